@@ -32,15 +32,19 @@ class Study:
             raise _call.BadInput(message, 2)
         self.manifest: dict[str, Any] = json.loads(file.read_text())
 
+    def _read(self, name: str) -> pl.LazyFrame:
+        # Read at once: a temporary directory may go before the frame does.
+        return pl.read_parquet(self.directory / f"{name}.parquet").lazy()
+
     @property
     def rows(self) -> pl.LazyFrame:
         """A row per point, seed and measured row: parameters, and what was measured."""
-        return pl.scan_parquet(self.directory / "study.parquet")
+        return self._read("study")
 
     @property
     def intervals(self) -> pl.LazyFrame:
         """Means over seeds, with the bounds of their 95 % intervals in `NAME.low` and `NAME.high`."""
-        return pl.scan_parquet(self.directory / "intervals.parquet")
+        return self._read("intervals")
 
     @property
     def failed(self) -> list[dict[str, Any]]:
