@@ -115,7 +115,7 @@ def _told() -> Iterator[None]:
     try:
         yield
     except Refused as error:
-        message, status = error.args[0]
+        message, status = error.args
         raise _call.error(message, status) from None
 
 

@@ -1,4 +1,5 @@
-//! Studies as the command knows them: which options there are, and the directory as another language works on it.
+//! Studies as the command knows them: which options there are, and the directory as another language works on
+//! it.
 
 use crate::exit::Failure;
 use clap::{CommandFactory as _, Parser as _};

@@ -1,5 +1,5 @@
-//! The directory of a study: what is done of it. A point is a file of its own, renamed when it is whole, so that
-//! a study that was interrupted continues, nothing is done twice, and nothing is there by halves.
+//! The directory of a study: what is done of it. A point is a file of its own, renamed when it is whole, so
+//! that a study that was interrupted continues, nothing is done twice, and nothing is there by halves.
 
 use crate::FORMAT_VERSION;
 use crate::error::StudyError;
@@ -49,7 +49,7 @@ pub struct Failed {
     pub status: u8,
 }
 
-/// What is there of a study.
+/// The state of a study: what is done, and what was refused.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
     /// The directory.

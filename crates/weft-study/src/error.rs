@@ -57,7 +57,10 @@ pub enum StudyError {
         found: String,
     },
     /// Another process works on it.
-    #[error("another weft works on the study in {}; wait for it, or name another directory with -o", .0.display())]
+    #[error(
+        "another weft works on the study in {}; wait for it, or name another directory with -o",
+        .0.display()
+    )]
     Busy(PathBuf),
     /// A file of the directory does not read any more.
     #[error("{} is damaged ({why}); remove it, and its point is run again", path.display())]

@@ -141,7 +141,7 @@ impl Plan {
 struct Reader<'t> {
     name: &'t str,
     text: &'t str,
-    /// Where each column was given last: the field and the place.
+    /// The last mention of each column: the field and the place.
     places: BTreeMap<String, (String, Range<usize>)>,
 }
 
