@@ -180,10 +180,10 @@ impl Reader<'_> {
         plan.cases = self.cases(root, &options)?;
         let machine = Key::Option("machine".to_owned());
         let is_machine = |key: &Key| *key == machine;
+        let in_every_case = plan.cases.iter().all(|case| case.iter().any(|(key, _)| is_machine(key)));
         let everywhere = plan.fixed.iter().any(|(key, _)| is_machine(key))
             || plan.vary.iter().any(|(key, _)| is_machine(key))
-            || !plan.cases.is_empty()
-                && plan.cases.iter().all(|case| case.iter().any(|(key, _)| is_machine(key)));
+            || (in_every_case && !plan.cases.is_empty());
         if !everywhere {
             let mend = "write machine = \"exanest\" into [fixed], or a list of machines into [vary]";
             return Err(self.refuse(&at, "fixed.machine", "no machine is named", mend));

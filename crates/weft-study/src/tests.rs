@@ -113,8 +113,8 @@ fn outcome<'a>(status: u8, output: &'a str, message: &'a str) -> Outcome<'a> {
     Outcome { status, output, message }
 }
 
-/// Catches a point that is done twice or never, a refused one that is taken for done, an interrupted one that is
-/// taken for refused, and two that work at once.
+/// Catches a point that is done twice or never, a refused one that is taken for done, an interrupted one that
+/// is taken for refused, and two that work at once.
 #[test]
 fn an_interrupted_study_continues() {
     let folder = tempfile::tempdir().unwrap();
