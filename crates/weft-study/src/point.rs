@@ -93,9 +93,11 @@ fn located(folder: &Path, name: &str, value: &Value, causes: &mut Vec<String>) -
         return words;
     }
     let locate = |word: String| {
-        let is_path = word.contains('/') || [".toml", ".weft"].iter().any(|end| word.ends_with(end));
+        let is_file = ["traces", "map"].contains(&name);
+        let is_path =
+            is_file || word.contains('/') || [".toml", ".weft"].iter().any(|end| word.ends_with(end));
         let path: PathBuf = folder.join(&word);
-        if !is_path && !(name == "traces" || name == "map") || !path.exists() {
+        if !is_path || !path.exists() {
             return word;
         }
         if let Some(contents) = path.is_file().then(|| std::fs::read(&path).ok()).flatten() {

@@ -226,8 +226,7 @@ fn mean_and_half_width(values: &[f64]) -> (f64, Option<f64>) {
 mod tests {
     use super::*;
 
-    /// Three values 1, 2, 3: mean 2, deviation 1, t of two degrees of freedom 4.302653, as tables of Student's t
-    /// have it.
+    /// Three values 1, 2, 3: mean 2, deviation 1; t of two degrees of freedom is 4.302653 in tables of it.
     #[test]
     fn intervals_are_those_of_the_tables() {
         let (mean, half) = mean_and_half_width(&[1.0, 2.0, 3.0]);
