@@ -9,11 +9,12 @@
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
+use std::path::PathBuf;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
-use weft_cli::Interrupt;
+use weft_cli::{CommandFailure, Interrupt, Outcome};
 
 /// How often Python is asked whether Ctrl-C was pressed.
 const SIGNAL_CHECK_INTERVAL: Duration = Duration::from_millis(50);
@@ -64,9 +65,55 @@ fn main(py: Python<'_>, words: Vec<String>) -> u8 {
     py.detach(|| weft_cli::main(&words))
 }
 
+/// A study and its directory. Python runs the points, through any executor; what they print is kept here.
+#[pyclass]
+struct Sweep(weft_cli::Sweep);
+
+#[pymethods]
+impl Sweep {
+    /// The study of a file; raises what `refused` makes of an error.
+    #[new]
+    fn new(study: PathBuf, directory: Option<PathBuf>, anew: bool) -> PyResult<Sweep> {
+        weft_cli::Sweep::open(&study, directory.as_deref(), anew).map(Sweep).map_err(|error| refused(&error))
+    }
+
+    /// Points of the study.
+    fn points(&self) -> usize {
+        self.0.points()
+    }
+
+    /// Points that are to be done: the name, and the words of the command.
+    fn missing(&self) -> Vec<(String, Vec<String>)> {
+        self.0.missing().into_iter().map(|point| (point.id, point.words)).collect()
+    }
+
+    /// Keeps what a point's command has printed; returns the error of one that was refused.
+    fn keep(&mut self, id: &str, status: u8, output: &str, message: &str) -> PyResult<Option<String>> {
+        let kept = self.0.keep(id, &Outcome { status, output, message });
+        let failed = kept.map_err(|error| refused(&error))?;
+        Ok(failed.map(|failed| failed.message))
+    }
+
+    /// Collects the data set of what is done; returns what is there, as JSON.
+    fn finish(&self) -> PyResult<String> {
+        let summary = self.0.finish().map_err(|error| refused(&error))?;
+        serde_json::to_string(&summary).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+    }
+}
+
+/// An error of the command for Python, which knows its kind by the exit status: `(text, status)`.
+fn refused(error: &CommandFailure) -> PyErr {
+    let (status, message) = error.told();
+    Refused::new_err((message.to_owned(), status))
+}
+
+pyo3::create_exception!(_weft, Refused, pyo3::exceptions::PyException);
+
 /// The native part of `import weft`.
 #[pymodule]
 fn _weft(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Sweep>()?;
+    module.add("Refused", module.py().get_type::<Refused>())?;
     module.add_function(wrap_pyfunction!(call, module)?)?;
     module.add_function(wrap_pyfunction!(main, module)?)
 }

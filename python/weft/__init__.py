@@ -9,6 +9,7 @@ r.plot.load_curve("curve.png")
 from weft._call import BadInput, EndedBadly, WeftError
 from weft._machine import Machine, Picture, machine
 from weft._result import Plots, Result, open, osu, replay, run, traffic
+from weft._sweep import Study, sweep
 
 __all__ = [
     "BadInput",
@@ -17,11 +18,13 @@ __all__ = [
     "Picture",
     "Plots",
     "Result",
+    "Study",
     "WeftError",
     "machine",
     "open",
     "osu",
     "replay",
     "run",
+    "sweep",
     "traffic",
 ]

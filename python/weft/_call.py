@@ -24,6 +24,11 @@ class EndedBadly(WeftError, RuntimeError):
     """The simulation ended badly, such as by a deadlock, or its results could not be kept."""
 
 
+def error(message: str, status: int) -> WeftError:
+    """The exception of an exit status."""
+    return {1: EndedBadly, 2: BadInput}.get(status, WeftError)(message, status)
+
+
 def options(given: dict[str, Any]) -> list[str]:
     """The words of keyword arguments: `warm_up="5us"` is `--warm-up 5us`, a list is joined by commas."""
     words = []
@@ -44,8 +49,7 @@ def text(words: list[str]) -> str:
     """The output of the command, which must do its work."""
     status, output, message = _call(words)
     if status != 0:
-        kinds = {1: EndedBadly, 2: BadInput}
-        raise kinds.get(status, WeftError)(message or f"weft {words[0]} ended with status {status}", status)
+        raise error(message or f"weft {words[0]} ended with status {status}", status)
     return output
 
 

@@ -6,5 +6,9 @@ from weft._weft import main as _main
 
 
 def main() -> None:
-    """Runs the command."""
-    sys.exit(_main(["weft", *sys.argv[1:]]))
+    """Runs the command. Its own name comes first: `weft sweep` starts it again for each point."""
+    sys.exit(_main(sys.argv))
+
+
+if __name__ == "__main__":
+    main()

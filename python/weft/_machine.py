@@ -25,6 +25,14 @@ class Picture:
         self.data = data
         """The numbers: axes with units, series, labels."""
 
+    def figure(self) -> Any:
+        """The same as a figure of matplotlib, to change or to save in other formats."""
+        from weft import _figure
+
+        if self.data is None:
+            raise _call.BadInput("a drawing of a machine has no numbers; write it with .draw(FILE)", 2)
+        return _figure.picture(self.data)
+
     def _repr_svg_(self) -> str:
         return self.svg
 

@@ -8,26 +8,33 @@ from typing import Any
 
 import polars as pl
 
-from weft import _call
+from weft import _call, _figure
 from weft._machine import Machine, Picture, machine
 
 TABLES = "messages,flows,links,ranks"
 
 
 class Plots:
-    """The pictures of a result: `plot.load_curve("curve.png")`. Each writes a file where one is named."""
+    """The pictures of a result: `plot.load_curve("curve.png")`. Each writes a file where one is named.
+
+    matplotlib draws the files, in any of its formats; without it the command does, as SVG or PNG.
+    """
 
     def __init__(self, result: "Result"):
         self._result = result
 
     def _draw(self, kind: str, path: str | Path | None, run: int | None) -> Picture:
         words = ["plot", str(self._result.directory), "--what", kind, "--force", *_call.options({"run": run})]
-        if path is not None:
-            _call.text([*words, "-o", str(path)])
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder, "picture.svg")
             document = _call.document([*words, "-o", str(file)])
-            return Picture(file.read_text(), document["picture"])
+            picture = Picture(file.read_text(), document["picture"])
+        if path is not None and _figure.installed():
+            _figure.save(picture.figure(), path)
+        elif path is not None:
+            # The command draws SVG and PNG without matplotlib.
+            _call.text([*words, "-o", str(path)])
+        return picture
 
     def load_curve(self, path: str | Path | None = None) -> Picture:
         """Latency and throughput over load."""
@@ -64,6 +71,14 @@ class Plots:
     def communication_matrix(self, path: str | Path | None = None, run: int | None = None) -> Picture:
         """Bytes from each rank or endpoint to each."""
         return self._draw("communication-matrix", path, run)
+
+    def topology(self, path: str | Path | None = None, run: int = 0) -> Any:
+        """Endpoints and switches with links in the colour of their utilization: a figure of matplotlib."""
+        links = self._result.links.filter(pl.col("run") == run).collect()
+        if links.is_empty():
+            raise _call.BadInput(f"{self._result.directory} has no run {run}", 2)
+        title = f"Utilization of links, {self._result.manifest['request']['machine']['name']}, run {run}"
+        return _figure.save(_figure.topology(links, title), path)
 
 
 class Result:

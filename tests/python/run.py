@@ -4,12 +4,19 @@
 run.py
 """
 
+import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+LOCK = ROOT / "requirements.lock"
+# The examples of sweeps, over the executors of Dask and of mpi4py.
+SWEEPS = [
+    ["python", str(ROOT / "examples/sweep_dask.py")],
+    ["mpiexec", "-n", "3", "python", "-m", "mpi4py.futures", str(ROOT / "examples/sweep_mpi.py")],
+]
 
 
 def main() -> None:
@@ -17,9 +24,15 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
         binaries = Path(folder, "bin")
-        subprocess.run([binaries / "pip", "install", "--quiet", ROOT], check=True)
+        pinned = [line for line in LOCK.read_text().splitlines() if line.startswith(("mpich=", "mpi4py="))]
+        wanted = [f"{ROOT}[all,dask]", *pinned]
+        subprocess.run([binaries / "pip", "install", "--quiet", *wanted], check=True)
         subprocess.run([binaries / "python", ROOT / "tests/python/smoke.py"], check=True, cwd=folder)
         subprocess.run([binaries / "weft", "--version"], check=True)
+        for words in SWEEPS:
+            command = [binaries / words[0], *words[1:]]
+            path = f"{binaries}:{os.environ['PATH']}"
+            subprocess.run(command, check=True, cwd=folder, env={**os.environ, "PATH": path}, timeout=300)
 
 
 if __name__ == "__main__":

@@ -5,9 +5,17 @@ smoke.py
 """
 
 import tempfile
+from concurrent.futures import Executor
 from pathlib import Path
 
 import weft
+
+
+class Idle(Executor):
+    """Takes no work."""
+
+    def submit(self, *_: object) -> None:
+        raise AssertionError("a point is run twice")
 
 
 def main() -> None:
@@ -27,7 +35,18 @@ def main() -> None:
         weft.traffic(machine, output=kept, load=0.2, time="5us")
         assert weft.open(kept).summary.height == 1
         assert machine.check()["deadlock_free"] and machine.show()["endpoints"] == 16
+        fixed = {"machine": "bxi3-fattree", "time": "5us", "set": {"topology": {"k": 4}}}
+        study = {"command": "traffic", "seeds": 2, "fixed": fixed, "vary": {"load": [0.2, 0.5]}}
+        swept = weft.sweep(study, output=Path(folder, "study"), jobs=2, progress=False)
+        assert swept.rows.collect().height == 4 and not swept.failed
+        means = swept.intervals.collect()
+        assert means["load"].to_list() == [0.2, 0.5] and means["seeds"].to_list() == [2, 2]
+        assert (means["accepted_load.low"] < means["accepted_load.high"]).all()
+        # The points are there: an executor that refuses all work is not asked.
+        again = weft.sweep(study, executor=Idle(), output=Path(folder, "study"), progress=False)
+        assert again.rows.collect().equals(swept.rows.collect())
         for call, text in [
+            (lambda: weft.sweep({**study, "vary": {"lode": [1]}}), "`vary.lode`"),
             (lambda: weft.traffic("bxi9", load=0.2), "bxi9"),
             (lambda: weft.traffic(machine, load=1.5), "--load"),
             (lambda: result.queues, "telemetry"),

@@ -90,8 +90,13 @@ impl Failure {
         Failure::input(text.trim().strip_prefix("error: ").unwrap_or(text.trim()))
     }
 
+    /// The exit status as a number, and the message.
+    pub fn told(&self) -> (u8, &str) {
+        (self.status.code(), &self.message)
+    }
+
     /// The exit status and the message.
-    pub fn into_parts(self) -> (Status, String) {
+    pub(crate) fn into_parts(self) -> (Status, String) {
         (self.status, self.message)
     }
 

@@ -21,12 +21,16 @@ mod place;
 mod progress;
 mod refused_memory;
 mod standard_error;
+mod study;
 mod value;
 
 use clap::Parser;
 use command::Command;
+pub use exit::Failure as CommandFailure;
 use exit::{Failure, Status};
+pub use study::Sweep;
 pub use weft_sim::experiment::Interrupt;
+pub use weft_study::{Outcome, Point};
 
 /// A virtual HPC interconnect.
 ///

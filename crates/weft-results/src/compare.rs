@@ -104,6 +104,16 @@ fn cases(result: &StoredResult) -> BTreeMap<String, &Value> {
     result.manifest.rows.iter().map(|row| (case_of(row), row)).collect()
 }
 
+/// Whether a field of a row says which case was measured.
+pub fn is_case(field: &str) -> bool {
+    CASE.contains(&field)
+}
+
+/// Whether a field of a row is an outcome, with its unit at the end of its name.
+pub fn is_measured(field: &str) -> bool {
+    MEASURED.iter().any(|end| field.ends_with(end)) && !ASKED.contains(&field)
+}
+
 fn case_of(row: &Value) -> String {
     let word = |field: &&str| match (*field, &row[*field]) {
         (_, Value::Null) => None,
@@ -118,7 +128,6 @@ fn case_of(row: &Value) -> String {
 /// The fields that were measured, in their order.
 fn measured(row: &Value) -> Vec<String> {
     let fields = row.as_object().into_iter().flatten();
-    let is_measured = |name: &str| MEASURED.iter().any(|end| name.ends_with(end)) && !ASKED.contains(&name);
     fields
         .filter(|(name, value)| value.is_number() && is_measured(name))
         .map(|(name, _)| name.clone())

@@ -46,7 +46,7 @@ pub mod view;
 mod wall_clock;
 
 pub use cell::Cell;
-pub use compare::{ComparedRow, ComparedValue, Comparison};
+pub use compare::{ComparedRow, ComparedValue, Comparison, is_case, is_measured};
 pub use digest::{Digest, digest, file_digest};
 pub use directory::{Existing, ResultsWriter, StoredRequest, check_files, read_manifest, read_request};
 pub use ending::{Conclusion, Ending};

@@ -16,6 +16,7 @@ mod rerun;
 mod run;
 mod scenario;
 mod simulation;
+mod sweep;
 mod trace;
 mod traffic;
 mod validate;
@@ -51,6 +52,8 @@ pub enum Command {
     Report(report::ReportPageOptions),
     /// Show results as a page in the browser: the machine over time, ranks, messages, plots
     View(view::ViewOptions),
+    /// Run a study: any parameter and seeds over processes, into one data set; continues where it stopped
+    Sweep(sweep::SweepOptions),
     /// Compare results row by row, with the significance of differences over seeds
     Compare(compare::CompareOptions),
     /// Compare simulated values with published measurements, row by row
@@ -79,6 +82,7 @@ impl Command {
             Command::Plot(options) => options.run(),
             Command::Report(options) => options.run(),
             Command::View(options) => options.run(),
+            Command::Sweep(options) => options.run(words),
             Command::Compare(options) => options.run(),
             Command::Doctor(options) => options.run(),
             Command::Validate(options) => options.run(),

@@ -1,0 +1,279 @@
+//! The directory of a study: what is done of it. A point is a file of its own, renamed when it is whole, so
+//! that a study that was interrupted continues, nothing is done twice, and nothing is there by halves.
+
+use crate::FORMAT_VERSION;
+use crate::error::StudyError;
+use crate::file::Study;
+use crate::point::Point;
+use crate::table;
+use crate::value::Value;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+/// The manifest of a study.
+const MANIFEST: &str = "study.json";
+/// The folder of points.
+const POINTS: &str = "points";
+/// The file of rows.
+const ROWS: &str = "study.parquet";
+/// The file of intervals.
+const INTERVALS: &str = "intervals.parquet";
+/// Exit statuses of a command that has measured something: done, and ended badly.
+const MEASURED: [u8; 2] = [0, 1];
+/// The exit status of a command that was interrupted.
+const INTERRUPTED: u8 = 130;
+
+/// The end of a point's command.
+pub struct Outcome<'a> {
+    /// The exit status.
+    pub status: u8,
+    /// The JSON document that it printed.
+    pub output: &'a str,
+    /// The error in its words; empty where there is none.
+    pub message: &'a str,
+}
+
+/// A point that was refused. It is tried again the next time.
+#[derive(Clone, Debug, Serialize)]
+pub struct Failed {
+    /// The point.
+    pub id: String,
+    /// The parameters of the point.
+    pub parameters: Vec<(String, Value)>,
+    /// The error in the command's words.
+    pub message: String,
+    /// The exit status of the command.
+    pub status: u8,
+}
+
+/// The state of a study: what is done, and what was refused.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    /// The directory.
+    pub directory: PathBuf,
+    /// Points of the study.
+    pub points: usize,
+    /// Points that are done.
+    pub done: usize,
+    /// Rows of the data set.
+    pub rows: usize,
+    /// Rows of the intervals.
+    pub intervals: usize,
+    /// Points that were refused.
+    pub failed: Vec<Failed>,
+}
+
+/// A point's file.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    format_version: u32,
+    words: Vec<String>,
+    /// The JSON document that the command printed.
+    document: serde_json::Value,
+}
+
+/// `study.json`.
+#[derive(Serialize, Deserialize)]
+struct Manifest {
+    format_version: u32,
+    weft_version: String,
+    study: String,
+    /// Once all has been collected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<serde_json::Value>,
+}
+
+/// The directory of a study that is worked on.
+pub struct StudyDirectory {
+    path: PathBuf,
+    study: Study,
+    done: BTreeSet<String>,
+    failed: Vec<Failed>,
+    /// Keeps others out; `None` where the file system has no locks.
+    _lock: Option<File>,
+}
+
+impl StudyDirectory {
+    /// The directory at `path`, made where it is not there; `anew`: without what was done before.
+    ///
+    /// # Errors
+    /// A directory of something else, of another version, or that another process works on.
+    pub fn open(study: Study, path: &Path, anew: bool) -> Result<StudyDirectory, StudyError> {
+        fs::create_dir_all(path).map_err(StudyError::file("make the directory", path))?;
+        let directory = File::open(path).map_err(StudyError::file("read", path))?;
+        let lock = match directory.try_lock() {
+            Ok(()) => Some(directory),
+            Err(TryLockError::Error(_)) => None,
+            Err(TryLockError::WouldBlock) => return Err(StudyError::Busy(path.to_owned())),
+        };
+        let manifest = path.join(MANIFEST);
+        let mut files = fs::read_dir(path).map_err(StudyError::file("read", path))?;
+        if manifest.is_file() {
+            if anew { clear(path)? } else { check_version(&manifest)? }
+        } else if files.next().is_some() {
+            return Err(StudyError::NotAStudy(path.to_owned()));
+        }
+        let points = path.join(POINTS);
+        fs::create_dir_all(&points).map_err(StudyError::file("make the directory", &points))?;
+        let mut opened = StudyDirectory {
+            path: path.to_owned(),
+            study,
+            done: BTreeSet::new(),
+            failed: vec![],
+            _lock: lock,
+        };
+        opened.write_manifest(None)?;
+        let is_done = |point: &&Point| opened.file(&point.id).is_file();
+        opened.done = opened.study.points.iter().filter(is_done).map(|point| point.id.clone()).collect();
+        Ok(opened)
+    }
+
+    /// The study.
+    pub fn study(&self) -> &Study {
+        &self.study
+    }
+
+    /// Points that are done, of this study.
+    pub fn done(&self) -> usize {
+        self.done.len()
+    }
+
+    /// Points that are to be done, in their order.
+    pub fn missing(&self) -> Vec<Point> {
+        // Two points of the same causes are one.
+        let mut seen = self.done.clone();
+        self.study.points.iter().filter(|point| seen.insert(point.id.clone())).cloned().collect()
+    }
+
+    /// Keeps what a point's command has printed. Returns the failure of one that was refused. One that was
+    /// interrupted is neither: it is run again.
+    ///
+    /// # Errors
+    /// A failure of the file system.
+    pub fn keep(&mut self, id: &str, outcome: &Outcome<'_>) -> Result<Option<Failed>, StudyError> {
+        let Some(point) = self.study.points.iter().find(|point| point.id == id) else { return Ok(None) };
+        let document: Option<serde_json::Value> = serde_json::from_str(outcome.output).ok();
+        match document.filter(|document| document["rows"].is_array() && document["ended"].is_string()) {
+            Some(document) if MEASURED.contains(&outcome.status) => {
+                let kept = Kept { format_version: FORMAT_VERSION, words: point.words.clone(), document };
+                self.write(&self.file(id), &json(&kept))?;
+                self.done.insert(id.to_owned());
+                Ok(None)
+            }
+            _ if outcome.status == INTERRUPTED => Ok(None),
+            _ => {
+                let message = match outcome.message.trim() {
+                    "" => format!("it ended with status {} and printed no result", outcome.status),
+                    message => message.to_owned(),
+                };
+                let parameters = point.parameters.clone();
+                let failed = Failed { id: id.to_owned(), parameters, message, status: outcome.status };
+                self.failed.push(failed.clone());
+                Ok(Some(failed))
+            }
+        }
+    }
+
+    /// Collects what is done into the data set, whole or not.
+    ///
+    /// # Errors
+    /// A failure of the file system, and a point's file that is damaged.
+    pub fn finish(&self) -> Result<Summary, StudyError> {
+        let mut documents = Vec::new();
+        for point in self.study.points.iter().filter(|point| self.done.contains(&point.id)) {
+            let path = self.file(&point.id);
+            let text = fs::read(&path).map_err(StudyError::file("read", &path))?;
+            let damaged = |why: String| StudyError::Damaged { path: path.clone(), why };
+            let kept: Kept = serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))?;
+            documents.push((point, kept.document));
+        }
+        let place = |failed: &Failed| self.study.points.iter().position(|point| point.id == failed.id);
+        let mut failed = self.failed.clone();
+        failed.sort_by_key(place);
+        let rows = table::rows(&documents);
+        let intervals = table::intervals(&documents);
+        for (name, frame) in [(ROWS, &rows), (INTERVALS, &intervals)] {
+            let path = self.path.join(name);
+            let bytes = frame.parquet(name).map_err(|error| StudyError::File {
+                action: "write",
+                path: path.clone(),
+                source: io::Error::other(error),
+            })?;
+            self.write(&path, &bytes)?;
+        }
+        let summary = Summary {
+            directory: self.path.clone(),
+            points: self.study.points.len(),
+            done: documents.len(),
+            rows: rows.height(),
+            intervals: intervals.height(),
+            failed,
+        };
+        self.write_manifest(Some(serde_json::to_value(&summary).map_err(|error| StudyError::Damaged {
+            path: self.path.join(MANIFEST),
+            why: error.to_string(),
+        })?))?;
+        Ok(summary)
+    }
+
+    fn file(&self, id: &str) -> PathBuf {
+        self.path.join(POINTS).join(format!("{id}.json"))
+    }
+
+    fn write_manifest(&self, summary: Option<serde_json::Value>) -> Result<(), StudyError> {
+        let weft_version = env!("CARGO_PKG_VERSION").to_owned();
+        let study = self.study.text.clone();
+        let manifest = Manifest { format_version: FORMAT_VERSION, weft_version, study, summary };
+        self.write(&self.path.join(MANIFEST), &json(&manifest))
+    }
+
+    /// Writes a file so that nobody ever sees a part of it.
+    fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), StudyError> {
+        let write = || {
+            let mut file = tempfile::Builder::new().prefix(".part").tempfile_in(&self.path)?;
+            file.write_all(bytes)?;
+            file.as_file().sync_all()?;
+            let readable = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+            file.as_file().set_permissions(readable)?;
+            file.persist(path)?;
+            Ok(())
+        };
+        write().map_err(StudyError::file("write", path))
+    }
+}
+
+fn json(value: &impl Serialize) -> Vec<u8> {
+    let mut text = serde_json::to_vec_pretty(value).expect("keys are texts");
+    text.push(b'\n');
+    text
+}
+
+/// Removes what a study has left, `study.json` last, so that the rest is known as a study's until then.
+fn clear(path: &Path) -> Result<(), StudyError> {
+    let points = path.join(POINTS);
+    let gone = |result: io::Result<()>| match result {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    };
+    gone(fs::remove_dir_all(&points)).map_err(StudyError::file("remove", &points))?;
+    for name in [ROWS, INTERVALS, MANIFEST] {
+        let file = path.join(name);
+        gone(fs::remove_file(&file)).map_err(StudyError::file("remove", &file))?;
+    }
+    Ok(())
+}
+
+fn check_version(path: &Path) -> Result<(), StudyError> {
+    let text = fs::read(path).map_err(StudyError::file("read", path))?;
+    let manifest: Manifest = serde_json::from_slice(&text)
+        .map_err(|error| StudyError::Damaged { path: path.to_owned(), why: error.to_string() })?;
+    let Manifest { format_version, weft_version, .. } = manifest;
+    if (format_version, weft_version.as_str()) == (FORMAT_VERSION, env!("CARGO_PKG_VERSION")) {
+        return Ok(());
+    }
+    let found = format!("weft {weft_version} in format version {format_version}");
+    Err(StudyError::Version { path: path.parent().unwrap_or(path).to_owned(), found })
+}

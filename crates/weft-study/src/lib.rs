@@ -1,0 +1,35 @@
+//! Studies: a file of parameters becomes commands, and what these measured becomes one data set.
+//!
+//! ```text
+//!  STUDY.toml ──► Study { points: words of a command each } ──► whoever runs them: processes, executors
+//!                                                                        │ exit status, JSON document
+//!  study.parquet, intervals.parquet ◄── finish ◄── StudyDirectory ◄── keep
+//! ```
+//! | file | reads |
+//! |---|---|
+//! | `file` | the study file, and the points that it stands for |
+//! | `point` | a point: parameters, the words of its command, the name that its causes give it |
+//! | `value` | a value of a parameter |
+//! | `directory` | what is done of a study; nothing is done twice |
+//! | `table` | the data set: a row per point and measured row; intervals over seeds |
+//!
+//! Nothing here runs a command: `weft sweep` starts processes, and Python any executor, over the same words.
+
+mod directory;
+mod error;
+mod file;
+mod point;
+mod table;
+mod value;
+
+pub use directory::{Failed, Outcome, StudyDirectory, Summary};
+pub use error::StudyError;
+pub use file::{Commands, Study};
+pub use point::Point;
+pub use value::Value;
+
+/// The version of the data set and of the directory.
+pub const FORMAT_VERSION: u32 = 1;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,109 @@
+//! A point of a study: one call of a command.
+
+use crate::value::Value;
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+use std::path::{Path, PathBuf};
+
+/// Keys whose values are files, where they are named so.
+const FILES: [&str; 5] = ["machine", "scenario", "map", "traces", "program"];
+
+/// A parameter: an option of the command, or a key of the machine.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Key {
+    /// An option, such as `load`, or what stands without one: `benchmark`, `traces`, `program`.
+    Option(String),
+    /// A key of `--set`, such as `topology.k`.
+    Set(String),
+}
+
+impl Key {
+    /// The name of its column.
+    pub(crate) fn column(&self) -> String {
+        match self {
+            Key::Option(name) => name.replace('-', "_"),
+            Key::Set(key) if key.contains('.') => key.clone(),
+            Key::Set(key) => format!("set.{key}"),
+        }
+    }
+}
+
+/// A point: parameters and a seed.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Point {
+    /// The name: a digest of all that its result depends on.
+    pub id: String,
+    /// The words of its command, which prints a JSON document.
+    pub words: Vec<String>,
+    /// The parameters by their columns, in the order of the file, the seed last.
+    pub parameters: Vec<(String, Value)>,
+    /// The seed.
+    pub seed: u64,
+}
+
+impl Point {
+    /// The point of `command` with these parameters. Files lie where `folder` says, unless from the root.
+    pub(crate) fn new(command: &str, folder: &Path, given: &[(&Key, &Value)], seed: u64) -> Point {
+        let mut head = vec![command.to_owned()];
+        let (mut options, mut tail) = (Vec::new(), Vec::new());
+        let mut causes = vec![env!("CARGO_PKG_VERSION").to_owned(), command.to_owned(), seed.to_string()];
+        for (key, value) in given {
+            causes.push(format!("{}={value:?}", key.column()));
+            match key {
+                Key::Set(name) => options.extend(["--set".to_owned(), format!("{name}={}", value.set())]),
+                Key::Option(name) => {
+                    let words = located(folder, name, value, &mut causes);
+                    match (name.as_str(), value) {
+                        ("benchmark" | "traces", _) => head.extend(words),
+                        ("program", _) => {
+                            tail = words;
+                            tail.insert(0, "--".to_owned());
+                        }
+                        // The name of a case is for people.
+                        ("case", _) | (_, Value::Boolean(false)) => {}
+                        (_, Value::Boolean(true)) => options.push(format!("--{}", name.replace('_', "-"))),
+                        _ => options.extend([format!("--{}", name.replace('_', "-")), words.join(",")]),
+                    }
+                }
+            }
+        }
+        options.extend(["--seed".to_owned(), seed.to_string(), "--quiet".to_owned(), "--json".to_owned()]);
+        let parameters = given.iter().map(|(key, value)| (key.column(), (*value).clone()));
+        let parameters = parameters.chain([("seed".to_owned(), Value::Integer(seed as i64))]);
+        let id = Sha256::digest(causes.join("\n")).into_iter().take(8).map(|byte| format!("{byte:02x}"));
+        Point {
+            id: id.collect(),
+            words: [head, options, tail].concat(),
+            parameters: parameters.collect(),
+            seed,
+        }
+    }
+
+    /// The parameters for people: `load=0.2 topology.k=4 seed=1`.
+    pub fn label(&self) -> String {
+        let parts = self.parameters.iter().map(|(name, value)| format!("{name}={}", value.set()));
+        parts.collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// The words of a value, files with their folder; what is in the files is a cause of the result.
+fn located(folder: &Path, name: &str, value: &Value, causes: &mut Vec<String>) -> Vec<String> {
+    let words = value.words();
+    if !FILES.contains(&name) {
+        return words;
+    }
+    let locate = |word: String| {
+        let is_file = ["traces", "map"].contains(&name);
+        let is_path =
+            is_file || word.contains('/') || [".toml", ".weft"].iter().any(|end| word.ends_with(end));
+        let path: PathBuf = folder.join(&word);
+        if !is_path || !path.exists() {
+            return word;
+        }
+        if let Some(contents) = path.is_file().then(|| std::fs::read(&path).ok()).flatten() {
+            causes.push(format!("{:x?}", Sha256::digest(contents)));
+        }
+        path.display().to_string()
+    };
+    words.into_iter().map(locate).collect()
+}
