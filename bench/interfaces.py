@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Counts the instructions of a message over each interface by its blocks, and over `overheads` on the same fabric.
+"""Counts the instructions of a message over each interface, and over `overheads` on the same fabric.
 
-Prints the table of docs/src/performance.md. A run is counted at two lengths, so that the start cancels; the messages
-and the packet-hops are those between the two. Give names of machines to count only these.
+Prints the table of docs/src/performance.md. A run is counted at two lengths, so that the start cancels; the
+messages and the packet-hops are those between the two. Give names of machines to count only these.
 """
 
 import argparse
@@ -65,7 +65,9 @@ def count(weft: str, options: str, us: int) -> Count:
     """Runs the traffic under callgrind."""
     with tempfile.TemporaryDirectory() as folder:
         callgrind = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out"]
-        done = subprocess.run(callgrind + traffic(weft, options, us), capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            callgrind + traffic(weft, options, us), capture_output=True, text=True, check=True
+        )
     found = re.search(r"Collected : (\d+)", done.stderr)
     if found is None:
         raise SystemExit(f"callgrind printed no count:\n{done.stderr}")
@@ -96,7 +98,8 @@ def main() -> None:
                 continue
             work = f"-m {machine} {options} --load {load} --size {size}"
             plain, blocks = (
-                measure(arguments.weft, f"{work} {nic}", messages) for nic in ("--set nic.model=overheads", "")
+                measure(arguments.weft, f"{work} {nic}", messages)
+                for nic in ("--set nic.model=overheads", "")
             )
             each = [round(of.instructions / of.messages) for of in (plain, blocks)]
             ratio = each[1] / each[0]

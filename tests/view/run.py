@@ -41,7 +41,7 @@ def skip(reason: str) -> None:
     """Says that the test did not run, as tools/test.py reads it."""
     print(f"skipped: {NAME}: {reason}")
     if path := os.environ.get("WEFT_SKIPPED"):
-        with open(path, "a") as file:
+        with Path(path).open("a") as file:
             file.write(f"skipped: {NAME}: {reason}\n")
 
 
