@@ -11,6 +11,9 @@ use weft_sim::experiment::read_request;
 /// Frames that are kept: each has up to 64 MB.
 const KEPT_FRAMES: usize = 4;
 
+/// A number per link, by run and quantity.
+type LinkTotals = BTreeMap<(u32, Quantity), Arc<Vec<f32>>>;
+
 /// Frames by run and quantity, the one that was used last at the end.
 type KeptFrames = Vec<((u32, Quantity), Arc<Frames>)>;
 
@@ -22,7 +25,7 @@ pub struct Shown {
     pub timeline: Option<PathBuf>,
     map: OnceLock<Result<MachineMap, String>>,
     frames: Mutex<KeptFrames>,
-    totals: Mutex<BTreeMap<(u32, Quantity), Arc<Vec<f32>>>>,
+    totals: Mutex<LinkTotals>,
 }
 
 impl Shown {
