@@ -63,14 +63,15 @@ def licence_is_allowed(expression: str, allowed: set[str]) -> bool:
 def crates() -> list[Crate]:
     """All crates that a build, a test or a benchmark of the workspace uses on this platform."""
     # `cargo metadata` would also name optional crates that no feature switches on.
-    command = ["cargo", "tree", "--offline", "--locked", "--workspace", "--edges", "all", "--no-dedupe"]
+    command = ["cargo", "tree", "--offline", "--locked", "--workspace", "--edges", "all"]
     command += ["--prefix", "none", "--format", "{p}\t{l}"]
     answer = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     if answer.returncode != 0:
         sys.exit(f"{answer.stderr}check_dependencies: run `cargo fetch --locked` once, with a network")
     found = set()
     for line in answer.stdout.splitlines():
-        package, tab, licence = line.partition("\t")
+        # A crate that has its own dependencies above has a mark behind it.
+        package, tab, licence = line.removesuffix(" (*)").partition("\t")
         # The edges include features, written `serde feature "derive"`: no crates of their own.
         if tab and (match := PACKAGE.match(package)):
             found.add(Crate(match["name"], match["version"], match["origin"], licence))
