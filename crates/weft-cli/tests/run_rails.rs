@@ -7,6 +7,7 @@
 #[path = "run/support.rs"]
 mod support;
 
+use std::process::Command;
 use support::{job, root, texts};
 
 /// Options of four hosts with two interfaces each, one rank on each.
@@ -61,6 +62,22 @@ fn ranks_of_one_host_share_its_rails() {
             assert!(output.status.success(), "{rails}, {what}: {printed}{said}");
         }
     }
+}
+
+/// Catches an empty answer that looks like one.
+#[test]
+fn a_result_over_rails_says_why_it_has_no_critical_path() {
+    let Some(program) = job() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let output = format!("--output={}", out.display());
+    let options = [&HOSTS[..], &["--set=messaging.rails=striping", &output]].concat();
+    let (printed, said) = texts(&support::run(&options, &program, &["talk"]));
+    assert!(out.join("run.json").exists(), "{printed}{said}");
+    let explained = Command::new(env!("CARGO_BIN_EXE_weft")).arg("explain").arg(&out).output().unwrap();
+    let (printed, said) = texts(&explained);
+    assert_eq!(explained.status.code(), Some(2), "{printed}{said}");
+    assert!(said.contains("messaging.rails=none"), "{said}");
 }
 
 /// Catches a run that goes on where a rail would not be told of.

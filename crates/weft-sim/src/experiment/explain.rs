@@ -141,6 +141,10 @@ fn explained_as_it_ran(
             "the run ended with {}, and nothing is recorded of what its ranks had done by then",
             manifest.ended
         ))),
+        (true, None) => Err(ExperimentError::input(
+            "nothing is recorded of why its ranks waited: over several rails no message has one way; run it \
+             with --set messaging.rails=none, or replay a recording of the program",
+        )),
         _ => Ok(explained),
     }
 }
