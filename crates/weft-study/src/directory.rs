@@ -143,9 +143,7 @@ impl StudyDirectory {
 
     /// Points that are to be done, in their order.
     pub fn missing(&self) -> Vec<Point> {
-        // Two points of the same causes are one.
-        let mut seen = self.done.clone();
-        self.study.points.iter().filter(|point| seen.insert(point.id.clone())).cloned().collect()
+        self.study.points.iter().filter(|point| !self.done.contains(&point.id)).cloned().collect()
     }
 
     /// Keeps what a point's command has printed. Returns the failure of one that was refused. One that was

@@ -21,7 +21,7 @@
 use crate::error::StudyError;
 use crate::point::{Key, Point};
 use crate::value::{Given, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::Path;
 use toml::de::{DeTable, DeValue};
@@ -94,7 +94,10 @@ impl Study {
             .into_inner();
         let mut reader = Reader { name, text: &text, places: BTreeMap::new() };
         let plan = reader.plan(&root, commands)?;
-        let points = plan.points(folder);
+        let mut points = plan.points(folder);
+        // Points of the same causes are one: counted twice they would look like seeds that agree.
+        let mut seen = BTreeSet::new();
+        points.retain(|point| seen.insert(point.id.clone()));
         reader.check(&plan, &points, commands)?;
         let command = plan.command;
         Ok(Study { name: name.to_owned(), text, command, points })

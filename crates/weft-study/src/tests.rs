@@ -182,3 +182,10 @@ fn a_changed_file_is_another_point() {
     assert_ne!(id("a"), id("b"));
     assert_eq!(id("a"), id("a"));
 }
+
+/// Catches a value that is there twice and counts as two seeds that agree.
+#[test]
+fn points_of_the_same_causes_are_one() {
+    let twice = STUDY.replace("[0.2, 0.6]", "[0.2, 0.6, 0.2]");
+    assert_eq!(read(&twice).unwrap().points, read(STUDY).unwrap().points);
+}

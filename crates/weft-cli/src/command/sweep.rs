@@ -53,7 +53,7 @@ pub struct SweepOptions {
     force: bool,
 
     /// List the commands of the points that are not done yet, and run none
-    #[arg(long)]
+    #[arg(long, conflicts_with = "force")]
     list: bool,
 
     #[command(flatten)]
