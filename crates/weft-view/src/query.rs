@@ -15,8 +15,8 @@ impl<'a> Query<'a> {
 
     /// A parameter as text.
     pub fn text(&self, name: &str) -> Option<String> {
-        let pairs = self.0.split('&').filter_map(|pair| pair.split_once('='));
-        pairs.into_iter().find(|(key, _)| *key == name).map(|(_, value)| decoded(value))
+        let mut pairs = form_urlencoded::parse(self.0.as_bytes());
+        pairs.find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
     }
 
     /// A parameter that may be left out.
@@ -30,23 +30,6 @@ impl<'a> Query<'a> {
     pub fn required<T: FromStr>(&self, name: &str) -> Result<T, Refusal> {
         self.optional(name)?.ok_or_else(|| Refusal::input(format!("the parameter {name} is missing")))
     }
-}
-
-/// A value without its escapes, such as `%20`.
-fn decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, after @ ..] = rest {
-        let escaped = match (*first, after.get(..2)) {
-            (b'%', Some(digits)) => {
-                std::str::from_utf8(digits).ok().and_then(|digits| u8::from_str_radix(digits, 16).ok())
-            }
-            _ => None,
-        };
-        rest = if escaped.is_some() { &after[2..] } else { after };
-        bytes.push(escaped.unwrap_or(if *first == b'+' { b' ' } else { *first }));
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]
