@@ -82,8 +82,7 @@ impl Algorithm for Aimd {
 /// Two flows on one link, step by step: each packet crosses, arrives and is answered at once. Returns their
 /// rates after so many packets each.
 fn share(packets: u32, parameters: &Parameters) -> [u64; 2] {
-    let path =
-        Path { rate: BitRate::from_gigabits(10), round_trip: Span::from_us(1), packet: Bytes::new(1_000) };
+    let path = Path::new(BitRate::from_gigabits(10), Span::from_us(1), Bytes::new(1_000));
     let mut flows = [0, 1].map(|_| Aimd::open(&path, Time::ZERO, parameters));
     let mut free = Time::ZERO;
     for _ in 0..2 * packets {

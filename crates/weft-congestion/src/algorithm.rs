@@ -30,6 +30,18 @@ pub struct Crossing {
     pub starved: bool,
 }
 
+/// What becomes of a flow's packets that the network loses.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+pub enum Repair {
+    /// Nothing: the algorithm gives them up after a time.
+    #[default]
+    None,
+    /// The source sends them again after a time.
+    Resend,
+    /// The same, and full buffers cut packets down to their headers, which tell the destination.
+    Trim,
+}
+
 /// A flow's surroundings, which do not change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Path {
@@ -39,6 +51,15 @@ pub struct Path {
     pub round_trip: Span,
     /// The largest packet on the line.
     pub packet: Bytes,
+    /// What becomes of packets that are lost.
+    pub repair: Repair,
+}
+
+impl Path {
+    /// A path that loses no packets, or on which nobody sends them again.
+    pub const fn new(rate: BitRate, round_trip: Span, packet: Bytes) -> Path {
+        Path { rate, round_trip, packet, repair: Repair::None }
+    }
 }
 
 /// A data packet that has come to its destination.
@@ -123,6 +144,28 @@ pub trait Algorithm {
 
     /// Flow half: a notice has come back.
     fn learn(flow: &mut Self::Flow, notice: &Notice, now: Time, parameters: &Self::Parameters);
+
+    /// Time without an answer after which a packet is lost. `None`: the algorithm does not answer each packet.
+    /// One that does begins the word of its answers with the 16 bits of the packet's stamp, and counts from 0
+    /// in stamps. It leaves the tag of its answers to whoever sends lost packets again.
+    fn timeout(_parameters: &Self::Parameters) -> Option<Span> {
+        None
+    }
+
+    /// Whether full buffers are to cut packets down to their headers. Only where it answers each packet.
+    fn trims(_parameters: &Self::Parameters) -> bool {
+        false
+    }
+
+    /// Flow half: a packet counts as lost, because its header came alone or its time is over. It will be
+    /// [sent again](Algorithm::resend). Only where lost packets are.
+    fn lose(_flow: &mut Self::Flow, _stamp: u16, _now: Time, _parameters: &Self::Parameters) {}
+
+    /// Flow half: a lost packet goes again, with the stamp that it had.
+    fn resend(_flow: &mut Self::Flow, _stamp: u16, _now: Time) {}
+
+    /// Flow half: all packets before that of a stamp have come, whatever became of their answers.
+    fn confirm(_flow: &mut Self::Flow, _before: u16) {}
 
     /// Flow half: the time of its next own step; [`Time::NEVER`]: there is none.
     fn due(_flow: &Self::Flow) -> Time {

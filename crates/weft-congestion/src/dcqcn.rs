@@ -236,11 +236,7 @@ mod tests {
     }
 
     fn flow() -> Flow {
-        let path = Path {
-            rate: BitRate::from_gigabits(40),
-            round_trip: Span::from_us(4),
-            packet: Bytes::new(1_024),
-        };
+        let path = Path::new(BitRate::from_gigabits(40), Span::from_us(4), Bytes::new(1_024));
         Dcqcn::open(&path, at(0), &parameters())
     }
 

@@ -8,7 +8,7 @@ use crate::ib::{self, Ib};
 use crate::nscc::{self, Nscc};
 use crate::swift::{self, Swift};
 use serde::{Deserialize, Serialize};
-use weft_units::{BitRate, Bytes, Time};
+use weft_units::{BitRate, Bytes, Span, Time};
 
 /// Needs of an algorithm that a network must meet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -77,6 +77,16 @@ macro_rules! algorithms {
                 match self { $(Congestion::$name(_) => ReceiverHalf::$name(Default::default()),)* }
             }
 
+            /// See [`Algorithm::timeout`].
+            pub fn timeout(&self) -> Option<Span> {
+                match self { $(Congestion::$name(parameters) => $name::timeout(parameters),)* }
+            }
+
+            /// See [`Algorithm::trims`].
+            pub fn trims(&self) -> bool {
+                match self { $(Congestion::$name(parameters) => $name::trims(parameters),)* }
+            }
+
             /// The answer to a notice that has come to the destination.
             pub fn reflect(&self, notice: &Notice) -> Option<Notice> {
                 match self { $(Congestion::$name(parameters) => $name::reflect(notice, parameters),)* }
@@ -139,6 +149,26 @@ macro_rules! algorithms {
                     })*
                     _ => debug_assert!(false, "states of one algorithm"),
                 }
+            }
+
+            /// See [`Algorithm::lose`].
+            pub fn lose(&mut self, stamp: u16, now: Time, congestion: &Congestion) {
+                match (self, congestion) {
+                    $((FlowHalf::$name(flow), Congestion::$name(parameters)) => {
+                        $name::lose(flow, stamp, now, parameters);
+                    })*
+                    _ => debug_assert!(false, "states of one algorithm"),
+                }
+            }
+
+            /// See [`Algorithm::resend`].
+            pub fn resend(&mut self, stamp: u16, now: Time) {
+                match self { $(FlowHalf::$name(flow) => $name::resend(flow, stamp, now),)* }
+            }
+
+            /// See [`Algorithm::confirm`].
+            pub fn confirm(&mut self, before: u16) {
+                match self { $(FlowHalf::$name(flow) => $name::confirm(flow, before),)* }
             }
 
             /// See [`Algorithm::due`].

@@ -214,7 +214,7 @@ mod tests {
     }
 
     fn path() -> Path {
-        Path { rate: BitRate::from_gigabits(100), round_trip: Span::from_us(10), packet: Bytes::new(1_000) }
+        Path::new(BitRate::from_gigabits(100), Span::from_us(10), Bytes::new(1_000))
     }
 
     /// Catches a use that is not txRate/B + q/(B·T), weighted by time.

@@ -193,11 +193,7 @@ mod tests {
     /// Catches an index that leaves its bounds or steps back at the wrong time, and a wrong delay.
     #[test]
     fn the_index_rises_with_notices_and_falls_with_the_timer() {
-        let path = Path {
-            rate: BitRate::from_gigabits(10),
-            round_trip: Span::from_us(1),
-            packet: Bytes::new(1_000),
-        };
+        let path = Path::new(BitRate::from_gigabits(10), Span::from_us(1), Bytes::new(1_000));
         let at = |us| Time::ZERO + Span::from_us(us);
         let mut flow = Ib::open(&path, at(0), &PARAMETERS);
         let notice = Notice::answer(0, 0);

@@ -32,6 +32,6 @@ pub mod nscc;
 mod pacer;
 pub mod swift;
 
-pub use algorithm::{Algorithm, Arrival, Crossing, Notice, Path, Stamp};
+pub use algorithm::{Algorithm, Arrival, Crossing, Notice, Path, Repair, Stamp};
 pub use halves::{Congestion, FlowHalf, LinkHalf, Need, ReceiverHalf};
 pub use marking::RedParameters;

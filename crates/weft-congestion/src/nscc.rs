@@ -7,20 +7,22 @@
 //!                                                             cwnd *= max(1 - γ·(avg - tQ)/avg, ½)
 //!   every 8 packets, or round trip:   cwnd += inc/cwnd,   and η once per round trip
 //!   fast increase: d < 1 µs for a whole window:   cwnd += ¼·a·acked
-//!   quick adapt, once per base + tQ: d > 4·tQ and achieved < maxwnd/8:  cwnd = max(achieved, mtu)
+//!   a packet lost:  cwnd -= its bytes
+//!   quick adapt, once per base + tQ: lost, or d > 4·tQ, and achieved < maxwnd/8:  cwnd = max(achieved, mtu)
 //! ```
 //! With a = BDP/BDP_ref and b = tQ/12 µs: α = 4·mss·a·b/tQ, fi = 5·mss·a, η = 0.15·mss·a, γ = 0.8; BDP_ref is
 //! that of 100 Gb/s and 12 µs.
 //!
 //! # Simplified
-//! No trimming: tQ is the round trip. Packets that are lost are given up after a time, or when 1,024 later
-//! ones have been answered; the window is then less by their bytes, as for a NACK. After a quick adapt, all
-//! that was under way is ignored, as in the reference.
+//! tQ is the round trip, and three quarters of it where full buffers trim packets. Where packets may be lost
+//! and none is sent again, they are given up after a time, or when 1,024 later ones have been answered; the
+//! window is then less by their bytes, as for a NACK. After a quick adapt, all that was under way is ignored,
+//! as in the reference.
 //!
 //! # Source
 //! Ultra Ethernet Specification 1.0, section 3.6.13 (NSCC), by the equations of uet-htsim's sender.
 
-use crate::algorithm::{Algorithm, Arrival, Crossing, Notice, Path, Stamp};
+use crate::algorithm::{Algorithm, Arrival, Crossing, Notice, Path, Repair, Stamp};
 use crate::in_flight::InFlight;
 use crate::marking::RedParameters;
 use serde::{Deserialize, Serialize};
@@ -42,17 +44,21 @@ const FAST_BELOW: Span = Span::from_us(1);
 pub struct Parameters {
     /// Marks of links.
     pub red: RedParameters,
-    /// tQ: the queueing delay that is aimed at; `None`: the round trip.
+    /// tQ: the queueing delay that is aimed at; `None`: the round trip, or three quarters of it with trimming.
     pub target: Option<Span>,
     /// γ in thousandths.
     pub decrease: u32,
     /// A packet without an answer for so long is lost.
     pub timeout: Span,
+    /// Whether full buffers trim packets.
+    pub trim: bool,
 }
 
 impl Parameters {
     fn target(&self, path: &Path) -> Span {
-        self.target.unwrap_or(path.round_trip)
+        let trimmed = path.repair == Repair::Trim;
+        let own = if trimmed { Span::from_ps(path.round_trip.as_ps() / 4 * 3) } else { path.round_trip };
+        self.target.unwrap_or(own)
     }
 }
 
@@ -103,6 +109,23 @@ impl Flow {
     /// The largest window: 1.5 BDP.
     fn largest(&self) -> u64 {
         (self.bdp() * 3 / 2).max(2 * self.packet()) * ONE
+    }
+
+    /// Once per base + tQ: whether the flow starts anew with what it achieved, `late` or lost packets given.
+    fn adapt(&mut self, is_bad: bool, now: Time, parameters: &Parameters) -> bool {
+        if now < self.adapt_at {
+            return false;
+        }
+        let achieved = std::mem::take(&mut self.achieved);
+        self.adapt_at = now.saturating_add(self.path.round_trip + parameters.target(&self.path));
+        let starts_anew = is_bad && achieved < self.largest() / ONE / 8;
+        if starts_anew {
+            self.window = achieved.max(self.packet()) * ONE;
+            self.ignored = self.in_flight.next();
+            (self.increase, self.is_fast, self.fast) = (0, false, 0);
+            self.bound();
+        }
+        starts_anew
     }
 
     fn bound(&mut self) {
@@ -157,7 +180,7 @@ impl Algorithm for Nscc {
             achieved: 0,
             adapt_at: now.saturating_add(path.round_trip + parameters.target(path)),
             ignored: 0,
-            in_flight: InFlight::default(),
+            in_flight: InFlight::new(path.repair),
         };
         flow.window = flow.largest();
         flow
@@ -193,16 +216,8 @@ impl Algorithm for Nscc {
         flow.achieved += acked;
         let (d, tq) = (u128::from(delay.as_ps()), u128::from(target.as_ps().max(1)));
         let (mss, ratio) = (u128::from(flow.packet()), u128::from(flow.ratio()));
-        if now >= flow.adapt_at {
-            let achieved = flow.achieved;
-            flow.achieved = 0;
-            flow.adapt_at = now.saturating_add(base + target);
-            if d > 4 * tq && achieved < flow.largest() / ONE / 8 {
-                flow.window = achieved.max(flow.packet()) * ONE;
-                flow.ignored = flow.in_flight.next();
-                (flow.increase, flow.is_fast, flow.fast) = (0, false, 0);
-                return flow.bound();
-            }
+        if flow.adapt(d > 4 * tq, now, parameters) {
+            return;
         }
         match (marked, delay >= target) {
             (false, true) => flow.increase += (5 * mss * ratio / u128::from(RATIO)) as u64 * acked,
@@ -242,6 +257,30 @@ impl Algorithm for Nscc {
         flow.bound();
     }
 
+    fn timeout(parameters: &Parameters) -> Option<Span> {
+        Some(parameters.timeout)
+    }
+
+    fn trims(parameters: &Parameters) -> bool {
+        parameters.trim
+    }
+
+    fn lose(flow: &mut Flow, stamp: u16, now: Time, parameters: &Parameters) {
+        let Some(lost) = flow.in_flight.lose(stamp) else { return };
+        flow.window = flow.window.saturating_sub(lost.get() * ONE);
+        (flow.fast, flow.is_fast) = (0, false);
+        flow.bound();
+        flow.adapt(true, now, parameters);
+    }
+
+    fn resend(flow: &mut Flow, stamp: u16, now: Time) {
+        flow.in_flight.resend(stamp, now);
+    }
+
+    fn confirm(flow: &mut Flow, before: u16) {
+        flow.in_flight.confirm(before);
+    }
+
     fn is_as_new(flow: &Flow, _: Time, _: &Parameters) -> bool {
         flow.in_flight.is_empty() && flow.window == flow.largest()
     }
@@ -267,9 +306,9 @@ mod tests {
         target: None,
         decrease: 800,
         timeout: Span::from_us(10_000),
+        trim: false,
     };
-    const PATH: Path =
-        Path { rate: BitRate::from_gigabits(100), round_trip: Span::from_us(12), packet: Bytes::new(4_000) };
+    const PATH: Path = Path::new(BitRate::from_gigabits(100), Span::from_us(12), Bytes::new(4_000));
 
     /// One answer after `delay` beyond the base, from `sent` on.
     fn answer(flow: &mut Flow, sent: Time, (delay, marked): (Span, bool)) -> Time {
@@ -371,5 +410,30 @@ mod tests {
         Nscc::learn(&mut flow, &Notice::answer(stamp.into(), 0), at(92), &PARAMETERS);
         assert!(flow.mean < before && window(&flow) > 8_000.0);
         assert_eq!(Nscc::earliest(&flow, Bytes::new(4_000), at(92), &PARAMETERS), at(92));
+    }
+
+    /// Catches a loss that takes nothing from the window, takes it twice, or that nothing goes again after; and
+    /// an incast of lost packets that does not fall to what it achieves.
+    #[test]
+    fn losses_shrink_the_window_by_their_bytes() {
+        let path = Path { repair: Repair::Trim, ..PATH };
+        let mut flow = Nscc::open(&path, Time::ZERO, &PARAMETERS);
+        flow.window = 100_000 * ONE;
+        let sent: Vec<u16> =
+            (0..25).map(|_| Nscc::send(&mut flow, Bytes::new(4_000), at(0), &PARAMETERS)).collect();
+        assert_eq!(Nscc::earliest(&flow, Bytes::new(4_000), at(1), &PARAMETERS), Time::NEVER);
+        for _ in 0..2 {
+            Nscc::lose(&mut flow, sent[3], at(12), &PARAMETERS);
+            assert_eq!(window(&flow), 96_000.0);
+        }
+        // What is lost is no longer under way, and the window is as much smaller.
+        assert_eq!(Nscc::earliest(&flow, Bytes::new(4_000), at(12), &PARAMETERS), Time::NEVER);
+        Nscc::learn(&mut flow, &Notice::answer(sent[0].into(), 0), at(13), &PARAMETERS);
+        assert_eq!(Nscc::earliest(&flow, Bytes::new(4_000), at(13), &PARAMETERS), at(13));
+        Nscc::resend(&mut flow, sent[3], at(13));
+        // tQ is 9 us here: 21 us after the flow began it looks at what it has achieved, one packet.
+        assert_eq!(PARAMETERS.target(&path), Span::from_us(9));
+        Nscc::lose(&mut flow, sent[4], at(22), &PARAMETERS);
+        assert_eq!(window(&flow), 4_000.0);
     }
 }

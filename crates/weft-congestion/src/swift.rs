@@ -10,7 +10,8 @@
 //!
 //! # Simplified
 //! There is one window: the delay of hosts is not told apart from that of the fabric, since destinations
-//! answer at once. Lost packets are given up after a time; the interface sends them again, if it can.
+//! answer at once. Where lost packets are sent again, a loss takes as much as the longest delay, once per round
+//! trip (section 3.5's time-outs and fast recovery are one here). Where not, they are given up after a time.
 //!
 //! # Source
 //! Kumar et al., "Swift: Delay is Simple and Effective for Congestion Control in the Datacenter", SIGCOMM
@@ -47,6 +48,8 @@ pub struct Parameters {
     pub most_decrease: u32,
     /// A packet without an answer for so long is lost.
     pub timeout: Span,
+    /// Whether full buffers trim packets.
+    pub trim: bool,
 }
 
 impl Parameters {
@@ -109,7 +112,7 @@ impl Algorithm for Swift {
             window: 0,
             round_trip: path.round_trip,
             decreased: Time::ZERO,
-            in_flight: InFlight::default(),
+            in_flight: InFlight::new(path.repair),
             pacer: Pacer::default(),
         };
         flow.window = flow.largest();
@@ -157,6 +160,31 @@ impl Algorithm for Swift {
         flow.window = flow.window.clamp(1 << 16, flow.largest());
     }
 
+    fn timeout(parameters: &Parameters) -> Option<Span> {
+        Some(parameters.timeout)
+    }
+
+    fn trims(parameters: &Parameters) -> bool {
+        parameters.trim
+    }
+
+    fn lose(flow: &mut Flow, stamp: u16, now: Time, parameters: &Parameters) {
+        if flow.in_flight.lose(stamp).is_none() || flow.decreased.saturating_add(flow.round_trip) > now {
+            return;
+        }
+        let kept = u128::from(ONE - u64::from(parameters.most_decrease).min(ONE));
+        flow.window = ((u128::from(flow.window) * kept / u128::from(ONE)) as u64).max(1 << 16);
+        flow.decreased = now;
+    }
+
+    fn resend(flow: &mut Flow, stamp: u16, now: Time) {
+        flow.in_flight.resend(stamp, now);
+    }
+
+    fn confirm(flow: &mut Flow, before: u16) {
+        flow.in_flight.confirm(before);
+    }
+
     fn is_as_new(flow: &Flow, _: Time, _: &Parameters) -> bool {
         flow.in_flight.is_empty() && flow.window == flow.largest()
     }
@@ -185,6 +213,7 @@ mod tests {
         decrease: 800,
         most_decrease: 500,
         timeout: Span::from_us(10_000),
+        trim: false,
     };
 
     fn target(window: f64, hops: f64) -> f64 {
@@ -208,11 +237,7 @@ mod tests {
     /// Catches a window that does not follow the algorithm, answer by answer, also below one packet.
     #[test]
     fn the_window_follows_the_algorithm() {
-        let path = Path {
-            rate: BitRate::from_gigabits(100),
-            round_trip: Span::from_us(10),
-            packet: Bytes::new(4_000),
-        };
+        let path = Path::new(BitRate::from_gigabits(100), Span::from_us(10), Bytes::new(4_000));
         let mut flow = Swift::open(&path, Time::ZERO, &PARAMETERS);
         let (mut window, mut decreased) = (62.5f64, 0.0f64);
         let mut is_small = false;

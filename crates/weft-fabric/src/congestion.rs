@@ -12,12 +12,16 @@
 //! ([`InterfaceContext::admits_to`]) keeps flows apart. Of others the endpoint holds up to [`MAX_HELD`]
 //! packets that may not go; then those behind them wait, whatever flow they are of.
 //!
+//! Where full buffers lose packets and the algorithm answers each, the endpoint sends lost ones again: see
+//! [`retransmission`](crate::retransmission).
+//!
 //! Notices are packets of the network: they take time on lines, room in buffers, and the traffic class of
 //! acknowledgements. They are never regulated, nor are acknowledgements of interfaces and packets for groups.
 //!
 //! [`InterfaceContext::admits_to`]: crate::InterfaceContext::admits_to
 
 use crate::build::BuildError;
+use crate::channel::Channel;
 use crate::constants::Constants;
 use crate::endpoint::Endpoint;
 use crate::injection::InjectionChannels;
@@ -26,10 +30,13 @@ use crate::link::{LinkKind, Sent};
 use crate::network::{Network, Site};
 use crate::packet::{Addressing, HeaderBits, Packet, PacketLabel, Part};
 use crate::parameters::{ArbiterKind, FlowControl, Forwarding};
+use crate::retransmission::{Answer, Received, Unanswered};
 use serde::{Deserialize, Serialize};
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
-use weft_congestion::{Arrival, Congestion, Crossing, FlowHalf, LinkHalf, Notice, Path, ReceiverHalf, Stamp};
+use weft_congestion::{
+    Arrival, Congestion, Crossing, FlowHalf, LinkHalf, Notice, Path, ReceiverHalf, Repair, Stamp,
+};
 use weft_engine::{InitialState, Stream};
 use weft_topo::{Attachment, Routing, Topology};
 use weft_units::{BitRate, Bytes, EndpointId, PortId, Span, SwitchId, Time};
@@ -47,6 +54,25 @@ pub(crate) struct Control {
     round_trip: Span,
     /// Payload of a notice.
     notice: u32,
+    /// What becomes of packets that full buffers lose.
+    repair: Repair,
+    /// Time without an answer after which a packet is lost.
+    timeout: Span,
+}
+
+impl Control {
+    /// The header to which a full buffer cuts down a packet that came by `from`. `None`: it is lost.
+    pub(crate) fn trim(&self, packet: &Packet, constants: &Constants) -> Option<Packet> {
+        if self.repair != Repair::Trim || !is_regulated(packet) || packet.is_bad() {
+            return None;
+        }
+        let (classes, plan) = (&constants.switch.channels.classes, &constants.plan);
+        let mut header = packet.trimmed(classes.of(packet));
+        let Channel { port, vc } = packet.channel();
+        let vc = plan.channel(classes.of(&header).into(), 0, plan.of_routing(vc.into()));
+        header.set_channel(Channel { port, vc: vc as u8 });
+        Some(header)
+    }
 }
 
 /// The link half of one link, with its dice.
@@ -98,6 +124,54 @@ struct Flow {
     waited: Cell<bool>,
     /// Packets of the flow that the endpoint holds.
     held: u32,
+    /// Packets without an answer, where lost ones are sent again.
+    unanswered: Option<Unanswered>,
+}
+
+impl Flow {
+    fn new(control: &Control, path: &Path, now: Time) -> Flow {
+        Flow {
+            half: control.congestion.open(path, now),
+            waited: Cell::new(false),
+            held: 0,
+            unanswered: (path.repair != Repair::None).then(Unanswered::new),
+        }
+    }
+
+    /// When another packet may go, from `now` on.
+    fn earliest(&self, bytes: Bytes, now: Time, control: &Control) -> Time {
+        match self.unanswered.as_ref().is_some_and(Unanswered::is_full) {
+            true => Time::NEVER,
+            false => self.half.earliest(bytes, now, &control.congestion),
+        }
+    }
+
+    /// A packet goes, for the first time.
+    fn send(&mut self, packet: &mut Packet, bytes: Bytes, (now, control): (Time, &Control)) {
+        let value = self.half.send(bytes, now, &control.congestion);
+        packet.set_stamp(Stamp { marked: false, value });
+        if let Some(unanswered) = &mut self.unanswered {
+            unanswered.keep(packet, now, control.timeout);
+        }
+    }
+
+    /// The time of its next own step.
+    fn due(&self) -> Time {
+        self.half.due().min(self.unanswered.as_ref().map_or(Time::NEVER, Unanswered::due))
+    }
+
+    /// Whether it need not be kept. One whose packets have numbers is, because its destination knows them.
+    fn is_over(&self, now: Time, control: &Control) -> bool {
+        self.held == 0 && self.unanswered.is_none() && self.half.is_as_new(now, &control.congestion)
+    }
+}
+
+/// A flow at its destination.
+#[derive(Serialize, Deserialize)]
+struct Receiver {
+    half: ReceiverHalf,
+    /// Packets that have come, where lost ones are sent again.
+    received: Option<Received>,
 }
 
 /// The flows of an endpoint.
@@ -107,8 +181,12 @@ pub(crate) struct Regulator {
     /// Bytes of framing on the endpoint's link.
     framing: Bytes,
     flows: BTreeMap<FlowKey, Flow>,
-    receivers: BTreeMap<FlowKey, ReceiverHalf>,
+    receivers: BTreeMap<FlowKey, Receiver>,
     notices: VecDeque<Packet>,
+    /// Packets that are lost and wait to be sent again: the flow, and the packet's stamp.
+    again: VecDeque<(FlowKey, u16)>,
+    /// Packets that were sent again since the counters were last reset.
+    pub(crate) resent: u64,
     held: VecDeque<Packet>,
     pub(crate) point: Point,
     /// The first own step of a flow.
@@ -144,7 +222,7 @@ impl Regulator {
 
     /// Whether something may go as soon as a notice comes.
     pub(crate) fn is_awaited(&self) -> bool {
-        self.refused.get() || !self.held.is_empty() || !self.notices.is_empty()
+        self.refused.get() || !self.held.is_empty() || !self.notices.is_empty() || !self.again.is_empty()
     }
 
     /// The interface is asked anew.
@@ -157,7 +235,7 @@ impl Regulator {
     pub(crate) fn admits(&self, flow: FlowKey, bytes: Bytes, (control, now): (&Control, Time)) -> bool {
         let Some(flow) = self.flows.get(&flow) else { return true };
         let at = match flow.held {
-            0 => flow.half.earliest(bytes + self.framing, now, &control.congestion),
+            0 => flow.earliest(bytes + self.framing, now, control),
             _ => Time::NEVER, // until what is held has gone
         };
         if at > now {
@@ -178,19 +256,18 @@ impl Regulator {
         let key = (packet.destination, constants.switch.channels.classes.of(&packet));
         let Regulator { flows, path, due, .. } = self;
         let flow = flows.entry(key).or_insert_with(|| {
-            let half = control.congestion.open(path, now);
-            *due = (*due).min(half.due());
-            Flow { half, waited: Cell::new(false), held: 0 }
+            let flow = Flow::new(control, path, now);
+            *due = (*due).min(flow.due());
+            flow
         });
-        if flow.held > 0 || flow.half.earliest(bytes, now, &control.congestion) > now {
+        if flow.held > 0 || flow.earliest(bytes, now, control) > now {
             flow.waited.set(true);
             flow.held += 1;
             self.held.push_back(packet);
             return None;
         }
-        let value = flow.half.send(bytes, now, &control.congestion);
-        *due = (*due).min(flow.half.due());
-        packet.set_stamp(Stamp { marked: false, value });
+        flow.send(&mut packet, bytes, (now, control));
+        *due = (*due).min(flow.due());
         Some(packet)
     }
 
@@ -208,18 +285,55 @@ impl Regulator {
                 .any(|other| other.destination == packet.destination && classes.of(other) == class);
             let flow = self.flows.get(&(packet.destination, class));
             let bytes = self.on_line(packet, constants);
-            let may_go = flow.is_none_or(|flow| flow.half.earliest(bytes, now, &control.congestion) <= now);
+            let may_go = flow.is_none_or(|flow| flow.earliest(bytes, now, control) <= now);
             is_first && places >> class & 1 == 1 && may_go
         })?;
         let mut packet = self.held.remove(place)?;
         let bytes = self.on_line(&packet, constants);
         if let Some(flow) = self.flows.get_mut(&(packet.destination, classes.of(&packet))) {
             flow.held -= 1;
-            let value = flow.half.send(bytes, now, &control.congestion);
-            self.due = self.due.min(flow.half.due());
-            packet.set_stamp(Stamp { marked: false, value });
+            flow.send(&mut packet, bytes, (now, control));
+            self.due = self.due.min(flow.due());
         }
         Some(packet)
+    }
+
+    /// Takes the first of the lost packets that may go again now and is of a class with a place, stamped.
+    pub(crate) fn send_again(&mut self, places: u8, regulation: &Regulation<'_>) -> Option<Packet> {
+        let &Regulation { control, constants, now } = regulation;
+        self.forget_found();
+        let place = (0..self.again.len()).find(|&place| {
+            let ((_, class), _) = self.again[place];
+            places >> class & 1 == 1 && self.again_at(place, regulation) <= now
+        })?;
+        let (key, stamp) = self.again.remove(place)?;
+        let flow = self.flows.get_mut(&key)?;
+        let unanswered = flow.unanswered.as_mut()?;
+        let packet = *unanswered.waiting(stamp)?;
+        debug_assert!(constants.switch.channels.classes.of(&packet) == key.1, "a flow has one class");
+        unanswered.resend(stamp, now, control.timeout);
+        flow.half.resend(stamp, now);
+        self.due = self.due.min(flow.due());
+        self.resent += 1;
+        Some(packet)
+    }
+
+    /// Strikes out packets that have come after all.
+    fn forget_found(&mut self) {
+        let Regulator { again, flows, .. } = self;
+        let unanswered = |key: &FlowKey| flows.get(key).and_then(|flow| flow.unanswered.as_ref());
+        again.retain(|(key, stamp)| unanswered(key).is_some_and(|kept| kept.waiting(*stamp).is_some()));
+    }
+
+    /// When the lost packet of that place may go again, from now on.
+    fn again_at(&self, place: usize, regulation: &Regulation<'_>) -> Time {
+        let &Regulation { control, constants, now } = regulation;
+        let (key, stamp) = self.again[place];
+        let Some(flow) = self.flows.get(&key) else { return Time::NEVER };
+        let Some(packet) = flow.unanswered.as_ref().and_then(|kept| kept.waiting(stamp)) else {
+            return Time::NEVER;
+        };
+        flow.half.earliest(self.on_line(packet, constants), now, &control.congestion)
     }
 
     /// Takes the first notice, if its class has a place.
@@ -234,17 +348,23 @@ impl Regulator {
         if self.due > now {
             return;
         }
-        let Regulator { flows, notices, due, .. } = self;
+        let Regulator { flows, notices, again, due, .. } = self;
         *due = Time::NEVER;
         flows.retain(|&(to, class), flow| {
+            if let Some(unanswered) = flow.unanswered.as_mut().filter(|kept| kept.due() <= now) {
+                for stamp in unanswered.late(now, control.timeout) {
+                    flow.half.lose(stamp, now, &control.congestion);
+                    again.push_back(((to, class), stamp));
+                }
+            }
             if flow.half.due() <= now {
                 let backlog = flow.waited.take() || flow.held > 0;
                 if let Some(notice) = flow.half.step(backlog, now, &control.congestion) {
                     notices.push_back(packet(&Notice { class, ..notice }, (id, to), control));
                 }
             }
-            *due = (*due).min(flow.half.due());
-            flow.held > 0 || !flow.half.is_as_new(now, &control.congestion)
+            *due = (*due).min(flow.due());
+            !flow.is_over(now, control)
         });
     }
 
@@ -263,29 +383,65 @@ impl Regulator {
         }
         let key = (came.source, notice.class);
         if let Some(flow) = self.flows.get_mut(&key) {
-            flow.half.learn(&notice, now, &control.congestion);
-            let is_over = flow.held == 0 && flow.half.is_as_new(now, &control.congestion);
-            if is_over {
+            match &mut flow.unanswered {
+                None => flow.half.learn(&notice, now, &control.congestion),
+                Some(unanswered) => {
+                    let (Answer { is_header_alone, before }, stamp) =
+                        (Answer::of(&notice), notice.word as u16);
+                    if !is_header_alone {
+                        flow.half.learn(&notice, now, &control.congestion);
+                        unanswered.answer(stamp);
+                    } else if unanswered.lose(stamp) {
+                        flow.half.lose(stamp, now, &control.congestion);
+                        self.again.push_back((key, stamp));
+                    }
+                    flow.half.confirm(before);
+                    unanswered.confirm(before);
+                }
+            }
+            if flow.is_over(now, control) {
                 self.flows.remove(&key);
             }
         }
     }
 
-    /// A packet of data has come.
-    pub(crate) fn receive(&mut self, came: &Packet, regulation: &Regulation<'_>) {
+    /// A packet that is no notice has come. Says whether the interface is to get it.
+    pub(crate) fn receive(&mut self, came: &Packet, regulation: &Regulation<'_>) -> bool {
         let &Regulation { control, constants, now } = regulation;
-        if came.is_bad() || !is_regulated(came) {
-            return;
+        let is_header_alone = came.label == PacketLabel::TRIMMED;
+        if !is_header_alone && !is_regulated(came) {
+            return true;
         }
-        let class = constants.switch.channels.classes.of(came);
-        let receiver =
-            self.receivers.entry((came.source, class)).or_insert_with(|| control.congestion.receiver());
+        if came.is_bad() {
+            return control.repair == Repair::None;
+        }
+        let class = match is_header_alone {
+            true => came.class_before(),
+            false => constants.switch.channels.classes.of(came),
+        };
+        let receiver = self.receivers.entry((came.source, class)).or_insert_with(|| Receiver {
+            half: control.congestion.receiver(),
+            received: (control.repair != Repair::None).then(Received::default),
+        });
         let (stamp, bytes) = (came.stamp(), constants.packet_bytes(came));
+        let is_new = match &mut receiver.received {
+            None => true,
+            Some(received) => !is_header_alone && received.take(stamp.value),
+        };
         let arrival = Arrival { now, stamp, bytes, hops: came.hops };
-        if let Some(notice) = receiver.receive(&arrival, &control.congestion) {
+        let notice = match is_header_alone {
+            true => Some(Notice::answer(stamp.value.into(), 0)),
+            false => receiver.half.receive(&arrival, &control.congestion),
+        };
+        if let Some(notice) = notice {
+            let notice = match &receiver.received {
+                None => notice,
+                Some(received) => received.answer(is_header_alone).on(notice),
+            };
             let ends = (came.destination, came.source);
             self.notices.push_back(packet(&Notice { class, ..notice }, ends, control));
         }
+        is_new
     }
 
     /// When it next has something to do or to let go, after `now`.
@@ -294,9 +450,10 @@ impl Regulator {
         let classes = &constants.switch.channels.classes;
         let of_held = self.held.iter().filter_map(|packet| {
             let flow = self.flows.get(&(packet.destination, classes.of(packet)))?;
-            Some(flow.half.earliest(self.on_line(packet, constants), now, &control.congestion))
+            Some(flow.earliest(self.on_line(packet, constants), now, control))
         });
-        let held = of_held.filter(|at| *at > now).min().unwrap_or(Time::NEVER);
+        let of_again = (0..self.again.len()).map(|place| self.again_at(place, regulation));
+        let held = of_held.chain(of_again).filter(|at| *at > now).min().unwrap_or(Time::NEVER);
         held.min(self.due).min(self.ask_again.get())
     }
 
@@ -306,7 +463,9 @@ impl Regulator {
         control: &'a Control,
         now: Time,
     ) -> impl Iterator<Item = (EndpointId, u8, BitRate)> + 'a {
-        self.flows.iter().filter_map(move |(&(to, class), flow)| {
+        let is_held =
+            move |flow: &Flow| flow.unanswered.is_none() || !flow.half.is_as_new(now, &control.congestion);
+        self.flows.iter().filter(move |(_, flow)| is_held(flow)).filter_map(move |(&(to, class), flow)| {
             Some((to, class, flow.half.rate(now, &control.congestion)?))
         })
     }
@@ -340,6 +499,13 @@ pub enum CongestionError {
          fabric.flow_control=credits or pause"
     )]
     NeedsLossless(&'static str),
+    /// Trimming by something that does not send again, or where no packet is lost.
+    #[error(
+        "congestion.trim is for algorithms that answer each packet, over a network that loses packets in full \
+         buffers, and congestion.kind={0} over this one is not; write congestion.kind=nscc or swift with \
+         fabric.flow_control=drop, or leave congestion.trim out"
+    )]
+    NothingToTrim(&'static str),
     /// Several ways between two endpoints.
     #[error(
         "congestion.kind={0} needs one way for each flow, which its notices take too; choose a routing \
@@ -378,6 +544,14 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         if need.lossless && constants.switch.flow_control == FlowControl::Drop {
             return Err(CongestionError::NeedsLossless(name));
         }
+        let loses = constants.switch.flow_control == FlowControl::Drop;
+        let timeout = congestion.timeout().filter(|_| loses);
+        let repair = match (timeout, congestion.trims()) {
+            (Some(_), true) => Repair::Trim,
+            (Some(_), false) => Repair::Resend,
+            (None, true) => return Err(CongestionError::NothingToTrim(name)),
+            (None, false) => Repair::None,
+        };
         let can_be_one = model.topology.is_deterministic() || model.topology.spreads_blocks();
         if need.one_way && (!can_be_one || constants.mixes_lanes && !constants.plan.is_plain()) {
             return Err(CongestionError::NeedsOneWay(name));
@@ -391,7 +565,8 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         }
         let largest = u32::try_from(constants.format.payload.get()).unwrap_or(u32::MAX);
         let notice = NOTICE_PAYLOAD.min(largest);
-        let control = Control { congestion, round_trip: path.round_trip, notice };
+        let timeout = timeout.unwrap_or(Span::MAX);
+        let control = Control { congestion, round_trip: path.round_trip, notice, repair, timeout };
         constants.congestion = Some(Box::new(control));
         for (site, switch) in sites.iter_mut().zip(0..) {
             model.control_site(site, SwitchId(switch), (&control, seed));
@@ -409,6 +584,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
                 rate: kind.rate.bit_rate(),
                 round_trip: control.round_trip,
                 packet: constants.largest + kind.framing,
+                repair: control.repair,
             };
             let dice = Stream::new(seed, id.0.into(), PURPOSE_INJECTION_MARKS);
             *regulator = Some(Box::new(Regulator {
@@ -417,6 +593,8 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
                 flows: BTreeMap::new(),
                 receivers: BTreeMap::new(),
                 notices: VecDeque::new(),
+                again: VecDeque::new(),
+                resent: 0,
                 held: VecDeque::new(),
                 point: Point::new(&control.congestion, dice),
                 due: Time::NEVER,
@@ -468,7 +646,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         };
         let notice = constants.format.overhead() + Bytes::new(NOTICE_PAYLOAD.into());
         let round_trip = one_way * 2 + span(constants.largest) + span(notice);
-        Path { rate: own.rate.bit_rate(), round_trip, packet: constants.largest + own.framing }
+        Path::new(own.rate.bit_rate(), round_trip, constants.largest + own.framing)
     }
 
     /// The longest round trip that its congestion control reckons with; `None`: it has none.

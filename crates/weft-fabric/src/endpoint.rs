@@ -221,6 +221,7 @@ impl<N> Endpoint<N> {
     pub(crate) fn reset_counters(&mut self, now: Time) {
         (self.carried, self.acknowledgements) = (Carried::default(), 0);
         self.stall.reset(now);
+        self.regulator.iter_mut().for_each(|regulator| regulator.resent = 0);
         self.fault.iter_mut().for_each(|fault| fault.reset(now));
         self.layer.iter_mut().for_each(|layer| layer.reset());
         self.paused.iter_mut().for_each(|paused| paused.reset(now));

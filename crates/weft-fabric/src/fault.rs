@@ -145,6 +145,10 @@ pub struct FaultCounts {
     pub duplicated: u64,
     /// Held up, so that the next could overtake them.
     pub reordered: u64,
+    /// Cut down to their headers, as the buffer behind the link was full.
+    pub trimmed: u64,
+    /// Sent again by their source, as they had been lost or trimmed.
+    pub resent: u64,
 }
 
 impl FaultCounts {
@@ -158,6 +162,8 @@ impl FaultCounts {
         corrupted: 0,
         duplicated: 0,
         reordered: 0,
+        trimmed: 0,
+        resent: 0,
     };
 
     /// Packets that went no further.
@@ -181,6 +187,8 @@ impl std::ops::AddAssign for FaultCounts {
         self.corrupted += other.corrupted;
         self.duplicated += other.duplicated;
         self.reordered += other.reordered;
+        self.trimmed += other.trimmed;
+        self.resent += other.resent;
     }
 }
 

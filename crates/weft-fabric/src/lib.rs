@@ -60,6 +60,7 @@ pub mod parameters;
 mod pause;
 mod queue_report;
 mod reroute;
+mod retransmission;
 mod switch;
 mod traffic_class;
 

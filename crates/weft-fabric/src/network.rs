@@ -116,7 +116,10 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
         let injection = site.endpoints_with_ports().map(move |(endpoint, port)| {
             let port = PortId(port.into());
             let state = endpoint.sender_state(layout.link_class(switch, port), constants, now);
-            state.report(LinkEnd::Endpoint(endpoint.id), Attachment::Switch(switch, port), overhead)
+            let to = Attachment::Switch(switch, port);
+            let mut link = state.report(LinkEnd::Endpoint(endpoint.id), to, overhead);
+            link.faults.resent = endpoint.regulator.as_ref().map_or(0, |regulator| regulator.resent);
+            link
         });
         let ports = site.switch.ports();
         let outputs = (0..ports.links()).map(move |output| {
@@ -151,6 +154,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
             {
                 link.most_held = switch.credit.bytes(filled.most);
                 link.faults.full = filled.lost;
+                link.faults.trimmed = filled.trimmed;
             }
             link
         })
@@ -606,17 +610,18 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         if packet.label == PacketLabel::NOTICE {
             regulator.heed(packet, &regulation);
         } else {
-            *received_payload += u64::from(packet.bytes);
-            regulator.receive(packet, &regulation);
-            interface.received(packet, &self.interface, context);
+            if regulator.receive(packet, &regulation) {
+                *received_payload += u64::from(packet.bytes);
+                interface.received(packet, &self.interface, context);
+            }
         }
         if context.injection_requested || regulator.is_awaited() {
             self.inject(endpoint, port, context);
         }
     }
 
-    /// [`Network::inject_on_channels`] under congestion control: notices first, then packets that were held,
-    /// then those of the interface that may go.
+    /// [`Network::inject_on_channels`] under congestion control: notices first, then packets that were lost, then
+    /// those that were held, then those of the interface that may go.
     #[inline(never)]
     fn inject_under_control(
         &self,
@@ -639,6 +644,11 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
             if let Some(notice) = regulator.notice(places, constants) {
                 endpoint.supplied += 1;
                 channels.stage(notice, now, constants);
+                continue;
+            }
+            if let Some(packet) = regulator.send_again(places, &regulation) {
+                endpoint.supplied += 1;
+                channels.stage(packet, now, constants);
                 continue;
             }
             if let Some(packet) = regulator.release(places, &regulation) {

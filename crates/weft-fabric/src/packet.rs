@@ -79,14 +79,17 @@ impl PacketLabel {
     /// The label of a packet that only answers another: acknowledgements are counted apart on every link.
     ///
     /// # Panics
-    /// A number of 127 or more: 127 is that of the network's own notices.
+    /// A number of 126 or more: these are the network's own.
     pub const fn acknowledgement(number: u8) -> PacketLabel {
-        assert!(number < PacketLabel::ACKNOWLEDGEMENT - 1, "a label's number is below 127");
+        assert!(number < PacketLabel::ACKNOWLEDGEMENT - 2, "a label's number is below 126");
         PacketLabel(number | PacketLabel::ACKNOWLEDGEMENT)
     }
 
     /// The label of notices of congestion control, which the network itself sends and reads.
     pub(crate) const NOTICE: PacketLabel = PacketLabel(u8::MAX);
+
+    /// The label of packets that a full buffer has trimmed. Like answers they go before data.
+    pub(crate) const TRIMMED: PacketLabel = PacketLabel(u8::MAX - 1);
 
     /// The label as it is packed: kinds of packets are ordered by it.
     #[inline]
@@ -277,6 +280,20 @@ impl Packet {
         self.age = Age(stamp.value);
     }
 
+    /// The header of the packet alone. It keeps the stamp, and has the packet's traffic class where the
+    /// interface's bits were.
+    pub(crate) fn trimmed(&self, class: u8) -> Packet {
+        let mut header = Packet { bytes: 0, carried: HeaderBits::from_bits(class.into()), ..*self };
+        header.label = PacketLabel::TRIMMED;
+        header
+    }
+
+    /// The traffic class of the packet that this header is [left of](Packet::trimmed).
+    pub(crate) fn class_before(&self) -> u8 {
+        debug_assert!(self.label == PacketLabel::TRIMMED, "headers alone say so");
+        self.carried.bits() as u8
+    }
+
     /// Whether it is for a [group](MulticastGroup), and switches copy it. To a member comes a packet for that
     /// member.
     #[inline(always)]
@@ -318,7 +335,7 @@ mod tests {
     /// Catches a label whose kinds collide, and an acknowledgement that is counted as data.
     #[test]
     fn labels_of_data_and_of_acknowledgements_are_apart() {
-        for number in 0..127 {
+        for number in 0..126 {
             let (data, answer) = (PacketLabel::data(number), PacketLabel::acknowledgement(number));
             assert_eq!((data.0, answer.0), (number, number | 0x80));
             assert_eq!((data.is_acknowledgement(), answer.is_acknowledgement()), (false, true));

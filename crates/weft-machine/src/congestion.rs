@@ -108,6 +108,9 @@ keys! {
     round_trip: Span, Hpcc Swift Nscc;
     /// From sending a packet until it counts as lost without an answer.
     timeout: Span, Hpcc Swift Nscc;
+    /// Whether full buffers cut packets down to their headers, which tell the destination: not where not given.
+    /// For fabric.flow_control=drop.
+    trim: bool, Swift Nscc;
     /// Between two rate re-evaluation pulses.
     period: Span, Acc AccFrpOnly AccFrpInit;
     /// Thousandths of a link that flows do not get.
@@ -296,6 +299,7 @@ impl CongestionRule {
                 decrease: 800,
                 most_decrease: 500,
                 timeout,
+                trim: self.trim.unwrap_or(false),
             }),
             CongestionKind::Nscc => Congestion::Nscc(nscc::Parameters {
                 red: RedParameters {
@@ -306,6 +310,7 @@ impl CongestionRule {
                 target: self.target,
                 decrease: 800,
                 timeout,
+                trim: self.trim.unwrap_or(false),
             }),
             CongestionKind::Ib => Congestion::Ib(ib::Parameters {
                 threshold: self.threshold.unwrap_or(path.packet * 8),

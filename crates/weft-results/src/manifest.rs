@@ -73,6 +73,12 @@ pub struct Totals {
     /// Packets that links held up, so that the next could overtake them.
     #[serde(default)]
     pub reordered: u64,
+    /// Packets of which full buffers kept the header alone.
+    #[serde(default)]
+    pub trimmed: u64,
+    /// Packets that their source sent again under congestion control.
+    #[serde(default)]
+    pub resent: u64,
     /// Packets that tables routed, as links were off, when they came to their first switch.
     #[serde(default)]
     pub rerouted: u64,

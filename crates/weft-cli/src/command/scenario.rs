@@ -107,6 +107,8 @@ fn remark(row: &ScenarioRow) -> String {
     }
     let losses = [
         (row.packets_dropped, "packets found a buffer full"),
+        (row.packets_trimmed, "packets were trimmed by full buffers"),
+        (row.packets_resent, "packets were sent again"),
         (row.transfers_failed, "transfers were given up by the interface"),
     ];
     let lines = losses.iter().filter(|(lost, _)| *lost > 0);

@@ -252,6 +252,12 @@ fn remarks(row: &TrafficRow) -> String {
             full => format!("{of}: links lost {lost} packets ({share}), {full} of them in full buffers\n"),
         };
     }
+    if row.packets_trimmed > 0 {
+        text += &format!("{of}: full buffers trimmed {} packets\n", row.packets_trimmed);
+    }
+    if row.packets_resent > 0 {
+        text += &format!("{of}: sources sent {} packets again\n", row.packets_resent);
+    }
     if row.pause_frames > 0 {
         text += &format!("{of}: links were paused for {:.1} us in all\n", row.paused_us);
     }

@@ -63,7 +63,7 @@ impl World {
         let rates: Vec<BitRate> = rates.iter().map(|&rate| BitRate::from_bits_per_second(rate)).collect();
         let open = |given: &Given| {
             let rate = rates[given.way[0]];
-            let path = Path { rate, round_trip: Span::from_us(2), packet: Bytes::new(1_000) };
+            let path = Path::new(rate, Span::from_us(2), Bytes::new(1_000));
             (given.clone(), Acc::open(&path, Time::ZERO, &parameters))
         };
         let flows = flows.iter().map(open).collect();
@@ -225,8 +225,7 @@ fn flows_that_end_give_their_share_back_at_once() {
 /// Catches a first rate that is not the line's, a wait that ends without an answer, a rise without its steps.
 #[test]
 fn a_flow_begins_waits_and_rises_as_it_is_told() {
-    let path =
-        Path { rate: BitRate::from_gigabits(10), round_trip: Span::from_us(2), packet: Bytes::new(1_000) };
+    let path = Path::new(BitRate::from_gigabits(10), Span::from_us(2), Bytes::new(1_000));
     let at = |us| Time::ZERO + Span::from_us(us);
     let bytes = Bytes::new(1_000);
     let mut free = Acc::open(&path, at(5), &parameters());

@@ -1,7 +1,7 @@
 //! Gauges: how full the input buffers of a switch are, as the switch itself counts it under pause and drop.
 //!
 //! ```text
-//!   head arrives ─► held + room ≤ buffer? ──no──► lost, counted
+//!   head arrives ─► held + room ≤ buffer? ──no──► lost, counted; or trimmed: the header tries the same
 //!                        │ yes                                     XOFF ─► pause frame
 //!                        ▼                                           ▲
 //!                 held grows ────────────────────────────────────────┘
@@ -35,6 +35,18 @@ struct Gauge {
     lost: u64,
     /// Packets that found no room before.
     lost_before: u64,
+    /// Packets of which only the header found room, since the counters were last reset.
+    trimmed: u64,
+}
+
+/// The answer of a buffer to a packet whose head comes.
+pub(super) enum Admission {
+    /// It is taken.
+    Whole,
+    /// Its header is taken, to another buffer.
+    Header(Packet),
+    /// It is lost.
+    Refused,
 }
 
 /// A packet that leaves its input buffer at a time that is known.
@@ -89,6 +101,8 @@ pub(crate) struct Filled {
     pub(crate) most: u32,
     /// Packets that found no room.
     pub(crate) lost: u64,
+    /// Packets of which only the header found room.
+    pub(crate) trimmed: u64,
 }
 
 impl Gauges {
@@ -134,6 +148,7 @@ impl Gauges {
         self.inputs[channels].iter().fold(Filled::default(), |filled, gauge| Filled {
             most: filled.most.max(gauge.most),
             lost: filled.lost + gauge.lost,
+            trimmed: filled.trimmed + gauge.trimmed,
         })
     }
 
@@ -161,7 +176,7 @@ impl Gauges {
         self.work_off(now);
         for gauge in &mut self.inputs {
             let Gauge { held, lost, lost_before, .. } = *gauge;
-            *gauge = Gauge { held, most: held, lost: 0, lost_before: lost_before + lost };
+            *gauge = Gauge { held, most: held, lost: 0, lost_before: lost_before + lost, trimmed: 0 };
         }
         self.paused.iter_mut().for_each(|paused| paused.reset(now));
         self.frames.fill(0);
@@ -175,23 +190,22 @@ impl Gauges {
 }
 
 impl Ports {
-    /// The head of a packet has come: takes it into the input buffer, or counts it as lost. The sender is
-    /// asked to pause where the buffer fills.
+    /// The head of a packet has come: takes it, or its header, into the input buffer, or counts it as lost. The
+    /// sender is asked to pause where the buffer fills.
     #[inline(never)]
-    pub(crate) fn admit<T>(
+    pub(super) fn admit<T>(
         &mut self,
         packet: &Packet,
         context: &mut SwitchContext<'_, T, impl Sink>,
-    ) -> bool {
+    ) -> Admission {
         let SwitchContext { now, constants, .. } = *context;
-        let Some(gauges) = &mut self.gauges else { return true };
+        let Some(gauges) = &mut self.gauges else { return Admission::Whole };
         gauges.work_off(now);
         let from = packet.channel();
         let (number, room) = (constants.channels.number(from), constants.room(packet));
         let gauge = &mut gauges.inputs[number];
         if gauge.held + room > constants.buffer {
-            gauge.lost += 1;
-            return false;
+            return self.trim(packet, constants).map_or(Admission::Refused, Admission::Header);
         }
         gauge.held += room;
         gauge.most = gauge.most.max(gauge.held);
@@ -205,7 +219,35 @@ impl Ports {
             self.send_pause(from, true, context);
             self.arbitrate_at_or_after(first, constants);
         }
-        true
+        Admission::Whole
+    }
+
+    /// A packet has found no room. Takes its header, where switches trim and that finds room.
+    #[cold]
+    fn trim(&mut self, packet: &Packet, constants: &Constants) -> Option<Packet> {
+        let channel = packet.channel();
+        let Ports { gauges, ports, .. } = self;
+        let gauges = gauges.as_deref_mut()?;
+        let header = constants.congestion.as_ref().and_then(|control| control.trim(packet, constants));
+        let found = header.and_then(|mut header| {
+            let gauge = &mut gauges.inputs[constants.channels.number(header.channel())];
+            let held = gauge.held + constants.room(&header);
+            if held > constants.buffer {
+                return None;
+            }
+            (gauge.held, gauge.most) = (held, gauge.most.max(held));
+            // What has been cut off no longer comes behind it.
+            let link = constants.link(ports[usize::from(channel.port)].class);
+            let span = link.longest(constants.packet_bytes(&header)).as_ps();
+            header.stretch = header.stretch.min(u32::try_from(span).unwrap_or(u32::MAX));
+            Some(header)
+        });
+        let gauge = &mut gauges.inputs[constants.channels.number(channel)];
+        match found {
+            Some(_) => gauge.trimmed += 1,
+            None => gauge.lost += 1,
+        }
+        found
     }
 
     /// The room of a granted packet will be free at `time` in the buffer that it came by.

@@ -26,6 +26,7 @@ mod withdrawal;
 
 pub(crate) use combined::{Combined, CrossbarPace};
 pub(crate) use crossbar::Crossbar;
+use gauge::Admission;
 pub(crate) use gauge::{Filled, Gauges};
 pub(crate) use input_queued::InputQueued;
 pub(crate) use output_queued::OutputQueued;
@@ -142,8 +143,17 @@ impl Switch {
         undisturbed_until: Time,
         context: &mut SwitchContext<'_, T, impl Sink>,
     ) {
-        if !context.constants.has_credits && !self.ports_mut().admit(packet, context) {
-            return;
+        let trimmed;
+        let mut packet = packet;
+        if !context.constants.has_credits {
+            match self.ports_mut().admit(packet, context) {
+                Admission::Whole => {}
+                Admission::Header(header) => {
+                    trimmed = header;
+                    packet = &trimmed;
+                }
+                Admission::Refused => return,
+            }
         }
         if packet.is_multicast() {
             return self.replicate(packet, context);

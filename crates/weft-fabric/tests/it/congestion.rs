@@ -59,8 +59,9 @@ fn algorithms(path: &Path) -> Vec<Congestion> {
             decrease: 800,
             most_decrease: 500,
             timeout,
+            trim: false,
         }),
-        Congestion::Nscc(nscc::Parameters { red, target: None, decrease: 800, timeout }),
+        Congestion::Nscc(nscc::Parameters { red, target: None, decrease: 800, timeout, trim: false }),
         Congestion::Ib(ib::Parameters {
             threshold: Bytes::new(600),
             marking_rate: 1,
@@ -92,7 +93,7 @@ fn controlled(
 }
 
 /// Answers and notices before data.
-fn with_priority(mut machine: Machine) -> Machine {
+pub fn with_priority(mut machine: Machine) -> Machine {
     let class = |kind, priority| TrafficClass { kind, up_to: None, priority, weight: 1 };
     let classes = [class(TrafficKind::Acknowledgements, 1), class(TrafficKind::All, 0)];
     machine.switch.channels.classes = TrafficClasses::new(&classes).unwrap();

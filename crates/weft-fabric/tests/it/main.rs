@@ -16,6 +16,7 @@ mod machines;
 mod multicast;
 mod pause;
 mod properties;
+mod resending;
 mod scripted;
 mod threads;
 mod zero_load;

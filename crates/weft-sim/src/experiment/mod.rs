@@ -79,6 +79,8 @@ pub(crate) fn add_crossed(totals: &mut Totals, crossed: &Crossed) {
     totals.dropped_reconfigured += crossed.faults.reconfigured;
     totals.duplicated += crossed.faults.duplicated;
     totals.reordered += crossed.faults.reordered;
+    totals.trimmed += crossed.faults.trimmed;
+    totals.resent += crossed.faults.resent;
     totals.rerouted += crossed.rerouted;
 }
 

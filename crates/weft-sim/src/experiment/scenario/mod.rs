@@ -99,6 +99,12 @@ pub struct ScenarioRow {
     pub pause_frames: u64,
     /// Packets that found a buffer full.
     pub packets_dropped: u64,
+    /// Packets of which a full buffer kept the header alone.
+    #[serde(default)]
+    pub packets_trimmed: u64,
+    /// Packets that their source sent again.
+    #[serde(default)]
+    pub packets_resent: u64,
     /// Transfers that the interface has given up.
     pub transfers_failed: u64,
     /// Virtual time at the end.
@@ -252,6 +258,8 @@ impl ScenarioRow {
             paused_us: 0.0,
             pause_frames: 0,
             packets_dropped: 0,
+            packets_trimmed: 0,
+            packets_resent: 0,
             transfers_failed: 0,
             run_time_us: 0.0,
             packet_hops: 0,
@@ -328,6 +336,8 @@ impl Simulated<'_> {
             paused_us: 0.0,
             pause_frames: 0,
             packets_dropped: crossed.faults.full,
+            packets_trimmed: crossed.faults.trimmed,
+            packets_resent: crossed.faults.resent,
             transfers_failed: output.failed,
             run_time_us: (end - Time::ZERO).as_us_f64(),
             packet_hops: crossed.packet_hops,

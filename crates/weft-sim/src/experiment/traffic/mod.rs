@@ -162,6 +162,12 @@ pub struct TrafficRow {
     /// Those of them that found a buffer full: under drop; under pause, where the head-room is too small.
     #[serde(default)]
     pub packets_dropped_full: u64,
+    /// Packets of which a full buffer kept the header alone, warm-up included, over all seeds.
+    #[serde(default)]
+    pub packets_trimmed: u64,
+    /// Packets that their source sent again under congestion control, warm-up included, over all seeds.
+    #[serde(default)]
+    pub packets_resent: u64,
     /// Measured time in which senders of links were paused, the sum over all links and seeds; 0 unless
     /// `fabric.flow_control` is `pause`.
     #[serde(default)]

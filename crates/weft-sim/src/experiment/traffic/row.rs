@@ -53,6 +53,8 @@ pub(super) fn row(request: &TrafficRequest, offered: &Offered, first: u32, runs:
         packets_rerouted: runs.iter().map(|run| run.crossed.rerouted).sum(),
         links_off_us: runs.iter().map(|run| run.crossed.links_off).sum::<Span>().as_us_f64(),
         packets_dropped_full: runs.iter().map(|run| run.crossed.faults.full).sum(),
+        packets_trimmed: runs.iter().map(|run| run.crossed.faults.trimmed).sum(),
+        packets_resent: runs.iter().map(|run| run.crossed.faults.resent).sum(),
         paused_us: runs.iter().map(|run| run.pauses.time_us).sum(),
         pause_frames: runs.iter().map(|run| run.pauses.frames).sum(),
         packets_delivered: runs.iter().map(|run| run.crossed.packets).sum(),

@@ -1,0 +1,306 @@
+//! Sending again: packets that full buffers have lost or trimmed, where congestion control answers each packet.
+//!
+//! ```text
+//!   source                          switch                          destination
+//!   kept until answered ── packet ──► full: lost                      Received: which have come?
+//!        ▲                          └► or trimmed ── header ────────►   │ new: to the interface
+//!        │ sent again, same stamp                                       │ known: answered again
+//!        └──── answer: came | header alone, all before … have come ◄────┘ header alone: nothing to hand over
+//! ```
+//! A stamp has the last 16 bits of the packet's number in its flow, which stays the same when the packet goes
+//! again. So the destination tells a second copy from the first, and the interface gets each packet once. Packets
+//! come out of order, as they do over several paths.
+//!
+//! A packet goes again when its header came alone, or after the algorithm's time-out without an answer. An
+//! answer may be lost as well: each says up to which packet all have come.
+//!
+//! # Source
+//! Ours, after the selective acknowledgements and the packet trimming of the Ultra Ethernet Specification 1.0,
+//! and Handley et al., "Re-architecting datacenter networks and stacks for low latency and high performance",
+//! SIGCOMM 2017.
+
+use crate::packet::Packet;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use weft_congestion::Notice;
+use weft_units::{Span, Time};
+
+/// Packets between the first that is not answered and the last sent: half of what 16 bits tell apart.
+const MOST: usize = 1 << 14;
+
+/// The part of an answer that concerns sending again, in the tag of its notice.
+///
+/// ```text
+///   27      17  16  15            0
+///  ┌──────────┬───┬───────────────┐
+///  │    0     │ H │ before        │   H: the header came alone
+///  └──────────┴───┴───────────────┘   before: all packets before this one have come
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Answer {
+    pub(crate) is_header_alone: bool,
+    pub(crate) before: u16,
+}
+
+impl Answer {
+    /// What the notice of an answer says.
+    pub(crate) fn of(notice: &Notice) -> Answer {
+        Answer { is_header_alone: notice.tag >> 16 & 1 == 1, before: notice.tag as u16 }
+    }
+
+    /// The notice with this in its tag.
+    pub(crate) fn on(self, notice: Notice) -> Notice {
+        Notice { tag: u32::from(self.is_header_alone) << 16 | u32::from(self.before), ..notice }
+    }
+}
+
+/// A packet that its source keeps.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+struct Kept {
+    packet: Packet,
+    /// When it was sent last; `None`: it waits to be sent again.
+    sent: Option<Time>,
+}
+
+/// The packets of a flow that are not answered, by number.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Unanswered {
+    /// Number of the first of them.
+    first: u64,
+    /// `None`: answered.
+    packets: VecDeque<Option<Kept>>,
+    /// No packet is late before this.
+    due: Time,
+}
+
+impl Unanswered {
+    /// Those of a flow that begins.
+    pub(crate) fn new() -> Unanswered {
+        Unanswered { first: 0, packets: VecDeque::new(), due: Time::NEVER }
+    }
+
+    /// Whether stamps would repeat if another packet went.
+    pub(crate) fn is_full(&self) -> bool {
+        self.packets.len() >= MOST
+    }
+
+    /// A packet goes, stamped with the next number.
+    pub(crate) fn keep(&mut self, packet: &Packet, now: Time, timeout: Span) {
+        debug_assert!(packet.stamp().value == (self.first + self.packets.len() as u64) as u16, "in turn");
+        self.packets.push_back(Some(Kept { packet: *packet, sent: Some(now) }));
+        self.due = self.due.min(now.saturating_add(timeout));
+    }
+
+    /// The packet of a stamp has come.
+    pub(crate) fn answer(&mut self, stamp: u16) {
+        if let Some(kept) = self.get(stamp) {
+            *kept = None;
+        }
+        while let Some(None) = self.packets.front() {
+            self.packets.pop_front();
+            self.first += 1;
+        }
+    }
+
+    /// All packets before that of a stamp have come.
+    pub(crate) fn confirm(&mut self, before: u16) {
+        let place = usize::from(before.wrapping_sub(self.first as u16));
+        if place <= self.packets.len() {
+            self.packets.drain(..place);
+            self.first += place as u64;
+        }
+    }
+
+    /// The packet of a stamp is lost: it waits to be sent again. Says whether that is news.
+    pub(crate) fn lose(&mut self, stamp: u16) -> bool {
+        let kept = self.get(stamp).and_then(Option::as_mut);
+        kept.is_some_and(|kept| kept.sent.take().is_some())
+    }
+
+    /// The packet of a stamp, if it waits to be sent again.
+    pub(crate) fn waiting(&self, stamp: u16) -> Option<&Packet> {
+        let place = usize::from(stamp.wrapping_sub(self.first as u16));
+        let kept = self.packets.get(place)?.as_ref()?;
+        kept.sent.is_none().then_some(&kept.packet)
+    }
+
+    /// The packet of a stamp goes again.
+    pub(crate) fn resend(&mut self, stamp: u16, now: Time, timeout: Span) {
+        if let Some(Some(kept)) = self.get(stamp) {
+            kept.sent = Some(now);
+        }
+        self.due = self.due.min(now.saturating_add(timeout));
+    }
+
+    /// No packet is late before this time.
+    pub(crate) fn due(&self) -> Time {
+        self.due
+    }
+
+    /// The stamps of packets that are without an answer for too long. They wait to be sent again from now on.
+    pub(crate) fn late(&mut self, now: Time, timeout: Span) -> Vec<u16> {
+        let mut late = Vec::new();
+        self.due = Time::NEVER;
+        for (place, kept) in self.packets.iter_mut().enumerate() {
+            let Some(Kept { sent, .. }) = kept else { continue };
+            let Some(end) = sent.map(|sent| sent.saturating_add(timeout)) else { continue };
+            if end <= now {
+                *sent = None;
+                late.push((self.first + place as u64) as u16);
+            } else {
+                self.due = self.due.min(end);
+            }
+        }
+        late
+    }
+
+    fn get(&mut self, stamp: u16) -> Option<&mut Option<Kept>> {
+        self.packets.get_mut(usize::from(stamp.wrapping_sub(self.first as u16)))
+    }
+}
+
+/// The packets of a flow that have come to its destination.
+#[derive(Default, Serialize, Deserialize)]
+pub(crate) struct Received {
+    /// All packets before that of this number have come.
+    before: u64,
+    /// Whether each from there on has; the first has not.
+    beyond: VecDeque<bool>,
+}
+
+impl Received {
+    /// A packet has come. Says whether it is the first of its number.
+    pub(crate) fn take(&mut self, stamp: u16) -> bool {
+        let place = stamp.wrapping_sub(self.before as u16);
+        if usize::from(place) >= 2 * MOST {
+            return false; // it lies before: the source keeps no more than MOST under way
+        }
+        let place = usize::from(place);
+        if self.beyond.len() <= place {
+            self.beyond.resize(place + 1, false);
+        }
+        let is_new = !std::mem::replace(&mut self.beyond[place], true);
+        while self.beyond.front() == Some(&true) {
+            self.beyond.pop_front();
+            self.before += 1;
+        }
+        is_new
+    }
+
+    /// The answer to a packet that has come, or whose header has.
+    pub(crate) fn answer(&self, is_header_alone: bool) -> Answer {
+        Answer { is_header_alone, before: self.before as u16 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::{Addressing, HeaderBits, Part};
+    use proptest::prelude::*;
+    use weft_congestion::Stamp;
+    use weft_units::EndpointId;
+
+    const TIMEOUT: Span = Span::from_us(10);
+
+    fn packet(number: u64) -> Packet {
+        let (source, destination) = (EndpointId(0), EndpointId(1));
+        let addressing = Addressing { source, destination, message: number as u32 };
+        let mut packet = Packet::new(addressing, 64, HeaderBits::EMPTY, Part::Piece);
+        packet.set_stamp(Stamp { marked: false, value: number as u16 });
+        packet
+    }
+
+    /// Catches a tag whose parts overlap.
+    #[test]
+    fn an_answer_keeps_its_parts() {
+        for (is_header_alone, before) in [(false, 0), (true, 0), (false, u16::MAX), (true, 4_711)] {
+            let answer = Answer { is_header_alone, before };
+            let notice = answer.on(Notice::answer(u64::MAX, 0));
+            assert_eq!(Answer::of(&Notice::from_parts(notice.head(), notice.word)), answer);
+        }
+    }
+
+    /// Catches a late packet that is not found, one that is found twice, or one that is late before its time.
+    #[test]
+    fn packets_without_an_answer_are_late_once() {
+        let at = |us: u64| Time::ZERO + Span::from_us(us);
+        let mut kept = Unanswered::new();
+        for number in 0..4 {
+            kept.keep(&packet(number), at(number), TIMEOUT);
+        }
+        kept.answer(1);
+        assert_eq!((kept.due(), kept.late(at(9), TIMEOUT)), (at(10), vec![]));
+        assert_eq!((kept.late(at(12), TIMEOUT), kept.due()), (vec![0, 2], at(13)));
+        assert_eq!((kept.late(at(12), TIMEOUT), kept.lose(0)), (vec![], false));
+        kept.resend(0, at(12), TIMEOUT);
+        assert!(kept.waiting(0).is_none() && kept.waiting(2).is_some() && kept.waiting(1).is_none());
+        kept.confirm(3);
+        assert!(kept.waiting(2).is_none());
+        assert_eq!(kept.late(at(13), TIMEOUT), vec![3]);
+        kept.answer(3);
+        assert!(kept.packets.is_empty());
+    }
+
+    proptest! {
+        /// A network that loses, delays, repeats and trims packets and loses answers: each packet is handed over
+        /// once and the source ends with nothing kept, also beyond the numbers that a stamp tells apart.
+        #[test]
+        fn each_packet_is_handed_over_once(
+            total in 1u64..300,
+            start in prop::sample::select(vec![0u64, 65_500, (1 << 20) - 7]),
+            chances in prop::collection::vec(any::<u8>(), 4_000),
+        ) {
+            let mut source = Unanswered { first: start, ..Unanswered::new() };
+            let mut destination = Received { before: start, ..Received::default() };
+            let mut chances = chances.into_iter().cycle();
+            let (mut handed, mut under_way) = (vec![0u32; total as usize], Vec::new());
+            let (mut next, mut now, mut again) = (start, Time::ZERO, Vec::new());
+            let mut steps = 0;
+            while next < start + total || !source.packets.is_empty() {
+                steps += 1;
+                prop_assert!(steps < 1_000_000, "it never ends");
+                let chance = chances.next().unwrap();
+                now = now + Span::from_us(1);
+                again.extend(source.late(now, TIMEOUT));
+                if let Some(stamp) = again.pop() {
+                    if let Some(packet) = source.waiting(stamp).copied() {
+                        source.resend(stamp, now, TIMEOUT);
+                        under_way.push(packet);
+                    }
+                } else if next < start + total && !source.is_full() {
+                    let packet = packet(next);
+                    source.keep(&packet, now, TIMEOUT);
+                    under_way.push(packet);
+                    next += 1;
+                }
+                if under_way.is_empty() || chance < 60 {
+                    continue;
+                }
+                let came = under_way.remove(usize::from(chance) % under_way.len());
+                let stamp = came.stamp().value;
+                let is_header_alone = chance % 5 == 0;
+                if chance % 7 == 0 {
+                    continue; // lost
+                }
+                if chance % 11 == 0 {
+                    under_way.push(came); // a link repeats it
+                }
+                if !is_header_alone && destination.take(stamp) {
+                    handed[(u64::from(came.message) - (start & u64::from(u32::MAX))) as usize] += 1;
+                }
+                let answer = destination.answer(is_header_alone);
+                if chance % 13 == 0 {
+                    continue; // the answer is lost
+                }
+                if !answer.is_header_alone {
+                    source.answer(stamp);
+                } else if source.lose(stamp) {
+                    again.push(stamp);
+                }
+                source.confirm(answer.before);
+            }
+            prop_assert!(handed.iter().all(|count| *count == 1), "{:?}", handed);
+        }
+    }
+}
