@@ -30,7 +30,7 @@ pub struct Crossing {
     pub starved: bool,
 }
 
-/// What becomes of a flow's packets that the network loses.
+/// The fate of a flow's packets that the network loses.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub enum Repair {
     /// Nothing: the algorithm gives them up after a time.
@@ -51,7 +51,7 @@ pub struct Path {
     pub round_trip: Span,
     /// The largest packet on the line.
     pub packet: Bytes,
-    /// What becomes of packets that are lost.
+    /// The fate of packets that are lost.
     pub repair: Repair,
 }
 
@@ -145,7 +145,7 @@ pub trait Algorithm {
     /// Flow half: a notice has come back.
     fn learn(flow: &mut Self::Flow, notice: &Notice, now: Time, parameters: &Self::Parameters);
 
-    /// Time without an answer after which a packet is lost. `None`: the algorithm does not answer each packet.
+    /// Time without an answer after which a packet is lost. `None`: the algorithm does not answer each one.
     /// One that does begins the word of its answers with the 16 bits of the packet's stamp, and counts from 0
     /// in stamps. It leaves the tag of its answers to whoever sends lost packets again.
     fn timeout(_parameters: &Self::Parameters) -> Option<Span> {

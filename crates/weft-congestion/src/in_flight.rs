@@ -8,7 +8,7 @@ use weft_units::{Bytes, Span, Time};
 /// Answers that may overtake one another by so many packets; what is older has been lost for good.
 const REORDERED: usize = 1_024;
 
-/// Where a packet is.
+/// State of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 enum State {
     UnderWay,
@@ -222,8 +222,8 @@ mod tests {
         assert_eq!((lost, under_way.is_empty()), (Bytes::new(10), true));
     }
 
-    /// Catches a lost packet whose bytes stay under way, are counted twice when it goes again, or whose second
-    /// answer counts; and one that is given up although it will be sent again.
+    /// Catches a lost packet whose bytes stay under way or are counted twice when it goes again, a second
+    /// answer that counts, and a packet that is given up although it will be sent again.
     #[test]
     fn what_is_lost_goes_again() {
         let mut under_way = InFlight::new(Repair::Resend);

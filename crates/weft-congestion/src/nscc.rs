@@ -44,7 +44,7 @@ const FAST_BELOW: Span = Span::from_us(1);
 pub struct Parameters {
     /// Marks of links.
     pub red: RedParameters,
-    /// tQ: the queueing delay that is aimed at; `None`: the round trip, or three quarters of it with trimming.
+    /// tQ: the queueing delay that is aimed at; `None`: the round trip, three quarters of it with trimming.
     pub target: Option<Span>,
     /// γ in thousandths.
     pub decrease: u32,
@@ -111,7 +111,7 @@ impl Flow {
         (self.bdp() * 3 / 2).max(2 * self.packet()) * ONE
     }
 
-    /// Once per base + tQ: whether the flow starts anew with what it achieved, `late` or lost packets given.
+    /// Quick adapt, once per base + tQ: says whether the flow starts anew with what it achieved.
     fn adapt(&mut self, is_bad: bool, now: Time, parameters: &Parameters) -> bool {
         if now < self.adapt_at {
             return false;
@@ -412,8 +412,8 @@ mod tests {
         assert_eq!(Nscc::earliest(&flow, Bytes::new(4_000), at(92), &PARAMETERS), at(92));
     }
 
-    /// Catches a loss that takes nothing from the window, takes it twice, or that nothing goes again after; and
-    /// an incast of lost packets that does not fall to what it achieves.
+    /// Catches a loss that takes nothing from the window or takes it twice, and an incast of lost packets
+    /// that does not fall to what it achieves.
     #[test]
     fn losses_shrink_the_window_by_their_bytes() {
         let path = Path { repair: Repair::Trim, ..PATH };

@@ -10,8 +10,8 @@
 //!
 //! # Simplified
 //! There is one window: the delay of hosts is not told apart from that of the fabric, since destinations
-//! answer at once. Where lost packets are sent again, a loss takes as much as the longest delay, once per round
-//! trip (section 3.5's time-outs and fast recovery are one here). Where not, they are given up after a time.
+//! answer at once. Where lost packets are sent again, a loss takes as much as the longest delay, once per
+//! round trip: time-outs and fast recovery are one here. Where not, they are given up after a time.
 //!
 //! # Source
 //! Kumar et al., "Swift: Delay is Simple and Effective for Congestion Control in the Datacenter", SIGCOMM

@@ -54,7 +54,7 @@ pub(crate) struct Control {
     round_trip: Span,
     /// Payload of a notice.
     notice: u32,
-    /// What becomes of packets that full buffers lose.
+    /// The fate of packets that full buffers lose.
     repair: Repair,
     /// Time without an answer after which a packet is lost.
     timeout: Span,
@@ -501,8 +501,8 @@ pub enum CongestionError {
     NeedsLossless(&'static str),
     /// Trimming by something that does not send again, or where no packet is lost.
     #[error(
-        "congestion.trim is for algorithms that answer each packet, over a network that loses packets in full \
-         buffers, and congestion.kind={0} over this one is not; write congestion.kind=nscc or swift with \
+        "congestion.trim is for algorithms that answer each packet, over a network that loses packets in \
+         full buffers, and congestion.kind={0} over this one is not; write congestion.kind=nscc or swift with \
          fabric.flow_control=drop, or leave congestion.trim out"
     )]
     NothingToTrim(&'static str),

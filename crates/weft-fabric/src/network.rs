@@ -620,8 +620,8 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         }
     }
 
-    /// [`Network::inject_on_channels`] under congestion control: notices first, then packets that were lost, then
-    /// those that were held, then those of the interface that may go.
+    /// [`Network::inject_on_channels`] under congestion control: notices first, then packets that were lost,
+    /// then those that were held, then those of the interface that may go.
     #[inline(never)]
     fn inject_under_control(
         &self,

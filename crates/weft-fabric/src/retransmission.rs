@@ -1,22 +1,22 @@
-//! Sending again: packets that full buffers have lost or trimmed, where congestion control answers each packet.
+//! Sending again: packets that full buffers have lost or trimmed, where congestion control answers each.
 //!
 //! ```text
 //!   source                          switch                          destination
-//!   kept until answered ── packet ──► full: lost                      Received: which have come?
-//!        ▲                          └► or trimmed ── header ────────►   │ new: to the interface
-//!        │ sent again, same stamp                                       │ known: answered again
-//!        └──── answer: came | header alone, all before … have come ◄────┘ header alone: nothing to hand over
+//!   kept until answered ── packet ──► full: lost                   Received: which have come?
+//!        ▲                          └► or trimmed ── header ─────►   │ new: to the interface
+//!        │ sent again, same stamp                                    │ known: answered again
+//!        └──── answer: came | header alone, all before … came ◄──────┘ header alone: answered
 //! ```
 //! A stamp has the last 16 bits of the packet's number in its flow, which stays the same when the packet goes
-//! again. So the destination tells a second copy from the first, and the interface gets each packet once. Packets
-//! come out of order, as they do over several paths.
+//! again. So the destination tells a second copy from the first, and the interface gets each packet once.
+//! Packets come out of order, as they do over several paths.
 //!
 //! A packet goes again when its header came alone, or after the algorithm's time-out without an answer. An
 //! answer may be lost as well: each says up to which packet all have come.
 //!
 //! # Source
-//! Ours, after the selective acknowledgements and the packet trimming of the Ultra Ethernet Specification 1.0,
-//! and Handley et al., "Re-architecting datacenter networks and stacks for low latency and high performance",
+//! Ours, after the selective acknowledgements and the packet trimming of the Ultra Ethernet Specification
+//! 1.0, and Handley et al., "Re-architecting datacenter networks and stacks for low latency and high performance",
 //! SIGCOMM 2017.
 
 use crate::packet::Packet;
@@ -43,7 +43,7 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// What the notice of an answer says.
+    /// The answer in a notice.
     pub(crate) fn of(notice: &Notice) -> Answer {
         Answer { is_header_alone: notice.tag >> 16 & 1 == 1, before: notice.tag as u16 }
     }
@@ -58,7 +58,7 @@ impl Answer {
 #[derive(Clone, Copy, Serialize, Deserialize)]
 struct Kept {
     packet: Packet,
-    /// When it was sent last; `None`: it waits to be sent again.
+    /// Time at which it was sent last; `None`: it waits to be sent again.
     sent: Option<Time>,
 }
 
@@ -243,8 +243,8 @@ mod tests {
     }
 
     proptest! {
-        /// A network that loses, delays, repeats and trims packets and loses answers: each packet is handed over
-        /// once and the source ends with nothing kept, also beyond the numbers that a stamp tells apart.
+        /// A network that loses, delays, repeats and trims packets and loses answers: each packet is handed
+        /// over once and the source ends with nothing kept, also beyond the numbers that a stamp tells apart.
         #[test]
         fn each_packet_is_handed_over_once(
             total in 1u64..300,

@@ -108,8 +108,8 @@ keys! {
     round_trip: Span, Hpcc Swift Nscc;
     /// From sending a packet until it counts as lost without an answer.
     timeout: Span, Hpcc Swift Nscc;
-    /// Whether full buffers cut packets down to their headers, which tell the destination: not where not given.
-    /// For fabric.flow_control=drop.
+    /// Whether full buffers cut packets down to their headers, which tell the destination: not where not
+    /// given. For fabric.flow_control=drop.
     trim: bool, Swift Nscc;
     /// Between two rate re-evaluation pulses.
     period: Span, Acc AccFrpOnly AccFrpInit;

@@ -43,7 +43,7 @@ struct Gauge {
 pub(super) enum Admission {
     /// It is taken.
     Whole,
-    /// Its header is taken, to another buffer.
+    /// The header is taken, perhaps into another buffer.
     Header(Packet),
     /// It is lost.
     Refused,
@@ -190,8 +190,8 @@ impl Gauges {
 }
 
 impl Ports {
-    /// The head of a packet has come: takes it, or its header, into the input buffer, or counts it as lost. The
-    /// sender is asked to pause where the buffer fills.
+    /// The head of a packet has come: takes it, or its header, into the input buffer, or counts it as lost.
+    /// The sender is asked to pause where the buffer fills.
     #[inline(never)]
     pub(super) fn admit<T>(
         &mut self,

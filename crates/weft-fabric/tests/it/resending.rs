@@ -65,7 +65,7 @@ fn counts(run: &Run) -> FaultCounts {
     })
 }
 
-/// What came, in the order of its content: which packets, however late.
+/// The packets that came, in the order of their names, however late.
 fn identities(arrived: &[Arrived]) -> Vec<(u32, u32, u32)> {
     let mut all: Vec<_> =
         arrived.iter().map(|packet| (packet.source.0, packet.destination.0, packet.message)).collect();
@@ -137,7 +137,7 @@ fn threads_and_resumes_change_nothing_where_packets_go_again() {
     }
 }
 
-/// Catches packets that are lost under random traffic with every size, also where all packets share one class.
+/// Catches packets that are lost under random traffic of every size, also where all share one class.
 #[test]
 fn random_traffic_comes_whole_over_buffers_that_lose() {
     for seed in 0..6 {
