@@ -16,8 +16,8 @@
 //!
 //! # Source
 //! Ours, after the selective acknowledgements and the packet trimming of the Ultra Ethernet Specification
-//! 1.0, and Handley et al., "Re-architecting datacenter networks and stacks for low latency and high performance",
-//! SIGCOMM 2017.
+//! 1.0, and Handley et al., "Re-architecting datacenter networks and stacks for low latency and high
+//! performance", SIGCOMM 2017.
 
 use crate::packet::Packet;
 use serde::{Deserialize, Serialize};
