@@ -46,6 +46,7 @@ LINT = [
     Check("rustdoc", ["env", "RUSTDOCFLAGS=-D warnings", *RUSTDOC]),
     Check("Python is formatted", [str(VENV / "ruff"), "format", "--check", *PYTHON_SOURCES]),
     Check("ruff", [str(VENV / "ruff"), "check", *PYTHON_SOURCES]),
+    Check("Python reference is current", [str(VENV / "python"), "tools/python_reference.py"]),
     Check("text", [sys.executable, "tools/check_text.py"]),
     Check("licences and duplicates", [sys.executable, "tools/check_dependencies.py"]),
 ]

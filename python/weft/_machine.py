@@ -22,7 +22,8 @@ class Picture:
 
     def __init__(self, svg: str, data: Any = None):
         self.svg = svg
-        self.data = data
+        """The text of the SVG file."""
+        self.data: Any = data
         """The numbers: axes with units, series, labels."""
 
     def figure(self) -> Any:
@@ -42,7 +43,9 @@ class Machine:
     """A machine that ships with weft, or a machine file, with changes."""
 
     name: str
+    """The shipped machine, or the path of the file."""
     changes: tuple[tuple[str, Any], ...] = ()
+    """Keys with the values that they get."""
 
     def set(self, key: str, value: Any) -> "Machine":
         """This machine with another value, such as `set("topology.k", 8)`."""

@@ -85,7 +85,8 @@ class Result:
     """A result directory. Tables are read lazily, with Polars."""
 
     def __init__(self, directory: str | Path, keep: Any = None):
-        self.directory = Path(directory)
+        self.directory: Path = Path(directory)
+        """The folder of its files."""
         # A temporary directory lives as long as its result.
         self._keep = keep
         file = self.directory / "run.json"
@@ -93,6 +94,7 @@ class Result:
             message = f"{self.directory} holds no finished run; name a directory that weft wrote"
             raise _call.BadInput(message, 2)
         self.manifest: dict[str, Any] = json.loads(file.read_text())
+        """The whole of `run.json`."""
 
     def _table(self, name: str) -> pl.LazyFrame:
         file = self.directory / f"{name}.parquet"

@@ -24,13 +24,15 @@ class Study:
     """The data set of a study."""
 
     def __init__(self, directory: str | Path, keep: Any = None):
-        self.directory = Path(directory)
+        self.directory: Path = Path(directory)
+        """The folder of its files."""
         self._keep = keep
         file = self.directory / "study.json"
         if not file.is_file():
             message = f"{self.directory} holds no study; name a directory that weft sweep wrote"
             raise _call.BadInput(message, 2)
         self.manifest: dict[str, Any] = json.loads(file.read_text())
+        """The whole of `study.json`."""
 
     def _read(self, name: str) -> pl.LazyFrame:
         # Read at once: a temporary directory may go before the frame does.
