@@ -108,6 +108,7 @@ def page() -> str:
     members = {name: weft[name] for name in names}
     functions = [one for one in members.values() if one.is_function]
     classes = [one for one in members.values() if one.is_class]
+    aliases = [one for one in members.values() if one.is_attribute]
     lines = [HEAD, "| name | is |", "|---|---|"]
     # Headings differ in more than capitals, so that their anchors do.
     rows = [(one, f"#weft{one.name}") for one in functions] + [
@@ -120,6 +121,8 @@ def page() -> str:
         lines += [f"## weft.{one.name}", "", *described_function(f"weft.{one.name}", one)]
     for one in classes:
         lines += described_class(one)
+    for one in aliases:
+        lines += [f"## {one.name}", "", "```text", text(one.value), "```", "", words(one), ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
