@@ -128,7 +128,16 @@ def _progress(futures: Any, total: int, show: bool) -> Any:
         from tqdm.auto import tqdm
     except ImportError:
         return ended
-    return tqdm(ended, total=total, unit="point", disable=None if show else True)
+    # None: a bar on a terminal alone. Of a notebook the standard error is no terminal.
+    hidden = False if _in_notebook() else None
+    return tqdm(ended, total=total, unit="point", disable=hidden if show else True)
+
+
+def _in_notebook() -> bool:
+    """Whether a kernel of Jupyter runs this."""
+    shell = sys.modules.get("IPython")
+    running = shell.get_ipython() if shell is not None else None
+    return running is not None and hasattr(running, "kernel")
 
 
 def sweep(
