@@ -96,6 +96,11 @@ TESTS = [
             ],
         ],
     ),
+    # Pages whose blocks all run or say why not; the others are looked at by tools/check_docs.py alone.
+    Check(
+        "tutorial",
+        [sys.executable, "tests/book/run.py", "--weft", "target/debug/weft", "docs/src/tutorial.md"],
+    ),
     Check("docs", [sys.executable, "tools/check_docs.py", "--weft", "target/debug/weft"]),
 ]
 
