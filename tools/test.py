@@ -46,6 +46,7 @@ LINT = [
     Check("rustdoc", ["env", "RUSTDOCFLAGS=-D warnings", *RUSTDOC]),
     Check("Python is formatted", [str(VENV / "ruff"), "format", "--check", *PYTHON_SOURCES]),
     Check("ruff", [str(VENV / "ruff"), "check", *PYTHON_SOURCES]),
+    Check("Python reference is current", [str(VENV / "python"), "tools/python_reference.py"]),
     Check("text", [sys.executable, "tools/check_text.py"]),
     Check("licences and duplicates", [sys.executable, "tools/check_dependencies.py"]),
 ]
@@ -94,6 +95,11 @@ TESTS = [
                 "20",
             ],
         ],
+    ),
+    # Pages whose blocks all run or say why not; the others are looked at by tools/check_docs.py alone.
+    Check(
+        "tutorial",
+        [sys.executable, "tests/book/run.py", "--weft", "target/debug/weft", "docs/src/tutorial.md"],
     ),
     Check("docs", [sys.executable, "tools/check_docs.py", "--weft", "target/debug/weft"]),
 ]

@@ -8,6 +8,7 @@ r.plot.load_curve("curve.png")
 
 from weft._call import BadInput, EndedBadly, WeftError
 from weft._machine import Machine, Picture, machine
+from weft._placement import Placement
 from weft._result import Plots, Result, open, osu, replay, run, traffic
 from weft._sweep import Study, sweep
 
@@ -16,6 +17,7 @@ __all__ = [
     "EndedBadly",
     "Machine",
     "Picture",
+    "Placement",
     "Plots",
     "Result",
     "Study",

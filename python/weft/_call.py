@@ -12,7 +12,7 @@ class WeftError(Exception):
 
     def __init__(self, message: str, status: int):
         super().__init__(message)
-        self.status = status
+        self.status: int = status
         """The exit status that the command has: 1 the simulation ended badly, 2 bad input."""
 
 

@@ -1,7 +1,8 @@
 """Machines."""
 
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,8 @@ class Picture:
 
     def __init__(self, svg: str, data: Any = None):
         self.svg = svg
-        self.data = data
+        """The text of the SVG file."""
+        self.data: Any = data
         """The numbers: axes with units, series, labels."""
 
     def figure(self) -> Any:
@@ -42,11 +44,13 @@ class Machine:
     """A machine that ships with weft, or a machine file, with changes."""
 
     name: str
+    """The shipped machine, or the path of the file."""
     changes: tuple[tuple[str, Any], ...] = ()
+    """Keys with the values that they get."""
 
     def set(self, key: str, value: Any) -> "Machine":
         """This machine with another value, such as `set("topology.k", 8)`."""
-        return Machine(self.name, (*self.changes, (key, value)))
+        return replace(self, changes=(*self.changes, (key, value)))
 
     def _sets(self) -> list[str]:
         return [word for key, value in self.changes for word in ("--set", f"{key}={_toml(value)}")]
@@ -61,6 +65,12 @@ class Machine:
     def show(self) -> dict[str, Any]:
         """Figures, and every value with its source."""
         return _call.document(["machine", "show", self.name, *self._sets()])
+
+    @cached_property
+    def endpoints(self) -> list[str]:
+        """The names of the endpoints by number; the number itself on machines without names."""
+        rows = _call.document(["machine", "names", self.name, *self._sets()])["rows"]
+        return [str(row["name"]) for row in rows]
 
     def graph(self) -> Any:
         """Endpoints and switches with their links, as a graph of networkx, an edge per direction."""

@@ -10,6 +10,7 @@ import polars as pl
 
 from weft import _call, _figure
 from weft._machine import Machine, Picture, machine
+from weft._placement import Placement, mapping
 
 TABLES = "messages,flows,links,ranks"
 
@@ -85,7 +86,8 @@ class Result:
     """A result directory. Tables are read lazily, with Polars."""
 
     def __init__(self, directory: str | Path, keep: Any = None):
-        self.directory = Path(directory)
+        self.directory: Path = Path(directory)
+        """The folder of its files."""
         # A temporary directory lives as long as its result.
         self._keep = keep
         file = self.directory / "run.json"
@@ -93,6 +95,7 @@ class Result:
             message = f"{self.directory} holds no finished run; name a directory that weft wrote"
             raise _call.BadInput(message, 2)
         self.manifest: dict[str, Any] = json.loads(file.read_text())
+        """The whole of `run.json`."""
 
     def _table(self, name: str) -> pl.LazyFrame:
         file = self.directory / f"{name}.parquet"
@@ -178,8 +181,10 @@ def open(directory: str | Path) -> Result:
     return Result(directory)
 
 
-def _run(words: list[str], given: dict[str, Any], tail: list[str] | None = None) -> Result:
-    """Runs a command into its directory, or into a temporary one."""
+def _run(
+    words: list[str], given: dict[str, Any], tail: list[str] | None = None, placed: str | None = None
+) -> Result:
+    """Runs a command into its directory, or into a temporary one. `placed` is the text of a mapping file."""
     keep = None
     directory = given.pop("output", None)
     if directory is None:
@@ -187,29 +192,74 @@ def _run(words: list[str], given: dict[str, Any], tail: list[str] | None = None)
         directory = keep.name
     given.setdefault("tables", TABLES)
     words = [*words, *_call.options(given), "-o", str(directory), "--quiet"]
-    _call.text([*words, *(tail or [])])
+    # The command reads the file before it runs, and keeps the text in `run.json`.
+    with tempfile.NamedTemporaryFile("w", prefix="weft-", suffix=".map") as file:
+        if placed is not None:
+            file.write(placed)
+            file.flush()
+            words += ["--map", file.name]
+        _call.text([*words, *(tail or [])])
     return Result(directory, keep)
+
+
+def _map(placement: Placement | None, given: dict[str, Any], on: Machine) -> str | None:
+    """The mapping file of a placement, of as many ranks as the options say."""
+    if placement is None:
+        return None
+    if "map" in given:
+        raise _call.BadInput("placement and map both say where ranks sit; leave one out", 2)
+    ranks = given.get("ranks")
+    if not isinstance(ranks, int):
+        raise _call.BadInput(f"placement is asked for each rank, and ranks is {ranks}; write ranks=16", 2)
+    return mapping(placement, ranks, on)
 
 
 def traffic(on: str | Machine, **options: Any) -> Result:
     """Traffic patterns at one or several loads: `traffic("exanest", pattern="uniform", load=[0.2, 0.6])`.
 
-    Options are those of `weft traffic`, with _ for -.
+    Options are those of `weft traffic`, with _ for -. There are no ranks, and so no placement: every endpoint
+    sends.
     """
+    if "placement" in options:
+        raise _call.BadInput("traffic has no ranks to place: every endpoint sends; leave placement out", 2)
     return _run(["traffic", *machine(on)._words()], options)
 
 
-def osu(benchmark: str, on: str | Machine, **options: Any) -> Result:
-    """An OSU micro-benchmark on simulated ranks: `osu("allreduce", "exanest", ranks=16, sizes="4K")`."""
-    return _run(["osu", benchmark, *machine(on)._words()], options)
+def osu(benchmark: str, on: str | Machine, placement: Placement | None = None, **options: Any) -> Result:
+    """An OSU micro-benchmark on simulated ranks: `osu("allreduce", "exanest", ranks=16, sizes="4K")`.
+
+    `placement(rank, machine)` names the endpoint of each rank, by number or name, or a pair of endpoint and
+    core. It is called once for every rank before the run. Options are those of `weft osu`.
+    """
+    machine_of_it = machine(on)
+    placed = _map(placement, options, machine_of_it)
+    return _run(["osu", benchmark, *machine_of_it._words()], options, placed=placed)
 
 
-def replay(trace: str | Path | list[str | Path], on: str | Machine, **options: Any) -> Result:
-    """Traces of programs, replayed on a machine."""
+def replay(
+    trace: str | Path | list[str | Path],
+    on: str | Machine,
+    placement: Placement | None = None,
+    **options: Any,
+) -> Result:
+    """Traces of programs, replayed on a machine.
+
+    `placement` is that of `weft.osu`; ranks of several traces count on. Options are those of `weft replay`.
+    """
     traces = trace if isinstance(trace, list) else [trace]
-    return _run(["replay", *machine(on)._words(), *map(str, traces)], options)
+    machine_of_it = machine(on)
+    ranks = {}
+    if placement is not None:
+        ranks["ranks"] = sum(_call.document(["trace", "info", str(one)])["ranks"] for one in traces)
+    placed = _map(placement, {**options, **ranks}, machine_of_it)
+    return _run(["replay", *machine_of_it._words(), *map(str, traces)], options, placed=placed)
 
 
-def run(program: list[str], on: str | Machine, **options: Any) -> Result:
-    """A real MPI program in virtual time: `run(["./program"], "exanest", ranks=8)`."""
-    return _run(["run", *machine(on)._words()], options, ["--", *program])
+def run(program: list[str], on: str | Machine, placement: Placement | None = None, **options: Any) -> Result:
+    """A real MPI program in virtual time: `run(["./program"], "exanest", ranks=8)`.
+
+    `placement` is that of `weft.osu`. Options are those of `weft run`.
+    """
+    machine_of_it = machine(on)
+    placed = _map(placement, options, machine_of_it)
+    return _run(["run", *machine_of_it._words()], options, ["--", *program], placed)

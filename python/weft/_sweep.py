@@ -24,13 +24,15 @@ class Study:
     """The data set of a study."""
 
     def __init__(self, directory: str | Path, keep: Any = None):
-        self.directory = Path(directory)
+        self.directory: Path = Path(directory)
+        """The folder of its files."""
         self._keep = keep
         file = self.directory / "study.json"
         if not file.is_file():
             message = f"{self.directory} holds no study; name a directory that weft sweep wrote"
             raise _call.BadInput(message, 2)
         self.manifest: dict[str, Any] = json.loads(file.read_text())
+        """The whole of `study.json`."""
 
     def _read(self, name: str) -> pl.LazyFrame:
         # Read at once: a temporary directory may go before the frame does.
@@ -126,7 +128,16 @@ def _progress(futures: Any, total: int, show: bool) -> Any:
         from tqdm.auto import tqdm
     except ImportError:
         return ended
-    return tqdm(ended, total=total, unit="point", disable=None if show else True)
+    # None: a bar on a terminal alone. Of a notebook the standard error is no terminal.
+    hidden = False if _in_notebook() else None
+    return tqdm(ended, total=total, unit="point", disable=hidden if show else True)
+
+
+def _in_notebook() -> bool:
+    """Whether a kernel of Jupyter runs this."""
+    shell = sys.modules.get("IPython")
+    running = shell.get_ipython() if shell is not None else None
+    return running is not None and hasattr(running, "kernel")
 
 
 def sweep(

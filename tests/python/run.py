@@ -12,6 +12,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 LOCK = ROOT / "requirements.lock"
+# Packages that run the notebooks of examples/.
+NOTEBOOKS = ["nbclient==0.11.0", "nbformat==5.11.1", "ipykernel==7.4.0"]
 # The examples of sweeps, over the executors of Dask and of mpi4py.
 SWEEPS = [
     ["python", str(ROOT / "examples/sweep_dask.py")],
@@ -25,9 +27,12 @@ def main() -> None:
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
         binaries = Path(folder, "bin")
         pinned = [line for line in LOCK.read_text().splitlines() if line.startswith(("mpich=", "mpi4py="))]
-        wanted = [f"{ROOT}[all,dask]", *pinned]
+        wanted = [f"{ROOT}[all,dask]", *pinned, *NOTEBOOKS]
         subprocess.run([binaries / "pip", "install", "--quiet", *wanted], check=True)
         subprocess.run([binaries / "python", ROOT / "tests/python/smoke.py"], check=True, cwd=folder)
+        subprocess.run([binaries / "python", ROOT / "tests/python/notebooks.py"], check=True, cwd=folder)
+        blocks = [ROOT / "tests/book/run.py", "--weft", binaries / "weft", "--python", binaries / "python"]
+        subprocess.run([binaries / "python", *blocks, ROOT / "docs/src/howto/use-python.md"], check=True)
         subprocess.run([binaries / "weft", "--version"], check=True)
         for words in SWEEPS:
             command = [binaries / words[0], *words[1:]]

@@ -18,6 +18,23 @@ class Idle(Executor):
         raise AssertionError("a point is run twice")
 
 
+def check_placements(machine: weft.Machine) -> None:
+    """Compares ranks that a function places with ranks at the same endpoints, and with nearer ones."""
+
+    def latency(**options: object) -> float:
+        return weft.osu("latency", machine, sizes="8", **options).summary["latency_us"][0]
+
+    far = latency(ranks=2, placement=lambda rank, on: rank * (len(on.endpoints) - 1))
+    assert far == latency(_from=0, to=15)
+    assert far > latency(ranks=2, placement=lambda rank, on: on.endpoints[rank])
+    # Two cores of one host, of which the first is named.
+    shared = machine.set("host.cores", 2)
+    places = weft.osu(
+        "latency", shared, ranks=2, sizes="8", placement=lambda rank, on: (3, 1 - rank)
+    ).manifest["request"]["map"]
+    assert places == {"file": "3 1\n3 0\n"}, places
+
+
 def main() -> None:
     """Checks results, pictures, machines and errors."""
     with tempfile.TemporaryDirectory() as folder:
@@ -35,6 +52,7 @@ def main() -> None:
         weft.traffic(machine, output=kept, load=0.2, time="5us")
         assert weft.open(kept).summary.height == 1
         assert machine.check()["deadlock_free"] and machine.show()["endpoints"] == 16
+        check_placements(machine)
         fixed = {"machine": "bxi3-fattree", "time": "5us", "set": {"topology": {"k": 4}}}
         study = {"command": "traffic", "seeds": 2, "fixed": fixed, "vary": {"load": [0.2, 0.5]}}
         swept = weft.sweep(study, output=Path(folder, "study"), jobs=2, progress=False)
@@ -50,6 +68,10 @@ def main() -> None:
             (lambda: weft.traffic("bxi9", load=0.2), "bxi9"),
             (lambda: weft.traffic(machine, load=1.5), "--load"),
             (lambda: result.queues, "telemetry"),
+            (lambda: weft.traffic(machine, load=0.2, placement=lambda rank, on: rank), "no ranks"),
+            (lambda: weft.osu("latency", machine, ranks=2, placement=lambda rank, on: 16), "rank 0 at 16"),
+            (lambda: weft.osu("latency", machine, placement=lambda rank, on: rank), "ranks=16"),
+            (lambda: weft.osu("latency", machine, ranks=2, placement="random"), 'map="random"'),
             (lambda: weft.open(folder), "no finished run"),
         ]:
             try:
