@@ -502,8 +502,8 @@ pub enum CongestionError {
     /// Trimming by something that does not send again, or where no packet is lost.
     #[error(
         "congestion.trim is for algorithms that answer each packet, over a network that loses packets \
-         in full buffers, and congestion.kind={0} over this one is not; write congestion.kind=nscc or swift with \
-         fabric.flow_control=drop, or leave congestion.trim out"
+         in full buffers, and congestion.kind={0} over this one is not; write congestion.kind=nscc or \
+         swift with fabric.flow_control=drop, or leave congestion.trim out"
     )]
     NothingToTrim(&'static str),
     /// Several ways between two endpoints.
