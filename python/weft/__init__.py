@@ -7,6 +7,7 @@ r.plot.load_curve("curve.png")
 """
 
 from weft._call import BadInput, EndedBadly, WeftError
+from weft._graph import NextHop
 from weft._machine import Machine, Picture, machine
 from weft._placement import Placement
 from weft._result import Plots, Result, open, osu, replay, run, traffic
@@ -16,6 +17,7 @@ __all__ = [
     "BadInput",
     "EndedBadly",
     "Machine",
+    "NextHop",
     "Picture",
     "Placement",
     "Plots",

@@ -1,12 +1,13 @@
 """Machines."""
 
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from weft import _call
+from weft import _call, _graph
+from weft._graph import NextHop
 
 
 def _toml(value: Any) -> str:
@@ -47,6 +48,8 @@ class Machine:
     """The shipped machine, or the path of the file."""
     changes: tuple[tuple[str, Any], ...] = ()
     """Keys with the values that they get."""
+    # A temporary directory lives as long as the machines whose graph it has.
+    _keep: Any = field(default=None, repr=False, compare=False)
 
     def set(self, key: str, value: Any) -> "Machine":
         """This machine with another value, such as `set("topology.k", 8)`."""
@@ -83,6 +86,27 @@ class Machine:
             ports = {key: link[key] for key in ("from_port", "to_port")}
             graph.add_edge(link["from"], link["to"], link_class=link["class"], **ports)
         return graph
+
+    def on_graph(
+        self, graph: Any, routing: NextHop | None = None, path: str | Path | None = None
+    ) -> "Machine":
+        """The links, switches and interfaces of this machine on a graph of networkx.
+
+        `routing(at, to, graph)` names the next switch from the switch `at` towards the endpoints of `to`. It
+        is called once for every pair, and never during a run. Without it packets take shortest ways. Nodes
+        and edges have the attributes of `topology.kind = "graph"`. `path` keeps the file, which ends in
+        .json; otherwise it goes when the last machine on it does.
+        """
+        text = _graph.document(graph, routing)
+        keep = None
+        if path is None:
+            keep = tempfile.TemporaryDirectory(prefix="weft-graph-")
+            path = Path(keep.name, "graph.json")
+        elif Path(path).suffix != ".json":
+            raise _call.BadInput(f"{path} is to hold JSON; write a name that ends in .json", 2)
+        Path(path).write_text(text)
+        on = replace(self, _keep=keep).set("topology.kind", "graph").set("topology.file", str(path))
+        return on if routing is None else on.set("topology.routing", "table")
 
     def draw(self, path: str | Path | None = None) -> Picture:
         """The switches and links as SVG, written to `path` where that is given."""

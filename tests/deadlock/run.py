@@ -179,9 +179,29 @@ def modules(dice: random.Random) -> dict:
     return {"kind": "graph", "file": lines, "routing": "hierarchical"}
 
 
+def table(dice: random.Random) -> dict:
+    """A random graph with random ways: towards each switch a tree that grows by links in any order."""
+    topology = {**graph(dice), "routing": "table"}
+    joined: dict[str, list[str]] = {}
+    for one, other, _ in (line.split() for line in topology["file"]):
+        joined.setdefault(one, []).append(other)
+        joined.setdefault(other, []).append(one)
+    hops: dict[str, list[str]] = {name: [] for name in joined}
+    for to in joined:
+        reached = [to]
+        while len(reached) < len(joined):
+            via = dice.choice(reached)
+            at = dice.choice(joined[via])
+            if at not in reached:
+                hops[at].append(f"{to}:{via}")
+                reached.append(at)
+    topology["file"] += [f"{name} next={','.join(entries)}" for name, entries in hops.items()]
+    return topology
+
+
 FAMILIES = [
     *[torus, mesh, exanest, kary_tree, tree, tree, spine_leaf, dragonfly, dragonfly, dragonfly],
-    *[megafly, megafly, hyperx, hyperx, star, slim_fly, graph, graph, graph, modules],
+    *[megafly, megafly, hyperx, hyperx, star, slim_fly, graph, graph, graph, modules, table],
 ]
 
 

@@ -35,6 +35,35 @@ def check_placements(machine: weft.Machine) -> None:
     assert places == {"file": "3 1\n3 0\n"}, places
 
 
+def check_routings() -> None:
+    """Compares ways that a function chooses with the shortest ones."""
+    import networkx
+
+    ring = networkx.cycle_graph(8)
+    base = weft.machine("bxi3-fattree")
+    around = base.on_graph(ring, routing=lambda at, to, graph: (at + 1) % 8)
+    assert around.check()["deadlock_free"]
+
+    def latency(machine: weft.Machine) -> float:
+        return weft.osu("latency", machine, sizes="8", _from=1, to=0).summary["latency_us"][0]
+
+    # One link and back the long way of seven, or one link either way.
+    assert latency(around) > latency(base.on_graph(ring))
+    try:
+        base.on_graph(ring, routing=lambda at, to, graph: (at + 2) % 8)
+    except weft.BadInput as error:
+        assert "goes to 2, which no link joins to 0" in str(error), error
+    else:
+        raise AssertionError("nothing was said about a hop without a link")
+    back = base.on_graph(ring, routing=lambda at, to, graph: at ^ 1)
+    try:
+        back.check()
+    except weft.BadInput as error:
+        assert "in a circle" in str(error), error
+    else:
+        raise AssertionError("nothing was said about packets that go in a circle")
+
+
 def main() -> None:
     """Checks results, pictures, machines and errors."""
     with tempfile.TemporaryDirectory() as folder:
@@ -53,6 +82,7 @@ def main() -> None:
         assert weft.open(kept).summary.height == 1
         assert machine.check()["deadlock_free"] and machine.show()["endpoints"] == 16
         check_placements(machine)
+        check_routings()
         fixed = {"machine": "bxi3-fattree", "time": "5us", "set": {"topology": {"k": 4}}}
         study = {"command": "traffic", "seeds": 2, "fixed": fixed, "vary": {"load": [0.2, 0.5]}}
         swept = weft.sweep(study, output=Path(folder, "study"), jobs=2, progress=False)

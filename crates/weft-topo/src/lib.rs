@@ -77,8 +77,8 @@ pub use figures::{
     SourcesCounted, channel_load, count_links, figures, figures_with_progress,
 };
 pub use graph::{
-    Built, Graph, GraphClass, GraphDescription, GraphEndpoint, GraphLayout, GraphLink, GraphParameters,
-    GraphRouting, GraphSwitch, MAX_GRAPH_SWITCHES,
+    Built, Graph, GraphClass, GraphDescription, GraphEndpoint, GraphHop, GraphLayout, GraphLink,
+    GraphParameters, GraphRouting, GraphSwitch, MAX_GRAPH_SWITCHES,
 };
 pub use hyperx::{
     FullyConnectedParameters, HyperX, HyperXLayout, HyperXParameters, HyperXRouting, HypercubeParameters,

@@ -1,7 +1,7 @@
 //! Nodes and edges with their attributes, as every format has them, and the graph that they describe.
 
 use std::collections::BTreeMap;
-use weft_topo::{GraphClass, GraphDescription, GraphEndpoint, GraphLink, GraphSwitch};
+use weft_topo::{GraphClass, GraphDescription, GraphEndpoint, GraphHop, GraphLink, GraphSwitch};
 use weft_units::{BitRate, Span};
 
 /// Something wrong in a file.
@@ -65,12 +65,18 @@ impl Draft {
             } else {
                 let own = parsed(node.attributes.get("endpoints"), "endpoints", 0, node.line)?;
                 let module = node.attributes.get("module").cloned().unwrap_or_default();
-                graph.switches.push(GraphSwitch { name: node.name.clone(), endpoints: own, module });
+                let name = node.name.clone();
+                graph.switches.push(GraphSwitch { name, endpoints: own, module, next: Vec::new() });
                 Role::Switch(graph.switches.len() as u32 - 1)
             };
             if roles.insert(&node.name, role).is_some() {
                 let what = format!("two nodes are called `{}`", node.name);
                 return Err(Fault::new(node.line, what, "give every node its own name"));
+            }
+        }
+        for node in &self.nodes {
+            if let Some(&Role::Switch(switch)) = roles.get(&node.name) {
+                graph.switches[switch as usize].next = next_hops(node, &roles)?;
             }
         }
         // Links by their switches, the lower first.
@@ -155,6 +161,23 @@ fn is_endpoint(node: &Node) -> Result<bool, Fault> {
             Err(Fault::new(node.line, what, "write type=switch or type=endpoint"))
         }
     }
+}
+
+/// The next hops that a switch names, `next=TO:VIA,TO:VIA`.
+fn next_hops(node: &Node, roles: &BTreeMap<&String, Role>) -> Result<Vec<GraphHop>, Fault> {
+    let text = node.attributes.get("next").map_or("", String::as_str);
+    let words = text.split([',', ' ']).filter(|word| !word.is_empty());
+    let mend = "write next=TO:VIA,TO:VIA with names of switches, where VIA is the next one on the way to TO";
+    let switch = |name: &str| match roles.get(&name.to_owned()) {
+        Some(Role::Switch(switch)) => Ok(*switch),
+        _ => Err(Fault::new(node.line, format!("`{name}` in the next hops is no switch"), mend)),
+    };
+    let hop = |word: &str| {
+        let unreadable = || Fault::new(node.line, format!("`{word}` is no next hop"), mend);
+        let (to, via) = word.split_once(':').ok_or_else(unreadable)?;
+        Ok(GraphHop { to: switch(to)?, via: switch(via)? })
+    };
+    words.map(hop).collect()
 }
 
 fn role(roles: &BTreeMap<&String, Role>, name: &String, edge: &Edge) -> Result<Role, Fault> {

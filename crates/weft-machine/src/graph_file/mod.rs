@@ -12,6 +12,7 @@
 //! | node | `type` | `switch`, which is usual, or `endpoint` (`host` is the same) |
 //! | node | `endpoints` | endpoints without names at a switch |
 //! | node | `module` | the module of a switch, for the routing `hierarchical`; those without are gateways |
+//! | node | `next` | next hops of a switch, for the routing `table`: `TO:VIA,TO:VIA` |
 //! | edge | `class` | section of `[links]`; `link` where not given |
 //! | edge | `rate`, `latency` | in place of those of the section |
 //! | edge | `links` | links in parallel; 1 where not given |
@@ -135,6 +136,8 @@ mod tests {
             ("a.edges", "h type=endpoint\na b\n", "endpoint h has 0 links"),
             ("a.edges", "g type=endpoint\nh type=endpoint\ng h\n", ":3: both g and h are endpoints"),
             ("a.edges", "a type=router\n", ":1: `router` is no type of node"),
+            ("a.edges", "a next=b\na b\n", ":1: `b` is no next hop"),
+            ("a.edges", "a next=b:c\na b\n", ":1: `c` in the next hops is no switch"),
             ("a.json", "{", "EOF while parsing"),
             (
                 "a.json",
@@ -149,6 +152,15 @@ mod tests {
             let error = describe(name, text).unwrap_err();
             assert!(error.contains(expected), "{text}: {error}");
         }
+    }
+
+    /// Catches next hops that are lost, or that belong to another switch.
+    #[test]
+    fn next_hops_are_those_of_their_switch() {
+        let graph = describe("a.edges", "a next=c:b,b:b\nb\nc\na b\nb c\n").unwrap();
+        let next: Vec<_> = graph.switches[0].next.iter().map(|hop| (hop.to, hop.via)).collect();
+        assert_eq!(next, [(2, 1), (1, 1)]);
+        assert!(graph.switches[1..].iter().all(|switch| switch.next.is_empty()));
     }
 
     /// Catches the two directions of a link that are taken for two links, and unlike ones that pass for one.

@@ -32,6 +32,18 @@ pub struct GraphSwitch {
     /// The module that it belongs to, for hierarchical routing; empty: none.
     #[serde(default)]
     pub module: String,
+    /// Next hops to other switches, for the routing `table`.
+    #[serde(default)]
+    pub next: Vec<GraphHop>,
+}
+
+/// The next switch on the way to another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct GraphHop {
+    /// The switch that packets go to, by its place in [`GraphDescription::switches`].
+    pub to: u32,
+    /// The switch that they go to next.
+    pub via: u32,
 }
 
 /// An endpoint that has a name.

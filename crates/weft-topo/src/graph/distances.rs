@@ -296,7 +296,7 @@ impl Set {
 }
 
 /// By switch: its place in the order of directions.
-fn order(graph: &Graph) -> Vec<u32> {
+pub(super) fn order(graph: &Graph) -> Vec<u32> {
     let switches = graph.switches();
     let from_endpoints = met(graph, (0..graph.with_endpoints).map(SwitchId));
     let farthest = (0..switches).max_by_key(|&one| (from_endpoints[one as usize].0, u32::MAX - one));

@@ -1,5 +1,6 @@
 //! Figures of a graph. Its loads are counted.
 
+use super::table::Table;
 use super::{GraphLayout, GraphRouting};
 use crate::figures::{ClosedForms, mean_over_pairs, ordered_pairs};
 use crate::traits::{RoutedTopology, Topology};
@@ -24,6 +25,9 @@ impl ClosedForms for GraphLayout {
     }
 
     fn longest_route(&self) -> Option<u32> {
+        if let Some(table) = self.table() {
+            return Some(table.longest());
+        }
         // To the drawn switch, and from there.
         let parts = if self.routing().takes_detours() { 2 } else { 1 };
         let diameter = self.distances().map(|distances| parts * distances.diameter());
@@ -35,6 +39,8 @@ impl ClosedForms for GraphLayout {
             GraphRouting::Valiant => self.distances().map_or(0, |distances| 2 * distances.diameter()),
             // A hash chooses among gateways, also those that lie farther.
             GraphRouting::Hierarchical { .. } => self.longest_by_modules().unwrap_or(0),
+            // A table may lead any way round.
+            GraphRouting::Table => self.table().map_or(0, Table::longest),
             _ => 0,
         }
     }

@@ -19,9 +19,10 @@ mod figures;
 mod modules;
 mod parameters;
 mod routing;
+mod table;
 
 pub use built::Built;
-pub use description::{GraphClass, GraphDescription, GraphEndpoint, GraphLink, GraphSwitch};
+pub use description::{GraphClass, GraphDescription, GraphEndpoint, GraphHop, GraphLink, GraphSwitch};
 pub use parameters::GraphParameters;
 pub use routing::{GraphLayout, GraphRouting};
 
@@ -66,6 +67,17 @@ pub struct Graph {
     /// By switch: its module.
     #[serde(default)]
     module_of: Vec<Option<u32>>,
+    /// The entries of a table of next hops.
+    #[serde(default)]
+    next_hops: Vec<NextHopEntry>,
+}
+
+/// An entry of a table: switches by number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+struct NextHopEntry {
+    at: u32,
+    to: u32,
+    via: u32,
 }
 
 impl Graph {
@@ -101,6 +113,7 @@ impl Graph {
         Ok(Graph {
             modules,
             module_of,
+            next_hops: next_hops(description, &order),
             with_endpoints: with_endpoints as u32,
             switch_names: switch_names(description, &order),
             endpoint_names: endpoint_names(description, &order, &first_endpoint),
@@ -187,6 +200,16 @@ fn neighbours(
         }
     }
     neighbours
+}
+
+/// The next hops of all switches, by number.
+fn next_hops(description: &GraphDescription, order: &[u32]) -> Vec<NextHopEntry> {
+    let of_switch = |(&at, switch): (&u32, &GraphSwitch)| -> Vec<NextHopEntry> {
+        let number = |place: u32| order[place as usize];
+        let entry = |hop: &GraphHop| NextHopEntry { at, to: number(hop.to), via: number(hop.via) };
+        switch.next.iter().map(entry).collect()
+    };
+    order.iter().zip(&description.switches).flat_map(of_switch).collect()
 }
 
 /// The names of modules, and the module of each switch by number.

@@ -1,8 +1,10 @@
 //! The keys of a graph in machine files.
 
 use super::modules::Modules;
+use super::table::Table;
 use super::{
-    Graph, GraphClass, GraphDescription, GraphEndpoint, GraphLayout, GraphLink, GraphRouting, GraphSwitch,
+    Graph, GraphClass, GraphDescription, GraphEndpoint, GraphHop, GraphLayout, GraphLink, GraphRouting,
+    GraphSwitch,
 };
 use crate::family::{Counts, Family, KeyKind, KeyType, KeyValue, Misfit};
 use crate::parameters;
@@ -124,6 +126,11 @@ impl Family for GraphParameters {
         {
             return Err(GraphParameters::misfit(fault.to_string(), fault.mend()));
         }
+        if self.routing == GraphRouting::Table
+            && let Err(fault) = Table::of(&graph)
+        {
+            return Err(GraphParameters::misfit(fault.to_string(), fault.mend()));
+        }
         match self.layout() {
             Err(WhyNot::Apart(why)) => {
                 Err(GraphParameters::misfit(why, "join the parts of the graph by links"))
@@ -185,6 +192,10 @@ impl Family for GraphParameters {
         for (file, endpoints_per_switch) in [(two_modules(), 2), (chain_of_modules(), 1)] {
             examples.push(GraphParameters { file, endpoints_per_switch, radix: u32::MAX, routing });
         }
+        for (file, endpoints_per_switch) in [(one_way_ring(), 1), (tree_by_one_root(), 1)] {
+            let routing = GraphRouting::Table;
+            examples.push(GraphParameters { file, endpoints_per_switch, radix: u32::MAX, routing });
+        }
         examples
     }
 }
@@ -213,6 +224,28 @@ fn tree_with_names() -> GraphDescription {
     tree.links[0].count = 2;
     let endpoint = |(number, switch)| GraphEndpoint { name: format!("host{number}"), switch };
     tree.endpoints = [(0, 2), (1, 3), (2, 3), (3, 4), (4, 4)].map(endpoint).to_vec();
+    tree
+}
+
+/// A ring of seven in which all packets go the same way round.
+fn one_way_ring() -> GraphDescription {
+    let mut ring = graph(7, &[[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [5, 6], [6, 0]]);
+    for (at, switch) in (0..7).zip(&mut ring.switches) {
+        let others = (0..7).filter(|&to| to != at);
+        switch.next = others.map(|to| GraphHop { to, via: (at + 1) % 7 }).collect();
+    }
+    ring
+}
+
+/// The tree, all of whose packets go by way of the first root.
+fn tree_by_one_root() -> GraphDescription {
+    let mut tree = tree_with_names();
+    let leaves = 2..5;
+    tree.switches[0].next = leaves.clone().map(|to| GraphHop { to, via: to }).collect();
+    for at in leaves.clone() {
+        let others = leaves.clone().filter(|&to| to != at);
+        tree.switches[at as usize].next = others.map(|to| GraphHop { to, via: 0 }).collect();
+    }
     tree
 }
 

@@ -14,7 +14,8 @@
 //! - UGAL-G compares sums: it follows the shortest queues from switch to switch on either way, those of other
 //!   switches as they have last published them;
 //! - hierarchical keeps to modules, and goes from one to the next by gateways that a hash chooses
-//!   (`modules.rs`); inside a module it is ECMP.
+//!   (`modules.rs`); inside a module it is ECMP;
+//! - table takes the next hop that the file of the graph names (`table.rs`).
 //!
 //! A packet takes the next virtual channel wherever it turns from down to up ([`Distances`] has the
 //! directions). Channels are ranked by virtual channel; within one, those up by their place in the order,
@@ -29,6 +30,7 @@
 use super::Graph;
 use super::distances::{Distances, NoWay};
 use super::modules::Modules;
+use super::table::Table;
 use crate::choice::{below, block_hash, flow_hash, shortest_queue, way_in_turn, way_of_flow};
 use crate::proof::{Channel, Ranked};
 use crate::routings;
@@ -78,6 +80,8 @@ routings! {
             /// Seed of the hash of flows; 1 where not given.
             hash_seed: u32 = 1;
         },
+        /// The next hop that a table names. Needs next hops in the file of the graph.
+        Table = "table",
     }
 }
 
@@ -103,18 +107,25 @@ pub struct GraphLayout {
     routing: GraphRouting,
     /// The modules, if packets go by them.
     modules: Option<Modules>,
+    /// The next hops, if packets go by a table.
+    table: Option<Table>,
 }
 
 impl GraphLayout {
     /// One of the routings on `graph`.
     ///
     /// # Errors
-    /// Two switches between which no packet can go, in words; modules that do not fit together.
+    /// Two switches between which no packet can go, in words; modules that do not fit together; a table that
+    /// leads nowhere.
     pub fn new(graph: Graph, routing: GraphRouting) -> Result<GraphLayout, String> {
         let modules = match routing {
             GraphRouting::Hierarchical { .. } => {
                 Some(Modules::of(&graph).map_err(|fault| fault.to_string())?)
             }
+            _ => None,
+        };
+        let table = match routing {
+            GraphRouting::Table => Some(Table::of(&graph).map_err(|fault| fault.to_string())?),
             _ => None,
         };
         let distances = match &modules {
@@ -123,7 +134,7 @@ impl GraphLayout {
         };
         let name = |switch| graph.switch_name(switch);
         match distances {
-            Ok(distances) => Ok(GraphLayout { graph, distances, routing, modules }),
+            Ok(distances) => Ok(GraphLayout { graph, distances, routing, modules, table }),
             Err(NoWay::Apart(from, to)) if modules.is_some() => {
                 Err(format!("no way leads from {} to {} inside their module", name(from), name(to)))
             }
@@ -148,6 +159,17 @@ impl GraphLayout {
         self.modules.is_none().then_some(&self.distances)
     }
 
+    /// The next hops; `None`: packets do not go by a table.
+    pub(super) fn table(&self) -> Option<&Table> {
+        self.table.as_ref()
+    }
+
+    /// Most turns from down to up that a way has without detours.
+    #[inline]
+    fn turns(&self) -> u32 {
+        self.table.as_ref().map_or(self.distances.turns(), Table::turns)
+    }
+
     /// No packet crosses more links, where packets keep to modules: those of the longest way inside one, in
     /// each that it passes.
     pub(super) fn longest_by_modules(&self) -> Option<u32> {
@@ -163,6 +185,16 @@ impl GraphLayout {
         let neighbours = (first..).zip(self.graph.neighbours(switch));
         neighbours
             .filter(move |(_, next)| u32::from(links[next.switch as usize]) + 1 == u32::from(here))
+            .map(|(port, _)| PortId(port))
+    }
+
+    /// Ports of a switch that lead to the next hop of its table.
+    #[inline]
+    fn ways_by_table(&self, switch: SwitchId, to: SwitchId) -> impl Iterator<Item = PortId> + Clone {
+        let next = self.table.as_ref().and_then(|table| table.next(switch, to));
+        let neighbours = (self.graph.endpoints_at(switch)..).zip(self.graph.neighbours(switch));
+        neighbours
+            .filter(move |(_, neighbour)| Some(SwitchId(neighbour.switch)) == next)
             .map(|(port, _)| PortId(port))
     }
 
@@ -224,10 +256,11 @@ impl GraphLayout {
         view: &mut impl LocalView,
     ) -> Option<PortId> {
         let ways = self.ways(at, towards);
+        let destination = || (to.0 >> 32 ^ to.0 << 16) as u32;
         match self.routing {
-            GraphRouting::ShortestPath => {
-                let destination = (to.0 >> 32 ^ to.0 << 16) as u32;
-                one_of(ways, |count| way_of_flow(destination, at.0, count))
+            GraphRouting::ShortestPath => one_of(ways, |count| way_of_flow(destination(), at.0, count)),
+            GraphRouting::Table => {
+                one_of(self.ways_by_table(at, towards), |count| way_of_flow(destination(), at.0, count))
             }
             GraphRouting::Ecmp { .. }
             | GraphRouting::Multipath { .. }
@@ -273,7 +306,7 @@ impl Routing for GraphLayout {
     fn virtual_channels(&self) -> u32 {
         // A packet may turn as often in each module that it passes, and where it enters one.
         let modules = self.modules.as_ref().map_or(1, Modules::most_passed);
-        modules * self.routing.virtual_channels(self.distances.turns())
+        modules * self.routing.virtual_channels(self.turns())
     }
 
     /// State: for ECMP the hash of source and destination; on a detour the switch by way of which it goes,
@@ -321,7 +354,10 @@ impl Routing for GraphLayout {
     fn is_deterministic(&self) -> bool {
         matches!(
             self.routing,
-            GraphRouting::ShortestPath | GraphRouting::Ecmp { .. } | GraphRouting::Hierarchical { .. }
+            GraphRouting::ShortestPath
+                | GraphRouting::Ecmp { .. }
+                | GraphRouting::Hierarchical { .. }
+                | GraphRouting::Table
         )
     }
 

@@ -121,10 +121,10 @@ fn pairs(q: u32) -> impl Iterator<Item = (u32, u32, u32)> {
 impl Family for SlimFlyParameters {
     const NAME: &'static str = "slim-fly";
     const TITLE: &'static str = "Slim Fly";
-    // The last goes by modules, of which a Slim Fly has none.
+    // The last two go by modules and by a table, of which a Slim Fly has none.
     const ROUTINGS: &'static [RoutingWord] = match GraphRouting::WORDS {
-        [of_any_graph @ .., _hierarchical] => of_any_graph,
-        [] => &[],
+        [of_any_graph @ .., _hierarchical, _table] => of_any_graph,
+        _ => &[],
     };
     type Layout = GraphLayout;
 

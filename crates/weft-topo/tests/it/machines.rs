@@ -171,7 +171,7 @@ pub fn any_graph() -> impl Strategy<Value = Layout> {
         let named = |(number, (_, given)): (usize, &(u32, u32))| GraphSwitch {
             name: format!("s{number}"),
             endpoints: Some(endpoints(number, *given)),
-            module: String::new(),
+            ..GraphSwitch::default()
         };
         let link =
             GraphClass { name: "link".to_owned(), section: "link".to_owned(), rate: None, latency: None };
