@@ -222,7 +222,7 @@ impl<N> Endpoint<N> {
         (self.carried, self.acknowledgements) = (Carried::default(), 0);
         self.stall.reset(now);
         self.fault.iter_mut().for_each(|fault| fault.reset(now));
-        self.layer.iter_mut().for_each(|layer| layer.reset());
+        self.layer.iter_mut().for_each(|layer| layer.reset(now));
         self.paused.iter_mut().for_each(|paused| paused.reset(now));
     }
 
