@@ -428,7 +428,8 @@ impl Sender<'_> {
         }
         let Sender { kind, line, credits, carried, acknowledgements, fault, layer } = self;
         let sender = Sender { kind, line, credits, carried, acknowledgements, fault: None, layer };
-        let mut copy = sender.send(packet, size, Earliest { head: sent.ended, tail: sent.ended, granted: Time::ZERO });
+        let mut copy =
+            sender.send(packet, size, Earliest { head: sent.ended, tail: sent.ended, granted: Time::ZERO });
         if let Some(fault) = fault
             && fault.copy(copy.began, copy.tail()) == Fate::Lost
         {

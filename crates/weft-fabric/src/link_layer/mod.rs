@@ -11,8 +11,8 @@
 //!             └── replay: the answer comes a latency after the bad tail ([`replay`])
 //!                 no replay: the packet travels on, marked
 //! ```
-//! A link whose layer rounds, replays, has errors or [power states](power) keeps a [`LayerState`] per direction beside its sender.
-//! The others have none, and a packet that is whole words as it is never looks at it.
+//! A link whose layer rounds, replays, has errors or [power states](power) keeps a [`LayerState`] per
+//! direction beside its sender. The others have none, and a packet that is whole words as it is never looks at it.
 //!
 //! # Not modelled
 //! Characters that keep the two clocks together (Aurora's clock compensation, alignment markers of Ethernet,

@@ -15,8 +15,8 @@
 //! it were on.
 //!
 //! # Source
-//! States and transitions as in IEEE 802.3 clause 78 (Energy-Efficient Ethernet: active, low power idle, wake),
-//! with a third, off, of ours. While it wakes a link takes as much power as when it is active.
+//! States and transitions as in IEEE 802.3 clause 78 (Energy-Efficient Ethernet: active, low power idle,
+//! wake), with a third, off, of ours. While it wakes a link takes as much power as when it is active.
 
 use serde::{Deserialize, Serialize};
 use weft_units::{Bytes, Energy, EnergyPerBit, Power, Span, Time};
@@ -28,11 +28,11 @@ pub struct LinkPower {
     pub active: Power,
     /// On top of that, for each bit on the line: packets and framing, before the line code.
     pub per_bit: EnergyPerBit,
-    /// When and how it sleeps; `None`: it is always on.
+    /// Its sleep; `None`: it is always on.
     pub sleep: Option<SleepParameters>,
 }
 
-/// When a link sleeps, and how long it takes to wake.
+/// The idle time after which a link sleeps, its power then, and its wake-up latency.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SleepParameters {
     /// Power while it sleeps.

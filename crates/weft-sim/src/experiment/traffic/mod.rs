@@ -177,7 +177,8 @@ pub struct TrafficRow {
     pub packets_delivered: u64,
 }
 
-/// Energy of all links, each direction by itself, over all seeds: from the end of warm-up to the end of the run.
+/// Energy of all links, each direction by itself, over all seeds: from the end of warm-up to the end of the
+/// run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct LinkEnergy {
     /// Energy of all links.
