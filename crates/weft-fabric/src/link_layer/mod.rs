@@ -12,7 +12,8 @@
 //!                 no replay: the packet travels on, marked
 //! ```
 //! A link whose layer rounds, replays, has errors or [power states](power) keeps a [`LayerState`] per
-//! direction beside its sender. The others have none, and a packet that is whole words as it is never looks at it.
+//! direction beside its sender. The others have none, and a packet that is whole words as it is never looks
+//! at it.
 //!
 //! # Not modelled
 //! Characters that keep the two clocks together (Aurora's clock compensation, alignment markers of Ethernet,

@@ -28,7 +28,7 @@ pub struct LinkPower {
     pub active: Power,
     /// On top of that, for each bit on the line: packets and framing, before the line code.
     pub per_bit: EnergyPerBit,
-    /// Its sleep; `None`: it is always on.
+    /// Sleep when it is idle; `None`: it is always on.
     pub sleep: Option<SleepParameters>,
 }
 
