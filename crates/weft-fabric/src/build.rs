@@ -83,7 +83,7 @@ pub enum BuildError {
     /// Pauses where the head-room of a buffer has no bound that is known.
     #[error(
         "pause is not modelled {with}; set fabric.flow_control=credits, or switch.kind=output-queued and \
-         links without replay"
+         links without replay that never sleep"
     )]
     PauseWithoutBound {
         /// The reason.
@@ -258,6 +258,10 @@ impl<T: Topology + Routing> NetworkParameters<T> {
             }
             FlowControl::Pause(_) if self.links.iter().any(|link| link.layer.replay.is_some()) => {
                 let with = "on links that repeat packets, which keep a pause frame waiting";
+                return Err(BuildError::PauseWithoutBound { with });
+            }
+            FlowControl::Pause(_) if self.links.iter().any(|link| link.layer.sleeps()) => {
+                let with = "on links that sleep, whose pause frames would wait for them to wake";
                 return Err(BuildError::PauseWithoutBound { with });
             }
             FlowControl::Pause(pause) => {

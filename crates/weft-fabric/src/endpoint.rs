@@ -223,7 +223,7 @@ impl<N> Endpoint<N> {
         self.stall.reset(now);
         self.regulator.iter_mut().for_each(|regulator| regulator.resent = 0);
         self.fault.iter_mut().for_each(|fault| fault.reset(now));
-        self.layer.iter_mut().for_each(|layer| layer.reset());
+        self.layer.iter_mut().for_each(|layer| layer.reset(now));
         self.paused.iter_mut().for_each(|paused| paused.reset(now));
     }
 

@@ -77,8 +77,8 @@ pub use ideal::{Ideal, IdealSite};
 pub use interface::{Announced, Directory, Injection, Interface, InterfaceContext};
 pub use link::{Line, LineRate, LinkEnd, LinkParameters, LinkReport};
 pub use link_layer::{
-    ErrorRate, Fec, FecFigures, GapRule, LayerCounts, LinkLayer, LinkProtocol, PER, ProtocolRules,
-    ReplayParameters,
+    ErrorRate, Fec, FecFigures, GapRule, LayerCounts, LinkLayer, LinkPower, LinkProtocol, OffParameters, PER,
+    PowerReport, ProtocolRules, ReplayParameters, SleepParameters,
 };
 pub use multicast::{GroupError, GroupMembers, MulticastGroup};
 pub use network::{Network, Overrun, Site};

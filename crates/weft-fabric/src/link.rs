@@ -18,7 +18,7 @@
 
 use crate::credit::Credits;
 use crate::fault::{Fate, Fault, FaultCounts};
-use crate::link_layer::{LayerCounts, LayerKind, LayerState, LinkLayer, OnLine};
+use crate::link_layer::{LayerCounts, LayerKind, LayerState, LinkLayer, OnLine, PowerReport};
 use crate::packet::Packet;
 use crate::parameters::Speedup;
 use crate::pause::PAUSE_FRAME;
@@ -93,6 +93,8 @@ pub struct LinkReport {
     pub layer: LayerCounts,
     /// Time during which it was off.
     pub off: Span,
+    /// Power states; `None`: the machine says nothing of them.
+    pub power: Option<PowerReport>,
 }
 
 /// Time per byte on a line, exactly: shared by all links of a kind.
@@ -282,8 +284,13 @@ impl LinkKind {
     /// Time during which packets of `overhead` bytes besides their payload, and framing, occupy the line, and
     /// `extra` bytes of its layer.
     pub(crate) fn line_time(&self, carried: Carried, overhead: Bytes, extra: i64) -> Span {
+        self.rate.span(self.bytes_of(carried, overhead, extra))
+    }
+
+    /// The bytes that occupy it.
+    fn bytes_of(&self, carried: Carried, overhead: Bytes, extra: i64) -> Bytes {
         let bytes = Bytes::new(carried.payload) + (overhead + self.framing) * carried.packets;
-        self.rate.span(Bytes::new(bytes.get().saturating_add_signed(extra)))
+        Bytes::new(bytes.get().saturating_add_signed(extra))
     }
 }
 
@@ -354,11 +361,13 @@ pub(crate) struct Size {
     pub(crate) room: u32,
 }
 
-/// Times before which a packet's head and tail cannot be on the line.
+/// Times before which a packet's head and tail cannot be on the line, and the time of the decision that it
+/// goes.
 #[derive(Clone, Copy)]
 pub(crate) struct Earliest {
     pub(crate) head: Time,
     pub(crate) tail: Time,
+    pub(crate) granted: Time,
 }
 
 /// A packet that has been sent.
@@ -419,7 +428,8 @@ impl Sender<'_> {
         }
         let Sender { kind, line, credits, carried, acknowledgements, fault, layer } = self;
         let sender = Sender { kind, line, credits, carried, acknowledgements, fault: None, layer };
-        let mut copy = sender.send(packet, size, Earliest { head: sent.ended, tail: sent.ended });
+        let mut copy =
+            sender.send(packet, size, Earliest { head: sent.ended, tail: sent.ended, granted: Time::ZERO });
         if let Some(fault) = fault
             && fault.copy(copy.began, copy.tail()) == Fate::Lost
         {
@@ -487,6 +497,8 @@ impl SenderState<'_> {
         let SenderState { kind, class, carried, stalled, paused, obeyed, frames, fault, layer, now } = self;
         let mut faults = fault.map_or(FaultCounts::default(), |fault| fault.counts);
         faults.corrupted += layer.map_or(0, LayerState::corrupted);
+        let extra = layer.map_or(0, LayerState::extra);
+        let bytes = kind.bytes_of(carried, overhead, extra) + (PAUSE_FRAME + kind.framing) * frames;
         let of_frames = kind.rate.span((PAUSE_FRAME + kind.framing) * frames);
         LinkReport {
             from,
@@ -494,7 +506,7 @@ impl SenderState<'_> {
             class,
             packets: carried.packets,
             payload: Bytes::new(carried.payload),
-            busy: kind.line_time(carried, overhead, layer.map_or(0, LayerState::extra)) + of_frames,
+            busy: kind.line_time(carried, overhead, extra) + of_frames,
             stalled,
             paused,
             pause_frames: obeyed,
@@ -502,6 +514,7 @@ impl SenderState<'_> {
             faults,
             layer: layer.map_or(LayerCounts::default(), LayerState::counts),
             off: fault.map_or(Span::ZERO, |fault| fault.time_off(now)),
+            power: layer.and_then(|layer| layer.power(now, bytes)),
         }
     }
 }

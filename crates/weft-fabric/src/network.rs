@@ -702,7 +702,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
     ) -> Time {
         let (now, site) = (context.now(), context.events.site());
         let class = self.topology.link_class(SwitchId(site.0), PortId(channel.port.into()));
-        let earliest = Earliest { head: now, tail: now };
+        let earliest = Earliest { head: now, tail: now, granted: now };
         let size = self.constants.size(&packet);
         let kind = self.constants.link(class);
         let sent = endpoint.sender(kind, channel.vc).send(&packet, size, earliest);

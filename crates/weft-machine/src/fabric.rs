@@ -2,6 +2,7 @@
 
 use super::diagnostic::Problem;
 use super::link_layer::{FecName, LayerSections, ProtocolName};
+use super::link_power::{PowerSections, RawLinkPower};
 use super::read::{Entry, Reader, join, names, nearest, section};
 use super::source::Location;
 use super::traffic_classes::{self, RawTrafficClass};
@@ -144,6 +145,8 @@ section! {
         /// Logic of the switch behind the link that deals with a packet before arbitration, a time or cycles
         /// of the switch's clock; none where not given.
         routing: Option<Entry<Cost>>,
+        /// Power, and when it sleeps; nothing is known of its power where not given.
+        power: Option<RawLinkPower>,
     }
 }
 
@@ -668,6 +671,7 @@ impl<'l> ClassLink<'l> {
         }
         let (rate, latency) = (rate?, latency?);
         let layer = sections.check(rate, reader)?;
+        let power = PowerSections { class, own, default }.check(reader)?;
         if weft_fabric::LineRate::new(rate.value, layer.code).is_none() {
             let problem = Problem::new(
                 format!("{} is not exact in 64 bits", rate.value),
@@ -691,7 +695,9 @@ impl<'l> ClassLink<'l> {
         }
         let (of_rate, of_latency) = self.of_graph;
         let (rate, latency) = (of_rate.unwrap_or(rate.value), of_latency.unwrap_or(latency.value));
-        Some(layer.links(rate, latency, routing))
+        let mut links = layer.links(rate, latency, routing);
+        links.layer.power = power;
+        Some(links)
     }
 }
 

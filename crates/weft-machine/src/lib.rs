@@ -24,6 +24,7 @@ mod faults;
 mod graph_file;
 mod interface;
 mod link_layer;
+mod link_power;
 mod messaging;
 mod multicast;
 mod queue_board;

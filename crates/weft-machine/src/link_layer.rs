@@ -254,6 +254,7 @@ impl<'l> LayerSections<'l> {
             bit_errors: self.bit_errors(),
             fec,
             symbol_errors,
+            power: None,
         };
         Some(LayerOfLinks { code, framing, lanes, held: rules.held, layer })
     }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::fmt;
 use weft_fabric::parameters::Speedup;
-use weft_units::{BitRate, Bytes, Clock, LineCode, ParseQuantityError, Span};
+use weft_units::{BitRate, Bytes, Clock, EnergyPerBit, LineCode, ParseQuantityError, Power, Span};
 
 /// Longest latency or cost: far above any machine, far below what virtual time holds.
 const MAX_SPAN: Span = Span::from_us(1_000_000_000);
@@ -100,6 +100,15 @@ impl Readable for Span {
 quantity!(BitRate, "Rate", "a bit rate", "16Gb/s or 100Gb/s", r"^[0-9._]+ ?[kMGT]?b/s$", |rate| Some(
     rate.bits_per_second()
 ));
+quantity!(Power, "Power", "a power", "1.5W or 300mW", r"^[0-9._]+ ?[umk]?W$", |power| Some(power.as_uw()));
+quantity!(
+    EnergyPerBit,
+    "EnergyPerBit",
+    "an energy per bit",
+    "5pJ/b or 300fJ/b",
+    r"^[0-9._]+ ?[fpn]J/b$",
+    |energy| Some(energy.as_fj())
+);
 quantity!(Clock, "Clock", "a frequency", "150MHz or 1.2GHz", r"^[0-9._]+ ?[kMG]?Hz$", Clock::hertz);
 
 impl Readable for Bytes {

@@ -16,8 +16,8 @@ use std::sync::atomic::AtomicBool;
 use weft_assembly::{self as assembly, AssemblyError, FabricParameters};
 use weft_engine::{InitialState, Model, Progress, Simulation, SnapshotError};
 use weft_fabric::{
-    FaultCounts, Ideal, Interface, LayerCounts, LinkEnd, Network, QueueReport, Stuck, Wire, check_credits,
-    check_packets, stuck,
+    FaultCounts, Ideal, Interface, LayerCounts, LinkEnd, Network, PowerReport, QueueReport, Stuck, Wire,
+    check_credits, check_packets, stuck,
 };
 use weft_machine::{self as machine, CongestionRule, Machine};
 use weft_nic::{
@@ -59,6 +59,8 @@ pub struct LinkUse {
     pub layer: LayerCounts,
     /// Time in which it was off.
     pub off: Span,
+    /// Power states and energy; `None`: the machine says nothing of them.
+    pub power: Option<PowerReport>,
 }
 
 /// The packets that have crossed links.
@@ -447,6 +449,7 @@ impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for PacketNetwork<H, N> {
                 faults: link.faults,
                 layer: link.layer,
                 off: link.off,
+                power: link.power,
             }
         };
         let is_injection = |link: &weft_fabric::LinkReport| matches!(link.from, LinkEnd::Endpoint(_));
@@ -530,6 +533,7 @@ impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for IdealNetwork<H, N> {
                 faults: FaultCounts::default(),
                 layer: LayerCounts::default(),
                 off: Span::ZERO,
+                power: None,
             });
         }
     }

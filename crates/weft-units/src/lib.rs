@@ -9,6 +9,9 @@
 //! | [`Clock`] | a rational frequency, Hz | `150MHz` |
 //! | [`Bytes`] | bytes, binary multiples | `256`, `4K`, `1M` |
 //! | [`BitRate`] | bits per second, decimal multiples | `16Gb/s` |
+//! | [`Power`] | microwatts | `1.5W`, `300mW` |
+//! | [`EnergyPerBit`] | femtojoules | `5pJ/b` |
+//! | [`Energy`] | picojoules | |
 //! | [`Address`] | a place in the memory of a process, bytes | |
 //!
 //! Ids are distinct types, so that a switch never indexes an endpoint:
@@ -27,6 +30,7 @@ mod address;
 mod bytes;
 mod clock;
 mod id;
+mod power;
 mod rate;
 mod text;
 mod time;
@@ -35,6 +39,7 @@ pub use address::Address;
 pub use bytes::Bytes;
 pub use clock::Clock;
 pub use id::{EndpointId, LinkId, PortId, RankId, SwitchId, VcId};
+pub use power::{Energy, EnergyPerBit, ExactEnergy, Power};
 pub use rate::{BitRate, LineCode};
 pub use text::{ParseQuantityError, as_text};
 pub use time::{Span, Time};

@@ -1,6 +1,6 @@
 //! How quantities are written, and errors that show the mend.
 
-use crate::{BitRate, Bytes, Clock, Span};
+use crate::{BitRate, Bytes, Clock, EnergyPerBit, Power, Span};
 use serde::{Deserialize, Deserializer, Serialize, Serializer as SerdeSerializer};
 use std::str::FromStr;
 
@@ -90,6 +90,29 @@ const FREQUENCY: Notation = Notation {
     ],
 };
 
+const POWER: Notation = Notation {
+    expected: "a power",
+    base: "uW",
+    examples: "1.5W or 300mW",
+    units: &[
+        Unit { name: "uW", factor: 1 },
+        Unit { name: "mW", factor: 1_000 },
+        Unit { name: "W", factor: 1_000_000 },
+        Unit { name: "kW", factor: 1_000_000_000 },
+    ],
+};
+
+const ENERGY_PER_BIT: Notation = Notation {
+    expected: "an energy per bit",
+    base: "fJ/b",
+    examples: "5pJ/b or 300fJ/b",
+    units: &[
+        Unit { name: "fJ/b", factor: 1 },
+        Unit { name: "pJ/b", factor: 1_000 },
+        Unit { name: "nJ/b", factor: 1_000_000 },
+    ],
+};
+
 impl Notation {
     /// The error that `text` is refused with.
     fn error(&self, text: &str, why: String, mend: String) -> ParseQuantityError {
@@ -154,6 +177,20 @@ impl FromStr for Bytes {
     type Err = ParseQuantityError;
     fn from_str(text: &str) -> Result<Bytes, ParseQuantityError> {
         SIZE.parse(text).map(Bytes::new)
+    }
+}
+
+impl FromStr for Power {
+    type Err = ParseQuantityError;
+    fn from_str(text: &str) -> Result<Power, ParseQuantityError> {
+        POWER.parse(text).map(Power::from_uw)
+    }
+}
+
+impl FromStr for EnergyPerBit {
+    type Err = ParseQuantityError;
+    fn from_str(text: &str) -> Result<EnergyPerBit, ParseQuantityError> {
+        ENERGY_PER_BIT.parse(text).map(EnergyPerBit::from_fj)
     }
 }
 

@@ -11,8 +11,9 @@
 //!             └── replay: the answer comes a latency after the bad tail ([`replay`])
 //!                 no replay: the packet travels on, marked
 //! ```
-//! A link whose layer rounds, replays, or has errors keeps a [`LayerState`] per direction beside its sender.
-//! The others have none, and a packet that is whole words as it is never looks at it.
+//! A link whose layer rounds, replays, has errors or [power states](power) keeps a [`LayerState`] per
+//! direction beside its sender. The others have none, and a packet that is whole words as it is never looks
+//! at it.
 //!
 //! # Not modelled
 //! Characters that keep the two clocks together (Aurora's clock compensation, alignment markers of Ethernet,
@@ -28,11 +29,13 @@ mod bxi2;
 mod ethernet;
 mod exanet;
 mod fec;
+mod power;
 mod replay;
 mod state;
 
 pub use bit_errors::{ErrorRate, PER};
 pub use fec::{Fec, FecFigures};
+pub use power::{LinkPower, OffParameters, PowerReport, SleepParameters};
 pub use state::LayerCounts;
 
 pub(crate) use state::{LayerKind, LayerState, Load, OnLine};
@@ -163,6 +166,9 @@ pub struct LinkLayer {
     pub fec: Option<Fec>,
     /// Chance of a symbol of FEC to be wrong on the line.
     pub symbol_errors: ErrorRate,
+    /// Power and when it sleeps; `None`: nothing is known of its power, and it is always on.
+    #[serde(default)]
+    pub power: Option<LinkPower>,
 }
 
 impl LinkLayer {
@@ -176,7 +182,13 @@ impl LinkLayer {
         bit_errors: ErrorRate::NONE,
         fec: None,
         symbol_errors: ErrorRate::NONE,
+        power: None,
     };
+
+    /// Whether it sleeps when it is idle.
+    pub fn sleeps(&self) -> bool {
+        self.power.is_some_and(|power| power.sleep.is_some())
+    }
 
     /// Bytes that the line carries for a packet of `packet` bytes and `framing`; with deficit idle count on
     /// average, else always.

@@ -2,6 +2,7 @@
 
 use super::bit_errors::PacketErrors;
 use super::fec::{Codewords, Group};
+use super::power::{PowerReport, PowerState};
 use super::replay::ReplayBuffer;
 use super::{GapRule, LinkLayer};
 use crate::link::{Earliest, Line, LineRate};
@@ -72,7 +73,11 @@ impl LayerKind {
     /// Whether packets of any size take the layer's own way.
     fn takes_all(&self) -> bool {
         let LinkLayer { gap, smallest, .. } = self.layer;
-        gap == GapRule::DeficitIdle || smallest > Bytes::ZERO || self.has_errors() || self.window.is_some()
+        gap == GapRule::DeficitIdle
+            || smallest > Bytes::ZERO
+            || self.has_errors()
+            || self.window.is_some()
+            || self.layer.power.is_some()
     }
 
     fn has_errors(&self) -> bool {
@@ -104,6 +109,8 @@ pub(crate) struct LayerState {
     extra: i64,
     /// Bytes by which gaps were short: deficit idle count.
     deficit: u8,
+    /// Power states, where the machine says what they take.
+    power: Option<Box<PowerState>>,
     noise: Option<Box<Noise>>,
 }
 
@@ -147,7 +154,8 @@ impl LayerState {
                 corrupted_before: 0,
             })
         });
-        LayerState { extra: 0, deficit: 0, noise }
+        let power = kind.layer.power.map(|power| Box::new(PowerState::new(power)));
+        LayerState { extra: 0, deficit: 0, power, noise }
     }
 
     /// Bytes that the line has carried beyond packets and framing.
@@ -170,8 +178,14 @@ impl LayerState {
         self.noise.as_ref().map_or(0, |noise| noise.corrupted + noise.corrupted_before)
     }
 
-    /// Begins to count anew.
-    pub(crate) fn reset(&mut self) {
+    /// Power states until `now` of a line that has carried `bytes`; `None`: the machine says nothing of them.
+    pub(crate) fn power(&self, now: Time, bytes: Bytes) -> Option<PowerReport> {
+        self.power.as_ref().map(|power| power.report(now, bytes))
+    }
+
+    /// Begins to count anew at `now`.
+    pub(crate) fn reset(&mut self, now: Time) {
+        self.power.iter_mut().for_each(|power| power.reset(now));
         self.extra = 0;
         if let Some(noise) = &mut self.noise {
             noise.counts = LayerCounts::default();
@@ -182,6 +196,22 @@ impl LayerState {
 
     /// Sends a packet of `packet` bytes over `line`.
     pub(crate) fn carry(
+        &mut self,
+        kind: &LayerKind,
+        line: &mut Line,
+        packet: Bytes,
+        earliest: Earliest,
+    ) -> OnLine {
+        let head = self.power.as_mut().map_or(earliest.head, |power| power.wake(earliest.head));
+        let on_line = self.carry_awake(kind, line, packet, Earliest { head, ..earliest });
+        if let Some(power) = &mut self.power {
+            power.sent(line.busy_until(), earliest.granted);
+        }
+        on_line
+    }
+
+    /// The same over a line that is awake.
+    fn carry_awake(
         &mut self,
         kind: &LayerKind,
         line: &mut Line,
@@ -283,7 +313,7 @@ mod tests {
             let (kind, _) = ethernet();
             let mut state = LayerState::new(&kind, Stream::new(1, 2, 3));
             let mut line = Line::default();
-            let at_once = Earliest { head: Time::ZERO, tail: Time::ZERO };
+            let at_once = Earliest { head: Time::ZERO, tail: Time::ZERO, granted: Time::ZERO };
             let (mut gaps, mut end) = (0, 0);
             for &packet in &packets {
                 let on_line = state.carry(&kind, &mut line, Bytes::new(packet), at_once);
@@ -297,7 +327,7 @@ mod tests {
             let behind = packets.len() as u64 * 12 - gaps;
             prop_assert!(behind < 8, "the line owes {} B", behind);
             prop_assert_eq!(state.extra(), -(behind as i64));
-            let later = Earliest { head: Time::from_ps(end + 1), tail: Time::ZERO };
+            let later = Earliest { head: Time::from_ps(end + 1), ..at_once };
             let first = state.carry(&kind, &mut line, Bytes::new(68), later);
             prop_assert_eq!(first.ended - first.began, Span::from_ps(88 * 80));
         }

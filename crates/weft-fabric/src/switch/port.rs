@@ -272,7 +272,7 @@ impl Ports {
     pub(crate) fn reset_counters(&mut self, now: Time) {
         self.acknowledgements = 0;
         self.faults.iter_mut().for_each(|fault| fault.reset(now));
-        self.layers.iter_mut().for_each(LayerState::reset);
+        self.layers.iter_mut().for_each(|layer| layer.reset(now));
         self.detours.reset();
         self.ports.iter_mut().for_each(|port| port.carried = Carried::default());
         self.stalls.iter_mut().for_each(|stall| stall.reset(now));
@@ -592,7 +592,7 @@ impl Ports {
             .as_ref()
             .map_or(through, |passage| constants.crossbar.head(passage, crossing.edge, pipeline));
         // The tail cannot leave before it has come.
-        let earliest = Earliest { head, tail: buffered.tail() + pipeline };
+        let earliest = Earliest { head, tail: buffered.tail() + pipeline, granted: crossing.edge };
         // One borrow of the port for all that concerns the output.
         let port = &mut self.ports[crossing.output];
         let behind = port.line.busy_until().saturating_since(through);

@@ -15,6 +15,7 @@ mod links;
 mod machines;
 mod multicast;
 mod pause;
+mod power;
 mod properties;
 mod resending;
 mod scripted;

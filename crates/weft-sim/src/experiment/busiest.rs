@@ -83,6 +83,7 @@ mod tests {
             faults: FaultCounts::default(),
             layer: weft_fabric::LayerCounts::default(),
             off: Span::ZERO,
+            power: None,
         }
     }
 

@@ -175,9 +175,32 @@ pub struct TrafficRow {
     /// Pause frames that senders have obeyed in the measured time, over all seeds.
     #[serde(default)]
     pub pause_frames: u64,
+    /// Energy of links; `None`: the machine says nothing of their power.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy: Option<LinkEnergy>,
     /// Packets that came to an endpoint, warm-up included, over all seeds; for the report only.
     #[serde(skip)]
     pub packets_delivered: u64,
+}
+
+/// Energy of all links, each direction by itself, over all seeds: from the end of warm-up to the end of the
+/// run.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct LinkEnergy {
+    /// Energy of all links.
+    pub links_uj: f64,
+    /// The same for each bit of messages delivered; `None`: none was.
+    pub per_bit_pj: Option<f64>,
+    /// Time in which links were active, added up.
+    pub active_us: f64,
+    /// Time in which they slept.
+    pub low_us: f64,
+    /// Time in which they were off.
+    pub off_us: f64,
+    /// Time in which they woke.
+    pub waking_us: f64,
+    /// Wake-ups.
+    pub wake_ups: u64,
 }
 
 /// The report of `weft traffic`.

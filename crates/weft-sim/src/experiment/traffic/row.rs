@@ -2,7 +2,8 @@
 
 use super::offered::Offered;
 use super::run::RunResult;
-use super::{Interval, Limit, TrafficRequest, TrafficRow};
+use super::{Interval, Limit, LinkEnergy, TrafficRequest, TrafficRow};
+use weft_fabric::PowerReport;
 use weft_units::Span;
 use weft_workload::steady;
 
@@ -57,8 +58,28 @@ pub(super) fn row(request: &TrafficRequest, offered: &Offered, first: u32, runs:
         packets_resent: runs.iter().map(|run| run.crossed.faults.resent).sum(),
         paused_us: runs.iter().map(|run| run.pauses.time_us).sum(),
         pause_frames: runs.iter().map(|run| run.pauses.frames).sum(),
+        energy: energy(runs),
         packets_delivered: runs.iter().map(|run| run.crossed.packets).sum(),
     }
+}
+
+/// The energy of all links over all runs.
+fn energy(runs: &[RunResult]) -> Option<LinkEnergy> {
+    let mut sum: Option<PowerReport> = None;
+    for power in runs.iter().filter_map(|run| run.power) {
+        *sum.get_or_insert_default() += power;
+    }
+    let sum = sum?;
+    let bits: u64 = runs.iter().map(|run| run.measured_bytes.bits()).sum();
+    Some(LinkEnergy {
+        links_uj: sum.energy.as_uj_f64(),
+        per_bit_pj: (bits > 0).then(|| sum.energy.as_pj() as f64 / bits as f64),
+        active_us: sum.active.as_us_f64(),
+        low_us: sum.low.as_us_f64(),
+        off_us: sum.off.as_us_f64(),
+        waking_us: sum.waking.as_us_f64(),
+        wake_ups: sum.wake_ups,
+    })
 }
 
 impl From<steady::Interval> for Interval {

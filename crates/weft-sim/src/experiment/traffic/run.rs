@@ -25,6 +25,7 @@ use crate::timeline::TimelineWriter;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weft_engine::Progress;
+use weft_fabric::PowerReport;
 use weft_machine::Machine;
 use weft_network::{Crossed, LostData, SimulatedNetwork};
 use weft_results::{Conclusion, Ending, FlowRow, MessageRow, ResultsError, ResultsWriter};
@@ -69,10 +70,14 @@ pub(super) struct RunResult {
     pub saturated: bool,
     pub limit: Limit,
     pub busiest: Limit,
+    /// Delivered in the measured time.
+    pub measured_bytes: Bytes,
     /// Of the whole run, warm-up included.
     pub delivered: Delivered,
     pub crossed: Crossed,
     pub pauses: Pauses,
+    /// Of all links in the measured time; `None`: the machine says nothing of their power.
+    pub power: Option<PowerReport>,
     pub end: Time,
 }
 
@@ -94,6 +99,17 @@ impl Pauses {
         });
         pauses
     }
+}
+
+/// Power states and energy of all links that have some.
+fn link_power(network: &Traffic) -> Option<PowerReport> {
+    let mut sum: Option<PowerReport> = None;
+    network.visit_links(&mut |link| {
+        if let Some(power) = link.power {
+            *sum.get_or_insert_default() += power;
+        }
+    });
+    sum
 }
 
 /// The messages that were delivered, and their bytes.
@@ -453,6 +469,8 @@ impl Run {
             delivered: self.delivered,
             crossed,
             pauses: Pauses::of(network),
+            power: link_power(network),
+            measured_bytes: self.measured_bytes,
             end: network.now(),
         })
     }

@@ -1,0 +1,130 @@
+//! Links that sleep: the time that waking costs, against arithmetic, and times in states that add up.
+
+use crate::machines::{KINDS, Load, plain, random_script, torus};
+use crate::scripted::{Machine, Planned, Run, Script, take_arrivals, until};
+use weft_engine::Progress;
+use weft_fabric::parameters::{FlowControl, PauseParameters, SwitchKind};
+use weft_fabric::{LinkPower, LinkReport, OffParameters, SleepParameters, check_credits, check_packets};
+use weft_units::{Bytes, Clock, EndpointId, Energy, EnergyPerBit, Power, Span, Time};
+
+const IDLE: Span = Span::from_ns(200);
+const WAKE: Span = Span::from_ns(70);
+const OFF: OffParameters =
+    OffParameters { power: Power::ZERO, off_after: Span::from_us(5), wake: Span::from_ns(900) };
+
+fn power(sleeps: bool, off: Option<OffParameters>) -> LinkPower {
+    let low = Power::from_uw(100_000);
+    let sleep = SleepParameters { low, idle_after: IDLE, wake: WAKE, off };
+    LinkPower {
+        active: Power::from_uw(1_000_000),
+        per_bit: EnergyPerBit::from_fj(2_500),
+        sleep: sleeps.then_some(sleep),
+    }
+}
+
+fn with_power(mut machine: Machine, power: LinkPower) -> Machine {
+    machine.links.iter_mut().for_each(|link| link.layer.power = Some(power));
+    machine
+}
+
+fn links(run: &Run) -> Vec<LinkReport> {
+    run.sites().flat_map(|(id, site)| run.model().links_of(id, site, run.now())).collect()
+}
+
+/// A ring of eight whose switches take no time, so that no clock edge hides a part of a wake-up.
+fn ring() -> Machine {
+    let mut machine = plain(torus(&[8], true, 1, true), KINDS[0], 4);
+    machine.switch.clock = Clock::from_hertz(1_000_000_000_000).unwrap();
+    machine.switch.pipeline_cycles = 0;
+    machine
+}
+
+/// Catches a wake-up that is not waited for, one too many, and an idle time that is counted from elsewhere
+/// than the end of the last packet: three packets over four links, by hand.
+///
+/// The first finds links that have slept since the beginning, the second comes while they are awake, the
+/// third when they are off.
+#[test]
+fn a_packet_waits_for_every_link_to_wake() {
+    let at = [1_000_000, 1_200_000, 9_000_000];
+    let mut script: Script = vec![Vec::new(); 8];
+    script[0] = at.map(|at| Planned { at: Time::from_ps(at), to: EndpointId(2), bytes: 256 }).to_vec();
+    let took = |machine: &Machine| {
+        let arrived = machine.arrivals(&script);
+        at.into_iter().zip(arrived).map(|(at, one)| (one.at - Time::from_ps(at)).as_ps()).collect::<Vec<_>>()
+    };
+    let idle = 144_000 + 4 * 15_000;
+    assert_eq!(took(&ring()), [idle; 3]);
+    assert_eq!(took(&with_power(ring(), power(false, None))), [idle; 3], "always on");
+    let first = idle + 4 * WAKE.as_ps();
+    // The second comes to the first link 200 ns after the first, whose tail left it 214 ns after it came.
+    let busy = 70_000 + 144_000 - 200_000;
+    assert_eq!(took(&with_power(ring(), power(true, None))), [first, idle + busy, first]);
+    let from_off = idle + 4 * OFF.wake.as_ps();
+    assert_eq!(took(&with_power(ring(), power(true, Some(OFF)))), [first, idle + busy, from_off]);
+}
+
+/// Catches times that do not add up to the run's on some link, energy that is not power by time and bits by
+/// energy, packets that get lost, and a state that depends on threads or does not survive a snapshot: random
+/// load on every kind of switch, with a reset on the way.
+#[test]
+fn times_add_up_for_any_number_of_threads() {
+    for kind in KINDS {
+        let machine = with_power(plain(torus(&[4, 4], true, 1, true), kind, 4), power(true, Some(OFF)));
+        let load = Load { packets: 30, gap_ps: 3_000_000, seed: 4 };
+        let script = random_script(&machine.layout, 256, load);
+        let outcome = |threads| {
+            let mut run = machine.begin(&script, threads);
+            until(&mut run, Time::from_ps(11_111_111));
+            let reset = run.now();
+            run.sites_mut().for_each(|(_, site)| site.reset_counters(reset));
+            let mut wake_ups = 0;
+            for end in [11_111_112, 20_000_000, 47_000_000, 90_000_000] {
+                until(&mut run, Time::from_ps(end));
+                let elapsed = run.now() - reset;
+                wake_ups = 0;
+                for link in links(&run) {
+                    let report = link.power.unwrap();
+                    assert_eq!(report.time(), elapsed, "{kind:?} {end}: {link:?}");
+                    // Packets have 32 B besides their payload, and lines no framing.
+                    let bits = (link.payload + Bytes::new(32) * link.packets).bits();
+                    let attojoules = u128::from((report.active + report.waking).as_ps()) * 1_000_000
+                        + u128::from(report.low.as_ps()) * 100_000
+                        + u128::from(bits) * 2_500_000;
+                    assert_eq!(report.energy, Energy::from_pj((attojoules / 1_000_000) as u64));
+                    wake_ups += report.wake_ups;
+                }
+                assert_eq!((check_packets(&run), check_credits(&run)), (Ok(()), Ok(())));
+            }
+            assert!(wake_ups > 50, "{kind:?}: {wake_ups}");
+            let saved = run.save().unwrap();
+            assert_eq!(until(&mut run, Time::from_ps(200_000_000)), Progress::Dry);
+            (take_arrivals(&mut run), saved, format!("{:?}", links(&run)))
+        };
+        let alone = outcome(1);
+        assert_eq!(alone.0.len(), 16 * 30);
+        assert!([2, 3, 8].into_iter().all(|threads| outcome(threads) == alone), "{kind:?}");
+    }
+}
+
+/// Catches virtual time that power alone changes: random load with links that are always on.
+#[test]
+fn links_that_are_always_on_change_no_time() {
+    for kind in KINDS {
+        let machine = plain(torus(&[4, 4], true, 1, true), kind, 4);
+        let script = random_script(&machine.layout, 256, Load { packets: 40, gap_ps: 200_000, seed: 9 });
+        let plain = machine.arrivals(&script);
+        assert_eq!(with_power(machine, power(false, None)).arrivals(&script), plain, "{kind:?}");
+    }
+}
+
+/// Catches pauses whose frames a sleeping link would hold up beyond the head-room: they are refused.
+#[test]
+fn pause_and_sleep_are_refused_together() {
+    let pause = PauseParameters { headroom: None, hysteresis: None, response: Span::ZERO };
+    let mut machine = plain(torus(&[4], true, 1, true), SwitchKind::InputQueued, 40);
+    machine.switch.flow_control = FlowControl::Pause(pause);
+    let script: Script = vec![Vec::new(); 4];
+    let error = with_power(machine, power(true, None)).build(&script).err().unwrap().to_string();
+    assert!(error.contains("on links that sleep"), "{error}");
+}
