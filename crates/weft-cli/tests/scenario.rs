@@ -139,3 +139,21 @@ fn mistakes_are_named_with_line_field_and_mend() {
         refused(&[&words[..], &["--set", "congestion.kind=ib", "--set", "congestion.margin=10"]].concat());
     assert!(said.contains("`congestion.margin` means nothing"), "{said}");
 }
+
+/// Catches packets that a full buffer loses for good under an algorithm that answers each, trimming that does
+/// not reach the command, and one that nothing could mend.
+#[test]
+fn trimmed_packets_go_again() {
+    let nscc = ["--set", "congestion.kind=nscc", "--set", "congestion.trim=true"];
+    let report = run("incast-victim.toml", &[&["--set", "fabric.flow_control=drop"], &nscc[..]].concat());
+    let row = &report["rows"][0];
+    let count = |key: &str| row[key].as_u64().unwrap();
+    assert!(count("packets_trimmed") > 0 && count("packets_resent") >= count("packets_trimmed"), "{row}");
+    assert_eq!(count("packets_dropped") + count("transfers_failed"), 0, "{row}");
+    // Whoever loses a packet waits a round trip and not a time-out: none of the five starves.
+    assert!(number(row, 0, "fairness") > 0.8, "{row}");
+    let file = shipped("incast-victim.toml");
+    let words = ["traffic", "-m", "carvnet-spineleaf", "--scenario", &file];
+    let error = refused(&[&words[..], &nscc[..]].concat());
+    assert!(error.contains("fabric.flow_control=drop"), "{error}");
+}

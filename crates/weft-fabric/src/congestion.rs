@@ -457,6 +457,19 @@ impl Regulator {
         held.min(self.due).min(self.ask_again.get())
     }
 
+    /// Whether a packet that waits will go after some time, though nothing comes: it is held by a rate, or
+    /// counts as lost then.
+    fn waits_for_time(&self, regulation: &Regulation<'_>) -> bool {
+        let &Regulation { control, constants, now } = regulation;
+        let of_held = self.held.iter().filter_map(|packet| {
+            let flow = self.flows.get(&(packet.destination, constants.switch.channels.classes.of(packet)))?;
+            Some(flow.earliest(self.on_line(packet, constants), now, control))
+        });
+        let of_again = (0..self.again.len()).map(|place| self.again_at(place, regulation));
+        let of_lost = self.flows.values().filter_map(|flow| Some(flow.unanswered.as_ref()?.due()));
+        of_held.chain(of_again).chain(of_lost).any(|at| at > now && at < Time::NEVER)
+    }
+
     /// The rate of each flow at `now`: destination, class, rate.
     pub(crate) fn rates<'a>(
         &'a self,
@@ -652,6 +665,16 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
     /// The longest round trip that its congestion control reckons with; `None`: it has none.
     pub fn round_trip(&self) -> Option<Span> {
         self.constants.congestion.as_ref().map(|control| control.round_trip)
+    }
+
+    /// Whether packets of a site's endpoints will go although nothing is on its way there: they wait for a
+    /// time of their flow.
+    pub fn waits_for_time(&self, site: &Site<N>, now: Time) -> bool {
+        let constants = &self.constants;
+        let Some(control) = constants.congestion.as_deref() else { return false };
+        let regulation = Regulation { control, constants, now };
+        let mut regulators = site.endpoints.iter().filter_map(|endpoint| endpoint.regulator.as_deref());
+        regulators.any(|regulator| regulator.waits_for_time(&regulation))
     }
 
     /// The rates of the flows of a site at `now`: source, destination, traffic class, rate. Empty where

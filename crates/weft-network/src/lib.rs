@@ -411,11 +411,13 @@ impl<H: Host, N: Nic<H>> PacketNetwork<H, N> {
         Network::links(&self.simulation)
     }
 
-    /// Whether anything that could free a buffer is on its way.
+    /// Whether anything that could free a buffer is on its way, or a packet waits for a time of its flow.
     fn moves(&self) -> bool {
         let decides = |site| <Network<Layout, N> as Model>::decision(site) < Time::NEVER;
         let frees = |payload: &Wire<_, _>| matches!(payload, Wire::Packet(_) | Wire::Pause(_));
-        self.simulation.sites().any(|(_, site)| decides(site) || site.expects_credits())
+        let (model, now) = (self.simulation.model(), self.simulation.now());
+        let waits = |site| model.waits_for_time(site, now);
+        self.simulation.sites().any(|(_, site)| decides(site) || site.expects_credits() || waits(site))
             || self.simulation.pending_notes().next().is_some()
             || self.simulation.pending().any(|event| frees(&event.payload))
     }

@@ -57,8 +57,9 @@ fn a_packet_waits_for_every_link_to_wake() {
     assert_eq!(took(&ring()), [idle; 3]);
     assert_eq!(took(&with_power(ring(), power(false, None))), [idle; 3], "always on");
     let first = idle + 4 * WAKE.as_ps();
-    // The second comes to the first link 200 ns after the first, whose tail left it 214 ns after it came.
-    let busy = 70_000 + 144_000 - 200_000;
+    // The second comes 200 ns later and finds all links awake, but the first before it: that has waited at each
+    // link, and its tail leaves the last one four wake-ups and 144 ns after its head would have.
+    let busy = 4 * WAKE.as_ps() + 144_000 - 200_000;
     assert_eq!(took(&with_power(ring(), power(true, None))), [first, idle + busy, first]);
     let from_off = idle + 4 * OFF.wake.as_ps();
     assert_eq!(took(&with_power(ring(), power(true, Some(OFF)))), [first, idle + busy, from_off]);
