@@ -57,7 +57,7 @@ fn a_packet_waits_for_every_link_to_wake() {
     assert_eq!(took(&ring()), [idle; 3]);
     assert_eq!(took(&with_power(ring(), power(false, None))), [idle; 3], "always on");
     let first = idle + 4 * WAKE.as_ps();
-    // The second comes 200 ns later and finds all links awake, but the first before it: that has waited at each
+    // The second comes 200 ns later and finds all links awake, but the first before it: that waited at each
     // link, and its tail leaves the last one four wake-ups and 144 ns after its head would have.
     let busy = 4 * WAKE.as_ps() + 144_000 - 200_000;
     assert_eq!(took(&with_power(ring(), power(true, None))), [first, idle + busy, first]);
