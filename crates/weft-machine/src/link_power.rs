@@ -226,7 +226,7 @@ mod tests {
     fn keys_are_those_of_the_class_or_the_default() {
         assert_eq!(power(&[], "endpoint"), None);
         let own = [&SLEEPS[..], &["links.endpoint.power.active=3W"]].concat();
-        let (endpoint, level) = (power(&own, "endpoint").unwrap(), power(&own, "level1").unwrap());
+        let (endpoint, level) = (power(&own, "endpoint").unwrap(), power(&own, "tree").unwrap());
         assert_eq!((endpoint.active, level.active), (Power::from_uw(3_000_000), Power::from_uw(2_000_000)));
         assert_eq!(endpoint.sleep, level.sleep);
         let sleep = level.sleep.unwrap();
@@ -239,7 +239,7 @@ mod tests {
     fn what_contradicts_is_refused_with_a_mend() {
         let cases: [(&[&str], &str, &str); 8] = [
             (&["links.default.power.low=3W"], "above `power.active`, 2W", "at most 2W"),
-            (&["links.default.power.active=1MW"], "not a power", "units"),
+            (&["links.default.power.active=1MW"], "not a power", "write 1mW"),
             (&["links.default.power.policy=naps"], "not a power policy", "always-on, idle-timeout"),
             (&["links.default.power.policy=always-on"], "means nothing", "idle-timeout"),
             (&["links.default.power.off=1mW"], "go together", "all three"),
