@@ -106,7 +106,7 @@ where
     N: Interface,
 {
     let census = census(simulation);
-    if census.made() == census.accounted() { Ok(()) } else { Err(NotConserved::Packets(census)) }
+    if census.made() == census.accounted() { Ok(()) } else { Err(NotConserved::Packets(Box::new(census))) }
 }
 
 /// A law of conservation that does not hold: a bug of the highest rank.
@@ -136,7 +136,7 @@ pub enum NotConserved {
     },
     /// Packets of the whole network.
     #[error("packets are not conserved: {0}")]
-    Packets(Census),
+    Packets(Box<Census>),
 }
 
 /// Checks that on every link between switches and from every endpoint the credits of the sender, those

@@ -261,7 +261,7 @@ mod tests {
                 steps += 1;
                 prop_assert!(steps < 1_000_000, "it never ends");
                 let chance = chances.next().unwrap();
-                now = now + Span::from_us(1);
+                now += Span::from_us(1);
                 again.extend(source.late(now, TIMEOUT));
                 if let Some(stamp) = again.pop() {
                     if let Some(packet) = source.waiting(stamp).copied() {
