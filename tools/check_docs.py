@@ -105,6 +105,19 @@ class Commands:
         return None
 
 
+def commands_of(line: str) -> list[list[str]]:
+    """The words of each command of a shell line, which may end in a comment."""
+    lexer = shlex.shlex(line, posix=True, punctuation_chars=";&|")
+    lexer.whitespace_split = True
+    commands = [[]]
+    for word in lexer:
+        if word in (";", "&", "&&", "|", "||"):
+            commands.append([])
+        else:
+            commands[-1].append(word)
+    return commands
+
+
 def unknown_commands(page: Path, commands: Commands) -> list[str]:
     """The weft commands of a page's console blocks that do not exist."""
     found = []
@@ -114,9 +127,7 @@ def unknown_commands(page: Path, commands: Commands) -> list[str]:
         for line in block.replace("\\\n", " ").splitlines():
             if not line.startswith("$ "):
                 continue
-            # A shell line may hold several commands, and a comment.
-            for command in re.split(r";|&&|\|", line.removeprefix("$ ")):
-                words = shlex.split(command, comments=True)
+            for words in commands_of(line.removeprefix("$ ")):
                 if words[:1] == ["weft"] and (unknown := commands.unknown(words[1:])):
                     found.append(f"there is no command `{unknown}`")
     return found
