@@ -61,7 +61,7 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    /// The header to which a full buffer cuts down a packet that came by `from`. `None`: it is lost.
+    /// The header to which a full buffer cuts a packet down. `None`: the packet is lost.
     pub(crate) fn trim(&self, packet: &Packet, constants: &Constants) -> Option<Packet> {
         if self.repair != Repair::Trim || !is_regulated(packet) || packet.is_bad() {
             return None;

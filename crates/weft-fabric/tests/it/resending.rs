@@ -12,9 +12,11 @@ use weft_units::{BitRate, Bytes, EndpointId, Span, Time};
 
 const RED: RedParameters = RedParameters { low: Bytes::new(600), high: Bytes::new(2_000), most: 500 };
 
+/// Longer than any round trip of these networks.
+const TIMEOUT: Span = Span::from_us(30);
+
 /// NSCC or Swift, with trimming or without.
-fn algorithm((number, trim): (usize, bool), round_trip: Span) -> Congestion {
-    let timeout = Span::from_us(30);
+fn algorithm((number, trim): (usize, bool), round_trip: Span, timeout: Span) -> Congestion {
     match number {
         0 => Congestion::Nscc(nscc::Parameters { red: RED, target: None, decrease: 800, timeout, trim }),
         _ => Congestion::Swift(swift::Parameters {
@@ -40,7 +42,7 @@ fn controlled(
     case: (usize, bool),
 ) -> Result<InitialState<Network<Layout, Scripted>>, CongestionError> {
     let initial = machine.build(script).unwrap();
-    Network::with_congestion(initial, machine.seed, |path| Some(algorithm(case, path.round_trip)))
+    Network::with_congestion(initial, machine.seed, |path| Some(algorithm(case, path.round_trip, TIMEOUT)))
 }
 
 fn begin(machine: &Machine, script: &Script, case: (usize, bool), threads: usize) -> Run {
@@ -93,6 +95,27 @@ fn each_packet_comes_once_on_every_kind_of_switch() {
             assert_eq!(counts.trimmed > 0, case.1 && loses, "{kind:?} {case:?}: {counts:?}");
             assert_eq!(counts.trimmed + counts.full > 0, loses, "{kind:?} {case:?}: {counts:?}");
         }
+    }
+}
+
+/// Catches a copy that is handed over: with time-outs shorter than the round trip, packets go again that have
+/// come.
+#[test]
+fn packets_that_go_again_needlessly_come_once() {
+    let (mut machine, mut script) = incast(SwitchKind::VirtualOutputQueued);
+    machine.switch.buffer = Bytes::new(1 << 20);
+    script.iter_mut().skip(1).for_each(Vec::clear);
+    for number in [0, 1] {
+        let initial = machine.build(&script).unwrap();
+        let hasty = |round_trip| Some(algorithm((number, false), round_trip, Span::from_ns(300)));
+        let controlled = Network::with_congestion(initial, machine.seed, |path| hasty(path.round_trip));
+        let mut run: Run = Simulation::new(controlled.unwrap(), 1);
+        assert_eq!(until(&mut run, Time::NEVER), Progress::Dry);
+        let (came, counts) = (identities(&take_arrivals(&mut run)), counts(&run));
+        assert!(counts.resent > 0 && counts.full == 0, "{counts:?}");
+        assert!(came.windows(2).all(|pair| pair[0] != pair[1]), "algorithm {number}: twice");
+        assert_eq!(came.len(), 60);
+        assert_eq!((check_credits(&run), check_packets(&run)), (Ok(()), Ok(())));
     }
 }
 
