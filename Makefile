@@ -11,7 +11,7 @@ MDBOOK_VERSION := 0.5.4
 MPI_ENVIRONMENT := PATH="$(CURDIR)/$(VENV)/bin:$$PATH" LD_LIBRARY_PATH="$(CURDIR)/$(VENV)/lib:$$LD_LIBRARY_PATH"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run view test test-long lint bench install docs clean
+.PHONY: help demo trace run view test test-long lint bench install docs clean
 .PHONY: examples quick release provider recorder libfabric-headers openmpi
 
 help: ## Show this list
@@ -19,6 +19,10 @@ help: ## Show this list
 
 demo: recorder quick ## Record LAMMPS on 8 ranks and replay it on two machines (STEPS=20)
 	$(MPI_ENVIRONMENT) $(VENV)/bin/python demo/rhodopsin.py $(if $(STEPS),--steps $(STEPS))
+
+trace: recorder quick ## Record LAMMPS on 64 ranks, for scenarios/lammps-background.toml (STEPS=2)
+	$(MPI_ENVIRONMENT) $(VENV)/bin/python demo/rhodopsin.py --ranks 64 --steps $(or $(STEPS),2) \
+	  --only-record $(BUILD)/traces/lammps-64.weft
 
 run: $(STAMPS)/venv provider quick ## Run a real MPI program on the ExaNeSt rack in virtual time (RANKS=4)
 	$(VENV)/bin/mpicc -O2 -Wall -Wextra demo/ping_pong.c -o $(BUILD)/ping_pong

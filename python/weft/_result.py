@@ -61,6 +61,10 @@ class Plots:
         """Rates of links over time."""
         return self._draw("rates", path, run)
 
+    def flow_rates(self, path: str | Path | None = None, run: int | None = None) -> Picture:
+        """Rates of flows over time, and what congestion control allows them."""
+        return self._draw("flow-rates", path, run)
+
     def link_utilization(self, path: str | Path | None = None, run: int | None = None) -> Picture:
         """Utilization of links."""
         return self._draw("link-utilization", path, run)

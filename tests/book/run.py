@@ -9,6 +9,7 @@ must be readable. A comment above a block changes that:
 
     <!-- file: NAME -->      the block is written to this file, which later commands read
     <!-- fails: STATUS -->   the last command ends with this status, and its error counts as printed
+    <!-- before: COMMAND --> what the reader is taken to have already: this is run first
     <!-- slow -->            takes more than a few seconds: run with --slow alone
     <!-- not run: WHY -->    not run, for this reason
 
@@ -32,11 +33,11 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[2]
 BOOK = ROOT / "docs/src"
 # What commands of the pages name, from the root of the tree.
-BESIDE = ["examples", "scenarios", "machines", "validation", "tests"]
+BESIDE = ["bench", "build", "demo", "examples", "include", "machines", "scenarios", "target", "tests", "validation"]
 BLOCK = re.compile(r"((?:^<!-- [^\n]* -->\n)*)^```([^\n]*)\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
 # The last lines of a run, which hold the speed of this computer: pages do not show them.
 ENDING = re.compile(r"\n*^finished: .*\n(?:results in .*\n?)?\Z", re.MULTILINE)
-MARK = re.compile(r"<!-- (file|fails|slow|not run)(?:: (.*?))? -->")
+MARK = re.compile(r"<!-- (file|fails|before|slow|not run)(?:: (.*?))? -->")
 # Seconds that a command may take. Those of a block without a mark should take few.
 PATIENCE, SLOW_PATIENCE = 60, 900
 
@@ -77,9 +78,10 @@ def blocks(page: Path) -> list[Block]:
 
 def commands(block: Block) -> list[Command]:
     """The commands of a block. One of `sh` is a single script."""
+    before = block.marks.get("before")
+    found = [Command(before, [])] if before else []
     if block.language == "sh":
-        return [Command(block.text, [])]
-    found: list[Command] = []
+        return [*found, Command(block.text, [])]
     for line in block.text.replace("\\\n", " ").splitlines():
         if line.startswith("$ "):
             found.append(Command(line.removeprefix("$ "), []))

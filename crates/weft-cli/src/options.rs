@@ -164,7 +164,7 @@ pub struct ResultOptions {
     #[arg(long)]
     pub force: bool,
 
-    /// Tables to write, of messages, flows, links, ranks
+    /// Tables to write, of messages, flows, links, ranks, flow_rates; the last goes with --telemetry
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_values_t = Table::DEFAULT)]
     #[arg(requires = "output")]
     pub tables: Vec<Table>,
@@ -200,6 +200,10 @@ impl ResultOptions {
         if let Some(path) = &self.timeline {
             refuse_other_form(path)?;
             self.check_file(OutputFile { option: "--timeline", contents: "timeline", path }, inputs)?;
+        }
+        if self.telemetry.is_none() && self.tables.contains(&Table::FlowRates) {
+            let mend = "add --telemetry TIME, such as --telemetry 5us, or leave it out";
+            return Err(Failure::input(format!("--tables flow_rates is a look at each interval: {mend}")));
         }
         let mut tables = self.tables.clone();
         tables.extend(breakdown.then_some(Table::Pieces));

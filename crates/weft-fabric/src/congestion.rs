@@ -24,6 +24,7 @@ use crate::build::BuildError;
 use crate::channel::Channel;
 use crate::constants::Constants;
 use crate::endpoint::Endpoint;
+use crate::flow_meter::FlowId;
 use crate::injection::InjectionChannels;
 use crate::interface::Interface;
 use crate::link::{LinkKind, Sent};
@@ -591,7 +592,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         let Network { topology, constants, .. } = self;
         for (endpoint, &port) in site.endpoints.iter_mut().zip(&site.endpoint_ports) {
             let kind = constants.link(topology.link_class(switch, PortId(port.into())));
-            let Endpoint { channels, regulator, id, .. } = endpoint;
+            let Endpoint { channels, regulator, is_attended, id, .. } = endpoint;
             channels.get_or_insert_with(|| InjectionChannels::for_all(constants));
             let path = Path {
                 rate: kind.rate.bit_rate(),
@@ -600,6 +601,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
                 repair: control.repair,
             };
             let dice = Stream::new(seed, id.0.into(), PURPOSE_INJECTION_MARKS);
+            *is_attended = true;
             *regulator = Some(Box::new(Regulator {
                 path,
                 framing: kind.framing,
@@ -677,13 +679,13 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         regulators.any(|regulator| regulator.waits_for_time(&regulation))
     }
 
-    /// The rates of the flows of a site at `now`: source, destination, traffic class, rate. Empty where
-    /// congestion is not controlled.
+    /// The rate that each flow of a site's endpoints is allowed at `now`. Empty where congestion is not
+    /// controlled.
     pub fn flow_rates<'a>(
         &'a self,
         site: &'a Site<N>,
         now: Time,
-    ) -> impl Iterator<Item = (EndpointId, EndpointId, u8, BitRate)> + 'a {
+    ) -> impl Iterator<Item = (FlowId, BitRate)> + 'a {
         let control = self.constants.congestion.as_deref();
         let endpoints = site.endpoints.iter();
         let of_endpoint =
@@ -691,7 +693,9 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         of_endpoint.filter_map(move |(endpoint, regulator)| Some((endpoint, regulator, control?))).flat_map(
             move |(endpoint, regulator, control)| {
                 let source = endpoint.id;
-                regulator.rates(control, now).map(move |(to, class, rate)| (source, to, class, rate))
+                regulator
+                    .rates(control, now)
+                    .map(move |(destination, class, rate)| (FlowId { source, destination, class }, rate))
             },
         )
     }

@@ -11,6 +11,7 @@ use crate::congestion::Regulator;
 use crate::constants::Constants;
 use crate::credit::{Credit, Credits, ReturningCredits};
 use crate::fault::Fault;
+use crate::flow_meter::FlowMeter;
 use crate::injection::InjectionChannels;
 use crate::link::{Carried, Line, LinkKind, Sender, SenderState, Stall};
 use crate::link_layer::LayerState;
@@ -40,6 +41,10 @@ pub(crate) struct Endpoint<N> {
     pub(crate) channels: Option<Box<InjectionChannels>>,
     /// The flows of the endpoint under congestion control.
     pub(crate) regulator: Option<Box<Regulator>>,
+    /// Counts by flow, where telemetry asks for them.
+    pub(crate) meter: Option<Box<FlowMeter>>,
+    /// Whether it has a regulator or a meter, so that a packet that comes asks once for both.
+    pub(crate) is_attended: bool,
     /// Faults of its link to the switch.
     pub(crate) fault: Option<Box<Fault>>,
     /// Link layer of its link to the switch, where that adds to packets.
@@ -71,6 +76,8 @@ impl<N> Endpoint<N> {
             staged: None,
             channels: InjectionChannels::new(constants),
             regulator: None,
+            meter: None,
+            is_attended: false,
             fault: None,
             layer: None,
             supplied: 0,
@@ -81,6 +88,11 @@ impl<N> Endpoint<N> {
             received: 0,
             received_payload: 0,
         }
+    }
+
+    /// It has been given a regulator or a meter.
+    pub(crate) fn attend(&mut self) {
+        self.is_attended = self.regulator.is_some() || self.meter.is_some();
     }
 
     /// The time from which its line is free.

@@ -478,7 +478,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         };
         if let Wire::Packet(packet) = event {
             endpoint.received += 1;
-            if endpoint.regulator.is_some() {
+            if endpoint.is_attended && self.attend(endpoint, packet) {
                 let port = site.endpoint_ports[index as usize];
                 return self.receive_under_control(endpoint, (packet, port), &mut context);
             }
@@ -593,6 +593,19 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
             None => ask_at.min(own),
         };
         context.schedule_injection(&mut endpoint.next_injection, next);
+    }
+
+    /// A packet has come to an endpoint that counts by flow, or is under congestion control. Whether it is.
+    #[inline(never)]
+    fn attend(&self, endpoint: &mut Endpoint<N>, packet: &Packet) -> bool {
+        if let Some(meter) = &mut endpoint.meter
+            && packet.label != PacketLabel::TRIMMED
+            && !packet.label.is_acknowledgement()
+        {
+            let class = self.constants.switch.channels.classes.of(packet);
+            meter.count(packet.source, class, packet.bytes);
+        }
+        endpoint.regulator.is_some()
     }
 
     /// A packet has come to an endpoint under congestion control.

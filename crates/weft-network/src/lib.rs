@@ -16,8 +16,8 @@ use std::sync::atomic::AtomicBool;
 use weft_assembly::{self as assembly, AssemblyError, FabricParameters};
 use weft_engine::{InitialState, Model, Progress, Simulation, SnapshotError};
 use weft_fabric::{
-    FaultCounts, Ideal, Interface, LayerCounts, LinkEnd, Network, PowerReport, QueueReport, Stuck, Wire,
-    check_credits, check_packets, stuck,
+    FaultCounts, FlowCount, FlowId, Ideal, Interface, LayerCounts, LinkEnd, Network, PowerReport,
+    QueueReport, Stuck, Wire, check_credits, check_packets, stuck,
 };
 use weft_machine::{self as machine, CongestionRule, Machine};
 use weft_nic::{
@@ -157,6 +157,17 @@ pub trait SimulatedNetwork<H: Host> {
     /// Calls `visit` with every queue of a switch that holds packets, by switch, side, port and virtual
     /// channel. The ideal network has none.
     fn visit_queues(&self, visit: &mut dyn FnMut(QueueReport));
+
+    /// Counts what comes to endpoints by flow, from now on. Whether it can: the ideal network cannot.
+    #[must_use]
+    fn meter_flows(&mut self) -> bool;
+
+    /// Calls `visit` with what has come of each flow since [`SimulatedNetwork::meter_flows`], in an order that
+    /// does not depend on threads.
+    fn visit_flows(&self, visit: &mut dyn FnMut(FlowId, FlowCount));
+
+    /// Calls `visit` with the rate that congestion control allows each flow that it knows at its source.
+    fn visit_allowed_rates(&self, visit: &mut dyn FnMut(FlowId, BitRate));
 
     /// The packets that have crossed links since the counters were last reset.
     fn crossed(&self) -> Crossed;
@@ -466,6 +477,22 @@ impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for PacketNetwork<H, N> {
         Network::queues(&self.simulation).for_each(visit);
     }
 
+    fn meter_flows(&mut self) -> bool {
+        Network::meter_flows(&mut self.simulation);
+        true
+    }
+
+    fn visit_flows(&self, visit: &mut dyn FnMut(FlowId, FlowCount)) {
+        Network::flows(&self.simulation).for_each(|(flow, count)| visit(flow, count));
+    }
+
+    fn visit_allowed_rates(&self, visit: &mut dyn FnMut(FlowId, BitRate)) {
+        let (model, now) = (self.simulation.model(), self.simulation.now());
+        for (_, site) in self.simulation.sites() {
+            model.flow_rates(site, now).for_each(|(flow, rate)| visit(flow, rate));
+        }
+    }
+
     fn crossed(&self) -> Crossed {
         let mut crossed = Crossed::default();
         for link in self.links() {
@@ -541,6 +568,14 @@ impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for IdealNetwork<H, N> {
     }
 
     fn visit_queues(&self, _: &mut dyn FnMut(QueueReport)) {}
+
+    fn meter_flows(&mut self) -> bool {
+        false
+    }
+
+    fn visit_flows(&self, _: &mut dyn FnMut(FlowId, FlowCount)) {}
+
+    fn visit_allowed_rates(&self, _: &mut dyn FnMut(FlowId, BitRate)) {}
 
     fn crossed(&self) -> Crossed {
         let sent = self.simulation.sites().flat_map(|(_, site)| site.sent());

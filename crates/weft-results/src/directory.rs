@@ -16,7 +16,9 @@ use crate::lock::DirectoryLock;
 use crate::manifest::{FORMAT_VERSION, Performance, RunManifest, TableSummary, WEFT_VERSION};
 use crate::open_tables::{MergedTable, OpenTables, SavedTables, table_file};
 use crate::previous::{self, Snapshot};
-use crate::tables::{FlowRow, LinkRow, MessagePieceRow, MessageRow, QueueRow, RankRow, RateRow, Table};
+use crate::tables::{
+    FlowRateRow, FlowRow, LinkRow, MessagePieceRow, MessageRow, QueueRow, RankRow, RateRow, Table,
+};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -210,6 +212,11 @@ impl ResultsWriter {
     /// Adds a queue at the end of an interval of telemetry.
     pub fn queue(&mut self, row: QueueRow) -> Result<(), ResultsError> {
         self.tables.queues.as_mut().map_or(Ok(()), |table| table.push(row))
+    }
+
+    /// Adds what came of a flow in an interval of telemetry.
+    pub fn flow_rate(&mut self, row: FlowRateRow) -> Result<(), ResultsError> {
+        self.tables.flow_rates.as_mut().map_or(Ok(()), |table| table.push(row))
     }
 
     /// A virtual epoch has passed: all rows before it have been handed over. Row groups end here.

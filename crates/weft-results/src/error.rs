@@ -67,6 +67,24 @@ pub enum ResultsError {
         .0.display()
     )]
     StillWritten(PathBuf),
+    /// A table of flows over time, of a network that does not count them.
+    #[error(
+        "the ideal network does not count by flow: leave `flow_rates` out of --tables, or take a machine \
+         with `fabric.kind = \"packet\"`"
+    )]
+    NoFlowRates,
+    /// Telemetry that would fill a disk.
+    #[error(
+        "telemetry would write up to {} GB: {}, or write it with --force",
+        bytes / 1_000_000_000,
+        enough.as_ref().map_or("leave it out".to_owned(), |enough| format!("look every {enough} or less often"))
+    )]
+    TooMuchTelemetry {
+        /// Bytes on the disk.
+        bytes: u128,
+        /// An interval that writes less than is refused.
+        enough: Option<String>,
+    },
     /// A result lacks the table that a picture or a report is drawn of.
     #[error("{} has no table {table}; run the command again with {mend}", directory.display())]
     NoTable {

@@ -4,7 +4,9 @@ use crate::error::ResultsError;
 use crate::manifest::TableSummary;
 use crate::row::Row;
 use crate::table::{SavedTable, TableWriter};
-use crate::tables::{FlowRow, LinkRow, MessagePieceRow, MessageRow, QueueRow, RankRow, RateRow, Table};
+use crate::tables::{
+    FlowRateRow, FlowRow, LinkRow, MessagePieceRow, MessageRow, QueueRow, RankRow, RateRow, Table,
+};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -22,6 +24,7 @@ pub(crate) struct OpenTables {
     pub(crate) pieces: Option<TableWriter<MessagePieceRow>>,
     pub(crate) rates: Option<TableWriter<RateRow>>,
     pub(crate) queues: Option<TableWriter<QueueRow>>,
+    pub(crate) flow_rates: Option<TableWriter<FlowRateRow>>,
 }
 
 /// The tables of a result at a virtual time, for a snapshot. Pieces are not among them: a run that records
@@ -34,6 +37,7 @@ pub(crate) struct SavedTables {
     ranks: Option<SavedTable<RankRow>>,
     rates: Option<SavedTable<RateRow>>,
     queues: Option<SavedTable<QueueRow>>,
+    flow_rates: Option<SavedTable<FlowRateRow>>,
 }
 
 /// A table that is whole, under a temporary name.
@@ -58,6 +62,7 @@ impl OpenTables {
             pieces: open(working, wants(Table::Pieces)),
             rates: open(working, wants(Table::Rates)),
             queues: open(working, wants(Table::Queues)),
+            flow_rates: open(working, wants(Table::FlowRates)),
         }
     }
 
@@ -77,6 +82,7 @@ impl OpenTables {
             pieces: None,
             rates: open(working, saved.rates)?,
             queues: open(working, saved.queues)?,
+            flow_rates: open(working, saved.flow_rates)?,
         })
     }
 
@@ -90,6 +96,7 @@ impl OpenTables {
             Table::Pieces => self.pieces.is_some(),
             Table::Rates => self.rates.is_some(),
             Table::Queues => self.queues.is_some(),
+            Table::FlowRates => self.flow_rates.is_some(),
         }
     }
 
@@ -101,7 +108,8 @@ impl OpenTables {
         self.ranks.as_mut().map_or(Ok(()), TableWriter::epoch)?;
         self.pieces.as_mut().map_or(Ok(()), TableWriter::epoch)?;
         self.rates.as_mut().map_or(Ok(()), TableWriter::epoch)?;
-        self.queues.as_mut().map_or(Ok(()), TableWriter::epoch)
+        self.queues.as_mut().map_or(Ok(()), TableWriter::epoch)?;
+        self.flow_rates.as_mut().map_or(Ok(()), TableWriter::epoch)
     }
 
     /// The tables as they are now.
@@ -114,6 +122,7 @@ impl OpenTables {
             ranks: self.ranks.as_mut().map(TableWriter::save).transpose()?,
             rates: self.rates.as_mut().map(TableWriter::save).transpose()?,
             queues: self.queues.as_mut().map(TableWriter::save).transpose()?,
+            flow_rates: self.flow_rates.as_mut().map(TableWriter::save).transpose()?,
         })
     }
 
@@ -127,6 +136,7 @@ impl OpenTables {
             merge(self.pieces.take(), working, Table::Pieces)?,
             merge(self.rates.take(), working, Table::Rates)?,
             merge(self.queues.take(), working, Table::Queues)?,
+            merge(self.flow_rates.take(), working, Table::FlowRates)?,
         ];
         Ok(merged.into_iter().flatten().collect())
     }

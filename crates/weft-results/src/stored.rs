@@ -147,5 +147,6 @@ pub(crate) const fn written_by(table: Table) -> &'static str {
         Table::Ranks => "--tables ranks (weft traffic has no ranks: take weft replay, osu or run)",
         Table::Pieces => "--breakdown (of weft replay or run)",
         Table::Rates | Table::Queues => "--telemetry, such as --telemetry 10us",
+        Table::FlowRates => "--telemetry 10us --tables flow_rates",
     }
 }

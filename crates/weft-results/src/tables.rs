@@ -276,6 +276,39 @@ row! {
     mean_held_bytes: Bytes,
 }
 
+row! {
+    /// What came of one flow in one interval of telemetry; intervals in which nothing came are left out. A flow
+    /// is all that one endpoint sends another in one traffic class. Coarser levels have intervals ten times as
+    /// long each. Written where `--telemetry` is given and `--tables` names it, and for scenarios.
+    FlowRateRow in "flow_rates" version 1
+        ordered by |row| {
+            let source = u64::from(row.level) << 40 | u64::from(row.source_endpoint.0);
+            let destination = u64::from(row.destination_endpoint.0) << 8 | u64::from(row.traffic_class);
+            (row.run, row.end_ps, source, destination)
+        };
+    /// Index of the run in `run.json`.
+    run: u32,
+    /// 0 for the intervals asked for; each level above has intervals ten times as long.
+    level: u32,
+    /// Time at which the interval begins.
+    begin_ps: Time,
+    /// Time at which it ends.
+    end_ps: Time,
+    /// The endpoint that sends.
+    source_endpoint: EndpointId,
+    /// The endpoint that receives.
+    destination_endpoint: EndpointId,
+    /// The traffic class, by its place in `[[switch.classes]]`; 0 where there is none.
+    traffic_class: u32,
+    /// Packets that came.
+    packets: u64,
+    /// Their payload.
+    payload_bytes: Bytes,
+    /// The rate that congestion control allows the flow at the end of the interval; null without control, and
+    /// for a flow of which the source has forgotten the rate.
+    allowed_bits_per_second: Option<BitRate>,
+}
+
 /// The tables, in the order in which they are listed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -294,11 +327,14 @@ pub enum Table {
     Rates,
     /// [`QueueRow`]; `--telemetry` writes it.
     Queues,
+    /// [`FlowRateRow`]: a row for each pair of endpoints; goes with `--telemetry`.
+    #[serde(rename = "flow_rates")]
+    FlowRates,
 }
 
 impl Table {
     /// All of them.
-    pub const ALL: [Table; 7] = [
+    pub const ALL: [Table; 8] = [
         Table::Messages,
         Table::Flows,
         Table::Links,
@@ -306,9 +342,11 @@ impl Table {
         Table::Pieces,
         Table::Rates,
         Table::Queues,
+        Table::FlowRates,
     ];
     /// Those that can be asked for by name.
-    pub const NAMED: [Table; 4] = [Table::Messages, Table::Flows, Table::Links, Table::Ranks];
+    pub const NAMED: [Table; 5] =
+        [Table::Messages, Table::Flows, Table::Links, Table::Ranks, Table::FlowRates];
     /// Those written unless others are asked for.
     pub const DEFAULT: [Table; 3] = [Table::Flows, Table::Links, Table::Ranks];
 
@@ -322,6 +360,7 @@ impl Table {
             Table::Pieces => MessagePieceRow::TABLE,
             Table::Rates => RateRow::TABLE,
             Table::Queues => QueueRow::TABLE,
+            Table::FlowRates => FlowRateRow::TABLE,
         }
     }
 }

@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use std::fmt::Write;
-use weft_results::{FlowRow, LinkRow, MessagePieceRow, MessageRow, QueueRow, RankRow, RateRow, Row};
+use weft_results::{
+    FlowRateRow, FlowRow, LinkRow, MessagePieceRow, MessageRow, QueueRow, RankRow, RateRow, Row,
+};
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/formats/results.md");
 const GENERATED: &str = "<!-- From here on";
@@ -56,6 +58,7 @@ fn the_page_says_what_the_files_hold() {
         table::<RankRow>(),
         table::<MessagePieceRow>(),
         table::<RateRow>(),
+        table::<FlowRateRow>(),
         table::<QueueRow>(),
     ];
     let expected = format!("{head}{}", tables.concat());

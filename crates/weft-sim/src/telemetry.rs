@@ -1,26 +1,33 @@
-//! Telemetry: the traffic of links and the fill of queues over virtual time.
+//! Telemetry: the traffic of links, the fill of queues and what came of flows over virtual time.
 //!
 //! ```text
-//!  virtual time  ├── interval ──┼── interval ──┼── …          look: counters of links since the last look,
-//!                               ▲              ▲                    queues that hold packets
+//!  virtual time  ├── interval ──┼── interval ──┼── …          look: counters of links and flows since
+//!                               ▲              ▲                    the last one, queues that hold packets
 //!  level 0            a row per link and queue at each look
 //!  level 1            ten of them in one row …
 //! ```
 //! A look is between two events, at a multiple of the interval, and changes nothing. So a run with telemetry
 //! has the results of one without, and the rows do not depend on threads. What is kept between looks grows
-//! with the links of the machine and not with the time.
+//! with the links of the machine and with its flows, and not with the time.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use weft_engine::Progress;
-use weft_fabric::{LinkEnd, QueueSide};
+use weft_fabric::{FlowCount, FlowId, LinkEnd, QueueSide};
 use weft_network::{LinkUse, SimulatedNetwork};
 use weft_nic::Host;
 use weft_results::{
-    INTERVALS_PER_COARSER, QueueRow, RateRow, ResultsError, ResultsWriter, TELEMETRY_LEVELS, Table,
+    FlowRateRow, INTERVALS_PER_COARSER, QueueRow, RateRow, ResultsError, ResultsWriter, TELEMETRY_LEVELS,
+    Table,
 };
 use weft_units::{Bytes, PortId, Span, SwitchId, Time};
+
+/// What a row of `rates` takes on the disk, compressed, in tenths of a byte: 2.3 bytes with
+/// `weft traffic -m bxi3-fattree --load 0.5 --time 1ms --telemetry 1us`.
+const ROW_TENTHS_OF_BYTES: u128 = 23;
+/// Telemetry that is refused unless it is forced.
+const MOST_BYTES: u128 = 100_000_000_000;
 
 const LEVELS: usize = TELEMETRY_LEVELS as usize;
 
@@ -117,6 +124,7 @@ struct Level {
     looks: u64,
     links: Vec<Counters>,
     queues: BTreeMap<QueueKey, Fill>,
+    flows: BTreeMap<FlowId, FlowCount>,
 }
 
 /// The telemetry of one run.
@@ -127,14 +135,50 @@ pub(crate) struct Telemetry {
     next: Time,
     /// Counters at the last look.
     before: Vec<Counters>,
+    /// The same of flows, where they are counted.
+    flows_before: BTreeMap<FlowId, FlowCount>,
     levels: Vec<Level>,
+    /// Whether endpoints count by flow.
+    counts_flows: bool,
 }
 
 impl Telemetry {
     /// Telemetry of run number `run` with a look at every multiple of `interval`, from the beginning on.
     pub fn new(run: u32, interval: Span) -> Telemetry {
         let (next, levels) = (Time::ZERO + interval, vec![Level::default(); LEVELS]);
-        Telemetry { run, interval, next, before: Vec::new(), levels }
+        Telemetry {
+            run,
+            interval,
+            next,
+            before: Vec::new(),
+            flows_before: BTreeMap::new(),
+            levels,
+            counts_flows: false,
+        }
+    }
+
+    /// Refuses to look so often during `time` that the table of links would grow beyond what a disk holds.
+    pub fn refuse_too_much<H: Host>(
+        &self,
+        network: &dyn SimulatedNetwork<H>,
+        time: Span,
+    ) -> Result<(), ResultsError> {
+        let mut links = 0_u128;
+        network.visit_links(&mut |_| links += 1);
+        let rows_of = |interval: Span| {
+            let looks = u128::from(time.as_ps() / interval.as_ps().max(1));
+            looks * links * 10 / 9
+        };
+        let bytes_of = |interval| rows_of(interval) * ROW_TENTHS_OF_BYTES / 10;
+        if bytes_of(self.interval) <= MOST_BYTES {
+            return Ok(());
+        }
+        let powers = std::iter::successors(Some(self.interval), |interval| interval.checked_mul(10));
+        let enough = powers.into_iter().find(|&interval| bytes_of(interval) <= MOST_BYTES);
+        Err(ResultsError::TooMuchTelemetry {
+            bytes: bytes_of(self.interval),
+            enough: enough.map(|interval| interval.to_string()),
+        })
     }
 
     /// Runs the network as [`SimulatedNetwork::run_until`] does, and looks at it on the way.
@@ -145,6 +189,12 @@ impl Telemetry {
         interrupt: &AtomicBool,
         results: &mut ResultsWriter,
     ) -> Result<Progress, ResultsError> {
+        if results.wants(Table::FlowRates) && !self.counts_flows {
+            if !network.meter_flows() {
+                return Err(ResultsError::NoFlowRates);
+            }
+            self.counts_flows = true;
+        }
         loop {
             let stop = self.next.min(until);
             let progress = network.run_until(stop, interrupt);
@@ -210,7 +260,7 @@ impl Telemetry {
 
     /// Adds what has happened since the last look to the finest level.
     fn add<H: Host>(&mut self, network: &dyn SimulatedNetwork<H>) {
-        let Telemetry { before, levels, .. } = self;
+        let Telemetry { before, flows_before, levels, .. } = self;
         let finest = &mut levels[0];
         let mut number = 0;
         network.visit_links(&mut |link| {
@@ -224,6 +274,13 @@ impl Telemetry {
             let key = (queue.switch.0, queue.side == QueueSide::Output, queue.port.0, queue.vc.0);
             let (most_packets, held) = (queue.packets, queue.held.get());
             finest.queues.entry(key).or_default().merge(Fill { most_packets, most_held: held, held });
+        });
+        network.visit_flows(&mut |flow, now| {
+            let before = flows_before.insert(flow, now).unwrap_or_default();
+            let (packets, payload) = (now.packets - before.packets, now.payload - before.payload);
+            if packets > 0 {
+                add_flow(&mut finest.flows, flow, FlowCount { packets, payload });
+            }
         });
         finest.looks += 1;
     }
@@ -265,6 +322,26 @@ impl Telemetry {
                 mean_held_bytes: Bytes::new(fill.held / closed.looks.max(1)),
             })?;
         }
+        if !closed.flows.is_empty() {
+            let mut allowed = BTreeMap::new();
+            network.visit_allowed_rates(&mut |flow, rate| {
+                allowed.insert(flow, rate);
+            });
+            for (flow, count) in &closed.flows {
+                results.flow_rate(FlowRateRow {
+                    run: self.run,
+                    level: level as u32,
+                    begin_ps: closed.began,
+                    end_ps: end,
+                    source_endpoint: flow.source,
+                    destination_endpoint: flow.destination,
+                    traffic_class: flow.class.into(),
+                    packets: count.packets,
+                    payload_bytes: count.payload,
+                    allowed_bits_per_second: allowed.get(flow).copied(),
+                })?;
+            }
+        }
         let Some(coarser) = self.levels.get_mut(level + 1) else { return Ok(()) };
         coarser.intervals += 1;
         coarser.looks += closed.looks;
@@ -275,8 +352,17 @@ impl Telemetry {
         for (key, fill) in closed.queues {
             coarser.queues.entry(key).or_default().merge(fill);
         }
+        for (flow, count) in closed.flows {
+            add_flow(&mut coarser.flows, flow, count);
+        }
         Ok(())
     }
+}
+
+fn add_flow(flows: &mut BTreeMap<FlowId, FlowCount>, flow: FlowId, count: FlowCount) {
+    let sum = flows.entry(flow).or_default();
+    sum.packets += count.packets;
+    sum.payload += count.payload;
 }
 
 /// The counters of a link, by its number.

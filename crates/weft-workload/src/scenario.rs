@@ -148,6 +148,7 @@ pub struct FlowPlan {
 }
 
 /// All that the hosts of a scenario share.
+#[derive(Clone, Debug)]
 pub struct ScenarioParameters {
     /// The flows, by source.
     pub flows: Vec<FlowPlan>,
@@ -165,10 +166,22 @@ struct Generator {
     bytes: u64,
 }
 
-/// The host of one endpoint.
-#[derive(Serialize, Deserialize)]
-pub struct ScenarioHost {
+/// The flows that begin at one endpoint.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Generators {
     generators: Vec<Generator>,
+}
+
+/// The form of a transfer, which depends on who else uses the endpoint's interface.
+pub(crate) struct Form<H: Host> {
+    /// The virtual interface that it leaves and comes to.
+    pub interface: u16,
+    /// The header of a transfer of a flow.
+    pub header: fn(u32) -> H::Header,
+    /// The timer at which the flow in a place begins its next transfer.
+    pub timer: fn(Next) -> H::Timer,
+    /// The token of a transfer of the flow in a place.
+    pub token: fn(u32) -> u32,
 }
 
 /// The next transfer of a flow, by its place at the source.
@@ -230,20 +243,39 @@ impl Observer for ScenarioOutput {
 
 const PURPOSE_SCENARIO: u32 = 41;
 
-impl ScenarioHost {
-    /// The host of an endpoint where the flows of these numbers begin.
-    pub fn new(flows: &[u32], seed: u64) -> ScenarioHost {
+impl Generators {
+    /// The flows of these numbers.
+    pub fn new(flows: &[u32], seed: u64) -> Generators {
         let generators = flows.iter().map(|&flow| Generator {
             flow,
             dice: Stream::new(seed, flow.into(), PURPOSE_SCENARIO),
             begun: 0,
             bytes: 0,
         });
-        ScenarioHost { generators: generators.collect() }
+        Generators { generators: generators.collect() }
+    }
+
+    /// The run begins.
+    pub(crate) fn start<H: Host>(
+        &self,
+        form: &Form<H>,
+        parameters: &ScenarioParameters,
+        context: &mut impl HostContext<H>,
+    ) {
+        for (generator, place) in self.generators.iter().zip(0..) {
+            let start = parameters.flows[generator.flow as usize].start;
+            context.set_timer(start.max(context.now()), (form.timer)(Next(place)));
+        }
     }
 
     /// Begins the next transfer of the flow in a place.
-    fn begin(&mut self, place: u32, parameters: &ScenarioParameters, context: &mut impl HostContext<Self>) {
+    pub(crate) fn begin<H: Host>(
+        &mut self,
+        Next(place): Next,
+        form: &Form<H>,
+        parameters: &ScenarioParameters,
+        context: &mut impl HostContext<H>,
+    ) {
         let now = context.now();
         let generator = &mut self.generators[place as usize];
         let plan = &parameters.flows[generator.flow as usize];
@@ -262,11 +294,11 @@ impl ScenarioHost {
             to,
             bytes,
             born: now,
-            header: Some(flow),
-            token: matches!(plan.pace, Pace::Gap(_)).then_some(place),
+            header: Some((form.header)(flow)),
+            token: matches!(plan.pace, Pace::Gap(_)).then_some((form.token)(place)),
             primitive: Primitive::Automatic,
-            interface: 0,
-            to_interface: 0,
+            interface: form.interface,
+            to_interface: form.interface,
             buffer: Address::default(),
             buffers: Default::default(),
             watch: false,
@@ -274,8 +306,59 @@ impl ScenarioHost {
         context.send(message, now);
         if let Pace::Rate(rate) = plan.pace {
             let next = plan.start.saturating_add(rate.span(sent));
-            context.set_timer(next.max(now), Next(place));
+            context.set_timer(next.max(now), (form.timer)(Next(place)));
         }
+    }
+
+    /// The interface has taken the transfer of the flow in a place.
+    pub(crate) fn sent<H: Host>(
+        &self,
+        place: u32,
+        form: &Form<H>,
+        parameters: &ScenarioParameters,
+        context: &mut impl HostContext<H>,
+    ) {
+        let flow = self.generators[place as usize].flow;
+        if let Pace::Gap(gap) = parameters.flows[flow as usize].pace {
+            context.set_timer(context.now().saturating_add(gap), (form.timer)(Next(place)));
+        }
+    }
+}
+
+impl ScenarioOutput {
+    /// A transfer of a flow has come.
+    pub(crate) fn delivered<T>(
+        &mut self,
+        flow: u32,
+        message: &Delivered<T>,
+        parameters: &ScenarioParameters,
+    ) {
+        if message.born < parameters.counted_from {
+            return;
+        }
+        let group = parameters.flows[flow as usize].group;
+        self.latency.entry(group).or_default().record(message.noticed - message.born);
+        let tally = self.flows.entry(flow).or_default();
+        tally.bytes += message.bytes.get();
+        tally.transfers += 1;
+        tally.first = Some(tally.first.map_or(message.born, |first| first.min(message.born)));
+        tally.last = tally.last.max(message.noticed);
+    }
+}
+
+/// The host of one endpoint, where nothing but flows begins.
+#[derive(Serialize, Deserialize)]
+pub struct ScenarioHost {
+    generators: Generators,
+}
+
+impl ScenarioHost {
+    const FORM: Form<ScenarioHost> =
+        Form { interface: 0, header: |flow| flow, timer: |next| next, token: |place| place };
+
+    /// The host of an endpoint where the flows of these numbers begin.
+    pub fn new(flows: &[u32], seed: u64) -> ScenarioHost {
+        ScenarioHost { generators: Generators::new(flows, seed) }
     }
 }
 
@@ -288,30 +371,19 @@ impl Host for ScenarioHost {
     const PASSIVE: bool = true;
 
     fn is_active(&self) -> bool {
-        !self.generators.is_empty()
+        !self.generators.generators.is_empty()
     }
 
     fn start(&mut self, parameters: &ScenarioParameters, context: &mut impl HostContext<Self>) {
-        for (generator, place) in self.generators.iter().zip(0..) {
-            let start = parameters.flows[generator.flow as usize].start;
-            context.set_timer(start.max(context.now()), Next(place));
-        }
+        self.generators.start(&Self::FORM, parameters, context);
     }
 
-    fn timer(
-        &mut self,
-        Next(place): Next,
-        parameters: &ScenarioParameters,
-        context: &mut impl HostContext<Self>,
-    ) {
-        self.begin(place, parameters, context);
+    fn timer(&mut self, next: Next, parameters: &ScenarioParameters, context: &mut impl HostContext<Self>) {
+        self.generators.begin(next, &Self::FORM, parameters, context);
     }
 
     fn sent(&mut self, place: u32, parameters: &ScenarioParameters, context: &mut impl HostContext<Self>) {
-        let flow = self.generators[place as usize].flow;
-        if let Pace::Gap(gap) = parameters.flows[flow as usize].pace {
-            context.set_timer(context.now().saturating_add(gap), Next(place));
-        }
+        self.generators.sent(place, &Self::FORM, parameters, context);
     }
 
     /// Transfers are posted, not offered.
@@ -329,18 +401,9 @@ impl Host for ScenarioHost {
         parameters: &ScenarioParameters,
         context: &mut impl HostContext<Self>,
     ) {
-        let Some(flow) = message.header else { return };
-        if message.born < parameters.counted_from {
-            return;
+        if let Some(flow) = message.header {
+            context.output().delivered(flow, message, parameters);
         }
-        let group = parameters.flows[flow as usize].group;
-        let output = context.output();
-        output.latency.entry(group).or_default().record(message.noticed - message.born);
-        let tally = output.flows.entry(flow).or_default();
-        tally.bytes += message.bytes.get();
-        tally.transfers += 1;
-        tally.first = Some(tally.first.map_or(message.born, |first| first.min(message.born)));
-        tally.last = tally.last.max(message.noticed);
     }
 }
 

@@ -6,7 +6,9 @@ use crate::exit::Failure;
 use crate::output::{self, decimal};
 use serde::Serialize;
 use std::path::Path;
-use weft_sim::experiment::scenario::{GroupRow, ScenarioReport, ScenarioRequest, ScenarioRow};
+use weft_sim::experiment::scenario::{
+    ApplicationRow, GroupRow, ScenarioReport, ScenarioRequest, ScenarioRow,
+};
 
 /// Longest scenario file that is read, in bytes.
 const MAX_FILE: u64 = 16 << 20;
@@ -60,7 +62,12 @@ impl Shown for ScenarioRequest {
     fn table(report: &ScenarioReport, _: ListOptions) -> String {
         let lines = report.rows.iter().flat_map(|measured| {
             let row = &measured.row;
-            row.groups.iter().zip(0..).map(move |(group, number)| line(row, group, number == 0))
+            let groups = row.groups.iter().zip(0..).map(move |(group, number)| line(row, group, number == 0));
+            groups.chain(
+                row.applications
+                    .iter()
+                    .map(move |application| of_application(row, application, row.groups.is_empty())),
+            )
         });
         let table = output::table_of_some(
             [
@@ -99,12 +106,33 @@ fn line(row: &ScenarioRow, group: &GroupRow, is_first: bool) -> [String; 10] {
     ]
 }
 
-/// Lines about a row without numbers, or with losses.
+/// An application: its run time is its completion.
+fn of_application(row: &ScenarioRow, application: &ApplicationRow, is_first: bool) -> [String; 10] {
+    let mut line: [String; 10] = Default::default();
+    if is_first {
+        line[0].clone_from(&row.congestion);
+    }
+    let ApplicationRow { name, role, ranks, .. } = application;
+    line[1] = format!("{name} ({role}, {ranks} ranks)");
+    line[7] = decimal(application.run_time_us);
+    line
+}
+
+/// Lines about a row without numbers, with flows that come and go, or with losses.
 fn remark(row: &ScenarioRow) -> String {
     let way = &row.congestion;
     if let Some(why) = &row.refused {
         return format!("{way}: not on this machine: {why}\n");
     }
+    let transients = row.transients.iter().map(|transient| {
+        let at = decimal(Some(transient.at_us));
+        match transient.settled_after_us {
+            Some(after) => {
+                format!("{way}: flows change at {at} us, new shares after {} us\n", decimal(Some(after)))
+            }
+            None => format!("{way}: flows change at {at} us, shares do not settle\n"),
+        }
+    });
     let losses = [
         (row.packets_dropped, "packets found a buffer full"),
         (row.packets_trimmed, "packets were trimmed by full buffers"),
@@ -112,5 +140,5 @@ fn remark(row: &ScenarioRow) -> String {
         (row.transfers_failed, "transfers were given up by the interface"),
     ];
     let lines = losses.iter().filter(|(lost, _)| *lost > 0);
-    lines.map(|(lost, what)| format!("{way}: {lost} {what}\n")).collect()
+    transients.chain(lines.map(|(lost, what)| format!("{way}: {lost} {what}\n"))).collect()
 }

@@ -10,9 +10,10 @@ use crate::value::{Loads, Sizes, parse_loads, parse_sizes};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
+use weft_results::Table;
 use weft_sim::experiment::Request;
 use weft_sim::experiment::load::Load;
-use weft_sim::experiment::scenario::ScenarioRequest;
+use weft_sim::experiment::scenario::{ScenarioRequest, traces};
 use weft_sim::experiment::traffic::{
     Interval, Layer, LoadOf, Part, TrafficReport, TrafficRequest, TrafficRow,
 };
@@ -109,7 +110,14 @@ impl TrafficOptions {
     /// Runs it.
     pub fn run(self, words: &[String]) -> Result<Status, Failure> {
         let inputs: Vec<_> = self.machine.file().into_iter().collect();
-        let options = self.simulation.experiment_options(words, false, &inputs)?;
+        let mut options = self.simulation.experiment_options(words, false, &inputs)?;
+        // The flows of a scenario are few, and what each gets is what one wants to see.
+        if let (Some(_), Some(_), Some(output)) =
+            (&self.scenario, self.simulation.results.telemetry, &mut options.output)
+            && !output.tables.contains(&Table::FlowRates)
+        {
+            output.tables.push(Table::FlowRates);
+        }
         let request = match &self.scenario {
             Some(path) => Request::Scenario(self.scenario_request(path)?),
             None => Request::Traffic(self.request()?),
@@ -119,10 +127,13 @@ impl TrafficOptions {
 
     fn scenario_request(&self, path: &Path) -> Result<ScenarioRequest, Failure> {
         let (name, text) = scenario::read(path)?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let traces = traces(&name, &text, folder)?;
         Ok(ScenarioRequest {
             machine: self.machine.input()?,
             name,
             text,
+            traces,
             congestion: self.congestion.as_ref().map_or_else(Vec::new, |ways| ways.0.clone()),
             seed: self.seed,
             telemetry: self.simulation.results.telemetry,

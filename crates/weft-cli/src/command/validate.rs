@@ -85,6 +85,9 @@ fn text(report: &ValidationReport) -> String {
             text += &format!("{}: {command}\n", row.id);
         }
     }
+    for row in &report.left_out {
+        text += &format!("{}, left out: {}\n", row.id, row.why);
+    }
     for summary in Role::ALL.into_iter().filter_map(|role| report.summary(role)) {
         text += &format!("{summary}\n");
     }

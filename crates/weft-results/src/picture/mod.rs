@@ -155,6 +155,8 @@ pub enum PictureKind {
     QueueHeatMap,
     /// Rates of links over time.
     Rates,
+    /// Rates of flows over time, and what congestion control allows them.
+    FlowRates,
     /// Utilization of links.
     LinkUtilization,
     /// Messages between ranks or endpoints over time.
@@ -165,13 +167,14 @@ pub enum PictureKind {
 
 impl PictureKind {
     /// All of them, in the order in which they are listed.
-    pub const ALL: [PictureKind; 9] = [
+    pub const ALL: [PictureKind; 10] = [
         PictureKind::LoadCurve,
         PictureKind::FctCdf,
         PictureKind::SlowDown,
         PictureKind::Queue,
         PictureKind::QueueHeatMap,
         PictureKind::Rates,
+        PictureKind::FlowRates,
         PictureKind::LinkUtilization,
         PictureKind::Timeline,
         PictureKind::CommunicationMatrix,
@@ -186,6 +189,7 @@ impl PictureKind {
             PictureKind::Queue => "queue",
             PictureKind::QueueHeatMap => "queue-heat-map",
             PictureKind::Rates => "rates",
+            PictureKind::FlowRates => "flow-rates",
             PictureKind::LinkUtilization => "link-utilization",
             PictureKind::Timeline => "timeline",
             PictureKind::CommunicationMatrix => "communication-matrix",
@@ -201,6 +205,7 @@ impl PictureKind {
             PictureKind::Queue => "Bytes in queues",
             PictureKind::QueueHeatMap => "Fill of queues",
             PictureKind::Rates => "Rates of links",
+            PictureKind::FlowRates => "Rates of flows",
             PictureKind::LinkUtilization => "Utilization of links",
             PictureKind::Timeline => "Messages over time",
             PictureKind::CommunicationMatrix => "Bytes from each to each",
@@ -221,6 +226,7 @@ impl PictureKind {
             PictureKind::Queue => shown.each(telemetry::stacked)?,
             PictureKind::QueueHeatMap => shown.each(telemetry::heat_map)?,
             PictureKind::Rates => shown.each(telemetry::rates)?,
+            PictureKind::FlowRates => shown.each(telemetry::flow_rates)?,
             PictureKind::LinkUtilization => vec![links::utilization(shown)?],
             PictureKind::Timeline => shown.each(ranks::timeline)?,
             PictureKind::CommunicationMatrix => shown.each(ranks::matrix)?,

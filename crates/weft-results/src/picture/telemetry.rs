@@ -1,11 +1,11 @@
-//! Queues and links over time: the tables `queues` and `rates` of telemetry.
+//! Queues, links and flows over time: the tables `queues`, `rates` and `flow_rates` of telemetry.
 //!
 //! A picture takes the finest level with few enough intervals; the tables are read twice, first to find the
 //! fullest, so that what is kept does not grow with the time.
 
 use super::{Axis, Cells, Content, MAX_SERIES, Panel, Series, ShownRun};
 use crate::error::ResultsError;
-use crate::tables::{INTERVALS_PER_COARSER, QueueRow, RateRow, TELEMETRY_LEVELS};
+use crate::tables::{FlowRateRow, INTERVALS_PER_COARSER, QueueRow, RateRow, TELEMETRY_LEVELS};
 use std::collections::BTreeMap;
 
 /// Ports that are told apart in a stack; the grey of the next colour is that of all others.
@@ -202,5 +202,61 @@ pub(super) fn rates(shown: &ShownRun<'_>) -> Result<Panel, ResultsError> {
         x: Intervals::axis(),
         y: Axis::new("rate", "Gb/s"),
         content: Content::Lines(series.into_iter().enumerate().map(of).collect()),
+    })
+}
+
+/// The payload that came of the flows of which most came, and the rates that congestion control allowed them.
+pub(super) fn flow_rates(shown: &ShownRun<'_>) -> Result<Panel, ResultsError> {
+    /// Flows that are drawn: each takes two lines.
+    const FLOWS: usize = MAX_SERIES / 2;
+    let key = |row: &FlowRateRow| (row.source_endpoint.0, row.destination_endpoint.0, row.traffic_class);
+    let (mut came, mut end) = (BTreeMap::new(), 0);
+    shown.result.visit(|row: FlowRateRow| {
+        if row.run == shown.run && row.level == 0 {
+            *came.entry(key(&row)).or_insert(0_u64) += row.payload_bytes.get();
+            end = end.max(row.end_ps.as_ps());
+        }
+    })?;
+    let intervals = Intervals::of(shown, end)?;
+    let mut largest: Vec<_> = came.into_iter().collect();
+    largest.sort_by_key(|(flow, bytes)| (std::cmp::Reverse(*bytes), *flow));
+    largest.truncate(FLOWS);
+    // In the order of their names, so that results side by side have the same colours.
+    largest.sort_by_key(|(flow, _)| *flow);
+    let mut rates = vec![vec![0.0; intervals.count]; largest.len()];
+    let mut allowed: Vec<Vec<[f64; 2]>> = vec![Vec::new(); largest.len()];
+    shown.result.visit(|row: FlowRateRow| {
+        let place = largest.iter().position(|(flow, _)| *flow == key(&row));
+        if let Some(place) = place
+            && row.run == shown.run
+            && row.level == intervals.level
+        {
+            let time = row.end_ps.as_ps().saturating_sub(row.begin_ps.as_ps()).max(1);
+            let gbps = row.payload_bytes.get() as f64 * 8.0 * 1e3 / time as f64;
+            rates[place][intervals.number(row.begin_ps.as_ps())] += gbps;
+            if let Some(rate) = row.allowed_bits_per_second {
+                let at = row.end_ps.as_ps() as f64 / PS_PER_US;
+                allowed[place].push([at, rate.bits_per_second() as f64 / 1e9]);
+            }
+        }
+    })?;
+    let several_classes = largest.iter().any(|((_, _, class), _)| *class > 0);
+    let name = |place: usize| match largest[place].0 {
+        (from, to, class) if several_classes => format!("{from} to {to}, class {class}"),
+        (from, to, _) => format!("{from} to {to}"),
+    };
+    let line =
+        |label: String, points, colour, dashed| Series { label, points, colour, dashed, ..Series::default() };
+    let came = rates
+        .iter()
+        .enumerate()
+        .map(|(place, values)| line(name(place), intervals.points(values), place, false));
+    let bounds = allowed.into_iter().enumerate().filter(|(_, points)| !points.is_empty());
+    let bounds = bounds.map(|(place, points)| line(format!("{}, allowed", name(place)), points, place, true));
+    Ok(Panel {
+        title: shown.label.clone(),
+        x: Intervals::axis(),
+        y: Axis::new("payload that came", "Gb/s"),
+        content: Content::Lines(came.chain(bounds).collect()),
     })
 }

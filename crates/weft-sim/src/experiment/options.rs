@@ -1,9 +1,9 @@
 //! How an experiment runs: what its results do not depend on.
 
-use super::{ExperimentError, Output, Request};
+use super::{ExperimentError, Output, Request, Start};
 use serde::de::DeserializeOwned;
 use std::path::PathBuf;
-use weft_results::{Beginning, Performance, ResultsWriter};
+use weft_results::{Beginning, Existing, Performance, ResultsWriter};
 use weft_units::Span;
 
 /// How an experiment runs: what its results do not depend on.
@@ -41,6 +41,12 @@ impl ExperimentOptions {
     /// Whether the run writes nothing but its report.
     pub(crate) fn is_unwritten(&self) -> bool {
         self.output.is_none() && self.timeline.is_none()
+    }
+
+    /// Whether what is refused for its size is written all the same: it was forced, or it has begun.
+    pub(crate) fn is_forced(&self) -> bool {
+        let refuses = |output: &Output| output.start == Start::Fresh(Existing::Refuse);
+        !self.output.as_ref().is_some_and(refuses)
     }
 
     /// Opens the results that are asked for. With them comes the state of the last snapshot, where the run

@@ -14,6 +14,7 @@ mod run;
 pub use as_recorded::as_recorded;
 pub(crate) use explain::explain;
 pub use programs::Unsupported;
+pub(crate) use programs::open_traces;
 
 pub use super::ranks::{MeanPiece, RankRegionRow, RegionFigures, SizeClass};
 pub use weft_trace::{NotARegion, Region};

@@ -58,6 +58,7 @@ impl Request {
     pub fn traces(&self) -> &[TraceInput] {
         match self {
             Request::Replay(replay) => &replay.traces,
+            Request::Scenario(scenario) => &scenario.traces,
             _ => &[],
         }
     }
@@ -66,6 +67,7 @@ impl Request {
     pub fn traces_mut(&mut self) -> &mut [TraceInput] {
         match self {
             Request::Replay(replay) => &mut replay.traces,
+            Request::Scenario(scenario) => &mut scenario.traces,
             _ => &mut [],
         }
     }

@@ -15,11 +15,12 @@ mod vary;
 use super::machine::{self as machines, SelfTestRow};
 use super::osu::{ExpectedBcastRequest, Iterations, Layer, OsuRequest, Repetitions};
 use super::replay::Mapping;
-use super::scenario::ScenarioRequest;
+use super::scenario::{self, ScenarioRequest};
 use super::{Control, Experiment, ExperimentError, ExperimentOptions, MachineInput, Silent};
 pub use publication::Role;
 use publication::{Figure, Limit, Measure, Publication, Row};
 use serde::Serialize;
+use std::path::Path;
 pub use vary::{CalibratedRange, Sensitivity};
 
 /// The benchmark that is no single run.
@@ -32,26 +33,53 @@ const SELF_TEST: &str = "selftest";
 const SCENARIO: &str = "scenario";
 
 /// The scenarios of rows.
-const SCENARIOS: [(&str, &str); 3] = [
+const SCENARIOS: [(&str, &str); 5] = [
+    ("lammps-background.toml", include_str!("../../../../scenarios/lammps-background.toml")),
+    ("new-shares.toml", include_str!("../../../../scenarios/new-shares.toml")),
     ("latency-victim-low.toml", include_str!("../../../../scenarios/latency-victim-low.toml")),
     ("latency-victim-medium.toml", include_str!("../../../../scenarios/latency-victim-medium.toml")),
     ("latency-victim-high.toml", include_str!("../../../../scenarios/latency-victim-high.toml")),
 ];
 
-/// The figure of a group of flows in a scenario: a latency in µs, or a throughput in Gb/s.
-fn scenario(machine: MachineInput, measure: &Measure, control: Control<'_>) -> Result<f64, ExperimentError> {
+/// The folder that scenarios lie in, from the root of the tree: their traces lie relative to it.
+const SCENARIO_FOLDER: &str = "scenarios";
+
+/// The scenario of a row: its name and text.
+fn scenario_of(measure: &Measure) -> Result<(&'static str, &'static str), ExperimentError> {
     let unknown = || ExperimentError::input(format!("no row has the scenario {}", measure.size));
-    let (name, text) = SCENARIOS.into_iter().find(|(name, _)| *name == measure.size).ok_or_else(unknown)?;
-    let (name, text) = (name.to_owned(), text.to_owned());
-    let request = ScenarioRequest { machine, name, text, congestion: Vec::new(), seed: 1, telemetry: None };
+    SCENARIOS.into_iter().find(|(name, _)| *name == measure.size).ok_or_else(unknown)
+}
+
+/// The reason for which a row cannot be measured here: a trace that nobody has recorded.
+fn why_left_out(row: &Row) -> Result<Option<String>, ExperimentError> {
+    if row.measure.benchmark != SCENARIO {
+        return Ok(None);
+    }
+    let (name, text) = scenario_of(&row.measure)?;
+    Ok(scenario::traces(name, text, Path::new(SCENARIO_FOLDER)).err().map(|missing| missing.to_string()))
+}
+
+/// The figure of a scenario: of a group of flows a latency in µs or a throughput in Gb/s, of an application
+/// its run time in µs.
+fn scenario(machine: MachineInput, measure: &Measure, control: Control<'_>) -> Result<f64, ExperimentError> {
+    let (name, text) = scenario_of(measure)?;
+    let traces = scenario::traces(name, text, Path::new(SCENARIO_FOLDER))?;
+    let (name, text, congestion) = (name.to_owned(), text.to_owned(), Vec::new());
+    let request = ScenarioRequest { machine, name, text, traces, congestion, seed: 1, telemetry: None };
     let report = request.run(&ExperimentOptions::default(), control)?;
     let group = measure.group.as_deref().unwrap_or_default();
+    let transients = report.rows.first().map_or(&[][..], |row| &row.row.transients);
     let row = report.rows.first().and_then(|row| row.row.groups.iter().find(|row| row.name == group));
-    let figure = row.and_then(|row| match measure.figure? {
+    let applications = report.rows.first().map_or(&[][..], |row| &row.row.applications);
+    let application = applications.iter().find(|row| row.name == group);
+    let of_application = application.and_then(|row| row.run_time_us);
+    let figure = of_application.or(row.and_then(|row| match measure.figure? {
         Figure::Mean => row.latency_mean_us,
         Figure::P99 => row.latency_p99_us,
         Figure::Throughput => Some(row.throughput_gbps),
-    });
+        Figure::SettlesAfterStart => transients.first()?.settled_after_us,
+        Figure::SettlesAfterStop => transients.last()?.settled_after_us,
+    }));
     figure.ok_or_else(|| {
         let why = report.detail.unwrap_or_else(|| format!("its group `{group}` has no such figure"));
         ExperimentError::input(format!("scenario {}: {why}", measure.size))
@@ -152,6 +180,17 @@ impl ValidationRow {
     }
 }
 
+/// A row that could not be measured.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct LeftOut {
+    /// The name of the row.
+    pub id: String,
+    /// The quantity that would be measured.
+    pub quantity: String,
+    /// The reason, with the mend.
+    pub why: String,
+}
+
 /// The report of `weft validate`.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct ValidationReport {
@@ -165,8 +204,11 @@ pub struct ValidationReport {
     pub limits_met: usize,
     /// Limits that are missed.
     pub limits_missed: usize,
-    /// All rows, in the order of the files.
+    /// All rows that could be measured, in the order of the files.
     pub rows: Vec<ValidationRow>,
+    /// Rows that could not, for want of a trace.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
     /// How each row moves with each constant, where that was asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sensitivity: Vec<Sensitivity>,
@@ -192,6 +234,7 @@ impl ValidationReport {
             limits_met: limits(true),
             limits_missed: limits(false),
             rows,
+            left_out: Vec::new(),
             sensitivity: Vec::new(),
             ranges: Vec::new(),
         }
@@ -237,7 +280,7 @@ pub fn run(request: &ValidateRequest, control: Control<'_>) -> Result<Validation
     let of_machine = |publication: &Publication| {
         request.machine.as_ref().is_none_or(|machine| machine == publication.machine())
     };
-    let chosen: Vec<(&str, Vec<&Row>)> = publications
+    let mut chosen: Vec<(&str, Vec<&Row>)> = publications
         .iter()
         .filter(|publication| of_machine(publication))
         .map(|publication| {
@@ -253,6 +296,19 @@ pub fn run(request: &ValidateRequest, control: Control<'_>) -> Result<Validation
             "--set changes one machine, and the rows are of {first} and {second}; add --machine {first}"
         )));
     }
+    let mut left_out = Vec::new();
+    for (_, rows) in &mut chosen {
+        let mut present = Vec::new();
+        for row in rows.drain(..) {
+            match why_left_out(row)? {
+                Some(why) => {
+                    left_out.push(LeftOut { id: row.id.clone(), quantity: row.quantity.clone(), why })
+                }
+                None => present.push(row),
+            }
+        }
+        *rows = present;
+    }
     let total: usize = chosen.iter().map(|(_, rows)| rows.len()).sum();
     let mut measured = Vec::new();
     for (machine, rows) in &chosen {
@@ -262,7 +318,7 @@ pub fn run(request: &ValidateRequest, control: Control<'_>) -> Result<Validation
             measured.push(subject.measure_row(row)?);
         }
     }
-    let mut report = ValidationReport::of(measured);
+    let mut report = ValidationReport { left_out, ..ValidationReport::of(measured) };
     if request.vary {
         for (machine, rows) in &chosen {
             let subject = Subject { machine, sets: &request.sets, control };

@@ -4,6 +4,7 @@ use super::record::Record;
 use super::region::RegionReading;
 use crate::flow::FlowReport;
 use crate::histogram::Histogram;
+use crate::scenario::ScenarioOutput;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weft_fabric::HopRecord;
@@ -38,6 +39,8 @@ pub struct ReplayOutput {
     pub compared: Compared,
     /// Messages whose real bytes do not agree, in no particular order.
     pub damages: Vec<Damage>,
+    /// Transfers of flows beside the ranks.
+    pub background: ScenarioOutput,
 }
 
 /// The reports that are wanted beside sums.

@@ -88,7 +88,7 @@ pub(crate) struct RankRun {
 }
 
 /// The rule by which ranks of the machine notice events.
-fn progress_rule(machine: &Machine) -> ProgressRule {
+pub(crate) fn progress_rule(machine: &Machine) -> ProgressRule {
     match machine.messaging.progress {
         MachineProgress::Call => ProgressRule::Call,
         MachineProgress::Thread | MachineProgress::Nic => ProgressRule::Background,

@@ -1,6 +1,6 @@
 //! The programs of a replay: traces that can be replayed, and their ranks on places.
 
-use super::ReplayRequest;
+use super::{ReplayRequest, TraceInput};
 use crate::experiment::ExperimentError;
 use crate::experiment::ranks::Placement;
 use std::collections::BTreeSet;
@@ -62,15 +62,24 @@ pub fn check_region(region: Region, traces: &[Trace]) -> Result<(), ExperimentEr
     }
 }
 
-/// Opens the traces and makes sure that they can be replayed.
+/// Opens the traces of a replay and makes sure that they can be replayed.
 pub fn open(request: &ReplayRequest) -> Result<Vec<Trace>, ExperimentError> {
+    let traces = open_traces(&request.traces)?;
+    if let Some(region) = request.region {
+        check_region(region, &traces)?;
+    }
+    Ok(traces)
+}
+
+/// Opens traces and makes sure that they can be replayed.
+pub fn open_traces(inputs: &[TraceInput]) -> Result<Vec<Trace>, ExperimentError> {
     let open = |path: &std::path::Path| {
         let trace = Trace::open(path)?;
         weft_trace::validate(&trace)?;
         Ok::<_, TraceError>(trace)
     };
     let mut traces = Vec::new();
-    for input in &request.traces {
+    for input in inputs {
         let trace = open(&input.path).map_err(ExperimentError::input)?;
         let counts = &trace.metadata().operations;
         let operations: Vec<_> = Kind::ALL
@@ -84,9 +93,6 @@ pub fn open(request: &ReplayRequest) -> Result<Vec<Trace>, ExperimentError> {
             return Err(ExperimentError::input(Unsupported { trace, operations }));
         }
         traces.push(trace);
-    }
-    if let Some(region) = request.region {
-        check_region(region, &traces)?;
     }
     Ok(traces)
 }

@@ -13,6 +13,14 @@
 //! to = "15"
 //! size = "64K"            # or distribution = "web-search", or distribution = [[100, 0.5], [1000, 1.0]]
 //! gap = "0us"             # or rate = "10Gb/s"
+//!
+//! [[applications]]        # a recorded program beside them
+//! name = "lammps"
+//! role = "victim"
+//! trace = "lammps.weft"   # from the folder of this file
+//! made_by = "make lammps" # for who does not have the trace
+//! on = "0-15"             # endpoints, filled in this order; all where not given
+//! ranks_per_host = 4      # the cores of a host where not given
 //! ```
 
 use crate::experiment::ExperimentError;
@@ -32,7 +40,10 @@ const MAX_FLOWS: usize = 4_000_000;
 #[serde(deny_unknown_fields)]
 struct RawFile {
     scenario: RawHead,
+    #[serde(default)]
     flows: Vec<Spanned<RawFlows>>,
+    #[serde(default)]
+    applications: Vec<Spanned<RawApplication>>,
 }
 
 #[derive(Deserialize)]
@@ -61,6 +72,17 @@ struct RawFlows {
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawApplication {
+    name: Spanned<String>,
+    role: Spanned<String>,
+    trace: Spanned<String>,
+    made_by: Option<Spanned<String>>,
+    on: Option<Spanned<String>>,
+    ranks_per_host: Option<Spanned<u32>>,
+}
+
+#[derive(Deserialize)]
 #[serde(untagged)]
 enum RawDistribution {
     Name(String),
@@ -74,6 +96,17 @@ pub(super) struct Group {
     pub(super) role: String,
 }
 
+/// A recorded program beside the flows.
+#[derive(Clone, Debug)]
+pub(super) struct Application {
+    /// Its name and role.
+    pub(super) group: Group,
+    /// The endpoints of its ranks, in the order in which they are filled.
+    pub(super) on: Vec<EndpointId>,
+    /// Ranks on each; `None`: one per core.
+    pub(super) ranks_per_host: Option<u32>,
+}
+
 /// A scenario on a machine.
 #[derive(Clone, Debug)]
 pub(super) struct Scenario {
@@ -81,6 +114,7 @@ pub(super) struct Scenario {
     pub(super) warm_up: Time,
     pub(super) groups: Vec<Group>,
     pub(super) flows: Vec<FlowPlan>,
+    pub(super) applications: Vec<Application>,
 }
 
 /// The text of a file, for messages.
@@ -110,14 +144,35 @@ impl Text<'_> {
     }
 }
 
+fn parse(name: &str, text: &str) -> Result<RawFile, ExperimentError> {
+    let parsed = toml::from_str(text);
+    parsed.map_err(|error| ExperimentError::input(format!("{name}: this is no scenario\n{error}")))
+}
+
+/// The traces that a scenario names, each with the error that says that it is not there.
+pub(super) fn traces(name: &str, text: &str) -> Result<Vec<(String, ExperimentError)>, ExperimentError> {
+    let raw = parse(name, text)?;
+    let text = Text { name, text };
+    let trace = |application: Spanned<RawApplication>| {
+        let RawApplication { trace, made_by, .. } = application.into_inner();
+        let what = format!("there is no \"{}\" in the scenario's folder", trace.get_ref());
+        let mend = match &made_by {
+            Some(command) => format!("make it: {}", command.get_ref()),
+            None => "record it with `weft record`".to_owned(),
+        };
+        let missing = text.refuse(&trace.span(), "applications.trace", &what, &mend);
+        (trace.into_inner(), missing)
+    };
+    Ok(raw.applications.into_iter().map(trace).collect())
+}
+
 /// Reads a scenario for a machine with this layout. `seed`: of permutations.
 pub(super) fn read(
     (name, text): (&str, &str),
     layout: &Layout,
     seed: u64,
 ) -> Result<Scenario, ExperimentError> {
-    let raw: RawFile = toml::from_str(text)
-        .map_err(|error| ExperimentError::input(format!("{name}: this is no scenario\n{error}")))?;
+    let raw = parse(name, text)?;
     let text = Text { name, text };
     let RawHead { title, time, warm_up } = raw.scenario;
     if title.get_ref().trim().is_empty() {
@@ -141,18 +196,25 @@ pub(super) fn read(
             "write a time above warm_up",
         ));
     }
-    if raw.flows.is_empty() {
-        return Err(ExperimentError::input(format!("{name}: no flows; add [[flows]]")));
+    if raw.flows.is_empty() && raw.applications.is_empty() {
+        let mend = "add [[flows]] or [[applications]]";
+        return Err(ExperimentError::input(format!("{name}: there are no flows; {mend}")));
     }
     let mut scenario = Scenario {
         time: Time::ZERO + end,
         warm_up: Time::ZERO + after,
         groups: Vec::new(),
         flows: Vec::new(),
+        applications: Vec::new(),
     };
     for flows in raw.flows {
         let at = flows.span();
         Flows { text: &text, layout, at, seed, end }.add(flows.into_inner(), &mut scenario)?;
+    }
+    for application in raw.applications {
+        let at = application.span();
+        let reading = Flows { text: &text, layout, at, seed, end };
+        reading.add_application(application.into_inner(), &mut scenario)?;
     }
     Ok(scenario)
 }
@@ -170,15 +232,7 @@ impl Flows<'_> {
     fn add(&self, raw: RawFlows, scenario: &mut Scenario) -> Result<(), ExperimentError> {
         let text = self.text;
         let group = scenario.groups.len() as u32;
-        if scenario.groups.iter().any(|other| other.name == *raw.name.get_ref()) {
-            let what = format!("two groups are called \"{}\"", raw.name.get_ref());
-            return Err(text.refuse(&raw.name.span(), "flows.name", &what, "give each its own name"));
-        }
-        if !["victim", "aggressor", "background"].contains(&raw.role.get_ref().as_str()) {
-            let what = format!("\"{}\" is no role", raw.role.get_ref());
-            let mend = "write \"victim\", \"aggressor\" or \"background\"";
-            return Err(text.refuse(&raw.role.span(), "flows.role", &what, mend));
-        }
+        self.check_name(["flows.name", "flows.role"], (&raw.name, &raw.role), scenario)?;
         let sizes = self.sizes(&raw)?;
         let pace = match (&raw.gap, &raw.rate) {
             (Some(_), Some(rate)) => {
@@ -221,6 +275,43 @@ impl Flows<'_> {
             return Err(text.refuse(&self.at, "flows", "these are too many flows", &mend));
         }
         scenario.groups.push(Group { name: raw.name.into_inner(), role: raw.role.into_inner() });
+        Ok(())
+    }
+
+    /// Refuses a name that another has, and what is no role.
+    fn check_name(
+        &self,
+        [name_field, role_field]: [&str; 2],
+        (name, role): (&Spanned<String>, &Spanned<String>),
+        scenario: &Scenario,
+    ) -> Result<(), ExperimentError> {
+        let applications = scenario.applications.iter().map(|application| &application.group);
+        if scenario.groups.iter().chain(applications).any(|other| other.name == *name.get_ref()) {
+            let what = format!("two groups are called \"{}\"", name.get_ref());
+            return Err(self.text.refuse(&name.span(), name_field, &what, "give each its own name"));
+        }
+        if !["victim", "aggressor", "background"].contains(&role.get_ref().as_str()) {
+            let what = format!("\"{}\" is no role", role.get_ref());
+            let mend = "write \"victim\", \"aggressor\" or \"background\"";
+            return Err(self.text.refuse(&role.span(), role_field, &what, mend));
+        }
+        Ok(())
+    }
+
+    fn add_application(&self, raw: RawApplication, scenario: &mut Scenario) -> Result<(), ExperimentError> {
+        let fields = ["applications.name", "applications.role"];
+        self.check_name(fields, (&raw.name, &raw.role), scenario)?;
+        let on = match &raw.on {
+            Some(given) => self.endpoints(given, "applications.on")?,
+            None => (0..self.layout.endpoints()).map(EndpointId).collect(),
+        };
+        if let Some(given) = raw.ranks_per_host.as_ref().filter(|given| *given.get_ref() == 0) {
+            let mend = "write 1 or more, or leave it out";
+            return Err(self.text.refuse(&given.span(), "applications.ranks_per_host", "it is zero", mend));
+        }
+        let group = Group { name: raw.name.into_inner(), role: raw.role.into_inner() };
+        let ranks_per_host = raw.ranks_per_host.map(Spanned::into_inner);
+        scenario.applications.push(Application { group, on, ranks_per_host });
         Ok(())
     }
 

@@ -9,24 +9,30 @@
 //! `credits`, `pause` or `drop`: kind none over that flow control. A way that the machine cannot have gives a
 //! row that says why.
 
+mod applications;
 mod file;
+mod transient;
 
 use super::link_table::write_links;
+use super::replay::TraceInput;
 use super::{
     Control, Experiment, ExperimentError, ExperimentOptions, MachineInput, Manifest, Measured, Report,
     Request, add_crossed, machine,
 };
 use crate::telemetry::Telemetry;
+pub use applications::{ApplicationRow, traces};
+use applications::{Hosts, flows_by_source};
 use file::Scenario;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+pub use transient::Transient;
+use transient::Watch;
 use weft_assembly as assembly;
 use weft_engine::Progress;
 use weft_machine::CongestionRule;
 use weft_network::{LostData, NetworkSetup, SimulatedNetwork};
 use weft_results::{Beginning, Conclusion, Ending, ResultsWriter, Stopwatch, Totals, peak_memory};
 use weft_topo::Layout;
-use weft_units::{BitRate, EndpointId, Span, Time};
+use weft_units::{BitRate, Span, Time};
 use weft_workload::scenario::{ScenarioHost, ScenarioOutput, ScenarioParameters};
 
 /// Epochs of a run: between them queues are looked at.
@@ -41,6 +47,9 @@ pub struct ScenarioRequest {
     pub name: String,
     /// Text of the file.
     pub text: String,
+    /// The traces of its applications, in their order: see [`traces`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub traces: Vec<TraceInput>,
     /// The ways to control congestion, as `--congestion` has them; empty: as the machine says.
     pub congestion: Vec<String>,
     /// Seed of all random decisions.
@@ -89,6 +98,12 @@ pub struct ScenarioRow {
     pub refused: Option<String>,
     /// The groups of the file, in its order.
     pub groups: Vec<GroupRow>,
+    /// The applications of the file, in its order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub applications: Vec<ApplicationRow>,
+    /// After each change of flows, the time until they have their new shares; empty where none changes.
+    #[serde(default)]
+    pub transients: Vec<Transient>,
     /// The most bytes that a queue of a switch has held at the end of an epoch, a four-hundredth of the time.
     pub queue_max_bytes: u64,
     /// The same of all queues together.
@@ -115,8 +130,6 @@ pub struct ScenarioRow {
 
 /// The report of `weft traffic --scenario`.
 pub type ScenarioReport = Report<ScenarioRow>;
-
-type Hosts = dyn SimulatedNetwork<ScenarioHost>;
 
 impl Experiment for ScenarioRequest {
     type Row = ScenarioRow;
@@ -147,13 +160,22 @@ impl Experiment for ScenarioRequest {
             let share = f64::from(run) / ways.len() as f64;
             control.progress.advance(share, &format!("congestion {}", way.name));
             let stopwatch = Stopwatch::start();
-            let network = self.network(way, &scenario, options.threads as usize);
-            let build_time_s = stopwatch.seconds();
-            let (row, conclusion) = match network {
-                Ok(network) => {
-                    let simulated = Simulated { request: self, options, control, scenario: &scenario, run };
-                    simulated.row(&way.name, network, (results.as_mut(), &mut totals))?
-                }
+            let simulated = Simulated { request: self, options, control, scenario: &scenario, run };
+            let threads = options.threads as usize;
+            let mut build_time_s = 0.0;
+            let mut built = || build_time_s = stopwatch.seconds();
+            let row = match scenario.applications.is_empty() {
+                true => self.network(way, &scenario, threads).map(|network| {
+                    built();
+                    simulated.row(&way.name, network, (results.as_mut(), &mut totals))
+                }),
+                false => self.network_with_ranks(way, &scenario, threads).map(|network| {
+                    built();
+                    simulated.row(&way.name, network, (results.as_mut(), &mut totals))
+                }),
+            };
+            let (row, conclusion) = match row {
+                Ok(row) => row?,
                 Err(why) => {
                     let row = ScenarioRow::refused(way, run, &why);
                     refused.get_or_insert(why);
@@ -229,14 +251,16 @@ impl ScenarioRequest {
     ///
     /// # Errors
     /// A machine that cannot have it.
-    fn network(&self, way: &Way, scenario: &Scenario, threads: usize) -> Result<Box<Hosts>, ExperimentError> {
+    fn network(
+        &self,
+        way: &Way,
+        scenario: &Scenario,
+        threads: usize,
+    ) -> Result<Box<dyn SimulatedNetwork<ScenarioHost>>, ExperimentError> {
         let machine = machine::checked(&way.machine)?;
         let layout = assembly::layout(&machine).map_err(ExperimentError::input)?;
         let parameters = ScenarioParameters { flows: scenario.flows.clone(), counted_from: scenario.warm_up };
-        let mut by_source = BTreeMap::<EndpointId, Vec<u32>>::new();
-        for (flow, number) in scenario.flows.iter().zip(0..) {
-            by_source.entry(flow.source).or_default().push(number);
-        }
+        let by_source = flows_by_source(scenario);
         let mut host = |endpoint| {
             let flows = by_source.get(&endpoint).map_or(&[][..], Vec::as_slice);
             ScenarioHost::new(flows, self.seed)
@@ -253,6 +277,8 @@ impl ScenarioRow {
             congestion: way.name.clone(),
             refused: Some(error.to_string()),
             groups: Vec::new(),
+            applications: Vec::new(),
+            transients: Vec::new(),
             queue_max_bytes: 0,
             queued_max_bytes: 0,
             paused_us: 0.0,
@@ -284,14 +310,18 @@ struct HighWater {
 }
 
 impl Simulated<'_> {
-    fn row(
+    fn row<H: Hosts>(
         &self,
         congestion: &str,
-        mut network: Box<Hosts>,
+        mut network: Box<dyn SimulatedNetwork<H>>,
         (mut results, totals): (Option<&mut ResultsWriter>, &mut Totals),
     ) -> Result<(ScenarioRow, Conclusion), ExperimentError> {
         let Simulated { request, scenario, .. } = *self;
         let mut telemetry = request.telemetry.map(|interval| Telemetry::new(self.run, interval));
+        if let Some(telemetry) = telemetry.as_ref().filter(|_| !self.options.is_forced()) {
+            telemetry.refuse_too_much(&*network, scenario.time - Time::ZERO)?;
+        }
+        let mut watch = Watch::begin(scenario);
         let mut high = HighWater::default();
         let mut output = ScenarioOutput::default();
         let mut conclusion = Conclusion::from(Ending::Finished);
@@ -305,12 +335,27 @@ impl Simulated<'_> {
                 }
                 _ => network.run_until(until, flag),
             };
-            network.visit_outputs(&mut |part| output.take(part));
+            let mut fault = None;
+            network.visit_outputs(&mut |part| {
+                H::take(part, &mut output);
+                fault = fault.take().or_else(|| H::fault(part));
+            });
+            if let Some(fault) = fault {
+                conclusion = Conclusion::new(Ending::LostData, fault);
+                break;
+            }
+            if let Some(watch) = &mut watch {
+                watch.look(&*network, until);
+            }
             if let Some(end) = self.looked(&mut *network, progress, &mut high) {
                 conclusion = end;
                 break;
             }
             if progress == Progress::Dry {
+                break;
+            }
+            let ranks = applications::ranks(&*network);
+            if !ranks.is_empty() && ranks.iter().all(|rank| rank.finished) {
                 break;
             }
         }
@@ -331,6 +376,8 @@ impl Simulated<'_> {
             congestion: congestion.to_owned(),
             refused: None,
             groups: groups(scenario, &output, end),
+            applications: applications::rows(scenario, &applications::ranks(&*network)),
+            transients: watch.map_or_else(Vec::new, |watch| watch.transients(end)),
             queue_max_bytes: high.one,
             queued_max_bytes: high.all,
             paused_us: 0.0,
@@ -350,7 +397,12 @@ impl Simulated<'_> {
     }
 
     /// Looks at the network at the end of an epoch: how the run ends, if it does.
-    fn looked(&self, network: &mut Hosts, progress: Progress, high: &mut HighWater) -> Option<Conclusion> {
+    fn looked<H: Hosts>(
+        &self,
+        network: &mut dyn SimulatedNetwork<H>,
+        progress: Progress,
+        high: &mut HighWater,
+    ) -> Option<Conclusion> {
         if progress == Progress::Interrupted {
             return Some(Ending::Interrupted.into());
         }

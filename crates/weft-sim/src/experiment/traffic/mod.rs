@@ -513,6 +513,9 @@ impl Curve<'_> {
             _ => Run::new(index, self.request.time, self.request.warm_up, network.window()),
         };
         let run = run.unwrap_or_else(|| fresh().with_telemetry(self.request.telemetry));
+        if !self.options.is_forced() {
+            run.refuse_too_much_telemetry(&*network)?;
+        }
         Ok(Simulated { run, network, senders })
     }
 

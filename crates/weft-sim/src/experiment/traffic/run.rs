@@ -218,6 +218,13 @@ impl Run {
         Run { telemetry: interval.map(|interval| Telemetry::new(self.index, interval)), ..self }
     }
 
+    /// Refuses telemetry that would fill a disk.
+    pub(super) fn refuse_too_much_telemetry(&self, network: &Traffic) -> Result<(), ExperimentError> {
+        let Some(telemetry) = &self.telemetry else { return Ok(()) };
+        let warm_up = self.fixed_warm_up.unwrap_or(Span::ZERO);
+        Ok(telemetry.refuse_too_much(network, self.time.saturating_add(warm_up))?)
+    }
+
     /// A run that ends when `messages` messages have come. `time` is how long those of an endpoint take on
     /// its link.
     pub(super) fn of_messages(index: u32, time: Span, messages: u64, window: Option<Span>) -> Run {

@@ -77,6 +77,10 @@ pub(super) enum Figure {
     P99,
     /// Throughput.
     Throughput,
+    /// Time from when the group begins until all flows have their new shares.
+    SettlesAfterStart,
+    /// The same from when the group stops.
+    SettlesAfterStop,
 }
 
 /// An OSU run that gives a quantity: a latency in µs, a bandwidth in Gb/s, of `expected-bcast` expected over
@@ -95,7 +99,8 @@ pub(super) struct Measure {
     pub iterations: Option<u32>,
     pub layer: Option<Layer>,
     pub algorithm: Option<String>,
-    /// Of `scenario`, whose `size` is the file's name: the group of flows, and its figure.
+    /// Of `scenario`, whose `size` is the file's name: the group of flows, and its figure; the first change of
+    /// the scenario is where the group begins, the last where it stops.
     pub group: Option<String>,
     pub figure: Option<Figure>,
     /// Changes to the machine for this run alone, as by `--set`.

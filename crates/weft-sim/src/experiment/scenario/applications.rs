@@ -1,0 +1,208 @@
+//! Recorded programs beside the flows of a scenario: their ranks on the machine, and when they end.
+//!
+//! ```text
+//!   [[applications]] ── trace, places ──► ranks ─┐
+//!                                                ├─► one network, one virtual time
+//!   [[flows]] ───────────── one more virtual ────┘
+//!                           interface per endpoint
+//! ```
+
+use super::file::{self, Scenario};
+use super::{ScenarioRequest, Way};
+use crate::experiment::ranks::{check_joined, hosts, progress_rule};
+use crate::experiment::replay::{self, TraceInput};
+use crate::experiment::{ExperimentError, machine};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::Path;
+use weft_assembly as assembly;
+use weft_msg::{Algorithm, Wildcards};
+use weft_network::{NetworkSetup, SimulatedNetwork};
+use weft_nic::Host;
+use weft_topo::Topology as _;
+use weft_trace::Trace;
+use weft_units::{EndpointId, Time};
+use weft_workload::replay::{Background, Program, RankReport, ReplayHost, ReplayOutput, ReplayParameters};
+use weft_workload::scenario::{Generators, ScenarioHost, ScenarioOutput, ScenarioParameters};
+
+/// An application in a run.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct ApplicationRow {
+    /// The name in the file.
+    pub name: String,
+    /// `victim`, `aggressor` or `background`.
+    pub role: String,
+    /// Its ranks.
+    pub ranks: u64,
+    /// From the beginning to the end of its last rank; `None`: it has not ended within the scenario's time.
+    pub run_time_us: Option<f64>,
+    /// The share of its ranks' time in which they neither compute nor are in the messaging library, of those
+    /// that have ended.
+    pub wait_share: Option<f64>,
+}
+
+/// The traces that a scenario file names, from its folder.
+///
+/// # Errors
+/// A file that is no scenario, and a trace that is not there: with the command that makes it, where the file
+/// names one.
+pub fn traces(name: &str, text: &str, folder: &Path) -> Result<Vec<TraceInput>, ExperimentError> {
+    let named = file::traces(name, text)?;
+    let open = |(path, missing): (String, ExperimentError)| {
+        let path = folder.join(path);
+        if !path.exists() {
+            return Err(missing);
+        }
+        TraceInput::at(&path)
+    };
+    named.into_iter().map(open).collect()
+}
+
+/// The hosts of a scenario: of flows alone, or of ranks too.
+pub(super) trait Hosts: Host {
+    /// Adds what the flows have reported since it was last taken.
+    fn take(output: &mut Self::Output, into: &mut ScenarioOutput);
+
+    /// What is wrong with a rank, in words; `None`: nothing.
+    fn fault(output: &Self::Output) -> Option<String>;
+
+    /// Adds its ranks.
+    fn add_ranks(&self, to: &mut Vec<RankReport>);
+}
+
+impl Hosts for ScenarioHost {
+    fn take(output: &mut ScenarioOutput, into: &mut ScenarioOutput) {
+        into.take(output);
+    }
+
+    fn fault(_: &ScenarioOutput) -> Option<String> {
+        None
+    }
+
+    fn add_ranks(&self, _: &mut Vec<RankReport>) {}
+}
+
+impl Hosts for ReplayHost {
+    fn take(output: &mut ReplayOutput, into: &mut ScenarioOutput) {
+        into.take(&mut output.background);
+    }
+
+    fn fault(output: &ReplayOutput) -> Option<String> {
+        let fault = output.faults.iter().min()?;
+        Some(format!("{}: rank {}, operation {}: {}", fault.trace, fault.rank, fault.position, fault.reason))
+    }
+
+    fn add_ranks(&self, to: &mut Vec<RankReport>) {
+        to.extend(self.ranks());
+    }
+}
+
+/// All ranks, by program and rank.
+pub(super) fn ranks<H: Hosts>(network: &dyn SimulatedNetwork<H>) -> Vec<RankReport> {
+    let mut ranks = Vec::new();
+    network.visit_hosts(&mut |_, host| host.add_ranks(&mut ranks));
+    ranks.sort_by_key(|rank| (rank.program, rank.rank));
+    ranks
+}
+
+/// The rows of the applications.
+pub(super) fn rows(scenario: &Scenario, ranks: &[RankReport]) -> Vec<ApplicationRow> {
+    let row = |(application, program): (&file::Application, u32)| {
+        let own: Vec<_> = ranks.iter().filter(|rank| rank.program == program).collect();
+        let has_ended = own.iter().all(|rank| rank.finished);
+        let end = own.iter().map(|rank| rank.end).max().filter(|_| has_ended);
+        let time: f64 = own.iter().map(|rank| (rank.end - Time::ZERO).as_us_f64()).sum();
+        let waited: f64 = own.iter().map(|rank| rank.wait().as_us_f64()).sum();
+        ApplicationRow {
+            name: application.group.name.clone(),
+            role: application.group.role.clone(),
+            ranks: own.len() as u64,
+            run_time_us: end.map(|end| (end - Time::ZERO).as_us_f64()),
+            wait_share: (has_ended && time > 0.0).then(|| waited / time),
+        }
+    };
+    scenario.applications.iter().zip(0..).map(row).collect()
+}
+
+impl ScenarioRequest {
+    /// The programs of its traces, on their places.
+    fn programs(
+        &self,
+        scenario: &Scenario,
+        machine: &weft_machine::Machine,
+        layout: &weft_topo::Layout,
+    ) -> Result<Vec<Program>, ExperimentError> {
+        let traces = replay::open_traces(&self.traces)?;
+        let program = |(application, trace): (&file::Application, Trace)| {
+            let per_host = application.ranks_per_host.unwrap_or(machine.host.cores) as usize;
+            let seats = application.on.iter().flat_map(|&endpoint| std::iter::repeat_n(endpoint, per_host));
+            let at: Vec<EndpointId> = seats.take(trace.ranks() as usize).collect();
+            if at.len() < trace.ranks() as usize {
+                return Err(ExperimentError::input(format!(
+                    "{}: \"{}\" has {} ranks, and there are {} places; name more endpoints with `on`, or \
+                     raise `ranks_per_host`",
+                    self.name,
+                    application.group.name,
+                    trace.ranks(),
+                    at.len()
+                )));
+            }
+            Ok((trace, at))
+        };
+        let seated: Vec<_> =
+            scenario.applications.iter().zip(traces).map(program).collect::<Result<_, _>>()?;
+        // All at once, so that two applications do not get one core.
+        let all: Vec<EndpointId> = seated.iter().flat_map(|(_, at)| at.iter().copied()).collect();
+        let mut places = hosts(machine).at(&all).map_err(ExperimentError::input)?.into_iter();
+        let place = |(trace, at): (Trace, Vec<EndpointId>)| {
+            let places: Vec<_> = places.by_ref().take(at.len()).collect();
+            check_joined(&places, layout)?;
+            Ok(Program { places, operations: trace.into() })
+        };
+        seated.into_iter().map(place).collect()
+    }
+
+    /// The network under one way, with the ranks of the applications and the flows beside them.
+    ///
+    /// # Errors
+    /// A machine that cannot have it, and ranks that do not fit on it.
+    pub(super) fn network_with_ranks(
+        &self,
+        way: &Way,
+        scenario: &Scenario,
+        threads: usize,
+    ) -> Result<Box<dyn SimulatedNetwork<ReplayHost>>, ExperimentError> {
+        let machine = machine::checked(&way.machine)?;
+        let layout = assembly::layout(&machine).map_err(ExperimentError::input)?;
+        let protocol = assembly::protocol(&machine, Wildcards::Recorded).map_err(ExperimentError::input)?;
+        let multicasts = protocol.algorithms.names(Algorithm::Multicast);
+        let programs = self.programs(scenario, &machine, &layout)?;
+        let mut parameters = ReplayParameters::new(programs, protocol, progress_rule(&machine));
+        parameters.rails = assembly::rails(&machine, &layout).map_err(ExperimentError::input)?;
+        let fullest = parameters.seating().fullest_endpoint().map_or(0, |(_, ranks)| ranks);
+        let interface = fullest * parameters.rails;
+        assembly::check_interfaces(&machine, interface + 1).map_err(ExperimentError::input)?;
+        let flows = ScenarioParameters { flows: scenario.flows.clone(), counted_from: scenario.warm_up };
+        parameters.background = Some(Background { scenario: flows, interface: interface as u16 });
+        let groups =
+            if multicasts { parameters.make_groups(machine.multicast.len() as u32) } else { Vec::new() };
+        let by_source = flows_by_source(scenario);
+        let hosts = parameters.hosts(layout.endpoints()).into_iter().zip((0..).map(EndpointId));
+        let mut hosts = hosts.map(|(host, endpoint)| match by_source.get(&endpoint) {
+            Some(flows) => host.with_flows(Generators::new(flows, self.seed)),
+            None => host,
+        });
+        let setup = NetworkSetup { threads, groups, ..NetworkSetup::new(&machine, layout, self.seed) };
+        let network = setup.with_ranks(parameters, &mut |_| hosts.next().unwrap_or_default());
+        network.map_err(ExperimentError::input)
+    }
+}
+
+/// The numbers of the flows that begin at each endpoint.
+pub(super) fn flows_by_source(scenario: &Scenario) -> BTreeMap<EndpointId, Vec<u32>> {
+    let mut by_source = BTreeMap::<EndpointId, Vec<u32>>::new();
+    for (flow, number) in scenario.flows.iter().zip(0..) {
+        by_source.entry(flow.source).or_default().push(number);
+    }
+    by_source
+}
