@@ -4,9 +4,13 @@
 
 mod common;
 
-use common::{json, refused};
+use common::{json, refused, weft};
 use serde_json::Value;
 use std::fs;
+use std::path::Path;
+use weft_trace::op::{CommId, Op, RequestId, SendMode};
+use weft_trace::{TraceHeader, TraceWriter};
+use weft_units::{Bytes, RankId};
 
 fn shipped(name: &str) -> String {
     format!("{}/../../scenarios/{name}", env!("CARGO_MANIFEST_DIR"))
@@ -156,4 +160,126 @@ fn trimmed_packets_go_again() {
     let words = ["traffic", "-m", "carvnet-spineleaf", "--scenario", &file];
     let error = refused(&[&words[..], &nscc[..]].concat());
     assert!(error.contains("fabric.flow_control=drop"), "{error}");
+}
+
+/// A trace of two ranks that send a message of 16 KB to each other in turn, so often.
+fn ping_pong(path: &Path, rounds: u32) {
+    let header = TraceHeader { ranks: 2, ..TraceHeader::default() };
+    let mut writer = TraceWriter::create(path, header).unwrap();
+    let (bytes, tag, comm, buffer, request) = (Bytes::new(16 << 10), 1, CommId::WORLD, None, RequestId(0));
+    for rank in 0..2 {
+        let other = RankId(1 - rank);
+        let send = Op::Isend { to: other, tag, comm, bytes, mode: SendMode::Standard, buffer, request };
+        let receive =
+            Op::Irecv { from: Some(other), tag: Some(tag), comm, bytes, matched: None, buffer, request };
+        writer.begin_rank(RankId(rank)).unwrap();
+        for _ in 0..rounds {
+            for op in if rank == 0 { [&send, &receive] } else { [&receive, &send] } {
+                writer.push(op).unwrap();
+                writer.push(&Op::Wait { request }).unwrap();
+            }
+        }
+    }
+    writer.finish().unwrap();
+}
+
+/// Two ranks at endpoints 1 and 15, and perhaps an incast to 15.
+fn with_application(folder: &Path, flows: bool) -> String {
+    ping_pong(&folder.join("ping-pong.weft"), 20);
+    let head = "[scenario]\ntitle = \"an application\"\ntime = \"20ms\"\n";
+    let application = "[[applications]]\nname = \"ping-pong\"\nrole = \"victim\"\ntrace = \"ping-pong.weft\"\n\
+                       on = \"1,15\"\nranks_per_host = 1\n";
+    let incast = "[[flows]]\nname = \"incast\"\nrole = \"background\"\nfrom = \"0,4,5,8,9\"\nto = \"15\"\n\
+                  size = \"64K\"\n";
+    let path = folder.join(if flows { "beside.toml" } else { "alone.toml" });
+    fs::write(&path, format!("{head}{application}{}", if flows { incast } else { "" })).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+/// Catches an application of a scenario that is not what `weft replay` replays; flows beside it that do not slow
+/// it down; a run that goes on when it has ended; and congestion control that does not help it.
+#[test]
+fn an_application_runs_beside_flows() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |flows: bool, more: &[&str]| {
+        let file = with_application(folder.path(), flows);
+        let words = ["traffic", "-m", "carvnet-spineleaf", "--scenario", &file, "--json", "--check"];
+        json(&[&words[..], more].concat())
+    };
+    let time = |row: &Value| row["applications"][0]["run_time_us"].as_f64().unwrap();
+    let alone = run(false, &[]);
+    let map = folder.path().join("map");
+    fs::write(&map, "1\n15\n").unwrap();
+    let trace = folder.path().join("ping-pong.weft");
+    let replay = ["replay", "-m", "carvnet-spineleaf", trace.to_str().unwrap(), "--json", "--map"];
+    let replayed = json(&[&replay[..], &[map.to_str().unwrap()]].concat());
+    assert_eq!(alone["rows"][0]["applications"][0]["ranks"], 2);
+    assert_eq!(time(&alone["rows"][0]), replayed["rows"][0]["run_time_us"].as_f64().unwrap());
+
+    let beside = run(true, &["--congestion", "none,acc"]);
+    let (none, acc) = (row(&beside, "none"), row(&beside, "acc"));
+    assert!(time(none) > 1.5 * time(&alone["rows"][0]), "{none}");
+    assert!(time(acc) < time(none), "{acc}");
+    assert!(none["run_time_us"].as_f64().unwrap() < time(none) + 60.0, "the run goes on: {none}");
+    assert!(number(none, 0, "throughput_gbps") > 50.0, "{none}");
+    for threads in ["2", "3", "8"] {
+        let again = run(true, &["--congestion", "none", "--threads", threads]);
+        assert_eq!(row(&again, "none")["applications"], none["applications"], "{threads} threads");
+        assert_eq!(row(&again, "none")["groups"], none["groups"], "{threads} threads");
+    }
+}
+
+/// Catches a result with an application that cannot be run again from another folder.
+#[test]
+fn a_scenario_with_an_application_is_run_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = with_application(folder.path(), true);
+    let out = folder.path().join("out");
+    let out = out.to_str().unwrap();
+    let words = ["traffic", "-m", "carvnet-spineleaf", "--scenario", &file, "-o", out, "--telemetry", "50us"];
+    assert!(weft(&words).status.success());
+    let again = weft(&["rerun", out]);
+    assert!(again.status.success(), "{}", String::from_utf8_lossy(&again.stderr));
+}
+
+/// Catches mistakes around applications that are reported without line, field or mend.
+#[test]
+fn an_application_that_cannot_be_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = with_application(folder.path(), false);
+    let text = fs::read_to_string(&file).unwrap();
+    let cases = [
+        (text.replace("ping-pong.weft", "none.weft"), "alone.toml:7: `applications.trace`", "weft record"),
+        (
+            text.replace("\"ping-pong.weft\"\n", "\"none.weft\"\nmade_by = \"make none\"\n"),
+            "there is no \"none.weft\"",
+            "make it: make none",
+        ),
+        (text.replace("1,15", "1,99"), "`applications.on`", "numbers from 0 to 15"),
+        (text.replace("1,15", "1"), "has 2 ranks, and there are 1 places", "`ranks_per_host`"),
+        (
+            text.replace("ranks_per_host = 1", "ranks_per_host = 0"),
+            "`applications.ranks_per_host`",
+            "1 or more",
+        ),
+        (text.replace("\"victim\"", "\"guest\""), "`applications.role`", "\"aggressor\""),
+        (text.replace("20ms", "never"), "`scenario.time`", "1ms"),
+    ];
+    for (text, place, mend) in cases {
+        fs::write(&file, &text).unwrap();
+        let said = refused(&["traffic", "-m", "carvnet-spineleaf", "--scenario", &file]);
+        assert!(said.contains(place) && said.contains(mend), "{text}\n{said}");
+    }
+}
+
+/// Catches a transient that is told without congestion control, or not at all.
+#[test]
+fn new_shares_are_found_after_flows_begin_and_stop() {
+    let report = run("new-shares.toml", &["--congestion", "none,acc"]);
+    assert_eq!(row(&report, "none")["transients"], serde_json::json!([]));
+    let found = row(&report, "acc")["transients"].as_array().unwrap();
+    let of = |number: usize, key: &str| found[number][key].as_f64().unwrap();
+    assert_eq!((found.len(), of(0, "at_us"), of(1, "at_us")), (2, 200.0, 400.0));
+    // Rates are set anew at pulses, 20 us apart; a flow that has stopped is found out by a few.
+    assert!(of(0, "settled_after_us") < 60.0 && of(1, "settled_after_us") < 100.0, "{found:?}");
 }

@@ -138,3 +138,44 @@ fn benchmarks_have_it_too() {
     let nowhere = refused(&["osu", "bw", "-m", "exanest", "--telemetry", "1us"]);
     assert!(nowhere.contains("--output"), "{nowhere}");
 }
+
+/// Catches flows over time that do not add up, on any level, to what `flows` says came; flows that are written
+/// though nobody asked; and requests for what cannot be.
+#[test]
+fn flow_rates_add_up_to_what_flows_delivered() {
+    let folder = tempfile::tempdir().unwrap();
+    let (out, plain) = (folder.path().join("out"), folder.path().join("plain"));
+    // Messages that are whole packets, all of which come: then payload that came is payload delivered.
+    let burst = "traffic -m bxi3-fattree --set topology.k=4 --set nic.model=overheads --pattern permutation \
+                 --size 4K --messages 20 --quiet --telemetry 700ns";
+    run(&format!("{burst} --tables flows,flow_rates"), &out);
+    run(burst, &plain);
+    assert!(!plain.join("flow_rates.parquet").exists());
+    let flow = |row: &Row| ["source_endpoint", "destination_endpoint"].map(|column| number(row, column));
+    let delivered: BTreeMap<_, _> =
+        rows(&out, "flows").iter().map(|row| (flow(row), number(row, "payload_bytes"))).collect();
+    assert!(delivered.len() > 10);
+    let mut sums: BTreeMap<u64, BTreeMap<_, Option<u64>>> = BTreeMap::new();
+    for row in rows(&out, "flow_rates") {
+        let of_level = sums.entry(number(&row, "level").unwrap()).or_default();
+        let sum = of_level.entry(flow(&row)).or_insert(Some(0));
+        *sum = sum.zip(number(&row, "payload_bytes")).map(|(sum, more)| sum + more);
+        assert_eq!(number(&row, "allowed_bits_per_second"), None, "nobody controls congestion");
+    }
+    assert_eq!(sums.len(), 5);
+    for (level, sums) in sums {
+        assert_eq!(sums, delivered, "level {level}");
+    }
+    let asked = |more: &str| {
+        let out = folder.path().join("refused");
+        let all = format!("traffic -m bxi3-fattree --load 0.3 {more} -o {}", out.display());
+        refused(&words(&all))
+    };
+    assert!(asked("--tables flow_rates").contains("add --telemetry TIME"));
+    assert!(asked("--tables flow_rates --telemetry 1us --set fabric.kind=ideal").contains("ideal network"));
+    let said = asked("--time 100ms --telemetry 1ns");
+    assert!(
+        said.contains("GB: look every 10ns or less often") || said.contains("look every 100ns"),
+        "{said}"
+    );
+}

@@ -14,10 +14,15 @@
 //! A packet goes again when its header came alone, or after the algorithm's time-out without an answer. An
 //! answer may be lost as well: each says up to which packet all have come.
 //!
+//! Whenever packets of a flow are late, its time-out doubles, up to 64 times. It halves again after
+//! [`ON_FIRST`] packets in a row that were answered without having been sent again. So a time-out that is
+//! shorter than the queues does not keep on filling them with copies.
+//!
 //! # Source
 //! Ours, after the selective acknowledgements and the packet trimming of the Ultra Ethernet Specification
 //! 1.0, and Handley et al., "Re-architecting datacenter networks and stacks for low latency and high
-//! performance", SIGCOMM 2017.
+//! performance", SIGCOMM 2017. The doubling is that of RFC 6298, section 5.5; that copies say nothing of the
+//! time that an answer takes is Karn's rule.
 
 use crate::packet::Packet;
 use serde::{Deserialize, Serialize};
@@ -27,6 +32,12 @@ use weft_units::{Span, Time};
 
 /// Packets between the first that is not answered and the last sent: half of what 16 bits tell apart.
 const MOST: usize = 1 << 14;
+
+/// Doublings of the time-out, at most.
+const MOST_BACK_OFF: u8 = 6;
+
+/// Packets in a row that are answered at once, after which the time-out halves.
+const ON_FIRST: u16 = 64;
 
 /// The part of an answer that concerns sending again, in the tag of its notice.
 ///
@@ -60,6 +71,8 @@ struct Kept {
     packet: Packet,
     /// Time at which it was sent last; `None`: it waits to be sent again.
     sent: Option<Time>,
+    /// Whether it has been sent again.
+    is_copy: bool,
 }
 
 /// The packets of a flow that are not answered, by number.
@@ -71,12 +84,21 @@ pub(crate) struct Unanswered {
     packets: VecDeque<Option<Kept>>,
     /// No packet is late before this.
     due: Time,
+    /// So often the time-out has doubled.
+    back_off: u8,
+    /// Packets in a row that were answered without having been sent again.
+    on_first: u16,
 }
 
 impl Unanswered {
     /// Those of a flow that begins.
     pub(crate) fn new() -> Unanswered {
-        Unanswered { first: 0, packets: VecDeque::new(), due: Time::NEVER }
+        Unanswered { first: 0, packets: VecDeque::new(), due: Time::NEVER, back_off: 0, on_first: 0 }
+    }
+
+    /// The end of the time-out of a packet that was sent at `sent`.
+    fn end(&self, sent: Time, timeout: Span) -> Time {
+        sent.saturating_add(timeout.checked_mul(1 << self.back_off).unwrap_or(Span::MAX))
     }
 
     /// Whether stamps would repeat if another packet went.
@@ -87,18 +109,27 @@ impl Unanswered {
     /// A packet goes, stamped with the next number.
     pub(crate) fn keep(&mut self, packet: &Packet, now: Time, timeout: Span) {
         debug_assert!(packet.stamp().value == (self.first + self.packets.len() as u64) as u16, "in turn");
-        self.packets.push_back(Some(Kept { packet: *packet, sent: Some(now) }));
-        self.due = self.due.min(now.saturating_add(timeout));
+        self.packets.push_back(Some(Kept { packet: *packet, sent: Some(now), is_copy: false }));
+        self.due = self.due.min(self.end(now, timeout));
     }
 
     /// The packet of a stamp has come.
     pub(crate) fn answer(&mut self, stamp: u16) {
-        if let Some(kept) = self.get(stamp) {
-            *kept = None;
+        let answered = self.get(stamp).and_then(Option::take);
+        if answered.is_some_and(|kept| !kept.is_copy) {
+            self.answered_at_once();
         }
         while let Some(None) = self.packets.front() {
             self.packets.pop_front();
             self.first += 1;
+        }
+    }
+
+    fn answered_at_once(&mut self) {
+        self.on_first += 1;
+        if self.on_first >= ON_FIRST {
+            self.on_first = 0;
+            self.back_off = self.back_off.saturating_sub(1);
         }
     }
 
@@ -128,8 +159,9 @@ impl Unanswered {
     pub(crate) fn resend(&mut self, stamp: u16, now: Time, timeout: Span) {
         if let Some(Some(kept)) = self.get(stamp) {
             kept.sent = Some(now);
+            kept.is_copy = true;
         }
-        self.due = self.due.min(now.saturating_add(timeout));
+        self.due = self.due.min(self.end(now, timeout));
     }
 
     /// No packet is late before this time.
@@ -140,17 +172,24 @@ impl Unanswered {
     /// The stamps of packets that are without an answer for too long. They wait to be sent again from now on.
     pub(crate) fn late(&mut self, now: Time, timeout: Span) -> Vec<u16> {
         let mut late = Vec::new();
-        self.due = Time::NEVER;
-        for (place, kept) in self.packets.iter_mut().enumerate() {
-            let Some(Kept { sent, .. }) = kept else { continue };
-            let Some(end) = sent.map(|sent| sent.saturating_add(timeout)) else { continue };
-            if end <= now {
-                *sent = None;
+        let mut packets = std::mem::take(&mut self.packets);
+        let kept = packets.iter_mut().enumerate().filter_map(|(place, kept)| Some((place, kept.as_mut()?)));
+        let under_way = kept.filter_map(|(place, kept)| Some((place, kept.sent?, kept)));
+        let mut earliest = None;
+        for (place, sent, kept) in under_way {
+            if self.end(sent, timeout) <= now {
+                kept.sent = None;
                 late.push((self.first + place as u64) as u16);
             } else {
-                self.due = self.due.min(end);
+                earliest = Some(earliest.map_or(sent, |earliest| sent.min(earliest)));
             }
         }
+        self.packets = packets;
+        if !late.is_empty() {
+            self.back_off = (self.back_off + 1).min(MOST_BACK_OFF);
+            self.on_first = 0;
+        }
+        self.due = earliest.map_or(Time::NEVER, |sent: Time| self.end(sent, timeout));
         late
     }
 
@@ -231,15 +270,39 @@ mod tests {
         }
         kept.answer(1);
         assert_eq!((kept.due(), kept.late(at(9), TIMEOUT)), (at(10), vec![]));
-        assert_eq!((kept.late(at(12), TIMEOUT), kept.due()), (vec![0, 2], at(13)));
+        // The time-out has doubled with that.
+        assert_eq!((kept.late(at(12), TIMEOUT), kept.due()), (vec![0, 2], at(23)));
         assert_eq!((kept.late(at(12), TIMEOUT), kept.lose(0)), (vec![], false));
         kept.resend(0, at(12), TIMEOUT);
         assert!(kept.waiting(0).is_none() && kept.waiting(2).is_some() && kept.waiting(1).is_none());
         kept.confirm(3);
         assert!(kept.waiting(2).is_none());
-        assert_eq!(kept.late(at(13), TIMEOUT), vec![3]);
+        assert_eq!((kept.late(at(22), TIMEOUT), kept.late(at(23), TIMEOUT)), (vec![], vec![3]));
         kept.answer(3);
         assert!(kept.packets.is_empty());
+    }
+
+    /// Catches a time-out that does not double, that grows without end, that an answer to a copy resets, or that never
+    /// comes down again.
+    #[test]
+    fn the_time_out_doubles_until_answers_come_in_time() {
+        let mut kept = Unanswered::new();
+        let mut now = Time::ZERO;
+        kept.keep(&packet(0), now, TIMEOUT);
+        for doublings in [0, 1, 2, 3, 4, 5, 6, 6, 6] {
+            let end = now + TIMEOUT * (1 << doublings);
+            assert_eq!(kept.late(Time::from_ps(end.as_ps() - 1), TIMEOUT), vec![]);
+            assert_eq!((kept.due(), kept.late(end, TIMEOUT)), (end, vec![0]));
+            now = end;
+            kept.resend(0, now, TIMEOUT);
+        }
+        kept.answer(0);
+        assert_eq!(kept.back_off, MOST_BACK_OFF, "a copy says nothing");
+        for number in 1..=u64::from(ON_FIRST) {
+            kept.keep(&packet(number), now, TIMEOUT);
+            kept.answer(number as u16);
+        }
+        assert_eq!(kept.back_off, MOST_BACK_OFF - 1);
     }
 
     proptest! {

@@ -131,6 +131,9 @@ impl RunOf<'_> {
         if let Some(load) = self.row["offered_load"].as_f64() {
             words.push(format!("load {load}"));
         }
+        if let Some(way) = self.row["congestion"].as_str() {
+            words.push(format!("congestion {way}"));
+        }
         if let (seeds @ 2.., seed) = self.seed {
             words.push(format!("seed {} of {seeds}", seed + 1));
         }

@@ -318,7 +318,11 @@ impl<'a> Shown<'a> {
             let request = &result.manifest.request;
             let work = ["pattern", "benchmark"].iter().find_map(|key| request[*key].as_str());
             let work = work.map_or(String::new(), |work| format!(" {work}"));
-            format!("weft {}{work} on {}", result.command(), result.machine())
+            let command = match (result.command(), request["name"].as_str()) {
+                ("scenario", Some(name)) => format!("traffic --scenario {name}"),
+                (command, _) => command.to_owned(),
+            };
+            format!("weft {command}{work} on {}", result.machine())
         };
         let mut parts: Vec<String> = self.results.iter().map(of).collect();
         parts.dedup();

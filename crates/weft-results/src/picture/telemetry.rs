@@ -6,7 +6,7 @@
 use super::{Axis, Cells, Content, MAX_SERIES, Panel, Series, ShownRun};
 use crate::error::ResultsError;
 use crate::tables::{FlowRateRow, INTERVALS_PER_COARSER, QueueRow, RateRow, TELEMETRY_LEVELS};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Ports that are told apart in a stack; the grey of the next colour is that of all others.
 const STACKED: usize = 6;
@@ -240,9 +240,9 @@ pub(super) fn flow_rates(shown: &ShownRun<'_>) -> Result<Panel, ResultsError> {
             }
         }
     })?;
-    let several_classes = largest.iter().any(|((_, _, class), _)| *class > 0);
+    let classes: BTreeSet<u32> = largest.iter().map(|((_, _, class), _)| *class).collect();
     let name = |place: usize| match largest[place].0 {
-        (from, to, class) if several_classes => format!("{from} to {to}, class {class}"),
+        (from, to, class) if classes.len() > 1 => format!("{from} to {to}, class {class}"),
         (from, to, _) => format!("{from} to {to}"),
     };
     let line =
