@@ -17,7 +17,7 @@ use super::{
     Request, add_crossed, machine,
 };
 use crate::telemetry::Telemetry;
-use file::Scenario;
+use file::{NamedClasses, Scenario};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weft_assembly as assembly;
@@ -135,7 +135,8 @@ impl Experiment for ScenarioRequest {
         let machine = machine::checked(&self.machine)?;
         // The ways change neither endpoints nor links: a mistake of the file is one under all of them.
         let layout = assembly::layout(&machine).map_err(ExperimentError::input)?;
-        let scenario = file::read((&self.name, &self.text), &layout, self.seed)?;
+        let scenario =
+            file::read((&self.name, &self.text), (&layout, &NamedClasses::of(&machine)), self.seed)?;
         check_rates(&self.name, &scenario, link_rate(&machine, &layout))?;
         let wrapped = Request::Scenario(self.clone());
         let (mut results, _) = options.open::<()>(&wrapped)?;
