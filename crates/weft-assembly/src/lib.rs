@@ -182,6 +182,7 @@ impl AssemblyError {
             BuildError::SwitchTooLarge { .. } => "topology",
             BuildError::PublishedTooOften { .. } => "queue_board.interval",
             BuildError::UnevenChannels(_) => "switch.virtual_channels",
+            BuildError::MinimaTooLarge { .. } => "switch.classes",
         };
         AssemblyError::Network { key, source }
     }

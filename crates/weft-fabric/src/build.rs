@@ -19,11 +19,11 @@ use crate::parameters::{
 };
 use crate::pause::{Headroom, HeadroomRule, PAUSE_FRAME};
 use crate::switch::{Crossbar, CrossbarPace, Gauges, OutputQueued, Peer, Port, Ports, Switch};
-use crate::traffic_class::TrafficClass;
+use crate::traffic_class::{TrafficClass, WHOLE_SHARE};
 use std::collections::BTreeSet;
 use weft_engine::{Event, InitialState, Lookahead, SiteId, Stream, ZeroLatencyCut};
 use weft_topo::{Attachment, ChannelPlan, LinkClass, Routing, Topology, UnevenChannels};
-use weft_units::{Bytes, EndpointId, PortId, Span, SwitchId, Time};
+use weft_units::{BitRate, Bytes, EndpointId, PortId, Span, SwitchId, Time};
 
 /// Most ports of a switch: what the packet header has bits for.
 const MAX_PORTS: u32 = 4096;
@@ -79,6 +79,17 @@ pub enum BuildError {
         headroom: Bytes,
         /// Bytes of the largest packet, as it counts in the buffer.
         packet: Bytes,
+    },
+    /// Minimum bandwidths of classes that a link does not have together.
+    #[error(
+        "the minimum bandwidths of the traffic classes are {}.{:02} % of a link of {rate} together; write less",
+        .hundredths / 100, .hundredths % 100
+    )]
+    MinimaTooLarge {
+        /// The rate of the link.
+        rate: BitRate,
+        /// Their sum in hundredths of a percent of that.
+        hundredths: u64,
     },
     /// Pauses where the head-room of a buffer has no bound that is known.
     #[error(
@@ -174,7 +185,8 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         let Builder { sites, events, places, used_between_switches, .. } = builder;
         let lookahead = lookahead(&constants, &used_between_switches, &topology.link_classes())?
             .with_notice(notice(&constants));
-        let directory = Directory::new(places, lookahead.span());
+        let directory =
+            Directory::new(places, lookahead.span()).with_classes(constants.switch.channels.classes);
         let model = Network { topology, constants, directory, interface };
         Ok(InitialState { model, sites, events, lookahead })
     }
@@ -229,8 +241,11 @@ impl<T: Topology + Routing> NetworkParameters<T> {
         let largest_room = switch.credit.taken_by(largest);
         let plan = self.plan()?;
         let vcs = plan.total();
-        let buffer = switch.buffer_of_channel(vcs);
-        check_buffers(switch, buffer, largest)?;
+        let classes = switch.channels.classes;
+        let by_class = classes.all().iter().map(|class| switch.buffer_of_channel(class, vcs));
+        let by_class: Vec<Bytes> = by_class.collect();
+        by_class.iter().try_for_each(|buffer| check_buffers(switch, *buffer, largest))?;
+        let buffer = |vc: u32| by_class[plan.class(vc) as usize];
         let names = layout.link_classes();
         let links = self.links.iter().zip(&names);
         let links: Vec<LinkKind> =
@@ -249,7 +264,7 @@ impl<T: Topology + Routing> NetworkParameters<T> {
         }
         let cuts_through =
             switch.forwarding == Forwarding::VirtualCutThrough && switch.faster_link == FasterLink::Bubble;
-        let units = switch.credit.held_by(buffer);
+        let mut buffers: Vec<u32> = (0..vcs).map(|vc| switch.credit.held_by(buffer(vc))).collect();
         let thresholds = match &switch.flow_control {
             FlowControl::Credits | FlowControl::Drop => Vec::new(),
             FlowControl::Pause(_) if matches!(switch.kind, SwitchKind::CombinedInputOutput(_)) => {
@@ -266,17 +281,22 @@ impl<T: Topology + Routing> NetworkParameters<T> {
             }
             FlowControl::Pause(pause) => {
                 let rule = HeadroomRule { switch, format, links: &links, vcs };
-                let of_class = links.iter().zip(&names).map(|(link, class)| {
-                    rule.thresholds(link, pause, units).ok_or_else(|| BuildError::HeadroomTooLarge {
-                        class: (*class).to_owned(),
-                        room: buffer,
-                        headroom: rule.kept(link, pause),
-                        packet: switch.credit.bytes(largest_room),
+                let rule = &rule;
+                let of_class = links.iter().zip(&names).flat_map(|(link, class)| {
+                    (0..vcs).zip(&buffers).map(move |(vc, units)| {
+                        rule.thresholds(link, pause, *units).ok_or_else(|| BuildError::HeadroomTooLarge {
+                            class: (*class).to_owned(),
+                            room: buffer(vc),
+                            headroom: rule.kept(link, pause),
+                            packet: switch.credit.bytes(largest_room),
+                        })
                     })
                 });
                 of_class.collect::<Result<_, _>>()?
             }
         };
+        buffers.resize(Channels::new(vcs).of_ports(1), 0);
+        let groups = request_groups(switch, &plan, &links, largest)?;
         Ok(Constants {
             links,
             format: *format,
@@ -284,11 +304,11 @@ impl<T: Topology + Routing> NetworkParameters<T> {
             vcs,
             plain_channels: plan.is_plain(),
             mixes_lanes: plan.mixes_lanes(),
-            groups: request_groups(switch, &plan),
+            groups,
             keeps_ages: switch.arbiter == ArbiterKind::Age,
             plan,
             channels: Channels::new(vcs),
-            buffer: units,
+            buffers,
             largest,
             largest_room,
             thresholds,
@@ -307,7 +327,12 @@ impl<T: Topology + Routing> NetworkParameters<T> {
 
 /// The groups of requests that the arbiter of a switch tells apart: priorities from the highest down, or
 /// traffic classes.
-fn request_groups(switch: &SwitchParameters, plan: &ChannelPlan) -> RequestGroups {
+fn request_groups(
+    switch: &SwitchParameters,
+    plan: &ChannelPlan,
+    links: &[LinkKind],
+    largest: Bytes,
+) -> Result<RequestGroups, BuildError> {
     let classes = switch.channels.classes;
     let channels = |class: u32| plan.of_class(class).fold(0u64, |bits, vc| bits | 1 << vc.min(63));
     let by_class: Vec<(u64, &TrafficClass)> = (0..).map(channels).zip(classes.all()).collect();
@@ -318,12 +343,28 @@ fn request_groups(switch: &SwitchParameters, plan: &ChannelPlan) -> RequestGroup
             let channels = |priority| of(priority).fold(0, |bits, (channels, _)| bits | channels);
             priorities.iter().rev().map(|&priority| (channels(priority), 1)).collect()
         }
-        ArbiterKind::WeightedRoundRobin => {
+        ArbiterKind::WeightedRoundRobin | ArbiterKind::MinimumBandwidth => {
             by_class.iter().map(|(channels, class)| (*channels, class.weight.into())).collect()
         }
         _ => Vec::new(),
     };
-    RequestGroups::new(plan.total(), groups)
+    let groups = RequestGroups::new(plan.total(), groups);
+    if switch.arbiter != ArbiterKind::MinimumBandwidth {
+        return Ok(groups);
+    }
+    let mut shares = Vec::new();
+    for link in links {
+        let rate = link.rate.bit_rate();
+        let of_class = |class: &TrafficClass| class.minimum.share(rate);
+        let sum = classes.all().iter().map(of_class).fold(0, u64::saturating_add);
+        if sum > WHOLE_SHARE.into() {
+            return Err(BuildError::MinimaTooLarge { rate, hundredths: sum });
+        }
+        let share = |class: usize| classes.all().get(class).map_or(0, |class| of_class(class) as u32);
+        shares.push(std::array::from_fn(share));
+    }
+    let priorities = classes.all().iter().map(|class| class.priority).collect();
+    Ok(groups.with_shares(priorities, shares, largest.get()))
 }
 
 impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
@@ -461,27 +502,32 @@ impl<'a, T: Topology, N: Interface, F: FnMut(EndpointId) -> N> Builder<'a, T, N,
         let mut layers = Vec::new();
         for port in (0..count as u32).map(PortId) {
             let class = self.layout.link_class(switch, port);
-            let (peer, of_channel) = match self.layout.peer(switch, port) {
+            let (peer, is_counted) = match self.layout.peer(switch, port) {
                 Attachment::Switch(other, other_port) => {
                     self.used_between_switches[usize::from(class.0)] = true;
                     let peer = Peer::Switch { site: other.0, port: other_port.0 as u16 };
-                    (peer, self.constants.initial_credits())
+                    (peer, true)
                 }
                 Attachment::Endpoint(id) => {
                     let place = EndpointPlace { site: SiteId(switch.0), index: endpoints.len() as u32 };
-                    let mut endpoint = self.endpoint(id, place);
+                    let mut endpoint = self.endpoint(id, place, class);
                     let dice = Stream::new(seed, id.0.into(), PURPOSE_INJECTION_LAYER);
                     endpoint.layer = self.layer(class, dice).map(Box::new);
                     endpoints.push(endpoint);
                     endpoint_ports.push(port.0 as u16);
-                    (Peer::Endpoint(place.index), Credits::UNLIMITED)
+                    (Peer::Endpoint(place.index), false)
                 }
-                Attachment::Nothing => (Peer::Nothing, Credits::UNLIMITED),
+                Attachment::Nothing => (Peer::Nothing, false),
             };
             ports.push(Port::new(peer, class));
             let link = u64::from(switch.0) << 32 | u64::from(port.0);
             layers.push(self.layer(class, Stream::new(seed, link, PURPOSE_LINK_LAYER)));
-            credits.extend(std::iter::repeat_n(of_channel, channels.of_ports(1)));
+            // Numbers of channels beyond those that there are belong to none.
+            let of_channel = |vc: usize| match is_counted && vc < self.constants.vcs as usize {
+                true => self.constants.initial_credits(vc as u8),
+                false => Credits::UNLIMITED,
+            };
+            credits.extend((0..channels.of_ports(1)).map(of_channel));
         }
         let dice = Stream::new(seed, switch.0.into(), PURPOSE_SWITCH);
         let mut ports = Ports::new((switch, self.layout.switch_address(switch)), ports, credits, dice);
@@ -504,9 +550,9 @@ impl<'a, T: Topology, N: Interface, F: FnMut(EndpointId) -> N> Builder<'a, T, N,
     }
 
     /// An endpoint, which begins if its interface is active.
-    fn endpoint(&mut self, id: EndpointId, place: EndpointPlace) -> Endpoint<N> {
+    fn endpoint(&mut self, id: EndpointId, place: EndpointPlace, link: LinkClass) -> Endpoint<N> {
         self.places[id.index()] = place;
-        let endpoint = Endpoint::new(id, (self.make_interface)(id), self.constants);
+        let endpoint = Endpoint::new(id, (self.make_interface)(id), (link, self.constants));
         if endpoint.interface.is_active() {
             self.events.push(place.event(EventKind::Start, Time::ZERO, Wire::Start));
         }

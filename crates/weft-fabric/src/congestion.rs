@@ -9,7 +9,7 @@
 //!            └──────────────────────────────────────────────────┘
 //! ```
 //! The endpoint does it, so that every interface obeys. One that asks before it hands over a packet
-//! ([`InterfaceContext::admits_to`]) keeps flows apart. Of others the endpoint holds up to [`MAX_HELD`]
+//! ([`InterfaceContext::admits_class_to`]) keeps flows apart. Of others the endpoint holds up to [`MAX_HELD`]
 //! packets that may not go; then those behind them wait, whatever flow they are of.
 //!
 //! Where full buffers lose packets and the algorithm answers each, the endpoint sends lost ones again: see
@@ -18,7 +18,7 @@
 //! Notices are packets of the network: they take time on lines, room in buffers, and the traffic class of
 //! acknowledgements. They are never regulated, nor are acknowledgements of interfaces and packets for groups.
 //!
-//! [`InterfaceContext::admits_to`]: crate::InterfaceContext::admits_to
+//! [`InterfaceContext::admits_class_to`]: crate::InterfaceContext::admits_class_to
 
 use crate::build::BuildError;
 use crate::channel::Channel;
@@ -68,9 +68,10 @@ impl Control {
             return None;
         }
         let (classes, plan) = (&constants.switch.channels.classes, &constants.plan);
-        let mut header = packet.trimmed(classes.of(packet));
         let Channel { port, vc } = packet.channel();
-        let vc = plan.channel(classes.of(&header).into(), 0, plan.of_routing(vc.into()));
+        let mut header = packet.trimmed(plan.class(vc.into()) as u8);
+        let class = classes.find(true, header.part() == Part::Whole, header.bytes);
+        let vc = plan.channel(class.into(), 0, plan.of_routing(vc.into()));
         header.set_channel(Channel { port, vc: vc as u8 });
         Some(header)
     }
@@ -418,7 +419,7 @@ impl Regulator {
         }
         let class = match is_header_alone {
             true => came.class_before(),
-            false => constants.switch.channels.classes.of(came),
+            false => constants.plan.class(came.channel().vc.into()) as u8,
         };
         let receiver = self.receivers.entry((came.source, class)).or_insert_with(|| Receiver {
             half: control.congestion.receiver(),
@@ -591,9 +592,10 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
     fn control_site(&self, site: &mut Site<N>, switch: SwitchId, (control, seed): (&Control, u64)) {
         let Network { topology, constants, .. } = self;
         for (endpoint, &port) in site.endpoints.iter_mut().zip(&site.endpoint_ports) {
-            let kind = constants.link(topology.link_class(switch, PortId(port.into())));
+            let class = topology.link_class(switch, PortId(port.into()));
+            let kind = constants.link(class);
             let Endpoint { channels, regulator, is_attended, id, .. } = endpoint;
-            channels.get_or_insert_with(|| InjectionChannels::for_all(constants));
+            channels.get_or_insert_with(|| InjectionChannels::for_all(class, constants));
             let path = Path {
                 rate: kind.rate.bit_rate(),
                 round_trip: control.round_trip,

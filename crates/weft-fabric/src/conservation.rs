@@ -154,7 +154,6 @@ where
     if !constants.has_credits {
         return check_fill(simulation);
     }
-    let capacity = u64::from(constants.buffer);
     let mut accounted = Accounted::default();
     let mut switches: Vec<&Ports> = Vec::new();
     for (SiteId(site), state) in simulation.sites() {
@@ -191,8 +190,10 @@ where
         let peer = switches[sender.index()].ports[usize::from(port)].peer;
         accounted.add_behind(peer, vc, credit.amount);
     }
-    match accounted.0.into_iter().find(|&(_, credits)| credits != capacity) {
+    let capacity = |buffer: &InputBuffer| u64::from(constants.buffer(buffer.channel.vc));
+    match accounted.0.into_iter().find(|(buffer, credits)| *credits != capacity(buffer)) {
         Some((buffer, accounted)) => {
+            let capacity = capacity(&buffer);
             Err(NotConserved::Credits { buffer: buffer.to_string(), accounted, capacity })
         }
         None => Ok(()),

@@ -35,13 +35,14 @@ pub(crate) struct Constants {
     pub(crate) keeps_ages: bool,
     /// The numbers of a switch's channels.
     pub(crate) channels: Channels,
-    /// Room of an input buffer per virtual channel, in units of credit.
-    pub(crate) buffer: u32,
+    /// By virtual channel: room of its input buffer, in units of credit. As many as a port has numbers of
+    /// channels; those beyond the virtual channels have none.
+    pub(crate) buffers: Vec<u32>,
     /// Header, footer and payload of the largest packet.
     pub(crate) largest: Bytes,
     /// Room that it takes, in units of credit.
     pub(crate) largest_room: u32,
-    /// Under pause: the marks of an input buffer by class of the link that leads to it.
+    /// Under pause: the marks of an input buffer by class of the link that leads to it and virtual channel.
     pub(crate) thresholds: Vec<Thresholds>,
     /// Whether senders count credits. If not, a switch counts what its buffers hold.
     pub(crate) has_credits: bool,
@@ -80,9 +81,21 @@ impl Constants {
         self.plan.of_routing(vc.into()) == self.detour_channel()
     }
 
-    /// The credits with which the sender to an input buffer begins.
-    pub(crate) fn initial_credits(&self) -> Credits {
-        if self.has_credits { Credits::new(self.buffer) } else { Credits::UNLIMITED }
+    /// The credits with which the sender to the input buffer of a virtual channel begins.
+    pub(crate) fn initial_credits(&self, vc: u8) -> Credits {
+        if self.has_credits { Credits::new(self.buffer(vc)) } else { Credits::UNLIMITED }
+    }
+
+    /// Room of the input buffer of a virtual channel, in units of credit.
+    #[inline]
+    pub(crate) fn buffer(&self, vc: u8) -> u32 {
+        self.buffers[usize::from(vc)]
+    }
+
+    /// Under pause: the marks of the input buffer of a virtual channel behind links of a class.
+    #[inline]
+    pub(crate) fn marks(&self, link: LinkClass, vc: u8) -> Option<&Thresholds> {
+        self.thresholds.get(usize::from(link.0) * self.vcs as usize + usize::from(vc))
     }
 
     /// The links of a class.

@@ -64,17 +64,21 @@ pub(crate) struct Endpoint<N> {
 }
 
 impl<N> Endpoint<N> {
-    /// An endpoint of a network with these constants.
-    pub(crate) fn new(id: EndpointId, interface: N, constants: &Constants) -> Endpoint<N> {
+    /// An endpoint of a network with these constants, behind a link of this class.
+    pub(crate) fn new(
+        id: EndpointId,
+        interface: N,
+        (link, constants): (LinkClass, &Constants),
+    ) -> Endpoint<N> {
         Endpoint {
             id,
             interface,
             line: Line::default(),
-            credits: constants.initial_credits(),
+            credits: constants.initial_credits(0),
             returning: ReturningCredits::default(),
             next_injection: Time::NEVER,
             staged: None,
-            channels: InjectionChannels::new(constants),
+            channels: InjectionChannels::new(link, constants),
             regulator: None,
             meter: None,
             is_attended: false,

@@ -20,7 +20,7 @@ use crate::credit::Credits;
 use crate::packet::Packet;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use weft_topo::ChannelPlan;
+use weft_topo::{ChannelPlan, LinkClass};
 use weft_units::Time;
 
 /// A packet that the interface has handed over.
@@ -46,18 +46,18 @@ pub(crate) struct InjectionChannels {
 }
 
 impl InjectionChannels {
-    /// The channels of an endpoint; `None`: there is one.
-    pub(crate) fn new(constants: &Constants) -> Option<Box<InjectionChannels>> {
-        (!constants.plain_channels).then(|| InjectionChannels::for_all(constants))
+    /// The channels of an endpoint behind a link of this class; `None`: there is one.
+    pub(crate) fn new(link: LinkClass, constants: &Constants) -> Option<Box<InjectionChannels>> {
+        (!constants.plain_channels).then(|| InjectionChannels::for_all(link, constants))
     }
 
     /// The channels of an endpoint, also if there is one.
-    pub(crate) fn for_all(constants: &Constants) -> Box<InjectionChannels> {
+    pub(crate) fn for_all(link: LinkClass, constants: &Constants) -> Box<InjectionChannels> {
         Box::new(InjectionChannels {
-            credits: vec![constants.initial_credits(); constants.vcs as usize].into(),
+            credits: (0..constants.vcs as u8).map(|vc| constants.initial_credits(vc)).collect(),
             staged: VecDeque::new(),
             stalls: false,
-            arbiter: ArbiterState::new(constants.switch.arbiter, 1, &constants.groups),
+            arbiter: ArbiterState::new(constants.switch.arbiter, [link].into_iter(), &constants.groups),
         })
     }
 
@@ -123,9 +123,11 @@ impl InjectionChannels {
         let groups = &constants.groups;
         let first = || (0..64).filter(|&vc| requests >> vc & 1 == 1).min_by_key(|&vc| places[vc]);
         let staged = &self.staged;
-        let vc = match self.arbiter.as_deref_mut() {
+        let arbiter =
+            self.arbiter.as_deref_mut().filter(|arbiter| !matches!(arbiter, ArbiterState::Islip(_)));
+        let vc = match arbiter {
             Some(ArbiterState::StrictPriority(arbiter)) => arbiter.choose(0, &[requests], groups, |_| true),
-            Some(ArbiterState::WeightedRoundRobin(arbiter)) => arbiter.choose(0, groups, |group, _| {
+            Some(arbiter) => arbiter.choose_class(0, groups, |group, _| {
                 let of_group = (0..64).filter(|&vc| requests >> vc & 1 == 1 && groups.holds(group, vc));
                 match of_group.min_by_key(|&vc| places[vc]) {
                     Some(request) => {
@@ -136,7 +138,7 @@ impl InjectionChannels {
                     None => Head::Empty,
                 }
             }),
-            _ => first(),
+            None => first(),
         }?;
         let taken = self.staged.remove(places[vc])?;
         Some((taken, vc as u8))

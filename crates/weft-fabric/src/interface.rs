@@ -7,7 +7,7 @@ use crate::event::{Entity, EventKind, Wire};
 use crate::hop::HopRecord;
 use crate::multicast::{Memberships, MulticastGroup};
 use crate::packet::{Packet, PacketLabel, Part};
-use crate::traffic_class::TrafficClasses;
+use crate::traffic_class::{ClassTag, Purpose, TrafficClasses};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use weft_engine::{Context, Event, Payload, SiteId};
@@ -107,6 +107,8 @@ pub struct Directory {
     lookahead: Span,
     /// The members of multicast groups.
     groups: Memberships,
+    /// The traffic classes that messages are told apart by.
+    classes: TrafficClasses,
 }
 
 /// The site of an endpoint, and its place among the endpoints of that site.
@@ -126,7 +128,12 @@ impl EndpointPlace {
 
 impl Directory {
     pub(crate) fn new(places: Vec<EndpointPlace>, lookahead: Span) -> Directory {
-        Directory { places, lookahead, groups: Memberships::default() }
+        Directory { places, lookahead, groups: Memberships::default(), classes: TrafficClasses::default() }
+    }
+
+    /// The same of a network with these traffic classes.
+    pub(crate) fn with_classes(self, classes: TrafficClasses) -> Directory {
+        Directory { classes, ..self }
     }
 
     /// Sets the members of multicast groups.
@@ -215,11 +222,18 @@ impl<N: Interface> InterfaceContext<'_, '_, N> {
         self.directory.places.len()
     }
 
-    /// Whether [`Interface::inject`] may hand over a packet of this label, part and payload now: whether
-    /// there is a place for its traffic class. An interface that has packets of several classes asks for
-    /// each, and answers [`Injection::Nothing`] where it may hand over none of those that are ready: it is
-    /// asked again when that changes. A packet that is handed over unasked holds up all classes until it has
-    /// gone.
+    /// The traffic class of the packets of a message of so many bytes, which they must carry
+    /// ([`Packet::of_class`]). An interface asks for it once, when it takes the message over.
+    #[inline]
+    pub fn class_of(&self, purpose: &Purpose, bytes: Bytes) -> ClassTag {
+        self.directory.classes.tag(purpose, bytes)
+    }
+
+    /// Whether [`Interface::inject`] may hand over a packet of no message, of this label, part and payload
+    /// now: whether there is a place for its traffic class. An interface that has packets of several classes
+    /// asks for each, and answers [`Injection::Nothing`] where it may hand over none of those that are ready:
+    /// it is asked again when that changes. A packet that is handed over unasked holds up all classes until
+    /// it has gone.
     #[inline]
     pub fn admits(&self, label: PacketLabel, part: Part, bytes: u32) -> bool {
         let Admission { classes, places, .. } = self.admission;
@@ -229,20 +243,27 @@ impl<N: Interface> InterfaceContext<'_, '_, N> {
         classes.is_none_or(has_place)
     }
 
-    /// The same of a packet for `to`: whether congestion control lets it go as well. An interface that has
-    /// packets for several endpoints asks this for each, so that none waits for another's flow.
-    pub fn admits_to(&self, to: EndpointId, label: PacketLabel, part: Part, bytes: u32) -> bool {
-        if !self.admits(label, part, bytes) {
+    /// The same of a packet of a message of this class.
+    #[inline]
+    pub fn admits_class(&self, tag: ClassTag) -> bool {
+        let Admission { classes, places, .. } = self.admission;
+        classes.is_none() || places >> tag.class().unwrap_or(0) & 1 == 1
+    }
+
+    /// The same of a packet for `to`, of so many bytes: whether congestion control lets it go as well. An
+    /// interface that has packets for several endpoints asks this for each, so that none waits for another's
+    /// flow.
+    pub fn admits_class_to(&self, to: EndpointId, tag: ClassTag, bytes: u32) -> bool {
+        if !self.admits_class(tag) {
             return false;
         }
         let Some((regulator, constants)) = self.regulator.as_deref().zip(self.admission.regulation) else {
             return true;
         };
-        let is_free = label.is_acknowledgement() || MulticastGroup::of(to).is_some();
+        let is_free = MulticastGroup::of(to).is_some();
         let Some(control) = constants.congestion.as_deref().filter(|_| !is_free) else { return true };
-        let class = constants.switch.channels.classes.find(false, part == Part::Whole, bytes);
         let bytes = Bytes::new(bytes.into()) + constants.format.overhead();
-        regulator.admits((to, class), bytes, (control, self.now()))
+        regulator.admits((to, tag.class().unwrap_or(0)), bytes, (control, self.now()))
     }
 
     /// Whether it may hand over packets of every kind.

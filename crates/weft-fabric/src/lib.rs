@@ -88,4 +88,7 @@ pub use packet::{Addressing, HeaderBits, Packet, PacketLabel, Part};
 pub use pause::{Headroom, Pause};
 pub use queue_report::{QueueReport, QueueSide};
 pub use reroute::{InForce, Reroutes};
-pub use traffic_class::{ClassTableError, MAX_CLASSES, TrafficClass, TrafficClasses, TrafficKind};
+pub use traffic_class::{
+    ClassTableError, ClassTag, MAX_CLASSES, Minimum, Operations, Purpose, TrafficClass, TrafficClasses,
+    TrafficKind, WHOLE_SHARE,
+};

@@ -3,6 +3,7 @@
 use crate::channel::Channel;
 use crate::marks::Marks;
 use crate::multicast::MulticastGroup;
+use crate::traffic_class::ClassTag;
 use serde::{Deserialize, Serialize};
 use weft_congestion::Stamp;
 use weft_topo::{Address, RouteState};
@@ -169,7 +170,7 @@ pub struct Packet {
     pub(crate) stretch: u32,
     /// Port of a channel of a switch: see [`Packet::channel`].
     port: u16,
-    /// Virtual channel of the same.
+    /// Virtual channel of the same. Until the packet is injected, its [`ClassTag`].
     vc: u8,
     /// Links crossed so far, saturating.
     pub hops: u8,
@@ -209,6 +210,19 @@ impl Packet {
     #[inline]
     pub fn in_block(self, block: u32) -> Packet {
         Packet { route: RouteState(block), ..self }
+    }
+
+    /// The same packet in the traffic class of its message.
+    #[inline]
+    pub fn of_class(self, tag: ClassTag) -> Packet {
+        Packet { vc: tag.bits(), ..self }
+    }
+
+    /// The traffic class that its interface gave it. Only until it is injected: then its virtual channel says
+    /// the class, and lies where this did.
+    #[inline]
+    pub(crate) fn class_tag(&self) -> ClassTag {
+        ClassTag::from_bits(self.vc)
     }
 
     /// Which part of its message it is.

@@ -1,6 +1,6 @@
 //! Parameters of packets, switches and the ideal network: what a machine file says, checked and in units.
 
-use crate::traffic_class::TrafficClasses;
+use crate::traffic_class::{TrafficClass, TrafficClasses};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use weft_topo::{ChannelPlan, LaneChoice, UnevenChannels};
@@ -123,6 +123,8 @@ pub enum ArbiterKind {
     StrictPriority,
     /// Traffic classes in the ratio of their weights, by bytes (Shreedhar and Varghese 1996).
     WeightedRoundRobin,
+    /// Traffic classes by their guaranteed shares, and what is left by priority (De Sensi et al. 2020).
+    MinimumBandwidth,
 }
 
 /// The condition on which a packet may leave a switch.
@@ -239,12 +241,13 @@ pub struct SwitchParameters {
 }
 
 impl SwitchParameters {
-    /// The input buffer of each of a port's `channels`.
-    pub(crate) fn buffer_of_channel(&self, channels: u32) -> Bytes {
-        match self.buffer_per {
+    /// The input buffer of each virtual channel of a traffic class, where ports have so many `channels`.
+    pub(crate) fn buffer_of_channel(&self, class: &TrafficClass, channels: u32) -> Bytes {
+        let shared = match self.buffer_per {
             BufferPer::Channel => self.buffer,
             BufferPer::Port => Bytes::new(self.buffer.get() / u64::from(channels.max(1))),
-        }
+        };
+        class.buffer.unwrap_or(shared)
     }
 }
 

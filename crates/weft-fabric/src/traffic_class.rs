@@ -1,24 +1,29 @@
 //! Traffic classes: which packets have virtual channels, buffers and credits of their own.
 //!
 //! ```text
-//!   packet ──► first class of the table that takes it ──► the class's virtual channels ──► arbiters
-//!              acknowledgements │ data │ all,               (`weft_topo::ChannelPlan`)     priority, weight
-//!              whole messages up to a size
+//!   message: operation, job, size, a class by name ──► first class that takes it ──► ClassTag of its packets
+//!                                                                                          │
+//!   packet of no message: answers, handshakes of blocks ──► first class that takes it ─────┤
+//!                                                                                          ▼
+//!                        the class's virtual channels (`weft_topo::ChannelPlan`) ──► arbiters: priority,
+//!                                                                                    weight, minimum
 //! ```
-//! The class of a packet is found once, at injection; from then on its virtual channel says it.
+//! The class of a message is found once, when its interface takes it over. Its packets carry the class until
+//! they are injected; from then on their virtual channel says it.
 //!
 //! # Source
 //! None in the documents of our machines, which have one class. InfiniBand maps service levels to virtual
 //! lanes with weighted tables of two priorities (IBTA Vol. 1, §7.6.9), Ethernet has eight priorities (IEEE
-//! 802.1Q), Slingshot traffic classes (De Sensi et al., SC 2020).
+//! 802.1Q), Slingshot traffic classes (De Sensi et al., SC 2020). That requests and replies have channels of
+//! their own: Dally and Towles, "Principles and Practices of Interconnection Networks", 2004, §14.1.5.
 //!
 //! # Not modelled
-//! Classes by job, operation or flow: [`TrafficClasses::of`] is the place for them. The size of a message of
-//! several packets: its packets do not say it.
+//! The class of the message that a packet answers: a packet that only answers says nothing of that, and goes
+//! by its kind alone.
 
 use crate::packet::{Packet, Part};
 use serde::{Deserialize, Serialize};
-use weft_units::Bytes;
+use weft_units::{BitRate, Bytes};
 
 /// Most traffic classes: the priorities of IEEE 802.1Q.
 pub const MAX_CLASSES: usize = 8;
@@ -30,9 +35,111 @@ pub enum TrafficKind {
     Acknowledgements,
     /// All others.
     Data,
-    /// Both.
+    /// Of these the packets of messages that ask for something, or bring what nobody has asked for.
+    Requests,
+    /// Packets that only answer others, and those of messages that bring what another has asked for.
+    Replies,
+    /// All.
     #[default]
     All,
+}
+
+impl TrafficKind {
+    /// A bit for each of: packets that only answer, packets of requests, packets of replies.
+    const fn bits(self) -> u8 {
+        match self {
+            TrafficKind::Acknowledgements => ANSWER,
+            TrafficKind::Data => REQUEST | REPLY,
+            TrafficKind::Requests => REQUEST,
+            TrafficKind::Replies => ANSWER | REPLY,
+            TrafficKind::All => ANSWER | REQUEST | REPLY,
+        }
+    }
+}
+
+const ANSWER: u8 = 1;
+const REQUEST: u8 = 2;
+const REPLY: u8 = 4;
+
+/// A set of the operations that a message may be part of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Operations(u8);
+
+impl Operations {
+    /// None of them: of a message whose sender does not say.
+    pub const NONE: Operations = Operations(0);
+    /// A send that a receive takes.
+    pub const TWO_SIDED: Operations = Operations(1);
+    /// A collective of several ranks.
+    pub const COLLECTIVE: Operations = Operations(2);
+    /// A write into a window or into memory of another.
+    pub const PUT: Operations = Operations(4);
+    /// A read of the same.
+    pub const GET: Operations = Operations(8);
+    /// A change of the same that is one: accumulate, fetch-and-op, compare-and-swap.
+    pub const ATOMIC: Operations = Operations(16);
+    /// Put, get and atomic.
+    pub const ONE_SIDED: Operations =
+        Operations(Operations::PUT.0 | Operations::GET.0 | Operations::ATOMIC.0);
+
+    /// Whether the two sets share an operation.
+    pub const fn meets(self, other: Operations) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// Whether all of `other` is in it.
+    const fn covers(self, other: Operations) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+/// What a message is for, as far as traffic classes tell messages apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Purpose {
+    /// The operation that it is part of; none: its sender does not say.
+    pub operation: Operations,
+    /// The application that sends it, counted from 0.
+    pub job: u16,
+    /// Whether it brings what its receiver has asked for.
+    pub is_reply: bool,
+    /// The class that it is to go in, whatever others take; `None`: the first that takes it.
+    pub class: Option<u8>,
+}
+
+impl Purpose {
+    /// A request of the first application, of no operation.
+    pub const PLAIN: Purpose = Purpose { operation: Operations::NONE, job: 0, is_reply: false, class: None };
+}
+
+/// The traffic class that packets of a message carry until they are injected. The default says none: such a
+/// packet goes by its label, part and payload.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ClassTag(u8);
+
+impl ClassTag {
+    /// That of a class.
+    const fn of(class: u8) -> ClassTag {
+        ClassTag(class + 1)
+    }
+
+    /// The class; `None`: it says none.
+    #[inline]
+    pub const fn class(self) -> Option<u8> {
+        self.0.checked_sub(1)
+    }
+
+    /// As a packet carries it.
+    #[inline]
+    pub(crate) const fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// See [`ClassTag::bits`].
+    #[inline]
+    pub(crate) const fn from_bits(bits: u8) -> ClassTag {
+        ClassTag(bits)
+    }
 }
 
 /// A traffic class.
@@ -40,35 +147,101 @@ pub enum TrafficKind {
 pub struct TrafficClass {
     /// The kind of packets that it takes.
     pub kind: TrafficKind,
-    /// Of these only packets that are whole messages of at most so many bytes of payload; `None`: all.
+    /// Of these only packets of messages of at most so many bytes; `None`: all. A packet of no message counts
+    /// as one of its payload if it is whole.
     pub up_to: Option<Bytes>,
-    /// For strict priority: the larger goes first.
+    /// Of these only messages of these operations; `None`: all.
+    pub operations: Option<Operations>,
+    /// Of these only messages of this application; `None`: of all.
+    pub job: Option<u16>,
+    /// Whether it takes only messages whose sender [names](Purpose::class) it.
+    pub by_name: bool,
+    /// For strict priority, and for what minimum bandwidth leaves: the larger goes first.
     pub priority: u8,
     /// For weighted round robin: bytes on the line in each round.
     pub weight: u32,
+    /// For minimum bandwidth: what it gets of each link at least.
+    pub minimum: Minimum,
+    /// The input buffer of each of its virtual channels; `None`: as the switch says.
+    pub buffer: Option<Bytes>,
+}
+
+/// The part of a link that a traffic class gets at least.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Minimum {
+    /// A share, of [`WHOLE_SHARE`].
+    Share(u32),
+    /// A rate on the line.
+    Rate(BitRate),
+}
+
+/// A whole link in the unit of shares: a hundredth of a percent.
+pub const WHOLE_SHARE: u32 = 10_000;
+
+impl Default for Minimum {
+    fn default() -> Minimum {
+        Minimum::Share(0)
+    }
+}
+
+impl Minimum {
+    /// Its share of a link of this rate, rounded up: more than [`WHOLE_SHARE`] where the link is slower.
+    pub fn share(self, link: BitRate) -> u64 {
+        match self {
+            Minimum::Share(share) => share.into(),
+            Minimum::Rate(rate) => {
+                let whole = u128::from(rate.bits_per_second()) * u128::from(WHOLE_SHARE);
+                let share = whole.div_ceil(u128::from(link.bits_per_second().max(1)));
+                u64::try_from(share).unwrap_or(u64::MAX)
+            }
+        }
+    }
 }
 
 impl TrafficClass {
-    /// Whether it takes a packet of this kind and payload.
-    #[inline]
-    fn takes(&self, is_acknowledgement: bool, is_whole: bool, bytes: u32) -> bool {
-        let of_kind = match self.kind {
-            TrafficKind::Acknowledgements => is_acknowledgement,
-            TrafficKind::Data => !is_acknowledgement,
-            TrafficKind::All => true,
-        };
-        of_kind && self.up_to.is_none_or(|most| is_whole && u64::from(bytes) <= most.get())
+    /// Whether it asks for something that only messages have.
+    fn is_of_messages(&self) -> bool {
+        self.operations.is_some() || self.job.is_some() || self.by_name
     }
 
-    /// Whether it takes whatever `other` takes.
+    /// Whether it takes a packet of no message, of this kind and payload.
+    #[inline]
+    fn takes(&self, is_acknowledgement: bool, is_whole: bool, bytes: u32) -> bool {
+        let kind = if is_acknowledgement { ANSWER } else { REQUEST };
+        self.kind.bits() & kind != 0
+            && !self.is_of_messages()
+            && self.up_to.is_none_or(|most| is_whole && u64::from(bytes) <= most.get())
+    }
+
+    /// Whether it takes a message of so many bytes.
+    fn takes_message(&self, purpose: &Purpose, bytes: Bytes) -> bool {
+        self.kind.bits() & (if purpose.is_reply { REPLY } else { REQUEST }) != 0
+            && !self.by_name
+            && self.operations.is_none_or(|operations| operations.meets(purpose.operation))
+            && self.job.is_none_or(|job| job == purpose.job)
+            && self.up_to.is_none_or(|most| bytes <= most)
+    }
+
+    /// Whether it takes messages that name it.
+    pub fn takes_named(&self, is_reply: bool) -> bool {
+        self.kind.bits() & (if is_reply { REPLY } else { REQUEST }) != 0
+    }
+
+    /// Whether it takes whatever `other` takes, by itself.
     fn covers(&self, other: &TrafficClass) -> bool {
-        let of_kind = self.kind == TrafficKind::All || self.kind == other.kind;
+        let of_kind = self.kind.bits() & other.kind.bits() == other.kind.bits();
         let of_size = match (self.up_to, other.up_to) {
             (None, _) => true,
             (Some(_), None) => false,
             (Some(most), Some(others)) => others <= most,
         };
-        of_kind && of_size
+        let of_operation = match (self.operations, other.operations) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(own), Some(others)) => own.covers(others),
+        };
+        let of_job = self.job.is_none() || self.job == other.job;
+        of_kind && of_size && of_operation && of_job && !self.by_name && !other.by_name
     }
 }
 
@@ -102,6 +275,12 @@ pub enum ClassTableError {
         /// The class that takes its packets.
         before: usize,
     },
+    /// A class of packets that only answer, which asks for something that only messages have.
+    #[error("class {class} gets no packets: those that only answer say nothing of a message")]
+    NoMessages {
+        /// The class, counted from 0.
+        class: usize,
+    },
 }
 
 impl TrafficClasses {
@@ -114,16 +293,26 @@ impl TrafficClasses {
             return Err(ClassTableError::Count(classes.len()));
         }
         for (class, later) in classes.iter().enumerate() {
+            if later.is_of_messages() && later.kind == TrafficKind::Acknowledgements {
+                return Err(ClassTableError::NoMessages { class });
+            }
             if let Some(before) = classes[..class].iter().position(|earlier| earlier.covers(later)) {
                 return Err(ClassTableError::Empty { class, before });
             }
         }
-        for (kind, name) in [(TrafficKind::Data, "data"), (TrafficKind::Acknowledgements, "acknowledgements")]
-        {
-            let all = TrafficClass { kind, ..TrafficClass::default() };
-            if !classes.iter().any(|class| class.covers(&all)) {
-                return Err(ClassTableError::Uncovered(name));
-            }
+        let is_covered = |kind: u8| {
+            let takes_all = |class: &TrafficClass| !class.is_of_messages() && class.up_to.is_none();
+            classes.iter().any(|class| class.kind.bits() & kind != 0 && takes_all(class))
+        };
+        let missing = match (is_covered(REQUEST), is_covered(REPLY), is_covered(ANSWER)) {
+            (false, false, _) => Some("data"),
+            (false, true, _) => Some("requests"),
+            (true, false, _) => Some("replies"),
+            (true, true, false) => Some("acknowledgements"),
+            (true, true, true) => None,
+        };
+        if let Some(kind) = missing {
+            return Err(ClassTableError::Uncovered(kind));
         }
         let mut table = TrafficClasses { count: classes.len() as u8, ..TrafficClasses::default() };
         table.classes[..classes.len()].copy_from_slice(classes);
@@ -140,24 +329,44 @@ impl TrafficClasses {
         u32::from(self.count)
     }
 
+    /// The tag of the packets of a message of so many bytes. Nothing where there is one class.
+    #[inline]
+    pub fn tag(&self, purpose: &Purpose, bytes: Bytes) -> ClassTag {
+        if self.count == 1 { ClassTag::default() } else { self.tag_among(purpose, bytes) }
+    }
+
+    #[cold]
+    fn tag_among(&self, purpose: &Purpose, bytes: Bytes) -> ClassTag {
+        let takes = |class: &TrafficClass| class.takes_message(purpose, bytes);
+        let first = || self.all().iter().position(takes).unwrap_or(0) as u8;
+        ClassTag::of(purpose.class.filter(|class| *class < self.count).unwrap_or_else(first))
+    }
+
     /// The class of a packet that is to be injected.
     #[inline]
     pub(crate) fn of(&self, packet: &Packet) -> u8 {
-        self.find(packet.label.is_acknowledgement(), packet.part() == Part::Whole, packet.bytes)
+        let of_itself =
+            || self.find(packet.label.is_acknowledgement(), packet.part() == Part::Whole, packet.bytes);
+        packet.class_tag().class().unwrap_or_else(of_itself)
     }
 
-    /// The class of a packet of which the interface knows so much: whether it only answers, whether it is a
-    /// whole message, its payload in bytes.
+    /// The class of a packet of no message, of which the interface knows so much: whether it only answers,
+    /// whether it is whole, its payload in bytes.
     #[inline]
     pub(crate) fn find(&self, is_acknowledgement: bool, is_whole: bool, bytes: u32) -> u8 {
         let takes = |class: &TrafficClass| class.takes(is_acknowledgement, is_whole, bytes);
         self.all().iter().position(takes).unwrap_or(0) as u8
     }
 
-    /// The classes that may get packets that only answer, or others.
-    pub fn of_kind(&self, is_acknowledgement: bool) -> impl Iterator<Item = u32> {
-        let other = if is_acknowledgement { TrafficKind::Data } else { TrafficKind::Acknowledgements };
-        (0..).zip(self.all()).filter(move |(_, class)| class.kind != other).map(|(number, _)| number)
+    /// The classes that may get packets that only answer.
+    pub fn of_answers(&self) -> impl Iterator<Item = u32> {
+        let takes = |class: &TrafficClass| class.kind.bits() & ANSWER != 0 && !class.is_of_messages();
+        (0..).zip(self.all()).filter(move |(_, class)| takes(class)).map(|(number, _)| number)
+    }
+
+    /// The classes that may get packets of messages: requests, or replies.
+    pub fn of_messages(&self, is_reply: bool) -> impl Iterator<Item = u32> {
+        (0..).zip(self.all()).filter(move |(_, class)| class.takes_named(is_reply)).map(|(number, _)| number)
     }
 }
 
@@ -166,7 +375,7 @@ mod tests {
     use super::*;
 
     fn class(kind: TrafficKind, up_to: Option<u64>) -> TrafficClass {
-        TrafficClass { kind, up_to: up_to.map(Bytes::new), priority: 0, weight: 1 }
+        TrafficClass { kind, up_to: up_to.map(Bytes::new), weight: 1, ..TrafficClass::default() }
     }
 
     /// Catches a packet in another class than the first that takes it.
@@ -178,14 +387,41 @@ mod tests {
         let table = table.unwrap();
         let found = [(true, true, 0), (false, true, 64), (false, true, 65), (false, false, 8)];
         assert_eq!(found.map(|(answer, whole, bytes)| table.find(answer, whole, bytes)), [0, 1, 2, 2]);
-        assert_eq!(table.of_kind(true).collect::<Vec<_>>(), [0, 2]);
-        assert_eq!(table.of_kind(false).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(table.of_answers().collect::<Vec<_>>(), [0, 2]);
+        assert_eq!(table.of_messages(false).collect::<Vec<_>>(), [1, 2]);
+    }
+
+    /// Catches a message in another class than the first that takes it, and one that does not go where its
+    /// sender says.
+    #[test]
+    fn a_message_belongs_to_the_class_that_it_names_or_to_the_first_that_takes_it() {
+        use TrafficKind::{All, Replies};
+        let table = [
+            TrafficClass { by_name: true, ..class(All, None) },
+            TrafficClass { job: Some(1), operations: Some(Operations::GET), ..class(All, None) },
+            TrafficClass { operations: Some(Operations::ONE_SIDED), ..class(All, Some(64)) },
+            class(Replies, None),
+            class(All, None),
+        ];
+        let table = TrafficClasses::new(&table).unwrap();
+        let plain = Purpose::PLAIN;
+        let get = Purpose { operation: Operations::GET, ..plain };
+        let of = |purpose: Purpose, bytes| table.tag(&purpose, Bytes::new(bytes)).class().unwrap();
+        assert_eq!(of(plain, 8), 4);
+        assert_eq!(of(Purpose { is_reply: true, ..plain }, 8), 3);
+        assert_eq!(of(Purpose { job: 1, ..get }, 1 << 30), 1);
+        assert_eq!([of(get, 64), of(get, 65), of(Purpose { is_reply: true, ..get }, 65)], [2, 4, 3]);
+        assert_eq!(of(Purpose { operation: Operations::COLLECTIVE, job: 1, ..plain }, 8), 4);
+        assert_eq!(of(Purpose { class: Some(0), ..get }, 64), 0);
+        // Packets of no message.
+        assert_eq!((table.find(true, true, 0), table.find(false, true, 8)), (3, 4));
+        assert_eq!(TrafficClasses::default().tag(&get, Bytes::new(8)), ClassTag::default());
     }
 
     /// Catches tables that leave packets without a class or a class without packets.
     #[test]
     fn a_table_is_refused_where_a_class_is_missing_or_empty() {
-        use TrafficKind::{Acknowledgements, All, Data};
+        use TrafficKind::{Acknowledgements, All, Data, Replies, Requests};
         let refused = |classes: &[TrafficClass]| TrafficClasses::new(classes).unwrap_err();
         assert_eq!(refused(&[]), ClassTableError::Count(0));
         assert_eq!(refused(&[class(Data, None)]), ClassTableError::Uncovered("acknowledgements"));
@@ -196,5 +432,21 @@ mod tests {
         let empty = refused(&[class(All, None), class(Data, Some(8))]);
         assert_eq!(empty, ClassTableError::Empty { class: 1, before: 0 });
         assert!(TrafficClasses::new(&[class(Data, None), class(Acknowledgements, None)]).is_ok());
+        assert!(TrafficClasses::new(&[class(Requests, None), class(Replies, None)]).is_ok());
+        assert_eq!(
+            refused(&[class(Requests, None), class(Acknowledgements, None)]),
+            ClassTableError::Uncovered("replies")
+        );
+        let of_job = TrafficClass { job: Some(1), ..class(Acknowledgements, None) };
+        assert_eq!(refused(&[of_job, class(All, None)]), ClassTableError::NoMessages { class: 0 });
+        let puts = TrafficClass { operations: Some(Operations::PUT), ..class(All, None) };
+        let one_sided = TrafficClass { operations: Some(Operations::ONE_SIDED), ..puts };
+        let all = class(All, None);
+        assert_eq!(refused(&[one_sided, puts, all]), ClassTableError::Empty { class: 1, before: 0 });
+        assert_eq!(refused(&[puts]), ClassTableError::Uncovered("data"));
+        assert!(TrafficClasses::new(&[puts, one_sided, all]).is_ok());
+        // A class that is named gets what names it, whatever stands before it.
+        let named = TrafficClass { by_name: true, ..all };
+        assert!(TrafficClasses::new(&[all, named]).is_ok());
     }
 }

@@ -5,7 +5,7 @@ use super::link_layer::{FecName, LayerSections, ProtocolName};
 use super::link_power::{PowerSections, RawLinkPower};
 use super::read::{Entry, Reader, join, names, nearest, section};
 use super::source::Location;
-use super::traffic_classes::{self, RawTrafficClass};
+use super::traffic_classes::{self, ClassTable, RawTrafficClass};
 use super::value::{Cost, RateLimit};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -241,6 +241,7 @@ pub(super) enum ArbiterName {
     Age,
     StrictPriority,
     WeightedRoundRobin,
+    MinimumBandwidth,
 }
 
 names!(LaneChoice, "LaneChoice", "a way to take a lane", {
@@ -255,6 +256,7 @@ names!(ArbiterName, "Arbiter", "an arbiter", {
     Age = "age",
     StrictPriority = "strict-priority",
     WeightedRoundRobin = "weighted-round-robin",
+    MinimumBandwidth = "minimum-bandwidth",
 });
 
 names!(Forwarding, "Forwarding", "a way of forwarding", {
@@ -290,6 +292,8 @@ pub enum Fabric {
         links: BTreeMap<String, LinkParameters>,
         /// The switches.
         switch: SwitchParameters,
+        /// The names of the traffic classes; none, where the file has none.
+        classes: Vec<String>,
     },
     /// The ideal network.
     Ideal(IdealParameters),
@@ -338,11 +342,8 @@ pub(super) fn check(
     let buffer_of = switch.as_ref().map(|switch| switch.buffer.location);
     let headroom_of = switch.as_ref().and_then(|switch| switch.pause_headroom.as_ref().map(|e| e.location));
     let channels_at = switch.as_ref().and_then(|switch| Some(switch.virtual_channels.as_ref()?.location));
-    let context = SwitchReading {
-        flow: ChosenFlow::of(&fabric),
-        payload: format.as_ref().map(|format| format.payload),
-    };
-    let switch = switch.map(|switch| check_switch(switch, &context, reader));
+    let flow = ChosenFlow::of(&fabric);
+    let switch = switch.map(|switch| check_switch(switch, &flow, reader));
     let detours = fabric.reroute.as_ref().is_some_and(|entry| entry.value == RerouteName::UpDown);
     let ideal = ideal.map(|ideal| IdealParameters {
         latency: ideal.latency.value,
@@ -363,7 +364,7 @@ pub(super) fn check(
     if switch.is_none() {
         reader.missing(location, "", "switch");
     }
-    let (links, mut switch) = (links??, switch??);
+    let (links, (mut switch, classes)) = (links??, switch??);
     switch.channels.detours = detours;
     if has_priority && switch.arbiter == ArbiterKind::RoundRobin && switch.channels.total.is_none() {
         traffic_classes::prioritize_answers(&mut switch);
@@ -391,6 +392,7 @@ pub(super) fn check(
         reader.report(buffer_of.unwrap_or(location), problem);
         return None;
     }
+    classes.check_buffers((takes, "a whole packet"), reader)?;
     if let FlowControl::Pause(PauseParameters { headroom: Some(headroom), .. }) = switch.flow_control {
         let least = in_credits(headroom) + takes;
         if least > switch.buffer {
@@ -402,8 +404,9 @@ pub(super) fn check(
             reader.report(headroom_of.unwrap_or(location), problem);
             return None;
         }
+        classes.check_buffers((least, "the head-room and a packet"), reader)?;
     }
-    Some((format, Fabric::Packet { links, switch }))
+    Some((format, Fabric::Packet { links, switch, classes: classes.names }))
 }
 
 /// The flow control that a machine has.
@@ -701,20 +704,11 @@ impl<'l> ClassLink<'l> {
     }
 }
 
-/// The values of other sections that the checks of `[switch]` need.
-struct SwitchReading {
-    flow: ChosenFlow,
-    /// The largest payload; `None`: it is not valid.
-    payload: Option<Bytes>,
-}
-
 fn check_switch(
     raw: RawSwitch,
-    context: &SwitchReading,
+    flow: &ChosenFlow,
     reader: &mut Reader<'_>,
-) -> Option<SwitchParameters> {
-    let SwitchReading { flow, payload } = context;
-    let payload = *payload;
+) -> Option<(SwitchParameters, ClassTable)> {
     let buffer = not_zero(&raw.buffer, "switch.buffer", reader);
     // Left behind in the file while a `--set` tries another arbiter, unit or kind of switch.
     let iterations = DependentKey {
@@ -784,6 +778,7 @@ fn check_switch(
         ArbiterName::Age => ArbiterKind::Age,
         ArbiterName::StrictPriority => ArbiterKind::StrictPriority,
         ArbiterName::WeightedRoundRobin => ArbiterKind::WeightedRoundRobin,
+        ArbiterName::MinimumBandwidth => ArbiterKind::MinimumBandwidth,
     };
     let lane = DependentKey {
         key: "lane",
@@ -792,19 +787,15 @@ fn check_switch(
         chosen_at: raw.virtual_channels.as_ref().map_or(raw.location, |entry| entry.location),
     };
     let lane = lane.check(raw.lane, reader);
-    let classes = traffic_classes::check(
-        raw.classes.unwrap_or_default(),
-        (arbiter, raw.arbiter.location),
-        payload,
-        reader,
-    );
+    let classes =
+        traffic_classes::check(raw.classes.unwrap_or_default(), (arbiter, raw.arbiter.location), reader)?;
     let channels = ChannelParameters {
         total: raw.virtual_channels.as_ref().map(|entry| entry.value),
         lane: lane?.map_or(LaneChoice::Flow, |entry| entry.value),
-        classes: classes?,
+        classes: classes.classes,
         detours: false,
     };
-    Some(SwitchParameters {
+    let switch = SwitchParameters {
         kind: kind?,
         arbiter,
         clock: raw.clock.value,
@@ -817,7 +808,9 @@ fn check_switch(
         output_buffer,
         flow_control: flow_control?,
         channels,
-    })
+    };
+    classes.check_sharing(switch.buffer_per, reader)?;
+    Some((switch, classes))
 }
 
 /// A key of `[switch]` that means something only together with another's value.

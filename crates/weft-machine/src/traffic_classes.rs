@@ -7,15 +7,132 @@ use super::source::Location;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::json;
 use std::borrow::Cow;
-use weft_fabric::parameters::{ArbiterKind, SwitchParameters};
-use weft_fabric::{ClassTableError, MAX_CLASSES, TrafficClass, TrafficClasses, TrafficKind};
-use weft_units::Bytes;
+use weft_fabric::parameters::{ArbiterKind, BufferPer, SwitchParameters};
+use weft_fabric::{
+    ClassTableError, MAX_CLASSES, Minimum, Operations, TrafficClass, TrafficClasses, TrafficKind, WHOLE_SHARE,
+};
+use weft_units::{BitRate, Bytes};
 
 names!(TrafficKind, "TrafficKind", "a kind of packets", {
     Acknowledgements = "acknowledgements",
     Data = "data",
+    Requests = "requests",
+    Replies = "replies",
     All = "all",
 });
+
+/// Operations of messages by their names in machine files.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum OperationName {
+    TwoSided,
+    Collective,
+    Put,
+    Get,
+    Atomic,
+    OneSided,
+}
+
+names!(OperationName, "Operation", "an operation", {
+    TwoSided = "two-sided",
+    Collective = "collective",
+    Put = "put",
+    Get = "get",
+    Atomic = "atomic",
+    OneSided = "one-sided",
+});
+
+impl OperationName {
+    fn set(self) -> Operations {
+        match self {
+            OperationName::TwoSided => Operations::TWO_SIDED,
+            OperationName::Collective => Operations::COLLECTIVE,
+            OperationName::Put => Operations::PUT,
+            OperationName::Get => Operations::GET,
+            OperationName::Atomic => Operations::ATOMIC,
+            OperationName::OneSided => Operations::ONE_SIDED,
+        }
+    }
+}
+
+/// The number of an application, counted from 0.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Job(u16);
+
+impl Readable for Job {
+    const NAME: &'static str = "Job";
+
+    fn read(value: &Value) -> Result<Job, Problem> {
+        let problem = |label: String| {
+            let mend = "write 0 for the first application of the command, 1 for the second, and so on";
+            Problem::new("this is not an application", label, mend)
+        };
+        match value {
+            Value::Integer(number) => {
+                u16::try_from(*number).map(Job).map_err(|_| problem(number.to_string()))
+            }
+            other => Err(problem(format!("this is {}", other.describe()))),
+        }
+    }
+
+    fn show(&self) -> String {
+        self.0.to_string()
+    }
+
+    fn schema() -> serde_json::Value {
+        let description = "The application of the command, counted from 0.";
+        json!({ "type": "integer", "minimum": 0, "maximum": u16::MAX, "description": description })
+    }
+}
+
+impl Readable for Minimum {
+    const NAME: &'static str = "MinimumBandwidth";
+
+    fn read(value: &Value) -> Result<Minimum, Problem> {
+        let problem = |label: String| {
+            let mend = "write a part of the link such as \"25%\", or a rate such as \"50Gb/s\"";
+            Problem::new("this is not a minimum bandwidth", label, mend)
+        };
+        let Value::Text(text) = value else { return Err(problem(format!("this is {}", value.describe()))) };
+        let Some(percent) = text.strip_suffix('%') else {
+            return text.parse().map(Minimum::Rate).map_err(|_| problem(format!("\"{text}\"")));
+        };
+        match hundredths(percent.trim_end()) {
+            Some(share) if share <= WHOLE_SHARE => Ok(Minimum::Share(share)),
+            Some(_) => Err(problem("a link has 100%".to_owned())),
+            None => Err(problem("a percentage has at most two digits after the point".to_owned())),
+        }
+    }
+
+    fn show(&self) -> String {
+        match self {
+            Minimum::Rate(rate) => rate.to_string(),
+            Minimum::Share(share) => percent((*share).into()),
+        }
+    }
+
+    fn schema() -> serde_json::Value {
+        let share = json!({ "type": "string", "pattern": r"^[0-9]+(\.[0-9]{1,2})? ?%$" });
+        let description = "A part of the link such as 25%, or a rate such as 50Gb/s.";
+        json!({ "anyOf": [share, BitRate::schema()], "description": description })
+    }
+}
+
+/// A number with at most two digits after the point, in hundredths.
+fn hundredths(text: &str) -> Option<u32> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits(whole) || !digits(part) || part.len() > 2 {
+        return None;
+    }
+    let part = part.parse::<u32>().ok()? * if part.len() == 1 { 10 } else { 1 };
+    whole.parse::<u32>().ok()?.checked_mul(100)?.checked_add(part)
+}
+
+/// Hundredths of a percent as one writes them.
+fn percent(hundredths: u64) -> String {
+    let text = format!("{}.{:02}", hundredths / 100, hundredths % 100);
+    format!("{}%", text.trim_end_matches('0').trim_end_matches('.'))
+}
 
 /// A priority: 0 is the lowest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,22 +169,33 @@ pub struct RawTrafficClass {
     name: String,
     kind: TrafficKind,
     up_to: Option<Bytes>,
+    operation: Option<OperationName>,
+    job: Option<Job>,
+    by_name: bool,
     priority: Option<u32>,
     weight: Option<u32>,
+    minimum: Option<Minimum>,
+    buffer: Option<Bytes>,
     location: Location,
 }
 
 /// A class is one value, attributed as a whole.
 impl FromItem for RawTrafficClass {
     fn from_item(item: &Item, path: &str, reader: &mut Reader<'_>) -> Option<RawTrafficClass> {
-        const OWN: [&str; 5] = ["name", "of", "up_to", "priority", "weight"];
+        const OWN: [&str; 10] =
+            ["name", "of", "up_to", "operation", "job", "by_name", "priority", "weight", "minimum", "buffer"];
         let entries = reader.table(item, path, &[&OWN[..], &Attribution::KEYS].concat())?;
         let name = reader.field::<String>(item, entries, path, "name");
         let part = |key: &str| entries.iter().find(|entry| entry.key == key).map(|entry| &entry.item);
         let kind = optional::<TrafficKind>(part("of"), reader);
         let up_to = optional::<Bytes>(part("up_to"), reader);
+        let operation = optional::<OperationName>(part("operation"), reader);
+        let job = optional::<Job>(part("job"), reader);
+        let by_name = optional::<bool>(part("by_name"), reader);
         let priority = optional::<Priority>(part("priority"), reader);
         let weight = optional::<u32>(part("weight"), reader);
+        let minimum = optional::<Minimum>(part("minimum"), reader);
+        let buffer = optional::<Bytes>(part("buffer"), reader);
         // A class that a `--set` changed is no longer what its source says.
         let changed = entries.iter().find(|entry| entry.key_location.is_set());
         let (attribution, location) = match changed {
@@ -78,8 +206,13 @@ impl FromItem for RawTrafficClass {
             name: name?,
             kind: kind?.unwrap_or(TrafficKind::All),
             up_to: up_to?,
+            operation: operation?,
+            job: job?,
+            by_name: by_name?.unwrap_or(false),
             priority: priority?.map(|Priority(number)| number),
             weight: weight?,
+            minimum: minimum?,
+            buffer: buffer?,
             location,
         };
         let constant = attribution.constant(class.show(), path, location, reader)?;
@@ -96,10 +229,18 @@ fn optional<T: Readable>(part: Option<&Item>, reader: &mut Reader<'_>) -> Option
 impl RawTrafficClass {
     /// The class in a line of a table of values.
     fn show(&self) -> String {
-        let up_to = self.up_to.map_or(String::new(), |most| format!(", messages up to {most}"));
-        let priority = self.priority.map_or(String::new(), |priority| format!(", priority {priority}"));
-        let weight = self.weight.map_or(String::new(), |weight| format!(", weight {weight}"));
-        format!("{}: {}{up_to}{priority}{weight}", self.name, self.kind.show())
+        let parts = [
+            self.up_to.map(|most| format!("messages up to {most}")),
+            self.operation.map(|operation| operation.show()),
+            self.job.map(|Job(job)| format!("job {job}")),
+            self.by_name.then(|| "by name".to_owned()),
+            self.priority.map(|priority| format!("priority {priority}")),
+            self.weight.map(|weight| format!("weight {weight}")),
+            self.minimum.map(|minimum| format!("at least {}", minimum.show())),
+            self.buffer.map(|buffer| format!("buffer {buffer}")),
+        ];
+        let parts = parts.into_iter().flatten().map(|part| format!(", {part}")).collect::<String>();
+        format!("{}: {}{parts}", self.name, self.kind.show())
     }
 }
 
@@ -109,29 +250,80 @@ pub(super) fn prioritize_answers(switch: &mut SwitchParameters) {
     if switch.channels.classes.count() > 1 {
         return;
     }
-    let answers = TrafficClass { kind: TrafficKind::Acknowledgements, up_to: None, priority: 1, weight: 1 };
-    let data = TrafficClass { kind: TrafficKind::All, priority: 0, ..answers };
+    let data = TrafficClass { weight: 1, ..TrafficClass::default() };
+    let answers = TrafficClass { kind: TrafficKind::Acknowledgements, priority: 1, ..data };
     if let Ok(classes) = TrafficClasses::new(&[answers, data]) {
         switch.channels.classes = classes;
         switch.arbiter = ArbiterKind::StrictPriority;
     }
 }
 
-/// The table of traffic classes, which the arbiter of the switches can use. `at`: where the arbiter is named;
-/// `payload`: the largest of a packet.
+/// The traffic classes of a machine.
+#[derive(Default)]
+pub(super) struct ClassTable {
+    pub(super) classes: TrafficClasses,
+    /// Their names; none, where the file has no classes.
+    pub(super) names: Vec<String>,
+    /// The places of their tables.
+    locations: Vec<Location>,
+}
+
+impl ClassTable {
+    /// Refuses a class whose buffer is smaller than `least`, which the packet or head-room that is `for_what`
+    /// takes.
+    pub(super) fn check_buffers(
+        &self,
+        (least, for_what): (Bytes, &str),
+        reader: &mut Reader<'_>,
+    ) -> Option<()> {
+        let classes = self.classes.all().iter().zip(&self.names).zip(&self.locations);
+        for ((class, name), location) in classes {
+            if let Some(buffer) = class.buffer
+                && buffer < least
+            {
+                let problem = Problem::new(
+                    format!("the buffer of class `{name}`, {buffer}, cannot hold {for_what}"),
+                    format!("{least} at least"),
+                    format!("write buffer = \"{least}\" or more, or leave it out"),
+                );
+                reader.report(*location, problem);
+                return None;
+            }
+        }
+        Some(())
+    }
+
+    /// Refuses buffers of classes where a port shares one out to its channels.
+    pub(super) fn check_sharing(&self, buffer_per: BufferPer, reader: &mut Reader<'_>) -> Option<()> {
+        let own = self.classes.all().iter().position(|class| class.buffer.is_some());
+        let (BufferPer::Port, Some(class)) = (buffer_per, own) else { return Some(()) };
+        let problem = Problem::new(
+            format!(
+                "class `{}` has a buffer of its own, and ports share theirs out evenly",
+                self.names[class]
+            ),
+            "not with buffer_per = \"port\"",
+            "write buffer_per = \"channel\", or leave the buffers of classes out",
+        );
+        reader.report(self.locations[class], problem);
+        None
+    }
+}
+
+/// The table of traffic classes, which the arbiter of the switches can use. `at`: where the arbiter is named.
 pub(super) fn check(
     raw: Vec<RawTrafficClass>,
     (arbiter, at): (ArbiterKind, Location),
-    payload: Option<Bytes>,
     reader: &mut Reader<'_>,
-) -> Option<TrafficClasses> {
+) -> Option<ClassTable> {
     let (needs, key) = match arbiter {
         ArbiterKind::StrictPriority => (Some("strict-priority"), "priority"),
         ArbiterKind::WeightedRoundRobin => (Some("weighted-round-robin"), "weight"),
+        ArbiterKind::MinimumBandwidth => (Some("minimum-bandwidth"), "priority"),
         _ => (None, ""),
     };
     if raw.is_empty() || raw.len() == 1 && needs.is_some() {
-        let Some(arbiter) = needs else { return Some(TrafficClasses::default()) };
+        let Some(arbiter) = needs else { return Some(ClassTable::default()) };
         let problem = Problem::new(
             format!("`{arbiter}` tells traffic classes apart, and there is only one"),
             "not an arbiter for this machine",
@@ -169,25 +361,54 @@ pub(super) fn check(
             refuse(reader, title, "it would never send", help);
             return None;
         }
-        if let (Some(most), Some(payload)) = (class.up_to, payload)
-            && most > payload
-        {
-            let title = format!("class `{name}` takes messages up to {most}, which are several packets");
-            let help =
-                format!("write up_to = \"{payload}\" or less: only whole messages say how large they are");
-            refuse(reader, title, "larger than a packet", help);
+        if raw.iter().filter(|other| other.name == *name).count() > 1 {
+            let title = format!("two classes are called `{name}`");
+            refuse(reader, title, "which of them?", "give each its own name".to_owned());
             return None;
         }
         classes.push(TrafficClass {
             kind: class.kind,
             up_to: class.up_to,
+            operations: class.operation.map(OperationName::set),
+            job: class.job.map(|Job(job)| job),
+            by_name: class.by_name,
             priority: class.priority.unwrap_or(0) as u8,
             weight: class.weight.unwrap_or(1),
+            minimum: class.minimum.unwrap_or_default(),
+            buffer: class.buffer,
         });
+    }
+    if arbiter == ArbiterKind::MinimumBandwidth {
+        if classes.iter().all(|class| class.minimum == Minimum::default()) {
+            let problem = Problem::new(
+                "no traffic class has a minimum bandwidth",
+                "it would be strict priority",
+                "add minimum = \"25%\" to a class, or write arbiter = \"strict-priority\"",
+            );
+            reader.report(at, problem);
+            return None;
+        }
+        let share = |class: &TrafficClass| match class.minimum {
+            Minimum::Share(share) => share.into(),
+            Minimum::Rate(_) => 0u64, // the links say how much of them that is
+        };
+        let sum: u64 = classes.iter().map(share).sum();
+        if sum > WHOLE_SHARE.into() {
+            let problem = Problem::new(
+                format!("the traffic classes have a minimum of {} of each link together", percent(sum)),
+                "more than there is",
+                "write minima of at most 100% in all",
+            );
+            reader.report(raw[0].location, problem);
+            return None;
+        }
     }
     let name = |class: usize| raw[class].name.as_str();
     let error = match TrafficClasses::new(&classes) {
-        Ok(classes) => return Some(classes),
+        Ok(classes) => {
+            let (names, locations) = raw.into_iter().map(|class| (class.name, class.location)).unzip();
+            return Some(ClassTable { classes, names, locations });
+        }
         Err(error) => error,
     };
     let (location, title, help) = match error {
@@ -197,7 +418,15 @@ pub(super) fn check(
         ClassTableError::Uncovered(kind) => (
             raw[raw.len() - 1].location,
             format!("no traffic class takes all {kind}"),
-            "let the last class be of = \"all\", without `up_to`".to_owned(),
+            "let the last class have a name and a priority alone, so that it takes all".to_owned(),
+        ),
+        ClassTableError::NoMessages { class } => (
+            raw[class].location,
+            format!(
+                "class `{}` gets no packets: those that only answer say nothing of a message",
+                name(class)
+            ),
+            "leave `operation`, `job` and `by_name` out, or write of = \"replies\" or \"all\"".to_owned(),
         ),
         ClassTableError::Empty { class, before } => (
             raw[class].location,
@@ -222,8 +451,13 @@ impl JsonSchema for RawTrafficClass {
         properties.insert("name".to_owned(), name);
         properties.insert("of".to_owned(), TrafficKind::schema());
         properties.insert("up_to".to_owned(), Bytes::schema());
+        properties.insert("operation".to_owned(), OperationName::schema());
+        properties.insert("job".to_owned(), Job::schema());
+        properties.insert("by_name".to_owned(), bool::schema());
         properties.insert("priority".to_owned(), Priority::schema());
         properties.insert("weight".to_owned(), number("Bytes in each round under weighted round robin.", 1));
+        properties.insert("minimum".to_owned(), Minimum::schema());
+        properties.insert("buffer".to_owned(), Bytes::schema());
         json_schema!({
             "type": "object",
             "description": "Packets with virtual channels, buffers and credits of their own.",

@@ -317,6 +317,72 @@ pub enum EnvelopeKind {
     Completed,
 }
 
+/// The operation that a message is part of, for whoever treats them differently on their way.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum OperationKind {
+    /// A send of the program that a receive takes.
+    TwoSided,
+    /// A collective. Of real ranks also messages without a tag.
+    Collective,
+    /// A write into a window.
+    Put,
+    /// A read of a window.
+    Get,
+    /// A change of a window: accumulates, fetches with a change, locks.
+    Atomic,
+    /// None of these: the beginning and end of access epochs, and acknowledgements, which do not say of what.
+    Other,
+}
+
+impl OperationKind {
+    pub(crate) const fn of_match(matching: Match) -> OperationKind {
+        if matching.context.is_collective() { OperationKind::Collective } else { OperationKind::TwoSided }
+    }
+
+    /// That of an access.
+    pub const fn of_access(access: Access) -> OperationKind {
+        match access {
+            Access::Put => OperationKind::Put,
+            Access::Get => OperationKind::Get,
+            Access::Accumulate | Access::Fetch => OperationKind::Atomic,
+        }
+    }
+
+    pub(crate) const fn of_active(message: ActiveMessage) -> OperationKind {
+        match message {
+            ActiveMessage::Ask { .. }
+            | ActiveMessage::Accumulate { .. }
+            | ActiveMessage::Fetch { .. }
+            | ActiveMessage::Answer { .. } => OperationKind::Atomic,
+            ActiveMessage::Posted { .. } | ActiveMessage::Completed { .. } => OperationKind::Other,
+        }
+    }
+
+    /// As far as the body of a message says it.
+    pub(crate) const fn of_body(body: Body) -> OperationKind {
+        match body {
+            Body::Eager { matching, .. }
+            | Body::Multicast { matching }
+            | Body::RequestToSend { matching, .. } => OperationKind::of_match(matching),
+            Body::Active { message } | Body::AnnounceActive { message, .. } => {
+                OperationKind::of_active(message)
+            }
+            Body::Access { access, .. } | Body::Announce { access, .. } | Body::Answer { access, .. } => {
+                OperationKind::of_access(access)
+            }
+            // No collective sends synchronously.
+            Body::Receipt { .. } => OperationKind::TwoSided,
+            Body::ClearToSend { .. }
+            | Body::Data { .. }
+            | Body::Ack { .. }
+            | Body::Read { .. }
+            | Body::Admit { .. }
+            | Body::Posted { .. }
+            | Body::Completed { .. } => OperationKind::Other,
+        }
+    }
+}
+
 /// The header of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Envelope {
@@ -335,6 +401,29 @@ impl Envelope {
     /// An envelope as it travels.
     pub const fn new(source: RankId, bytes: Bytes, body: Body) -> Envelope {
         Envelope { source, kept: None, bytes, body }
+    }
+
+    /// Whether it brings what its receiver has asked for, or clears what it has announced.
+    pub const fn is_reply(&self) -> bool {
+        match self.body {
+            Body::ClearToSend { .. }
+            | Body::Data { .. }
+            | Body::Ack { .. }
+            | Body::Receipt { .. }
+            | Body::Admit { .. }
+            | Body::Answer { .. } => true,
+            Body::Active { message } | Body::AnnounceActive { message, .. } => {
+                matches!(message, ActiveMessage::Answer { .. })
+            }
+            Body::Eager { .. }
+            | Body::Multicast { .. }
+            | Body::RequestToSend { .. }
+            | Body::Read { .. }
+            | Body::Access { .. }
+            | Body::Announce { .. }
+            | Body::Posted { .. }
+            | Body::Completed { .. } => false,
+        }
     }
 
     /// The kind, for records and reports.

@@ -72,8 +72,8 @@ pub use algorithms::{
 };
 pub use communicator::Group;
 pub use envelope::{
-    Access, ActiveMessage, Body, Envelope, EnvelopeKind, KeptEntry, Match, MatchContext, ReceiveEntry,
-    SendEntry,
+    Access, ActiveMessage, Body, Envelope, EnvelopeKind, KeptEntry, Match, MatchContext, OperationKind,
+    ReceiveEntry, SendEntry,
 };
 pub use error::MsgError;
 pub use interface::InterfaceAnswer;

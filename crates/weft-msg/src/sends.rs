@@ -11,7 +11,7 @@
 //!   one-sided    Access ─────────────────── answer ────────────────▶ complete
 //! ```
 
-use crate::envelope::{ActiveMessage, Body, Match, SendEntry};
+use crate::envelope::{Access, ActiveMessage, Body, Match, SendEntry};
 use crate::matching::Owner;
 use serde::{Deserialize, Serialize};
 use slab::Slab;
@@ -85,7 +85,7 @@ pub(crate) enum Purpose {
         receipt: bool,
     },
     /// A one-sided operation on the window of this number: its target has not answered.
-    Access { window: u32 },
+    Access { window: u32, access: Access },
 }
 
 /// A send that is not complete.
@@ -198,7 +198,9 @@ impl Sends {
 
     /// Whether an operation on `target` in the window of this number has no answer.
     pub fn accesses(&self, target: RankId, window: u32) -> bool {
-        self.iter().any(|send| send.to == target && send.purpose == Purpose::Access { window })
+        self.iter().any(|send| {
+            send.to == target && matches!(send.purpose, Purpose::Access { window: own, .. } if own == window)
+        })
     }
 
     /// All of them.

@@ -14,7 +14,7 @@
 use crate::accelerator::Allreduce;
 use crate::accelerator_limit::AcceleratorLimit;
 use crate::communicator::Group;
-use crate::envelope::{Envelope, ReceiveEntry, SendEntry};
+use crate::envelope::{Envelope, OperationKind, ReceiveEntry, SendEntry};
 use crate::multicast_limit::MulticastLimit;
 use crate::work::{InMemory, Work};
 use serde::{Deserialize, Serialize};
@@ -98,6 +98,8 @@ pub struct Posting {
     pub to: RankId,
     /// The message.
     pub envelope: Envelope,
+    /// The operation that it is part of.
+    pub operation: OperationKind,
     /// The bytes that it occupies on the wire in addition to packet headers.
     pub payload: Bytes,
     /// The place of its data in the rank's memory, where it has data that the interface fetches by itself. A

@@ -13,7 +13,8 @@ use std::sync::atomic::AtomicBool;
 use weft_engine::{Payload, Simulation};
 use weft_fabric::parameters::IdealParameters;
 use weft_fabric::{
-    Addressing, Announced, HeaderBits, HopRecord, Ideal, Injection, Interface, InterfaceContext, Packet, Part,
+    Addressing, Announced, ClassTag, HeaderBits, HopRecord, Ideal, Injection, Interface, InterfaceContext,
+    Packet, Part,
 };
 use weft_nic::{Delivered, Host, HostContext, Hosted, Message, Nic, NicParameters, Observer, Offer};
 use weft_units::{Address, BitRate, Bytes, EndpointId, Span, Time};
@@ -40,6 +41,8 @@ struct Outgoing {
     /// The time at which the doorbell has been heard.
     ready: Time,
     token: Option<u32>,
+    /// The traffic class, which its packets carry.
+    class: ClassTag,
 }
 
 /// A message on its way in: the announcement of its sender, and the bytes that have not come.
@@ -131,7 +134,9 @@ impl<H: Host> HostContext<H> for AtHost<'_, '_, '_, H> {
         // Posts may be ahead of the present time: they go out in the order of their times.
         let queue = &mut self.outgoing.queue;
         let place = queue.partition_point(|other| other.ready <= ready);
-        queue.insert(place, Outgoing { to, number, bytes, sent: Bytes::ZERO, offered, ready, token });
+        let class = self.fabric.class_of(&message.purpose, bytes);
+        let sent = Bytes::ZERO;
+        queue.insert(place, Outgoing { to, number, bytes, sent, offered, ready, token, class });
         self.fabric.request_injection();
         number
     }
@@ -264,7 +269,7 @@ impl Outbox {
         let part = if bytes == message.bytes { Part::Whole } else { Part::Piece };
         let addressing = Addressing { source, destination: message.to, message: message.number };
         let carried = HeaderBits::offered(message.offered);
-        let packet = Packet::new(addressing, bytes.get() as u32, carried, part);
+        let packet = Packet::new(addressing, bytes.get() as u32, carried, part).of_class(message.class);
         let last = message.sent == message.bytes;
         let done = if last { self.queue.pop_front() } else { None };
         Ok((packet, done.and_then(|message| message.token)))
@@ -346,6 +351,7 @@ impl Host for Sender {
             header: Some(()),
             token: Some(7),
             primitive: Default::default(),
+            purpose: weft_fabric::Purpose::PLAIN,
             interface: 0,
             to_interface: 0,
             buffer: Address::default(),

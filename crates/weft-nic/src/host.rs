@@ -9,7 +9,7 @@ use crate::observer::Observer;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use weft_engine::Payload;
-use weft_fabric::Interface;
+use weft_fabric::{Interface, Purpose};
 use weft_units::{Address, Bytes, EndpointId, Span, Time};
 
 /// By which of its primitives an interface with several carries a message.
@@ -51,6 +51,8 @@ pub struct Message<H> {
     pub token: Option<u32>,
     /// How it travels, where the interface has a choice.
     pub primitive: Primitive,
+    /// What it is for, as traffic classes tell messages apart.
+    pub purpose: Purpose,
     /// The virtual interface of the sender that it goes out by: that of the process that sends it.
     pub interface: u16,
     /// The virtual interface of the receiver that it is for.

@@ -48,3 +48,4 @@ pub use hosted::Hosted;
 pub use observer::{Block, BlockChange, Observer, Stage, StateChange};
 pub use overheads::{OverheadsNic, OverheadsParameters, OverheadsTimer};
 pub use portals::{PortalsNic, PortalsParameters, PortalsTimer};
+pub use weft_fabric::{Operations, Purpose};

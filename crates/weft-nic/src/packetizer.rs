@@ -32,6 +32,7 @@ use crate::server::{Server, Service};
 use crate::transition::InvalidTransition;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+use weft_fabric::ClassTag;
 use weft_units::{Bytes, Clock, EndpointId, Span, Time};
 
 /// The packetizer's section of a machine file.
@@ -164,6 +165,8 @@ pub struct Parcel {
     pub token: Option<u32>,
     /// Whether it is watched.
     pub watch: bool,
+    /// The traffic class of the packet.
+    pub class: ClassTag,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -442,7 +445,17 @@ mod tests {
 
     fn parcel(message: u32) -> Parcel {
         let (to, bytes, born) = (EndpointId(1), Bytes::new(8), Time::ZERO);
-        Parcel { interface: 0, to, message, bytes, born, refused: 0, token: None, watch: false }
+        Parcel {
+            interface: 0,
+            to,
+            message,
+            bytes,
+            born,
+            refused: 0,
+            token: None,
+            watch: false,
+            class: ClassTag::default(),
+        }
     }
 
     fn of(interface: u16, message: u32) -> Parcel {

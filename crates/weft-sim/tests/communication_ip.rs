@@ -83,6 +83,7 @@ impl Host for Sender {
                 header: Some(()),
                 token: Some(token),
                 primitive: Primitive::Automatic,
+                purpose: weft_fabric::Purpose::PLAIN,
                 interface: order.from_port,
                 to_interface: order.to_port,
                 buffer: Address::default(),

@@ -64,6 +64,7 @@ impl Host for Pinger {
                 header: None,
                 token: None,
                 primitive,
+                purpose: weft_fabric::Purpose::PLAIN,
                 interface: 0,
                 to_interface: 0,
                 buffers: Default::default(),

@@ -62,6 +62,7 @@ impl PingPong {
             header: Some(0),
             token: None,
             primitive: Primitive::Automatic,
+            purpose: weft_fabric::Purpose::PLAIN,
             interface: 0,
             to_interface: 0,
             buffer: Address::default(),

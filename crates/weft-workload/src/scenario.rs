@@ -12,6 +12,7 @@ use crate::histogram::Histogram;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weft_engine::{Payload, Stream, below};
+use weft_fabric::Purpose;
 use weft_nic::{Delivered, Failure, Host, HostContext, Message, Observer, Offer, Primitive};
 use weft_units::{Address, BitRate, Bytes, EndpointId, Span, Time};
 
@@ -145,6 +146,8 @@ pub struct FlowPlan {
     pub stop: Time,
     /// Their number; `None`: as many as there is time for.
     pub transfers: Option<u64>,
+    /// The traffic class of its messages; `None`: the first that takes them.
+    pub class: Option<u8>,
 }
 
 /// All that the hosts of a scenario share.
@@ -297,6 +300,7 @@ impl Generators {
             header: Some((form.header)(flow)),
             token: matches!(plan.pace, Pace::Gap(_)).then_some((form.token)(place)),
             primitive: Primitive::Automatic,
+            purpose: Purpose { class: plan.class, ..Purpose::PLAIN },
             interface: form.interface,
             to_interface: form.interface,
             buffer: Address::default(),

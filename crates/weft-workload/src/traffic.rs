@@ -11,6 +11,7 @@ use crate::pattern::Pattern;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weft_engine::{Payload, Stream};
+use weft_fabric::Purpose;
 use weft_nic::{Delivered, Failure, Host, HostContext, Message, Observer, Offer, Primitive};
 use weft_units::{Address, Bytes, EndpointId, Span, Time};
 
@@ -198,6 +199,7 @@ impl Host for TrafficSource {
             header: None,
             token: None,
             primitive: Primitive::Automatic,
+            purpose: Purpose::PLAIN,
             interface,
             to_interface: interface,
             buffer: Address::default(),

@@ -5,16 +5,20 @@
 
 pub(crate) mod age;
 pub(crate) mod islip;
+pub(crate) mod minimum_bandwidth;
 pub(crate) mod random;
 pub(crate) mod round_robin;
 pub(crate) mod strict_priority;
 pub(crate) mod weighted_round_robin;
 
 use crate::parameters::ArbiterKind;
+use crate::traffic_class::MAX_CLASSES;
 use islip::Islip;
+use minimum_bandwidth::MinimumBandwidth;
 use serde::{Deserialize, Serialize};
 use strict_priority::StrictPriority;
-use weighted_round_robin::WeightedRoundRobin;
+use weft_topo::LinkClass;
+use weighted_round_robin::{Head, WeightedRoundRobin};
 
 /// The memory of an arbiter beyond a turn per output.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -22,15 +26,17 @@ pub(crate) enum ArbiterState {
     Islip(Islip),
     StrictPriority(StrictPriority),
     WeightedRoundRobin(WeightedRoundRobin),
+    MinimumBandwidth(MinimumBandwidth),
 }
 
 impl ArbiterState {
-    /// The memory of an arbiter of a switch with so many outputs; `None`: it needs none.
+    /// The memory of an arbiter of a switch whose outputs have links of these classes; `None`: it needs none.
     pub(crate) fn new(
         kind: ArbiterKind,
-        outputs: usize,
+        links: impl ExactSizeIterator<Item = LinkClass>,
         groups: &RequestGroups,
     ) -> Option<Box<ArbiterState>> {
+        let outputs = links.len();
         let state = match kind {
             ArbiterKind::RoundRobin | ArbiterKind::Random | ArbiterKind::Age => return None,
             ArbiterKind::Islip(iterations) => ArbiterState::Islip(Islip::new(outputs, iterations)),
@@ -38,8 +44,35 @@ impl ArbiterState {
             ArbiterKind::WeightedRoundRobin => {
                 ArbiterState::WeightedRoundRobin(WeightedRoundRobin::new(outputs))
             }
+            ArbiterKind::MinimumBandwidth => ArbiterState::MinimumBandwidth(MinimumBandwidth::new(links)),
         };
         Some(Box::new(state))
+    }
+
+    /// The request of an output that goes, by an arbiter that looks at the first packet of each class.
+    /// `head(class, turn)` says what a class has, from `turn` on. `None`: none can go.
+    #[inline]
+    pub(crate) fn choose_class(
+        &mut self,
+        output: usize,
+        groups: &RequestGroups,
+        head: impl FnMut(usize, usize) -> Head,
+    ) -> Option<usize> {
+        match self {
+            ArbiterState::WeightedRoundRobin(weights) => weights.choose(output, groups, head),
+            ArbiterState::MinimumBandwidth(minima) => minima.choose(output, groups, head),
+            ArbiterState::Islip(_) | ArbiterState::StrictPriority(_) => None,
+        }
+    }
+
+    /// The next turn of its priority or class belongs to `request`.
+    pub(crate) fn give_turn(&mut self, output: usize, request: u16, groups: &RequestGroups) {
+        match self {
+            ArbiterState::StrictPriority(priorities) => priorities.give_turn(output, request, groups),
+            ArbiterState::WeightedRoundRobin(weights) => weights.give_turn(output, request, groups),
+            ArbiterState::MinimumBandwidth(minima) => minima.give_turn(output, request, groups),
+            ArbiterState::Islip(_) => {}
+        }
     }
 }
 
@@ -51,6 +84,14 @@ pub(crate) struct RequestGroups {
     masks: Vec<u64>,
     /// By group: bytes in each round.
     weights: Vec<u64>,
+    /// By group: priority, where shares are guaranteed.
+    priorities: Vec<u8>,
+    /// By class of links and group: the share that is guaranteed, of [`WHOLE_SHARE`].
+    ///
+    /// [`WHOLE_SHARE`]: crate::traffic_class::WHOLE_SHARE
+    shares: Vec<[u32; MAX_CLASSES]>,
+    /// Bytes of the largest packet, where shares are guaranteed.
+    largest: u64,
 }
 
 impl RequestGroups {
@@ -63,7 +104,35 @@ impl RequestGroups {
         RequestGroups {
             masks: groups.iter().map(repeated).collect(),
             weights: groups.iter().map(|(_, weight)| (*weight).max(1)).collect(),
+            priorities: Vec::new(),
+            shares: Vec::new(),
+            largest: 0,
         }
+    }
+
+    /// The same groups with these priorities, and shares by class of links, for packets of so many bytes.
+    pub(crate) fn with_shares(
+        self,
+        priorities: Vec<u8>,
+        shares: Vec<[u32; MAX_CLASSES]>,
+        largest: u64,
+    ) -> RequestGroups {
+        RequestGroups { priorities, shares, largest, ..self }
+    }
+
+    /// The priority of a group.
+    pub(crate) fn priority(&self, group: usize) -> u8 {
+        self.priorities[group]
+    }
+
+    /// The share of a group of links of a class.
+    pub(crate) fn share(&self, group: usize, link: LinkClass) -> u32 {
+        self.shares[usize::from(link.0)][group]
+    }
+
+    /// Bytes of the largest packet.
+    pub(crate) fn largest(&self) -> i64 {
+        self.largest as i64
     }
 
     /// The number of groups.

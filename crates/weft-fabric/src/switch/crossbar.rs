@@ -218,7 +218,7 @@ impl<B: InputBuffers> Crossbar<B> {
             }
             ArbiterKind::Age => self.decide_by_age(context),
             ArbiterKind::StrictPriority => self.decide_by_priority(context),
-            ArbiterKind::WeightedRoundRobin => self.decide_by_weight(context),
+            ArbiterKind::WeightedRoundRobin | ArbiterKind::MinimumBandwidth => self.decide_by_class(context),
         }
     }
 
@@ -244,8 +244,8 @@ impl<B: InputBuffers> Crossbar<B> {
     }
 
     #[inline(never)]
-    fn decide_by_weight<T: Routing>(&mut self, context: &mut SwitchContext<'_, T, impl Sink>) {
-        self.serve_outputs::<ByWeight, T>(context);
+    fn decide_by_class<T: Routing>(&mut self, context: &mut SwitchContext<'_, T, impl Sink>) {
+        self.serve_outputs::<ByClass, T>(context);
     }
 
     /// Serves the wanted outputs.
@@ -671,16 +671,16 @@ impl OutputArbiter for ByPriority {
     }
 
     fn give_turn<B: InputBuffers>(switch: &mut Crossbar<B>, output: usize, next: u16, constants: &Constants) {
-        if let Some(ArbiterState::StrictPriority(priorities)) = switch.arbiter.as_deref_mut() {
-            priorities.give_turn(output, next, &constants.groups);
+        if let Some(arbiter) = switch.arbiter.as_deref_mut() {
+            arbiter.give_turn(output, next, &constants.groups);
         }
     }
 }
 
-/// Traffic classes in the ratio of their weights.
-struct ByWeight;
+/// Traffic classes in the ratio of their weights, or by their minima.
+struct ByClass;
 
-impl OutputArbiter for ByWeight {
+impl OutputArbiter for ByClass {
     #[inline(always)]
     fn choose<B: InputBuffers>(
         switch: &mut Crossbar<B>,
@@ -689,9 +689,8 @@ impl OutputArbiter for ByWeight {
         constants: &Constants,
     ) -> Option<usize> {
         switch.with_arbiter(|switch, arbiter| {
-            let ArbiterState::WeightedRoundRobin(weights) = arbiter else { return None };
             let mut busy = [None; MAX_CLASSES];
-            let chosen = weights.choose(output, &constants.groups, |class, turn| {
+            let chosen = arbiter.choose_class(output, &constants.groups, |class, turn| {
                 survey.busy = None;
                 let head = switch.head_of_class((output, class, turn), survey, constants);
                 busy[class] = survey.busy;
@@ -708,8 +707,8 @@ impl OutputArbiter for ByWeight {
     }
 
     fn give_turn<B: InputBuffers>(switch: &mut Crossbar<B>, output: usize, next: u16, constants: &Constants) {
-        if let Some(ArbiterState::WeightedRoundRobin(weights)) = switch.arbiter.as_deref_mut() {
-            weights.give_turn(output, next, &constants.groups);
+        if let Some(arbiter) = switch.arbiter.as_deref_mut() {
+            arbiter.give_turn(output, next, &constants.groups);
         }
     }
 }

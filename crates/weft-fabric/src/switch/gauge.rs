@@ -204,15 +204,15 @@ impl Ports {
         let from = packet.channel();
         let (number, room) = (constants.channels.number(from), constants.room(packet));
         let gauge = &mut gauges.inputs[number];
-        if gauge.held + room > constants.buffer {
+        if gauge.held + room > constants.buffer(from.vc) {
             return self.trim(packet, constants).map_or(Admission::Refused, Admission::Header);
         }
         gauge.held += room;
         gauge.most = gauge.most.max(gauge.held);
-        let class = usize::from(self.ports[usize::from(from.port)].class.0);
+        let class = self.ports[usize::from(from.port)].class;
         let word = &mut gauges.asked[number / 64];
         let is_asked = *word >> (number % 64) & 1 == 1;
-        if !is_asked && constants.thresholds.get(class).is_some_and(|marks| gauge.held > marks.xoff) {
+        if !is_asked && constants.marks(class, from.vc).is_some_and(|marks| gauge.held > marks.xoff) {
             *word |= 1 << (number % 64);
             gauges.asking += 1;
             let first = gauges.first_departure();
@@ -232,7 +232,7 @@ impl Ports {
         let found = header.and_then(|mut header| {
             let gauge = &mut gauges.inputs[constants.channels.number(header.channel())];
             let held = gauge.held + constants.room(&header);
-            if held > constants.buffer {
+            if held > constants.buffer(header.channel().vc) {
                 return None;
             }
             (gauge.held, gauge.most) = (held, gauge.most.max(held));
@@ -276,8 +276,9 @@ impl Ports {
         {
             at = number + 1;
             let from = constants.channels.channel(number);
-            let class = usize::from(self.ports[usize::from(from.port)].class.0);
-            if gauges.inputs[number].held <= constants.thresholds[class].xon {
+            let class = self.ports[usize::from(from.port)].class;
+            let xon = constants.marks(class, from.vc).map_or(0, |marks| marks.xon);
+            if gauges.inputs[number].held <= xon {
                 gauges.asked[number / 64] &= !(1 << (number % 64));
                 gauges.asking -= 1;
                 self.send_pause(from, false, context);

@@ -322,8 +322,8 @@ impl OutputQueued {
             (ArbiterKind::StrictPriority, Some(ArbiterState::StrictPriority(priorities))) => {
                 priorities.choose(output, &[filled], groups, can_go)
             }
-            (ArbiterKind::WeightedRoundRobin, Some(ArbiterState::WeightedRoundRobin(weights))) => weights
-                .choose(output, groups, |class, turn| {
+            (ArbiterKind::WeightedRoundRobin | ArbiterKind::MinimumBandwidth, Some(arbiter)) => arbiter
+                .choose_class(output, groups, |class, turn| {
                     match round_robin::choose(&[filled], turn, |vc| groups.holds(class, vc) && can_go(vc)) {
                         Some(request) => {
                             let bytes = constants.packet_bytes(&head(request).1.packet).get();

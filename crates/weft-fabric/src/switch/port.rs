@@ -237,7 +237,8 @@ impl Ports {
 
     /// The memory of the arbiter of a switch with these ports, where a turn is not enough.
     pub(crate) fn arbiter_state(&self, constants: &Constants) -> Option<Box<ArbiterState>> {
-        ArbiterState::new(constants.switch.arbiter, self.ports.len(), &constants.groups)
+        let links = self.ports.iter().map(|port| port.class);
+        ArbiterState::new(constants.switch.arbiter, links, &constants.groups)
     }
 
     /// The link of an output, to be reported at `now`.
@@ -353,7 +354,11 @@ impl Ports {
     }
 
     /// Bytes before each output, as a routing would see them just before `at`.
-    pub(crate) fn queues_before(&self, at: Time, constants: &Constants) -> impl Iterator<Item = u64> {
+    pub(crate) fn queues_before<'a>(
+        &'a self,
+        at: Time,
+        constants: &'a Constants,
+    ) -> impl Iterator<Item = u64> + 'a {
         let now = Time::from_ps(at.as_ps().saturating_sub(1));
         let own = Occupancy::new((&self.ports, &self.credits, &self.returning), constants);
         (0..self.ports.len()).map(move |output| own.queued(output, now))
@@ -837,7 +842,7 @@ mod tests {
             keeps_ages: false,
             vcs: 1,
             channels: Channels::new(1),
-            buffer: 64,
+            buffers: vec![64],
             largest: Bytes::new(64),
             largest_room: 64,
             thresholds: Vec::new(),

@@ -20,8 +20,8 @@ pub(super) struct Occupancy<'a> {
     ports: &'a [Port],
     credits: &'a [Credits],
     returning: &'a ReturningCredits,
-    /// Room of an empty buffer.
-    room: u32,
+    /// Room of the empty buffers behind a link, by virtual channel.
+    rooms: &'a [u32],
     channels: Channels,
     unit: CreditUnit,
 }
@@ -30,10 +30,10 @@ impl<'a> Occupancy<'a> {
     #[inline(always)]
     pub(super) fn new(
         (ports, credits, returning): (&'a [Port], &'a [Credits], &'a ReturningCredits),
-        constants: &Constants,
+        constants: &'a Constants,
     ) -> Occupancy<'a> {
-        let Constants { buffer: room, channels, .. } = *constants;
-        Occupancy { ports, credits, returning, room, channels, unit: constants.switch.credit }
+        let Constants { buffers: rooms, channels, .. } = constants;
+        Occupancy { ports, credits, returning, rooms, channels: *channels, unit: constants.switch.credit }
     }
 
     /// Bytes that wait for or occupy the buffer behind an output, at `now`.
@@ -47,7 +47,8 @@ impl<'a> Occupancy<'a> {
     #[inline]
     fn beyond(&self, output: usize, freed: u32) -> u64 {
         let credits = &self.credits[self.channels.of_port(output)];
-        let taken = credits.iter().map(|&credits| credits.taken_of(self.room)).sum::<u32>();
+        let taken = credits.iter().zip(self.rooms).map(|(credits, &room)| credits.taken_of(room));
+        let taken = taken.sum::<u32>();
         self.unit.bytes(taken - freed).get() + u64::from(self.ports[output].waiting)
     }
 }

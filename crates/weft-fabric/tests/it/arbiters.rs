@@ -5,13 +5,13 @@ use crate::scripted::{Machine, NoTimer, Planned, Script, take_arrivals, until};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicBool;
 use weft_engine::{Progress, Simulation, Stream};
-use weft_fabric::parameters::{ArbiterKind, ChannelParameters, SwitchKind};
+use weft_fabric::parameters::{ArbiterKind, ChannelParameters, FlowControl, PauseParameters, SwitchKind};
 use weft_fabric::{
-    Addressing, Announced, HeaderBits, Injection, Interface, InterfaceContext, Network, Packet, PacketLabel,
-    Part, check_credits,
+    Addressing, Announced, BuildError, HeaderBits, Injection, Interface, InterfaceContext, Minimum, Network,
+    Packet, PacketLabel, Part, TrafficClass, TrafficClasses, check_credits,
 };
 use weft_topo::LaneChoice;
-use weft_units::{Bytes, EndpointId, Span, Time};
+use weft_units::{BitRate, Bytes, EndpointId, Span, Time};
 
 /// The time of a packet of `bytes` on a link of [`plain`].
 fn on_line(bytes: u64) -> Span {
@@ -198,6 +198,138 @@ fn weights_share_an_output_by_bytes() {
             assert!(all >= 790_000, "{kind:?}: a line that is idle although both classes wait: {all} B");
         }
     }
+}
+
+/// Bytes on the line of packets of each of two payloads that arrive until a time.
+fn bytes_of(machine: &Machine, script: &Script, sizes: [u32; 2], until_ps: u64) -> [u64; 2] {
+    let mut run = machine.begin(script, 1);
+    until(&mut run, Time::from_ps(until_ps));
+    assert_eq!(check_credits(&run), Ok(()));
+    let arrived = take_arrivals(&mut run);
+    sizes.map(|size| {
+        let packets = arrived.iter().filter(|packet| packet.bytes == size).count() as u64;
+        packets * u64::from(size + 32)
+    })
+}
+
+/// Two classes by size: a high priority without a minimum, and a low one with this.
+fn high_and_low(most: u32, minimum: Minimum) -> TrafficClasses {
+    let low = TrafficClass { minimum, weight: 1, ..TrafficClass::default() };
+    let up_to = Some(Bytes::new(most.into()));
+    let high = TrafficClass { up_to, priority: 1, minimum: Minimum::Share(0), ..low };
+    TrafficClasses::new(&[high, low]).unwrap()
+}
+
+/// Catches a low priority that gets less than its minimum of a saturated output, by share or by rate, or more
+/// than that while the high one wants the rest; and a line that is idle when the high one leaves some.
+#[test]
+fn a_minimum_is_kept_and_the_rest_goes_by_priority() {
+    for kind in KINDS {
+        for (sizes, minimum, hundredths) in [
+            ([32, 256], Minimum::Share(3_000), 3_000),
+            ([256, 255], Minimum::Share(0), 0),
+            // Of the 16 Gb/s of the links.
+            ([32, 256], Minimum::Rate(BitRate::from_bits_per_second(4_000_000_000)), 2_500),
+        ] {
+            let mut machine = plain(star(4), kind, 16);
+            machine.switch.arbiter = ArbiterKind::MinimumBandwidth;
+            if matches!(kind, SwitchKind::CombinedInputOutput(_)) {
+                machine.switch.output_buffer = Some(Bytes::new(288));
+            }
+            let (high, low) = if sizes[0] < sizes[1] { (0, 1) } else { (1, 0) };
+            machine.switch.channels.classes = high_and_low(sizes[high], minimum);
+            let mut script: Script = vec![Vec::new(); 4];
+            script[1] = vec![at(0, 0, sizes[high]); 20_000];
+            script[2] = vec![at(0, 0, sizes[low]); 20_000];
+            let sent = bytes_of(&machine, &script, [sizes[high], sizes[low]], 400_000_000);
+            let all = sent[0] + sent[1];
+            assert!(all >= 790_000, "{kind:?}: a line that is idle although both classes wait: {all} B");
+            let expected = all * hundredths / 10_000;
+            // Packets before both wait, and of each class one.
+            let bound = 8 * 288;
+            assert!(sent[1].abs_diff(expected) <= bound, "{kind:?} {minimum:?}: {sent:?}");
+            // The high class wants a fifth.
+            let gap = 5 * u64::from(sizes[high] + 32) * 500;
+            script[1] = (0..400_000_000 / gap).map(|number| at(number * gap, 0, sizes[high])).collect();
+            let sent = bytes_of(&machine, &script, [sizes[high], sizes[low]], 400_000_000);
+            assert!(sent[0].abs_diff(160_000) <= bound, "{kind:?} {minimum:?}: {sent:?}");
+            assert!(sent[0] + sent[1] >= 790_000, "{kind:?} {minimum:?}: {sent:?}");
+        }
+    }
+}
+
+/// Catches minima that no link has together.
+#[test]
+fn minima_beyond_a_link_are_refused() {
+    let mut machine = plain(star(4), SwitchKind::InputQueued, 4);
+    machine.switch.arbiter = ArbiterKind::MinimumBandwidth;
+    let class = |minimum| TrafficClass { minimum, weight: 1, ..TrafficClass::default() };
+    let small = TrafficClass { up_to: Some(Bytes::new(8)), ..class(Minimum::Share(5_001)) };
+    let half = class(Minimum::Rate(BitRate::from_bits_per_second(8_000_000_000)));
+    machine.switch.channels.classes = TrafficClasses::new(&[small, half]).unwrap();
+    let error = machine.build(&vec![Vec::new(); 4]).map(|_| ()).unwrap_err();
+    assert!(matches!(error, BuildError::MinimaTooLarge { hundredths: 10_001, .. }), "{error}");
+    assert!(error.to_string().contains("100.01 % of a link"), "{error}");
+}
+
+/// Catches a class that has another's buffer: on a link whose credits return slowly each class sends as much
+/// as its own buffer lets it.
+#[test]
+fn each_class_has_its_own_buffer() {
+    for kind in KINDS {
+        let of_class = |buffers: [Option<u64>; 2], large: bool| {
+            let mut machine = plain(star(2), kind, 1);
+            if kind == SwitchKind::OutputQueued || matches!(kind, SwitchKind::CombinedInputOutput(_)) {
+                machine.switch.output_buffer = Some(Bytes::new(288));
+            }
+            for link in &mut machine.links {
+                link.latency = Span::from_us(1);
+            }
+            let class = |buffer: Option<u64>| TrafficClass {
+                buffer: buffer.map(Bytes::new),
+                weight: 1,
+                ..TrafficClass::default()
+            };
+            let small = TrafficClass { up_to: Some(Bytes::new(200)), ..class(buffers[0]) };
+            machine.switch.channels.classes = TrafficClasses::new(&[small, class(buffers[1])]).unwrap();
+            let script = vec![Vec::new(), vec![at(0, 0, if large { 256 } else { 200 }); 2_000]];
+            let mut run = machine.begin(&script, 1);
+            until(&mut run, Time::from_ps(200_000_000));
+            assert_eq!(check_credits(&run), Ok(()));
+            take_arrivals(&mut run).len()
+        };
+        let few = of_class([Some(4 * 288), None], true);
+        let many = of_class([None, Some(4 * 288)], true);
+        assert!(many > 3 * few && many < 5 * few, "{kind:?}: {many} and {few}");
+        let of_small = of_class([Some(4 * 232), None], false);
+        assert!(of_small > 3 * few, "{kind:?}: {of_small} and {few}");
+    }
+}
+
+/// Catches a class's buffer that holds no packet, or not the head-room of its pauses.
+#[test]
+fn a_small_buffer_of_a_class_is_refused() {
+    let mut machine = plain(star(4), SwitchKind::OutputQueued, 4);
+    machine.switch.output_buffer = Some(Bytes::new(288));
+    let with = |machine: &Machine, buffer| {
+        let mut machine = machine.clone();
+        let all = TrafficClass { weight: 1, ..TrafficClass::default() };
+        let small = TrafficClass { up_to: Some(Bytes::new(8)), buffer: Some(buffer), ..all };
+        machine.switch.channels.classes = TrafficClasses::new(&[small, all]).unwrap();
+        machine.build(&vec![Vec::new(); 4]).map(|_| ())
+    };
+    assert!(with(&machine, Bytes::new(288)).is_ok());
+    let error = with(&machine, Bytes::new(287)).unwrap_err();
+    assert!(matches!(error, BuildError::BufferTooSmall { .. }), "{error}");
+    let pause = PauseParameters { headroom: None, hysteresis: None, response: Span::ZERO };
+    machine.switch.flow_control = FlowControl::Pause(pause);
+    // Two classes have more frames under way than one.
+    machine.switch.channels.classes = high_and_low(8, Minimum::default());
+    let least = machine.largest_headroom() + Bytes::new(288);
+    machine.switch.buffer = least * 2;
+    assert_eq!(with(&machine, least), Ok(()));
+    let error = with(&machine, least - Bytes::new(1)).unwrap_err();
+    assert!(matches!(error, BuildError::HeadroomTooLarge { .. }), "{error}");
 }
 
 /// Catches age that does not bound what round robin does not: on a line of switches whose endpoints all send

@@ -95,7 +95,7 @@ fn controlled(
 
 /// Answers and notices before data.
 pub fn with_priority(mut machine: Machine) -> Machine {
-    let class = |kind, priority| TrafficClass { kind, up_to: None, priority, weight: 1 };
+    let class = |kind, priority| TrafficClass { kind, priority, weight: 1, ..TrafficClass::default() };
     let classes = [class(TrafficKind::Acknowledgements, 1), class(TrafficKind::All, 0)];
     machine.switch.channels.classes = TrafficClasses::new(&classes).unwrap();
     machine.switch.arbiter = ArbiterKind::StrictPriority;

@@ -7,7 +7,8 @@ use weft_fabric::parameters::{
     SwitchParameters,
 };
 use weft_fabric::{
-    LinkLayer, LinkParameters, LinkProtocol, ReplayParameters, TrafficClass, TrafficClasses, TrafficKind,
+    LinkLayer, LinkParameters, LinkProtocol, Minimum, ReplayParameters, TrafficClass, TrafficClasses,
+    TrafficKind,
 };
 use weft_topo::{
     Ascent, Dimension, DimensionOrder, Dragonfly, DragonflyLayout, DragonflyMinimal, DragonflyParameters,
@@ -24,13 +25,14 @@ pub const fn combined(thousandths: u32) -> SwitchKind {
 
 pub const KINDS: [SwitchKind; 4] =
     [SwitchKind::InputQueued, SwitchKind::VirtualOutputQueued, SwitchKind::OutputQueued, combined(1_500)];
-pub const ARBITERS: [ArbiterKind; 6] = [
+pub const ARBITERS: [ArbiterKind; 7] = [
     ArbiterKind::RoundRobin,
     ArbiterKind::Random,
     ArbiterKind::Islip(2),
     ArbiterKind::Age,
     ArbiterKind::StrictPriority,
     ArbiterKind::WeightedRoundRobin,
+    ArbiterKind::MinimumBandwidth,
 ];
 
 pub fn torus(sizes: &[u64], wrap: bool, concentration: u64, datelines: bool) -> Layout {
@@ -117,6 +119,9 @@ pub fn classes(by_size: &[(Option<u64>, u8, u32)]) -> TrafficClasses {
         up_to: up_to.map(Bytes::new),
         priority,
         weight,
+        // Of all classes together no more than a link has.
+        minimum: Minimum::Share(2_000 + u32::from(priority) * 500),
+        ..TrafficClass::default()
     };
     TrafficClasses::new(&by_size.iter().map(class).collect::<Vec<_>>()).unwrap()
 }

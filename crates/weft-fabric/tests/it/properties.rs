@@ -14,7 +14,8 @@ use weft_fabric::parameters::{
     PauseParameters, SwitchKind, SwitchParameters,
 };
 use weft_fabric::{
-    ErrorRate, LinkParameters, LinkProtocol, Network, ReplayParameters, TrafficClasses, check_credits, stuck,
+    ErrorRate, LinkParameters, LinkProtocol, Network, ReplayParameters, TrafficClass, TrafficClasses,
+    check_credits, stuck,
 };
 use weft_topo::{Ascent, LaneChoice, Layout, Routing, Topology, TopologyParameters, prove};
 use weft_units::{Bytes, Clock, EndpointId, LineCode, Span, Time};
@@ -103,6 +104,16 @@ fn channels() -> impl Strategy<Value = ChannelParameters> {
     })
 }
 
+/// The traffic classes of a switch, the first with buffers so many times as large as the others'.
+fn with_buffers(switch: &SwitchParameters, times: u64) -> TrafficClasses {
+    let classes = switch.channels.classes.all().iter().enumerate();
+    let class = |(number, class): (usize, &TrafficClass)| TrafficClass {
+        buffer: (number == 0).then_some(switch.buffer * times),
+        ..*class
+    };
+    TrafficClasses::new(&classes.map(class).collect::<Vec<_>>()).unwrap()
+}
+
 /// The same link with the layer of some protocol, which may meet bit errors, and repeat with little room.
 fn with_a_layer(plain: LinkParameters, packet: Bytes, dice: &mut Stream) -> LinkParameters {
     let protocol = LinkProtocol::ALL[dice.below(5) as usize];
@@ -158,6 +169,10 @@ pub fn machines() -> impl Strategy<Value = Machine> {
                 }
                 machine.switch.flow_control = FlowControl::Pause(pause);
                 machine.switch.buffer += machine.largest_headroom();
+            }
+            if dice.below(2) == 0 {
+                let times = u64::from(1 + dice.below(3));
+                machine.switch.channels.classes = with_buffers(&machine.switch, times);
             }
             machine
         })
@@ -257,6 +272,7 @@ proptest! {
         machine.switch.faster_link = FasterLink::Bubble;
         if machine.switch.flow_control != FlowControl::Credits {
             machine.switch.buffer += machine.largest_headroom();
+            machine.switch.channels.classes = with_buffers(&machine.switch, 2);
         }
         let script = random_script(&machine.layout, largest_payload(&machine), load);
         let mut passing = machine.begin(&script, 1);

@@ -84,6 +84,8 @@ fn machines() -> Vec<(Machine, usize)> {
         (exanest(4), OutputQueued, ArbiterKind::Age, LaneChoice::Room, 8),
         (torus(&[4, 5], true, 1, true), OutputQueued, ArbiterKind::WeightedRoundRobin, LaneChoice::Flow, 4),
         (tree(3, 3, Ascent::Random), OutputQueued, ArbiterKind::StrictPriority, LaneChoice::Flow, 4),
+        (torus(&[4, 5], true, 1, true), InputQueued, ArbiterKind::MinimumBandwidth, LaneChoice::Flow, 8),
+        (tree(3, 3, Ascent::Random), OutputQueued, ArbiterKind::MinimumBandwidth, LaneChoice::Room, 8),
     ];
     for (layout, kind, arbiter, lane, total) in kinds {
         let (mut machine, _) = make(layout, kind, arbiter, 0);

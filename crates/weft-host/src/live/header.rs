@@ -1,10 +1,11 @@
 //! Headers that travel with the messages of real ranks.
 
 use super::rails::Part;
-use crate::virtual_interfaces::Carried;
+use crate::virtual_interfaces::{Carried, What};
 use serde::{Deserialize, Serialize};
 use weft_engine::Payload;
 use weft_msg::Envelope;
+use weft_nic::{Operations, Purpose};
 use weft_units::EndpointId;
 
 /// The kind of a live rank's message.
@@ -22,6 +23,27 @@ pub(super) enum Kind {
     Answer { local: u64, token: u32, opening: u32 },
     /// Between virtual interfaces.
     Interface(Carried),
+}
+
+impl Kind {
+    /// What such a message is for. A real rank's collectives are sends of its MPI, which says no more.
+    pub(super) fn purpose(&self) -> Purpose {
+        let (operation, is_reply) = match self {
+            Kind::Message(envelope) => (Operations::TWO_SIDED, envelope.is_reply()),
+            Kind::Write { .. } => (Operations::PUT, false),
+            Kind::Read { .. } => (Operations::GET, false),
+            Kind::Answer { .. } => (Operations::GET, true),
+            Kind::Done { .. } => (Operations::NONE, true),
+            Kind::Interface(carried) => match carried.what {
+                What::Small => (Operations::TWO_SIDED, false),
+                What::Put { .. } => (Operations::PUT, false),
+                What::Get { .. } => (Operations::GET, false),
+                What::Got { .. } => (Operations::GET, true),
+                What::Ended { .. } => (Operations::NONE, true),
+            },
+        };
+        Purpose { operation, is_reply, ..Purpose::PLAIN }
+    }
 }
 
 /// The header that travels with a message.

@@ -414,6 +414,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             header: Some(header),
             token: outgoing,
             primitive,
+            purpose: header.kind.purpose(),
             interface: carried.from,
             to_interface,
             buffer,

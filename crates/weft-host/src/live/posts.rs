@@ -255,6 +255,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             header: Some(header),
             token: key,
             primitive,
+            purpose: header.kind.purpose(),
             interface: seat as u16,
             to_interface: header.seat as u16,
             buffer,

@@ -37,13 +37,13 @@ pub(crate) mod tagged;
 
 use crate::collectives::Collectives;
 use crate::communicator::Communicators;
-use crate::envelope::{Body, Envelope, EnvelopeKind};
+use crate::envelope::{Body, Envelope, EnvelopeKind, OperationKind};
 use crate::error::MsgError;
 use crate::matching::{Matching, PostedReceive};
 use crate::protocol::{Protocol, WaitCosts};
 use crate::receives::Receives;
 use crate::requests::Requests;
-use crate::sends::Sends;
+use crate::sends::{Content, Purpose, Sends};
 use crate::transport::Transport;
 use crate::windows::Windows;
 use rank::Rank;
@@ -154,6 +154,27 @@ impl Process {
                 protocol.control_receive
             }
             _ => Span::ZERO,
+        }
+    }
+
+    /// The operation that a message is part of which this rank or its interface sends.
+    pub fn operation(&self, envelope: &Envelope) -> OperationKind {
+        match envelope.body {
+            Body::Data { send, .. } => match self.sends.get(send).map(|send| send.purpose) {
+                Some(Purpose::Message { content: Content::Matched(matching), .. }) => {
+                    OperationKind::of_match(matching)
+                }
+                Some(Purpose::Message { content: Content::Active(message), .. }) => {
+                    OperationKind::of_active(message)
+                }
+                Some(Purpose::Access { access, .. }) => OperationKind::of_access(access),
+                None => OperationKind::Other,
+            },
+            Body::ClearToSend { receive, .. } | Body::Read { receive, .. } | Body::Admit { receive, .. } => {
+                let announced = self.receives.get(receive).map(|receive| receive.announced.body);
+                announced.map_or(OperationKind::Other, OperationKind::of_body)
+            }
+            body => OperationKind::of_body(body),
         }
     }
 

@@ -74,10 +74,10 @@ impl Process {
         found.ok_or(MsgError::UnknownWindow { rank: self.rank, window })
     }
 
-    /// `to` is asked for something on the window of this number: the entry that its answer names.
+    /// `to` is asked for this on the window of this number: the entry that its answer names.
     fn expect_answer(
         &mut self,
-        window: u32,
+        (access, window): (Access, u32),
         owner: Owner,
         to: RankId,
         (bytes, buffer): (Bytes, Address),
@@ -85,12 +85,18 @@ impl Process {
         if let Some(windows) = &mut self.windows {
             windows.expect_answer(window);
         }
-        self.sends.insert(PendingSend { owner, to, bytes, purpose: Purpose::Access { window }, buffer })
+        self.sends.insert(PendingSend {
+            owner,
+            to,
+            bytes,
+            purpose: Purpose::Access { window, access },
+            buffer,
+        })
     }
 
     /// Whether the rank waits for the operation that this send is.
     pub(super) fn waits_for_access(&self, send: &PendingSend) -> bool {
-        let Purpose::Access { window } = send.purpose else { return false };
+        let Purpose::Access { window, .. } = send.purpose else { return false };
         self.waiting == WaitingFor::Window
             && self.windows.as_ref().is_some_and(|windows| windows.waits_for_access(send.to, window))
     }
@@ -129,7 +135,7 @@ impl<T: Transport> Rank<'_, T> {
             return Ok(());
         }
         let buffer = call.buffer.unwrap_or_else(|| memory::origin(window));
-        let send = self.process.expect_answer(window, owner, call.target, (call.bytes, buffer));
+        let send = self.process.expect_answer((access, window), owner, call.target, (call.bytes, buffer));
         let asks = self.protocol.active_messages != ActiveMessages::None;
         if asks && access.reduces() && self.protocol.path(access) == OneSidedPath::Emulated {
             self.send_operation(access, call.target, send, call.bytes);
@@ -329,7 +335,7 @@ impl<T: Transport> Rank<'_, T> {
     /// The operation of this rank in entry `send` has been carried out.
     pub(super) fn operation_done(&mut self, send: SendEntry) {
         let done = self.process.sends.take(send);
-        if let (Some(windows), Purpose::Access { window }) = (&mut self.process.windows, done.purpose) {
+        if let (Some(windows), Purpose::Access { window, .. }) = (&mut self.process.windows, done.purpose) {
             windows.answered(window);
         }
         self.complete(done.owner);
@@ -347,7 +353,7 @@ impl<T: Transport> Rank<'_, T> {
         };
         for to in targets.into_iter().filter(|to| *to != own) {
             let nothing = (Bytes::ZERO, Address::default());
-            let operation = self.process.expect_answer(window, Owner::Nobody, to, nothing);
+            let operation = self.process.expect_answer((Access::Fetch, window), Owner::Nobody, to, nothing);
             self.ask(to, operation);
         }
         Ok(())

@@ -232,7 +232,8 @@ impl<T: Transport> Rank<'_, T> {
     #[inline]
     pub(super) fn hand_over(&mut self, to: RankId, envelope: Envelope, payload: Bytes, token: SendToken) {
         let buffer = self.process.source(&envelope);
-        self.transport.post(Posting { to, envelope, payload, buffer, token });
+        let operation = self.process.operation(&envelope);
+        self.transport.post(Posting { to, envelope, operation, payload, buffer, token });
     }
 
     /// The envelope of a message of this rank.

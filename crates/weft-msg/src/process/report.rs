@@ -156,7 +156,7 @@ impl Process {
                 Some(PendingOperation::of_message(state, to, matching, bytes))
             }
             Purpose::Message { content: Content::Active(_), .. } => None,
-            Purpose::Access { window } => {
+            Purpose::Access { window, .. } => {
                 let (state, peer) = (PendingState::AccessUnanswered, Some(to));
                 let comm = self.windows.as_ref()?.comm(window);
                 Some(PendingOperation { state, peer, tag: None, comm, collective: false, bytes })

@@ -12,6 +12,7 @@
 use super::gpu::MemoryKind;
 use crate::transition::InvalidTransition;
 use serde::{Deserialize, Serialize};
+use weft_fabric::ClassTag;
 use weft_units::{Address, Bytes, EndpointId, Time};
 
 /// How far a descriptor has come.
@@ -78,6 +79,8 @@ pub(super) struct Descriptor {
     /// The memory that it lies in.
     pub source: MemoryKind,
     pub watch: bool,
+    /// The traffic class of its packets.
+    pub class: ClassTag,
     pub state: DescriptorState,
     /// Bytes that the card has read.
     pub read: Bytes,

@@ -21,6 +21,7 @@ use crate::pcie::{Pcie, Stretch, Transfer};
 use crate::server::{Server, Service};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+use weft_fabric::ClassTag;
 use weft_units::{Bytes, EndpointId, Span, Time};
 
 /// Bytes of a doorbell: a register.
@@ -45,6 +46,7 @@ pub(super) struct Outgoing {
     pub is_whole: bool,
     /// Whether it is the first or the last of a message that is watched.
     pub watch: bool,
+    pub class: ClassTag,
 }
 
 /// A message whose data is all in the card.
@@ -184,6 +186,7 @@ impl HostToCard {
             index,
             is_whole: piece == descriptor.bytes,
             watch: descriptor.watch && (index == 0 || is_last),
+            class: descriptor.class,
         });
         if is_last {
             descriptor.happens(DescriptorEvent::LastRead);

@@ -12,9 +12,7 @@ use crate::observer::{Block, Observer as _, Stage};
 use crate::pcie::{Pcie, Stretch};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use weft_fabric::{
-    Addressing, HeaderBits, Injection, InterfaceContext, Packet, PacketLabel, Part as OfMessage,
-};
+use weft_fabric::{Addressing, HeaderBits, Injection, InterfaceContext, Packet, Part as OfMessage};
 use weft_units::{Address, Bytes, EndpointId, Span, Time};
 
 /// Entries of a queue by time; those of one time in the order in which they came.
@@ -217,6 +215,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
             buffer,
             source,
             watch,
+            class: self.fabric.class_of(&message.purpose, bytes),
             state,
             read: Bytes::ZERO,
             posted,
@@ -404,9 +403,9 @@ impl<H: Host> Node<'_, '_, '_, H> {
         if first.ready > now {
             return Injection::not_before(first.ready.min(next_offer));
         }
-        let Outgoing { ready, to, number, bytes, index, is_whole, watch } = first;
+        let Outgoing { ready, to, number, bytes, index, is_whole, watch, class } = first;
         let part = if is_whole { OfMessage::Whole } else { OfMessage::Piece };
-        if !self.fabric.admits_all() && !self.fabric.admits(PacketLabel::default(), part, bytes) {
+        if !self.fabric.admits_all() && !self.fabric.admits_class(class) {
             return Injection::Nothing; // asked again when there is a place
         }
         self.card.send.packets.pop_front();
@@ -418,7 +417,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
         let addressing = Addressing { source, destination: to, message: number };
         let packet = Packet::new(addressing, bytes, HeaderBits::from_bits(index.into()), part);
         // Multipath goes by messages.
-        let mut packet = packet.in_block(number.wrapping_add(1));
+        let mut packet = packet.in_block(number.wrapping_add(1)).of_class(class);
         packet.watch(watch);
         Injection::Packet(packet)
     }

@@ -17,6 +17,7 @@ use super::aggregator::Writing;
 use super::parameters::CommunicationIpParameters;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+use weft_fabric::ClassTag;
 use weft_units::{EndpointId, Time};
 
 /// A packet in the FIFOs.
@@ -33,6 +34,8 @@ pub(super) struct Queued {
     /// The place of its payload in the message; of a test packet its number.
     pub offset: u64,
     pub kind: Kind,
+    /// The traffic class of its message; of a test packet none.
+    pub class: ClassTag,
 }
 
 /// The part of its message that a packet is.

@@ -22,7 +22,7 @@ use crate::hosted::Hosted;
 use crate::observer::{Block, Observer as _, Stage};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
-use weft_fabric::{Addressing, Announced, Injection, InterfaceContext, Packet, PacketLabel, Part};
+use weft_fabric::{Addressing, Announced, ClassTag, Injection, InterfaceContext, Packet, PacketLabel, Part};
 use weft_units::{Bytes, EndpointId, Span, Time};
 
 /// The label of packets between kernels.
@@ -168,9 +168,9 @@ impl<H: Host> Node<'_, '_, '_, H> {
         }
         let header = MessageHeader { bytes, born, header, interface: to_interface };
         self.fabric.announce(to, number, Announcement::Message(header));
-        let sent = Bytes::ZERO;
+        let (sent, class) = (Bytes::ZERO, self.fabric.class_of(&message.purpose, bytes));
         let port = usize::from(interface);
-        self.hardware.ports[port].post(Outgoing { to, number, bytes, sent, posted, token, watch });
+        self.hardware.ports[port].post(Outgoing { to, number, bytes, sent, posted, token, watch, class });
         if posted > self.fabric.now() {
             self.fabric.set_timer(posted, CommunicationIpTimer::Post);
         } else {
@@ -235,7 +235,8 @@ impl<H: Host> Node<'_, '_, '_, H> {
                 self.fabric.announce(to, message, Announcement::Test { packets, began });
             }
             let (ready, offset) = (now, u64::from(number));
-            let packet = Queued { ready, writing, words, to, message, bytes: size, offset, kind: Kind::Test };
+            let (kind, class) = (Kind::Test, ClassTag::default());
+            let packet = Queued { ready, writing, words, to, message, bytes: size, offset, kind, class };
             self.hardware.ports[0].fifo.push(packet, self.parameters);
         }
     }
@@ -339,20 +340,22 @@ impl<H: Host> Node<'_, '_, '_, H> {
         if self.fabric.admits_all() {
             return true;
         }
-        let (label, part) = label_and_part(packet.kind);
-        self.fabric.admits(label, part, packet.bytes)
+        match packet.kind {
+            Kind::Message { .. } => self.fabric.admits_class(packet.class),
+            Kind::Test => self.fabric.admits(TEST_LABEL, Part::Whole, packet.bytes),
+        }
     }
 
     /// The packet that the switch takes at `now`.
     fn packet_of(&mut self, queued: &Queued, now: Time) -> Packet {
-        let Queued { ready, writing, to, message, bytes, offset, kind, .. } = *queued;
+        let Queued { ready, writing, to, message, bytes, offset, kind, class, .. } = *queued;
         let source = self.fabric.endpoint();
         let (label, part) = label_and_part(kind);
         let addressing = Addressing { source, destination: to, message };
         let mut packet = Packet::new(addressing, bytes, carried(bytes, offset), part);
         packet.label = label;
         // Multipath, where a routing has it, goes by messages.
-        let mut packet = packet.in_block(message.wrapping_add(1));
+        let mut packet = packet.in_block(message.wrapping_add(1)).of_class(class);
         if let Kind::Message { watch: true, .. } = kind {
             packet.watch(true);
             let mut stage = |block, came, began, ended| {

@@ -13,6 +13,7 @@ use super::fifo::{Kind, Queued, TransmitFifo};
 use super::parameters::CommunicationIpParameters;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+use weft_fabric::ClassTag;
 use weft_units::{Bytes, EndpointId, Time};
 
 /// A message on its way out.
@@ -26,6 +27,7 @@ pub(super) struct Outgoing {
     pub posted: Time,
     pub token: Option<u32>,
     pub watch: bool,
+    pub class: ClassTag,
 }
 
 /// A port.
@@ -80,11 +82,12 @@ impl Port {
             let writing = self.aggregator.write(now, payload, parameters);
             let offset = outgoing.sent.get();
             outgoing.sent += payload;
-            let Outgoing { to, number: message, bytes: all, sent: written, token, watch, .. } = *outgoing;
+            let Outgoing { to, number: message, bytes: all, sent: written, token, watch, class, .. } =
+                *outgoing;
             let last = written == all;
             let kind = Kind::Message { is_whole: payload == all, watch: watch && (offset == 0 || last) };
             let bytes = payload.get() as u32;
-            let packet = Queued { ready: now, writing, words, to, message, bytes, offset, kind };
+            let packet = Queued { ready: now, writing, words, to, message, bytes, offset, kind, class };
             self.fifo.push(packet, parameters);
             if last {
                 if let Some(token) = token {

@@ -57,7 +57,7 @@ use weft_engine::Payload;
 use weft_fabric::{
     Addressing, Announced, HopRecord, Injection, Interface, InterfaceContext, Packet, PacketLabel, Part,
 };
-use weft_units::{Bytes, EndpointId, Time};
+use weft_units::{EndpointId, Time};
 
 /// The interface, with its host.
 #[derive(Serialize, Deserialize)]
@@ -259,13 +259,13 @@ impl<H: Host> Node<'_, '_, '_, H> {
             match candidate {
                 Candidate::Answer => fabric.admits(ANSWER, Part::Whole, 0),
                 Candidate::Small(channel) => {
-                    let bytes = packetizer.parcel(channel).map_or(Bytes::ZERO, |parcel| parcel.bytes);
-                    fabric.admits(DATA, Part::Whole, bytes.get() as u32)
+                    // One that has been answered before it could be repeated needs no place.
+                    packetizer.parcel(channel).is_none_or(|parcel| fabric.admits_class(parcel.class))
                 }
                 Candidate::Rdma => match reductions.as_deref().and_then(|reductions| reductions.ready(now)) {
                     Some(bytes) => fabric.admits(DATA, Part::Whole, bytes.get() as u32),
                     None if rdma.answers_next(now) => fabric.admits(ANSWER, Part::Whole, 0),
-                    None => fabric.admits(DATA, Part::Piece, 0),
+                    None => fabric.admits_class(rdma.next_class()),
                 },
             }
         };
@@ -290,7 +290,8 @@ impl<H: Host> Node<'_, '_, '_, H> {
                 }
                 let addressing = Addressing { source, destination: parcel.to, message };
                 let header = Header::Small { offered: parcel.born };
-                let mut packet = header.packet(addressing, parcel.bytes.get() as u32);
+                let packet = header.packet(addressing, parcel.bytes.get() as u32);
+                let mut packet = packet.of_class(parcel.class);
                 packet.watch(parcel.watch);
                 Injection::Packet(packet)
             }

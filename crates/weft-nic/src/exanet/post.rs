@@ -176,15 +176,16 @@ impl<H: Host> Node<'_, '_, '_, H> {
             watch,
         };
         self.fabric.announce(to, number, Announcement::Header(header));
+        let class = self.fabric.class_of(&message.purpose, bytes);
         let what = if small {
             let (message, refused) = (number, 0);
-            Posted::Small(Parcel { interface, to, message, bytes, born, refused, token, watch })
+            Posted::Small(Parcel { interface, to, message, bytes, born, refused, token, watch, class })
         } else {
             let kind = match primitive {
                 Primitive::WriteBack => ChannelKind::Read,
                 _ => ChannelKind::Write,
             };
-            Posted::Write(kind, descriptor(&message, number, domain))
+            Posted::Write(kind, descriptor((&message, class), number, domain))
         };
         self.post(Post { at, what });
         number

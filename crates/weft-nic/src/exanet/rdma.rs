@@ -18,7 +18,7 @@ use crate::rdma::{
     Answer, Arrival, Cell, CellId, ChannelKind, Descriptor, EngineContext, Location, Outgoing, Rdma,
     RdmaChange, Reply, Surface, Task, TransferError, TransferHeader, TransferStage,
 };
-use weft_fabric::{Addressing, InterfaceContext, Packet};
+use weft_fabric::{Addressing, ClassTag, InterfaceContext, Packet};
 use weft_units::{Address, EndpointId, Time};
 
 /// The engine's way out while it is called.
@@ -83,7 +83,11 @@ impl<H: Host> Surface for Outlet<'_, '_, '_, H> {
 }
 
 /// The descriptor of a message; its post is not at the unit yet.
-pub(super) fn descriptor<T>(message: &Message<T>, number: u32, domain: crate::gvas::Pdid) -> Descriptor {
+pub(super) fn descriptor<T>(
+    (message, class): (&Message<T>, ClassTag),
+    number: u32,
+    domain: crate::gvas::Pdid,
+) -> Descriptor {
     let Message { to, bytes, interface, to_interface, buffer, token, watch, .. } = *message;
     Descriptor {
         source: Location { space: interface.into(), address: buffer },
@@ -96,6 +100,7 @@ pub(super) fn descriptor<T>(message: &Message<T>, number: u32, domain: crate::gv
         posted: Time::ZERO,
         token,
         watch,
+        class,
     }
 }
 
@@ -168,13 +173,13 @@ impl<H: Host> Node<'_, '_, '_, H> {
         let (outgoing, _) = self.with_rdma(|rdma, path, context| rdma.take_outgoing(path, context));
         let source = self.fabric.endpoint();
         Some(match outgoing? {
-            Outgoing::Cell(Cell { to, message, bytes, id, watch, offset }) => {
+            Outgoing::Cell(Cell { to, message, bytes, id, watch, offset, class }) => {
                 if self.hardware.data.is_some() {
                     self.fabric.announce(to, message, Announcement::Read { cell: id, offset });
                 }
                 let addressing = Addressing { source, destination: to, message };
                 let packet = Header::Cell(id).packet(addressing, bytes.get() as u32);
-                let mut packet = packet.in_block(id.block());
+                let mut packet = packet.in_block(id.block()).of_class(class);
                 packet.watch(watch);
                 packet
             }

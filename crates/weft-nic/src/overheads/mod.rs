@@ -22,8 +22,8 @@ use std::collections::{BTreeMap, VecDeque};
 use watched::Watched;
 use weft_engine::Payload;
 use weft_fabric::{
-    Addressing, Announced, HeaderBits, HopRecord, Injection, Interface, InterfaceContext, Packet,
-    PacketLabel, Part,
+    Addressing, Announced, ClassTag, HeaderBits, HopRecord, Injection, Interface, InterfaceContext, Packet,
+    Part,
 };
 use weft_units::{Bytes, EndpointId, Span, Time};
 
@@ -71,6 +71,7 @@ struct Outgoing {
     /// Whether the gap before the message has been spent.
     prepared: bool,
     token: Option<u32>,
+    class: ClassTag,
 }
 
 /// A message that is coming in.
@@ -191,6 +192,7 @@ impl<H: Host> HostContext<H> for Node<'_, '_, '_, H> {
         let number = self.transmit.take_number();
         let Message { to, bytes, born, header, token, primitive, to_interface: interface, watch, .. } =
             message;
+        let class = self.fabric.class_of(&message.purpose, bytes);
         self.fabric.announce(to, number, Announcement { bytes, born, header, watch, interface });
         let (sent, prepared) = (Bytes::ZERO, self.parameters.message_gap == Span::ZERO);
         let posted = at + self.parameters.start_of(primitive);
@@ -200,7 +202,7 @@ impl<H: Host> HostContext<H> for Node<'_, '_, '_, H> {
             let handed_over = watched::Posted { message: number, at, ready: posted, block };
             self.transmit.watched.post(endpoint, &handed_over, self.fabric.output());
         }
-        let outgoing = Outgoing { to, number, bytes, sent, born, posted, prepared, token };
+        let outgoing = Outgoing { to, number, bytes, sent, born, posted, prepared, token, class };
         self.transmit.insert(outgoing);
         self.fabric.request_injection();
         number
@@ -315,12 +317,12 @@ impl<H: Host> OverheadsNic<H> {
     }
 
     /// Takes the next packet of the message whose turn it is. `admits`: whether the network takes a packet of
-    /// a part and payload now; messages whose packets it does not take are left out.
+    /// a class and payload now; messages whose packets it does not take are left out.
     fn next_of_queue(
         &mut self,
         now: Time,
         parameters: &OverheadsParameters,
-        admits: Option<impl Fn(EndpointId, Part, Bytes) -> bool>,
+        admits: Option<impl Fn(EndpointId, ClassTag, Bytes) -> bool>,
     ) -> Option<Supplied> {
         let transmit = &mut self.transmit;
         let first = transmit.queue.front()?;
@@ -332,8 +334,8 @@ impl<H: Host> OverheadsNic<H> {
         let mut index = transmit.turn as usize % channels;
         if let Some(admits) = admits {
             match transmit.next_admitted(now, channels, |outgoing| {
-                let (part, bytes) = outgoing.next_piece(parameters.payload);
-                admits(outgoing.to, part, bytes)
+                let (_, bytes) = outgoing.next_piece(parameters.payload);
+                admits(outgoing.to, outgoing.class, bytes)
             }) {
                 Some(admitted) => index = admitted,
                 None => return Some(Supplied::NoPlace),
@@ -350,7 +352,7 @@ impl<H: Host> OverheadsNic<H> {
         let (part, piece) = outgoing.next_piece(parameters.payload);
         outgoing.sent += piece;
         let finished = outgoing.sent == outgoing.bytes;
-        let Outgoing { to, number, born, token, .. } = *outgoing;
+        let Outgoing { to, number, born, token, class, .. } = *outgoing;
         if finished {
             transmit.queue.remove(index);
             transmit.turn = index as u32;
@@ -358,7 +360,7 @@ impl<H: Host> OverheadsNic<H> {
             transmit.turn = (index as u32 + 1) % channels as u32;
         }
         let sent = token.filter(|_| finished);
-        Some(Supplied::Packet { to, number, bytes: piece, born, part, sent, last: finished })
+        Some(Supplied::Packet { to, number, bytes: piece, born, part, sent, last: finished, class })
     }
 }
 
@@ -372,6 +374,7 @@ enum Supplied {
         part: Part,
         sent: Option<u32>,
         last: bool,
+        class: ClassTag,
     },
     NotBefore(Time),
     /// Packets are ready, of traffic classes that have no place in the network.
@@ -510,20 +513,19 @@ impl<H: Host> Interface for OverheadsNic<H> {
         if self.transmit.next_packet > now {
             return Injection::NotBefore(self.transmit.next_packet);
         }
-        let admits = (!context.admits_all()).then_some(|to, part, bytes: Bytes| {
-            context.admits_to(to, PacketLabel::default(), part, bytes.get() as u32)
-        });
+        let admits = (!context.admits_all())
+            .then_some(|to, class, bytes: Bytes| context.admits_class_to(to, class, bytes.get() as u32));
         let queued = self.next_of_queue(now, &parameters.interface, admits);
         if let Some(Supplied::NoPlace) = queued {
             return Injection::Nothing;
         }
         let begun = std::mem::replace(&mut self.transmit.begins_offer, Time::NEVER).min(now);
-        let (to, number, bytes, born, part, last) = match queued {
-            Some(Supplied::Packet { to, number, bytes, born, part, sent, last }) => {
+        let (to, number, bytes, born, part, last, class) = match queued {
+            Some(Supplied::Packet { to, number, bytes, born, part, sent, last, class }) => {
                 if let Some(token) = sent {
                     context.set_timer(now, OverheadsTimer::Sent(token));
                 }
-                (to, number, bytes, born, part, last)
+                (to, number, bytes, born, part, last, class)
             }
             Some(Supplied::NotBefore(time)) => return Injection::NotBefore(time),
             Some(Supplied::NoPlace) => return Injection::Nothing,
@@ -534,6 +536,7 @@ impl<H: Host> Interface for OverheadsNic<H> {
                 }
                 Offer::Message(message) => {
                     let Message { to, bytes, born, header, token, primitive, to_interface, .. } = message;
+                    let class = context.class_of(&message.purpose, bytes);
                     let number = self.transmit.take_number();
                     if header.is_some() || bytes > parameters.interface.payload {
                         let (interface, watch) = (to_interface, false);
@@ -554,6 +557,7 @@ impl<H: Host> Interface for OverheadsNic<H> {
                             posted: next,
                             prepared,
                             token,
+                            class,
                         });
                         self.transmit.next_packet = next;
                         return Injection::NotBefore(next);
@@ -561,14 +565,14 @@ impl<H: Host> Interface for OverheadsNic<H> {
                     if bytes > parameters.interface.payload {
                         let (sent, prepared) = (parameters.interface.payload, true);
                         let outgoing =
-                            Outgoing { to, number, bytes, sent, born, posted: now, prepared, token };
+                            Outgoing { to, number, bytes, sent, born, posted: now, prepared, token, class };
                         self.transmit.insert(outgoing);
-                        (to, number, sent, born, Part::Piece, false)
+                        (to, number, sent, born, Part::Piece, false, class)
                     } else {
                         if let Some(token) = token {
                             context.set_timer(now, OverheadsTimer::Sent(token));
                         }
-                        (to, number, bytes, born, Part::Whole, true)
+                        (to, number, bytes, born, Part::Whole, true, class)
                     }
                 }
             },
@@ -580,7 +584,7 @@ impl<H: Host> Interface for OverheadsNic<H> {
         let addressing = Addressing { source: endpoint, destination: to, message: number };
         let packet = Packet::new(addressing, bytes.get() as u32, HeaderBits::offered(born), part);
         // Multipath goes by messages here.
-        let mut packet = packet.in_block(number.wrapping_add(1));
+        let mut packet = packet.in_block(number.wrapping_add(1)).of_class(class);
         let gap = parameters.interface.message_gap;
         let block = Block::Interface;
         let supplied = watched::Supplied { message: number, last, now, gap, pace, block };

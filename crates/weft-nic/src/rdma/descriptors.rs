@@ -102,6 +102,7 @@ mod tests {
     use crate::gvas::Pdid;
     use crate::rdma::Location;
     use proptest::prelude::*;
+    use weft_fabric::ClassTag;
     use weft_units::{Address, Bytes, EndpointId};
 
     fn descriptor(message: u32) -> Descriptor {
@@ -116,6 +117,7 @@ mod tests {
             posted: Time::ZERO,
             token: None,
             watch: false,
+            class: ClassTag::default(),
         }
     }
 

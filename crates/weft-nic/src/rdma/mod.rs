@@ -50,6 +50,7 @@ use crate::segmentation::{Agent, SegmentationParameters};
 use descriptors::Descriptors;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+use weft_fabric::ClassTag;
 use weft_units::{Address, EndpointId, Span, Time};
 
 /// The engine's section of a machine file.
@@ -390,6 +391,11 @@ impl Rdma {
     /// Whether the next packet for the link is an answer.
     pub fn answers_next(&self, now: Time) -> bool {
         self.replies.front().is_some_and(|reply| reply.due <= now)
+    }
+
+    /// The traffic class of the next cell, where no answer goes first.
+    pub fn next_class(&self) -> ClassTag {
+        self.send.next_class()
     }
 
     /// Takes the next packet for the link; answers go first.

@@ -28,6 +28,7 @@ use crate::reliability::ReliabilityParameters;
 use crate::segmentation::{BlockEvent, Cut};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+use weft_fabric::ClassTag;
 use weft_units::{Bytes, Clock, EndpointId, Span, Time};
 
 /// The send unit's section of a machine file.
@@ -130,6 +131,8 @@ pub struct Cell {
     pub offset: u64,
     /// Whether it is the last of its transfer and the observer is to be told of it.
     pub watch: bool,
+    /// The traffic class of its transfer.
+    pub class: ClassTag,
 }
 
 /// The consequences of a cell that was put on the link.
@@ -187,7 +190,7 @@ impl SendUnit {
                 transfer.queued = false;
                 continue;
             };
-            let Descriptor { source, to, bytes: whole, message, watch, .. } = transfer.descriptor;
+            let Descriptor { source, to, bytes: whole, message, watch, class, .. } = transfer.descriptor;
             let block = &mut transfer.blocks[place];
             let transaction = transfer.first.wrapping_add(block.index);
             let block_bytes = parameters.cut.block_bytes(whole, block.index);
@@ -210,7 +213,8 @@ impl SendUnit {
             let index = block.next;
             let cell = CellId { channel: id, transaction, index, last: last_of_block, attempt };
             let first = block.index == 0 && index == 0;
-            let cell = Cell { to, message, bytes, id: cell, offset, watch: watch && (first || last) };
+            let watch = watch && (first || last);
+            let cell = Cell { to, message, bytes, id: cell, offset, watch, class };
             block.next = if last_of_block { ALL_READ } else { block.next + 1 };
             let started = transfer.started;
             if transfer.sending().is_some() {
@@ -232,6 +236,11 @@ impl SendUnit {
             Some(fetch) => fetch.times.ready.max(self.free),
             None => Time::NEVER,
         }
+    }
+
+    /// The traffic class of the next cell; that of none, if there is none.
+    pub fn next_class(&self) -> ClassTag {
+        self.fetched.front().map(|fetch| fetch.cell.class).unwrap_or_default()
     }
 
     /// Takes the next cell, which goes onto the link at `now`. Call [`SendUnit::fetch`] afterwards.

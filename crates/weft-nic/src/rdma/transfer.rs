@@ -2,6 +2,7 @@
 
 use crate::gvas::Pdid;
 use serde::{Deserialize, Serialize};
+use weft_fabric::ClassTag;
 use weft_units::{Address, Bytes, EndpointId, Time};
 
 /// A location of a process on a node.
@@ -47,6 +48,8 @@ pub struct Descriptor {
     pub token: Option<u32>,
     /// Whether the observer is to be told of its way.
     pub watch: bool,
+    /// The traffic class of its cells.
+    pub class: ClassTag,
 }
 
 /// The header of a transfer at its destination: in hardware, fields of the cells' headers.

@@ -45,17 +45,21 @@ pub struct FlowKind {
     pub unordered: bool,
     /// Whether they are of the system's services, and not of computing.
     pub service: bool,
+    /// The traffic class, below 8: packets of another one may overtake them on their own virtual channels.
+    pub class: u8,
 }
 
 impl FlowKind {
-    /// The kind as three bits.
+    /// The kind as [`KIND_BITS`] bits.
     pub const fn bits(self) -> u8 {
-        self.response as u8 | (self.unordered as u8) << 1 | (self.service as u8) << 2
+        let flags = self.response as u8 | (self.unordered as u8) << 1 | (self.service as u8) << 2;
+        flags | (self.class & 7) << 3
     }
 
-    /// The kind of these three bits.
+    /// The kind of these bits.
     pub const fn from_bits(bits: u8) -> FlowKind {
-        FlowKind { response: bits & 1 != 0, unordered: bits & 2 != 0, service: bits & 4 != 0 }
+        let class = bits >> 3 & 7;
+        FlowKind { response: bits & 1 != 0, unordered: bits & 2 != 0, service: bits & 4 != 0, class }
     }
 }
 
@@ -71,21 +75,24 @@ pub struct FlowId {
 impl FlowId {
     /// The flow as a number, which is compared faster.
     const fn key(self) -> u64 {
-        (self.peer.0 as u64) << 3 | self.kind.bits() as u64
+        (self.peer.0 as u64) << KIND_BITS | self.kind.bits() as u64
     }
 }
 
 /// The sequence number of a packet, and the opening of its flow that it belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Sequence {
-    /// The opening: 29 bits, counted by the sender.
+    /// The opening: 26 bits, counted by the sender.
     pub opening: u32,
     /// The number of the packet in it.
     pub number: u32,
 }
 
+/// Bits of a kind of flow.
+pub const KIND_BITS: u32 = 6;
+
 /// Bits of an opening.
-pub const OPENING_BITS: u32 = 29;
+pub const OPENING_BITS: u32 = 32 - KIND_BITS;
 
 /// The section of a machine file on the transport.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]

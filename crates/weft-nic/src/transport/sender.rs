@@ -316,6 +316,12 @@ impl<P: Copy> Sender<P> {
         !self.repeats.is_empty()
     }
 
+    /// The next packet that is to be sent again; `None`: none waits.
+    pub fn next_repeat(&self) -> Option<&P> {
+        let mut waiting = self.repeats.iter().filter(|(serial, place)| self.is_outstanding(*serial, *place));
+        waiting.next().map(|(_, place)| &self.outstanding[*place as usize].packet)
+    }
+
     /// Takes the next packet that is to be sent again, now, and the time to set a timer for, if none is
     /// pending.
     pub fn take_repeat(

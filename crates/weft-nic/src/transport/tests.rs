@@ -18,7 +18,7 @@ fn parameters() -> TransportParameters {
     }
 }
 
-const ORDERED: FlowKind = FlowKind { response: false, unordered: false, service: false };
+const ORDERED: FlowKind = FlowKind { response: false, unordered: false, service: false, class: 0 };
 const UNORDERED: FlowKind = FlowKind { unordered: true, ..ORDERED };
 
 fn flow(peer: u32, kind: FlowKind) -> FlowId {

@@ -87,6 +87,7 @@ impl Host for Script {
                 header: Some(index),
                 token: Some(index),
                 primitive: Default::default(),
+                purpose: weft_fabric::Purpose::PLAIN,
                 interface: plan.interface,
                 to_interface: plan.interface,
                 buffer: Address::new(BUFFERS),

@@ -93,6 +93,7 @@ impl Host for Scripted {
                     header: Some(index),
                     token: Some(index),
                     primitive: if plan.response { Primitive::WriteBack } else { Primitive::Automatic },
+                    purpose: weft_fabric::Purpose::PLAIN,
                     interface: 0,
                     to_interface: 0,
                     buffers: Default::default(),

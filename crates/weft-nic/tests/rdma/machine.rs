@@ -108,6 +108,7 @@ impl Host for Script {
                 header: Some(u64::from(token) << 32 | u64::from(interface)),
                 token: Some(token),
                 primitive: Primitive::Write,
+                purpose: weft_fabric::Purpose::PLAIN,
                 interface,
                 to_interface: interface,
                 buffer: Address::default(),

@@ -132,6 +132,7 @@ impl Host for Scripted {
                     header: Some(index),
                     token: Some(index),
                     primitive: plan.primitive,
+                    purpose: weft_fabric::Purpose::PLAIN,
                     interface: plan.interface,
                     to_interface: plan.to_interface,
                     buffers: Default::default(),

@@ -520,9 +520,18 @@ pub fn check(input: &MachineInput) -> Result<MachineCheck, ExperimentError> {
     };
     let mut classes = machine.nic.model().message_classes(plan.total());
     for known in &mut classes.0 {
-        let is_acknowledgement = matches!(known.class, MessageClass::Ack | MessageClass::Nack);
-        let of_kind = switch.channels.classes.of_kind(is_acknowledgement);
-        known.virtual_channels = of_kind.flat_map(|class| plan.of_class(class)).collect();
+        let table = &switch.channels.classes;
+        let channels = |class: u32| plan.of_class(class);
+        known.virtual_channels = match known.class {
+            MessageClass::Rts => table.of_messages(false).flat_map(channels).collect(),
+            MessageClass::Cts => table.of_messages(true).flat_map(channels).collect(),
+            // Data that is sent at once asks for nothing and answers nothing; that of an announced message
+            // is a reply.
+            MessageClass::Data => {
+                table.of_messages(false).chain(table.of_messages(true)).flat_map(channels).collect()
+            }
+            MessageClass::Ack | MessageClass::Nack => table.of_answers().flat_map(channels).collect(),
+        };
     }
     let (failures, tables_are_free) = check_failures(&machine, &layout)?;
     let channels = channel_proof(switch.flow_control, &layout, plan);

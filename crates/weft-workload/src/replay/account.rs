@@ -50,6 +50,11 @@ pub(super) struct RankAccount {
 }
 
 impl RankAccount {
+    /// The application, as traffic classes number them. There are no more than they have numbers for.
+    pub(super) fn job(&self) -> u16 {
+        self.program.min(u16::MAX.into()) as u16
+    }
+
     /// The account of a rank at the start of its program.
     pub(super) fn new(program: u32, rank: RankId, number: RankId) -> RankAccount {
         RankAccount {

@@ -6,8 +6,10 @@ use super::account::RankAccount;
 use super::rank::ReplayRank;
 use super::record::{Cause, MessageId};
 use super::transport::{CallStart, CallTransport, RankContext};
+use weft_fabric::{Operations, Purpose};
 use weft_msg::{
-    AcceleratorLimit, Body, Envelope, InterfaceAnswer, OneSidedPath, Posting, Protocol, Transport,
+    AcceleratorLimit, Body, Envelope, InterfaceAnswer, OneSidedPath, OperationKind, Posting, Protocol,
+    Transport,
 };
 use weft_nic::allreduce::{AcceleratorError, AcceleratorLimits, DataType};
 use weft_nic::{HostContext, Primitive};
@@ -32,6 +34,19 @@ pub(super) fn primitive(envelope: &Envelope, protocol: &Protocol) -> Primitive {
         },
         _ => Primitive::Automatic,
     }
+}
+
+/// The purpose of a message of an application, as traffic classes tell messages apart.
+pub fn purpose(envelope: &Envelope, operation: OperationKind, job: u16) -> Purpose {
+    let operation = match operation {
+        OperationKind::TwoSided => Operations::TWO_SIDED,
+        OperationKind::Collective => Operations::COLLECTIVE,
+        OperationKind::Put => Operations::PUT,
+        OperationKind::Get => Operations::GET,
+        OperationKind::Atomic => Operations::ATOMIC,
+        OperationKind::Other => Operations::NONE,
+    };
+    Purpose { operation, job, is_reply: envelope.is_reply(), class: None }
 }
 
 /// The limit that keeps the accelerator from an allreduce among ranks at these endpoints; `None`: it can do
@@ -89,10 +104,10 @@ impl ReplayRank {
         let to = context.parameters.program_rank(self.account.program, RankId(to));
         let start = CallStart { at: context.host.now(), cause: Cause::Arrived(cause), call: None };
         let InterfaceAnswer { envelope, payload, token } = answer;
-        let buffer = self.process.source(&envelope);
+        let (buffer, operation) = (self.process.source(&envelope), self.process.operation(&envelope));
         let mut transport = CallTransport::new(start, &mut self.account, context);
         transport.by_interface = true;
-        transport.post(Posting { to, envelope, payload, buffer, token });
+        transport.post(Posting { to, envelope, operation, payload, buffer, token });
         transport.end();
     }
 }

@@ -13,6 +13,7 @@ use super::transport::RankContext;
 use super::{ReplayHeader, ReplayHost, ReplayParameters};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use weft_fabric::Purpose;
 use weft_msg::SendToken;
 use weft_nic::{Delivered, Failure, FailureReason, HostContext, Message, Primitive};
 use weft_units::{Address, Bytes, EndpointId, Time};
@@ -82,6 +83,7 @@ pub struct GuestMessage {
     born: Time,
     header: ReplayHeader,
     is_write: bool,
+    purpose: Purpose,
     interface: u16,
     buffer: Address,
 }
@@ -147,7 +149,7 @@ impl<C: HostContext<ReplayHost>> RankContext<'_, C> {
         let home = self.host.endpoint();
         let order = *self.handed_over;
         *self.handed_over = order.wrapping_add(1);
-        let Message { bytes, born, header, token: key, primitive, interface, buffer, .. } = message;
+        let Message { bytes, born, header, token: key, primitive, purpose, interface, buffer, .. } = message;
         let event = RailEvent::Send(GuestMessage {
             home,
             key,
@@ -156,6 +158,7 @@ impl<C: HostContext<ReplayHost>> RankContext<'_, C> {
             born,
             header: header.expect("ranks send every message with a header"),
             is_write: matches!(primitive, Primitive::Write | Primitive::WriteBack),
+            purpose,
             interface,
             buffer,
         });
@@ -190,7 +193,8 @@ impl ReplayHost {
         rails: HostRails,
         context: &mut impl HostContext<ReplayHost>,
     ) {
-        let GuestMessage { home, key, bytes, born, header, is_write, interface, buffer, .. } = *message;
+        let GuestMessage { home, key, bytes, born, header, is_write, purpose, interface, buffer, .. } =
+            *message;
         let rail = rails.rail(home, context.endpoint());
         // Also a send that nobody waits for is kept: its failure is its rank's.
         let token = self.pending_sends.insert(PendingSend::Guest { home, key }) as u32;
@@ -202,6 +206,7 @@ impl ReplayHost {
             header: Some(header),
             token: Some(token),
             primitive,
+            purpose,
             interface,
             to_interface: rails.interface(header.home, header.seat),
             buffer,

@@ -1,15 +1,15 @@
 //! The interface and the processor of a rank, for one call of its messaging.
 
 use super::account::RankAccount;
-use super::interface::{accelerator_group, accelerator_limit, data_type, primitive};
+use super::interface::{accelerator_group, accelerator_limit, data_type, primitive, purpose};
 use super::rails::PendingSend;
 use super::record::{CallRecord, Cause, MessageId, PostedMessage};
 use super::{ReplayHeader, ReplayHost, ReplayParameters};
 use slab::Slab;
 use std::num::NonZeroU32;
 use weft_msg::{
-    AcceleratorLimit, Allreduce, EnvelopeKind, Group, GroupPosting, InMemory, MulticastLimit, Posting,
-    RailChoice, RailsBy, SendToken, Stripe, Transport, Work, stripes,
+    AcceleratorLimit, Allreduce, EnvelopeKind, Group, GroupPosting, InMemory, MulticastLimit, OperationKind,
+    Posting, RailChoice, RailsBy, SendToken, Stripe, Transport, Work, stripes,
 };
 use weft_nic::allreduce::{AllreduceRequest, DataType, Operation};
 use weft_nic::{Buffers, HostContext, Message, Primitive};
@@ -164,7 +164,7 @@ impl<C: HostContext<ReplayHost>> Transport for CallTransport<'_, '_, C> {
     }
 
     #[inline]
-    fn post(&mut self, Posting { to, envelope, payload, buffer, token }: Posting) {
+    fn post(&mut self, Posting { to, envelope, operation, payload, buffer, token }: Posting) {
         let parameters = self.context.parameters;
         let number = parameters.number(self.account.program, to);
         let seat = parameters.seating.seat(number);
@@ -193,6 +193,7 @@ impl<C: HostContext<ReplayHost>> Transport for CallTransport<'_, '_, C> {
             header: Some(header),
             token,
             primitive,
+            purpose: purpose(&envelope, operation, self.account.job()),
             interface: self.context.interface(),
             to_interface: parameters.rails().interface(endpoint, seat),
             buffer,
@@ -253,6 +254,7 @@ impl<C: HostContext<ReplayHost>> Transport for CallTransport<'_, '_, C> {
             header: Some(header),
             token,
             primitive: Primitive::Write,
+            purpose: purpose(&envelope, OperationKind::Collective, self.account.job()),
             interface: self.context.interface(),
             to_interface: 0,
             buffer,

@@ -36,13 +36,13 @@ use crate::hosted::Hosted;
 use crate::observer::{Block, Observer, Stage};
 use crate::overheads::watched;
 use crate::transport::{FlowId, FlowKind, Receiver, Sequence, TransportParameters, Verdict};
-use packet::Header;
+use packet::{ACKNOWLEDGEMENT, Header};
 use serde::{Deserialize, Serialize};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 use transmit::{Answer, Next, Piece, Transmit, packet_of, packet_of_answer};
 use weft_engine::Payload;
-use weft_fabric::{Announced, HopRecord, Injection, Interface, InterfaceContext, Packet};
+use weft_fabric::{Announced, HopRecord, Injection, Interface, InterfaceContext, Packet, Part};
 use weft_units::{Bytes, EndpointId, Span, Time};
 
 /// The section of a machine file on the interface.
@@ -173,7 +173,8 @@ impl<H: Host> Node<'_, '_, '_, H> {
     /// Takes a message over that the host posts at `at`.
     fn accept(&mut self, message: &Message<H::Header>, at: Time) -> u32 {
         let posted = at + self.parameters.start_of(message.primitive);
-        let (number, place) = self.transmit.accept(message, posted, self.parameters);
+        let class = self.fabric.class_of(&message.purpose, message.bytes);
+        let (number, place) = self.transmit.accept((message, class), posted, self.parameters);
         let Message { to, bytes, born, header, watch, interface, to_interface, token, .. } = *message;
         if let Some(place) = place.filter(|_| to.index() >= self.fabric.endpoints()) {
             self.transmit.withdraw(number, place);
@@ -511,8 +512,12 @@ impl<H: Host> Interface for PortalsNic<H> {
         }
         self.take_offers(parameters, context);
         let admits_all = context.admits_all();
-        let next = self.transmit.next(now, &parameters.interface, |label, part, bytes| {
-            admits_all || context.admits(label, part, bytes)
+        let next = self.transmit.next(now, &parameters.interface, |class| {
+            admits_all
+                || match class {
+                    Some(class) => context.admits_class(class),
+                    None => context.admits(ACKNOWLEDGEMENT, Part::Whole, 0),
+                }
         });
         let pace = (self.transmit.next_packet == now).then_some(parameters.interface.send_packet);
         let (packet, timer) = match next {

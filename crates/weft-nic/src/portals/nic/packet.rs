@@ -1,7 +1,7 @@
 //! The header of a packet, in the label and the eight bytes that the network carries unread.
 //!
 //! ```text
-//!  label        63  61 60                32 31                  0
+//!  label        63  58 57                32 31                  0
 //!               ┌─────┬────────────────────┬─────────────────────┐
 //!  data, answer │ kind│ opening            │ sequence number     │
 //!               └─────┴────────────────────┴─────────────────────┘
@@ -57,6 +57,7 @@ const fn unpack(bits: HeaderBits) -> (FlowKind, Sequence) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::transport::KIND_BITS;
     use proptest::prelude::*;
     use weft_fabric::{Addressing, Part};
     use weft_units::EndpointId;
@@ -65,7 +66,7 @@ mod tests {
         /// Catches fields that overlap.
         #[test]
         fn a_header_is_read_as_it_was_written(
-            kind in 0u8..8,
+            kind in 0u8..1 << KIND_BITS,
             opening in 0u32..1 << OPENING_BITS,
             number: u32,
         ) {

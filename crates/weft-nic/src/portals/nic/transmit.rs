@@ -8,7 +8,7 @@ use crate::transport::{FlowId, FlowKind, Repeat, Sender, Sequence};
 use serde::{Deserialize, Serialize};
 use slab::Slab;
 use std::collections::VecDeque;
-use weft_fabric::{Addressing, HeaderBits, MulticastGroup, Packet, PacketLabel, Part};
+use weft_fabric::{Addressing, ClassTag, HeaderBits, MulticastGroup, Packet, Part};
 use weft_units::{Bytes, EndpointId, Span, Time};
 
 /// A message of which not all packets have been sent.
@@ -24,6 +24,7 @@ pub(super) struct Outgoing {
     pub token: Option<u32>,
     /// The place among those that are not acknowledged; none, where it is for a group.
     pub place: Option<u32>,
+    pub class: ClassTag,
 }
 
 impl Outgoing {
@@ -48,6 +49,7 @@ pub(super) struct Piece {
     pub bytes: u32,
     pub is_whole: bool,
     pub watch: bool,
+    pub class: ClassTag,
 }
 
 /// A message that is not acknowledged whole.
@@ -123,11 +125,11 @@ impl Transmit {
         self.queue.len()
     }
 
-    /// Takes a message over, whose first packet may go at `posted`. Returns its number
+    /// Takes a message of a traffic class over, whose first packet may go at `posted`. Returns its number
     /// and its place among those that are not acknowledged.
     pub fn accept<H>(
         &mut self,
-        message: &Message<H>,
+        (message, class): (&Message<H>, ClassTag),
         posted: Time,
         parameters: &PortalsParameters,
     ) -> (u32, Option<u32>) {
@@ -135,12 +137,13 @@ impl Transmit {
         self.next_number = number.wrapping_add(1);
         let Message { to, bytes, token, interface, primitive, .. } = *message;
         let response = primitive == Primitive::WriteBack;
-        let kind = FlowKind { response, unordered: !parameters.ordered, service: false };
+        let class_number = class.class().unwrap_or(0);
+        let kind = FlowKind { response, unordered: !parameters.ordered, service: false, class: class_number };
         let place = MulticastGroup::of(to).is_none().then(|| {
             let is_empty = bytes == Bytes::ZERO;
             self.messages.insert(Unacknowledged { number, missing: bytes, is_empty, token, interface }) as u32
         });
-        let outgoing = Outgoing { to, number, bytes, sent: Bytes::ZERO, posted, kind, token, place };
+        let outgoing = Outgoing { to, number, bytes, sent: Bytes::ZERO, posted, kind, token, place, class };
         match self.queue.back() {
             Some(last) if last.posted > posted => {
                 let turn = self.queue.partition_point(|other| other.posted <= posted);
@@ -163,25 +166,25 @@ impl Transmit {
     }
 
     /// The next packet: acknowledgements first, then what is repeated, then messages in turn. `admits` says
-    /// whether the network takes such a packet now.
+    /// whether the network takes a packet of a class now; `None`: an acknowledgement.
     pub fn next(
         &mut self,
         now: Time,
         parameters: &PortalsParameters,
-        admits: impl Fn(PacketLabel, Part, u32) -> bool,
+        admits: impl Fn(Option<ClassTag>) -> bool,
     ) -> Next {
         let mut later = Time::NEVER;
         if let Some(answer) = self.answers.front() {
             if answer.ready > now {
                 later = answer.ready;
-            } else if admits(ACKNOWLEDGEMENT, Part::Whole, 0)
+            } else if admits(None)
                 && let Some(answer) = self.answers.pop_front()
             {
                 return Next::Answer(answer);
             }
         }
         if self.sender.has_repeats()
-            && admits(DATA, Part::Piece, 0)
+            && self.sender.next_repeat().is_none_or(|piece| admits(Some(piece.class)))
             && let Some((repeat, timer)) = self.sender.take_repeat(now, &parameters.transport)
         {
             return Next::Repeat(repeat, timer);
@@ -197,7 +200,7 @@ impl Transmit {
         &mut self,
         now: Time,
         parameters: &PortalsParameters,
-        admits: impl Fn(PacketLabel, Part, u32) -> bool,
+        admits: impl Fn(Option<ClassTag>) -> bool,
     ) -> Result<Next, Time> {
         let ready = self.queue.partition_point(|outgoing| outgoing.posted <= now);
         let channels = ready.min(parameters.channels as usize);
@@ -206,10 +209,9 @@ impl Transmit {
         let mut found = None;
         for place in in_turn.chain(channels..ready) {
             let outgoing = &self.queue[place];
-            let (part, bytes) = outgoing.next_piece(parameters.payload);
             let flow = FlowId { peer: outgoing.to, kind: outgoing.kind };
             let is_free = outgoing.is_for_group() || self.sender.has_room(flow, &parameters.transport);
-            if is_free && admits(DATA, part, bytes) {
+            if is_free && admits(Some(outgoing.class)) {
                 found = Some(place);
                 break;
             }
@@ -226,9 +228,9 @@ impl Transmit {
             self.queue.remove(place);
         }
         self.turn = place as u32 + u32::from(!last);
-        let Outgoing { number: message, place, .. } = outgoing;
+        let Outgoing { number: message, place, class, .. } = outgoing;
         let is_whole = part == Part::Whole;
-        let piece = Piece { message, place: place.unwrap_or_default(), bytes, is_whole, watch: false };
+        let piece = Piece { message, place: place.unwrap_or_default(), bytes, is_whole, watch: false, class };
         let sequence = place.is_some().then(|| {
             let flow = FlowId { peer: outgoing.to, kind: outgoing.kind };
             self.sender.send(flow, piece, now, &parameters.transport)
@@ -269,7 +271,8 @@ pub(super) fn packet_of(
     made.label = if numbered.is_some() { DATA } else { DATAGRAM };
     // Where the routing spreads blocks, packets of an ordered flow take one path, others one by message.
     let is_ordered = numbered.is_some_and(|(kind, _)| !kind.unordered);
-    let mut made = made.in_block(if is_ordered { 1 } else { piece.message.wrapping_add(1) });
+    let block = if is_ordered { 1 } else { piece.message.wrapping_add(1) };
+    let mut made = made.in_block(block).of_class(piece.class);
     made.watch(piece.watch);
     made
 }

@@ -192,6 +192,7 @@ impl World {
             posted: at,
             token: None,
             watch: true,
+            class: weft_fabric::ClassTag::default(),
         };
         self.posted.insert((from, message), descriptor);
         self.plan(at, from, Happening::Post(page, ChannelKind::Write, descriptor));

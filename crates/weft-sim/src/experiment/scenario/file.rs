@@ -13,6 +13,7 @@
 //! to = "15"
 //! size = "64K"            # or distribution = "web-search", or distribution = [[100, 0.5], [1000, 1.0]]
 //! gap = "0us"             # or rate = "10Gb/s"
+//! class = "bulk"          # a traffic class of the machine; without it the first that takes the messages
 //!
 //! [[applications]]        # a recorded program beside them
 //! name = "lammps"
@@ -28,6 +29,8 @@ use serde::Deserialize;
 use std::ops::Range;
 use toml::Spanned;
 use weft_engine::{Stream, below};
+use weft_fabric::TrafficClasses;
+use weft_machine::{Fabric, Machine};
 use weft_topo::{Layout, Topology as _};
 use weft_units::{BitRate, Bytes, EndpointId, Span, Time};
 use weft_workload::scenario::{FlowPlan, Pace, Sizes};
@@ -69,6 +72,7 @@ struct RawFlows {
     start: Option<Spanned<String>>,
     stop: Option<Spanned<String>>,
     transfers: Option<Spanned<u64>>,
+    class: Option<Spanned<String>>,
 }
 
 #[derive(Deserialize)]
@@ -166,10 +170,28 @@ pub(super) fn traces(name: &str, text: &str) -> Result<Vec<(String, ExperimentEr
     Ok(raw.applications.into_iter().map(trace).collect())
 }
 
-/// Reads a scenario for a machine with this layout. `seed`: of permutations.
+/// The traffic classes of a machine by their names; none, where it has one without a name.
+pub(super) struct NamedClasses<'m> {
+    pub(super) names: &'m [String],
+    pub(super) table: TrafficClasses,
+}
+
+impl<'m> NamedClasses<'m> {
+    /// Those of a machine.
+    pub(super) fn of(machine: &'m Machine) -> NamedClasses<'m> {
+        match &machine.fabric {
+            Fabric::Packet { switch, classes, .. } => {
+                NamedClasses { names: classes, table: switch.channels.classes }
+            }
+            Fabric::Ideal(_) => NamedClasses { names: &[], table: TrafficClasses::default() },
+        }
+    }
+}
+
+/// Reads a scenario for a machine with this layout and these classes. `seed`: of permutations.
 pub(super) fn read(
     (name, text): (&str, &str),
-    layout: &Layout,
+    (layout, classes): (&Layout, &NamedClasses<'_>),
     seed: u64,
 ) -> Result<Scenario, ExperimentError> {
     let raw = parse(name, text)?;
@@ -209,11 +231,11 @@ pub(super) fn read(
     };
     for flows in raw.flows {
         let at = flows.span();
-        Flows { text: &text, layout, at, seed, end }.add(flows.into_inner(), &mut scenario)?;
+        Flows { text: &text, layout, classes, at, seed, end }.add(flows.into_inner(), &mut scenario)?;
     }
     for application in raw.applications {
         let at = application.span();
-        let reading = Flows { text: &text, layout, at, seed, end };
+        let reading = Flows { text: &text, layout, classes, at, seed, end };
         reading.add_application(application.into_inner(), &mut scenario)?;
     }
     Ok(scenario)
@@ -223,6 +245,7 @@ pub(super) fn read(
 struct Flows<'t> {
     text: &'t Text<'t>,
     layout: &'t Layout,
+    classes: &'t NamedClasses<'t>,
     at: Range<usize>,
     seed: u64,
     end: Span,
@@ -258,6 +281,7 @@ impl Flows<'_> {
             return Err(text.refuse(&at, "flows.start", "it is not before stop", "let it start earlier"));
         }
         let transfers = raw.transfers.as_ref().map(|count| *count.get_ref());
+        let class = raw.class.as_ref().map(|name| self.class(name)).transpose()?;
         for (source, to) in self.pairs(&raw, group)? {
             scenario.flows.push(FlowPlan {
                 group,
@@ -268,6 +292,7 @@ impl Flows<'_> {
                 start: Time::ZERO + start,
                 stop: Time::ZERO + stop,
                 transfers,
+                class,
             });
         }
         if scenario.flows.len() > MAX_FLOWS {
@@ -313,6 +338,25 @@ impl Flows<'_> {
         let ranks_per_host = raw.ranks_per_host.map(Spanned::into_inner);
         scenario.applications.push(Application { group, on, ranks_per_host });
         Ok(())
+    }
+
+    /// The traffic class of that name.
+    fn class(&self, given: &Spanned<String>) -> Result<u8, ExperimentError> {
+        let NamedClasses { names, table } = self.classes;
+        let refuse = |what: &str, mend: &str| self.text.refuse(&given.span(), "flows.class", what, mend);
+        let takes = |class: usize| table.all().get(class).is_some_and(|class| class.takes_named(false));
+        let quoted = |place: usize| format!("\"{}\"", names[place]);
+        let known: Vec<String> = (0..names.len()).filter(|place| takes(*place)).map(quoted).collect();
+        let mend = match known.is_empty() {
+            true => "leave it out, or add [[switch.classes]] to the machine".to_owned(),
+            false => format!("write {}", known.join(" or ")),
+        };
+        let name = given.get_ref();
+        match names.iter().position(|known| known == name) {
+            Some(class) if takes(class) => Ok(class as u8),
+            Some(_) => Err(refuse(&format!("class \"{name}\" takes no messages of flows"), &mend)),
+            None => Err(refuse(&format!("the machine has no traffic class \"{name}\""), &mend)),
+        }
     }
 
     fn sizes(&self, raw: &RawFlows) -> Result<Sizes, ExperimentError> {

@@ -22,7 +22,7 @@ use super::{
 use crate::telemetry::Telemetry;
 pub use applications::{ApplicationRow, traces};
 use applications::{Hosts, flows_by_source};
-use file::Scenario;
+use file::{NamedClasses, Scenario};
 use serde::{Deserialize, Serialize};
 pub use transient::Transient;
 use transient::Watch;
@@ -148,7 +148,8 @@ impl Experiment for ScenarioRequest {
         let machine = machine::checked(&self.machine)?;
         // The ways change neither endpoints nor links: a mistake of the file is one under all of them.
         let layout = assembly::layout(&machine).map_err(ExperimentError::input)?;
-        let scenario = file::read((&self.name, &self.text), &layout, self.seed)?;
+        let scenario =
+            file::read((&self.name, &self.text), (&layout, &NamedClasses::of(&machine)), self.seed)?;
         check_rates(&self.name, &scenario, link_rate(&machine, &layout))?;
         let wrapped = Request::Scenario(self.clone());
         let (mut results, _) = options.open::<()>(&wrapped)?;

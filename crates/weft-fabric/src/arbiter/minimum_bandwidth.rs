@@ -1,0 +1,213 @@
+//! Minimum bandwidth: each traffic class gets its share of an output at least; what is left goes by priority.
+//!
+//! ```text
+//!   class  priority  minimum   credit
+//!     0       2        10 %    ≤ 0 ─┐
+//!     1       1        50 %    > 0 ─┼─► one whose credit is above 0: the highest priority of these
+//!     2       0        20 %    > 0 ─┘   none is: the highest priority of all that can go
+//! ```
+//! An output that sends a packet of B bytes gives each class its share of B as credit. A class that goes
+//! because it has credit pays B. One that goes with what is left pays nothing, and gets nothing for its own
+//! packet: it has had more than its share. So a class that always has packets gets its share of the bytes that
+//! the output sends, to within a packet of each class, and the line is never idle while one can go.
+//!
+//! A class without packets saves nothing: its credit goes up to 0. One whose packets cannot go now keeps up to
+//! eight of the largest packets. Classes of one priority share what is left packet by packet, in turn. Among
+//! the packets of a class, round robin.
+//!
+//! # Source
+//! Slingshot's traffic classes have a priority, a minimum and a maximum bandwidth (De Sensi et al., SC 2020,
+//! §II-E); IEEE 802.1Qaz, enhanced transmission selection: what a class leaves of its share goes to others.
+//! Neither gives the arithmetic, which is ours.
+//!
+//! # Not modelled
+//! A maximum bandwidth.
+
+use super::RequestGroups;
+use super::weighted_round_robin::Head;
+use crate::traffic_class::{MAX_CLASSES, WHOLE_SHARE};
+use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
+use weft_topo::LinkClass;
+
+/// Largest packets that a class which cannot go saves up for.
+const SAVED_PACKETS: i64 = 8;
+
+/// The state of an output.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Output {
+    /// The class of its link, on which shares depend.
+    link: LinkClass,
+    /// The class that went last with what others had left.
+    last: u8,
+    /// By class: its credit, in bytes × [`WHOLE_SHARE`].
+    credits: [i64; MAX_CLASSES],
+    /// By class: the request that has priority.
+    turns: [u16; MAX_CLASSES],
+}
+
+/// The credits of all outputs.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct MinimumBandwidth {
+    outputs: Box<[Output]>,
+}
+
+impl MinimumBandwidth {
+    /// For outputs with links of these classes.
+    pub(crate) fn new(links: impl Iterator<Item = LinkClass>) -> MinimumBandwidth {
+        let output = |link| Output { link, last: 0, credits: [0; MAX_CLASSES], turns: [0; MAX_CLASSES] };
+        MinimumBandwidth { outputs: links.map(output).collect() }
+    }
+
+    /// The request of an output that goes. `head(class, turn)` says what a class has, from `turn` on.
+    pub(crate) fn choose(
+        &mut self,
+        output: usize,
+        groups: &RequestGroups,
+        mut head: impl FnMut(usize, usize) -> Head,
+    ) -> Option<usize> {
+        let state = &mut self.outputs[output];
+        let classes = groups.count();
+        let mut heads = [Head::Empty; MAX_CLASSES];
+        for (class, of_class) in heads[..classes].iter_mut().enumerate() {
+            *of_class = head(class, state.turns[class].into());
+            if *of_class == Head::Empty {
+                state.credits[class] = state.credits[class].min(0);
+            }
+        }
+        let can_go = |class: &usize| matches!(heads[*class], Head::Packet { .. });
+        let is_due = |class: &usize| state.credits[*class] > 0;
+        let by_credit = |&class: &usize| (groups.priority(class), state.credits[class], Reverse(class));
+        let due = (0..classes).filter(can_go).filter(is_due).max_by_key(by_credit);
+        let after = |class: usize| (class + classes - usize::from(state.last) - 1) % classes;
+        let by_turn = |&class: &usize| (groups.priority(class), Reverse(after(class)));
+        let chosen = due.or_else(|| (0..classes).filter(can_go).max_by_key(by_turn))?;
+        let Head::Packet { request, bytes } = heads[chosen] else { return None };
+        if due.is_none() {
+            state.last = chosen as u8;
+        }
+        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX >> 32);
+        for (class, of_class) in heads[..classes].iter().enumerate() {
+            let credit = &mut state.credits[class];
+            if class == chosen && due.is_none() {
+                continue;
+            }
+            *credit += bytes * i64::from(groups.share(class, state.link));
+            if class == chosen {
+                *credit -= bytes * i64::from(WHOLE_SHARE);
+            }
+            let most = match of_class {
+                Head::Empty => 0,
+                _ => groups.largest() * SAVED_PACKETS * i64::from(WHOLE_SHARE),
+            };
+            *credit = (*credit).min(most);
+        }
+        state.turns[chosen] = request as u16 + 1;
+        Some(request)
+    }
+
+    /// The next turn of its class belongs to `request`.
+    pub(crate) fn give_turn(&mut self, output: usize, request: u16, groups: &RequestGroups) {
+        self.outputs[output].turns[groups.of(request.into())] = request;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const LINK: LinkClass = LinkClass(0);
+
+    /// Classes of these priorities and shares.
+    fn groups(classes: &[(u8, u32)]) -> RequestGroups {
+        let masks = (0..classes.len()).map(|class| (1 << class, 1));
+        let shares = std::iter::once(std::array::from_fn(|class| classes.get(class).map_or(0, |own| own.1)));
+        RequestGroups::new(classes.len() as u32, masks.collect()).with_shares(
+            classes.iter().map(|own| own.0).collect(),
+            shares.collect(),
+            4_000,
+        )
+    }
+
+    fn any_classes() -> impl Strategy<Value = Vec<(u8, u32)>> {
+        prop::collection::vec((0u8..4, 0u32..2_500), 1..5)
+    }
+
+    proptest! {
+        /// Catches a class that always has packets and gets less than its share by more than a packet of each
+        /// class, whatever the sizes, priorities and shares; and what is left that goes to another than the
+        /// highest priority.
+        #[test]
+        fn backlogged_classes_get_their_shares_and_the_highest_priority_the_rest(
+            classes in any_classes(),
+            sizes in prop::collection::vec(1u64..4_000, 8),
+            choices in 1usize..2_000,
+        ) {
+            let groups = groups(&classes);
+            let mut arbiter = MinimumBandwidth::new([LINK].into_iter());
+            let mut sent = vec![0u64; classes.len()];
+            for _ in 0..choices {
+                let head = |class: usize, _| Head::Packet { request: class, bytes: sizes[class] };
+                let class = arbiter.choose(0, &groups, head).unwrap();
+                sent[class] += sizes[class];
+            }
+            let all: u64 = sent.iter().sum();
+            let slack: u64 = 2 * sizes[..classes.len()].iter().sum::<u64>();
+            for (class, &(_, share)) in classes.iter().enumerate() {
+                let least = all * u64::from(share) / u64::from(WHOLE_SHARE);
+                prop_assert!(sent[class] + slack >= least, "{sent:?} of {classes:?}");
+            }
+            let highest = classes.iter().map(|own| own.0).max().unwrap();
+            for (class, &(priority, share)) in classes.iter().enumerate() {
+                let most = all * u64::from(share) / u64::from(WHOLE_SHARE);
+                if priority < highest {
+                    prop_assert!(sent[class] <= most + slack, "{sent:?} of {classes:?}");
+                }
+            }
+        }
+
+        /// Catches an output that sends nothing although a class can go, and a class that takes more than its
+        /// share from others by coming and going: whoever always has packets keeps its own.
+        #[test]
+        fn a_class_that_comes_and_goes_takes_no_share_of_another(
+            steady in 1u32..5_000,
+            size in 64u64..4_000,
+            comes in prop::collection::vec(any::<bool>(), 500),
+        ) {
+            // The one that comes and goes has the higher priority and the other half.
+            let groups = groups(&[(1, 5_000), (0, steady)]);
+            let mut arbiter = MinimumBandwidth::new([LINK].into_iter());
+            let mut sent = [0u64; 2];
+            for &comes in &comes {
+                let head = |class: usize, _| match class == 1 || comes {
+                    true => Head::Packet { request: class, bytes: size },
+                    false => Head::Empty,
+                };
+                let class = arbiter.choose(0, &groups, head).unwrap();
+                sent[class] += size;
+            }
+            let least = (sent[0] + sent[1]) * u64::from(steady) / u64::from(WHOLE_SHARE);
+            prop_assert!(sent[1] + 4 * size >= least, "{sent:?}, at least {least}");
+        }
+    }
+
+    /// Catches classes of one priority of which one takes all that is left, and a class that is blocked and
+    /// loses its share, or saves it without end.
+    #[test]
+    fn equals_take_turns_and_a_blocked_class_keeps_a_little() {
+        let groups = groups(&[(0, 0), (0, 0), (0, 2_500)]);
+        let mut arbiter = MinimumBandwidth::new([LINK].into_iter());
+        let packet = |request| Head::Packet { request, bytes: 1_000 };
+        let two = |class: usize, _: usize| if class < 2 { packet(class) } else { Head::Empty };
+        let turns: Vec<_> = (0..6).map(|_| arbiter.choose(0, &groups, two).unwrap()).collect();
+        assert_eq!(turns, [1, 0, 1, 0, 1, 0]);
+        let blocked = |class: usize, _: usize| if class < 2 { packet(class) } else { Head::Blocked };
+        (0..1_000).for_each(|_| assert!(arbiter.choose(0, &groups, blocked).unwrap() < 2));
+        // Eight of the largest packets, and what it gets while it sends them.
+        let all = |class: usize, _: usize| packet(class);
+        let run = (0..1_000).take_while(|_| arbiter.choose(0, &groups, all) == Some(2)).count();
+        assert!((32..=44).contains(&run), "{run}");
+        assert_eq!(arbiter.choose(0, &groups, |_, _| Head::Blocked), None);
+    }
+}
