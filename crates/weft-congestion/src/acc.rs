@@ -263,6 +263,8 @@ impl Algorithm for Acc {
     type Flow = Flow;
     type Receiver = ();
 
+    const RELAYS: bool = true;
+
     fn relay(link: &mut Link, notice: &mut Notice, at: &Crossing, parameters: &Parameters) {
         if notice.to_source {
             return;

@@ -130,7 +130,10 @@ pub trait Algorithm {
     ) {
     }
 
-    /// Link half: a notice leaves over the link.
+    /// Whether the link half does anything to notices.
+    const RELAYS: bool = false;
+
+    /// Link half: a notice leaves over the link, where [`Algorithm::RELAYS`] says so.
     fn relay(_link: &mut Self::Link, _notice: &mut Notice, _at: &Crossing, _parameters: &Self::Parameters) {}
 
     /// Flow half: the source has a first packet for a destination.

@@ -82,6 +82,11 @@ macro_rules! algorithms {
                 match self { $(Congestion::$name(parameters) => $name::timeout(parameters),)* }
             }
 
+            /// See [`Algorithm::RELAYS`].
+            pub fn relays(&self) -> bool {
+                match self { $(Congestion::$name(_) => $name::RELAYS,)* }
+            }
+
             /// See [`Algorithm::trims`].
             pub fn trims(&self) -> bool {
                 match self { $(Congestion::$name(parameters) => $name::trims(parameters),)* }

@@ -62,6 +62,15 @@ pub(crate) struct Control {
 }
 
 impl Control {
+    /// Whether the link half of a port does anything to a packet.
+    #[inline]
+    pub(crate) fn marks(&self, packet: &Packet) -> bool {
+        match packet.label == PacketLabel::NOTICE {
+            true => self.congestion.relays(),
+            false => is_regulated(packet),
+        }
+    }
+
     /// The header to which a full buffer cuts a packet down. `None`: the packet is lost.
     pub(crate) fn trim(&self, packet: &Packet, constants: &Constants) -> Option<Packet> {
         if self.repair != Repair::Trim || !is_regulated(packet) || packet.is_bad() {

@@ -18,6 +18,7 @@ use crate::arbiter::weighted_round_robin::Head;
 use crate::constants::Constants;
 use crate::credit::Credits;
 use crate::packet::Packet;
+use crate::traffic_class::MAX_CLASSES;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use weft_topo::{ChannelPlan, LinkClass};
@@ -69,13 +70,16 @@ impl InjectionChannels {
     /// A bit for each class that has a free place; `None`: one has more packets than places, since the
     /// interface does not ask whether it may.
     pub(crate) fn free_places(&self, plan: &ChannelPlan) -> Option<u8> {
+        let mut taken = [0; MAX_CLASSES];
+        for staged in &self.staged {
+            taken[usize::from(staged.class)] += 1;
+        }
         let mut free = 0;
-        for class in 0..plan.classes {
-            let taken = self.staged.iter().filter(|staged| u32::from(staged.class) == class).count();
-            if taken > plan.lanes as usize {
+        for (class, taken) in taken[..plan.classes as usize].iter().enumerate() {
+            if *taken > plan.lanes {
                 return None;
             }
-            free |= u8::from(taken < plan.lanes as usize) << class;
+            free |= u8::from(*taken < plan.lanes) << class;
         }
         Some(free)
     }
@@ -99,10 +103,30 @@ impl InjectionChannels {
         plan.channel(class, lane, 0)
     }
 
+    /// The same as [`InjectionChannels::take`] where a single packet waits and no arbiter weighs bytes.
+    #[inline]
+    fn take_only(&mut self, constants: &Constants) -> Option<(Staged, u8)> {
+        let only = self.staged.front()?;
+        let vc = self.channel(only, &constants.plan);
+        if !self.credits[vc as usize].cover(constants.room(&only.packet)) {
+            return None;
+        }
+        if let Some(ArbiterState::StrictPriority(arbiter)) = self.arbiter.as_deref_mut() {
+            arbiter.choose(0, &[1 << vc], &constants.groups, |_| true);
+        }
+        Some((self.staged.pop_front()?, vc as u8))
+    }
+
     /// Takes the packet that goes now, with its channel. All credits that have returned must have been
     /// counted.
     pub(crate) fn take(&mut self, constants: &Constants) -> Option<(Staged, u8)> {
         let plan = &constants.plan;
+        let weighs = |arbiter: &ArbiterState| {
+            !matches!(arbiter, ArbiterState::Islip(_) | ArbiterState::StrictPriority(_))
+        };
+        if self.staged.len() == 1 && !self.arbiter.as_deref().is_some_and(weighs) {
+            return self.take_only(constants);
+        }
         // By channel, or by class where lanes are chosen here: the first in its order, if it has credit.
         let (mut seen, mut requests) = (0u64, 0u64);
         let mut places = [0usize; 64];

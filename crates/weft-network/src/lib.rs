@@ -428,9 +428,10 @@ impl<H: Host, N: Nic<H>> PacketNetwork<H, N> {
         let frees = |payload: &Wire<_, _>| matches!(payload, Wire::Packet(_) | Wire::Pause(_));
         let (model, now) = (self.simulation.model(), self.simulation.now());
         let waits = |site| model.waits_for_time(site, now);
-        self.simulation.sites().any(|(_, site)| decides(site) || site.expects_credits() || waits(site))
+        // What is on its way is found soon, and what waits only after a look at every site.
+        self.simulation.pending().any(|event| frees(&event.payload))
             || self.simulation.pending_notes().next().is_some()
-            || self.simulation.pending().any(|event| frees(&event.payload))
+            || self.simulation.sites().any(|(_, site)| decides(site) || site.expects_credits() || waits(site))
     }
 }
 

@@ -37,7 +37,7 @@ impl StrictPriority {
         groups: &RequestGroups,
         mut is_eligible: impl FnMut(usize) -> bool,
     ) -> Option<usize> {
-        for group in 0..groups.count() {
+        for group in (0..groups.count()).filter(|&group| groups.any(group, requests)) {
             let turn = usize::from(*self.turn(output, group));
             let found = round_robin::choose(requests, turn, |request| {
                 groups.holds(group, request) && is_eligible(request)

@@ -693,7 +693,9 @@ impl Ports {
         sent: &Sent,
         constants: &Constants,
     ) {
-        let Some(control) = &constants.congestion else { return };
+        let Some(control) = constants.congestion.as_ref().filter(|control| control.marks(packet)) else {
+            return;
+        };
         let port = &self.ports[output];
         let kind = constants.link(port.class);
         // Those that have not been granted the output, and those that are before it in the output's buffer.
