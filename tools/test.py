@@ -96,7 +96,7 @@ TESTS = [
             ],
         ],
     ),
-    # Pages whose blocks all run or say why not; the others are looked at by tools/check_docs.py alone.
+    # The other pages are run by test-long; tools/check_docs.py looks at all of them.
     Check(
         "tutorial",
         [sys.executable, "tests/book/run.py", "--weft", "target/debug/weft", "docs/src/tutorial.md"],
@@ -165,6 +165,7 @@ LONG = [
     Check("load curves", [sys.executable, "tests/curves/run.py", "--weft", WEFT]),
     Check("deadlock", [sys.executable, "tests/deadlock/run.py", "--weft", WEFT, "--seconds", "120"]),
     Check("effects of values", [sys.executable, "tests/values/run.py", "--weft", WEFT]),
+    Check("pages of the book", [sys.executable, "tests/book/run.py", "--weft", WEFT, "--slow"]),
     Check("import weft", [sys.executable, "tests/python/run.py"]),
     Check("page in Chromium", [sys.executable, "tests/view/run.py", "--weft", WEFT]),
     Check("MPICH's tests", [sys.executable, "tests/mpich/run.py"]),
