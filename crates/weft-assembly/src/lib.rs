@@ -182,6 +182,8 @@ impl AssemblyError {
             BuildError::SwitchTooLarge { .. } => "topology",
             BuildError::PublishedTooOften { .. } => "queue_board.interval",
             BuildError::UnevenChannels(_) => "switch.virtual_channels",
+            BuildError::SignalWithoutWay | BuildError::SignalBesideAge => "links.*.power.policy",
+            BuildError::SignalDelays { .. } => "links.*.power.signal_delay",
         };
         AssemblyError::Network { key, source }
     }

@@ -92,15 +92,15 @@ pub enum BuildError {
     },
     /// Links that wake ahead of packets whose way is chosen on the way.
     #[error(
-        "power.policy=wake-on-injection wakes the links of a packet's way ahead of it, and this routing \
+        "wake-on-injection wakes the links of a packet's way ahead of it, and this routing \
          chooses the way as the packet goes; choose a routing that sends each pair of endpoints one way, such \
-         as d-mod-k, ecmp or dimension-order, or set power.policy=idle-timeout"
+         as d-mod-k, ecmp or dimension-order, or write idle-timeout"
     )]
     SignalWithoutWay,
     /// Ages and leads of signals in the same bits.
     #[error(
-        "power.policy=wake-on-injection keeps the lead of a packet's signal where switch.arbiter=age keeps \
-         its age; choose another arbiter, or set power.policy=idle-timeout"
+        "wake-on-injection keeps the lead of a packet's signal where switch.arbiter=age keeps \
+         its age; choose another arbiter, or write idle-timeout"
     )]
     SignalBesideAge,
     /// Signals that take several times through one switch.

@@ -46,11 +46,10 @@ impl std::ops::AddAssign for Passed {
 }
 
 impl PartPower {
-    /// The energy of `parts` of them together, each in `time`.
-    pub fn energy(&self, parts: u32, time: Span, passed: Passed) -> Energy {
-        let idle = self.idle.over(time) * u64::from(parts);
+    /// The energy of one in `time`.
+    pub fn energy(&self, time: Span, passed: Passed) -> Energy {
         let packets = ExactEnergy::from(self.per_packet) * passed.packets;
-        (idle + self.per_bit.of(passed.bytes) + packets).rounded()
+        (self.idle.over(time) + self.per_bit.of(passed.bytes) + packets).rounded()
     }
 }
 
@@ -58,17 +57,16 @@ impl PartPower {
 mod tests {
     use super::*;
 
-    /// Catches a term that is left out or counted for one part only: 3 parts of 2 W for a microsecond, 1,000
-    /// B at 5 pJ/b and 10 packets at 20 nJ.
+    /// Catches a term that is left out: 2 W for a microsecond, 1,000 B at 5 pJ/b and 10 packets at 20 nJ.
     #[test]
-    fn energy_of_parts_by_hand() {
+    fn energy_of_a_part_by_hand() {
         let power = PartPower {
             idle: Power::from_uw(2_000_000),
             per_bit: EnergyPerBit::from_fj(5_000),
             per_packet: Energy::from_pj(20_000),
         };
         let passed = Passed { packets: 10, bytes: Bytes::new(1_000) };
-        let of_three = power.energy(3, Span::from_us(1), passed);
-        assert_eq!(of_three, Energy::from_pj(6_000_000 + 40_000 + 200_000));
+        let energy = power.energy(Span::from_us(1), passed);
+        assert_eq!(energy, Energy::from_pj(2_000_000 + 40_000 + 200_000));
     }
 }

@@ -94,6 +94,11 @@ fn link(from: Option<u32>, switch: Option<u32>, port: Option<u32>) -> LinkRow {
         duplicated: 0,
         reordered: 0,
         off_ps: Span::ZERO,
+        energy_pj: None,
+        low_power_ps: None,
+        power_off_ps: None,
+        waking_ps: None,
+        wake_ups: None,
     }
 }
 

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use std::fmt::Write;
-use weft_results::{FlowRow, LinkRow, MessagePieceRow, MessageRow, QueueRow, RankRow, RateRow, Row};
+use weft_results::{FlowRow, LinkRow, MessagePieceRow, MessageRow, PartRow, QueueRow, RankRow, RateRow, Row};
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/formats/results.md");
 const GENERATED: &str = "<!-- From here on";
@@ -54,6 +54,7 @@ fn the_page_says_what_the_files_hold() {
         table::<FlowRow>(),
         table::<LinkRow>(),
         table::<RankRow>(),
+        table::<PartRow>(),
         table::<MessagePieceRow>(),
         table::<RateRow>(),
         table::<QueueRow>(),

@@ -112,5 +112,6 @@ fn remark(row: &ScenarioRow) -> String {
         (row.transfers_failed, "transfers were given up by the interface"),
     ];
     let lines = losses.iter().filter(|(lost, _)| *lost > 0);
-    lines.map(|(lost, what)| format!("{way}: {lost} {what}\n")).collect()
+    let energy = row.energy.as_ref().map(|energy| format!("{way}: {}\n", super::energy::line(energy)));
+    lines.map(|(lost, what)| format!("{way}: {lost} {what}\n")).chain(energy).collect()
 }

@@ -157,6 +157,8 @@ pub enum PictureKind {
     Rates,
     /// Utilization of links.
     LinkUtilization,
+    /// Energy of links.
+    LinkEnergy,
     /// Messages between ranks or endpoints over time.
     Timeline,
     /// Bytes from each rank or endpoint to each.
@@ -165,7 +167,7 @@ pub enum PictureKind {
 
 impl PictureKind {
     /// All of them, in the order in which they are listed.
-    pub const ALL: [PictureKind; 9] = [
+    pub const ALL: [PictureKind; 10] = [
         PictureKind::LoadCurve,
         PictureKind::FctCdf,
         PictureKind::SlowDown,
@@ -173,6 +175,7 @@ impl PictureKind {
         PictureKind::QueueHeatMap,
         PictureKind::Rates,
         PictureKind::LinkUtilization,
+        PictureKind::LinkEnergy,
         PictureKind::Timeline,
         PictureKind::CommunicationMatrix,
     ];
@@ -187,6 +190,7 @@ impl PictureKind {
             PictureKind::QueueHeatMap => "queue-heat-map",
             PictureKind::Rates => "rates",
             PictureKind::LinkUtilization => "link-utilization",
+            PictureKind::LinkEnergy => "link-energy",
             PictureKind::Timeline => "timeline",
             PictureKind::CommunicationMatrix => "communication-matrix",
         }
@@ -202,6 +206,7 @@ impl PictureKind {
             PictureKind::QueueHeatMap => "Fill of queues",
             PictureKind::Rates => "Rates of links",
             PictureKind::LinkUtilization => "Utilization of links",
+            PictureKind::LinkEnergy => "Energy of links",
             PictureKind::Timeline => "Messages over time",
             PictureKind::CommunicationMatrix => "Bytes from each to each",
         }
@@ -222,6 +227,7 @@ impl PictureKind {
             PictureKind::QueueHeatMap => shown.each(telemetry::heat_map)?,
             PictureKind::Rates => shown.each(telemetry::rates)?,
             PictureKind::LinkUtilization => vec![links::utilization(shown)?],
+            PictureKind::LinkEnergy => vec![links::energy(shown)?],
             PictureKind::Timeline => shown.each(ranks::timeline)?,
             PictureKind::CommunicationMatrix => shown.each(ranks::matrix)?,
         };

@@ -13,8 +13,8 @@ mod file;
 
 use super::link_table::write_links;
 use super::{
-    Control, Experiment, ExperimentError, ExperimentOptions, MachineInput, Manifest, Measured, Report,
-    Request, add_crossed, machine,
+    Control, EnergyFigures, Experiment, ExperimentError, ExperimentOptions, MachineInput, Manifest, Measured,
+    Report, Request, add_crossed, machine,
 };
 use crate::telemetry::Telemetry;
 use file::Scenario;
@@ -26,7 +26,7 @@ use weft_machine::CongestionRule;
 use weft_network::{LostData, NetworkSetup, SimulatedNetwork};
 use weft_results::{Beginning, Conclusion, Ending, ResultsWriter, Stopwatch, Totals, peak_memory};
 use weft_topo::Layout;
-use weft_units::{BitRate, EndpointId, Span, Time};
+use weft_units::{BitRate, Bytes, EndpointId, Span, Time};
 use weft_workload::scenario::{ScenarioHost, ScenarioOutput, ScenarioParameters};
 
 /// Epochs of a run: between them queues are looked at.
@@ -111,6 +111,9 @@ pub struct ScenarioRow {
     pub run_time_us: f64,
     /// Links crossed by data packets.
     pub packet_hops: u64,
+    /// Energy of the machine; `None`: the machine says nothing of its power.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy: Option<EnergyFigures>,
 }
 
 /// The report of `weft traffic --scenario`.
@@ -263,6 +266,7 @@ impl ScenarioRow {
             transfers_failed: 0,
             run_time_us: 0.0,
             packet_hops: 0,
+            energy: None,
         }
     }
 }
@@ -325,6 +329,10 @@ impl Simulated<'_> {
         let crossed = network.crossed();
         totals.end = totals.end.max(end);
         totals.messages += output.flows.values().map(|flow| flow.transfers).sum::<u64>();
+        let delivered = Bytes::new(output.flows.values().map(|flow| flow.bytes).sum());
+        totals.payload += delivered;
+        // Energy is that of warm-up too, of which nobody counts what was delivered.
+        let counts_all = scenario.warm_up == Time::ZERO;
         add_crossed(totals, &crossed);
         let mut row = ScenarioRow {
             run: self.run,
@@ -341,6 +349,7 @@ impl Simulated<'_> {
             transfers_failed: output.failed,
             run_time_us: (end - Time::ZERO).as_us_f64(),
             packet_hops: crossed.packet_hops,
+            energy: EnergyFigures::of(&crossed.energy, if counts_all { delivered } else { Bytes::ZERO }),
         };
         network.visit_links(&mut |link| {
             row.paused_us += link.paused.as_us_f64();
