@@ -24,15 +24,16 @@ const PARTS: &str = "--set switch.power.idle=90W --set switch.power.per_bit=4pJ/
 
 /// Runs a command that writes results: the totals of `run.json`, and the table of links.
 fn results(command: &str, out: &Path) -> (Value, Vec<Row>) {
-    let words: Vec<&str> =
-        command.split_whitespace().chain(["--quiet", "-o", out.to_str().unwrap()]).collect();
+    let mut words: Vec<&str> = command.split_whitespace().collect();
+    words.extend(["--quiet", "-o", out.to_str().unwrap()]);
     let output = weft(&words);
     assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
     let manifest = fs::read_to_string(out.join("run.json")).unwrap();
     let file = File::open(out.join("links.parquet")).unwrap();
-    let rows = SerializedFileReader::new(file).unwrap().get_row_iter(None).unwrap();
+    let reader = SerializedFileReader::new(file).unwrap();
+    let rows = reader.get_row_iter(None).unwrap().map(Result::unwrap).collect();
     let manifest: Value = serde_json::from_str(&manifest).unwrap();
-    (manifest["totals"].clone(), rows.map(Result::unwrap).collect())
+    (manifest["totals"].clone(), rows)
 }
 
 /// The number in a column; `None`: null.
