@@ -162,15 +162,17 @@ fn results_have_the_energy_of_every_part() {
     assert_eq!((of_packets / 2_000.0).round(), 2.0 * energy("packets"), "{totals}");
 }
 
-/// Catches a signal that does not wake links ahead, or one that is ahead where the routing chooses on the way.
+/// Catches a signal that does not wake links ahead, or one that is ahead where the routing chooses on the
+/// way.
 #[test]
 fn a_signal_ahead_saves_all_wake_ups_but_one() {
     let latency = |sets: &str, threads: u32| row(sets, threads)["latency_mean_ns"].as_f64().unwrap();
     let (on, asleep) = (latency(ALWAYS_ON, 1), latency(&format!("{ALWAYS_ON} {SLEEPS}"), 1));
     let ahead = format!("{ALWAYS_ON} {SLEEPS} {AHEAD}");
     let woken = latency(&ahead, 1);
-    // A link wakes in 300 ns; on the way to the others the signal wins a switch's pipeline, and loses 20 ns.
-    assert!((200.0..400.0).contains(&(woken - on)), "{on}, {woken} and {asleep} ns");
+    // A link wakes in 300 ns: the signal is ahead by that in the first switch, and loses 20 ns there of the
+    // 200 that the packet takes. Some first links are awake.
+    assert!((100.0..300.0).contains(&(woken - on)), "{on}, {woken} and {asleep} ns");
     assert!(asleep - woken > 250.0, "{on}, {woken} and {asleep} ns");
     assert_eq!(row(&ahead, 1), row(&ahead, 3));
     let adaptive = format!("{TRAFFIC} {ahead} --set topology.routing=adaptive");
@@ -185,8 +187,8 @@ fn a_signal_ahead_saves_all_wake_ups_but_one() {
 #[test]
 fn a_breakdown_tells_of_waking() {
     let command = format!(
-        "osu latency -m bxi3-fattree --set topology.k=4 --sizes 64 --from 0 --to 15 --breakdown --quiet --json \
-         {ALWAYS_ON} {SLEEPS} --set links.default.power.idle_after=0us"
+        "osu latency -m bxi3-fattree --set topology.k=4 --sizes 64 --from 0 --to 15 --breakdown --quiet \
+         --json {ALWAYS_ON} {SLEEPS} --set links.default.power.idle_after=0us"
     );
     let report = json(&command.split_whitespace().collect::<Vec<_>>());
     let breakdown = &report["rows"][0]["breakdown"];

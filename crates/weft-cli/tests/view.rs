@@ -257,14 +257,14 @@ fn what_cannot_be_shown_is_refused() {
     assert!(said.contains("--timeline") && said.contains("is no file"), "{said}");
 }
 
-/// Catches energy of another link or unit, sleep that is no share of the time, and both on offer where nothing
-/// is known of power.
+/// Catches energy of another link or unit, sleep that is no share of the time, and both on offer where
+/// nothing is known of power.
 #[test]
 fn links_show_their_energy_and_sleep() {
     let folder = tempfile::tempdir().unwrap();
     let (plain, asleep) = (folder.path().join("plain"), folder.path().join("asleep"));
-    let traffic = "traffic -m bxi3-fattree --set topology.k=4 --pattern uniform --load 0.02 --size 1K --time 20us \
-                   --quiet";
+    let traffic = "traffic -m bxi3-fattree --set topology.k=4 --pattern uniform --load 0.02 --size 1K \
+                   --time 20us --quiet";
     let power = "--set links.default.power.active=2W --set links.default.power.policy=idle-timeout --set \
                  links.default.power.low=200mW --set links.default.power.idle_after=100ns --set \
                  links.default.power.wake=300ns";

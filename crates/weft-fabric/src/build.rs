@@ -93,8 +93,8 @@ pub enum BuildError {
     /// Links that wake ahead of packets whose way is chosen on the way.
     #[error(
         "wake-on-injection wakes the links of a packet's way ahead of it, and this routing \
-         chooses the way as the packet goes; choose a routing that sends each pair of endpoints one way, such \
-         as d-mod-k, ecmp or dimension-order, or write idle-timeout"
+         chooses the way as the packet goes; choose a routing that sends each pair of endpoints one way, \
+         such as d-mod-k, ecmp or dimension-order, or write idle-timeout"
     )]
     SignalWithoutWay,
     /// Ages and leads of signals in the same bits.

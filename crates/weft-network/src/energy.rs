@@ -54,11 +54,12 @@ pub struct PartUse {
     pub part: Part,
     /// Packets that have passed it.
     pub passed: Passed,
-    /// Its energy, rounded down to a picojoule.
+    /// Energy, rounded down to a picojoule.
     pub energy: Energy,
 }
 
-/// What links have carried, by who has sent and received it. Empty for parts of which nothing is known.
+/// Packets that links have carried, by who has sent and received them. Empty for parts of which nothing is
+/// known.
 pub(crate) struct EnergyCount {
     power: MachinePower,
     links: Option<PowerReport>,

@@ -169,8 +169,8 @@ row! {
     endpoint: Option<EndpointId>,
     /// The switch; null for an interface.
     switch: Option<SwitchId>,
-    /// Packets that have passed: those that a switch has sent on, that an interface has sent or that its link has
-    /// carried to it.
+    /// Packets that have passed: those that a switch has sent on, that an interface has sent or that its link
+    /// has carried to it.
     packets: u64,
     /// Bytes of these packets: header, payload and footer.
     packet_bytes: Bytes,

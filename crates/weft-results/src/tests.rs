@@ -182,6 +182,7 @@ fn row_groups_end_at_the_first_epoch_after_64_ki_rows() {
             "flows.parquet",
             "links.parquet",
             "messages.parquet",
+            "parts.parquet",
             "performance.json",
             "ranks.parquet",
             "run.json"

@@ -9,8 +9,8 @@
 //! A link that has been idle for longer than `idle_after` sleeps. Nothing happens then: the next packet that
 //! comes to the line finds out how long it has been idle, so that sleeping needs no events. The packet begins
 //! the wake-up latency after the link was told of it. It is told when the packet's head has come to the line,
-//! or, where links wake on injection, when the packet's [signal](crate::wake_signal) has come. A link that has
-//! been told does not sleep until the packet has passed.
+//! or, where links wake on injection, when the packet's [signal](crate::wake_signal) has come. A link that
+//! has been told does not sleep until the packet has passed.
 //!
 //! # Not modelled
 //! Credits and answers of the reverse direction wake nothing. A link that a fault turns off takes power as if
@@ -45,8 +45,8 @@ pub struct SleepParameters {
     pub wake: Span,
     /// The deeper state; `None`: it has none.
     pub off: Option<OffParameters>,
-    /// Wake-up on injection: the time that the signal ahead of a packet takes through a switch. `None`: a link
-    /// is told by the packet itself.
+    /// Wake-up on injection: the time that the signal ahead of a packet takes through a switch. `None`: a
+    /// link is told by the packet itself.
     #[serde(default)]
     pub signal: Option<Span>,
 }

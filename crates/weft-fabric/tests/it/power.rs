@@ -73,9 +73,9 @@ fn a_packet_waits_for_every_link_to_wake() {
     assert_eq!(took(&with_power(ring(), power(true, Some(OFF)))), [first, idle + busy, from_off]);
 }
 
-/// Catches a signal that starts late, loses its lead at a link or a switch or waits where the packet does, one
-/// that is ahead of its packet where it is slower, and a link that sleeps again before the packet has come: by
-/// hand, over four links.
+/// Catches a signal that starts late, loses its lead at a link or a switch or waits where the packet does,
+/// one that is ahead of its packet where it is slower, and a link that sleeps again before the packet has
+/// come: by hand, over four links.
 ///
 /// The first link wakes when the packet has come to it. The signal has crossed the wire of each link when the
 /// packet begins on it, and takes its own delay in each of three switches, where the packet takes none.

@@ -572,8 +572,8 @@ impl Curve<'_> {
 mod tests {
     use super::*;
 
-    /// Catches a row that is written otherwise than it is read, where the machine says nothing of its power and
-    /// where it does.
+    /// Catches a row that is written otherwise than it is read, where the machine says nothing of its power
+    /// and where it does.
     #[test]
     fn rows_survive_a_snapshot() {
         for energy in [None, Some(EnergyFigures { wake_ups: 3, ..EnergyFigures::default() })] {
