@@ -46,9 +46,16 @@ export function percent(share: number): string {
   return `${short(100 * share)} %`;
 }
 
+/** An energy in microjoules. */
+export function energy(microjoules: number): string {
+  if (microjoules >= 1e6) return `${short(microjoules / 1e6)} J`;
+  return microjoules >= 1e3 ? `${short(microjoules / 1e3)} mJ` : `${short(microjoules)} µJ`;
+}
+
 /** A value of a quantity of the machine. */
 export function valueText(value: number, unit: string): string {
   if (unit === "bytes") return bytes(value);
+  if (unit === "uJ") return energy(value);
   return unit === "packets" ? count(Math.round(value)) : percent(value);
 }
 
@@ -56,6 +63,7 @@ export function valueText(value: number, unit: string): string {
 export function column(name: string, value: unknown): string {
   if (typeof value !== "number") return value === null || value === undefined ? "–" : String(value);
   if (name.endsWith("_ps")) return time(value);
+  if (name.endsWith("_pj")) return energy(value / 1e6);
   if (name.endsWith("bits_per_second")) return `${short(value / 1e9)} Gb/s`;
   if (name.endsWith("_bytes")) return bytes(value);
   if (name === "utilization" || name.endsWith("_share")) return percent(value);
@@ -64,5 +72,5 @@ export function column(name: string, value: unknown): string {
 
 /** The name of a column for people. */
 export function columnName(name: string): string {
-  return name.replace(/_ps$|_bytes$|_bits_per_second$/, "").replaceAll("_", " ");
+  return name.replace(/_ps$|_pj$|_bytes$|_bits_per_second$/, "").replaceAll("_", " ");
 }

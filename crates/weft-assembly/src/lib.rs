@@ -183,6 +183,8 @@ impl AssemblyError {
             BuildError::PublishedTooOften { .. } => "queue_board.interval",
             BuildError::UnevenChannels(_) => "switch.virtual_channels",
             BuildError::MinimaTooLarge { .. } => "switch.classes",
+            BuildError::SignalWithoutWay | BuildError::SignalBesideAge => "links.*.power.policy",
+            BuildError::SignalDelays { .. } => "links.*.power.signal_delay",
         };
         AssemblyError::Network { key, source }
     }

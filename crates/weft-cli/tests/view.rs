@@ -256,3 +256,39 @@ fn what_cannot_be_shown_is_refused() {
     let said = refused(&["view", &out, "--timeline", at("t.json").to_str().unwrap()]);
     assert!(said.contains("--timeline") && said.contains("is no file"), "{said}");
 }
+
+/// Catches energy of another link or unit, sleep that is no share of the time, and both on offer where
+/// nothing is known of power.
+#[test]
+fn links_show_their_energy_and_sleep() {
+    let folder = tempfile::tempdir().unwrap();
+    let (plain, asleep) = (folder.path().join("plain"), folder.path().join("asleep"));
+    let traffic = "traffic -m bxi3-fattree --set topology.k=4 --pattern uniform --load 0.02 --size 1K \
+                   --time 20us --quiet";
+    let power = "--set links.default.power.active=2W --set links.default.power.policy=idle-timeout --set \
+                 links.default.power.low=200mW --set links.default.power.idle_after=100ns --set \
+                 links.default.power.wake=300ns";
+    for (sets, out) in [("", &plain), (power, &asleep)] {
+        let mut words: Vec<&str> = traffic.split_whitespace().chain(sets.split_whitespace()).collect();
+        words.extend(["-o", out.to_str().unwrap()]);
+        assert!(weft(&words).status.success());
+    }
+    let view = View::of(&[plain.to_str().unwrap(), asleep.to_str().unwrap()]);
+    let results = view.json("api/results");
+    let offers = |result: usize, name: &str| {
+        let quantities = results[result]["quantities"].as_array().unwrap();
+        quantities.iter().find(|quantity| quantity["name"] == name).unwrap()["whole"].clone()
+    };
+    for quantity in ["energy", "sleep"] {
+        assert_eq!((offers(0, quantity), offers(1, quantity)), (false.into(), true.into()), "{quantity}");
+    }
+    let energies = view.numbers("api/totals?result=1&quantity=energy");
+    let shares = view.numbers("api/totals?result=1&quantity=sleep");
+    for number in [0, 3, 20, 47] {
+        let row = &view.json(&format!("api/link?result=1&number={number}"))["row"];
+        let column = |name: &str| row[name].as_f64().unwrap();
+        assert!((f64::from(energies[number]) / (column("energy_pj") / 1e6) - 1.0).abs() < 1e-6, "{row}");
+        let share = column("low_power_ps") / 20e6;
+        assert!((f64::from(shares[number]) - share).abs() < 1e-4 && share > 0.1, "{row}");
+    }
+}

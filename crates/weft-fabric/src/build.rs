@@ -3,7 +3,7 @@
 use crate::arbiter::RequestGroups;
 use crate::board::{Board, Publishing};
 use crate::channel::Channels;
-use crate::constants::Constants;
+use crate::constants::{AgeBits, Constants};
 use crate::credit::Credits;
 use crate::endpoint::Endpoint;
 use crate::event::{EventKind, Wire};
@@ -20,6 +20,7 @@ use crate::parameters::{
 use crate::pause::{Headroom, HeadroomRule, PAUSE_FRAME};
 use crate::switch::{Crossbar, CrossbarPace, Gauges, OutputQueued, Peer, Port, Ports, Switch};
 use crate::traffic_class::{TrafficClass, WHOLE_SHARE};
+use crate::wake_signal::WakeSignal;
 use std::collections::BTreeSet;
 use weft_engine::{Event, InitialState, Lookahead, SiteId, Stream, ZeroLatencyCut};
 use weft_topo::{Attachment, ChannelPlan, LinkClass, Routing, Topology, UnevenChannels};
@@ -99,6 +100,30 @@ pub enum BuildError {
     PauseWithoutBound {
         /// The reason.
         with: &'static str,
+    },
+    /// Links that wake ahead of packets whose way is chosen on the way.
+    #[error(
+        "wake-on-injection wakes the links of a packet's way ahead of it, and this routing \
+         chooses the way as the packet goes; choose a routing that sends each pair of endpoints one way, \
+         such as d-mod-k, ecmp or dimension-order, or write idle-timeout"
+    )]
+    SignalWithoutWay,
+    /// Ages and leads of signals in the same bits.
+    #[error(
+        "wake-on-injection keeps the lead of a packet's signal where switch.arbiter=age keeps \
+         its age; choose another arbiter, or write idle-timeout"
+    )]
+    SignalBesideAge,
+    /// Signals that take several times through one switch.
+    #[error(
+        "the signal that wakes links takes {one} through a switch for links of one class and {other} for \
+         those of another; write power.signal_delay under links.default alone"
+    )]
+    SignalDelays {
+        /// Of a class.
+        one: Span,
+        /// Of another.
+        other: Span,
     },
     /// A packet takes longer on a link than the model can say.
     #[error(
@@ -305,7 +330,7 @@ impl<T: Topology + Routing> NetworkParameters<T> {
             plain_channels: plan.is_plain(),
             mixes_lanes: plan.mixes_lanes(),
             groups,
-            keeps_ages: switch.arbiter == ArbiterKind::Age,
+            age_bits: age_bits(layout, &self.links, switch)?,
             plan,
             channels: Channels::new(vcs),
             buffers,
@@ -322,6 +347,21 @@ impl<T: Topology + Routing> NetworkParameters<T> {
             congestion: None,
             reroutes: None,
         })
+    }
+}
+
+/// The use of the bits of a packet's age.
+fn age_bits(
+    layout: &impl Routing,
+    links: &[LinkParameters],
+    switch: &SwitchParameters,
+) -> Result<AgeBits, BuildError> {
+    let keeps_ages = switch.arbiter == ArbiterKind::Age;
+    match WakeSignal::new(links)? {
+        None => Ok(if keeps_ages { AgeBits::Age } else { AgeBits::Unused }),
+        Some(_) if keeps_ages => Err(BuildError::SignalBesideAge),
+        Some(_) if !layout.is_deterministic() => Err(BuildError::SignalWithoutWay),
+        Some(signal) => Ok(AgeBits::Lead(signal)),
     }
 }
 
@@ -538,7 +578,7 @@ impl<'a, T: Topology, N: Interface, F: FnMut(EndpointId) -> N> Builder<'a, T, N,
             ports.gauges = Some(Box::new(Gauges::new(count, channels.of_ports(count))));
             ports.takes_care = true;
         }
-        ports.takes_care |= self.constants.keeps_ages;
+        ports.takes_care |= self.constants.age_bits != AgeBits::Unused;
         let switch = self.switch(ports);
         self.sites.push(Site { switch, endpoints: endpoints.into(), endpoint_ports: endpoint_ports.into() });
     }

@@ -22,7 +22,7 @@
 
 use crate::build::BuildError;
 use crate::channel::Channel;
-use crate::constants::Constants;
+use crate::constants::{AgeBits, Constants};
 use crate::endpoint::Endpoint;
 use crate::flow_meter::FlowId;
 use crate::injection::InjectionChannels;
@@ -541,6 +541,12 @@ pub enum CongestionError {
         "congestion.kind={0} stamps packets where switch.arbiter=age keeps their age; choose another arbiter"
     )]
     AgeArbiter(&'static str),
+    /// Leads of signals and stamps in the same bits.
+    #[error(
+        "congestion.kind={0} stamps packets where links that wake on injection keep the lead of a packet's \
+         signal; set power.policy=idle-timeout, or congestion.kind=none"
+    )]
+    WakeSignal(&'static str),
     /// A network that cannot be built with the channels that it takes.
     #[error(transparent)]
     Build(#[from] BuildError),
@@ -582,6 +588,9 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         }
         if constants.switch.arbiter == ArbiterKind::Age {
             return Err(CongestionError::AgeArbiter(name));
+        }
+        if matches!(constants.age_bits, AgeBits::Lead(_)) {
+            return Err(CongestionError::WakeSignal(name));
         }
         if need.one_way {
             // The blocks of a flow are chained: all take the way of the first.

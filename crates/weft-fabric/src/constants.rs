@@ -12,8 +12,20 @@ use crate::parameters::{PacketFormat, SwitchParameters};
 use crate::pause::Thresholds;
 use crate::reroute::Reroutes;
 use crate::switch::CrossbarPace;
+use crate::wake_signal::WakeSignal;
 use weft_topo::{ChannelPlan, LinkClass};
 use weft_units::{Bytes, Span, Time};
+
+/// The use of the bits of a packet's age. Congestion control, where there is some, writes them beside these.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum AgeBits {
+    /// None.
+    Unused,
+    /// The age.
+    Age,
+    /// The lead of the signal that wakes links ahead of packets.
+    Lead(WakeSignal),
+}
 
 /// The constants that all switches and endpoints of a packet network share.
 pub(crate) struct Constants {
@@ -31,8 +43,8 @@ pub(crate) struct Constants {
     pub(crate) mixes_lanes: bool,
     /// Priorities or traffic classes, where the arbiter tells them apart.
     pub(crate) groups: RequestGroups,
-    /// Whether packets carry their age.
-    pub(crate) keeps_ages: bool,
+    /// The use of the bits that packets have for their age.
+    pub(crate) age_bits: AgeBits,
     /// The numbers of a switch's channels.
     pub(crate) channels: Channels,
     /// By virtual channel: room of its input buffer, in units of credit. As many as a port has numbers of
@@ -66,6 +78,12 @@ pub(crate) struct Constants {
 }
 
 impl Constants {
+    /// Whether packets carry their age.
+    #[inline(always)]
+    pub(crate) fn keeps_ages(&self) -> bool {
+        self.age_bits == AgeBits::Age
+    }
+
     /// The virtual channels on which endpoints inject.
     pub(crate) fn injection_channels(&self) -> impl Iterator<Item = u8> {
         (0..self.vcs as u8).step_by(self.plan.routing as usize)

@@ -37,6 +37,8 @@ pub struct HopRecord {
     pub crossed: Time,
     /// Time at which its head was on the line.
     pub began: Time,
+    /// Time before that for which it waited for the link to wake, and for nothing else.
+    pub waking: Span,
     /// Time at which its tail was.
     pub ended: Time,
     /// Time from which the line could take another packet.
@@ -63,6 +65,7 @@ pub(crate) struct Instants {
     pub(crate) could: Time,
     pub(crate) crossed: Time,
     pub(crate) began: Time,
+    pub(crate) waking: Span,
     pub(crate) ended: Time,
     pub(crate) free: Time,
 }
@@ -72,7 +75,7 @@ impl HopRecord {
     pub(crate) fn new(packet: &Packet, link: Crossed, instants: Instants) -> HopRecord {
         let Packet { source, message, .. } = *packet;
         let Crossed { from, to, class, latency, routing } = link;
-        let Instants { came, ready, could, crossed, began, ended, free } = instants;
+        let Instants { came, ready, could, crossed, began, waking, ended, free } = instants;
         HopRecord {
             source,
             message,
@@ -84,6 +87,7 @@ impl HopRecord {
             could,
             crossed,
             began,
+            waking,
             ended,
             free,
             latency,

@@ -140,7 +140,9 @@ impl<N: Interface> Ideal<N> {
             let free = endpoint.line.busy_until();
             let from = LinkEnd::Endpoint(packet.source);
             let link = Crossed { from, to: None, class: LinkClass(0), latency, routing: Span::ZERO };
-            let times = Instants { came: now, ready: now, could: now, crossed: now, began: now, ended, free };
+            let (crossed, waking) = (now, Span::ZERO);
+            let times =
+                Instants { came: now, ready: now, could: now, crossed, began: now, waking, ended, free };
             N::hop(context.output, &HopRecord::new(&packet, link, times));
         }
         let arrives = ended + latency;

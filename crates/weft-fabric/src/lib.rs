@@ -58,12 +58,14 @@ mod multicast;
 mod network;
 mod packet;
 pub mod parameters;
+mod part_power;
 mod pause;
 mod queue_report;
 mod reroute;
 mod retransmission;
 mod switch;
 mod traffic_class;
+mod wake_signal;
 
 pub use board::Publishing;
 pub use build::{BuildError, MAX_CHANNELS, NetworkParameters};
@@ -85,6 +87,7 @@ pub use link_layer::{
 pub use multicast::{GroupError, GroupMembers, MulticastGroup};
 pub use network::{Network, Overrun, Site};
 pub use packet::{Addressing, HeaderBits, Packet, PacketLabel, Part};
+pub use part_power::{PartPower, Passed};
 pub use pause::{Headroom, Pause};
 pub use queue_report::{QueueReport, QueueSide};
 pub use reroute::{InForce, Reroutes};

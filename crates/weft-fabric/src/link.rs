@@ -361,13 +361,14 @@ pub(crate) struct Size {
     pub(crate) room: u32,
 }
 
-/// Times before which a packet's head and tail cannot be on the line, and the time of the decision that it
-/// goes.
+/// Times before which a packet's head and tail cannot be on the line, the time of the decision that it goes,
+/// and the time at which its [wake-up signal](crate::wake_signal) has come.
 #[derive(Clone, Copy)]
 pub(crate) struct Earliest {
     pub(crate) head: Time,
     pub(crate) tail: Time,
     pub(crate) granted: Time,
+    pub(crate) told: Time,
 }
 
 /// A packet that has been sent.
@@ -383,6 +384,8 @@ pub(crate) struct Sent {
     pub(crate) left: Time,
     /// Time from which the line can take another packet.
     pub(crate) free: Time,
+    /// Time that it waited before `began` for the link to wake.
+    pub(crate) waking: Span,
     /// From the line to where the packet asks for its next output: latency and routing logic.
     pub(crate) latency: Span,
     /// Of that, the latency alone.
@@ -395,14 +398,14 @@ impl Sender<'_> {
     #[inline(always)]
     pub(crate) fn send(self, packet: &Packet, size: Size, earliest: Earliest) -> Sent {
         let Sender { kind, line, credits, carried, acknowledgements, fault, layer } = self;
-        let OnLine { began, ended, left, free, is_bad } = match layer.zip(kind.layer.as_deref()) {
+        let OnLine { began, ended, left, free, waking, is_bad } = match layer.zip(kind.layer.as_deref()) {
             Some((state, layer)) => state.carry(layer, line, size.bytes, earliest),
             None => {
                 let began = earliest.head.max(line.busy_until());
                 line.send(&kind.rate, began, size.bytes + kind.framing);
                 line.hold(earliest.tail);
                 let ended = line.busy_until();
-                OnLine { began, ended, left: ended, free: ended, is_bad: false }
+                OnLine { began, ended, left: ended, free: ended, waking: Span::ZERO, is_bad: false }
             }
         };
         credits.spend(size.room);
@@ -417,7 +420,7 @@ impl Sender<'_> {
         if is_bad && fate != Fate::Lost {
             fate = Fate::Corrupted;
         }
-        Sent { came: earliest.head, began, ended, left, free, latency, wire: kind.latency, fate }
+        Sent { came: earliest.head, began, ended, left, free, waking, latency, wire: kind.latency, fate }
     }
 
     /// Sends a copy right after the packet that was `sent`; `None`: there are no credits for it.
@@ -428,8 +431,12 @@ impl Sender<'_> {
         }
         let Sender { kind, line, credits, carried, acknowledgements, fault, layer } = self;
         let sender = Sender { kind, line, credits, carried, acknowledgements, fault: None, layer };
-        let mut copy =
-            sender.send(packet, size, Earliest { head: sent.ended, tail: sent.ended, granted: Time::ZERO });
+        let after = sent.ended;
+        let mut copy = sender.send(
+            packet,
+            size,
+            Earliest { head: after, tail: after, granted: Time::ZERO, told: after },
+        );
         if let Some(fault) = fault
             && fault.copy(copy.began, copy.tail()) == Fate::Lost
         {

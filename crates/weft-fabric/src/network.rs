@@ -15,7 +15,7 @@
 use crate::board::Board;
 use crate::channel::Channel;
 use crate::congestion::{MAX_HELD, Regulation, crossing};
-use crate::constants::Constants;
+use crate::constants::{AgeBits, Constants};
 use crate::credit::Credit;
 use crate::endpoint::Endpoint;
 use crate::event::{Entity, EventKind, Wire};
@@ -134,7 +134,15 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
     /// Counters of each direction of each link, site by site, as of [`Network::links_of`], with what the
     /// buffers behind them have counted.
     pub fn links(simulation: &Simulation<Network<T, N>>) -> impl Iterator<Item = LinkReport> {
-        let (network, now) = (simulation.model(), simulation.now());
+        Self::links_until(simulation, simulation.now())
+    }
+
+    /// The same as they were at `until`, after which no packet was on a line.
+    pub fn links_until(
+        simulation: &Simulation<Network<T, N>>,
+        until: Time,
+    ) -> impl Iterator<Item = LinkReport> {
+        let network = simulation.model();
         let Constants { channels, switch, .. } = &network.constants;
         // Empty under credits.
         let mut behind: BTreeMap<(SwitchId, PortId), Filled> = BTreeMap::new();
@@ -147,7 +155,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
                 }
             }
         }
-        let all = simulation.sites().flat_map(move |(id, site)| network.links_of(id, site, now));
+        let all = simulation.sites().flat_map(move |(id, site)| network.links_of(id, site, until));
         all.map(move |mut link| {
             if let Attachment::Switch(to, port) = link.to
                 && let Some(filled) = behind.get(&(to, port))
@@ -215,6 +223,18 @@ impl<N: Interface> Site<N> {
     pub fn reset_counters(&mut self, now: Time) {
         self.endpoints.iter_mut().for_each(|endpoint| endpoint.reset_counters(now));
         self.switch.ports_mut().reset_counters(now);
+    }
+
+    /// Time at which its counters were last reset.
+    pub fn counted_from(&self) -> Time {
+        self.switch.ports().counted_from
+    }
+
+    /// Time from which no packet is on a line from it or its endpoints, as far as is decided.
+    pub fn lines_idle(&self) -> Time {
+        let injection = self.endpoints.iter().map(Endpoint::line_free);
+        let outputs = self.switch.ports().ports.iter().map(|port| port.line.busy_until());
+        injection.chain(outputs).max().unwrap_or(Time::ZERO)
     }
 
     /// Links from it and its endpoints that acknowledgements have crossed since the counters were last reset.
@@ -715,15 +735,16 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
     ) -> Time {
         let (now, site) = (context.now(), context.events.site());
         let class = self.topology.link_class(SwitchId(site.0), PortId(channel.port.into()));
-        let earliest = Earliest { head: now, tail: now, granted: now };
+        let earliest = Earliest { head: now, tail: now, granted: now, told: came };
         let size = self.constants.size(&packet);
         let kind = self.constants.link(class);
         let sent = endpoint.sender(kind, channel.vc).send(&packet, size, earliest);
         if packet.is_watched() {
             let (from, to) = (LinkEnd::Endpoint(packet.source), Some(SwitchId(site.0)));
             let link = Crossed { from, to, class, latency: kind.latency, routing: kind.routing };
-            let Sent { began, ended, free, .. } = sent;
-            let times = Instants { came, ready: came, could: came, crossed: began, began, ended, free };
+            let Sent { began, waking, ended, free, .. } = sent;
+            let times =
+                Instants { came, ready: came, could: came, crossed: began, began, waking, ended, free };
             N::hop(context.output, &HopRecord::new(&packet, link, times));
         }
         packet.address = match packet.is_multicast() {
@@ -733,8 +754,10 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         packet.start_route(if packet.is_multicast() { 0 } else { self.constants.block_mask });
         packet.set_channel(channel);
         packet.hops = 0;
-        if self.constants.keeps_ages {
-            packet.age = Age::default().after(sent.head() - came);
+        match &self.constants.age_bits {
+            AgeBits::Unused => {}
+            AgeBits::Age => packet.age = Age::default().after(sent.head() - came),
+            AgeBits::Lead(signal) => signal.stamp(&mut packet, came, &sent),
         }
         if let (Some(regulator), Some(control)) = (&mut endpoint.regulator, &self.constants.congestion) {
             let at = crossing(kind, &sent, size.bytes, Bytes::ZERO);

@@ -178,7 +178,7 @@ pub struct Packet {
     /// The kind of packet, as the interface numbers them.
     pub label: PacketLabel,
     /// Age when its head came to where it is, counted only where arbiters ask for it. Under congestion
-    /// control the value of the packet's stamp.
+    /// control the value of the packet's stamp; where links wake ahead of packets, the lead of its signal.
     pub(crate) age: Age,
 }
 
@@ -292,6 +292,18 @@ impl Packet {
     pub(crate) fn set_stamp(&mut self, stamp: Stamp) {
         self.marks = self.marks.slow(stamp.marked);
         self.age = Age(stamp.value);
+    }
+
+    /// The time by which its [wake-up signal](crate::wake_signal) is ahead, in units of the network.
+    #[inline]
+    pub(crate) fn lead(&self) -> u16 {
+        self.age.0
+    }
+
+    /// Writes [`Packet::lead`].
+    #[inline]
+    pub(crate) fn set_lead(&mut self, lead: u16) {
+        self.age = Age(lead);
     }
 
     /// The header of the packet alone. It keeps the stamp, and has the packet's traffic class where the

@@ -3,6 +3,7 @@
 use super::diagnostic::Problem;
 use super::link_layer::{FecName, LayerSections, ProtocolName};
 use super::link_power::{PowerSections, RawLinkPower};
+use super::part_power::RawPartPower;
 use super::read::{Entry, Reader, join, names, nearest, section};
 use super::source::Location;
 use super::traffic_classes::{self, ClassTable, RawTrafficClass};
@@ -196,6 +197,8 @@ section! {
         lane: Option<Entry<LaneChoice>>,
         /// Packets that have virtual channels of their own; all share them where not given.
         classes: Option<Vec<RawTrafficClass>>,
+        /// Power of each switch; nothing is known of it where not given.
+        power: Option<RawPartPower>,
     }
 }
 

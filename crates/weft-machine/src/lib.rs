@@ -27,6 +27,7 @@ mod link_layer;
 mod link_power;
 mod messaging;
 mod multicast;
+mod part_power;
 mod queue_board;
 mod read;
 mod renames;
@@ -52,6 +53,7 @@ pub use interface::{
 };
 pub use messaging::{Messaging, Profile, Progress, Rule};
 pub use multicast::GroupRule;
+pub use part_power::MachinePower;
 pub use schema::schema;
 pub use shipped::{Listed, SHIPPED, Shipped, list};
 pub use template::template;
@@ -152,6 +154,9 @@ pub struct Machine {
     /// routes do not change.
     #[serde(default)]
     pub reroute_after: Option<Span>,
+    /// Power of switches and interfaces.
+    #[serde(default)]
+    pub power: MachinePower,
     /// The network interface.
     pub nic: Nic,
     /// The hosts that endpoints are attached to.
@@ -168,6 +173,7 @@ impl Machine {
     /// The same fabric behind an interface that costs nothing: the values of `[nic]` are not in use.
     pub fn without_interface(mut self) -> Machine {
         self.nic = Nic::Overheads(OverheadsNic::FREE);
+        self.power.interface = None;
         self.constants.retain(|constant| !constant.path.starts_with("nic."));
         self
     }
@@ -355,6 +361,8 @@ fn check(raw: RawMachine, reader: &mut Reader<'_>) -> Option<Machine> {
     let reroute_after = fabric::check_reroute(&raw.fabric, raw.location, reader);
     let congestion =
         congestion::check(raw.congestion, raw.fabric.kind.value == fabric::FabricKind::Ideal, reader);
+    let of_switch = raw.switch.as_ref().and_then(|switch| switch.power.as_ref());
+    let power = (part_power::check(of_switch, reader), part_power::check(raw.nic.power.as_ref(), reader));
     let sections = fabric::RawFabricSections {
         has_priority: congestion.flatten().is_some_and(|rule| rule.priority.unwrap_or(true)),
         fabric: raw.fabric,
@@ -381,8 +389,12 @@ fn check(raw: RawMachine, reader: &mut Reader<'_>) -> Option<Machine> {
     if is_ideal {
         reader.forget("faults");
         reader.forget("queue_board");
+        reader.forget("nic.power");
     }
+    let (switch, interface) = (power.0?, power.1?);
+    let power = if is_ideal { MachinePower::default() } else { MachinePower { switch, interface } };
     Some(Machine {
+        power,
         multicast: groups?,
         queue_board: queue_board.filter(|_| !is_ideal),
         congestion: congestion?,

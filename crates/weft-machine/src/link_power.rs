@@ -1,4 +1,5 @@
-//! `[links.NAME.power]`: power of a kind of link, and when it sleeps.
+//! `[links.NAME.power]`: power of a kind of link, and when it sleeps. What switches and interfaces take is in
+//! [`part_power`](super::part_power).
 
 use super::diagnostic::Problem;
 use super::fabric::RawLink;
@@ -8,18 +9,20 @@ use weft_fabric::{LinkPower, OffParameters, SleepParameters};
 use weft_units::{EnergyPerBit, Power, Span};
 
 /// Above this a power is a slip of the unit.
-const MAX_POWER: Power = Power::from_uw(1_000_000_000_000);
+pub(super) const MAX_POWER: Power = Power::from_uw(1_000_000_000_000);
 
 /// Policies of power by their names in machine files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum PolicyName {
     AlwaysOn,
     IdleTimeout,
+    WakeOnInjection,
 }
 
 names!(PolicyName, "PowerPolicy", "a power policy", {
     AlwaysOn = "always-on",
     IdleTimeout = "idle-timeout",
+    WakeOnInjection = "wake-on-injection",
 });
 
 section! {
@@ -29,7 +32,8 @@ section! {
         active: Option<Entry<Power>>,
         /// Energy on top of that, for each bit of packets and framing.
         per_bit: Option<Entry<EnergyPerBit>>,
-        /// When it sleeps: `always-on`, never, which is usual; `idle-timeout`, after an idle time.
+        /// When it sleeps: `always-on`, never, which is usual; `idle-timeout`, after an idle time;
+        /// `wake-on-injection`, the same, and a signal wakes the links of a packet's way ahead of it.
         policy: Option<Entry<PolicyName>>,
         /// Power while it sleeps.
         low: Option<Entry<Power>>,
@@ -43,6 +47,8 @@ section! {
         off_after: Option<Entry<Span>>,
         /// As `wake`, from off.
         wake_from_off: Option<Entry<Span>>,
+        /// With `wake-on-injection`: logic of a switch, from the signal on one link to that on the next.
+        signal_delay: Option<Entry<Span>>,
     }
 }
 
@@ -74,7 +80,8 @@ impl<'l> PowerSections<'l> {
         let per_bit = self.pick(|power| power.per_bit.as_ref()).map_or(EnergyPerBit::ZERO, |e| e.value);
         let sleep = match policy.map_or(PolicyName::AlwaysOn, |policy| policy.value) {
             PolicyName::AlwaysOn => self.check_unused(policy, reader).map(|()| None),
-            PolicyName::IdleTimeout => self.check_sleep(active, location, reader).map(Some),
+            PolicyName::IdleTimeout => self.check_timeout(active, location, reader).map(Some),
+            PolicyName::WakeOnInjection => self.check_injection(active, location, reader).map(Some),
         };
         let active = active?;
         if active.value > MAX_POWER {
@@ -110,6 +117,7 @@ impl<'l> PowerSections<'l> {
         let off_after = self.pick(|power| power.off_after.as_ref()).map(|entry| entry.location);
         let wake = self.pick(|power| power.wake.as_ref()).map(|entry| entry.location);
         let wake_from_off = self.pick(|power| power.wake_from_off.as_ref()).map(|entry| entry.location);
+        let signal_delay = self.pick(|power| power.signal_delay.as_ref()).map(|entry| entry.location);
         let is_set = policy.is_some_and(|policy| policy.location.is_set());
         let mut is_good = Some(());
         for (key, location) in [
@@ -119,6 +127,7 @@ impl<'l> PowerSections<'l> {
             ("off_after", off_after),
             ("wake", wake),
             ("wake_from_off", wake_from_off),
+            ("signal_delay", signal_delay),
         ] {
             let Some(location) = location else { continue };
             // Left behind in the file while a `--set` tries another policy.
@@ -134,6 +143,32 @@ impl<'l> PowerSections<'l> {
             is_good = None;
         }
         is_good
+    }
+
+    fn check_timeout(
+        &self,
+        active: Option<&Entry<Power>>,
+        location: Location,
+        reader: &mut Reader<'_>,
+    ) -> Option<SleepParameters> {
+        if let Some(delay) = self.pick(|power| power.signal_delay.as_ref()) {
+            let title = "`power.signal_delay` means nothing for links that wait for packets";
+            let help = "remove it, or write policy = \"wake-on-injection\" beside it";
+            report(delay.location, Problem::new(title, "not used", help), reader);
+            return None;
+        }
+        self.check_sleep(active, location, reader)
+    }
+
+    fn check_injection(
+        &self,
+        active: Option<&Entry<Power>>,
+        location: Location,
+        reader: &mut Reader<'_>,
+    ) -> Option<SleepParameters> {
+        let delay = self.needed("signal_delay", |power| power.signal_delay.as_ref(), location, reader);
+        let sleep = self.check_sleep(active, location, reader);
+        Some(SleepParameters { signal: Some(delay?.value), ..sleep? })
     }
 
     fn check_sleep(
@@ -173,7 +208,8 @@ impl<'l> PowerSections<'l> {
                 return None;
             }
         };
-        Some(SleepParameters { low: low.value, idle_after: idle_after.value, wake: wake.value, off })
+        let (low, idle_after, wake) = (low.value, idle_after.value, wake.value);
+        Some(SleepParameters { low, idle_after, wake, off, signal: None })
     }
 }
 
@@ -231,13 +267,19 @@ mod tests {
         assert_eq!(endpoint.sleep, level.sleep);
         let sleep = level.sleep.unwrap();
         assert_eq!((sleep.low, sleep.idle_after), (Power::from_uw(200_000), Span::from_us(1)));
-        assert_eq!((sleep.wake, sleep.off), (Span::from_us(3), None));
+        assert_eq!((sleep.wake, sleep.off, sleep.signal), (Span::from_us(3), None, None));
+        let policy = "links.default.power.policy=wake-on-injection";
+        let ahead = [&SLEEPS[..], &[policy, "links.default.power.signal_delay=50ns"]].concat();
+        let signal = power(&ahead, "tree").unwrap().sleep.unwrap().signal;
+        assert_eq!(signal, Some(Span::from_ns(50)));
     }
 
     /// Catches keys that contradict each other and pass, and an error without a mend or told for every class.
     #[test]
     fn what_contradicts_is_refused_with_a_mend() {
-        let cases: [(&[&str], &str, &str); 8] = [
+        let cases: [(&[&str], &str, &str); 10] = [
+            (&["links.default.power.signal_delay=9ns"], "wait for packets", "wake-on-injection"),
+            (&["links.default.power.policy=wake-on-injection"], "no `signal_delay`", "add `signal_delay`"),
             (&["links.default.power.low=3W"], "above `power.active`, 2W", "at most 2W"),
             (&["links.default.power.active=1MW"], "not a power", "write 1mW"),
             (&["links.default.power.policy=naps"], "not a power policy", "always-on, idle-timeout"),

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::fmt;
 use weft_fabric::parameters::Speedup;
-use weft_units::{BitRate, Bytes, Clock, EnergyPerBit, LineCode, ParseQuantityError, Power, Span};
+use weft_units::{BitRate, Bytes, Clock, Energy, EnergyPerBit, LineCode, ParseQuantityError, Power, Span};
 
 /// Longest latency or cost: far above any machine, far below what virtual time holds.
 const MAX_SPAN: Span = Span::from_us(1_000_000_000);
@@ -109,6 +109,9 @@ quantity!(
     r"^[0-9._]+ ?[fpn]J/b$",
     |energy| Some(energy.as_fj())
 );
+quantity!(Energy, "Energy", "an energy", "20nJ or 500pJ", r"^[0-9._]+ ?[pnu]J$", |energy| Some(
+    energy.as_pj()
+));
 quantity!(Clock, "Clock", "a frequency", "150MHz or 1.2GHz", r"^[0-9._]+ ?[kMG]?Hz$", Clock::hertz);
 
 impl Readable for Bytes {

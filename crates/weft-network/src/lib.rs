@@ -8,8 +8,12 @@
 //! Events are dispatched statically inside the two models; only the calls between epochs go through a
 //! table.
 
+mod energy;
 mod hosts;
 
+pub use energy::{MachineEnergy, Part, PartUse};
+
+use energy::EnergyCount;
 use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 use std::sync::atomic::AtomicBool;
@@ -19,7 +23,7 @@ use weft_fabric::{
     FaultCounts, FlowCount, FlowId, Ideal, Interface, LayerCounts, LinkEnd, Network, PowerReport,
     QueueReport, Stuck, Wire, check_credits, check_packets, stuck,
 };
-use weft_machine::{self as machine, CongestionRule, Machine};
+use weft_machine::{self as machine, CongestionRule, Machine, MachinePower};
 use weft_nic::{
     ApenetxNic, BlockWork, CommunicationIpNic, ExanetNic, Host, Nic, NicParameters, OverheadsNic, PortalsNic,
 };
@@ -81,6 +85,9 @@ pub struct Crossed {
     /// Time in which links were off, each direction by itself, added up.
     #[serde(default)]
     pub links_off: Span,
+    /// Energy since the counters were last reset.
+    #[serde(default)]
+    pub energy: MachineEnergy,
 }
 
 impl std::ops::AddAssign for Crossed {
@@ -91,6 +98,7 @@ impl std::ops::AddAssign for Crossed {
         self.layer += other.layer;
         self.rerouted += other.rerouted;
         self.links_off += other.links_off;
+        self.energy += other.energy;
     }
 }
 
@@ -109,6 +117,11 @@ pub trait SimulatedNetwork<H: Host> {
 
     /// The virtual time that has been reached.
     fn now(&self) -> Time;
+
+    /// The run has ended at `end`: from now on links and energy are reported as they were then, or when the
+    /// last packet had left its line, if that was later. Virtual time has passed beyond it, without an event,
+    /// up to the end of an epoch.
+    fn report_until(&mut self, _end: Time) {}
 
     /// A line on the packets that links have lost or corrupted, where none is on its way any more: who waits
     /// may wait for them. `None`: links lost nothing, or packets are under way.
@@ -153,6 +166,10 @@ pub trait SimulatedNetwork<H: Host> {
     /// Calls `visit` with every direction of every link: those that leave endpoints first, by endpoint;
     /// then those that leave switches, by switch and port.
     fn visit_links(&self, visit: &mut dyn FnMut(LinkUse));
+
+    /// Shows the energy of every switch and interface of which the machine says the power: interfaces by
+    /// endpoint, then switches.
+    fn visit_parts(&self, _visit: &mut dyn FnMut(PartUse)) {}
 
     /// Calls `visit` with every queue of a switch that holds packets, by switch, side, port and virtual
     /// channel. The ideal network has none.
@@ -323,7 +340,14 @@ impl<'a> NetworkSetup<'a> {
                     initial.model.reroute(reroutes);
                 }
                 let simulation = simulation(initial, threads, saved)?;
-                Ok(Box::new(PacketNetwork::<H, N> { simulation, rates, envelope, host: PhantomData }))
+                Ok(Box::new(PacketNetwork::<H, N> {
+                    simulation,
+                    rates,
+                    envelope,
+                    power: machine.power,
+                    reported_until: None,
+                    host: PhantomData,
+                }))
             }
             FabricParameters::Ideal(parameters) => {
                 let mut initial = Ideal::build(parameters, endpoints, interface, make_nic);
@@ -414,12 +438,31 @@ struct PacketNetwork<H: Host, N: Nic<H>> {
     rates: Vec<BitRate>,
     /// Header and footer of a packet.
     envelope: Bytes,
+    power: MachinePower,
+    /// The end of the run; `None`: it goes on.
+    reported_until: Option<Time>,
     host: PhantomData<H>,
 }
 
 impl<H: Host, N: Nic<H>> PacketNetwork<H, N> {
     fn links(&self) -> impl Iterator<Item = weft_fabric::LinkReport> {
-        Network::links(&self.simulation)
+        Network::links_until(&self.simulation, self.reported_until())
+    }
+
+    /// Up to when links are reported.
+    fn reported_until(&self) -> Time {
+        self.reported_until.unwrap_or_else(|| self.simulation.now())
+    }
+
+    fn energy_count(&self) -> EnergyCount {
+        let layout = self.simulation.model().layout();
+        EnergyCount::new(self.power, layout.switches(), layout.endpoints())
+    }
+
+    /// Time of the reports of links and energy.
+    fn counted_time(&self) -> Span {
+        let from = self.simulation.sites().map(|(_, site)| site.counted_from()).next();
+        self.reported_until().saturating_since(from.unwrap_or(Time::ZERO))
     }
 
     /// Whether anything that could free a buffer is on its way, or a packet waits for a time of its flow.
@@ -437,6 +480,11 @@ impl<H: Host, N: Nic<H>> PacketNetwork<H, N> {
 
 impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for PacketNetwork<H, N> {
     by_the_engine!();
+
+    fn report_until(&mut self, end: Time) {
+        let idle = self.simulation.sites().map(|(_, site)| site.lines_idle()).max();
+        self.reported_until = idle.max(Some(end));
+    }
 
     fn reset_counters(&mut self) {
         let now = self.simulation.now();
@@ -474,6 +522,12 @@ impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for PacketNetwork<H, N> {
         self.links().filter(|link| !is_injection(link)).map(link_use).for_each(visit);
     }
 
+    fn visit_parts(&self, visit: &mut dyn FnMut(PartUse)) {
+        let mut energy = self.energy_count();
+        self.links().for_each(|link| energy.add(&link, self.envelope));
+        energy.parts(self.counted_time()).for_each(visit);
+    }
+
     fn visit_queues(&self, visit: &mut dyn FnMut(QueueReport)) {
         Network::queues(&self.simulation).for_each(visit);
     }
@@ -496,13 +550,17 @@ impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for PacketNetwork<H, N> {
 
     fn crossed(&self) -> Crossed {
         let mut crossed = Crossed::default();
+        let mut energy = self.energy_count();
         for link in self.links() {
+            energy.add(&link, self.envelope);
             let (faults, layer) = (link.faults, link.layer);
             let left = link.packets - faults.lost();
             let packets = if matches!(link.to, Attachment::Endpoint(_)) { left } else { 0 };
             let links_off = link.off;
-            crossed += Crossed { packet_hops: link.packets, packets, faults, layer, rerouted: 0, links_off };
+            let packet_hops = link.packets;
+            crossed += Crossed { packet_hops, packets, faults, layer, links_off, ..Crossed::default() };
         }
+        crossed.energy = energy.machine(self.counted_time());
         for (_, site) in self.simulation.sites() {
             let (rerouted, lost) = site.detours();
             crossed.rerouted += rerouted;

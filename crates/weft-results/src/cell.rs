@@ -3,7 +3,7 @@
 use arrow_array::{Array, ArrayRef, Float64Array, Int32Array, StringArray, UInt32Array, UInt64Array};
 use arrow_schema::DataType;
 use std::sync::Arc;
-use weft_units::{BitRate, Bytes, EndpointId, PortId, RankId, Span, SwitchId, Time};
+use weft_units::{BitRate, Bytes, EndpointId, Energy, PortId, RankId, Span, SwitchId, Time};
 
 /// A type that a row's field can have.
 pub trait Cell: Sized {
@@ -38,6 +38,7 @@ macro_rules! cell {
 
 cell!(Time, UInt64Array, DataType::UInt64, "ps", Time::as_ps, Time::from_ps);
 cell!(Span, UInt64Array, DataType::UInt64, "ps", Span::as_ps, Span::from_ps);
+cell!(Energy, UInt64Array, DataType::UInt64, "pj", Energy::as_pj, Energy::from_pj);
 cell!(Bytes, UInt64Array, DataType::UInt64, "bytes", Bytes::get, Bytes::new);
 cell!(
     BitRate,

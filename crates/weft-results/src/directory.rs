@@ -17,7 +17,7 @@ use crate::manifest::{FORMAT_VERSION, Performance, RunManifest, TableSummary, WE
 use crate::open_tables::{MergedTable, OpenTables, SavedTables, table_file};
 use crate::previous::{self, Snapshot};
 use crate::tables::{
-    FlowRateRow, FlowRow, LinkRow, MessagePieceRow, MessageRow, QueueRow, RankRow, RateRow, Table,
+    FlowRateRow, FlowRow, LinkRow, MessagePieceRow, MessageRow, PartRow, QueueRow, RankRow, RateRow, Table,
 };
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
@@ -35,7 +35,7 @@ pub(crate) const SNAPSHOT: &str = "snapshot";
 /// The beginning of every snapshot file, whatever its version.
 const SNAPSHOT_MAGIC: &[u8] = b"weft-snapshot/";
 /// The version of a snapshot file, which follows.
-const SNAPSHOT_VERSION: &[u8] = b"9\n";
+const SNAPSHOT_VERSION: &[u8] = b"10\n";
 
 /// A request, and where the traces that it reads lie on this computer, in its order.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -197,6 +197,11 @@ impl ResultsWriter {
     /// Adds a rank.
     pub fn rank(&mut self, row: RankRow) -> Result<(), ResultsError> {
         self.tables.ranks.as_mut().map_or(Ok(()), |table| table.push(row))
+    }
+
+    /// Adds a switch or an interface.
+    pub fn part(&mut self, row: PartRow) -> Result<(), ResultsError> {
+        self.tables.parts.as_mut().map_or(Ok(()), |table| table.push(row))
     }
 
     /// Adds a piece of a message.

@@ -6,7 +6,7 @@ use crate::tables::Table;
 use crate::wall_clock::Beginning;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use weft_units::{Bytes, Time};
+use weft_units::{Bytes, Energy, Span, Time};
 
 /// Version of the directory's layout and of `run.json`; raised when a reader must change.
 pub const FORMAT_VERSION: u32 = 2;
@@ -82,6 +82,30 @@ pub struct Totals {
     /// Packets that tables routed, as links were off, when they came to their first switch.
     #[serde(default)]
     pub rerouted: u64,
+    /// Energy of all parts of the machine of which it says the power, warm-up included.
+    #[serde(default, rename = "energy_pj")]
+    pub energy: Energy,
+    /// Of that, energy of links.
+    #[serde(default, rename = "links_energy_pj")]
+    pub links_energy: Energy,
+    /// Energy of switches.
+    #[serde(default, rename = "switches_energy_pj")]
+    pub switches_energy: Energy,
+    /// Energy of interfaces.
+    #[serde(default, rename = "interfaces_energy_pj")]
+    pub interfaces_energy: Energy,
+    /// Time in which links slept, in low power, each direction by itself, added up.
+    #[serde(default, rename = "low_power_ps")]
+    pub low_power: Span,
+    /// The same of links that slept deeper, off.
+    #[serde(default, rename = "power_off_ps")]
+    pub power_off: Span,
+    /// The same of links that woke.
+    #[serde(default, rename = "waking_ps")]
+    pub waking: Span,
+    /// Wake-ups of links.
+    #[serde(default)]
+    pub wake_ups: u64,
 }
 
 /// The contents of a table's file.

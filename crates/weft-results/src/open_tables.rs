@@ -5,7 +5,7 @@ use crate::manifest::TableSummary;
 use crate::row::Row;
 use crate::table::{SavedTable, TableWriter};
 use crate::tables::{
-    FlowRateRow, FlowRow, LinkRow, MessagePieceRow, MessageRow, QueueRow, RankRow, RateRow, Table,
+    FlowRateRow, FlowRow, LinkRow, MessagePieceRow, MessageRow, PartRow, QueueRow, RankRow, RateRow, Table,
 };
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -21,6 +21,7 @@ pub(crate) struct OpenTables {
     pub(crate) flows: Option<TableWriter<FlowRow>>,
     pub(crate) links: Option<TableWriter<LinkRow>>,
     pub(crate) ranks: Option<TableWriter<RankRow>>,
+    pub(crate) parts: Option<TableWriter<PartRow>>,
     pub(crate) pieces: Option<TableWriter<MessagePieceRow>>,
     pub(crate) rates: Option<TableWriter<RateRow>>,
     pub(crate) queues: Option<TableWriter<QueueRow>>,
@@ -35,6 +36,7 @@ pub(crate) struct SavedTables {
     flows: Option<SavedTable<FlowRow>>,
     links: Option<SavedTable<LinkRow>>,
     ranks: Option<SavedTable<RankRow>>,
+    parts: Option<SavedTable<PartRow>>,
     rates: Option<SavedTable<RateRow>>,
     queues: Option<SavedTable<QueueRow>>,
     flow_rates: Option<SavedTable<FlowRateRow>>,
@@ -59,6 +61,7 @@ impl OpenTables {
             flows: open(working, wants(Table::Flows)),
             links: open(working, wants(Table::Links)),
             ranks: open(working, wants(Table::Ranks)),
+            parts: open(working, wants(Table::Parts)),
             pieces: open(working, wants(Table::Pieces)),
             rates: open(working, wants(Table::Rates)),
             queues: open(working, wants(Table::Queues)),
@@ -79,6 +82,7 @@ impl OpenTables {
             flows: open(working, saved.flows)?,
             links: open(working, saved.links)?,
             ranks: open(working, saved.ranks)?,
+            parts: open(working, saved.parts)?,
             pieces: None,
             rates: open(working, saved.rates)?,
             queues: open(working, saved.queues)?,
@@ -93,6 +97,7 @@ impl OpenTables {
             Table::Flows => self.flows.is_some(),
             Table::Links => self.links.is_some(),
             Table::Ranks => self.ranks.is_some(),
+            Table::Parts => self.parts.is_some(),
             Table::Pieces => self.pieces.is_some(),
             Table::Rates => self.rates.is_some(),
             Table::Queues => self.queues.is_some(),
@@ -106,6 +111,7 @@ impl OpenTables {
         self.flows.as_mut().map_or(Ok(()), TableWriter::epoch)?;
         self.links.as_mut().map_or(Ok(()), TableWriter::epoch)?;
         self.ranks.as_mut().map_or(Ok(()), TableWriter::epoch)?;
+        self.parts.as_mut().map_or(Ok(()), TableWriter::epoch)?;
         self.pieces.as_mut().map_or(Ok(()), TableWriter::epoch)?;
         self.rates.as_mut().map_or(Ok(()), TableWriter::epoch)?;
         self.queues.as_mut().map_or(Ok(()), TableWriter::epoch)?;
@@ -120,6 +126,7 @@ impl OpenTables {
             flows: self.flows.as_mut().map(TableWriter::save).transpose()?,
             links: self.links.as_mut().map(TableWriter::save).transpose()?,
             ranks: self.ranks.as_mut().map(TableWriter::save).transpose()?,
+            parts: self.parts.as_mut().map(TableWriter::save).transpose()?,
             rates: self.rates.as_mut().map(TableWriter::save).transpose()?,
             queues: self.queues.as_mut().map(TableWriter::save).transpose()?,
             flow_rates: self.flow_rates.as_mut().map(TableWriter::save).transpose()?,
@@ -133,6 +140,7 @@ impl OpenTables {
             merge(self.flows.take(), working, Table::Flows)?,
             merge(self.links.take(), working, Table::Links)?,
             merge(self.ranks.take(), working, Table::Ranks)?,
+            merge(self.parts.take(), working, Table::Parts)?,
             merge(self.pieces.take(), working, Table::Pieces)?,
             merge(self.rates.take(), working, Table::Rates)?,
             merge(self.queues.take(), working, Table::Queues)?,

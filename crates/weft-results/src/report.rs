@@ -10,11 +10,12 @@ use serde::Serialize;
 use serde_json::Value;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
-use weft_units::Time;
+use weft_units::{Energy, Time};
 
 /// Messages and links that are listed.
 const LISTED: usize = 15;
 const PS_PER_US: f64 = 1e6;
+const PJ_PER_UJ: f64 = 1e6;
 
 /// The contents of a report.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -97,7 +98,11 @@ impl Report {
     /// Tables that cannot be read. Those that were not written are said to be missing.
     pub fn of(result: &StoredResult, explained: &[Value]) -> Result<Report, ResultsError> {
         let mut report = Report::without_pictures(result, explained)?;
-        for kind in PictureKind::ALL {
+        let has_energy = result.manifest.totals.links_energy > Energy::ZERO;
+        // Few machines say what their links take.
+        let kinds =
+            PictureKind::ALL.into_iter().filter(|kind| *kind != PictureKind::LinkEnergy || has_energy);
+        for kind in kinds {
             match kind.of(std::slice::from_ref(result), None) {
                 Ok(picture) => report.pictures.push(picture),
                 Err(ResultsError::NoTable { table, mend, .. }) => {
@@ -169,11 +174,23 @@ fn totals(result: &StoredResult) -> Vec<(String, String)> {
     let totals = serde_json::to_value(result.manifest.totals).unwrap_or_default();
     let fields = totals.as_object().cloned().unwrap_or_default();
     let used = fields.into_iter().filter(|(_, value)| value.as_u64() != Some(0));
-    used.map(|(name, value)| match (name.strip_suffix("_ps"), value.as_f64()) {
-        (Some(name), Some(ps)) => (format!("{name} (µs)"), format!("{:.3}", ps / PS_PER_US)),
-        _ => (name.replace('_', " "), value.to_string()),
-    })
-    .collect()
+    let mut lines: Vec<(String, String)> = used.map(|(name, value)| total(&name, &value)).collect();
+    let (energy, bits) = (result.manifest.totals.energy, result.manifest.totals.payload.bits());
+    if energy > Energy::ZERO && bits > 0 {
+        let per_bit = energy.as_pj() as f64 / bits as f64;
+        lines.push(("energy per delivered bit (pJ)".to_owned(), format!("{per_bit:.1}")));
+    }
+    lines
+}
+
+/// A total for people, in the unit of its name.
+fn total(name: &str, value: &Value) -> (String, String) {
+    for (suffix, unit, factor) in [("_ps", "µs", PS_PER_US), ("_pj", "µJ", PJ_PER_UJ)] {
+        if let (Some(name), Some(value)) = (name.strip_suffix(suffix), value.as_f64()) {
+            return (format!("{} ({unit})", name.replace('_', " ")), format!("{:.3}", value / factor));
+        }
+    }
+    (name.replace('_', " "), value.to_string())
 }
 
 fn warnings(result: &StoredResult) -> Vec<String> {

@@ -8,7 +8,7 @@ use crate::row::{Row, row};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
-use weft_units::{BitRate, Bytes, EndpointId, PortId, RankId, Span, SwitchId, Time};
+use weft_units::{BitRate, Bytes, EndpointId, Energy, PortId, RankId, Span, SwitchId, Time};
 
 /// Levels of the tables [`RateRow`] and [`QueueRow`]: the coarsest has intervals 10,000 times as long as the
 /// finest.
@@ -78,7 +78,7 @@ row! {
 row! {
     /// One direction of one link, from an endpoint or a switch to an endpoint or a switch. Links that
     /// leave endpoints come first, by endpoint; then those that leave switches, by switch and port.
-    LinkRow in "links" version 3
+    LinkRow in "links" version 4
         ordered by |row| {
             let from = match (row.from_endpoint, row.from_switch) {
                 (Some(endpoint), _) => u64::from(endpoint.0),
@@ -138,8 +138,44 @@ row! {
     duplicated: u64,
     /// Packets among them that it held up, so that the next could overtake them.
     reordered: u64,
-    /// Time in which it was off.
+    /// Time in which it was off, by a failure.
     off_ps: Span,
+    /// Energy that it took; null where the machine says nothing of its power, as in the columns that follow.
+    energy_pj: Option<Energy>,
+    /// Time in which it slept, in low power.
+    low_power_ps: Option<Span>,
+    /// Time in which it slept deeper, off.
+    power_off_ps: Option<Span>,
+    /// Time in which it woke.
+    waking_ps: Option<Span>,
+    /// Wake-ups.
+    wake_ups: Option<u64>,
+}
+
+row! {
+    /// One switch or interface of which the machine says the power. Interfaces come first, by endpoint; then
+    /// switches. Written where `--tables` names it.
+    PartRow in "parts" version 1
+        ordered by |row| {
+            let part = match (row.endpoint, row.switch) {
+                (Some(endpoint), _) => u64::from(endpoint.0),
+                (None, switch) => 1 << 32 | switch.map_or(0, |switch| u64::from(switch.0)),
+            };
+            (row.run, Time::ZERO, part, 0)
+        };
+    /// Index of the run in `run.json`.
+    run: u32,
+    /// The endpoint of the interface; null for a switch.
+    endpoint: Option<EndpointId>,
+    /// The switch; null for an interface.
+    switch: Option<SwitchId>,
+    /// Packets that have passed: those that a switch has sent on, that an interface has sent or that its link
+    /// has carried to it.
+    packets: u64,
+    /// Bytes of these packets: header, payload and footer.
+    packet_bytes: Bytes,
+    /// Energy that it took.
+    energy_pj: Energy,
 }
 
 row! {
@@ -321,6 +357,8 @@ pub enum Table {
     Links,
     /// [`RankRow`].
     Ranks,
+    /// [`PartRow`]: not written by default.
+    Parts,
     /// [`MessagePieceRow`]: very large; `--breakdown` writes it.
     Pieces,
     /// [`RateRow`]; `--telemetry` writes it.
@@ -334,19 +372,20 @@ pub enum Table {
 
 impl Table {
     /// All of them.
-    pub const ALL: [Table; 8] = [
+    pub const ALL: [Table; 9] = [
         Table::Messages,
         Table::Flows,
         Table::Links,
         Table::Ranks,
+        Table::Parts,
         Table::Pieces,
         Table::Rates,
         Table::Queues,
         Table::FlowRates,
     ];
     /// Those that can be asked for by name.
-    pub const NAMED: [Table; 5] =
-        [Table::Messages, Table::Flows, Table::Links, Table::Ranks, Table::FlowRates];
+    pub const NAMED: [Table; 6] =
+        [Table::Messages, Table::Flows, Table::Links, Table::Ranks, Table::Parts, Table::FlowRates];
     /// Those written unless others are asked for.
     pub const DEFAULT: [Table; 3] = [Table::Flows, Table::Links, Table::Ranks];
 
@@ -357,6 +396,7 @@ impl Table {
             Table::Flows => FlowRow::TABLE,
             Table::Links => LinkRow::TABLE,
             Table::Ranks => RankRow::TABLE,
+            Table::Parts => PartRow::TABLE,
             Table::Pieces => MessagePieceRow::TABLE,
             Table::Rates => RateRow::TABLE,
             Table::Queues => QueueRow::TABLE,
@@ -399,6 +439,7 @@ mod tests {
             FlowRow::columns(),
             LinkRow::columns(),
             RankRow::columns(),
+            PartRow::columns(),
             MessagePieceRow::columns(),
             RateRow::columns(),
             QueueRow::columns(),

@@ -94,6 +94,11 @@ fn link(from: Option<u32>, switch: Option<u32>, port: Option<u32>) -> LinkRow {
         duplicated: 0,
         reordered: 0,
         off_ps: Span::ZERO,
+        energy_pj: None,
+        low_power_ps: None,
+        power_off_ps: None,
+        waking_ps: None,
+        wake_ups: None,
     }
 }
 
@@ -177,6 +182,7 @@ fn row_groups_end_at_the_first_epoch_after_64_ki_rows() {
             "flows.parquet",
             "links.parquet",
             "messages.parquet",
+            "parts.parquet",
             "performance.json",
             "ranks.parquet",
             "run.json"

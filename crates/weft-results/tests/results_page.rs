@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 use weft_results::{
-    FlowRateRow, FlowRow, LinkRow, MessagePieceRow, MessageRow, QueueRow, RankRow, RateRow, Row,
+    FlowRateRow, FlowRow, LinkRow, MessagePieceRow, MessageRow, PartRow, QueueRow, RankRow, RateRow, Row,
 };
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/formats/results.md");
@@ -56,6 +56,7 @@ fn the_page_says_what_the_files_hold() {
         table::<FlowRow>(),
         table::<LinkRow>(),
         table::<RankRow>(),
+        table::<PartRow>(),
         table::<MessagePieceRow>(),
         table::<RateRow>(),
         table::<FlowRateRow>(),

@@ -4,7 +4,7 @@ use crate::{Bytes, Span};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::iter::Sum;
-use std::ops::{Add, AddAssign};
+use std::ops::{Add, AddAssign, Mul};
 
 /// Power in microwatts. Written with decimal multiples: `1.5W`, `300mW`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug, Serialize, Deserialize)]
@@ -16,7 +16,7 @@ pub struct Power(u64);
 #[serde(transparent)]
 pub struct EnergyPerBit(u64);
 
-/// Energy in picojoules; saturates at 18 MJ.
+/// Energy in picojoules; saturates at 18 MJ. Written `20nJ`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Energy(u64);
@@ -80,6 +80,19 @@ impl Add for ExactEnergy {
     }
 }
 
+impl Mul<u64> for ExactEnergy {
+    type Output = ExactEnergy;
+    fn mul(self, count: u64) -> ExactEnergy {
+        ExactEnergy(self.0.saturating_mul(count.into()))
+    }
+}
+
+impl From<Energy> for ExactEnergy {
+    fn from(energy: Energy) -> ExactEnergy {
+        ExactEnergy(u128::from(energy.0) * 1_000_000)
+    }
+}
+
 impl Energy {
     /// None.
     pub const ZERO: Energy = Energy(0);
@@ -140,6 +153,18 @@ impl fmt::Display for EnergyPerBit {
     }
 }
 
+impl fmt::Display for Energy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (divisor, unit) = match self.0 {
+            0 => (1, "pJ"),
+            pj if pj % 1_000_000 == 0 => (1_000_000, "uJ"),
+            pj if pj % 1_000 == 0 => (1_000, "nJ"),
+            _ => (1, "pJ"),
+        };
+        write!(f, "{}{unit}", self.0 / divisor)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -156,6 +181,11 @@ mod tests {
             assert_eq!(text.parse::<Power>().unwrap().to_string(), text);
         }
         assert_eq!("1.5pJ/b".parse::<EnergyPerBit>().unwrap().to_string(), "1500fJ/b");
+        for text in ["20nJ", "7uJ", "1500pJ", "0pJ"] {
+            assert_eq!(text.parse::<Energy>().unwrap().to_string(), text);
+        }
+        let packets = ExactEnergy::from("20nJ".parse::<Energy>().unwrap()) * 3;
+        assert_eq!(packets.rounded(), Energy::from_pj(60_000));
     }
 
     /// Catches rounding that accumulates: a thousand times a part of a picojoule.

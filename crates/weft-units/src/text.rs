@@ -1,6 +1,6 @@
 //! How quantities are written, and errors that show the mend.
 
-use crate::{BitRate, Bytes, Clock, EnergyPerBit, Power, Span};
+use crate::{BitRate, Bytes, Clock, Energy, EnergyPerBit, Power, Span};
 use serde::{Deserialize, Deserializer, Serialize, Serializer as SerdeSerializer};
 use std::str::FromStr;
 
@@ -113,6 +113,17 @@ const ENERGY_PER_BIT: Notation = Notation {
     ],
 };
 
+const ENERGY: Notation = Notation {
+    expected: "an energy",
+    base: "pJ",
+    examples: "20nJ or 500pJ",
+    units: &[
+        Unit { name: "pJ", factor: 1 },
+        Unit { name: "nJ", factor: 1_000 },
+        Unit { name: "uJ", factor: 1_000_000 },
+    ],
+};
+
 impl Notation {
     /// The error that `text` is refused with.
     fn error(&self, text: &str, why: String, mend: String) -> ParseQuantityError {
@@ -191,6 +202,13 @@ impl FromStr for EnergyPerBit {
     type Err = ParseQuantityError;
     fn from_str(text: &str) -> Result<EnergyPerBit, ParseQuantityError> {
         ENERGY_PER_BIT.parse(text).map(EnergyPerBit::from_fj)
+    }
+}
+
+impl FromStr for Energy {
+    type Err = ParseQuantityError;
+    fn from_str(text: &str) -> Result<Energy, ParseQuantityError> {
+        ENERGY.parse(text).map(Energy::from_pj)
     }
 }
 

@@ -3,6 +3,7 @@
 mod breakdown;
 mod compare;
 mod doctor;
+mod energy;
 mod explain;
 mod machine;
 mod osu;

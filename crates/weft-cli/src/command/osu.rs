@@ -276,9 +276,12 @@ impl Shown for OsuRequest {
         let breakdowns = rows.filter_map(|row| Some((row, row.breakdown.as_ref()?)));
         let path = report.rows.first().and_then(|measured| measured.row.path.as_ref());
         let head = path.map_or(String::new(), |path| format!("path: {path}\n"));
-        breakdowns.fold(head + &columns(report), |text, (row, breakdown)| {
-            text + "\n" + &breakdown_text(row, breakdown, list)
-        })
+        let energies = report.rows.iter().filter_map(|measured| {
+            let row = &measured.row;
+            Some(format!("size {}: {}\n", row.size_bytes, super::energy::line(row.energy.as_ref()?)))
+        });
+        let table = energies.fold(head + &columns(report), |text, line| text + &line);
+        breakdowns.fold(table, |text, (row, breakdown)| text + "\n" + &breakdown_text(row, breakdown, list))
     }
 }
 

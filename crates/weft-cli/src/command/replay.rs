@@ -154,6 +154,9 @@ impl Shown for ReplayRequest {
         // All traces share the links.
         if let Some(last) = report.rows.last() {
             text += &links_table(&last.row.figures.busiest_links, until);
+            if let Some(energy) = &last.row.figures.energy {
+                text += &format!("\n{}{until}\n", super::energy::line(energy));
+            }
         }
         text
     }

@@ -389,6 +389,8 @@ fn explain_end(execution: &Execution, quiet: bool) {
 /// Prints the end of a run in a few lines.
 fn summarize(request: &Request, execution: &Execution, list: ListOptions) {
     execution.report.rows.iter().for_each(|row| standard_error::text(&region_summary(&row.row.figures)));
+    let energies = execution.report.rows.iter().filter_map(|row| row.row.figures.energy.as_ref());
+    energies.for_each(|energy| say!("weft: {}", super::energy::line(energy)));
     let rows = execution.report.rows.iter().filter_map(|row| row.row.figures.breakdown.as_deref());
     rows.for_each(|classes| standard_error::text(&size_classes(classes, list)));
     say!(

@@ -140,5 +140,7 @@ fn remark(row: &ScenarioRow) -> String {
         (row.transfers_failed, "transfers were given up by the interface"),
     ];
     let lines = losses.iter().filter(|(lost, _)| *lost > 0);
-    transients.chain(lines.map(|(lost, what)| format!("{way}: {lost} {what}\n"))).collect()
+    let energy = row.energy.as_ref().map(|energy| format!("{way}: {}\n", super::energy::line(energy)));
+    let lines = transients.chain(lines.map(|(lost, what)| format!("{way}: {lost} {what}\n")));
+    lines.chain(energy).collect()
 }

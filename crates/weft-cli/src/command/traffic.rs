@@ -273,9 +273,7 @@ fn remarks(row: &TrafficRow) -> String {
         text += &format!("{of}: links were paused for {:.1} us in all\n", row.paused_us);
     }
     if let Some(energy) = &row.energy {
-        let per_bit = energy.per_bit_pj.map_or(String::new(), |pj| format!(", {pj:.0} pJ per delivered bit"));
-        let (all, wake_ups) = (energy.links_uj, energy.wake_ups);
-        text += &format!("{of}: links took {all:.1} uJ{per_bit}, and woke {wake_ups} times\n");
+        text += &format!("{of}: {}\n", super::energy::line(energy));
     }
     text
 }

@@ -8,7 +8,9 @@
 //! ```
 //! A link that has been idle for longer than `idle_after` sleeps. Nothing happens then: the next packet that
 //! comes to the line finds out how long it has been idle, so that sleeping needs no events. The packet begins
-//! the wake-up latency after the link was told of it. It is told when the packet's head has come to the line.
+//! the wake-up latency after the link was told of it. It is told when the packet's head has come to the line,
+//! or, where links wake on injection, when the packet's [signal](crate::wake_signal) has come. A link that
+//! has been told does not sleep until the packet has passed.
 //!
 //! # Not modelled
 //! Credits and answers of the reverse direction wake nothing. A link that a fault turns off takes power as if
@@ -43,6 +45,10 @@ pub struct SleepParameters {
     pub wake: Span,
     /// The deeper state; `None`: it has none.
     pub off: Option<OffParameters>,
+    /// Wake-up on injection: the time that the signal ahead of a packet takes through a switch. `None`: a
+    /// link is told by the packet itself.
+    #[serde(default)]
+    pub signal: Option<Span>,
 }
 
 /// The state below low power.
@@ -126,12 +132,14 @@ impl PowerState {
         PowerState { power, since: Time::ZERO, settled, stretches: vec![first], wake_ups: 0 }
     }
 
-    /// The link is told at `told` of a packet: the first instant at which the packet may begin.
-    pub(crate) fn wake(&mut self, told: Time) -> Time {
-        let (Some(sleep), Some(last)) = (self.power.sleep, self.stretches.last_mut()) else { return told };
+    /// A packet whose head comes to the line at `head`, and its signal at `told`: the first instant at which
+    /// the packet may begin.
+    pub(crate) fn wake(&mut self, head: Time, told: Time) -> Time {
+        let (Some(sleep), Some(last)) = (self.power.sleep, self.stretches.last_mut()) else { return head };
+        let told = if sleep.signal.is_some() { told } else { head };
         let idle = told.saturating_since(last.idle);
         if idle <= sleep.idle_after {
-            return told.max(last.awake);
+            return head.max(last.awake);
         }
         let latency = match sleep.off {
             Some(off) if idle > off.off_after => off.wake,
@@ -141,7 +149,7 @@ impl PowerState {
         let awake = told + latency;
         self.stretches.push(Stretch { from: told, awake, idle: awake, until: Time::NEVER });
         self.wake_ups += 1;
-        awake
+        head.max(awake)
     }
 
     /// The line will be idle from `idle` on. Nobody will ask for what was before `now`.
@@ -232,6 +240,7 @@ mod tests {
                 idle_after: ps(idle_after),
                 wake: ps(wake),
                 off: deep.then_some(off),
+                signal: None,
             };
             let (active, per_bit) = (Power::from_uw(7_000_000), EnergyPerBit::from_fj(123));
             let power = LinkPower { active, per_bit, sleep: Some(sleep) };
@@ -258,7 +267,7 @@ mod tests {
                     table.extend(vec![3; (if from_off { wake + wake_more } else { wake }) as usize]);
                     wake_ups += 1;
                 }
-                let begins = state.wake(told);
+                let begins = state.wake(told, Time::ZERO);
                 prop_assert_eq!(begins.as_ps(), table.len() as u64);
                 table.extend(vec![0; length as usize]);
                 state.sent(Time::from_ps(table.len() as u64), Time::from_ps(idle_from));

@@ -138,6 +138,8 @@ pub(crate) struct OnLine {
     pub(crate) left: Time,
     /// Time from which the line can take another packet.
     pub(crate) free: Time,
+    /// Time that the packet waited before that for the link to wake.
+    pub(crate) waking: Span,
     /// Whether it arrives in error.
     pub(crate) is_bad: bool,
 }
@@ -202,12 +204,13 @@ impl LayerState {
         packet: Bytes,
         earliest: Earliest,
     ) -> OnLine {
-        let head = self.power.as_mut().map_or(earliest.head, |power| power.wake(earliest.head));
+        let head =
+            self.power.as_mut().map_or(earliest.head, |power| power.wake(earliest.head, earliest.told));
+        let idle = line.busy_until();
         let on_line = self.carry_awake(kind, line, packet, Earliest { head, ..earliest });
-        if let Some(power) = &mut self.power {
-            power.sent(line.busy_until(), earliest.granted);
-        }
-        on_line
+        let Some(power) = &mut self.power else { return on_line };
+        power.sent(line.busy_until(), earliest.granted);
+        OnLine { waking: head.max(idle) - earliest.head.max(idle), ..on_line }
     }
 
     /// The same over a line that is awake.
@@ -229,7 +232,7 @@ impl LayerState {
             self.deficit = 0;
         }
         let Some(noise) = &mut self.noise else {
-            return OnLine { began, ended: left, left, free: left, is_bad: false };
+            return OnLine { began, ended: left, left, free: left, waking: Span::ZERO, is_bad: false };
         };
         let mut ended = left;
         let mut is_hit = noise.hit(kind, bytes, (began, ended));
@@ -247,7 +250,7 @@ impl LayerState {
             line.hold(noise.replay.hold((answer, bytes), kind.largest, size));
         }
         noise.corrupted += u64::from(is_hit);
-        OnLine { began, ended, left, free: line.busy_until(), is_bad: is_hit }
+        OnLine { began, ended, left, free: line.busy_until(), waking: Span::ZERO, is_bad: is_hit }
     }
 
     /// Bytes of a packet's frame on the line.
@@ -313,7 +316,8 @@ mod tests {
             let (kind, _) = ethernet();
             let mut state = LayerState::new(&kind, Stream::new(1, 2, 3));
             let mut line = Line::default();
-            let at_once = Earliest { head: Time::ZERO, tail: Time::ZERO, granted: Time::ZERO };
+            let at_once =
+                Earliest { head: Time::ZERO, tail: Time::ZERO, granted: Time::ZERO, told: Time::ZERO };
             let (mut gaps, mut end) = (0, 0);
             for &packet in &packets {
                 let on_line = state.carry(&kind, &mut line, Bytes::new(packet), at_once);

@@ -221,7 +221,7 @@ impl OutputQueued {
         let words = self.words as usize;
         let requests = &mut self.requests[to * words..(to + 1) * words];
         let turn = usize::from(self.turns[to]);
-        let chosen = match constants.keeps_ages {
+        let chosen = match constants.keeps_ages() {
             true => age::choose(
                 requests,
                 turn,

@@ -24,7 +24,7 @@ use super::{Replication, Sink, SwitchContext};
 use crate::arbiter::ArbiterState;
 use crate::channel::Channel;
 use crate::congestion::{Point, crossing};
-use crate::constants::Constants;
+use crate::constants::{AgeBits, Constants};
 use crate::credit::{Credit, Credits, ReturningCredits};
 use crate::fault::{Fate, Fault, FaultCounts};
 use crate::hop::{Crossed, HopRecord, Instants};
@@ -156,6 +156,8 @@ pub(crate) struct Ports {
     pub(super) stalls: Box<[Stall]>,
     /// Acknowledgements that the outputs have sent.
     acknowledgements: u64,
+    /// Time at which the counters were last reset.
+    pub(crate) counted_from: Time,
     pub(crate) dice: Stream,
     /// Copies of packets for groups; `None`: the network has no groups.
     pub(super) replication: Option<Box<Replication>>,
@@ -222,6 +224,7 @@ impl Ports {
             awaited: vec![0; outputs.div_ceil(64)].into(),
             stalls: vec![Stall::default(); outputs].into(),
             acknowledgements: 0,
+            counted_from: Time::ZERO,
             dice,
             crossbar: Box::default(),
             replication: None,
@@ -271,7 +274,7 @@ impl Ports {
 
     /// Sets all counters to zero. A stall that is running then counts from `now`.
     pub(crate) fn reset_counters(&mut self, now: Time) {
-        self.acknowledgements = 0;
+        (self.acknowledgements, self.counted_from) = (0, now);
         self.faults.iter_mut().for_each(|fault| fault.reset(now));
         self.layers.iter_mut().for_each(|layer| layer.reset(now));
         self.detours.reset();
@@ -596,8 +599,12 @@ impl Ports {
         let head = passage
             .as_ref()
             .map_or(through, |passage| constants.crossbar.head(passage, crossing.edge, pipeline));
+        let told = match &constants.age_bits {
+            AgeBits::Lead(signal) if CARE => signal.told(packet, buffered.head, head),
+            _ => head,
+        };
         // The tail cannot leave before it has come.
-        let earliest = Earliest { head, tail: buffered.tail() + pipeline, granted: crossing.edge };
+        let earliest = Earliest { head, tail: buffered.tail() + pipeline, granted: crossing.edge, told };
         // One borrow of the port for all that concerns the output.
         let port = &mut self.ports[crossing.output];
         let behind = port.line.busy_until().saturating_since(through);
@@ -670,6 +677,12 @@ impl Ports {
             self.control(crossing.output, (&mut controlled.packet, queue), &sent, constants);
             buffered = &controlled;
         }
+        let mut led;
+        if CARE && let AgeBits::Lead(signal) = &constants.age_bits {
+            led = *buffered;
+            signal.stamp(&mut led.packet, told, &sent);
+            buffered = &led;
+        }
         if CARE && sent.fate != Fate::Arrives {
             return self.hand_over(crossing.output, buffered, (sent, copy), (constants, sink));
         }
@@ -678,7 +691,7 @@ impl Ports {
             replication::depart(&mut packet);
         }
         sent.stamp::<CARE>(&mut packet);
-        if CARE && constants.keeps_ages {
+        if CARE && constants.keeps_ages() {
             packet.age = packet.age.after(sent.head().saturating_since(buffered.head));
         }
         sink.packet(peer, packet, &sent);
@@ -720,7 +733,7 @@ impl Ports {
                 replication::depart(&mut packet);
             }
             sent.stamp::<true>(&mut packet);
-            if constants.keeps_ages {
+            if constants.keeps_ages() {
                 packet.age = packet.age.after(sent.head().saturating_since(buffered.head));
             }
             match sent.fate {
@@ -752,9 +765,9 @@ impl Ports {
         let came = buffered.head;
         let ready = self.not_before(buffered, constants).max(came);
         let could = constants.through_pipeline(constants.switch.clock.edge_at_or_after(ready));
-        let Sent { began, ended, free, .. } = *sent;
+        let Sent { began, waking, ended, free, .. } = *sent;
         let crossed = if self.crossbar.is_empty() { began } else { sent.came };
-        let instants = Instants { came, ready, could, crossed, began, ended, free };
+        let instants = Instants { came, ready, could, crossed, began, waking, ended, free };
         HopRecord::new(&buffered.packet, link, instants)
     }
 
@@ -841,7 +854,7 @@ mod tests {
             plain_channels: true,
             mixes_lanes: false,
             groups: RequestGroups::new(1, Vec::new()),
-            keeps_ages: false,
+            age_bits: AgeBits::Unused,
             vcs: 1,
             channels: Channels::new(1),
             buffers: vec![64],

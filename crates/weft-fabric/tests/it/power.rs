@@ -3,8 +3,9 @@
 use crate::machines::{KINDS, Load, plain, random_script, torus};
 use crate::scripted::{Machine, Planned, Run, Script, take_arrivals, until};
 use weft_engine::Progress;
-use weft_fabric::parameters::{FlowControl, PauseParameters, SwitchKind};
+use weft_fabric::parameters::{ArbiterKind, FlowControl, PauseParameters, SwitchKind};
 use weft_fabric::{LinkPower, LinkReport, OffParameters, SleepParameters, check_credits, check_packets};
+use weft_topo::Topology as _;
 use weft_units::{Bytes, Clock, EndpointId, Energy, EnergyPerBit, Power, Span, Time};
 
 const IDLE: Span = Span::from_ns(200);
@@ -14,12 +15,19 @@ const OFF: OffParameters =
 
 fn power(sleeps: bool, off: Option<OffParameters>) -> LinkPower {
     let low = Power::from_uw(100_000);
-    let sleep = SleepParameters { low, idle_after: IDLE, wake: WAKE, off };
+    let sleep = SleepParameters { low, idle_after: IDLE, wake: WAKE, off, signal: None };
     LinkPower {
         active: Power::from_uw(1_000_000),
         per_bit: EnergyPerBit::from_fj(2_500),
         sleep: sleeps.then_some(sleep),
     }
+}
+
+/// The power of links that sleep and wake ahead of packets, by a signal that takes `delay` in a switch.
+fn ahead(delay: Span, off: Option<OffParameters>) -> LinkPower {
+    let power = power(true, off);
+    let sleep = power.sleep.map(|sleep| SleepParameters { signal: Some(delay), ..sleep });
+    LinkPower { sleep, ..power }
 }
 
 fn with_power(mut machine: Machine, power: LinkPower) -> Machine {
@@ -65,13 +73,55 @@ fn a_packet_waits_for_every_link_to_wake() {
     assert_eq!(took(&with_power(ring(), power(true, Some(OFF)))), [first, idle + busy, from_off]);
 }
 
+/// Catches a signal that starts late, loses its lead at a link or a switch or waits where the packet does,
+/// one that is ahead of its packet where it is slower, and a link that sleeps again before the packet has
+/// come: by hand, over four links.
+///
+/// The first link wakes when the packet has come to it. The signal has crossed the wire of each link when the
+/// packet begins on it, and takes its own delay in each of three switches, where the packet takes none.
+#[test]
+fn links_wake_ahead_of_a_packet() {
+    let mut script: Script = vec![Vec::new(); 8];
+    script[0] = vec![Planned { at: Time::from_ps(9_000_000), to: EndpointId(2), bytes: 256 }];
+    let took = |power| {
+        let arrived = with_power(ring(), power).arrivals(&script);
+        (arrived[0].at - Time::from_ps(9_000_000)).as_ps()
+    };
+    let (idle, wake) = (144_000 + 4 * 15_000, WAKE.as_ps());
+    let signal = |ns| ahead(Span::from_ns(ns), None);
+    assert_eq!(took(signal(0)), idle + wake);
+    assert_eq!(took(signal(20)), idle + wake + 3 * 20_000);
+    // No sooner than the packet would wake them.
+    assert_eq!(took(signal(70)), idle + 4 * wake);
+    assert_eq!(took(signal(300)), idle + 4 * wake);
+    // The packet waits for the first link for 900 ns, and idle links sleep after 200. Leads are in units of
+    // 128 ps then, and rounded down three times.
+    let from_off = took(ahead(Span::from_ns(20), Some(OFF))) - (idle + OFF.wake.as_ps() + 3 * 20_000);
+    assert!(from_off < 3 * 128, "{from_off} ps");
+}
+
+/// Catches signals where nothing can carry them, or where nobody knows the way.
+#[test]
+fn signals_are_refused_where_nothing_carries_them() {
+    let refused = |machine: Machine| {
+        let script: Script = vec![Vec::new(); machine.layout.endpoints() as usize];
+        let machine = with_power(machine, ahead(Span::ZERO, None));
+        machine.build(&script).err().map(|error| error.to_string()).unwrap_or_default()
+    };
+    assert_eq!(refused(ring()), "");
+    let mut by_age = ring();
+    by_age.switch.arbiter = ArbiterKind::Age;
+    assert!(refused(by_age).contains("choose another arbiter"));
+}
+
 /// Catches times that do not add up to the run's on some link, energy that is not power by time and bits by
 /// energy, packets that get lost, and a state that depends on threads or does not survive a snapshot: random
 /// load on every kind of switch, with a reset on the way.
 #[test]
 fn times_add_up_for_any_number_of_threads() {
-    for kind in KINDS {
-        let machine = with_power(plain(torus(&[4, 4], true, 1, true), kind, 4), power(true, Some(OFF)));
+    let policies = [power(true, Some(OFF)), ahead(Span::from_ns(3), Some(OFF))];
+    for (kind, power) in KINDS.into_iter().flat_map(|kind| policies.map(|power| (kind, power))) {
+        let machine = with_power(plain(torus(&[4, 4], true, 1, true), kind, 4), power);
         let load = Load { packets: 30, gap_ps: 3_000_000, seed: 4 };
         let script = random_script(&machine.layout, 256, load);
         let outcome = |threads| {

@@ -24,6 +24,7 @@ pub use rdma::Rdma;
 
 use super::diagnostic::Problem;
 use super::faults::Millionths;
+use super::part_power::RawPartPower;
 use super::read::{Entry, Reader, names, section};
 use super::value::Cost;
 use serde::{Deserialize, Serialize};
@@ -38,6 +39,8 @@ section! {
         /// The model: `overheads` per message and per packet, or the blocks of a document: `exanet` (TR-488),
         /// `carvnet` (D1.4 §8.2), `communication-ip` (D2.8), `apenetx` (APX), `portals` (D1.4 §2.2 and §10).
         model: Entry<NicModel>,
+        /// Power of each interface; nothing is known of it where not given.
+        power: Option<RawPartPower>,
         /// The interface's clock, for costs in cycles.
         clock: Option<Entry<Clock>>,
         /// Overheads: from a message's descriptor to its first packet; messages overlap in it.

@@ -1,22 +1,49 @@
-//! Utilization of links: the table `links`.
+//! Utilization and energy of links: the table `links`.
 
 use super::{Axis, Content, MAX_SERIES, Panel, Series, Shown};
 use crate::error::ResultsError;
 use crate::tables::LinkRow;
 use std::collections::BTreeMap;
+use weft_units::Energy;
 
 /// Points of a line.
 const POINTS: usize = 400;
 
 /// The links of each class from the most to the least used. A line per class and result.
 pub(super) fn utilization(shown: Shown<'_>) -> Result<Panel, ResultsError> {
+    Ok(Panel {
+        title: String::new(),
+        x: Axis::new("share of the links of a class, the most used first", "%"),
+        y: Axis::new("time in which the link was sending", "%"),
+        content: Content::Lines(by_class(shown, |row| Some(row.utilization * 100.0))?),
+    })
+}
+
+/// The same by the energy that they took.
+pub(super) fn energy(shown: Shown<'_>) -> Result<Panel, ResultsError> {
+    let lines = by_class(shown, |row| row.energy_pj.map(Energy::as_uj_f64))?;
+    if lines.iter().all(|line| line.points.is_empty()) {
+        let why = "the machine says nothing of the power of its links; see links.CLASS.power".to_owned();
+        return Err(ResultsError::NothingToDraw { directory: shown.results[0].directory.clone(), why });
+    }
+    Ok(Panel {
+        title: String::new(),
+        x: Axis::new("share of the links of a class, those that took most first", "%"),
+        y: Axis::new("energy of the link", "µJ"),
+        content: Content::Lines(lines),
+    })
+}
+
+/// A value of the links of each class in descending order.
+fn by_class(shown: Shown<'_>, value: fn(&LinkRow) -> Option<f64>) -> Result<Vec<Series>, ResultsError> {
     let mut lines: Vec<Series> = Vec::new();
     let several = shown.results.len() > 1;
     for run in shown.runs(1)? {
         let mut classes: BTreeMap<String, Vec<f64>> = BTreeMap::new();
         run.result.visit(|row: LinkRow| {
             if row.run == run.run {
-                classes.entry(row.class).or_default().push(row.utilization * 100.0);
+                let value = value(&row);
+                classes.entry(row.class).or_default().extend(value);
             }
         })?;
         for (class, mut shares) in classes {
@@ -30,12 +57,7 @@ pub(super) fn utilization(shown: Shown<'_>) -> Result<Panel, ResultsError> {
         let why = format!("{} classes of links; plot fewer results at once", lines.len());
         return Err(ResultsError::NothingToDraw { directory: shown.results[0].directory.clone(), why });
     }
-    Ok(Panel {
-        title: String::new(),
-        x: Axis::new("share of the links of a class, the most used first", "%"),
-        y: Axis::new("time in which the link was sending", "%"),
-        content: Content::Lines(lines),
-    })
+    Ok(lines)
 }
 
 /// Values in descending order over their share of all; long lists by every n-th, and the last.

@@ -159,6 +159,8 @@ pub enum PictureKind {
     FlowRates,
     /// Utilization of links.
     LinkUtilization,
+    /// Energy of links.
+    LinkEnergy,
     /// Messages between ranks or endpoints over time.
     Timeline,
     /// Bytes from each rank or endpoint to each.
@@ -167,7 +169,7 @@ pub enum PictureKind {
 
 impl PictureKind {
     /// All of them, in the order in which they are listed.
-    pub const ALL: [PictureKind; 10] = [
+    pub const ALL: [PictureKind; 11] = [
         PictureKind::LoadCurve,
         PictureKind::FctCdf,
         PictureKind::SlowDown,
@@ -176,6 +178,7 @@ impl PictureKind {
         PictureKind::Rates,
         PictureKind::FlowRates,
         PictureKind::LinkUtilization,
+        PictureKind::LinkEnergy,
         PictureKind::Timeline,
         PictureKind::CommunicationMatrix,
     ];
@@ -191,6 +194,7 @@ impl PictureKind {
             PictureKind::Rates => "rates",
             PictureKind::FlowRates => "flow-rates",
             PictureKind::LinkUtilization => "link-utilization",
+            PictureKind::LinkEnergy => "link-energy",
             PictureKind::Timeline => "timeline",
             PictureKind::CommunicationMatrix => "communication-matrix",
         }
@@ -207,6 +211,7 @@ impl PictureKind {
             PictureKind::Rates => "Rates of links",
             PictureKind::FlowRates => "Rates of flows",
             PictureKind::LinkUtilization => "Utilization of links",
+            PictureKind::LinkEnergy => "Energy of links",
             PictureKind::Timeline => "Messages over time",
             PictureKind::CommunicationMatrix => "Bytes from each to each",
         }
@@ -228,6 +233,7 @@ impl PictureKind {
             PictureKind::Rates => shown.each(telemetry::rates)?,
             PictureKind::FlowRates => shown.each(telemetry::flow_rates)?,
             PictureKind::LinkUtilization => vec![links::utilization(shown)?],
+            PictureKind::LinkEnergy => vec![links::energy(shown)?],
             PictureKind::Timeline => shown.each(ranks::timeline)?,
             PictureKind::CommunicationMatrix => shown.each(ranks::matrix)?,
         };

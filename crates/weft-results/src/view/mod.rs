@@ -21,7 +21,7 @@ pub use totals::{held, totals};
 use crate::stored::StoredResult;
 use crate::tables::Table;
 use serde::{Deserialize, Serialize};
-use weft_units::{EndpointId, PortId, SwitchId};
+use weft_units::{EndpointId, Energy, PortId, SwitchId};
 
 /// Numbers of the directions of links: first those that leave endpoints, by endpoint; then those that leave
 /// switches, by switch and port. Ports without a link have a number too.
@@ -83,19 +83,25 @@ pub enum Quantity {
     Pause,
     /// Packets lost, corrupted or sent again.
     Errors,
-    /// Share of the time in which it was off.
+    /// Share of the time in which it was off, by a failure.
     Off,
+    /// Energy that it took.
+    Energy,
+    /// Share of the time in which it slept, in low power or off.
+    Sleep,
 }
 
 impl Quantity {
     /// All of them.
-    pub const ALL: [Quantity; 6] = [
+    pub const ALL: [Quantity; 8] = [
         Quantity::Utilization,
         Quantity::Occupancy,
         Quantity::Stall,
         Quantity::Pause,
         Quantity::Errors,
         Quantity::Off,
+        Quantity::Energy,
+        Quantity::Sleep,
     ];
 
     /// The name in addresses.
@@ -107,6 +113,8 @@ impl Quantity {
             Quantity::Pause => "pause",
             Quantity::Errors => "errors",
             Quantity::Off => "off",
+            Quantity::Energy => "energy",
+            Quantity::Sleep => "sleep",
         }
     }
 
@@ -115,6 +123,7 @@ impl Quantity {
         match self {
             Quantity::Occupancy => "bytes",
             Quantity::Errors => "packets",
+            Quantity::Energy => "uJ",
             _ => "",
         }
     }
@@ -137,13 +146,16 @@ impl Quantity {
         match self {
             Quantity::Occupancy => Some(Table::Queues),
             Quantity::Utilization | Quantity::Stall | Quantity::Pause => Some(Table::Rates),
-            Quantity::Errors | Quantity::Off => None,
+            Quantity::Errors | Quantity::Off | Quantity::Energy | Quantity::Sleep => None,
         }
     }
 
     /// Whether a result has it for whole runs, and over time.
     pub fn is_in(self, result: &StoredResult) -> (bool, bool) {
-        (result.has(self.table()), self.table_over_time().is_some_and(|table| result.has(table)))
+        let of_power = matches!(self, Quantity::Energy | Quantity::Sleep);
+        let is_known = !of_power || result.manifest.totals.links_energy > Energy::ZERO;
+        let over_time = self.table_over_time().is_some_and(|table| result.has(table));
+        (is_known && result.has(self.table()), over_time)
     }
 }
 

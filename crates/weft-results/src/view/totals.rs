@@ -5,6 +5,7 @@ use crate::error::ResultsError;
 use crate::stored::StoredResult;
 use crate::tables::{LinkRow, QueueRow};
 use std::collections::BTreeMap;
+use weft_units::{Energy, Span};
 
 /// The values of a quantity by the number of the link; 0 where nothing is known of one.
 ///
@@ -35,17 +36,24 @@ pub fn totals(
             Quantity::Pause => row.paused_ps.as_ps() as f64,
             Quantity::Off => row.off_ps.as_ps() as f64,
             Quantity::Errors => errors(&row) as f64,
+            Quantity::Energy => row.energy_pj.map_or(0.0, Energy::as_uj_f64),
+            Quantity::Sleep => slept(&row).map_or(0.0, |slept| slept.as_ps() as f64),
             Quantity::Occupancy => 0.0,
         };
         if let Some(link) = numbers.leaving(row.from_endpoint, row.from_switch, row.from_port) {
             values[link as usize] = value as f32;
         }
     })?;
-    if matches!(quantity, Quantity::Stall | Quantity::Pause | Quantity::Off) {
+    if matches!(quantity, Quantity::Stall | Quantity::Pause | Quantity::Off | Quantity::Sleep) {
         let share = if measured > 0.0 { 1.0 / measured as f32 } else { 0.0 };
         values.iter_mut().for_each(|value| *value *= share);
     }
     Ok(values)
+}
+
+/// Time in which a link slept, in low power or off.
+fn slept(row: &LinkRow) -> Option<Span> {
+    Some(row.low_power_ps? + row.power_off_ps?)
 }
 
 /// Packets of a link that were lost, corrupted or sent again.

@@ -1,19 +1,20 @@
-//! The table of links, from the links of a simulated network.
+//! The tables of links and of parts, from the links of a simulated network.
 
 use weft_fabric::LinkEnd;
-use weft_network::SimulatedNetwork;
+use weft_network::{Part, SimulatedNetwork};
 use weft_nic::Host;
-use weft_results::{LinkRow, ResultsError, ResultsWriter, Table};
+use weft_results::{LinkRow, PartRow, ResultsError, ResultsWriter, Table};
 use weft_topo::Attachment;
 use weft_units::Span;
 
-/// Writes what the links have done in `time`.
+/// Writes what the links have done in `time`, and the energy of the parts between them.
 pub(crate) fn write_links<H: Host>(
     run: u32,
     network: &dyn SimulatedNetwork<H>,
     time: Span,
     results: &mut ResultsWriter,
 ) -> Result<(), ResultsError> {
+    write_parts(run, network, results)?;
     if !results.wants(Table::Links) {
         return Ok(());
     }
@@ -59,7 +60,36 @@ pub(crate) fn write_links<H: Host>(
             duplicated: link.faults.duplicated,
             reordered: link.faults.reordered,
             off_ps: link.off,
+            energy_pj: link.power.map(|power| power.energy),
+            low_power_ps: link.power.map(|power| power.low),
+            power_off_ps: link.power.map(|power| power.off),
+            waking_ps: link.power.map(|power| power.waking),
+            wake_ups: link.power.map(|power| power.wake_ups),
         });
+    });
+    outcome
+}
+
+fn write_parts<H: Host>(
+    run: u32,
+    network: &dyn SimulatedNetwork<H>,
+    results: &mut ResultsWriter,
+) -> Result<(), ResultsError> {
+    if !results.wants(Table::Parts) {
+        return Ok(());
+    }
+    let mut outcome = Ok(());
+    network.visit_parts(&mut |part| {
+        if outcome.is_err() {
+            return;
+        }
+        let (endpoint, switch) = match part.part {
+            Part::Interface(endpoint) => (Some(endpoint), None),
+            Part::Switch(switch) => (None, Some(switch)),
+        };
+        let (packets, packet_bytes) = (part.passed.packets, part.passed.bytes);
+        outcome =
+            results.part(PartRow { run, endpoint, switch, packets, packet_bytes, energy_pj: part.energy });
     });
     outcome
 }

@@ -14,7 +14,8 @@ use super::path::{Names, pace};
 use super::ranks::{Account, Breakdown, Busiest, Drawing, Shared, Tally, end_of, figures};
 use super::replay::{Figures, Mapping};
 use super::{
-    ExperimentError, ExperimentOptions, MachineInput, Manifest, Measured, Report, Request, add_crossed,
+    EnergyFigures, ExperimentError, ExperimentOptions, MachineInput, Manifest, Measured, Report, Request,
+    add_crossed,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicBool;
@@ -240,16 +241,18 @@ impl LiveAccount {
             drawing.close_regions(&ranks.iter().map(|rank| rank.end).collect::<Vec<_>>())?;
             drawing.finish()?;
         }
+        let end = end_of(ranks);
+        network.report_until(end);
         let crossed = network.crossed();
         let mut busiest = Busiest::new(Shared::BUSIEST);
         network.visit_links(&mut |link: LinkUse| busiest.see(link));
-        let end = end_of(ranks);
         let shared = Shared {
             layout,
             end,
             busiest: &busiest,
             packet_hops: crossed.packet_hops,
             packets_dropped: crossed.faults.lost(),
+            energy: EnergyFigures::of(&crossed.energy, self.account.delivered(0).bytes),
             seed: self.request.seed,
             compared_bytes: None,
         };

@@ -12,6 +12,7 @@
 
 mod busiest;
 mod control;
+mod energy;
 mod error;
 pub mod explain;
 mod link_table;
@@ -32,6 +33,7 @@ pub mod traffic;
 pub mod validate;
 
 pub use control::{Control, Estimate, Interrupt, Preparation, ProgressListener, Silent};
+pub use energy::EnergyFigures;
 pub use error::ExperimentError;
 pub use options::ExperimentOptions;
 pub use output::{Manifest, Output, Start, read_manifest, read_request};
@@ -82,6 +84,7 @@ pub(crate) fn add_crossed(totals: &mut Totals, crossed: &Crossed) {
     totals.trimmed += crossed.faults.trimmed;
     totals.resent += crossed.faults.resent;
     totals.rerouted += crossed.rerouted;
+    energy::add(totals, &crossed.energy);
 }
 
 /// The conclusion of a run in which nothing moves any more.

@@ -33,7 +33,7 @@ pub use expected::{ExpectedBcastReport, ExpectedBcastRequest, ExpectedBcastRow};
 pub(crate) use explain::explain;
 
 use super::replay::Mapping;
-use super::{MachineInput, Report};
+use super::{EnergyFigures, MachineInput, Report};
 use serde::{Deserialize, Serialize};
 use weft_units::{Bytes, Span};
 pub use weft_workload::osu::{Benchmark, Iterations, UnknownBenchmark};
@@ -150,6 +150,9 @@ pub struct OsuRow {
     pub packet_hops: u64,
     /// Virtual time of the run.
     pub run_time_us: f64,
+    /// Energy of the machine, warm-up and barriers included; `None`: the machine says nothing of its power.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub energy: Option<EnergyFigures>,
     /// Bytes that agree in the memory of sources and targets, where that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compared_bytes: Option<u64>,

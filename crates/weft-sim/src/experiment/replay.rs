@@ -20,7 +20,7 @@ pub use super::ranks::{MeanPiece, RankRegionRow, RegionFigures, SizeClass};
 pub use weft_trace::{NotARegion, Region};
 pub use weft_workload::replay::ComputeScale;
 
-use super::{ExperimentError, MachineInput, Report};
+use super::{EnergyFigures, ExperimentError, MachineInput, Report};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use weft_results::file_digest;
@@ -169,6 +169,10 @@ pub struct Figures {
     pub compared_bytes: Option<u64>,
     /// The five busiest links under all traces together, the busiest first.
     pub busiest_links: Vec<BusyLink>,
+    /// Energy of the machine under all traces together, to the end of the last; `None`: the machine says
+    /// nothing of its power.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy: Option<EnergyFigures>,
     /// The region that run time, shares and messages are of, where one was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub region: Option<RegionFigures>,

@@ -205,8 +205,10 @@ impl Chain<'_> {
         }
         self.spend(hop.ready, PieceKind::Serialization, place);
         self.spend(hop.could, PieceKind::Switch, place);
-        self.wait(hop.crossed, place);
-        self.wait_in(hop.began, PieceKind::OutputBuffer, place);
+        let asleep = hop.began - hop.waking;
+        self.wait(hop.crossed.min(asleep), place);
+        self.wait_in(asleep, PieceKind::OutputBuffer, place);
+        self.spend(hop.began, PieceKind::Waking, place);
         self.spend(hop.began + hop.latency, PieceKind::Link, place);
         if last {
             self.spend(hop.began + hop.latency + hop.routing, PieceKind::Switch, place);

@@ -21,6 +21,8 @@ pub enum PieceKind {
     Switch,
     /// A link: SERDES and wire.
     Link,
+    /// A link that slept wakes.
+    Waking,
     /// The message's own bits: its last packet's, and what its packets before that kept the slowest link
     /// busy.
     Serialization,
@@ -94,7 +96,7 @@ impl PieceKind {
             PieceKind::Software(..) => Category::Software,
             PieceKind::Block(block) if block.is_software() => Category::Software,
             PieceKind::Block(_) | PieceKind::WaitsFor(_) => Category::Interface,
-            PieceKind::Switch | PieceKind::Link => Category::Network,
+            PieceKind::Switch | PieceKind::Link | PieceKind::Waking => Category::Network,
             PieceKind::Serialization => Category::Serialization,
             PieceKind::Waiting | PieceKind::OutputBuffer => Category::Contention,
             PieceKind::LatePartner => Category::LatePartner,

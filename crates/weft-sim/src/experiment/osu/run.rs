@@ -5,7 +5,7 @@ use super::report::Task;
 use super::series::Outcome;
 use super::{OsuReport, OsuRequest, OsuRow};
 use crate::experiment::{
-    Control, Experiment, ExperimentError, ExperimentOptions, MachineInput, Request, machine,
+    Control, EnergyFigures, Experiment, ExperimentError, ExperimentOptions, MachineInput, Request, machine,
 };
 use weft_units::Time;
 
@@ -57,6 +57,7 @@ pub(super) fn row(run: u32, point: &Point, outcome: &Outcome) -> OsuRow {
         messages: outcome.messages,
         packet_hops: outcome.crossed.packet_hops,
         run_time_us: (outcome.end - Time::ZERO).as_us_f64(),
+        energy: EnergyFigures::of(&outcome.crossed.energy, outcome.payload),
         compared_bytes: outcome.compared_bytes,
         breakdown: outcome.breakdown.clone(),
     }

@@ -57,6 +57,7 @@ impl<'a> Names<'a> {
             PieceKind::WaitsFor(block) => block.waits_for().unwrap_or("waiting").to_owned(),
             PieceKind::Switch => "switch".to_owned(),
             PieceKind::Link => "link".to_owned(),
+            PieceKind::Waking => "link wakes".to_owned(),
             PieceKind::Serialization => "serialization".to_owned(),
             PieceKind::Waiting => "waiting".to_owned(),
             PieceKind::OutputBuffer => "output buffer".to_owned(),

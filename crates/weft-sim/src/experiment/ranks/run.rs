@@ -262,7 +262,11 @@ impl RankRun {
             return Ok(Step::Ended(Conclusion::new(Ending::LostData, overrun)));
         }
         match progress {
-            Progress::Dry => return Ok(Step::Ended(self.conclusion())),
+            Progress::Dry => {
+                let end = self.end();
+                self.network.report_until(end);
+                return Ok(Step::Ended(self.conclusion()));
+            }
             Progress::Interrupted => return Ok(Step::Ended(Ending::Interrupted.into())),
             Progress::Reached => {}
         }

@@ -1,6 +1,7 @@
 //! The activity of ranks as rows of results and of the report.
 
 use super::account::end_of;
+use crate::experiment::EnergyFigures;
 use crate::experiment::busiest::{Busiest, link_name, share};
 use crate::experiment::replay::{BusyLink, Figures};
 use std::collections::BTreeMap;
@@ -81,6 +82,8 @@ pub struct Shared<'a> {
     pub packet_hops: u64,
     /// Packets that links lost.
     pub packets_dropped: u64,
+    /// Energy of the machine; `None`: it says nothing of its power.
+    pub energy: Option<EnergyFigures>,
     /// The request's.
     pub seed: u64,
     /// Bytes that agree in the memory of sources and targets, where that was asked for.
@@ -125,6 +128,7 @@ pub fn figures(first_rank: u32, ranks: &[RankReport], delivered: &Delivery, shar
         seed: shared.seed,
         compared_bytes: shared.compared_bytes,
         busiest_links: busiest_links.collect(),
+        energy: shared.energy.clone(),
         region: None,
         breakdown: None,
     }

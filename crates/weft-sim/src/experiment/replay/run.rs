@@ -14,8 +14,8 @@ use crate::experiment::ranks::{
     self, Drawing, RankRun, Setup, Shared, Step, Surroundings, Tally, figures, next_multiple,
 };
 use crate::experiment::{
-    Control, Estimate, Experiment, ExperimentError, ExperimentOptions, MachineInput, Manifest, Measured,
-    ProgressListener, Request, add_crossed,
+    Control, EnergyFigures, Estimate, Experiment, ExperimentError, ExperimentOptions, MachineInput, Manifest,
+    Measured, ProgressListener, Request, add_crossed,
 };
 use weft_assembly as assembly;
 use weft_machine::Machine;
@@ -198,12 +198,15 @@ pub(super) fn rows(
     let ranks = run.ranks();
     let mut busiest = Busiest::new(Shared::BUSIEST);
     run.visit_links(&mut |link: LinkUse| busiest.see(link));
+    let delivered = (0..request.traces.len()).map(|program| run.delivered(program).bytes.get()).sum();
+    let delivered = Bytes::new(delivered);
     let shared = Shared {
         layout,
         end: run.end(),
         busiest: &busiest,
         packet_hops: crossed.packet_hops,
         packets_dropped: crossed.faults.lost(),
+        energy: EnergyFigures::of(&crossed.energy, delivered),
         seed: request.seed,
         compared_bytes: request.data.then(|| run.compared().bytes.get()),
     };

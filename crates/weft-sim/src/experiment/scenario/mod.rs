@@ -16,8 +16,8 @@ mod transient;
 use super::link_table::write_links;
 use super::replay::TraceInput;
 use super::{
-    Control, Experiment, ExperimentError, ExperimentOptions, MachineInput, Manifest, Measured, Report,
-    Request, add_crossed, machine,
+    Control, EnergyFigures, Experiment, ExperimentError, ExperimentOptions, MachineInput, Manifest, Measured,
+    Report, Request, add_crossed, machine,
 };
 use crate::telemetry::Telemetry;
 pub use applications::{ApplicationRow, traces};
@@ -32,7 +32,7 @@ use weft_machine::CongestionRule;
 use weft_network::{LostData, NetworkSetup, SimulatedNetwork};
 use weft_results::{Beginning, Conclusion, Ending, ResultsWriter, Stopwatch, Totals, peak_memory};
 use weft_topo::Layout;
-use weft_units::{BitRate, Span, Time};
+use weft_units::{BitRate, Bytes, Span, Time};
 use weft_workload::scenario::{ScenarioHost, ScenarioOutput, ScenarioParameters};
 
 /// Epochs of a run: between them queues are looked at.
@@ -126,6 +126,9 @@ pub struct ScenarioRow {
     pub run_time_us: f64,
     /// Links crossed by data packets.
     pub packet_hops: u64,
+    /// Energy of the machine; `None`: the machine says nothing of its power.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy: Option<EnergyFigures>,
 }
 
 /// The report of `weft traffic --scenario`.
@@ -290,6 +293,7 @@ impl ScenarioRow {
             transfers_failed: 0,
             run_time_us: 0.0,
             packet_hops: 0,
+            energy: None,
         }
     }
 }
@@ -371,6 +375,10 @@ impl Simulated<'_> {
         let crossed = network.crossed();
         totals.end = totals.end.max(end);
         totals.messages += output.flows.values().map(|flow| flow.transfers).sum::<u64>();
+        let delivered = Bytes::new(output.flows.values().map(|flow| flow.bytes).sum());
+        totals.payload += delivered;
+        // Energy is that of warm-up and of applications too, of which nobody counts what was delivered.
+        let counts_all = scenario.warm_up == Time::ZERO && scenario.applications.is_empty();
         add_crossed(totals, &crossed);
         let mut row = ScenarioRow {
             run: self.run,
@@ -389,6 +397,7 @@ impl Simulated<'_> {
             transfers_failed: output.failed,
             run_time_us: (end - Time::ZERO).as_us_f64(),
             packet_hops: crossed.packet_hops,
+            energy: EnergyFigures::of(&crossed.energy, if counts_all { delivered } else { Bytes::ZERO }),
         };
         network.visit_links(&mut |link| {
             row.paused_us += link.paused.as_us_f64();

@@ -12,8 +12,8 @@ mod run;
 
 use super::load::Load;
 use super::{
-    Control, Estimate, Experiment, ExperimentError, ExperimentOptions, MachineInput, Manifest, Measured,
-    Preparation, Report, Request, add_crossed, machine,
+    Control, EnergyFigures, Estimate, Experiment, ExperimentError, ExperimentOptions, MachineInput, Manifest,
+    Measured, Preparation, Report, Request, add_crossed, machine,
 };
 use crate::timeline::TimelineWriter;
 pub use limit::{Limit, Part};
@@ -175,32 +175,13 @@ pub struct TrafficRow {
     /// Pause frames that senders have obeyed in the measured time, over all seeds.
     #[serde(default)]
     pub pause_frames: u64,
-    /// Energy of links; `None`: the machine says nothing of their power.
+    /// Energy over all seeds, from the end of warm-up to the end of the run; `None`: the machine says nothing
+    /// of its power.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub energy: Option<LinkEnergy>,
+    pub energy: Option<EnergyFigures>,
     /// Packets that came to an endpoint, warm-up included, over all seeds; for the report only.
     #[serde(skip)]
     pub packets_delivered: u64,
-}
-
-/// Energy of all links, each direction by itself, over all seeds: from the end of warm-up to the end of the
-/// run.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct LinkEnergy {
-    /// Energy of all links.
-    pub links_uj: f64,
-    /// The same for each bit of messages delivered; `None`: none was.
-    pub per_bit_pj: Option<f64>,
-    /// Time in which links were active, added up.
-    pub active_us: f64,
-    /// Time in which they slept.
-    pub low_us: f64,
-    /// Time in which they were off.
-    pub off_us: f64,
-    /// Time in which they woke.
-    pub waking_us: f64,
-    /// Wake-ups.
-    pub wake_ups: u64,
 }
 
 /// The report of `weft traffic`.
@@ -232,7 +213,9 @@ struct Saved {
 
 #[derive(Serialize, Deserialize)]
 struct SavedRow {
+    /// With an energy in any case: the format of snapshots, unlike JSON, leaves nothing out.
     row: TrafficRow,
+    has_energy: bool,
     /// Of the row, which skips them.
     packets_delivered: u64,
     packet_hops_per_second: f64,
@@ -242,8 +225,10 @@ struct SavedRow {
 
 impl From<&Measured<TrafficRow>> for SavedRow {
     fn from(measured: &Measured<TrafficRow>) -> SavedRow {
+        let energy = measured.row.energy.clone().unwrap_or_default();
         SavedRow {
-            row: measured.row.clone(),
+            row: TrafficRow { energy: Some(energy), ..measured.row.clone() },
+            has_energy: measured.row.energy.is_some(),
             packets_delivered: measured.row.packets_delivered,
             packet_hops_per_second: measured.packet_hops_per_second,
             build_time_s: measured.build_time_s,
@@ -255,7 +240,11 @@ impl From<&Measured<TrafficRow>> for SavedRow {
 impl From<SavedRow> for Measured<TrafficRow> {
     fn from(saved: SavedRow) -> Measured<TrafficRow> {
         Measured {
-            row: TrafficRow { packets_delivered: saved.packets_delivered, ..saved.row },
+            row: TrafficRow {
+                energy: saved.row.energy.filter(|_| saved.has_energy),
+                packets_delivered: saved.packets_delivered,
+                ..saved.row
+            },
             packet_hops_per_second: saved.packet_hops_per_second,
             build_time_s: saved.build_time_s,
             peak_memory_bytes: saved.peak_memory_bytes,
@@ -579,5 +568,36 @@ impl Curve<'_> {
         };
         let bytes = postcard::to_stdvec(&saved).map_err(ExperimentError::input)?;
         Ok(results.save(&bytes)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches a row that is written otherwise than it is read, where the machine says nothing of its power
+    /// and where it does.
+    #[test]
+    fn rows_survive_a_snapshot() {
+        for energy in [None, Some(EnergyFigures { wake_ups: 3, ..EnergyFigures::default() })] {
+            let row = serde_json::json!({
+                "run": 0, "size_bytes": 64, "offered_load": 0.1, "accepted_load": 0.1,
+                "accepted_load_interval": null, "latency_mean_ns": 1.0, "latency_mean_interval_ns": null,
+                "latency_p99_ns": null, "latency_p99_interval_ns": null, "batch_correlation": null,
+                "warm_up_us": 1.0, "saturated": false, "limit": Limit::default(), "busiest": Limit::default(),
+                "run_time_us": 1.0, "seed": 1, "seeds": 1, "messages": 9, "packet_hops": 36,
+            });
+            let row: TrafficRow = serde_json::from_value(row).unwrap();
+            let measured = Measured {
+                row: TrafficRow { energy, packets_delivered: 9, ..row },
+                packet_hops_per_second: 1.0,
+                build_time_s: 0.0,
+                peak_memory_bytes: 0,
+            };
+            let bytes = postcard::to_stdvec(&[SavedRow::from(&measured), SavedRow::from(&measured)]).unwrap();
+            let [_, again]: [SavedRow; 2] = postcard::from_bytes(&bytes).unwrap();
+            let again = Measured::from(again);
+            assert_eq!((&again.row, again.row.packets_delivered), (&measured.row, 9));
+        }
     }
 }

@@ -2,9 +2,10 @@
 
 use super::offered::Offered;
 use super::run::RunResult;
-use super::{Interval, Limit, LinkEnergy, TrafficRequest, TrafficRow};
-use weft_fabric::PowerReport;
-use weft_units::Span;
+use super::{Interval, Limit, TrafficRequest, TrafficRow};
+use crate::experiment::EnergyFigures;
+use weft_network::MachineEnergy;
+use weft_units::{Bytes, Span};
 use weft_workload::steady;
 
 /// The row of the runs of one point, one per seed; `first` is the number of the first.
@@ -63,23 +64,11 @@ pub(super) fn row(request: &TrafficRequest, offered: &Offered, first: u32, runs:
     }
 }
 
-/// The energy of all links over all runs.
-fn energy(runs: &[RunResult]) -> Option<LinkEnergy> {
-    let mut sum: Option<PowerReport> = None;
-    for power in runs.iter().filter_map(|run| run.power) {
-        *sum.get_or_insert_default() += power;
-    }
-    let sum = sum?;
-    let bits: u64 = runs.iter().map(|run| run.measured_bytes.bits()).sum();
-    Some(LinkEnergy {
-        links_uj: sum.energy.as_uj_f64(),
-        per_bit_pj: (bits > 0).then(|| sum.energy.as_pj() as f64 / bits as f64),
-        active_us: sum.active.as_us_f64(),
-        low_us: sum.low.as_us_f64(),
-        off_us: sum.off.as_us_f64(),
-        waking_us: sum.waking.as_us_f64(),
-        wake_ups: sum.wake_ups,
-    })
+/// The energy of all runs in their measured time.
+fn energy(runs: &[RunResult]) -> Option<EnergyFigures> {
+    let mut sum = MachineEnergy::default();
+    runs.iter().for_each(|run| sum += run.energy);
+    EnergyFigures::of(&sum, Bytes::new(runs.iter().map(|run| run.measured_bytes.get()).sum()))
 }
 
 impl From<steady::Interval> for Interval {

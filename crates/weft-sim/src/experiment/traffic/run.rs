@@ -25,9 +25,8 @@ use crate::timeline::TimelineWriter;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weft_engine::Progress;
-use weft_fabric::PowerReport;
 use weft_machine::Machine;
-use weft_network::{Crossed, LostData, SimulatedNetwork};
+use weft_network::{Crossed, LostData, MachineEnergy, SimulatedNetwork};
 use weft_results::{Conclusion, Ending, FlowRow, MessageRow, ResultsError, ResultsWriter};
 use weft_topo::Layout;
 use weft_units::{Bytes, EndpointId, Span, Time};
@@ -76,8 +75,8 @@ pub(super) struct RunResult {
     pub delivered: Delivered,
     pub crossed: Crossed,
     pub pauses: Pauses,
-    /// Of all links in the measured time; `None`: the machine says nothing of their power.
-    pub power: Option<PowerReport>,
+    /// Of the measured time.
+    pub energy: MachineEnergy,
     pub end: Time,
 }
 
@@ -99,17 +98,6 @@ impl Pauses {
         });
         pauses
     }
-}
-
-/// Power states and energy of all links that have some.
-fn link_power(network: &Traffic) -> Option<PowerReport> {
-    let mut sum: Option<PowerReport> = None;
-    network.visit_links(&mut |link| {
-        if let Some(power) = link.power {
-            *sum.get_or_insert_default() += power;
-        }
-    });
-    sum
 }
 
 /// The messages that were delivered, and their bytes.
@@ -436,6 +424,7 @@ impl Run {
         self.take_flows(network);
         if self.messages.is_some() {
             self.time = (self.last - self.began).max(Span::from_ps(1));
+            network.report_until(self.last);
         }
         if let Some(results) = &mut around.results {
             self.write_messages(Time::NEVER, results)?;
@@ -461,8 +450,10 @@ impl Run {
         } else {
             Limit::of_offer()
         };
+        let measured = network.crossed();
+        let energy = measured.energy;
         let mut crossed = self.crossed_before;
-        crossed += network.crossed();
+        crossed += measured;
         Ok(RunResult {
             accepted: offered.accepted(self.measured_bytes, self.time.as_ps(), senders),
             latency: std::mem::take(&mut self.latency),
@@ -476,7 +467,7 @@ impl Run {
             delivered: self.delivered,
             crossed,
             pauses: Pauses::of(network),
-            power: link_power(network),
+            energy,
             measured_bytes: self.measured_bytes,
             end: network.now(),
         })

@@ -1,0 +1,92 @@
+//! `[switch.power]` and `[nic.power]`: what each switch and each interface takes.
+
+use super::diagnostic::Problem;
+use super::link_power::MAX_POWER;
+use super::read::{Entry, Reader, section};
+use serde::{Deserialize, Serialize};
+use weft_fabric::PartPower;
+use weft_units::{Energy, EnergyPerBit, Power};
+
+/// Above this an energy of a packet is a slip of the unit.
+const MAX_PACKET_ENERGY: Energy = Energy::from_pj(1_000_000_000_000);
+
+section! {
+    /// Power of each part of a kind.
+    struct RawPartPower {
+        /// At any time, whatever passes it.
+        idle: Entry<Power>,
+        /// Energy on top of that, for each bit of packets that pass; none where not given.
+        per_bit: Option<Entry<EnergyPerBit>>,
+        /// Energy on top of that, for each packet; none where not given.
+        per_packet: Option<Entry<Energy>>,
+    }
+}
+
+/// Power of the parts of a machine that are no links.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+pub struct MachinePower {
+    /// Of each switch; `None`: nothing is known of it.
+    pub switch: Option<PartPower>,
+    /// Of each interface.
+    pub interface: Option<PartPower>,
+}
+
+/// Checks a section. `None`: a problem was reported; of the inner: there is no section.
+pub(super) fn check(raw: Option<&RawPartPower>, reader: &mut Reader<'_>) -> Option<Option<PartPower>> {
+    let Some(raw) = raw else { return Some(None) };
+    let per_bit = raw.per_bit.as_ref().map_or(EnergyPerBit::ZERO, |entry| entry.value);
+    let per_packet = raw.per_packet.as_ref().map_or(Energy::ZERO, |entry| entry.value);
+    if raw.idle.value > MAX_POWER {
+        let title = format!("a part of a machine does not take {}", raw.idle.value);
+        reader.report(raw.idle.location, Problem::new(title, "too much", "write 150W or 20W"));
+        return None;
+    }
+    if let Some(entry) = &raw.per_packet
+        && per_packet > MAX_PACKET_ENERGY
+    {
+        let title = format!("a packet does not take {per_packet}");
+        reader.report(entry.location, Problem::new(title, "too much", "write 20nJ or 500pJ"));
+        return None;
+    }
+    Some(Some(PartPower { idle: raw.idle.value, per_bit, per_packet }))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::load;
+    use weft_fabric::PartPower;
+    use weft_units::{Energy, EnergyPerBit, Power};
+
+    const SWITCH: [&str; 3] =
+        ["switch.power.idle=90W", "switch.power.per_bit=4pJ/b", "switch.power.per_packet=2nJ"];
+
+    /// Catches a section that comes to the other part, and one that outlives what it belongs to.
+    #[test]
+    fn each_part_has_its_section() {
+        let power = load("bxi3-fattree", &SWITCH).unwrap().power;
+        let (idle, per_bit) = (Power::from_uw(90_000_000), EnergyPerBit::from_fj(4_000));
+        let switch = PartPower { idle, per_bit, per_packet: Energy::from_pj(2_000) };
+        assert_eq!((power.switch, power.interface), (Some(switch), None));
+        let both = load("bxi3-fattree", &[&SWITCH[..], &["nic.power.idle=20W"]].concat()).unwrap();
+        let (per_bit, per_packet) = (EnergyPerBit::ZERO, Energy::ZERO);
+        let interface = PartPower { idle: Power::from_uw(20_000_000), per_bit, per_packet };
+        assert_eq!((both.power.switch, both.power.interface), (Some(switch), Some(interface)));
+        assert_eq!(both.without_interface().power.interface, None);
+    }
+
+    /// Catches slips of a unit that pass, and a section without its power.
+    #[test]
+    fn slips_are_refused() {
+        for (set, title, help) in [
+            ("switch.power.idle=9000kW", "does not take 9000000W", "150W"),
+            ("nic.power.idle=20", "not a power", "1.5W"),
+            ("nic.power.per_packet=9uW", "not an energy", "20nJ"),
+            ("nic.power.per_packet=9000000uJ", "does not take", "20nJ"),
+            ("switch.power.per_bit=4pJ/b", "idle", "switch.power.idle"),
+        ] {
+            let sets = [&["nic.power.idle=2W"][..], &[set]].concat();
+            let error = load("bxi3-fattree", &sets).unwrap_err().to_string();
+            assert!(error.contains(title) && error.contains(help), "{set}: {error}");
+        }
+    }
+}
