@@ -126,6 +126,10 @@ row! {
     dropped_dead: u64,
     /// Packets among them that found the buffer behind it full.
     dropped_full: u64,
+    /// Packets among them of which that buffer kept the header alone.
+    trimmed: u64,
+    /// Packets among them that the endpoint which it leaves sent again.
+    resent: u64,
     /// Packets among them that it corrupted.
     corrupted: u64,
     /// Packets that its link layer sent again, once per attempt that did not come through.

@@ -87,6 +87,8 @@ fn link(from: Option<u32>, switch: Option<u32>, port: Option<u32>) -> LinkRow {
         dropped: 0,
         dropped_dead: 0,
         dropped_full: 0,
+        trimmed: 0,
+        resent: 0,
         corrupted: 0,
         replayed: 0,
         corrected_codewords: 0,

@@ -74,7 +74,9 @@ fn page(report: &ValidationReport) -> String {
         }
     }
     if !report.left_out.is_empty() {
-        text += "\n## Not measured here\n\nThese need a trace that is not part of the tree.\n\n| row | what | mend |\n|---|---|---|\n";
+        text.truncate(text.trim_end().len());
+        text += "\n\n## Not measured here\n\nThese need a trace that is not part of the tree.\n\n";
+        text += "| row | what | mend |\n|---|---|---|\n";
         for row in &report.left_out {
             writeln!(text, "| `{}` | {} | {} |", row.id, row.quantity, row.why).unwrap();
         }

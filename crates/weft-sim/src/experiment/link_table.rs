@@ -53,6 +53,8 @@ pub(crate) fn write_links<H: Host>(
             dropped: link.faults.dropped,
             dropped_dead: link.faults.dead,
             dropped_full: link.faults.full,
+            trimmed: link.faults.trimmed,
+            resent: link.faults.resent,
             corrupted: link.faults.corrupted,
             replayed: link.layer.replayed,
             corrected_codewords: link.layer.corrected_codewords,
