@@ -79,7 +79,8 @@ impl MinimumBandwidth {
         let is_due = |class: &usize| state.credits[*class] > 0;
         let by_credit = |&class: &usize| (groups.priority(class), state.credits[class], Reverse(class));
         let due = (0..classes).filter(can_go).filter(is_due).max_by_key(by_credit);
-        let after = |class: usize| (class + classes - usize::from(state.last) - 1) % classes;
+        let last = usize::from(state.last) % classes;
+        let after = |class: usize| (class + classes - last - 1) % classes;
         let by_turn = |&class: &usize| (groups.priority(class), Reverse(after(class)));
         let chosen = due.or_else(|| (0..classes).filter(can_go).max_by_key(by_turn))?;
         let Head::Packet { request, bytes } = heads[chosen] else { return None };
