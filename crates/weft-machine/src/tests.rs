@@ -205,7 +205,8 @@ fn virtual_channels_and_classes_are_read() {
 fn what_a_class_takes_and_gets_is_read() {
     use weft_fabric::{Minimum, Operations, TrafficKind};
     use weft_units::{BitRate, Bytes};
-    let classes = r#"switch.classes=[{name="reads",of="requests",operation="get",job=3,priority=2,minimum="12.5%"},
+    let classes = r#"switch.classes=[
+        {name="reads",of="requests",operation="get",job=3,priority=2,minimum="12.5%"},
         {name="bulk",by_name=true,priority=0,minimum="4Gb/s",buffer="64K"},{name="rest",priority=1}]"#;
     let sets = [classes, "switch.arbiter=minimum-bandwidth"];
     let Fabric::Packet { switch, classes, .. } = load("communication-ip", &sets).unwrap().fabric else {
