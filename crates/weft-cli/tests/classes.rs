@@ -174,8 +174,8 @@ fn requests_and_replies_are_apart_in_the_proof() {
     assert_eq!((channels("data"), channels("ACK")), (vec![0, 1, 2, 3], vec![0, 1]));
 }
 
-/// Catches a class of a flow that does not exist, or takes none of its messages, and is taken; and one that is
-/// refused without the line and the names that there are.
+/// Catches a class of a flow that does not exist, or takes none of its messages, and is taken; and one that
+/// is refused without the line and the names that there are.
 #[test]
 fn a_class_that_does_not_exist_is_refused() {
     let folder = tempfile::tempdir().unwrap();
