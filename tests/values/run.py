@@ -217,7 +217,9 @@ def check(weft: str, machine: str, known: dict[str, str]) -> tuple[list[str], li
 def figure_with(weft: str, feature: dict[str, str], value: str) -> str:
     """The figures of a feature's command with that value of its key."""
     words = shlex.split(feature["command"].replace("VALUE", value))
-    short = ["--time", "20us", "--warm-up", "10us"] if words[0] == "traffic" else []
+    # A scenario says its own time.
+    is_pattern = words[0] == "traffic" and "--scenario" not in words
+    short = ["--time", "20us", "--warm-up", "10us"] if is_pattern else []
     return run(weft, [*words, *short])
 
 

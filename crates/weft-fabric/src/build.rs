@@ -83,7 +83,8 @@ pub enum BuildError {
     },
     /// Minimum bandwidths of classes that a link does not have together.
     #[error(
-        "the minimum bandwidths of the traffic classes are {}.{:02} % of a link of {rate} together; write less",
+        "the minimum bandwidths of the traffic classes are {}.{:02} % of a link of {rate} together; write \
+         less",
         .hundredths / 100, .hundredths % 100
     )]
     MinimaTooLarge {

@@ -93,7 +93,7 @@ impl Operations {
     }
 }
 
-/// What a message is for, as far as traffic classes tell messages apart.
+/// The purpose of a message, as far as traffic classes tell messages apart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Purpose {
     /// The operation that it is part of; none: its sender does not say.
@@ -185,7 +185,7 @@ impl Default for Minimum {
 }
 
 impl Minimum {
-    /// Its share of a link of this rate, rounded up: more than [`WHOLE_SHARE`] where the link is slower.
+    /// The share of a link of this rate, rounded up: more than [`WHOLE_SHARE`] where the link is slower.
     pub fn share(self, link: BitRate) -> u64 {
         match self {
             Minimum::Share(share) => share.into(),

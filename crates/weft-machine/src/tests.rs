@@ -200,6 +200,28 @@ fn virtual_channels_and_classes_are_read() {
     assert_eq!(channels.classes.all()[1].up_to, Some(weft_units::Bytes::new(64)));
 }
 
+/// Catches a class that takes other messages, or gets another part of links and buffers, than the file says.
+#[test]
+fn what_a_class_takes_and_gets_is_read() {
+    use weft_fabric::{Minimum, Operations, TrafficKind};
+    use weft_units::{BitRate, Bytes};
+    let classes = r#"switch.classes=[
+        {name="reads",of="requests",operation="get",job=3,priority=2,minimum="12.5%"},
+        {name="bulk",by_name=true,priority=0,minimum="4Gb/s",buffer="64K"},{name="rest",priority=1}]"#;
+    let sets = [classes, "switch.arbiter=minimum-bandwidth"];
+    let Fabric::Packet { switch, classes, .. } = load("communication-ip", &sets).unwrap().fabric else {
+        panic!("packets are the default")
+    };
+    assert_eq!(classes, ["reads", "bulk", "rest"]);
+    assert_eq!(switch.arbiter, weft_fabric::parameters::ArbiterKind::MinimumBandwidth);
+    let &[reads, bulk, rest] = switch.channels.classes.all() else { panic!("three classes") };
+    assert_eq!((reads.kind, reads.operations), (TrafficKind::Requests, Some(Operations::GET)));
+    assert_eq!((reads.job, reads.minimum), (Some(3), Minimum::Share(1_250)));
+    assert_eq!((bulk.by_name, bulk.buffer), (true, Some(Bytes::new(65_536))));
+    assert_eq!(bulk.minimum, Minimum::Rate(BitRate::from_gigabits(4)));
+    assert_eq!((rest.operations, rest.minimum, rest.buffer), (None, Minimum::default(), None));
+}
+
 /// Catches channels, classes and arbiters that do not fit together and are taken, or refused without the
 /// mend.
 #[test]
@@ -223,7 +245,46 @@ fn channels_and_classes_that_do_not_fit_are_refused() {
             "class `b` has a priority beyond the 2 classes",
         ),
         (vec![table(r#"{name="a",up_to="8",weight=0},{name="b"}"#)], "0 is too small"),
-        (vec![table(r#"{name="a",up_to="1G"},{name="b"}"#)], "which are several packets"),
+        (vec![table(r#"{name="a",up_to="8"},{name="a"}"#)], "two classes are called `a`"),
+        (
+            vec![table(r#"{name="a",of="acknowledgements",job=1},{name="b"}"#)],
+            "class `a` gets no packets: those that only answer say nothing of a message",
+        ),
+        (vec![table(r#"{name="a",of="requests"},{name="b",of="acknowledgements"}"#)], "takes all replies"),
+        (vec![table(r#"{name="a",operation="send"},{name="b"}"#)], "two-sided"),
+        (vec![table(r#"{name="a",job="hpl"},{name="b"}"#)], "write 0 for the first application"),
+        (vec![table(r#"{name="a",by_name=true}"#)], "no traffic class takes all data"),
+        (vec![table(r#"{name="a",up_to="8",minimum="half"},{name="b"}"#)], "such as \"25%\""),
+        (vec![table(r#"{name="a",up_to="8",minimum="0.125%"},{name="b"}"#)], "at most two digits"),
+        (vec![table(r#"{name="a",up_to="8",minimum="100.01%"},{name="b"}"#)], "a link has 100%"),
+        (
+            vec![
+                table(
+                    r#"{name="a",up_to="8",priority=1,minimum="60%"},{name="b",priority=0,minimum="40.5%"}"#,
+                ),
+                "switch.arbiter=minimum-bandwidth".to_owned(),
+            ],
+            "a minimum of 100.5% of each link together",
+        ),
+        (
+            vec![
+                table(r#"{name="a",up_to="8",priority=1},{name="b",priority=0}"#),
+                "switch.arbiter=minimum-bandwidth".to_owned(),
+            ],
+            "no traffic class has a minimum bandwidth",
+        ),
+        (
+            vec![table(r#"{name="a",up_to="8",buffer="16"},{name="b"}"#)],
+            "the buffer of class `a`, 16, cannot hold a whole packet",
+        ),
+        (
+            vec![
+                table(r#"{name="a",up_to="8",buffer="1M"},{name="b"}"#),
+                "switch.buffer_per=port".to_owned(),
+                "switch.buffer=1M".to_owned(),
+            ],
+            "class `a` has a buffer of its own, and ports share theirs out evenly",
+        ),
         (vec![table(r#"{name="a",of="data"}"#)], "no traffic class takes all acknowledgements"),
         (vec![table(r#"{name="a"},{name="b",of="data"}"#)], "class `b` gets no packets: `a` takes them all"),
         (

@@ -51,7 +51,7 @@ pub struct Message<H> {
     pub token: Option<u32>,
     /// How it travels, where the interface has a choice.
     pub primitive: Primitive,
-    /// What it is for, as traffic classes tell messages apart.
+    /// The purpose, by which traffic classes tell messages apart.
     pub purpose: Purpose,
     /// The virtual interface of the sender that it goes out by: that of the process that sends it.
     pub interface: u16,

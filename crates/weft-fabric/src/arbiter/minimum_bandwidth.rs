@@ -8,12 +8,12 @@
 //! ```
 //! An output that sends a packet of B bytes gives each class its share of B as credit. A class that goes
 //! because it has credit pays B. One that goes with what is left pays nothing, and gets nothing for its own
-//! packet: it has had more than its share. So a class that always has packets gets its share of the bytes that
-//! the output sends, to within a packet of each class, and the line is never idle while one can go.
+//! packet: it has had more than its share. So a class that always has packets gets its share of the bytes
+//! that the output sends, to within a packet of each class, and the line is never idle while one can go.
 //!
-//! A class without packets saves nothing: its credit goes up to 0. One whose packets cannot go now keeps up to
-//! eight of the largest packets. Classes of one priority share what is left packet by packet, in turn. Among
-//! the packets of a class, round robin.
+//! A class without packets saves nothing: its credit goes up to 0. One whose packets cannot go now keeps up
+//! to eight of the largest packets. Classes of one priority share what is left packet by packet, in turn.
+//! Among the packets of a class, round robin.
 //!
 //! # Source
 //! Slingshot's traffic classes have a priority, a minimum and a maximum bandwidth (De Sensi et al., SC 2020,
@@ -79,7 +79,8 @@ impl MinimumBandwidth {
         let is_due = |class: &usize| state.credits[*class] > 0;
         let by_credit = |&class: &usize| (groups.priority(class), state.credits[class], Reverse(class));
         let due = (0..classes).filter(can_go).filter(is_due).max_by_key(by_credit);
-        let after = |class: usize| (class + classes - usize::from(state.last) - 1) % classes;
+        let last = usize::from(state.last) % classes;
+        let after = |class: usize| (class + classes - last - 1) % classes;
         let by_turn = |&class: &usize| (groups.priority(class), Reverse(after(class)));
         let chosen = due.or_else(|| (0..classes).filter(can_go).max_by_key(by_turn))?;
         let Head::Packet { request, bytes } = heads[chosen] else { return None };

@@ -125,9 +125,9 @@ impl RequestGroups {
         self.priorities[group]
     }
 
-    /// The share of a group of links of a class.
+    /// The share of a group of links of a class; nothing of a class that a damaged snapshot makes up.
     pub(crate) fn share(&self, group: usize, link: LinkClass) -> u32 {
-        self.shares[usize::from(link.0)][group]
+        self.shares.get(usize::from(link.0)).map_or(0, |shares| shares[group])
     }
 
     /// Bytes of the largest packet.

@@ -26,7 +26,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// What such a message is for. A real rank's collectives are sends of its MPI, which says no more.
+    /// The purpose of such a message. A real rank's collectives are sends of its MPI, which says no more.
     pub(super) fn purpose(&self) -> Purpose {
         let (operation, is_reply) = match self {
             Kind::Message(envelope) => (Operations::TWO_SIDED, envelope.is_reply()),

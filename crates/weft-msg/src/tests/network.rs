@@ -1,10 +1,10 @@
 //! A network for tests: any delay for any message, in order only where [`Transport`] asks for it.
 
 use crate::{
-    AcceleratorLimit, Allreduce, Blocked, CallStatus, Envelope, Group, GroupPosting, Leftovers, MsgError,
-    MulticastLimit, Posting, Process, Protocol, SendToken, Transport, Work,
+    AcceleratorLimit, Allreduce, Blocked, CallStatus, Envelope, EnvelopeKind, Group, GroupPosting, Leftovers,
+    MsgError, MulticastLimit, OperationKind, Posting, Process, Protocol, SendToken, Transport, Work,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use weft_trace::op::{CommId, Op};
 use weft_units::{Bytes, RankId, Span};
 
@@ -40,6 +40,8 @@ pub struct Outcome {
     pub spent: Vec<u64>,
     /// Messages with their bytes on the wire.
     pub messages: Vec<(RankId, RankId, Envelope, Bytes)>,
+    /// The operations that messages for one rank were posted as part of.
+    pub operations: BTreeSet<(EnvelopeKind, OperationKind)>,
 }
 
 impl Outcome {
@@ -87,6 +89,7 @@ struct Port<'a> {
     outbox: Outbox,
     /// Allreduces of the interfaces that this rank takes part in: their names, and how many others do.
     reductions: Vec<((CommId, u32), u32, SendToken)>,
+    operations: &'a mut BTreeSet<(EnvelopeKind, OperationKind)>,
 }
 
 impl Transport for Port<'_> {
@@ -95,7 +98,8 @@ impl Transport for Port<'_> {
         *self.spent += span.as_ps();
     }
 
-    fn post(&mut self, Posting { to, envelope, payload, token, .. }: Posting) {
+    fn post(&mut self, Posting { to, envelope, operation, payload, token, .. }: Posting) {
+        self.operations.insert((envelope.kind(), operation));
         self.outbox.push((*self.clock, to, envelope, payload, token));
     }
 
@@ -177,6 +181,7 @@ impl<'p> Network<'p> {
         let mut last: BTreeMap<(RankId, RankId, bool), u64> = BTreeMap::new();
         let mut reductions: BTreeMap<(CommId, u32), Reduction> = BTreeMap::new();
         let (mut messages, mut random) = (vec![], 0u64);
+        let mut operations = BTreeSet::new();
         let mut delay = || match delays {
             Delays::Fixed(delay) => delay,
             Delays::Random(seed) => {
@@ -192,7 +197,8 @@ impl<'p> Network<'p> {
                 rank.process = postcard::from_bytes(&saved).unwrap();
             }
             let (clock, spent) = (&mut rank.clock, &mut rank.spent);
-            let mut port = Port { clock, spent, outbox: vec![], reductions: vec![] };
+            let operations = &mut operations;
+            let mut port = Port { clock, spent, outbox: vec![], reductions: vec![], operations };
             let mut by_interface = None;
             match event {
                 Event::Run => {}
@@ -200,6 +206,10 @@ impl<'p> Network<'p> {
                     observer.delivered(id, &envelope);
                     by_interface =
                         protocol.by_interface(id, &envelope).map(|answer| (envelope.source, answer));
+                    if let Some((_, answer)) = &by_interface {
+                        let operation = rank.process.operation(&answer.envelope);
+                        port.operations.insert((answer.envelope.kind(), operation));
+                    }
                     if by_interface.is_none() {
                         rank.process.on(protocol, &mut port).delivered(envelope);
                     }
@@ -253,6 +263,7 @@ impl<'p> Network<'p> {
             end: ranks.iter().map(|rank| rank.clock).max().unwrap_or(0),
             spent: ranks.iter().map(|rank| rank.spent).collect(),
             messages,
+            operations,
         })
     }
 }

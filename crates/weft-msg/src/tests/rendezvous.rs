@@ -1,8 +1,10 @@
 //! The variants of the rendezvous: who moves the data, and whose processor has a part in it.
 
 use super::network::{Delays, Network, Outcome};
-use crate::{ClearToSend, EnvelopeKind as E, Protocol, Rendezvous};
-use weft_trace::op::{CommId, Op, RequestId, SendMode};
+use crate::{Access, ClearToSend, EnvelopeKind as E, OneSidedPath, OperationKind, Protocol, Rendezvous};
+use weft_trace::op::{
+    Collective, CollectiveSizes, CommId, OneSided, Op, RequestId, SendMode, WindowId, WindowSync,
+};
 use weft_units::{Bytes, RankId, Span};
 
 /// One message of 1000 bytes from rank 0, which computes for long before it waits, to rank 1.
@@ -68,4 +70,64 @@ fn the_costs_of_each_variant() {
     assert_eq!(spent(write, interface, false), [10, 100 + 10 + 10_000]);
     assert_eq!(spent(read, sender, true), [10 + 100, 100 + 1_000 + 10_000 + 10]);
     assert_eq!(spent(read, sender, false), [10 + 100, 100 + 1_000 + 10_000 + 10]);
+}
+
+/// A broadcast of 1000 bytes from rank 0.
+fn broadcast() -> Op {
+    let bytes = Bytes::new(1000);
+    Op::Collective {
+        kind: Collective::Broadcast,
+        comm: CommId::WORLD,
+        root: Some(RankId(0)),
+        sizes: CollectiveSizes { send: bytes, receive: bytes, ..CollectiveSizes::default() },
+        buffers: Default::default(),
+        request: None,
+    }
+}
+
+/// Catches a message that is said to be part of another operation than it is: data that follows its
+/// announcement, by the rank or its interface, does not say it itself.
+#[test]
+fn every_message_knows_its_operation() {
+    let (write, read) = (Rendezvous::Write, Rendezvous::Read);
+    let of = |outcome: &Outcome, kinds: &[E], operation| {
+        for kind in kinds {
+            let found = outcome.operations.iter().filter(|(own, _)| own == kind);
+            let found: Vec<_> = found.map(|(_, operation)| *operation).collect();
+            assert_eq!(found, [operation], "{kind:?}");
+        }
+    };
+    for clear in [ClearToSend::Sender, ClearToSend::Interface] {
+        for (rendezvous, asks) in [(write, E::ClearToSend), (read, E::Read)] {
+            let protocol = protocol(rendezvous, clear, false);
+            let kinds = [E::RequestToSend, asks, E::Data];
+            of(&message(&protocol, 0), &kinds, OperationKind::TwoSided);
+            let all = |_| vec![broadcast()];
+            let outcome = Network::new(&protocol, Delays::Fixed(1000)).run((0..4).map(all).collect());
+            of(&outcome.unwrap(), &kinds, OperationKind::Collective);
+        }
+        let window = WindowId(3);
+        for (kind, access, operation) in [
+            (OneSided::Put, Access::Put, OperationKind::Put),
+            (OneSided::Accumulate, Access::Accumulate, OperationKind::Atomic),
+        ] {
+            let path = OneSidedPath::Emulated;
+            let protocol = Protocol { one_sided: path, atomics: path, ..protocol(write, clear, false) };
+            let (bytes, comm) = (Bytes::new(1 << 20), CommId::WORLD);
+            let open = Op::Window { window, comm, bytes, buffer: None };
+            let fence = Op::Sync { kind: WindowSync::Fence, window, target: None };
+            let put = Op::OneSided {
+                kind,
+                window,
+                target: RankId(1),
+                bytes: Bytes::new(1000),
+                request: None,
+                buffer: None,
+            };
+            let origin = vec![open.clone(), fence.clone(), put, fence.clone()];
+            let programs = vec![origin, vec![open, fence.clone(), fence]];
+            let outcome = Network::new(&protocol, Delays::Fixed(1000)).run(programs).unwrap();
+            of(&outcome, &[E::Announce(access), E::Admit, E::Data, E::Answer(access)], operation);
+        }
+    }
 }

@@ -140,8 +140,12 @@ impl Link {
 
 /// Sends so many packets over 1,000 flows, with a thousandth lost, damaged, repeated and late each.
 fn arrive_once_and_in_order(packets: u64) {
-    let kinds =
-        [ORDERED, UNORDERED, FlowKind { response: true, ..ORDERED }, FlowKind { service: true, ..UNORDERED }];
+    let kinds = [
+        ORDERED,
+        UNORDERED,
+        FlowKind { response: true, ..ORDERED },
+        FlowKind { class: 5, service: true, ..UNORDERED },
+    ];
     let flows: Vec<FlowId> = (0..1_000).map(|number| flow(number / 4, kinds[number as usize % 4])).collect();
     let mut link = Link::new([1_000; 4]);
     link.run(&flows, packets);
