@@ -622,7 +622,8 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
             && packet.label != PacketLabel::TRIMMED
             && !packet.label.is_acknowledgement()
         {
-            let class = self.constants.switch.channels.classes.of(packet);
+            // Since it was injected, its channel says its class.
+            let class = self.constants.plan.class(packet.channel().vc.into()) as u8;
             meter.count(packet.source, class, packet.bytes);
         }
         endpoint.regulator.is_some()
