@@ -164,7 +164,7 @@ pub struct ResultOptions {
     #[arg(long)]
     pub force: bool,
 
-    /// Tables to write, of messages, flows, links, ranks
+    /// Tables to write, of messages, flows, links, ranks, parts
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_values_t = Table::DEFAULT)]
     #[arg(requires = "output")]
     pub tables: Vec<Table>,
