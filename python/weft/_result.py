@@ -104,7 +104,12 @@ class Result:
     def _table(self, name: str) -> pl.LazyFrame:
         file = self.directory / f"{name}.parquet"
         if not file.is_file():
-            mends = {"pieces": "breakdown=True", "rates": 'telemetry="10us"', "queues": 'telemetry="10us"'}
+            mends = {
+                "parts": 'tables="links,parts"',
+                "pieces": "breakdown=True",
+                "rates": 'telemetry="10us"',
+                "queues": 'telemetry="10us"',
+            }
             mend = mends.get(name, f'tables="{TABLES}"')
             raise _call.BadInput(f"{self.directory} has no table {name}; run it again with {mend}", 2)
         return pl.scan_parquet(file)
@@ -128,6 +133,11 @@ class Result:
     def ranks(self) -> pl.LazyFrame:
         """Ranks."""
         return self._table("ranks")
+
+    @property
+    def parts(self) -> pl.LazyFrame:
+        """Switches and interfaces whose power is known; written with `tables="links,parts"`."""
+        return self._table("parts")
 
     @property
     def pieces(self) -> pl.LazyFrame:

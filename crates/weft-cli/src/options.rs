@@ -164,7 +164,7 @@ pub struct ResultOptions {
     #[arg(long)]
     pub force: bool,
 
-    /// Tables to write, of messages, flows, links, ranks, flow_rates; the last goes with --telemetry
+    /// Tables to write, of messages, flows, links, ranks, parts, flow_rates; the last goes with --telemetry
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_values_t = Table::DEFAULT)]
     #[arg(requires = "output")]
     pub tables: Vec<Table>,

@@ -29,11 +29,13 @@ fn results(command: &str, out: &Path) -> (Value, Vec<Row>) {
     let output = weft(&words);
     assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
     let manifest = fs::read_to_string(out.join("run.json")).unwrap();
-    let file = File::open(out.join("links.parquet")).unwrap();
-    let reader = SerializedFileReader::new(file).unwrap();
-    let rows = reader.get_row_iter(None).unwrap().map(Result::unwrap).collect();
     let manifest: Value = serde_json::from_str(&manifest).unwrap();
-    (manifest["totals"].clone(), rows)
+    (manifest["totals"].clone(), rows(&out.join("links.parquet")))
+}
+
+fn rows(table: &Path) -> Vec<Row> {
+    let reader = SerializedFileReader::new(File::open(table).unwrap()).unwrap();
+    reader.get_row_iter(None).unwrap().map(Result::unwrap).collect()
 }
 
 /// The number in a column; `None`: null.
@@ -109,7 +111,7 @@ fn results_have_the_energy_of_every_part() {
         let (totals, links) = run("", "plain");
         assert_eq!((&totals["energy_pj"], &totals["wake_ups"]), (&Value::from(0), &Value::from(0)));
         assert!(links.iter().all(|link| columns.iter().all(|column| number(link, column).is_none())));
-        let power = format!("{ALWAYS_ON} {SLEEPS} {PARTS}");
+        let power = format!("{ALWAYS_ON} {SLEEPS} {PARTS} --tables links,parts");
         let (totals, links) = run(&format!("{power} --threads 1"), "asleep");
         let total = |key: &str| totals[key].as_u64().unwrap();
         let keys = ["links_energy_pj", "low_power_ps", "power_off_ps", "waking_ps", "wake_ups"];
@@ -121,6 +123,9 @@ fn results_have_the_energy_of_every_part() {
         let parts = ["links_energy_pj", "switches_energy_pj", "interfaces_energy_pj"].map(total);
         assert_eq!(parts.iter().sum::<u64>(), total("energy_pj"), "{totals}");
         assert!(parts.iter().all(|pj| *pj > 0), "{totals}");
+        let table = rows(&folder.path().join(format!("{number_of}-asleep/parts.parquet")));
+        let sum: u64 = table.iter().map(|part| number(part, "energy_pj").unwrap()).sum();
+        assert_eq!(sum, parts[1] + parts[2], "{totals}");
         assert_eq!(run(&format!("{power} --threads 3"), "threads").0, totals);
     }
     // Who asks for a picture or a report.

@@ -1,7 +1,7 @@
 //! A result directory: Parquet tables with a JSON manifest, written as the run goes.
 //!
 //! ```text
-//!  run ──rows, in order──► ResultsWriter ──► messages, flows, links, ranks, pieces, rates, queues .parquet
+//!  run ──rows, in order──► ResultsWriter ──► messages, flows, links, ranks, parts, pieces, … .parquet
 //!      ──RunManifest─────►               ──► run.json          (same inputs, same bytes)
 //!      ──Performance─────►               ──► performance.json  (outside the digest)
 //! ```

@@ -4,9 +4,11 @@ use crate::machines::{KINDS, Load, plain, random_script, torus};
 use crate::scripted::{Machine, Planned, Run, Script, take_arrivals, until};
 use weft_engine::Progress;
 use weft_fabric::parameters::{ArbiterKind, FlowControl, PauseParameters, SwitchKind};
-use weft_fabric::{LinkPower, LinkReport, OffParameters, SleepParameters, check_credits, check_packets};
-use weft_topo::Topology as _;
-use weft_units::{Bytes, Clock, EndpointId, Energy, EnergyPerBit, Power, Span, Time};
+use weft_fabric::{
+    LinkEnd, LinkPower, LinkReport, OffParameters, SleepParameters, check_credits, check_packets,
+};
+use weft_topo::{Attachment, Topology as _};
+use weft_units::{Bytes, Clock, EndpointId, Energy, EnergyPerBit, Power, Span, SwitchId, Time};
 
 const IDLE: Span = Span::from_ns(200);
 const WAKE: Span = Span::from_ns(70);
@@ -98,6 +100,30 @@ fn links_wake_ahead_of_a_packet() {
     // 128 ps then, and rounded down three times.
     let from_off = took(ahead(Span::from_ns(20), Some(OFF))) - (idle + OFF.wake.as_ps() + 3 * 20_000);
     assert!(from_off < 3 * 128, "{from_off} ps");
+}
+
+/// Catches a wake-up that is counted from elsewhere than the signal, and a link that sleeps again, or counts
+/// as asleep, between signal and packet: times of the second link, by hand. Switches take a microsecond, so
+/// that the signal is ahead by more than the idle time after which links sleep.
+#[test]
+fn a_link_that_was_told_stays_awake() {
+    let mut machine = with_power(ring(), ahead(Span::from_ns(20), None));
+    machine.switch.pipeline_cycles = 1_000_000;
+    let mut script: Script = vec![Vec::new(); 8];
+    script[0] = vec![Planned { at: Time::from_ps(9_000_000), to: EndpointId(2), bytes: 256 }];
+    let mut run = machine.begin(&script, 1);
+    until(&mut run, Time::from_ps(20_000_000));
+    let second = |link: &LinkReport| match (link.from, link.to) {
+        (LinkEnd::Port(from, _), Attachment::Switch(..)) => from == SwitchId(0) && link.packets == 1,
+        _ => false,
+    };
+    let second = links(&run).into_iter().find(second).unwrap().power.unwrap();
+    let (told, head) = (9_000_000 + 15_000 + 20_000, 9_000_000 + 70_000 + 15_000 + 1_000_000);
+    let (sent, idle_after) = (head + 144_000, IDLE.as_ps());
+    let active = idle_after + (head - told - WAKE.as_ps()) + 144_000 + idle_after;
+    let low = (told - idle_after) + (20_000_000 - sent - idle_after);
+    assert_eq!((second.waking, second.wake_ups), (WAKE, 1));
+    assert_eq!((second.active.as_ps(), second.low.as_ps()), (active, low));
 }
 
 /// Catches signals where nothing can carry them, or where nobody knows the way.

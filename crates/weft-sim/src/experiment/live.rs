@@ -23,7 +23,7 @@ use weft_engine::Progress;
 use weft_machine::Machine;
 use weft_network::{LinkUse, SimulatedNetwork};
 use weft_nic::Host;
-use weft_results::{Beginning, Conclusion, ResultsWriter, Table, Totals};
+use weft_results::{Beginning, Conclusion, Ending, ResultsWriter, Table, Totals};
 use weft_topo::Layout;
 use weft_trace::Region;
 use weft_units::{Span, Time};
@@ -242,7 +242,9 @@ impl LiveAccount {
             drawing.finish()?;
         }
         let end = end_of(ranks);
-        network.report_until(end);
+        if ended == Ending::Finished {
+            network.report_until(end);
+        }
         let crossed = network.crossed();
         let mut busiest = Busiest::new(Shared::BUSIEST);
         network.visit_links(&mut |link: LinkUse| busiest.see(link));

@@ -263,9 +263,13 @@ impl RankRun {
         }
         match progress {
             Progress::Dry => {
-                let end = self.end();
-                self.network.report_until(end);
-                return Ok(Step::Ended(self.conclusion()));
+                let conclusion = self.conclusion();
+                // What is stuck stays so for as long as time passes.
+                if conclusion.ended == Ending::Finished {
+                    let end = self.end();
+                    self.network.report_until(end);
+                }
+                return Ok(Step::Ended(conclusion));
             }
             Progress::Interrupted => return Ok(Step::Ended(Ending::Interrupted.into())),
             Progress::Reached => {}
