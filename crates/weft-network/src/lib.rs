@@ -179,8 +179,8 @@ pub trait SimulatedNetwork<H: Host> {
     #[must_use]
     fn meter_flows(&mut self) -> bool;
 
-    /// Calls `visit` with what has come of each flow since [`SimulatedNetwork::meter_flows`], in an order that
-    /// does not depend on threads.
+    /// Calls `visit` with what has come of each flow since [`SimulatedNetwork::meter_flows`], in an order
+    /// that does not depend on threads.
     fn visit_flows(&self, visit: &mut dyn FnMut(FlowId, FlowCount));
 
     /// Calls `visit` with the rate that congestion control allows each flow that it knows at its source.

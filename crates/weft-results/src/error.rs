@@ -77,7 +77,10 @@ pub enum ResultsError {
     #[error(
         "telemetry would write up to {} GB: {}, or write it with --force",
         bytes / 1_000_000_000,
-        enough.as_ref().map_or("leave it out".to_owned(), |enough| format!("look every {enough} or less often"))
+        match enough {
+            Some(enough) => format!("look every {enough} or less often"),
+            None => "leave it out".to_owned(),
+        }
     )]
     TooMuchTelemetry {
         /// Bytes on the disk.

@@ -317,9 +317,10 @@ row! {
 }
 
 row! {
-    /// What came of one flow in one interval of telemetry; intervals in which nothing came are left out. A flow
-    /// is all that one endpoint sends another in one traffic class. Coarser levels have intervals ten times as
-    /// long each. Written where `--telemetry` is given and `--tables` names it, and for scenarios.
+    /// One flow in one interval of telemetry: the packets that came. Intervals in which none came are left
+    /// out. A flow is all that one endpoint sends another in one traffic class. Coarser levels have intervals
+    /// ten times as long each. Written where `--telemetry` is given and `--tables` names it, and for
+    /// scenarios.
     FlowRateRow in "flow_rates" version 1
         ordered by |row| {
             let source = u64::from(row.level) << 40 | u64::from(row.source_endpoint.0);

@@ -23,7 +23,7 @@ use weft_results::{
 };
 use weft_units::{Bytes, PortId, Span, SwitchId, Time};
 
-/// What a row of `rates` takes on the disk, compressed, in tenths of a byte: 2.3 bytes with
+/// A compressed row of `rates` on the disk, in tenths of a byte: 2.3 bytes with
 /// `weft traffic -m bxi3-fattree --load 0.5 --time 1ms --telemetry 1us`.
 const ROW_TENTHS_OF_BYTES: u128 = 23;
 /// Telemetry that is refused unless it is forced.

@@ -154,8 +154,8 @@ fn threads_and_resumes_change_nothing_under_any_algorithm() {
     }
 }
 
-/// Catches flows that are counted wrong, or at another endpoint than where they end, and a meter that changes a run or
-/// is lost in a saved one; with congestion control, which takes another way into the endpoint, and without.
+/// Catches flows that are counted wrong, or at another endpoint than where they end, and a meter that changes
+/// a run; with congestion control, which takes another way into the endpoint, and without.
 #[test]
 fn meters_count_what_came_of_each_flow() {
     let (machine, script) = incast(300);

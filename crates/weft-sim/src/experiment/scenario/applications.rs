@@ -32,7 +32,7 @@ pub struct ApplicationRow {
     pub name: String,
     /// `victim`, `aggressor` or `background`.
     pub role: String,
-    /// Its ranks.
+    /// The number of ranks.
     pub ranks: u64,
     /// From the beginning to the end of its last rank; `None`: it has not ended within the scenario's time.
     pub run_time_us: Option<f64>,
@@ -63,7 +63,7 @@ pub(super) trait Hosts: Host {
     /// Adds what the flows have reported since it was last taken.
     fn take(output: &mut Self::Output, into: &mut ScenarioOutput);
 
-    /// What is wrong with a rank, in words; `None`: nothing.
+    /// The first fault of a rank, in words; `None`: there is none.
     fn fault(output: &Self::Output) -> Option<String>;
 
     /// Adds its ranks.

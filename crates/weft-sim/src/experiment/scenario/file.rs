@@ -103,7 +103,7 @@ pub(super) struct Group {
 /// A recorded program beside the flows.
 #[derive(Clone, Debug)]
 pub(super) struct Application {
-    /// Its name and role.
+    /// The name and the role.
     pub(super) group: Group,
     /// The endpoints of its ranks, in the order in which they are filled.
     pub(super) on: Vec<EndpointId>,

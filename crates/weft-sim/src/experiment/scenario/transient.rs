@@ -2,11 +2,11 @@
 //!
 //! ```text
 //!   rate  ──────╮    ╭╮ ╭─────────────      share: the mean of the second half of the phase
-//!               ╰────╯╰─╯ ± a tenth         settled: from here on no flow's rate leaves its share by more than
-//!        change │◄──────►│                           a tenth of the largest
+//!               ╰────╯╰─╯ ± a tenth         settled: from here on no flow's rate leaves its share by more
+//!        change │◄──────►│                           than a tenth of the largest
 //! ```
-//! A phase is the time between two changes. The rate of a flow is the one that its source allows it, at the end
-//! of each epoch: what comes of a flow is in bursts, as transfers follow each other.
+//! A phase is the time between two changes. The rate of a flow is the one that its source allows it, at the
+//! end of each epoch: what comes of a flow is in bursts, as transfers follow each other.
 //!
 //! # Not modelled
 //! Without congestion control nobody allows a rate, and nothing is told. A scenario with more than
@@ -29,7 +29,7 @@ const LEAST_EPOCHS: usize = 16;
 /// A change of flows, and the time until rates have settled.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Transient {
-    /// When flows began or stopped.
+    /// The time at which flows began or stopped.
     pub at_us: f64,
     /// From then until all rates stay within a tenth of the new shares; `None`: they do not.
     pub settled_after_us: Option<f64>,
@@ -84,7 +84,7 @@ impl Watch {
         phases.map(transient).collect()
     }
 
-    /// When rates have settled in a phase.
+    /// The time at which rates have settled in a phase.
     fn settled(&self, from: Time, to: Time) -> Option<Time> {
         let first = self.ends.partition_point(|&end| end < from);
         let last = self.ends.partition_point(|&end| end <= to).checked_sub(1)?;
@@ -134,8 +134,8 @@ mod tests {
 
     const END: Time = Time::from_ps(200_000_000);
 
-    /// Catches a transient that is told too short or too long: the one flow falls to a half at once, the other
-    /// begins at full rate and takes ten epochs to come down to its share.
+    /// Catches a transient that is told too short or too long: the one flow falls to a half at once, the
+    /// other begins at full rate and takes ten epochs to come down to its share.
     #[test]
     fn flows_settle_when_the_last_has_its_share() {
         let flows = [(0, series(&[(99, 1_000), (101, 500)])), (99, series(&[(10, 1_000), (91, 500)]))];

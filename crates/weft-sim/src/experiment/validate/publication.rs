@@ -99,8 +99,8 @@ pub(super) struct Measure {
     pub iterations: Option<u32>,
     pub layer: Option<Layer>,
     pub algorithm: Option<String>,
-    /// Of `scenario`, whose `size` is the file's name: the group of flows, and its figure; the first change of
-    /// the scenario is where the group begins, the last where it stops.
+    /// Of `scenario`, whose `size` is the file's name: the group of flows, and its figure. The first change
+    /// of the scenario is where the group begins, the last where it stops.
     pub group: Option<String>,
     pub figure: Option<Figure>,
     /// Changes to the machine for this run alone, as by `--set`.
