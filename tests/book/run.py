@@ -33,7 +33,8 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[2]
 BOOK = ROOT / "docs/src"
 # What commands of the pages name, from the root of the tree.
-BESIDE = ["bench", "build", "demo", "examples", "include", "machines", "scenarios", "target", "tests", "validation"]
+BESIDE = ["bench", "build", "demo", "examples", "include", "machines", "scenarios", "target", "tests"]
+BESIDE += ["validation"]
 BLOCK = re.compile(r"((?:^<!-- [^\n]* -->\n)*)^```([^\n]*)\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
 # The last lines of a run, which hold the speed of this computer: pages do not show them.
 ENDING = re.compile(r"\n*^finished: .*\n(?:results in .*\n?)?\Z", re.MULTILINE)

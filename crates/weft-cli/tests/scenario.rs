@@ -187,8 +187,8 @@ fn ping_pong(path: &Path, rounds: u32) {
 fn with_application(folder: &Path, flows: bool) -> String {
     ping_pong(&folder.join("ping-pong.weft"), 20);
     let head = "[scenario]\ntitle = \"an application\"\ntime = \"20ms\"\n";
-    let application = "[[applications]]\nname = \"ping-pong\"\nrole = \"victim\"\ntrace = \"ping-pong.weft\"\n\
-                       on = \"1,15\"\nranks_per_host = 1\n";
+    let application = "[[applications]]\nname = \"ping-pong\"\nrole = \"victim\"\n\
+                       trace = \"ping-pong.weft\"\non = \"1,15\"\nranks_per_host = 1\n";
     let incast = "[[flows]]\nname = \"incast\"\nrole = \"background\"\nfrom = \"0,4,5,8,9\"\nto = \"15\"\n\
                   size = \"64K\"\n";
     let path = folder.join(if flows { "beside.toml" } else { "alone.toml" });
@@ -196,8 +196,8 @@ fn with_application(folder: &Path, flows: bool) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// Catches an application of a scenario that is not what `weft replay` replays; flows beside it that do not slow
-/// it down; a run that goes on when it has ended; and congestion control that does not help it.
+/// Catches an application of a scenario that is not what `weft replay` replays; flows beside it that do not
+/// slow it down; a run that goes on when it has ended; and congestion control that does not help it.
 #[test]
 fn an_application_runs_beside_flows() {
     let folder = tempfile::tempdir().unwrap();

@@ -139,8 +139,8 @@ fn benchmarks_have_it_too() {
     assert!(nowhere.contains("--output"), "{nowhere}");
 }
 
-/// Catches flows over time that do not add up, on any level, to what `flows` says came; flows that are written
-/// though nobody asked; and requests for what cannot be.
+/// Catches flows over time that do not add up, on any level, to what `flows` says came; flows that are
+/// written though nobody asked; and requests for what cannot be.
 #[test]
 fn flow_rates_add_up_to_what_flows_delivered() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,12 +1,12 @@
-//! What has come of each flow: counted at its destination, and only where telemetry of flows asks for it.
+//! Counts of each flow at its destination, made only where telemetry of flows asks for them.
 //!
 //! ```text
 //!   packet ──► endpoint ──► interface
 //!                 └► meter: packets and payload by source and traffic class since it was asked for
 //! ```
-//! A flow is (source endpoint, destination endpoint, traffic class), as it is for congestion control. A packet
-//! that comes a second time, corrupted packets among it, counts as often as the interface gets it; headers
-//! that full buffers have left over do not count, nor do acknowledgements and notices.
+//! A flow is (source endpoint, destination endpoint, traffic class), as it is for congestion control. All
+//! packets count that come, copies and corrupted ones among them; headers that full buffers have left over do
+//! not, nor do acknowledgements and notices.
 
 use crate::endpoint::Endpoint;
 use crate::interface::Interface;
@@ -24,7 +24,7 @@ pub struct FlowId {
     pub source: EndpointId,
     /// The endpoint that it is for.
     pub destination: EndpointId,
-    /// Its traffic class, by its place in the list of classes.
+    /// The traffic class, by its place in the list of classes.
     pub class: u8,
 }
 
@@ -61,7 +61,7 @@ impl<N: Interface> Site<N> {
         }
     }
 
-    /// What has come of each flow to its endpoints, by endpoint, source and class.
+    /// The counts of its endpoints, by endpoint, source and class.
     fn flows(&self) -> impl Iterator<Item = (FlowId, FlowCount)> {
         let metered =
             self.endpoints.iter().filter_map(|Endpoint { id, meter, .. }| Some((*id, meter.as_ref()?)));
@@ -78,7 +78,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         simulation.sites_mut().for_each(|(_, site)| site.meter_flows());
     }
 
-    /// What has come of each flow since [`Network::meter_flows`], in an order that does not depend on threads.
+    /// The counts of each flow since [`Network::meter_flows`], in an order that does not depend on threads.
     pub fn flows(simulation: &Simulation<Network<T, N>>) -> impl Iterator<Item = (FlowId, FlowCount)> {
         simulation.sites().flat_map(|(_, site)| site.flows())
     }

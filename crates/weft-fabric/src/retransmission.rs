@@ -282,8 +282,8 @@ mod tests {
         assert!(kept.packets.is_empty());
     }
 
-    /// Catches a time-out that does not double, that grows without end, that an answer to a copy resets, or that never
-    /// comes down again.
+    /// Catches a time-out that does not double, that grows without end, that an answer to a copy resets, or
+    /// that never comes down again.
     #[test]
     fn the_time_out_doubles_until_answers_come_in_time() {
         let mut kept = Unanswered::new();
