@@ -180,7 +180,8 @@ fn a_signal_ahead_saves_all_wake_ups_but_one() {
     assert!((100.0..300.0).contains(&(woken - on)), "{on}, {woken} and {asleep} ns");
     assert!(asleep - woken > 250.0, "{on}, {woken} and {asleep} ns");
     assert_eq!(row(&ahead, 1), row(&ahead, 3));
-    let adaptive = format!("{TRAFFIC} {ahead} --set topology.routing=adaptive");
+    let adaptive = "traffic -m bxi3-dragonfly --set topology.routing=ugal-l --pattern uniform --load 0.1";
+    let adaptive = format!("{adaptive} {ahead}");
     let said = refused(&adaptive.split_whitespace().collect::<Vec<_>>());
     assert!(said.contains("links.*.power.policy") && said.contains("idle-timeout"), "{said}");
     let congestion = format!("{TRAFFIC} {ahead} --set congestion.kind=dcqcn");
