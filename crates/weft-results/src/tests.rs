@@ -181,6 +181,7 @@ fn row_groups_end_at_the_first_epoch_after_64_ki_rows() {
     assert_eq!(
         names(&directory),
         [
+            "flow_rates.parquet",
             "flows.parquet",
             "links.parquet",
             "messages.parquet",

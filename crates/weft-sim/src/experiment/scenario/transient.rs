@@ -154,8 +154,8 @@ mod tests {
     /// Catches phases that run into each other, and a flow that is over but is waited for.
     #[test]
     fn each_phase_has_its_own_shares() {
-        let one = (0, series(&[(59, 1_000), (5, 800), (55, 500), (81, 1_000)]));
-        let other = (59, series(&[(60, 500)]));
+        let one = (0, series(&[(59, 1_000), (5, 800), (56, 500), (80, 1_000)]));
+        let other = (59, series(&[(61, 500)]));
         let found = watch(&[60, 120], &[one, other]).transients(END);
         let after: Vec<_> = found.iter().map(|transient| transient.settled_after_us).collect();
         assert_eq!(after, [Some(5.0), Some(0.0)]);
