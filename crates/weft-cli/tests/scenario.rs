@@ -272,6 +272,26 @@ fn an_application_that_cannot_be_is_named() {
     }
 }
 
+/// Catches a program that waits for ever and is said to have ended well, and one that runs out of time
+/// without a word.
+#[test]
+fn an_application_that_does_not_end_is_said_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = with_application(folder.path(), false);
+    let words = ["traffic", "-m", "carvnet-spineleaf", "--set", "nic.model=overheads", "--scenario", &file];
+    let all_lost = ["--set", "faults=[{drop=1000000}]"];
+    let lost = weft(&[&words[..], &all_lost].concat());
+    let said = String::from_utf8_lossy(&lost.stderr);
+    assert_eq!(lost.status.code(), Some(1), "{said}");
+    assert!(said.contains("lost-data") && said.contains("\"ping-pong\": rank"), "{said}");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replace("20ms", "20us")).unwrap();
+    let short = weft(&words);
+    assert!(short.status.success());
+    let said = String::from_utf8_lossy(&short.stdout);
+    assert!(said.contains("ping-pong has not ended; raise `time`"), "{said}");
+}
+
 /// Catches a transient that is told without congestion control, or not at all.
 #[test]
 fn new_shares_are_found_after_flows_begin_and_stop() {

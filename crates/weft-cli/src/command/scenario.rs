@@ -133,6 +133,9 @@ fn remark(row: &ScenarioRow) -> String {
             None => format!("{way}: flows change at {at} us, shares do not settle\n"),
         }
     });
+    let unended = row.applications.iter().filter(|application| application.run_time_us.is_none());
+    let unended =
+        unended.map(|own| format!("{way}: {} has not ended; raise `time` in [scenario]\n", own.name));
     let losses = [
         (row.packets_dropped, "packets found a buffer full"),
         (row.packets_trimmed, "packets were trimmed by full buffers"),
@@ -141,6 +144,6 @@ fn remark(row: &ScenarioRow) -> String {
     ];
     let lines = losses.iter().filter(|(lost, _)| *lost > 0);
     let energy = row.energy.as_ref().map(|energy| format!("{way}: {}\n", super::energy::line(energy)));
-    let lines = transients.chain(lines.map(|(lost, what)| format!("{way}: {lost} {what}\n")));
+    let lines = unended.chain(transients).chain(lines.map(|(lost, what)| format!("{way}: {lost} {what}\n")));
     lines.chain(energy).collect()
 }

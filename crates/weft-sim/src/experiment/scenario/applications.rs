@@ -19,10 +19,13 @@ use weft_assembly as assembly;
 use weft_msg::{Algorithm, Wildcards};
 use weft_network::{NetworkSetup, SimulatedNetwork};
 use weft_nic::Host;
+use weft_results::{Conclusion, Ending};
 use weft_topo::Topology as _;
 use weft_trace::Trace;
 use weft_units::{EndpointId, Time};
-use weft_workload::replay::{Background, Program, RankReport, ReplayHost, ReplayOutput, ReplayParameters};
+use weft_workload::replay::{
+    Background, Program, RankFailure, RankReport, ReplayHost, ReplayOutput, ReplayParameters,
+};
 use weft_workload::scenario::{Generators, ScenarioHost, ScenarioOutput, ScenarioParameters};
 
 /// An application in a run.
@@ -63,8 +66,8 @@ pub(super) trait Hosts: Host {
     /// Adds what the flows have reported since it was last taken.
     fn take(output: &mut Self::Output, into: &mut ScenarioOutput);
 
-    /// The first fault of a rank, in words; `None`: there is none.
-    fn fault(output: &Self::Output) -> Option<String>;
+    /// The first fault of a rank; `None`: there is none.
+    fn fault(output: &Self::Output) -> Option<RankFailure>;
 
     /// Adds its ranks.
     fn add_ranks(&self, to: &mut Vec<RankReport>);
@@ -75,7 +78,7 @@ impl Hosts for ScenarioHost {
         into.take(output);
     }
 
-    fn fault(_: &ScenarioOutput) -> Option<String> {
+    fn fault(_: &ScenarioOutput) -> Option<RankFailure> {
         None
     }
 
@@ -87,9 +90,8 @@ impl Hosts for ReplayHost {
         into.take(&mut output.background);
     }
 
-    fn fault(output: &ReplayOutput) -> Option<String> {
-        let fault = output.faults.iter().min()?;
-        Some(format!("{}: rank {}, operation {}: {}", fault.trace, fault.rank, fault.position, fault.reason))
+    fn fault(output: &ReplayOutput) -> Option<RankFailure> {
+        output.faults.iter().min().cloned()
     }
 
     fn add_ranks(&self, to: &mut Vec<RankReport>) {
@@ -103,6 +105,21 @@ pub(super) fn ranks<H: Hosts>(network: &dyn SimulatedNetwork<H>) -> Vec<RankRepo
     network.visit_hosts(&mut |_, host| host.add_ranks(&mut ranks));
     ranks.sort_by_key(|rank| (rank.program, rank.rank));
     ranks
+}
+
+/// The end of a run in which nothing is pending: `None` where all ranks have ended.
+pub(super) fn standstill<H: Hosts>(
+    scenario: &Scenario,
+    network: &dyn SimulatedNetwork<H>,
+) -> Option<Conclusion> {
+    let ranks = ranks(network);
+    let waits = ranks.iter().find(|rank| !rank.finished)?;
+    let name = &scenario.applications[waits.program as usize].group.name;
+    let waiting = format!("\"{name}\": rank {} waits, and nothing is on its way", waits.rank);
+    Some(match network.lost_packets() {
+        Some(lost) => Conclusion::new(Ending::LostData, format!("{lost}\n{waiting}")),
+        None => Conclusion::new(Ending::NoProgress, waiting),
+    })
 }
 
 /// The rows of the applications.

@@ -33,6 +33,7 @@ use weft_network::{LostData, NetworkSetup, SimulatedNetwork};
 use weft_results::{Beginning, Conclusion, Ending, ResultsWriter, Stopwatch, Totals, peak_memory};
 use weft_topo::Layout;
 use weft_units::{BitRate, Bytes, Span, Time};
+use weft_workload::replay::RankFailure;
 use weft_workload::scenario::{ScenarioHost, ScenarioOutput, ScenarioParameters};
 
 /// Epochs of a run: between them queues are looked at.
@@ -343,10 +344,12 @@ impl Simulated<'_> {
             let mut fault = None;
             network.visit_outputs(&mut |part| {
                 H::take(part, &mut output);
-                fault = fault.take().or_else(|| H::fault(part));
+                // The first of all, whatever partition has it.
+                fault = [fault.take(), H::fault(part)].into_iter().flatten().min();
             });
-            if let Some(fault) = fault {
-                conclusion = Conclusion::new(Ending::LostData, fault);
+            if let Some(RankFailure { trace, rank, position, reason, .. }) = fault {
+                let what = format!("{trace}: rank {rank}, operation {position}: {reason}");
+                conclusion = Conclusion::new(Ending::LostData, what);
                 break;
             }
             if let Some(watch) = &mut watch {
@@ -357,6 +360,7 @@ impl Simulated<'_> {
                 break;
             }
             if progress == Progress::Dry {
+                conclusion = applications::standstill(scenario, &*network).unwrap_or(conclusion);
                 break;
             }
             let ranks = applications::ranks(&*network);
