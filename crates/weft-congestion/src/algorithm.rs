@@ -149,8 +149,8 @@ pub trait Algorithm {
     fn learn(flow: &mut Self::Flow, notice: &Notice, now: Time, parameters: &Self::Parameters);
 
     /// Time without an answer after which a packet is lost. `None`: the algorithm does not answer each one.
-    /// One that does begins the word of its answers with the 16 bits of the packet's stamp, and counts from 0
-    /// in stamps. It leaves the tag of its answers to whoever sends lost packets again.
+    /// One that does counts from 0 in stamps, and its notices are [answers](crate::Answer). It leaves their
+    /// tag to whoever sends lost packets again.
     fn timeout(_parameters: &Self::Parameters) -> Option<Span> {
         None
     }
@@ -198,6 +198,16 @@ pub trait Algorithm {
         _arrival: &Arrival,
         _parameters: &Self::Parameters,
     ) -> Option<Notice> {
+        None
+    }
+
+    /// Receiver half: when packets that have no answer yet get one; [`Time::NEVER`]: there are none.
+    fn answers_by(_receiver: &Self::Receiver, _parameters: &Self::Parameters) -> Time {
+        Time::NEVER
+    }
+
+    /// Receiver half: that time has come. Returns the answer.
+    fn answer(_receiver: &mut Self::Receiver, _now: Time, _parameters: &Self::Parameters) -> Option<Notice> {
         None
     }
 

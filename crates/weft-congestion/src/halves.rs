@@ -222,6 +222,26 @@ macro_rules! algorithms {
                     _ => None,
                 }
             }
+
+            /// See [`Algorithm::answers_by`].
+            pub fn answers_by(&self, congestion: &Congestion) -> Time {
+                match (self, congestion) {
+                    $((ReceiverHalf::$name(receiver), Congestion::$name(parameters)) => {
+                        $name::answers_by(receiver, parameters)
+                    })*
+                    _ => Time::NEVER,
+                }
+            }
+
+            /// See [`Algorithm::answer`].
+            pub fn answer(&mut self, now: Time, congestion: &Congestion) -> Option<Notice> {
+                match (self, congestion) {
+                    $((ReceiverHalf::$name(receiver), Congestion::$name(parameters)) => {
+                        $name::answer(receiver, now, parameters)
+                    })*
+                    _ => None,
+                }
+            }
         }
     };
 }

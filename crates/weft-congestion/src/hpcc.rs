@@ -21,6 +21,7 @@
 //! Probabilistic In-band Network Telemetry", SIGCOMM 2020, section 4.3.
 
 use crate::algorithm::{Algorithm, Arrival, Crossing, Notice, Path, Stamp};
+use crate::answers::Answering;
 use crate::in_flight::InFlight;
 use crate::pacer::Pacer;
 use serde::{Deserialize, Serialize};
@@ -43,6 +44,8 @@ pub struct Parameters {
     pub additive: Bytes,
     /// A packet without an answer for so long is lost.
     pub timeout: Span,
+    /// When destinations answer.
+    pub answering: Answering,
 }
 
 /// The use of a link.
@@ -102,6 +105,24 @@ impl Flow {
     }
 }
 
+/// Packets of a flow that have come and are not answered yet. They come in order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Receiver {
+    packets: u64,
+    bytes: u64,
+    first_came: Time,
+    /// U that the last one has brought.
+    used: u16,
+}
+
+impl Receiver {
+    /// The answer to all that have come: U in 16 bits, and above it their number.
+    fn answer(&mut self) -> Notice {
+        let Receiver { packets, used, .. } = std::mem::take(self);
+        Notice::answer(packets << 16 | u64::from(used), 0)
+    }
+}
+
 /// HPCC.
 pub struct Hpcc;
 
@@ -109,7 +130,7 @@ impl Algorithm for Hpcc {
     type Parameters = Parameters;
     type Link = Link;
     type Flow = Flow;
-    type Receiver = ();
+    type Receiver = Receiver;
 
     fn cross(
         link: &mut Link,
@@ -155,13 +176,18 @@ impl Algorithm for Hpcc {
     }
 
     fn learn(flow: &mut Flow, notice: &Notice, now: Time, parameters: &Parameters) {
-        let Some(answered) = flow.in_flight.answer(flow.answers as u16, now) else {
-            // Lost packets were given up meanwhile.
-            flow.answers = flow.in_flight.next();
-            return;
-        };
-        flow.answers = answered.number + 1;
-        let is_new = answered.number >= flow.updated;
+        let mut last = None;
+        for _ in 0..notice.word >> 16 {
+            let Some(answered) = flow.in_flight.answer(flow.answers as u16, now) else {
+                // Lost packets were given up meanwhile.
+                flow.answers = flow.in_flight.next();
+                break;
+            };
+            flow.answers = answered.number + 1;
+            last = Some(answered.number);
+        }
+        let Some(last) = last else { return };
+        let is_new = last >= flow.updated;
         let (used, before) = (notice.word & 0xffff, flow.pace(parameters));
         let aim = ONE * u64::from(parameters.aim) / 1_000;
         let additive = parameters.additive.get() << 8;
@@ -192,8 +218,25 @@ impl Algorithm for Hpcc {
         flow.pace(parameters)
     }
 
-    fn receive((): &mut (), arrival: &Arrival, _: &Parameters) -> Option<Notice> {
-        Some(Notice::answer(u64::from(arrival.stamp.value), 0))
+    fn receive(receiver: &mut Receiver, arrival: &Arrival, parameters: &Parameters) -> Option<Notice> {
+        if receiver.packets == 0 {
+            receiver.first_came = arrival.now;
+        }
+        receiver.packets += 1;
+        receiver.bytes += arrival.bytes.get();
+        receiver.used = arrival.stamp.value;
+        (receiver.bytes >= parameters.answering.every.get()).then(|| receiver.answer())
+    }
+
+    fn answers_by(receiver: &Receiver, parameters: &Parameters) -> Time {
+        match receiver.packets {
+            0 => Time::NEVER,
+            _ => receiver.first_came.saturating_add(parameters.answering.wait),
+        }
+    }
+
+    fn answer(receiver: &mut Receiver, now: Time, parameters: &Parameters) -> Option<Notice> {
+        (Hpcc::answers_by(receiver, parameters) <= now).then(|| receiver.answer())
     }
 }
 
@@ -207,6 +250,7 @@ mod tests {
         most_stages: 5,
         additive: Bytes::new(80),
         timeout: Span::from_us(1_000),
+        answering: Answering::EACH,
     };
 
     fn at(ns: u64) -> Time {
@@ -264,7 +308,7 @@ mod tests {
                 continue;
             }
             let used = [8_000, 6_000, 3_000, 1_000, 3_890][(step / 60 % 5) as usize];
-            Hpcc::learn(&mut flow, &Notice::answer(used, 0), now, &PARAMETERS);
+            Hpcc::learn(&mut flow, &Notice::answer(1 << 16 | used, 0), now, &PARAMETERS);
             let number: u64 = under_way.pop_front().unwrap();
             let is_new = number >= updated;
             let aim = (4_096 * 950 / 1_000) as f64;
@@ -285,6 +329,38 @@ mod tests {
         assert!(window < largest / 2.0);
     }
 
+    /// Catches packets that no answer counts, are counted twice, or wait for longer than they should.
+    #[test]
+    fn an_answer_counts_the_packets_since_the_one_before() {
+        let answering = Answering { every: Bytes::new(3_000), wait: Span::from_us(2) };
+        let parameters = Parameters { answering, ..PARAMETERS };
+        let came = |used, ns| Arrival {
+            now: at(ns),
+            stamp: Stamp { marked: false, value: used },
+            bytes: Bytes::new(1_000),
+            hops: 3,
+        };
+        let mut receiver = Receiver::default();
+        let answers: Vec<_> =
+            (1..=7).map(|used| Hpcc::receive(&mut receiver, &came(used, 100), &parameters)).collect();
+        let word = |answer: &Option<Notice>| answer.map(|notice| notice.word);
+        let (third, sixth) = (Some(3 << 16 | 3), Some(3 << 16 | 6));
+        let words: Vec<_> = answers.iter().map(word).collect();
+        assert_eq!(words, [None, None, third, None, None, sixth, None]);
+        assert_eq!(Hpcc::answers_by(&receiver, &parameters), at(2_100));
+        assert_eq!(Hpcc::answer(&mut receiver, at(2_099), &parameters), None);
+        assert_eq!(word(&Hpcc::answer(&mut receiver, at(2_100), &parameters)), Some(1 << 16 | 7));
+        assert_eq!(Hpcc::answers_by(&receiver, &parameters), Time::NEVER);
+        let mut flow = Hpcc::open(&path(), at(0), &parameters);
+        for _ in 0..7 {
+            Hpcc::send(&mut flow, Bytes::new(1_000), at(0), &parameters);
+        }
+        for answer in answers.iter().flatten() {
+            Hpcc::learn(&mut flow, answer, at(5_000), &parameters);
+        }
+        assert_eq!(flow.in_flight.bytes(at(5_000), parameters.timeout), Bytes::new(1_000));
+    }
+
     /// Catches a window that does not hold packets back, and one that holds them for ever.
     #[test]
     fn the_window_holds_packets_back_until_answers_come() {
@@ -302,7 +378,7 @@ mod tests {
             sent += 1;
         }
         assert_eq!(sent, 125);
-        Hpcc::learn(&mut flow, &Notice::answer(100, 0), now, &PARAMETERS);
+        Hpcc::learn(&mut flow, &Notice::answer(1 << 16 | 100, 0), now, &PARAMETERS);
         assert!(Hpcc::earliest(&flow, Bytes::new(1_000), now, &PARAMETERS) < now + Span::from_us(1));
     }
 }

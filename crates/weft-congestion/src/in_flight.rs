@@ -1,6 +1,7 @@
 //! Packets of a flow that are under way: sent and not answered.
 
 use crate::algorithm::Repair;
+use crate::answers::Answer;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use weft_units::{Bytes, Span, Time};
@@ -25,13 +26,14 @@ struct Sent {
     state: State,
 }
 
-/// An answered packet.
+/// Packets that one answer has answered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Answered {
-    /// From when it was sent last until its answer came.
+    /// From when the last of them was sent until its answer came, less its wait for that.
     pub(crate) round_trip: Span,
+    /// Bytes of all of them.
     pub(crate) bytes: Bytes,
-    /// Number of the packet, counted from the flow's beginning.
+    /// Number of the last, counted from the flow's beginning.
     pub(crate) number: u64,
     /// Bytes of packets before it that have been given up.
     pub(crate) lost: Bytes,
@@ -119,6 +121,19 @@ impl InFlight {
             let bytes = u64::from(sent.bytes);
             self.bytes += bytes;
         }
+    }
+
+    /// An answer has come. `None`: all its packets were answered before, or given up.
+    pub(crate) fn answer_all(&mut self, answer: &Answer, now: Time) -> Option<Answered> {
+        let mut all: Option<Answered> = None;
+        for stamp in answer.stamps() {
+            if let Some(one) = self.answer(stamp, now) {
+                let (bytes, lost) = all.map_or((Bytes::ZERO, Bytes::ZERO), |all| (all.bytes, all.lost));
+                all = Some(Answered { bytes: bytes + one.bytes, lost: lost + one.lost, ..one });
+            }
+        }
+        let all = all?;
+        Some(Answered { round_trip: all.round_trip.saturating_sub(answer.wait), ..all })
     }
 
     /// An answer has come to the packet with this stamp. `None`: it has come before, or it was given up.

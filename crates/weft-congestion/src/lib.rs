@@ -22,6 +22,7 @@
 
 pub mod acc;
 mod algorithm;
+mod answers;
 pub mod dcqcn;
 mod halves;
 pub mod hpcc;
@@ -33,5 +34,6 @@ mod pacer;
 pub mod swift;
 
 pub use algorithm::{Algorithm, Arrival, Crossing, Notice, Path, Repair, Stamp};
+pub use answers::{Answer, Answering, Batch};
 pub use halves::{Congestion, FlowHalf, LinkHalf, Need, ReceiverHalf};
 pub use marking::RedParameters;

@@ -23,6 +23,7 @@
 //! Ultra Ethernet Specification 1.0, section 3.6.13 (NSCC), by the equations of uet-htsim's sender.
 
 use crate::algorithm::{Algorithm, Arrival, Crossing, Notice, Path, Repair, Stamp};
+use crate::answers::{Answer, Answering, Batch};
 use crate::in_flight::InFlight;
 use crate::marking::RedParameters;
 use serde::{Deserialize, Serialize};
@@ -52,6 +53,8 @@ pub struct Parameters {
     pub timeout: Span,
     /// Whether full buffers trim packets.
     pub trim: bool,
+    /// When destinations answer.
+    pub answering: Answering,
 }
 
 impl Parameters {
@@ -154,7 +157,7 @@ impl Algorithm for Nscc {
     type Parameters = Parameters;
     type Link = ();
     type Flow = Flow;
-    type Receiver = ();
+    type Receiver = Batch;
 
     fn cross(
         (): &mut (),
@@ -201,8 +204,8 @@ impl Algorithm for Nscc {
     }
 
     fn learn(flow: &mut Flow, notice: &Notice, now: Time, parameters: &Parameters) {
-        let (stamp, marked) = (notice.word as u16, notice.word >> 16 & 1 == 1);
-        let Some(answered) = flow.in_flight.answer(stamp, now) else { return };
+        let answer = Answer::of(notice);
+        let Some(answered) = flow.in_flight.answer_all(&answer, now) else { return };
         let (base, target) = (flow.path.round_trip, parameters.target(&flow.path));
         let acked = answered.bytes.get();
         flow.window = flow.window.saturating_sub(answered.lost.get() * ONE);
@@ -219,7 +222,7 @@ impl Algorithm for Nscc {
         if flow.adapt(d > 4 * tq, now, parameters) {
             return;
         }
-        match (marked, delay >= target) {
+        match (answer.marked, delay >= target) {
             (false, true) => flow.increase += (5 * mss * ratio / u128::from(RATIO)) as u64 * acked,
             (false, false) => {
                 if delay < FAST_BELOW {
@@ -291,9 +294,16 @@ impl Algorithm for Nscc {
         BitRate::from_bits_per_second((bits as u64).min(flow.path.rate.bits_per_second()))
     }
 
-    fn receive((): &mut (), arrival: &Arrival, _: &Parameters) -> Option<Notice> {
-        let Stamp { marked, value } = arrival.stamp;
-        Some(Notice::answer(u64::from(marked) << 16 | u64::from(value), 0))
+    fn receive(batch: &mut Batch, arrival: &Arrival, parameters: &Parameters) -> Option<Notice> {
+        batch.receive(arrival, &parameters.answering)
+    }
+
+    fn answers_by(batch: &Batch, parameters: &Parameters) -> Time {
+        batch.due(&parameters.answering)
+    }
+
+    fn answer(batch: &mut Batch, now: Time, parameters: &Parameters) -> Option<Notice> {
+        batch.answer_due(now, &parameters.answering)
     }
 }
 
@@ -307,6 +317,7 @@ mod tests {
         decrease: 800,
         timeout: Span::from_us(10_000),
         trim: false,
+        answering: Answering::EACH,
     };
     const PATH: Path = Path::new(BitRate::from_gigabits(100), Span::from_us(12), Bytes::new(4_000));
 
@@ -314,7 +325,7 @@ mod tests {
     fn answer(flow: &mut Flow, sent: Time, (delay, marked): (Span, bool)) -> Time {
         let stamp = Nscc::send(flow, Bytes::new(4_000), sent, &PARAMETERS);
         let now = sent + PATH.round_trip + delay;
-        let word = u64::from(marked) << 16 | u64::from(stamp);
+        let word = Answer::to(stamp, marked, 3).word();
         Nscc::learn(flow, &Notice::answer(word, 0), now, &PARAMETERS);
         now
     }

@@ -18,6 +18,7 @@
 //! 2020, algorithm 1 and section 3.5.
 
 use crate::algorithm::{Algorithm, Arrival, Notice, Path};
+use crate::answers::{Answer, Answering, Batch};
 use crate::in_flight::InFlight;
 use crate::pacer::Pacer;
 use serde::{Deserialize, Serialize};
@@ -50,14 +51,15 @@ pub struct Parameters {
     pub timeout: Span,
     /// Whether full buffers trim packets.
     pub trim: bool,
+    /// When destinations answer.
+    pub answering: Answering,
 }
 
 impl Parameters {
     /// The target delay of a window of `window` thousandths of packets over `hops` links.
     pub fn target(&self, window: u64, hops: u8) -> Span {
         // 1/√(n/1000) in 2⁻²⁰, as √(1000·2⁴⁰/n).
-        let inverse_root =
-            |thousandths: u64| ((u128::from(ONE) << 40) / u128::from(thousandths.max(1))).isqrt();
+        let inverse_root = |thousandths: u64| u128::from(((ONE << 40) / thousandths.max(1)).isqrt());
         let (small, large) = (inverse_root(self.least.into()), inverse_root(u64::from(self.most) * ONE));
         let own = inverse_root(window).clamp(large, small.max(large));
         let range = u128::from(self.range.as_ps());
@@ -104,7 +106,7 @@ impl Algorithm for Swift {
     type Parameters = Parameters;
     type Link = ();
     type Flow = Flow;
-    type Receiver = ();
+    type Receiver = Batch;
 
     fn open(path: &Path, _: Time, _: &Parameters) -> Flow {
         let mut flow = Flow {
@@ -137,11 +139,11 @@ impl Algorithm for Swift {
     }
 
     fn learn(flow: &mut Flow, notice: &Notice, now: Time, parameters: &Parameters) {
-        let (stamp, hops) = (notice.word as u16, (notice.word >> 16) as u8);
-        let Some(answered) = flow.in_flight.answer(stamp, now) else { return };
+        let answer = Answer::of(notice);
+        let Some(answered) = flow.in_flight.answer_all(&answer, now) else { return };
         let delay = answered.round_trip;
         flow.round_trip = delay;
-        let target = parameters.target(flow.thousandths(), hops);
+        let target = parameters.target(flow.thousandths(), answer.hops);
         let acked = u128::from(answered.bytes.get()) * u128::from(ONE << 16)
             / u128::from(flow.path.packet.get().max(1));
         if delay < target {
@@ -194,8 +196,16 @@ impl Algorithm for Swift {
         BitRate::from_bits_per_second((bits as u64).min(flow.path.rate.bits_per_second()))
     }
 
-    fn receive((): &mut (), arrival: &Arrival, _: &Parameters) -> Option<Notice> {
-        Some(Notice::answer(u64::from(arrival.hops) << 16 | u64::from(arrival.stamp.value), 0))
+    fn receive(batch: &mut Batch, arrival: &Arrival, parameters: &Parameters) -> Option<Notice> {
+        batch.receive(arrival, &parameters.answering)
+    }
+
+    fn answers_by(batch: &Batch, parameters: &Parameters) -> Time {
+        batch.due(&parameters.answering)
+    }
+
+    fn answer(batch: &mut Batch, now: Time, parameters: &Parameters) -> Option<Notice> {
+        batch.answer_due(now, &parameters.answering)
     }
 }
 
@@ -214,6 +224,7 @@ mod tests {
         most_decrease: 500,
         timeout: Span::from_us(10_000),
         trim: false,
+        answering: Answering::EACH,
     };
 
     fn target(window: f64, hops: f64) -> f64 {
@@ -246,7 +257,7 @@ mod tests {
             let stamp = Swift::send(&mut flow, Bytes::new(4_000), now, &PARAMETERS);
             let delay = if step % 150 < 50 { 90 } else { 12 };
             let then = now + Span::from_us(delay);
-            let answer = Notice::answer(2 << 16 | u64::from(stamp), 0);
+            let answer = Notice::answer(Answer::to(stamp, false, 2).word(), 0);
             Swift::learn(&mut flow, &answer, then, &PARAMETERS);
             let (d, t) = (delay as f64, target(window, 2.0));
             if d < t {

@@ -31,12 +31,12 @@ use crate::link::{LinkKind, Sent};
 use crate::network::{Network, Site};
 use crate::packet::{Addressing, HeaderBits, Packet, PacketLabel, Part};
 use crate::parameters::{ArbiterKind, FlowControl, Forwarding};
-use crate::retransmission::{Answer, Received, Unanswered};
+use crate::retransmission::{Confirmation, Received, Unanswered};
 use serde::{Deserialize, Serialize};
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
 use weft_congestion::{
-    Arrival, Congestion, Crossing, FlowHalf, LinkHalf, Notice, Path, ReceiverHalf, Repair, Stamp,
+    Answer, Arrival, Congestion, Crossing, FlowHalf, LinkHalf, Notice, Path, ReceiverHalf, Repair, Stamp,
 };
 use weft_engine::{InitialState, Stream};
 use weft_topo::{Attachment, Routing, Topology};
@@ -185,6 +185,17 @@ struct Receiver {
     received: Option<Received>,
 }
 
+impl Receiver {
+    /// A notice about it, with what concerns sending again.
+    fn confirm(&self, notice: Notice, class: u8, is_header_alone: bool) -> Notice {
+        let notice = Notice { class, ..notice };
+        match &self.received {
+            None => notice,
+            Some(received) => received.confirmation(is_header_alone).on(notice),
+        }
+    }
+}
+
 /// The flows of an endpoint.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Regulator {
@@ -194,6 +205,9 @@ pub(crate) struct Regulator {
     flows: BTreeMap<FlowKey, Flow>,
     receivers: BTreeMap<FlowKey, Receiver>,
     notices: VecDeque<Packet>,
+    /// Flows some of whose packets have come and wait for an answer, and when that is due. Those that have
+    /// been answered meanwhile stay until then.
+    to_answer: VecDeque<(Time, FlowKey)>,
     /// Packets that are lost and wait to be sent again: the flow, and the packet's stamp.
     again: VecDeque<(FlowKey, u16)>,
     /// Packets that were sent again since the counters were last reset.
@@ -285,6 +299,9 @@ impl Regulator {
     /// Takes the first of the held packets that may go now and is of a class with a place, stamped.
     pub(crate) fn release(&mut self, places: u8, regulation: &Regulation<'_>) -> Option<Packet> {
         let &Regulation { control, constants, now } = regulation;
+        if self.held.is_empty() {
+            return None;
+        }
         let classes = &constants.switch.channels.classes;
         let place = (0..self.held.len()).find(|&place| {
             let packet = &self.held[place];
@@ -312,6 +329,9 @@ impl Regulator {
     /// Takes the first of the lost packets that may go again now and is of a class with a place, stamped.
     pub(crate) fn send_again(&mut self, places: u8, regulation: &Regulation<'_>) -> Option<Packet> {
         let &Regulation { control, constants, now } = regulation;
+        if self.again.is_empty() {
+            return None;
+        }
         self.forget_found();
         let place = (0..self.again.len()).find(|&place| {
             let ((_, class), _) = self.again[place];
@@ -353,12 +373,43 @@ impl Regulator {
         if places >> class & 1 == 1 { self.notices.pop_front() } else { None }
     }
 
-    /// Carries out the steps of flows that are due, and forgets those that are over.
-    pub(crate) fn step(&mut self, id: EndpointId, regulation: &Regulation<'_>) {
+    /// Answers what has waited for its answer for long enough.
+    fn answer_due(&mut self, id: EndpointId, regulation: &Regulation<'_>) {
         let &Regulation { control, now, .. } = regulation;
-        if self.due > now {
-            return;
+        let Regulator { to_answer, receivers, notices, .. } = self;
+        while let Some(&(at, key)) = to_answer.front() {
+            let Some(receiver) = receivers.get_mut(&key) else { break };
+            let is_answered = receiver.half.answers_by(&control.congestion) != at;
+            if !is_answered && at > now {
+                break;
+            }
+            to_answer.pop_front();
+            if !is_answered && let Some(notice) = receiver.half.answer(now, &control.congestion) {
+                let (source, class) = key;
+                notices.push_back(packet(&receiver.confirm(notice, class, false), (id, source), control));
+            }
         }
+    }
+
+    /// When the next of what waits for its answer gets it, unless that comes sooner.
+    #[inline]
+    pub(crate) fn answers_by(&self) -> Time {
+        self.to_answer.front().map_or(Time::NEVER, |(at, _)| *at)
+    }
+
+    /// Carries out the steps of flows that are due, and forgets those that are over.
+    #[inline]
+    pub(crate) fn step(&mut self, id: EndpointId, regulation: &Regulation<'_>) {
+        if self.answers_by() <= regulation.now {
+            self.answer_due(id, regulation);
+        }
+        if self.due <= regulation.now {
+            self.step_flows(id, regulation);
+        }
+    }
+
+    fn step_flows(&mut self, id: EndpointId, regulation: &Regulation<'_>) {
+        let &Regulation { control, now, .. } = regulation;
         let Regulator { flows, notices, again, due, .. } = self;
         *due = Time::NEVER;
         flows.retain(|&(to, class), flow| {
@@ -397,14 +448,14 @@ impl Regulator {
             match &mut flow.unanswered {
                 None => flow.half.learn(&notice, now, &control.congestion),
                 Some(unanswered) => {
-                    let (Answer { is_header_alone, before }, stamp) =
-                        (Answer::of(&notice), notice.word as u16);
+                    let Confirmation { is_header_alone, before } = Confirmation::of(&notice);
+                    let answer = Answer::of(&notice);
                     if !is_header_alone {
                         flow.half.learn(&notice, now, &control.congestion);
-                        unanswered.answer(stamp);
-                    } else if unanswered.lose(stamp) {
-                        flow.half.lose(stamp, now, &control.congestion);
-                        self.again.push_back((key, stamp));
+                        answer.stamps().for_each(|stamp| unanswered.answer(stamp));
+                    } else if unanswered.lose(answer.last) {
+                        flow.half.lose(answer.last, now, &control.congestion);
+                        self.again.push_back((key, answer.last));
                     }
                     flow.half.confirm(before);
                     unanswered.confirm(before);
@@ -441,16 +492,20 @@ impl Regulator {
         };
         let arrival = Arrival { now, stamp, bytes, hops: came.hops };
         let notice = match is_header_alone {
-            true => Some(Notice::answer(stamp.value.into(), 0)),
-            false => receiver.half.receive(&arrival, &control.congestion),
+            true => Some(Notice::answer(Answer::to(stamp.value, false, came.hops).word(), 0)),
+            false => {
+                let before = receiver.half.answers_by(&control.congestion);
+                let notice = receiver.half.receive(&arrival, &control.congestion);
+                let by = receiver.half.answers_by(&control.congestion);
+                if by != before && by != Time::NEVER {
+                    self.to_answer.push_back((by, (came.source, class)));
+                }
+                notice
+            }
         };
         if let Some(notice) = notice {
-            let notice = match &receiver.received {
-                None => notice,
-                Some(received) => received.answer(is_header_alone).on(notice),
-            };
-            let ends = (came.destination, came.source);
-            self.notices.push_back(packet(&Notice { class, ..notice }, ends, control));
+            let notice = receiver.confirm(notice, class, is_header_alone);
+            self.notices.push_back(packet(&notice, (came.destination, came.source), control));
         }
         is_new
     }
@@ -465,7 +520,7 @@ impl Regulator {
         });
         let of_again = (0..self.again.len()).map(|place| self.again_at(place, regulation));
         let held = of_held.chain(of_again).filter(|at| *at > now).min().unwrap_or(Time::NEVER);
-        held.min(self.due).min(self.ask_again.get())
+        held.min(self.due).min(self.ask_again.get()).min(self.answers_by())
     }
 
     /// Whether a packet that waits will go after some time, though nothing comes: it is held by a rate, or
@@ -628,6 +683,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
                 flows: BTreeMap::new(),
                 receivers: BTreeMap::new(),
                 notices: VecDeque::new(),
+                to_answer: VecDeque::new(),
                 again: VecDeque::new(),
                 resent: 0,
                 held: VecDeque::new(),

@@ -70,6 +70,9 @@ impl InjectionChannels {
     /// A bit for each class that has a free place; `None`: one has more packets than places, since the
     /// interface does not ask whether it may.
     pub(crate) fn free_places(&self, plan: &ChannelPlan) -> Option<u8> {
+        if self.staged.is_empty() {
+            return Some((1u16 << plan.classes).wrapping_sub(1) as u8);
+        }
         let mut taken = [0; MAX_CLASSES];
         for staged in &self.staged {
             taken[usize::from(staged.class)] += 1;

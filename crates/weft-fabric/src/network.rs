@@ -638,7 +638,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         context: &mut InterfaceContext<'_, '_, N>,
     ) {
         let (now, constants) = (context.now(), &self.constants);
-        let Endpoint { regulator, interface, received_payload, .. } = endpoint;
+        let Endpoint { regulator, interface, received_payload, next_injection, .. } = endpoint;
         let (Some(regulator), Some(control)) = (regulator, constants.congestion.as_deref()) else { return };
         let regulation = Regulation { control, constants, now };
         if packet.label == PacketLabel::NOTICE {
@@ -649,8 +649,11 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
                 interface.received(packet, &self.interface, context);
             }
         }
-        if context.injection_requested || regulator.is_awaited() {
+        let answers_by = regulator.answers_by();
+        if context.injection_requested || regulator.is_awaited() || answers_by <= now {
             self.inject(endpoint, port, context);
+        } else {
+            context.schedule_injection(next_injection, answers_by);
         }
     }
 

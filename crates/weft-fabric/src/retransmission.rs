@@ -48,15 +48,15 @@ const ON_FIRST: u16 = 64;
 ///  └──────────┴───┴───────────────┘   before: all packets before this one have come
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Answer {
+pub(crate) struct Confirmation {
     pub(crate) is_header_alone: bool,
     pub(crate) before: u16,
 }
 
-impl Answer {
-    /// The answer in a notice.
-    pub(crate) fn of(notice: &Notice) -> Answer {
-        Answer { is_header_alone: notice.tag >> 16 & 1 == 1, before: notice.tag as u16 }
+impl Confirmation {
+    /// That in a notice.
+    pub(crate) fn of(notice: &Notice) -> Confirmation {
+        Confirmation { is_header_alone: notice.tag >> 16 & 1 == 1, before: notice.tag as u16 }
     }
 
     /// The notice with this in its tag.
@@ -226,9 +226,9 @@ impl Received {
         is_new
     }
 
-    /// The answer to a packet that has come, or whose header has.
-    pub(crate) fn answer(&self, is_header_alone: bool) -> Answer {
-        Answer { is_header_alone, before: self.before as u16 }
+    /// What an answer says of a packet that has come, or whose header has.
+    pub(crate) fn confirmation(&self, is_header_alone: bool) -> Confirmation {
+        Confirmation { is_header_alone, before: self.before as u16 }
     }
 }
 
@@ -252,11 +252,11 @@ mod tests {
 
     /// Catches a tag whose parts overlap.
     #[test]
-    fn an_answer_keeps_its_parts() {
+    fn a_confirmation_keeps_its_parts() {
         for (is_header_alone, before) in [(false, 0), (true, 0), (false, u16::MAX), (true, 4_711)] {
-            let answer = Answer { is_header_alone, before };
-            let notice = answer.on(Notice::answer(u64::MAX, 0));
-            assert_eq!(Answer::of(&Notice::from_parts(notice.head(), notice.word)), answer);
+            let confirmation = Confirmation { is_header_alone, before };
+            let notice = confirmation.on(Notice::answer(u64::MAX, 0));
+            assert_eq!(Confirmation::of(&Notice::from_parts(notice.head(), notice.word)), confirmation);
         }
     }
 
@@ -352,7 +352,7 @@ mod tests {
                 if !is_header_alone && destination.take(stamp) {
                     handed[(u64::from(came.message) - (start & u64::from(u32::MAX))) as usize] += 1;
                 }
-                let answer = destination.answer(is_header_alone);
+                let answer = destination.confirmation(is_header_alone);
                 if chance % 13 == 0 {
                     continue; // the answer is lost
                 }

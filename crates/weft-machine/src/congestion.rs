@@ -3,7 +3,7 @@
 use super::diagnostic::Problem;
 use super::read::{Entry, Readable, Reader, names, section};
 use serde::{Deserialize, Serialize};
-use weft_congestion::{Congestion, Path, RedParameters, acc, dcqcn, hpcc, ib, nscc, swift};
+use weft_congestion::{Answering, Congestion, Path, RedParameters, acc, dcqcn, hpcc, ib, nscc, swift};
 use weft_units::{BitRate, Bytes, Span};
 
 /// The algorithms by their names in machine files.
@@ -108,6 +108,8 @@ keys! {
     round_trip: Span, Hpcc Swift Nscc;
     /// From sending a packet until it counts as lost without an answer.
     timeout: Span, Hpcc Swift Nscc;
+    /// Bytes of packets that destinations answer at once: 16,384 where not given; 0: each packet.
+    answer_every: Bytes, Hpcc Swift Nscc;
     /// Whether full buffers cut packets down to their headers, which tell the destination: not where not
     /// given. For fabric.flow_control=drop.
     trim: bool, Swift Nscc;
@@ -252,6 +254,10 @@ impl CongestionRule {
         let part =
             |numerator: u64, denominator: u64| Bytes::new((held.get() * numerator / denominator).max(1));
         let timeout = self.timeout.unwrap_or((round_trip * 50).max(Span::from_us(1_000)));
+        // Twice as long as the line of the source takes for them.
+        let every = self.answer_every.unwrap_or(Bytes::new(16_384));
+        let wait = (path.rate.span(every) * 2).min(Answering::LONGEST_WAIT);
+        let answering = Answering { every, wait };
         Some(match self.kind {
             CongestionKind::None => return None,
             CongestionKind::Acc | CongestionKind::AccFrpOnly | CongestionKind::AccFrpInit => {
@@ -288,6 +294,7 @@ impl CongestionRule {
                 most_stages: self.stages.unwrap_or(5),
                 additive: self.additive_bytes.unwrap_or(part(50, 1_000 * 20)),
                 timeout,
+                answering,
             }),
             CongestionKind::Swift => Congestion::Swift(swift::Parameters {
                 base: self.target.unwrap_or(round_trip),
@@ -299,6 +306,7 @@ impl CongestionRule {
                 decrease: 800,
                 most_decrease: 500,
                 timeout,
+                answering,
                 trim: self.trim.unwrap_or(false),
             }),
             CongestionKind::Nscc => Congestion::Nscc(nscc::Parameters {
@@ -310,6 +318,7 @@ impl CongestionRule {
                 target: self.target,
                 decrease: 800,
                 timeout,
+                answering,
                 trim: self.trim.unwrap_or(false),
             }),
             CongestionKind::Ib => Congestion::Ib(ib::Parameters {

@@ -136,6 +136,7 @@ impl RequestGroups {
     }
 
     /// The number of groups.
+    #[inline]
     pub(crate) fn count(&self) -> usize {
         self.masks.len()
     }
@@ -153,11 +154,13 @@ impl RequestGroups {
     }
 
     /// A bit for each request of a word that belongs to a group.
+    #[inline]
     pub(crate) fn channels(&self, group: usize) -> u64 {
         self.masks[group]
     }
 
     /// Whether some of the requests belong to a group.
+    #[inline]
     pub(crate) fn any(&self, group: usize, requests: &[u64]) -> bool {
         requests.iter().any(|word| word & self.masks[group] != 0)
     }

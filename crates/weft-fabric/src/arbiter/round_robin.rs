@@ -7,10 +7,22 @@ use super::next_from;
 pub(crate) fn choose(
     requests: &[u64],
     turn: usize,
+    is_eligible: impl FnMut(usize) -> bool,
+) -> Option<usize> {
+    choose_of(u64::MAX, requests, turn, is_eligible)
+}
+
+/// The same among those of `requests` that have a bit in `mask`, which is that of every word.
+#[inline(always)]
+pub(crate) fn choose_of(
+    mask: u64,
+    requests: &[u64],
+    turn: usize,
     mut is_eligible: impl FnMut(usize) -> bool,
 ) -> Option<usize> {
     if let [word] = *requests {
         // All requests in one word: those from `turn` on, then the rest.
+        let word = word & mask;
         let late = word & (u64::MAX.checked_shl(turn as u32).unwrap_or(0));
         for mut bits in [late, word & !late] {
             while bits != 0 {
@@ -23,6 +35,7 @@ pub(crate) fn choose(
         }
         return None;
     }
+    let mut is_eligible = |request: usize| mask >> (request % 64) & 1 == 1 && is_eligible(request);
     let mut at = turn;
     while let Some(request) = next_from(requests, at) {
         if is_eligible(request) {
@@ -55,5 +68,7 @@ mod tests {
         assert_eq!(choose(&requests, 65, |_| true), Some(0));
         assert_eq!(choose(&requests, 6, |r| r == 5), Some(5));
         assert_eq!(choose(&requests, 0, |_| false), None);
+        assert_eq!(choose_of(1, &requests, 8, |_| true), Some(64));
+        assert_eq!(choose_of(1 << 5, &requests[..1], 6, |_| true), Some(5));
     }
 }

@@ -39,9 +39,7 @@ impl StrictPriority {
     ) -> Option<usize> {
         for group in (0..groups.count()).filter(|&group| groups.any(group, requests)) {
             let turn = usize::from(*self.turn(output, group));
-            let found = round_robin::choose(requests, turn, |request| {
-                groups.holds(group, request) && is_eligible(request)
-            });
+            let found = round_robin::choose_of(groups.channels(group), requests, turn, &mut is_eligible);
             if let Some(request) = found {
                 *self.turn(output, group) = request as u16 + 1;
                 return Some(request);

@@ -3,7 +3,7 @@
 use crate::machines::{KINDS, Load, plain, random_script, torus, tree};
 use crate::scripted::{Arrived, Machine, Planned, Run, Script, Scripted, take_arrivals, until};
 use std::collections::BTreeMap;
-use weft_congestion::{Congestion, Path, RedParameters, acc, dcqcn, hpcc, ib, nscc, swift};
+use weft_congestion::{Answering, Congestion, Path, RedParameters, acc, dcqcn, hpcc, ib, nscc, swift};
 use weft_engine::{Progress, Simulation};
 use weft_fabric::parameters::{ArbiterKind, FlowControl, SwitchKind};
 use weft_fabric::{
@@ -20,6 +20,9 @@ const ACC: acc::Parameters = acc::Parameters {
     mind_the_gap: true,
     wait_to_rise: true,
 };
+
+/// Four packets of 256 B are answered at once.
+pub(crate) const FOUR_AT_ONCE: Answering = Answering { every: Bytes::new(1_024), wait: Span::from_us(1) };
 
 /// Each algorithm with constants that suit links of 16 Gb/s and packets of 256 B.
 fn algorithms(path: &Path) -> Vec<Congestion> {
@@ -49,6 +52,7 @@ fn algorithms(path: &Path) -> Vec<Congestion> {
             most_stages: 5,
             additive: Bytes::new(20),
             timeout,
+            answering: FOUR_AT_ONCE,
         }),
         Congestion::Swift(swift::Parameters {
             base: round_trip,
@@ -61,8 +65,16 @@ fn algorithms(path: &Path) -> Vec<Congestion> {
             most_decrease: 500,
             timeout,
             trim: false,
+            answering: Answering::EACH,
         }),
-        Congestion::Nscc(nscc::Parameters { red, target: None, decrease: 800, timeout, trim: false }),
+        Congestion::Nscc(nscc::Parameters {
+            red,
+            target: None,
+            decrease: 800,
+            timeout,
+            trim: false,
+            answering: FOUR_AT_ONCE,
+        }),
         Congestion::Ib(ib::Parameters {
             threshold: Bytes::new(600),
             marking_rate: 1,

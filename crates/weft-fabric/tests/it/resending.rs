@@ -1,9 +1,9 @@
 //! Lost and trimmed packets that sources send again: an incast over small buffers that lose packets.
 
-use crate::congestion::with_priority;
+use crate::congestion::{FOUR_AT_ONCE, with_priority};
 use crate::machines::{KINDS, Load, plain, random_script, tree};
 use crate::scripted::{Arrived, Machine, Planned, Run, Script, Scripted, take_arrivals, until};
-use weft_congestion::{Congestion, RedParameters, dcqcn, nscc, swift};
+use weft_congestion::{Answering, Congestion, RedParameters, dcqcn, nscc, swift};
 use weft_engine::{InitialState, Progress, Simulation};
 use weft_fabric::parameters::{FlowControl, SwitchKind};
 use weft_fabric::{CongestionError, FaultCounts, Network, check_credits, check_packets};
@@ -18,7 +18,14 @@ const TIMEOUT: Span = Span::from_us(30);
 /// NSCC or Swift, with trimming or without.
 fn algorithm((number, trim): (usize, bool), round_trip: Span, timeout: Span) -> Congestion {
     match number {
-        0 => Congestion::Nscc(nscc::Parameters { red: RED, target: None, decrease: 800, timeout, trim }),
+        0 => Congestion::Nscc(nscc::Parameters {
+            red: RED,
+            target: None,
+            decrease: 800,
+            timeout,
+            trim,
+            answering: FOUR_AT_ONCE,
+        }),
         _ => Congestion::Swift(swift::Parameters {
             base: round_trip,
             per_hop: Span::from_ns(50),
@@ -30,6 +37,7 @@ fn algorithm((number, trim): (usize, bool), round_trip: Span, timeout: Span) -> 
             most_decrease: 500,
             timeout,
             trim,
+            answering: Answering::EACH,
         }),
     }
 }
