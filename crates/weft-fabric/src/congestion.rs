@@ -32,6 +32,7 @@ use crate::network::{Network, Site};
 use crate::packet::{Addressing, HeaderBits, Packet, PacketLabel, Part};
 use crate::parameters::{ArbiterKind, FlowControl, Forwarding};
 use crate::retransmission::{Confirmation, Received, Unanswered};
+use crate::traffic_class::MAX_CLASSES;
 use serde::{Deserialize, Serialize};
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
@@ -39,7 +40,7 @@ use weft_congestion::{
     Answer, Arrival, Congestion, Crossing, FlowHalf, LinkHalf, Notice, Path, ReceiverHalf, Repair, Stamp,
 };
 use weft_engine::{InitialState, Stream};
-use weft_topo::{Attachment, Routing, Topology};
+use weft_topo::{Attachment, ChannelPlan, Routing, Topology};
 use weft_units::{BitRate, Bytes, EndpointId, PortId, Span, SwitchId, Time};
 
 /// Packets that an endpoint holds of an interface that does not ask before it hands them over.
@@ -48,35 +49,66 @@ pub(crate) const MAX_HELD: usize = 16;
 /// Payload of a notice: its 96 bits and room for a header of the interface.
 const NOTICE_PAYLOAD: u32 = 16;
 
-/// The congestion control of a network.
+/// An algorithm in a network.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Control {
-    pub(crate) congestion: Congestion,
-    round_trip: Span,
-    /// Payload of a notice.
-    notice: u32,
+struct Rule {
+    congestion: Congestion,
     /// The fate of packets that full buffers lose.
     repair: Repair,
     /// Time without an answer after which a packet is lost.
     timeout: Span,
 }
 
+/// The congestion control of a network.
+#[derive(Clone, Debug)]
+pub(crate) struct Control {
+    /// Each algorithm once.
+    rules: Vec<Rule>,
+    /// By traffic class: the place of its rule; `None`: its flows send as fast as they can.
+    by_class: [Option<u8>; MAX_CLASSES],
+    /// Whether all classes have the first rule.
+    is_uniform: bool,
+    round_trip: Span,
+    /// Payload of a notice.
+    notice: u32,
+}
+
 impl Control {
+    /// The rule of a traffic class; `None`: its flows send as fast as they can.
+    #[inline]
+    fn of(&self, class: u8) -> Option<&Rule> {
+        self.rules.get(usize::from(self.by_class[usize::from(class)]?))
+    }
+
+    /// The place of the rule of a packet that is in the network.
+    #[inline]
+    fn place(&self, packet: &Packet, plan: &ChannelPlan) -> Option<usize> {
+        if self.is_uniform {
+            return Some(0);
+        }
+        let class = match packet.label == PacketLabel::NOTICE {
+            true => packet.notice().class,
+            false => plan.class(packet.channel().vc.into()) as u8,
+        };
+        self.by_class[usize::from(class)].map(usize::from)
+    }
+
     /// Whether the link half of a port does anything to a packet.
     #[inline]
     pub(crate) fn marks(&self, packet: &Packet) -> bool {
         match packet.label == PacketLabel::NOTICE {
-            true => self.congestion.relays(),
+            true => self.rules.iter().any(|rule| rule.congestion.relays()),
             false => is_regulated(packet),
         }
     }
 
     /// The header to which a full buffer cuts a packet down. `None`: the packet is lost.
     pub(crate) fn trim(&self, packet: &Packet, constants: &Constants) -> Option<Packet> {
-        if self.repair != Repair::Trim || !is_regulated(packet) || packet.is_bad() {
+        let (classes, plan) = (&constants.switch.channels.classes, &constants.plan);
+        let trims = self.place(packet, plan).is_some_and(|place| self.rules[place].repair == Repair::Trim);
+        if !trims || !is_regulated(packet) || packet.is_bad() {
             return None;
         }
-        let (classes, plan) = (&constants.switch.channels.classes, &constants.plan);
         let Channel { port, vc } = packet.channel();
         let mut header = packet.trimmed(plan.class(vc.into()) as u8);
         let class = classes.find(true, header.part() == Part::Whole, header.bytes);
@@ -86,28 +118,39 @@ impl Control {
     }
 }
 
-/// The link half of one link, with its dice.
+/// The link halves of one link, one for each algorithm, with their dice.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Point {
-    half: LinkHalf,
+    first: LinkHalf,
+    others: Box<[LinkHalf]>,
     dice: Stream,
 }
 
 impl Point {
-    fn new(congestion: &Congestion, dice: Stream) -> Point {
-        Point { half: congestion.link(), dice }
+    fn new(control: &Control, dice: Stream) -> Point {
+        let mut halves = control.rules.iter().map(|rule| rule.congestion.link());
+        let first = halves.next().unwrap_or_else(|| unreachable!("a controlled network has an algorithm"));
+        Point { first, others: halves.collect(), dice }
     }
 
     /// A packet has been sent over the link, `queue` bytes behind it; what its halves write goes into it.
-    pub(crate) fn pass(&mut self, packet: &mut Packet, at: &Crossing, control: &Control) {
+    pub(crate) fn pass(
+        &mut self,
+        packet: &mut Packet,
+        at: &Crossing,
+        (control, plan): (&Control, &ChannelPlan),
+    ) {
+        let Some(place) = control.place(packet, plan) else { return };
+        let congestion = &control.rules[place].congestion;
+        let Point { first, others, dice } = self;
+        let half = if place == 0 { first } else { &mut others[place - 1] };
         if packet.label == PacketLabel::NOTICE {
             let mut notice = packet.notice();
-            self.half.relay(&mut notice, at, &control.congestion);
+            half.relay(&mut notice, at, congestion);
             packet.set_notice(&notice);
         } else if is_regulated(packet) {
             let mut stamp = packet.stamp();
-            let Point { half, dice } = self;
-            half.cross(&mut stamp, at, (&mut || dice.next_u64(), &control.congestion));
+            half.cross(&mut stamp, at, (&mut || dice.next_u64(), congestion));
             packet.set_stamp(stamp);
         }
     }
@@ -140,9 +183,10 @@ struct Flow {
 }
 
 impl Flow {
-    fn new(control: &Control, path: &Path, now: Time) -> Flow {
+    fn new(rule: &Rule, path: &Path, now: Time) -> Flow {
+        let path = &Path { repair: rule.repair, ..*path };
         Flow {
-            half: control.congestion.open(path, now),
+            half: rule.congestion.open(path, now),
             waited: Cell::new(false),
             held: 0,
             unanswered: (path.repair != Repair::None).then(Unanswered::new),
@@ -150,19 +194,19 @@ impl Flow {
     }
 
     /// When another packet may go, from `now` on.
-    fn earliest(&self, bytes: Bytes, now: Time, control: &Control) -> Time {
+    fn earliest(&self, bytes: Bytes, now: Time, rule: &Rule) -> Time {
         match self.unanswered.as_ref().is_some_and(Unanswered::is_full) {
             true => Time::NEVER,
-            false => self.half.earliest(bytes, now, &control.congestion),
+            false => self.half.earliest(bytes, now, &rule.congestion),
         }
     }
 
     /// A packet goes, for the first time.
-    fn send(&mut self, packet: &mut Packet, bytes: Bytes, (now, control): (Time, &Control)) {
-        let value = self.half.send(bytes, now, &control.congestion);
+    fn send(&mut self, packet: &mut Packet, bytes: Bytes, (now, rule): (Time, &Rule)) {
+        let value = self.half.send(bytes, now, &rule.congestion);
         packet.set_stamp(Stamp { marked: false, value });
         if let Some(unanswered) = &mut self.unanswered {
-            unanswered.keep(packet, now, control.timeout);
+            unanswered.keep(packet, now, rule.timeout);
         }
     }
 
@@ -172,8 +216,8 @@ impl Flow {
     }
 
     /// Whether it need not be kept. One whose packets have numbers is, because its destination knows them.
-    fn is_over(&self, now: Time, control: &Control) -> bool {
-        self.held == 0 && self.unanswered.is_none() && self.half.is_as_new(now, &control.congestion)
+    fn is_over(&self, now: Time, rule: &Rule) -> bool {
+        self.held == 0 && self.unanswered.is_none() && self.half.is_as_new(now, &rule.congestion)
     }
 }
 
@@ -257,10 +301,10 @@ impl Regulator {
     }
 
     /// Whether the interface may hand over a packet of a flow at `now`. If not, it is asked again later.
-    pub(crate) fn admits(&self, flow: FlowKey, bytes: Bytes, (control, now): (&Control, Time)) -> bool {
-        let Some(flow) = self.flows.get(&flow) else { return true };
+    pub(crate) fn admits(&self, key: FlowKey, bytes: Bytes, (control, now): (&Control, Time)) -> bool {
+        let Some((flow, rule)) = self.flows.get(&key).zip(control.of(key.1)) else { return true };
         let at = match flow.held {
-            0 => flow.earliest(bytes + self.framing, now, control),
+            0 => flow.earliest(bytes + self.framing, now, rule),
             _ => Time::NEVER, // until what is held has gone
         };
         if at > now {
@@ -279,19 +323,20 @@ impl Regulator {
         }
         let bytes = self.on_line(&packet, constants);
         let key = (packet.destination, constants.switch.channels.classes.of(&packet));
+        let Some(rule) = control.of(key.1) else { return Some(packet) };
         let Regulator { flows, path, due, .. } = self;
         let flow = flows.entry(key).or_insert_with(|| {
-            let flow = Flow::new(control, path, now);
+            let flow = Flow::new(rule, path, now);
             *due = (*due).min(flow.due());
             flow
         });
-        if flow.held > 0 || flow.earliest(bytes, now, control) > now {
+        if flow.held > 0 || flow.earliest(bytes, now, rule) > now {
             flow.waited.set(true);
             flow.held += 1;
             self.held.push_back(packet);
             return None;
         }
-        flow.send(&mut packet, bytes, (now, control));
+        flow.send(&mut packet, bytes, (now, rule));
         *due = (*due).min(flow.due());
         Some(packet)
     }
@@ -311,16 +356,17 @@ impl Regulator {
                 .iter()
                 .take(place)
                 .any(|other| other.destination == packet.destination && classes.of(other) == class);
-            let flow = self.flows.get(&(packet.destination, class));
+            let flow = self.flows.get(&(packet.destination, class)).zip(control.of(class));
             let bytes = self.on_line(packet, constants);
-            let may_go = flow.is_none_or(|flow| flow.earliest(bytes, now, control) <= now);
+            let may_go = flow.is_none_or(|(flow, rule)| flow.earliest(bytes, now, rule) <= now);
             is_first && places >> class & 1 == 1 && may_go
         })?;
         let mut packet = self.held.remove(place)?;
         let bytes = self.on_line(&packet, constants);
-        if let Some(flow) = self.flows.get_mut(&(packet.destination, classes.of(&packet))) {
+        let class = classes.of(&packet);
+        if let Some((flow, rule)) = self.flows.get_mut(&(packet.destination, class)).zip(control.of(class)) {
             flow.held -= 1;
-            flow.send(&mut packet, bytes, (now, control));
+            flow.send(&mut packet, bytes, (now, rule));
             self.due = self.due.min(flow.due());
         }
         Some(packet)
@@ -342,7 +388,7 @@ impl Regulator {
         let unanswered = flow.unanswered.as_mut()?;
         let packet = *unanswered.waiting(stamp)?;
         debug_assert!(constants.switch.channels.classes.of(&packet) == key.1, "a flow has one class");
-        unanswered.resend(stamp, now, control.timeout);
+        unanswered.resend(stamp, now, control.of(key.1)?.timeout);
         flow.half.resend(stamp, now);
         self.due = self.due.min(flow.due());
         self.resent += 1;
@@ -360,11 +406,11 @@ impl Regulator {
     fn again_at(&self, place: usize, regulation: &Regulation<'_>) -> Time {
         let &Regulation { control, constants, now } = regulation;
         let (key, stamp) = self.again[place];
-        let Some(flow) = self.flows.get(&key) else { return Time::NEVER };
+        let Some((flow, rule)) = self.flows.get(&key).zip(control.of(key.1)) else { return Time::NEVER };
         let Some(packet) = flow.unanswered.as_ref().and_then(|kept| kept.waiting(stamp)) else {
             return Time::NEVER;
         };
-        flow.half.earliest(self.on_line(packet, constants), now, &control.congestion)
+        flow.half.earliest(self.on_line(packet, constants), now, &rule.congestion)
     }
 
     /// Takes the first notice, if its class has a place.
@@ -378,13 +424,13 @@ impl Regulator {
         let &Regulation { control, now, .. } = regulation;
         let Regulator { to_answer, receivers, notices, .. } = self;
         while let Some(&(at, key)) = to_answer.front() {
-            let Some(receiver) = receivers.get_mut(&key) else { break };
-            let is_answered = receiver.half.answers_by(&control.congestion) != at;
+            let Some((receiver, rule)) = receivers.get_mut(&key).zip(control.of(key.1)) else { break };
+            let is_answered = receiver.half.answers_by(&rule.congestion) != at;
             if !is_answered && at > now {
                 break;
             }
             to_answer.pop_front();
-            if !is_answered && let Some(notice) = receiver.half.answer(now, &control.congestion) {
+            if !is_answered && let Some(notice) = receiver.half.answer(now, &rule.congestion) {
                 let (source, class) = key;
                 notices.push_back(packet(&receiver.confirm(notice, class, false), (id, source), control));
             }
@@ -413,20 +459,21 @@ impl Regulator {
         let Regulator { flows, notices, again, due, .. } = self;
         *due = Time::NEVER;
         flows.retain(|&(to, class), flow| {
+            let Some(rule) = control.of(class) else { return false };
             if let Some(unanswered) = flow.unanswered.as_mut().filter(|kept| kept.due() <= now) {
-                for stamp in unanswered.late(now, control.timeout) {
-                    flow.half.lose(stamp, now, &control.congestion);
+                for stamp in unanswered.late(now, rule.timeout) {
+                    flow.half.lose(stamp, now, &rule.congestion);
                     again.push_back(((to, class), stamp));
                 }
             }
             if flow.half.due() <= now {
                 let backlog = flow.waited.take() || flow.held > 0;
-                if let Some(notice) = flow.half.step(backlog, now, &control.congestion) {
+                if let Some(notice) = flow.half.step(backlog, now, &rule.congestion) {
                     notices.push_back(packet(&Notice { class, ..notice }, (id, to), control));
                 }
             }
             *due = (*due).min(flow.due());
-            !flow.is_over(now, control)
+            !flow.is_over(now, rule)
         });
     }
 
@@ -437,8 +484,10 @@ impl Regulator {
             return;
         }
         let notice = came.notice();
+        let Some(rule) = control.of(notice.class) else { return };
+        let congestion = &rule.congestion;
         if !notice.to_source {
-            if let Some(answer) = control.congestion.reflect(&notice) {
+            if let Some(answer) = congestion.reflect(&notice) {
                 self.notices.push_back(packet(&answer, (came.destination, came.source), control));
             }
             return;
@@ -446,22 +495,22 @@ impl Regulator {
         let key = (came.source, notice.class);
         if let Some(flow) = self.flows.get_mut(&key) {
             match &mut flow.unanswered {
-                None => flow.half.learn(&notice, now, &control.congestion),
+                None => flow.half.learn(&notice, now, congestion),
                 Some(unanswered) => {
                     let Confirmation { is_header_alone, before } = Confirmation::of(&notice);
                     let answer = Answer::of(&notice);
                     if !is_header_alone {
-                        flow.half.learn(&notice, now, &control.congestion);
+                        flow.half.learn(&notice, now, congestion);
                         answer.stamps().for_each(|stamp| unanswered.answer(stamp));
                     } else if unanswered.lose(answer.last) {
-                        flow.half.lose(answer.last, now, &control.congestion);
+                        flow.half.lose(answer.last, now, congestion);
                         self.again.push_back((key, answer.last));
                     }
                     flow.half.confirm(before);
                     unanswered.confirm(before);
                 }
             }
-            if flow.is_over(now, control) {
+            if flow.is_over(now, rule) {
                 self.flows.remove(&key);
             }
         }
@@ -474,16 +523,17 @@ impl Regulator {
         if !is_header_alone && !is_regulated(came) {
             return true;
         }
-        if came.is_bad() {
-            return control.repair == Repair::None;
-        }
         let class = match is_header_alone {
             true => came.class_before(),
             false => constants.plan.class(came.channel().vc.into()) as u8,
         };
+        let Some(rule) = control.of(class) else { return true };
+        if came.is_bad() {
+            return rule.repair == Repair::None;
+        }
         let receiver = self.receivers.entry((came.source, class)).or_insert_with(|| Receiver {
-            half: control.congestion.receiver(),
-            received: (control.repair != Repair::None).then(Received::default),
+            half: rule.congestion.receiver(),
+            received: (rule.repair != Repair::None).then(Received::default),
         });
         let (stamp, bytes) = (came.stamp(), constants.packet_bytes(came));
         let is_new = match &mut receiver.received {
@@ -494,9 +544,9 @@ impl Regulator {
         let notice = match is_header_alone {
             true => Some(Notice::answer(Answer::to(stamp.value, false, came.hops).word(), 0)),
             false => {
-                let before = receiver.half.answers_by(&control.congestion);
-                let notice = receiver.half.receive(&arrival, &control.congestion);
-                let by = receiver.half.answers_by(&control.congestion);
+                let before = receiver.half.answers_by(&rule.congestion);
+                let notice = receiver.half.receive(&arrival, &rule.congestion);
+                let by = receiver.half.answers_by(&rule.congestion);
                 if by != before && by != Time::NEVER {
                     self.to_answer.push_back((by, (came.source, class)));
                 }
@@ -510,14 +560,18 @@ impl Regulator {
         is_new
     }
 
+    /// Until when its flow holds a packet, from now on.
+    fn held_until(&self, packet: &Packet, regulation: &Regulation<'_>) -> Option<Time> {
+        let &Regulation { control, constants, now } = regulation;
+        let class = constants.switch.channels.classes.of(packet);
+        let flow = self.flows.get(&(packet.destination, class))?;
+        Some(flow.earliest(self.on_line(packet, constants), now, control.of(class)?))
+    }
+
     /// When it next has something to do or to let go, after `now`.
     pub(crate) fn next(&self, regulation: &Regulation<'_>) -> Time {
-        let &Regulation { control, constants, now } = regulation;
-        let classes = &constants.switch.channels.classes;
-        let of_held = self.held.iter().filter_map(|packet| {
-            let flow = self.flows.get(&(packet.destination, classes.of(packet)))?;
-            Some(flow.earliest(self.on_line(packet, constants), now, control))
-        });
+        let now = regulation.now;
+        let of_held = self.held.iter().filter_map(|packet| self.held_until(packet, regulation));
         let of_again = (0..self.again.len()).map(|place| self.again_at(place, regulation));
         let held = of_held.chain(of_again).filter(|at| *at > now).min().unwrap_or(Time::NEVER);
         held.min(self.due).min(self.ask_again.get()).min(self.answers_by())
@@ -526,11 +580,8 @@ impl Regulator {
     /// Whether a packet that waits will go after some time, though nothing comes: it is held by a rate, or
     /// counts as lost then.
     fn waits_for_time(&self, regulation: &Regulation<'_>) -> bool {
-        let &Regulation { control, constants, now } = regulation;
-        let of_held = self.held.iter().filter_map(|packet| {
-            let flow = self.flows.get(&(packet.destination, constants.switch.channels.classes.of(packet)))?;
-            Some(flow.earliest(self.on_line(packet, constants), now, control))
-        });
+        let now = regulation.now;
+        let of_held = self.held.iter().filter_map(|packet| self.held_until(packet, regulation));
         let of_again = (0..self.again.len()).map(|place| self.again_at(place, regulation));
         let of_lost = self.flows.values().filter_map(|flow| Some(flow.unanswered.as_ref()?.due()));
         of_held.chain(of_again).chain(of_lost).any(|at| at > now && at < Time::NEVER)
@@ -542,10 +593,10 @@ impl Regulator {
         control: &'a Control,
         now: Time,
     ) -> impl Iterator<Item = (EndpointId, u8, BitRate)> + 'a {
-        let is_held =
-            move |flow: &Flow| flow.unanswered.is_none() || !flow.half.is_as_new(now, &control.congestion);
-        self.flows.iter().filter(move |(_, flow)| is_held(flow)).filter_map(move |(&(to, class), flow)| {
-            Some((to, class, flow.half.rate(now, &control.congestion)?))
+        self.flows.iter().filter_map(move |(&(to, class), flow)| {
+            let congestion = &control.of(class)?.congestion;
+            let is_held = flow.unanswered.is_none() || !flow.half.is_as_new(now, congestion);
+            Some((to, class, flow.half.rate(now, congestion).filter(|_| is_held)?))
         })
     }
 }
@@ -608,28 +659,56 @@ pub enum CongestionError {
 }
 
 impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
-    /// Controls congestion, before the run begins. `congestion` makes the algorithm for the path of a flow:
-    /// the longest through the network, at the rate of the first endpoint's link. `None`: it is not
-    /// controlled.
+    /// Controls congestion, before the run begins. `congestion` makes the algorithm of a traffic class for the
+    /// path of a flow: the longest through the network, at the rate of the first endpoint's link. `None`: that
+    /// class is not controlled.
     ///
     /// # Errors
-    /// A network that lacks something that the algorithm needs.
+    /// A network that lacks something that an algorithm needs.
     pub fn with_congestion(
         initial: InitialState<Network<T, N>>,
         seed: u64,
-        congestion: impl FnOnce(&Path) -> Option<Congestion>,
+        congestion: impl Fn(&Path, u8) -> Option<Congestion>,
     ) -> Result<InitialState<Network<T, N>>, CongestionError> {
         let InitialState { mut model, mut sites, events, lookahead } = initial;
         let path = model.longest_path();
-        let Some(congestion) = congestion(&path) else {
+        let mut rules = Vec::<Rule>::new();
+        let mut by_class = [None; MAX_CLASSES];
+        for (class, place) in (0..model.constants.plan.classes as u8).zip(&mut by_class) {
+            let Some(congestion) = congestion(&path, class) else { continue };
+            let known = rules.iter().position(|rule| rule.congestion == congestion);
+            if known.is_none() {
+                rules.push(model.rule(congestion)?);
+            }
+            *place = Some(known.unwrap_or(rules.len() - 1) as u8);
+        }
+        if rules.is_empty() {
             return Ok(InitialState { model, sites, events, lookahead });
-        };
-        let (name, need) = (congestion.name(), congestion.need());
+        }
         let constants = &mut model.constants;
-        if need.lossless && constants.switch.flow_control == FlowControl::Drop {
+        if rules.iter().any(|rule| rule.congestion.need().one_way) {
+            // The blocks of a flow are chained: all take the way of the first.
+            constants.block_mask = 0;
+        }
+        let largest = u32::try_from(constants.format.payload.get()).unwrap_or(u32::MAX);
+        let notice = NOTICE_PAYLOAD.min(largest);
+        let of_all = &by_class[..model.constants.plan.classes as usize];
+        let is_uniform = of_all.iter().all(|place| *place == Some(0));
+        let control = Control { rules, by_class, is_uniform, round_trip: path.round_trip, notice };
+        for (site, switch) in sites.iter_mut().zip(0..) {
+            model.control_site(site, SwitchId(switch), (&control, seed));
+        }
+        model.constants.congestion = Some(Box::new(control));
+        Ok(InitialState { model, sites, events, lookahead })
+    }
+
+    /// An algorithm in this network.
+    fn rule(&self, congestion: Congestion) -> Result<Rule, CongestionError> {
+        let (name, need, constants) = (congestion.name(), congestion.need(), &self.constants);
+        let loses = constants.switch.flow_control == FlowControl::Drop;
+        if need.lossless && loses {
             return Err(CongestionError::NeedsLossless(name));
         }
-        let loses = constants.switch.flow_control == FlowControl::Drop;
         let timeout = congestion.timeout().filter(|_| loses);
         let repair = match (timeout, congestion.trims()) {
             (Some(_), true) => Repair::Trim,
@@ -637,7 +716,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
             (None, true) => return Err(CongestionError::NothingToTrim(name)),
             (None, false) => Repair::None,
         };
-        let can_be_one = model.topology.is_deterministic() || model.topology.spreads_blocks();
+        let can_be_one = self.topology.is_deterministic() || self.topology.spreads_blocks();
         if need.one_way && (!can_be_one || constants.mixes_lanes && !constants.plan.is_plain()) {
             return Err(CongestionError::NeedsOneWay(name));
         }
@@ -647,19 +726,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         if matches!(constants.age_bits, AgeBits::Lead(_)) {
             return Err(CongestionError::WakeSignal(name));
         }
-        if need.one_way {
-            // The blocks of a flow are chained: all take the way of the first.
-            constants.block_mask = 0;
-        }
-        let largest = u32::try_from(constants.format.payload.get()).unwrap_or(u32::MAX);
-        let notice = NOTICE_PAYLOAD.min(largest);
-        let timeout = timeout.unwrap_or(Span::MAX);
-        let control = Control { congestion, round_trip: path.round_trip, notice, repair, timeout };
-        constants.congestion = Some(Box::new(control));
-        for (site, switch) in sites.iter_mut().zip(0..) {
-            model.control_site(site, SwitchId(switch), (&control, seed));
-        }
-        Ok(InitialState { model, sites, events, lookahead })
+        Ok(Rule { congestion, repair, timeout: timeout.unwrap_or(Span::MAX) })
     }
 
     fn control_site(&self, site: &mut Site<N>, switch: SwitchId, (control, seed): (&Control, u64)) {
@@ -673,7 +740,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
                 rate: kind.rate.bit_rate(),
                 round_trip: control.round_trip,
                 packet: constants.largest + kind.framing,
-                repair: control.repair,
+                repair: Repair::None,
             };
             let dice = Stream::new(seed, id.0.into(), PURPOSE_INJECTION_MARKS);
             *is_attended = true;
@@ -687,7 +754,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
                 again: VecDeque::new(),
                 resent: 0,
                 held: VecDeque::new(),
-                point: Point::new(&control.congestion, dice),
+                point: Point::new(control, dice),
                 due: Time::NEVER,
                 ask_again: Cell::new(Time::NEVER),
                 refused: Cell::new(false),
@@ -696,7 +763,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         let ports = site.switch.ports_mut();
         let points = (0..ports.links() as u64).map(|port| {
             let link = u64::from(switch.0) << 32 | port;
-            Point::new(&control.congestion, Stream::new(seed, link, PURPOSE_MARKS))
+            Point::new(control, Stream::new(seed, link, PURPOSE_MARKS))
         });
         ports.points = points.collect();
         ports.takes_care = true;

@@ -765,7 +765,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         }
         if let (Some(regulator), Some(control)) = (&mut endpoint.regulator, &self.constants.congestion) {
             let at = crossing(kind, &sent, size.bytes, Bytes::ZERO);
-            regulator.point.pass(&mut packet, &at, control);
+            regulator.point.pass(&mut packet, &at, (control, &self.constants.plan));
         }
         if sent.fate != Fate::Arrives {
             return self.put_with_fate(endpoint, (packet, size), (kind, &sent), context);

@@ -4,11 +4,7 @@ use super::next_from;
 
 /// The first of `requests` from `turn` on, around the end, that `is_eligible` accepts.
 #[inline(always)]
-pub(crate) fn choose(
-    requests: &[u64],
-    turn: usize,
-    is_eligible: impl FnMut(usize) -> bool,
-) -> Option<usize> {
+pub(crate) fn choose(requests: &[u64], turn: usize, is_eligible: impl FnMut(usize) -> bool) -> Option<usize> {
     choose_of(u64::MAX, requests, turn, is_eligible)
 }
 

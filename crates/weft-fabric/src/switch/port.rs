@@ -714,7 +714,8 @@ impl Ports {
         // Those that have not been granted the output, and those that are before it in the output's buffer.
         let queue = Bytes::new(port.waiting.into()) + kind.rate.bytes_in(behind);
         let at = crossing(kind, sent, bytes, queue);
-        self.points[output].pass(packet, &LinkCrossing { hop: packet.hops, starved, ..at }, control);
+        let at = LinkCrossing { hop: packet.hops, starved, ..at };
+        self.points[output].pass(packet, &at, (control, &constants.plan));
     }
 
     /// Hands over a packet to which the link of an output has done something, and its copy.

@@ -2,7 +2,7 @@
 
 use crate::machines::{KINDS, Load, plain, random_script, torus, tree};
 use crate::scripted::{Arrived, Machine, Planned, Run, Script, Scripted, take_arrivals, until};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use weft_congestion::{Answering, Congestion, Path, RedParameters, acc, dcqcn, hpcc, ib, nscc, swift};
 use weft_engine::{Progress, Simulation};
 use weft_fabric::parameters::{ArbiterKind, FlowControl, SwitchKind};
@@ -102,7 +102,7 @@ fn controlled(
     number: usize,
 ) -> Result<weft_engine::InitialState<Network<Layout, Scripted>>, CongestionError> {
     let initial = machine.build(script).unwrap();
-    Network::with_congestion(initial, machine.seed, |path| Some(algorithms(path)[number]))
+    Network::with_congestion(initial, machine.seed, |path, _| Some(algorithms(path)[number]))
 }
 
 /// Answers and notices before data.
@@ -162,6 +162,57 @@ fn threads_and_resumes_change_nothing_under_any_algorithm() {
             arrived.sort_unstable();
             assert!(arrived == expected, "algorithm {number} on {threads} threads");
             assert!(run.save().unwrap() == state, "algorithm {number} on {threads} threads: the state");
+        }
+    }
+}
+
+/// Catches a class that another one's algorithm holds back or marks, an algorithm that gets the notices or the
+/// state of another, and a mixture that depends on threads or resumes.
+#[test]
+fn traffic_classes_have_algorithms_of_their_own() {
+    let (mut machine, mut script) = incast(300);
+    let class =
+        |kind, up_to, priority| TrafficClass { kind, up_to, priority, weight: 1, ..TrafficClass::default() };
+    let small = Some(Bytes::new(128));
+    let classes = [
+        class(TrafficKind::Acknowledgements, None, 2),
+        class(TrafficKind::All, small, 1),
+        class(TrafficKind::All, None, 0),
+    ];
+    machine.switch.channels.classes = TrafficClasses::new(&classes).unwrap();
+    for planned in script.iter_mut().flat_map(|packets| packets.iter_mut().step_by(3)) {
+        planned.bytes = 100;
+    }
+    let packets = script.iter().map(Vec::len).sum::<usize>();
+    // By class, the place of its algorithm: NSCC and none, HPCC and DCQCN, ACC and Swift.
+    for [of_small, of_large] in [[None, Some(6)], [Some(4), Some(3)], [Some(0), Some(5)]] {
+        let initial = || {
+            Network::with_congestion(machine.build(&script).unwrap(), machine.seed, |path, class| {
+                let number: Option<usize> = [None, of_small, of_large][usize::from(class)];
+                Some(algorithms(path)[number?])
+            })
+            .unwrap()
+        };
+        let mut expected: Option<(Vec<Arrived>, Vec<u8>)> = None;
+        for threads in [1, 3] {
+            let mut run: Run = Simulation::new(initial(), threads);
+            until(&mut run, Time::ZERO + Span::from_us(5));
+            let mut arrived = take_arrivals(&mut run);
+            let (network, now) = (run.model(), run.now());
+            let rates = run.sites().flat_map(|(_, site)| network.flow_rates(site, now));
+            let ruled: BTreeSet<u8> = rates.map(|(flow, _)| flow.class).collect();
+            let with_rule = [(1, of_small), (2, of_large)].into_iter().filter(|(_, rule)| rule.is_some());
+            assert_eq!(ruled, with_rule.map(|(class, _)| class).collect());
+            let saved = run.save().unwrap();
+            let mut run: Run = Simulation::resume(initial(), &saved, threads).unwrap();
+            assert_eq!(until(&mut run, Time::NEVER), Progress::Dry);
+            assert_eq!((check_credits(&run), check_packets(&run)), (Ok(()), Ok(())));
+            arrived.extend(take_arrivals(&mut run));
+            arrived.sort_unstable();
+            assert_eq!(arrived.len(), packets);
+            let state = run.save().unwrap();
+            let (same, alone) = expected.get_or_insert_with(|| (arrived.clone(), state.clone()));
+            assert!(*same == arrived && *alone == state, "{of_small:?}, {of_large:?}: {threads} threads");
         }
     }
 }

@@ -50,7 +50,7 @@ fn controlled(
     case: (usize, bool),
 ) -> Result<InitialState<Network<Layout, Scripted>>, CongestionError> {
     let initial = machine.build(script).unwrap();
-    Network::with_congestion(initial, machine.seed, |path| Some(algorithm(case, path.round_trip, TIMEOUT)))
+    Network::with_congestion(initial, machine.seed, |path, _| Some(algorithm(case, path.round_trip, TIMEOUT)))
 }
 
 fn begin(machine: &Machine, script: &Script, case: (usize, bool), threads: usize) -> Run {
@@ -118,7 +118,8 @@ fn packets_that_go_again_needlessly_come_once() {
         let resent = [50, 100, 500].map(|ns| {
             let initial = machine.build(&script).unwrap();
             let hasty = |round_trip| Some(algorithm((number, false), round_trip, Span::from_ns(ns)));
-            let controlled = Network::with_congestion(initial, machine.seed, |path| hasty(path.round_trip));
+            let controlled =
+                Network::with_congestion(initial, machine.seed, |path, _| hasty(path.round_trip));
             let mut run: Run = Simulation::new(controlled.unwrap(), 1);
             assert_eq!(until(&mut run, Time::NEVER), Progress::Dry);
             let (came, counts) = (identities(&take_arrivals(&mut run)), counts(&run));
