@@ -8,6 +8,11 @@
 //!     otherwise    additive          R_T += R_AI,   R_C = (R_C + R_T)/2
 //!     min(i) > F   hyper             R_T += R_HAI,  R_C = (R_C + R_T)/2
 //! ```
+//! # Where buffers lose packets
+//! The paper has a network that loses none. Over one that does, destinations answer packets, and sources send
+//! lost ones again, at the flow's rate: each by itself, as improved RoCE does. A loss does not cut the rate. A
+//! notification is then an answer with a mark.
+//!
 //! # Paper and code
 //! The paper cuts at each notification, has g = 1/256 and timers of 55 µs. The authors' simulation cuts at
 //! most every 4 µs ([`Parameters::cut_interval`]), and has g = 1/16 and an increase timer of 1,500 µs. The
@@ -15,8 +20,10 @@
 //!
 //! # Source
 //! Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015: section 3, figure 14.
+//! Mittal et al., "Revisiting Network Support for RDMA", SIGCOMM 2018, section 3.1, for what is sent again.
 
 use crate::algorithm::{Algorithm, Arrival, Crossing, Notice, Path, Stamp};
+use crate::answers::{Answer, Answering, Batch};
 use crate::marking::RedParameters;
 use crate::pacer::Pacer;
 use serde::{Deserialize, Serialize};
@@ -50,12 +57,22 @@ pub struct Parameters {
     pub hyper: BitRate,
     /// The least rate.
     pub least: BitRate,
+    /// When destinations answer; `None`: no packet is lost, and they only notify.
+    pub answering: Option<Answering>,
+    /// Where they answer: a packet without an answer for so long is lost.
+    pub timeout: Span,
+    /// Whether full buffers trim packets.
+    pub trim: bool,
 }
 
 /// The rates of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Flow {
     line: u64,
+    /// The largest packet on the line.
+    packet: Bytes,
+    /// Packets sent, where destinations answer.
+    sent: u16,
     /// R_C in bits per second.
     current: u64,
     /// R_T.
@@ -75,10 +92,11 @@ pub struct Flow {
     pacer: Pacer,
 }
 
-/// The time from which a destination may notify again.
+/// The time from which a destination may notify again, and the packets that it has not answered yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Receiver {
     quiet_until: Time,
+    batch: Batch,
 }
 
 impl Flow {
@@ -147,6 +165,8 @@ impl Algorithm for Dcqcn {
         let line = path.rate.bits_per_second();
         Flow {
             line,
+            packet: path.packet,
+            sent: 0,
             current: line,
             target: line,
             alpha: ONE,
@@ -175,10 +195,17 @@ impl Algorithm for Dcqcn {
             }
         }
         flow.pacer.send(bytes, BitRate::from_bits_per_second(flow.current), now);
-        0
+        if parameters.answering.is_none() {
+            return 0;
+        }
+        flow.sent = flow.sent.wrapping_add(1);
+        flow.sent.wrapping_sub(1)
     }
 
-    fn learn(flow: &mut Flow, _: &Notice, now: Time, parameters: &Parameters) {
+    fn learn(flow: &mut Flow, notice: &Notice, now: Time, parameters: &Parameters) {
+        if parameters.answering.is_some() && !Answer::of(notice).marked {
+            return;
+        }
         flow.advance(now, parameters);
         let before = BitRate::from_bits_per_second(flow.current);
         if flow.cut.is_none_or(|cut| cut.saturating_add(parameters.cut_interval) <= now) {
@@ -193,6 +220,18 @@ impl Algorithm for Dcqcn {
         flow.pacer.change(before, BitRate::from_bits_per_second(flow.current), now);
     }
 
+    fn timeout(parameters: &Parameters) -> Option<Span> {
+        parameters.answering.map(|_| parameters.timeout)
+    }
+
+    fn trims(parameters: &Parameters) -> bool {
+        parameters.trim
+    }
+
+    fn resend(flow: &mut Flow, _: u16, now: Time) {
+        flow.pacer.send(flow.packet, BitRate::from_bits_per_second(flow.current), now);
+    }
+
     fn is_as_new(flow: &Flow, now: Time, parameters: &Parameters) -> bool {
         let then = flow.at(now, parameters);
         flow.cut.is_none() && then.pacer.earliest(now) == now
@@ -203,11 +242,25 @@ impl Algorithm for Dcqcn {
     }
 
     fn receive(receiver: &mut Receiver, arrival: &Arrival, parameters: &Parameters) -> Option<Notice> {
-        if !arrival.stamp.marked || arrival.now < receiver.quiet_until {
-            return None;
+        let notifies = arrival.stamp.marked && arrival.now >= receiver.quiet_until;
+        if notifies {
+            receiver.quiet_until = arrival.now.saturating_add(parameters.notification_interval);
         }
-        receiver.quiet_until = arrival.now.saturating_add(parameters.notification_interval);
-        Some(Notice::answer(0, 0))
+        match &parameters.answering {
+            None => notifies.then(|| Notice::answer(0, 0)),
+            Some(answering) => {
+                let stamp = Stamp { marked: notifies, ..arrival.stamp };
+                receiver.batch.receive(&Arrival { stamp, ..*arrival }, answering)
+            }
+        }
+    }
+
+    fn answers_by(receiver: &Receiver, parameters: &Parameters) -> Time {
+        parameters.answering.map_or(Time::NEVER, |answering| receiver.batch.due(&answering))
+    }
+
+    fn answer(receiver: &mut Receiver, now: Time, parameters: &Parameters) -> Option<Notice> {
+        receiver.batch.answer_due(now, parameters.answering.as_ref()?)
     }
 }
 
@@ -228,7 +281,32 @@ mod tests {
             additive: BitRate::from_bits_per_second(40_000_000),
             hyper: BitRate::from_bits_per_second(400_000_000),
             least: BitRate::from_bits_per_second(100_000_000),
+            answering: None,
+            timeout: Span::MAX,
+            trim: false,
         }
+    }
+
+    /// Catches packets without a number of their own where they are answered, an answer that cuts, and a marked
+    /// one that does not.
+    #[test]
+    fn answers_cut_only_with_a_mark() {
+        let answering = Answering { every: Bytes::new(2_000), wait: Span::from_us(1) };
+        let parameters = Parameters { answering: Some(answering), ..parameters() };
+        let mut flow = flow();
+        let mut receiver = Receiver::default();
+        let mut cuts = Vec::new();
+        for number in 0..8u16 {
+            assert_eq!(Dcqcn::send(&mut flow, Bytes::new(1_000), at(0), &parameters), number);
+            let stamp = Stamp { marked: number >= 5, value: number };
+            let came = Arrival { now: at(number.into()), stamp, bytes: Bytes::new(1_000), hops: 3 };
+            if let Some(notice) = Dcqcn::receive(&mut receiver, &came, &parameters) {
+                let before = flow.current;
+                Dcqcn::learn(&mut flow, &notice, at(10), &parameters);
+                cuts.push((Answer::of(&notice).stamps().collect::<Vec<_>>(), flow.current < before));
+            }
+        }
+        assert_eq!(cuts, [(vec![0, 1], false), (vec![2, 3], false), (vec![4, 5], true), (vec![6, 7], false)]);
     }
 
     fn at(us: u64) -> Time {

@@ -632,8 +632,8 @@ pub enum CongestionError {
     /// Trimming by something that does not send again, or where no packet is lost.
     #[error(
         "congestion.trim is for algorithms that answer each packet, over a network that loses packets \
-         in full buffers, and congestion.kind={0} over this one is not; write congestion.kind=nscc or \
-         swift with fabric.flow_control=drop, or leave congestion.trim out"
+         in full buffers, and congestion.kind={0} over this one is not; write congestion.kind=dcqcn, \
+         nscc or swift with fabric.flow_control=drop, or leave congestion.trim out"
     )]
     NothingToTrim(&'static str),
     /// Several ways between two endpoints.
@@ -671,7 +671,10 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         congestion: impl Fn(&Path, u8) -> Option<Congestion>,
     ) -> Result<InitialState<Network<T, N>>, CongestionError> {
         let InitialState { mut model, mut sites, events, lookahead } = initial;
-        let path = model.longest_path();
+        // Packets are lost in full buffers, and algorithms that can will send them again.
+        let loses = model.constants.switch.flow_control == FlowControl::Drop;
+        let repair = if loses { Repair::Resend } else { Repair::None };
+        let path = Path { repair, ..model.longest_path() };
         let mut rules = Vec::<Rule>::new();
         let mut by_class = [None; MAX_CLASSES];
         for (class, place) in (0..model.constants.plan.classes as u8).zip(&mut by_class) {

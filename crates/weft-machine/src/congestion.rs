@@ -3,7 +3,10 @@
 use super::diagnostic::Problem;
 use super::read::{Entry, Readable, Reader, names, section};
 use serde::{Deserialize, Serialize};
-use weft_congestion::{Answering, Congestion, Path, RedParameters, acc, dcqcn, hpcc, ib, nscc, swift};
+use weft_congestion::{
+    Answering, Congestion, Path, RedParameters, Repair, acc, dcqcn, hpcc, ib, nscc, swift,
+};
+use weft_fabric::MAX_CLASSES;
 use weft_units::{BitRate, Bytes, Span};
 
 /// The algorithms by their names in machine files.
@@ -57,24 +60,32 @@ macro_rules! keys {
         #[expect(missing_docs, reason = "the section's keys, with their meaning")]
         pub struct CongestionRule {
             pub kind: CongestionKind,
+            /// Of traffic classes that have another: theirs.
+            pub by_class: [Option<CongestionKind>; MAX_CLASSES],
             $(pub $key: Option<$type>,)*
         }
 
         impl CongestionRule {
             /// An algorithm with the constants of its page.
             pub const fn new(kind: CongestionKind) -> CongestionRule {
-                CongestionRule { kind, $($key: None,)* }
+                CongestionRule { kind, by_class: [None; MAX_CLASSES], $($key: None,)* }
             }
         }
 
-        /// Refuses keys of another algorithm.
-        fn read(raw: RawCongestion, reader: &mut Reader<'_>) -> Option<CongestionRule> {
+        /// Refuses keys of an algorithm that no traffic class has.
+        fn read(
+            raw: RawCongestion,
+            by_class: [Option<CongestionKind>; MAX_CLASSES],
+            reader: &mut Reader<'_>,
+        ) -> Option<CongestionRule> {
             use CongestionKind::*;
             let kind = raw.kind.value;
+            let is_used =
+                |of: &[CongestionKind]| of.contains(&kind) || by_class.iter().flatten().any(|k| of.contains(k));
             let mut fits = true;
             $(if let Some(entry) = &raw.$key {
                 let of: &[CongestionKind] = &[$($kind),*];
-                if !of.contains(&kind) {
+                if !is_used(of) {
                     let path = concat!("congestion.", stringify!($key));
                     if !entry.location.is_set() && raw.kind.location.is_set() {
                         reader.forget(path);
@@ -90,10 +101,10 @@ macro_rules! keys {
                     }
                 }
             })*
-            let keep = |of: &[CongestionKind]| of.contains(&kind);
             fits.then(|| CongestionRule {
                 kind,
-                $($key: raw.$key.filter(|_| keep(&[$($kind),*])).map(|entry| entry.value),)*
+                by_class,
+                $($key: raw.$key.filter(|_| is_used(&[$($kind),*])).map(|entry| entry.value),)*
             })
         }
     };
@@ -107,12 +118,12 @@ keys! {
     /// not given.
     round_trip: Span, Hpcc Swift Nscc;
     /// From sending a packet until it counts as lost without an answer.
-    timeout: Span, Hpcc Swift Nscc;
+    timeout: Span, Dcqcn Hpcc Swift Nscc;
     /// Bytes of packets that destinations answer at once: 16,384 where not given; 0: each packet.
-    answer_every: Bytes, Hpcc Swift Nscc;
+    answer_every: Bytes, Dcqcn Hpcc Swift Nscc;
     /// Whether full buffers cut packets down to their headers, which tell the destination: not where not
     /// given. For fabric.flow_control=drop.
-    trim: bool, Swift Nscc;
+    trim: bool, Dcqcn Swift Nscc;
     /// Between two rate re-evaluation pulses.
     period: Span, Acc AccFrpOnly AccFrpInit;
     /// Thousandths of a link that flows do not get.
@@ -179,13 +190,23 @@ keys! {
     shift: u32, Ib;
 }
 
-/// Checks the section. `None`: a problem was reported; of the inner, that congestion is not controlled.
+/// Checks the section. `classes`: the algorithms that traffic classes name. `None`: a problem was reported; of
+/// the inner, that congestion is not controlled.
 pub(super) fn check(
     raw: Option<RawCongestion>,
+    classes: impl Iterator<Item = Option<CongestionKind>>,
     is_ideal: bool,
     reader: &mut Reader<'_>,
 ) -> Option<Option<CongestionRule>> {
-    let Some(raw) = raw else { return Some(None) };
+    let mut by_class = [None; MAX_CLASSES];
+    if !is_ideal {
+        by_class.iter_mut().zip(classes).for_each(|(place, kind)| *place = kind);
+    }
+    let is_controlled = by_class.iter().flatten().any(|kind| *kind != CongestionKind::None);
+    let Some(raw) = raw else {
+        let rule = CongestionRule { by_class, ..CongestionRule::new(CongestionKind::None) };
+        return Some(is_controlled.then_some(rule));
+    };
     let at = raw.kind.location;
     let shift = raw.shift.as_ref().map(|entry| (entry.value, entry.location));
     let shares = [
@@ -226,9 +247,9 @@ pub(super) fn check(
         reader.report(low.location, Problem::new(title, "too large", "write less"));
         is_good = false;
     }
-    let rule = read(raw, reader)?;
+    let rule = read(raw, by_class, reader)?;
     if rule.kind == CongestionKind::None {
-        return is_good.then_some(None);
+        return is_good.then_some(is_controlled.then_some(rule));
     }
     if is_ideal {
         let help = "write fabric.kind = \"packet\", or congestion.kind = \"none\"";
@@ -244,8 +265,10 @@ pub(super) fn check(
 }
 
 impl CongestionRule {
-    /// The algorithm with all its constants, for a path. `None`: congestion is not controlled.
-    pub fn algorithm(&self, path: &Path) -> Option<Congestion> {
+    /// The algorithm of a traffic class with all its constants, for a path. `None`: congestion of that class
+    /// is not controlled.
+    pub fn algorithm(&self, path: &Path, class: u8) -> Option<Congestion> {
+        let kind = self.by_class[usize::from(class)].unwrap_or(self.kind);
         let round_trip = self.round_trip.unwrap_or(path.round_trip);
         let held =
             u128::from(path.rate.bits_per_second()) * u128::from(round_trip.as_ps()) / 8_000_000_000_000;
@@ -258,14 +281,14 @@ impl CongestionRule {
         let every = self.answer_every.unwrap_or(Bytes::new(16_384));
         let wait = (path.rate.span(every) * 2).min(Answering::LONGEST_WAIT);
         let answering = Answering { every, wait };
-        Some(match self.kind {
+        Some(match kind {
             CongestionKind::None => return None,
             CongestionKind::Acc | CongestionKind::AccFrpOnly | CongestionKind::AccFrpInit => {
-                let is_whole = self.kind == CongestionKind::Acc;
+                let is_whole = kind == CongestionKind::Acc;
                 Congestion::Acc(acc::Parameters {
                     period: self.period.unwrap_or(Span::from_us(20)),
                     margin: self.margin.unwrap_or(50),
-                    flow_init: self.kind != CongestionKind::AccFrpOnly,
+                    flow_init: kind != CongestionKind::AccFrpOnly,
                     wait_for_feedback: self.wait_for_feedback.unwrap_or(false),
                     mind_the_gap: self.mind_the_gap.unwrap_or(is_whole),
                     wait_to_rise: self.wait_to_rise.unwrap_or(is_whole),
@@ -287,6 +310,9 @@ impl CongestionRule {
                 additive: self.additive_rate.unwrap_or(BitRate::from_bits_per_second(40_000_000)),
                 hyper: self.hyper_rate.unwrap_or(BitRate::from_bits_per_second(400_000_000)),
                 least: self.least_rate.unwrap_or(BitRate::from_bits_per_second(100_000_000)),
+                answering: (path.repair != Repair::None).then_some(answering),
+                timeout,
+                trim: self.trim.unwrap_or(false),
             }),
             CongestionKind::Hpcc => Congestion::Hpcc(hpcc::Parameters {
                 round_trip,

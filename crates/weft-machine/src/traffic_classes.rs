@@ -1,5 +1,6 @@
 //! `switch.classes`: the table of traffic classes.
 
+use super::congestion::CongestionKind;
 use super::diagnostic::Problem;
 use super::document::{Item, Value};
 use super::read::{Attribution, FromItem, Readable, Reader, attribution_schema, names};
@@ -176,14 +177,26 @@ pub struct RawTrafficClass {
     weight: Option<u32>,
     minimum: Option<Minimum>,
     buffer: Option<Bytes>,
+    pub(super) congestion: Option<CongestionKind>,
     location: Location,
 }
 
 /// A class is one value, attributed as a whole.
 impl FromItem for RawTrafficClass {
     fn from_item(item: &Item, path: &str, reader: &mut Reader<'_>) -> Option<RawTrafficClass> {
-        const OWN: [&str; 10] =
-            ["name", "of", "up_to", "operation", "job", "by_name", "priority", "weight", "minimum", "buffer"];
+        const OWN: [&str; 11] = [
+            "name",
+            "of",
+            "up_to",
+            "operation",
+            "job",
+            "by_name",
+            "priority",
+            "weight",
+            "minimum",
+            "buffer",
+            "congestion",
+        ];
         let entries = reader.table(item, path, &[&OWN[..], &Attribution::KEYS].concat())?;
         let name = reader.field::<String>(item, entries, path, "name");
         let part = |key: &str| entries.iter().find(|entry| entry.key == key).map(|entry| &entry.item);
@@ -196,6 +209,7 @@ impl FromItem for RawTrafficClass {
         let weight = optional::<u32>(part("weight"), reader);
         let minimum = optional::<Minimum>(part("minimum"), reader);
         let buffer = optional::<Bytes>(part("buffer"), reader);
+        let congestion = optional::<CongestionKind>(part("congestion"), reader);
         // A class that a `--set` changed is no longer what its source says.
         let changed = entries.iter().find(|entry| entry.key_location.is_set());
         let (attribution, location) = match changed {
@@ -213,6 +227,7 @@ impl FromItem for RawTrafficClass {
             weight: weight?,
             minimum: minimum?,
             buffer: buffer?,
+            congestion: congestion?,
             location,
         };
         let constant = attribution.constant(class.show(), path, location, reader)?;
@@ -238,6 +253,7 @@ impl RawTrafficClass {
             self.weight.map(|weight| format!("weight {weight}")),
             self.minimum.map(|minimum| format!("at least {}", minimum.show())),
             self.buffer.map(|buffer| format!("buffer {buffer}")),
+            self.congestion.map(|kind| format!("congestion {}", kind.show())),
         ];
         let parts = parts.into_iter().flatten().map(|part| format!(", {part}")).collect::<String>();
         format!("{}: {}{parts}", self.name, self.kind.show())
@@ -458,6 +474,7 @@ impl JsonSchema for RawTrafficClass {
         properties.insert("weight".to_owned(), number("Bytes in each round under weighted round robin.", 1));
         properties.insert("minimum".to_owned(), Minimum::schema());
         properties.insert("buffer".to_owned(), Bytes::schema());
+        properties.insert("congestion".to_owned(), CongestionKind::schema());
         json_schema!({
             "type": "object",
             "description": "Packets with virtual channels, buffers and credits of their own.",

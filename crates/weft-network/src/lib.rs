@@ -365,7 +365,7 @@ fn control_congestion<T: Topology + Routing + Sync, N: Interface>(
     rule: CongestionRule,
     seed: u64,
 ) -> Result<InitialState<Network<T, N>>, AssemblyError> {
-    Ok(Network::with_congestion(initial, seed, |path| rule.algorithm(path))?)
+    Ok(Network::with_congestion(initial, seed, |path, class| rule.algorithm(path, class))?)
 }
 
 /// The simulation, from its beginning or from a saved state.

@@ -45,6 +45,9 @@ fn algorithms(path: &Path) -> Vec<Congestion> {
             additive: BitRate::from_bits_per_second(40_000_000),
             hyper: BitRate::from_bits_per_second(400_000_000),
             least: BitRate::from_bits_per_second(100_000_000),
+            answering: None,
+            timeout,
+            trim: false,
         }),
         Congestion::Hpcc(hpcc::Parameters {
             round_trip,
