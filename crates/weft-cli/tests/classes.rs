@@ -61,23 +61,25 @@ fn a_class_that_is_named_goes_first_on_every_interface() {
 fn a_class_has_a_way_of_its_own_to_control_congestion() {
     let folder = tempfile::tempdir().unwrap();
     let file = scenario(folder.path(), "1-3", "class = \"urgent\"");
-    let latencies = |more: &[&str]| {
+    let key = ["--set", "congestion.kind=none", "--set", "congestion.margin=300"];
+    let throughput = |classes: &str, more: &[&str]| {
         let words = ["traffic", "-m", "carvnet-spineleaf", "--set", "switch.arbiter=strict-priority"];
-        let end = ["--scenario", file.to_str().unwrap(), "--json", "--quiet", "--check"];
+        let end = ["--set", classes, "--scenario", file.to_str().unwrap(), "--json", "--quiet", "--check"];
         let report = json(&[&words[..], more, &end[..]].concat());
-        let groups = &report["rows"][0]["groups"];
-        [0, 1].map(|group: usize| groups[group]["latency_mean_us"].as_f64().unwrap())
+        report["rows"][0]["groups"][0]["throughput_gbps"].as_f64().unwrap()
     };
-    let [bulk, urgent] = latencies(&["--set", CLASSES]);
-    let of_rest = CLASSES.replace("name='rest'", "name='rest', congestion='nscc'");
-    let [held_bulk, free_urgent] = latencies(&["--set", &of_rest]);
-    assert!(held_bulk < 0.8 * bulk, "{held_bulk} us with a window, {bulk} us without");
-    assert!(free_urgent <= 1.1 * urgent, "{free_urgent} us with a window in the other class, {urgent} us");
-    let key = ["--set", "congestion.kind=none", "--set", "congestion.mark_low=2K"];
-    let [marked_bulk, _] = latencies(&[&["--set", &of_rest][..], &key].concat());
-    assert_ne!(marked_bulk, held_bulk, "a constant of the class's algorithm");
-    let said = refused(&[&["traffic", "-m", "carvnet-spineleaf", "--set", CLASSES][..], &key].concat());
-    assert!(said.contains("`congestion.mark_low` means nothing") && said.contains("nscc"), "{said}");
+    let of = |class: &str| CLASSES.replace(class, &format!("{class}, congestion='acc'"));
+    let free = throughput(CLASSES, &[]);
+    let held = throughput(&of("name='rest'"), &key);
+    assert!((0.6..0.8).contains(&(held / free)), "{held} Gb/s with a margin of 30 %, {free} Gb/s without");
+    let of_other = throughput(&of("name='urgent'"), &key);
+    assert!(
+        (0.98..1.02).contains(&(of_other / free)),
+        "{of_other} Gb/s with it in the other class, {free} Gb/s"
+    );
+    let words = ["traffic", "-m", "carvnet-spineleaf", "--load", "0.1", "--set", CLASSES];
+    let said = refused(&[&words[..], &key].concat());
+    assert!(said.contains("`congestion.margin` means nothing") && said.contains("acc"), "{said}");
 }
 
 /// A trace of ranks that do this, all alike.

@@ -314,7 +314,7 @@ fn interrupted(directory: &Path, case: &str, time: &str) -> bool {
 fn an_interrupted_run_resumes_to_the_same_bytes() {
     let folder = tempfile::tempdir().unwrap();
     for (number, (case, _)) in CASES.into_iter().enumerate() {
-        let time = "30us";
+        let time = "15us";
         let whole = run_into(&folder.path().join(format!("{number}-whole")), case, time, "");
         let directory = folder.path().join(number.to_string());
         let path = directory.to_str().unwrap();

@@ -45,7 +45,9 @@ fn osu(request: &OsuRequest, options: &ExperimentOptions) -> OsuReport {
 fn the_same_however_it_is_run() {
     let folder = tempfile::tempdir().unwrap();
     let sizes = [8, 3000, 40_000];
-    let request = OsuRequest { ranks: Some(70), ..request("exanest", Benchmark::Allreduce, &sizes) };
+    let repetitions = Repetitions { warm_up: Some(1), iterations: Iterations::Exactly(2), barrier: true };
+    let base = request("exanest", Benchmark::Allreduce, &sizes);
+    let request = OsuRequest { ranks: Some(70), repetitions, ..base };
     let into = |name: &str| folder.path().join(name);
     let mut digests = Vec::new();
     for threads in [1, 2, 3] {

@@ -7,7 +7,7 @@ mod common;
 
 use common::{InterruptAt, machine, options};
 use weft_results::{Ending, digest};
-use weft_sim::experiment::osu::{Benchmark, Layer, OsuReport, OsuRequest, Repetitions};
+use weft_sim::experiment::osu::{Benchmark, Iterations, Layer, OsuReport, OsuRequest, Repetitions};
 use weft_sim::experiment::replay::Mapping;
 use weft_sim::experiment::{Experiment, ExperimentOptions, Output, Start};
 use weft_units::{Bytes, Span};
@@ -121,7 +121,9 @@ fn the_same_however_it_is_run() {
         let into = |name: &str| folder.path().join(name);
         let base = request(name, sets, Benchmark::Alltoall, 0);
         let sizes = [64, 5000, 40_000].map(Bytes::new).to_vec();
-        let request = OsuRequest { sizes, ranks: Some(16), ranks_per_host: Some(3), ..base };
+        let iterations = Iterations::Exactly(2);
+        let repetitions = Repetitions { warm_up: Some(1), iterations, barrier: true };
+        let request = OsuRequest { sizes, ranks: Some(16), ranks_per_host: Some(3), repetitions, ..base };
         let mut digests = Vec::new();
         for threads in [1, 2, 3, 8] {
             let directory = into(&threads.to_string());
