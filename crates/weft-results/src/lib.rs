@@ -18,6 +18,7 @@
 //! | `ending` | how a run ended |
 //! | `stored` | a finished result that is read: manifest, rows of tables |
 //! | `compare`, `report` | results beside each other; a result in one page |
+//! | `congestion` | congestion trees: root, branches, victims |
 //! | `picture` | what is drawn of results |
 //! | `view` | what the page of `weft view` shows of results |
 //! | `wall_clock`, `memory` | wall time and memory, for `performance.json` only |
@@ -27,6 +28,7 @@
 
 mod cell;
 mod compare;
+pub mod congestion;
 mod digest;
 mod directory;
 mod ending;

@@ -149,7 +149,9 @@ pub(crate) const fn written_by(table: Table) -> &'static str {
         Table::Links => "--tables links",
         Table::Ranks => "--tables ranks (weft traffic has no ranks: take weft replay, osu or run)",
         Table::Parts => "--tables links,parts",
-        Table::Pieces => "--breakdown (of weft replay or run)",
+        Table::Pieces => {
+            "--breakdown (of weft replay or run; of weft traffic it splits the latency in run.json)"
+        }
         Table::Rates | Table::Queues => "--telemetry, such as --telemetry 10us",
         Table::FlowRates => "--telemetry 10us --tables flow_rates",
     }
