@@ -195,7 +195,7 @@ fn facts(result: &StoredResult) -> Vec<(String, String)> {
             other => fact(key, other.to_string()),
         }
     }
-    fact("ended", manifest.ended.to_string());
+    fact("ended", result.ended());
     fact("weft", manifest.weft_version.clone());
     facts
 }
@@ -254,7 +254,7 @@ fn latency(result: &StoredResult) -> Vec<LatencyCase> {
 fn warnings(result: &StoredResult, trees: &[CongestionTree]) -> Vec<String> {
     let manifest = &result.manifest;
     let mut warnings = Vec::new();
-    if !matches!(manifest.ended, Ending::Finished | Ending::HorizonReached) {
+    if !result.is_live() && !matches!(manifest.ended, Ending::Finished | Ending::HorizonReached) {
         let detail = manifest.detail.as_ref().map_or(String::new(), |detail| format!(": {detail}"));
         warnings.push(format!("The run ended with {}{detail}", manifest.ended));
     }
