@@ -21,6 +21,13 @@ export interface ResultInfo {
   kinds: { name: string; title: string }[];
 }
 
+/** Whether a run is still going on, and how often what it has written has changed. */
+export interface Live {
+  live: boolean;
+  begun: boolean;
+  generation: number;
+}
+
 export interface Drawing {
   name: string;
   title: string;

@@ -159,14 +159,18 @@ export class MachineTab {
 
   /** Fetches what depends on run, quantity and theme. */
   private async reload(): Promise<void> {
+    // A run that goes on has more tables than it had.
+    this.quantity = this.known().find((one) => one.name === this.quantity.name) ?? this.known()[0];
+    this.fillChoice();
     const quantity = this.quantity.name;
+    const follows = this.state.isLive && (this.interval === null || this.interval >= Number(this.slider.max));
     for (const shown of this.shown) {
       shown.frames = null;
       shown.kept.clear();
       shown.pane.ramp = new Ramp(isDark());
     }
-    // The whole run first: telemetry takes longer.
-    await this.draw();
+    // The whole run first: telemetry takes longer. Of a run that goes on there is none.
+    if (!this.state.isLive) await this.draw();
     if (this.quantity.over_time) {
       await Promise.all(
         this.shown.map(async (shown) => {
@@ -187,6 +191,7 @@ export class MachineTab {
     this.slider.max = String(Math.max((frames?.count ?? 1) - 1, 0));
     this.slider.title = frames ? "" : "No telemetry of this quantity: run it again with --telemetry";
     if (!frames) this.stop();
+    if (follows && frames) this.interval = frames.count - 1;
     if (this.interval !== null) this.interval = frames ? Math.min(this.interval, frames.count - 1) : null;
     await this.draw();
     await this.tellChosen();

@@ -1,7 +1,7 @@
 /** The page of weft view. */
 
 import "./style.css";
-import { get, type ResultInfo } from "./api";
+import { get, type Live, type ResultInfo } from "./api";
 import { isDark } from "./colours";
 import { h, row } from "./dom";
 import { MachineTab } from "./machine";
@@ -27,6 +27,9 @@ const KEYS: [string, string][] = [
   ["shift ← →, ↑ ↓", "move"],
 ];
 
+/** Milliseconds between two looks at whether a run has written more. */
+const LOOK = 1_000;
+
 declare global {
   interface Window {
     /** For tests: where a thing is drawn, and what it shows. */
@@ -50,9 +53,11 @@ class Page {
   private readonly runs = h("select", { id: "run", "aria-label": "Run", title: "Run ( [ ] )" });
   private readonly help: HTMLDialogElement;
   private shown = 0;
+  private readonly heading = h("span", { class: "result" });
 
-  constructor(results: ResultInfo[]) {
+  constructor(results: ResultInfo[], isLive: boolean) {
     this.state = new State(results);
+    this.state.isLive = isLive;
     this.machine = new MachineTab(this.state);
     this.tabs = [
       new PlotsTab(this.state, "plots"),
@@ -89,15 +94,13 @@ class Page {
     this.fillRuns();
     const theme = h("button", { id: "theme", title: "Dark or light (t)", onclick: () => this.turn() }, "◐");
     const help = h("button", { title: "Keys (?)", onclick: () => this.help.showModal() }, "?");
-    const told = results
-      .map((result) => `${result.name}: weft ${result.command} on ${result.machine}, ${result.ended}`)
-      .join("   ·   ");
+    this.tellResults();
     document.body.append(
       h(
         "header",
         {},
         h("strong", {}, "weft"),
-        h("span", { class: "result", title: told }, told),
+        this.heading,
         this.runs,
         h("nav", { role: "tablist" }, ...this.buttons),
         theme,
@@ -128,11 +131,35 @@ class Page {
     await this.machine.open();
   }
 
-  private fillRuns(): void {
+  /** Names the results, and how they ended. */
+  private tellResults(): void {
+    const told = this.state.results
+      .map((result) => `${result.name}: weft ${result.command} on ${result.machine}, ${result.ended}`)
+      .join("   ·   ");
+    this.heading.textContent = told;
+    this.heading.title = told;
+  }
+
+  /** The run has written more, or has ended. */
+  update(results: ResultInfo[], isLive: boolean): void {
+    this.state.results = results;
+    this.state.isLive = isLive;
+    this.tellResults();
+    this.listRuns();
+    this.state.changed();
+  }
+
+  private listRuns(): void {
     const { runs } = this.state.results[0];
-    this.runs.append(...runs.map((run) => h("option", { value: run.run }, run.label || `run ${run.run}`)));
+    const options = runs.map((run) => h("option", { value: run.run }, run.label || `run ${run.run}`));
+    this.runs.replaceChildren(...options);
     this.runs.hidden = runs.length < 2;
-    this.state.run = runs[0]?.run ?? 0;
+    this.runs.value = String(this.state.runOf(0));
+  }
+
+  private fillRuns(): void {
+    this.state.run = this.state.results[0].runs[0]?.run ?? 0;
+    this.listRuns();
     this.runs.addEventListener("change", () => {
       this.state.run = Number(this.runs.value);
       this.state.changed();
@@ -196,9 +223,41 @@ class Page {
   }
 }
 
+const later = () => new Promise((after) => setTimeout(after, LOOK));
+
+/** Waits until a run has begun to write. */
+async function begun(): Promise<Live> {
+  const waits = h("p", { class: "empty" }, "weft view: the run has not begun");
+  for (;;) {
+    const live = await get<Live>("live");
+    if (live.begun) {
+      waits.remove();
+      return live;
+    }
+    document.body.append(waits);
+    await later();
+  }
+}
+
+/** Shows more of a run as it goes, until it has ended. */
+async function follow(page: Page, from: Live): Promise<void> {
+  let last = from;
+  while (last.live) {
+    await later();
+    const now = await get<Live>("live");
+    if (now.generation !== last.generation || now.live !== last.live) {
+      page.update(await get<ResultInfo[]>("results"), now.live);
+    }
+    last = now;
+  }
+}
+
 async function begin(): Promise<void> {
   try {
-    await new Page(await get<ResultInfo[]>("results")).open();
+    const live = await begun();
+    const page = new Page(await get<ResultInfo[]>("results"), live.live);
+    await page.open();
+    await follow(page, live);
   } catch (error) {
     document.body.append(h("p", { class: "empty" }, `weft view: ${(error as Error).message}`));
   }

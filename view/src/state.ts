@@ -4,9 +4,11 @@ import type { ResultInfo } from "./api";
 
 export class State {
   run = 0;
+  /** Whether the run goes on: the newest interval is shown as it comes. */
+  isLive = false;
   private readonly listeners: (() => void)[] = [];
 
-  constructor(readonly results: ResultInfo[]) {}
+  constructor(public results: ResultInfo[]) {}
 
   /** The run of a result that is shown: one that it has. */
   runOf(result: number): number {

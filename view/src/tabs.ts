@@ -21,6 +21,8 @@ import { Timeline } from "./timeline";
 /** A tab. It is filled when it is first looked at, and again when the run or the theme has changed. */
 export abstract class Tab {
   readonly element: HTMLElement;
+  /** Whether it is filled again each time that a run has written more. */
+  protected readonly follows: boolean = true;
   private isFresh = false;
 
   constructor(
@@ -30,7 +32,7 @@ export abstract class Tab {
     this.element = h("section", { class: name, id: `tab-${name}` });
     state.onChange(() => {
       this.isFresh = false;
-      if (!this.element.hidden) void this.show();
+      if (!this.element.hidden && (this.follows || !state.isLive)) void this.show();
     });
   }
 
@@ -61,11 +63,14 @@ export class PlotsTab extends Tab {
     const place = h("div", { class: "place" });
     const list = h("nav", { class: "kinds", "aria-label": "Pictures" });
     const results = this.state.results.map((_result, number) => number).join(",");
+    const before = this.kind;
+    const old = this.element.querySelector(".place > *");
     const show = async (kind: string) => {
       this.kind = kind;
       for (const button of list.children)
         button.classList.toggle("on", (button as HTMLElement).dataset.kind === kind);
-      place.replaceChildren(h("p", { class: "empty" }, "…"));
+      // The picture stays until the next one is there, where it is the same of a run that goes on.
+      place.replaceChildren(kind === before && old ? old : h("p", { class: "empty" }, "…"));
       try {
         const run = this.state.runOf(0);
         const picture = await get<Picture>("picture", { kind, results, ...(isOfRuns(kind) ? {} : { run }) });
@@ -96,6 +101,7 @@ function usual(state: State): string {
 
 /** What ranks do. */
 export class RanksTab extends Tab {
+  protected override readonly follows = false;
   private timelines: Timeline[] = [];
 
   protected async fill(): Promise<void> {
@@ -201,6 +207,7 @@ function rankBars(ranks: RankRow[]): HTMLElement {
 
 /** Messages and where their time goes. */
 export class MessagesTab extends Tab {
+  protected override readonly follows = false;
   private from = "";
   private to = "";
 

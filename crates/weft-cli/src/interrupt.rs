@@ -5,7 +5,24 @@
 use crate::called;
 use crate::exit::Failure;
 use crate::standard_error::say;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use weft_sim::experiment::Interrupt;
+
+/// The wish to end that Ctrl-C raises, once it is caught.
+static HANDLED: OnceLock<Interrupt> = OnceLock::new();
+/// Whether nothing is simulated any more, and a page stays until Ctrl-C.
+static ONLY_SERVES: AtomicBool = AtomicBool::new(false);
+
+/// What Ctrl-C raises; `None`: it is not caught.
+pub fn handled() -> Option<Interrupt> {
+    HANDLED.get().cloned()
+}
+
+/// From here on Ctrl-C ends a page, and no run.
+pub fn only_serve() {
+    ONLY_SERVES.store(true, Ordering::Relaxed);
+}
 
 /// From here on Ctrl-C asks for an end through what is returned.
 pub fn on_ctrl_c() -> Result<Interrupt, Failure> {
@@ -23,9 +40,12 @@ pub fn on_ctrl_c() -> Result<Interrupt, Failure> {
             say!("weft: interrupted before anything was simulated");
             std::process::exit(130);
         }
-        say!("weft: ending the run; press Ctrl-C again to stop at once");
+        if !ONLY_SERVES.load(Ordering::Relaxed) {
+            say!("weft: ending the run; press Ctrl-C again to stop at once");
+        }
     })
     .map_err(|error| Failure::bug(format!("Ctrl-C cannot be caught: {error}")))?;
+    HANDLED.get_or_init(|| interrupt.clone());
     if outlives_terminal {
         ignore_hangup();
     }

@@ -217,6 +217,7 @@ impl ResultOptions {
         Ok(ExperimentOptions {
             threads: 1,
             output,
+            live: false,
             save_every: None,
             timeline: self.timeline.clone(),
             check: self.check,

@@ -64,6 +64,56 @@ fn pieces_add_up(directory: &Path) -> usize {
     messages.len()
 }
 
+/// Host, injection, fabric and ejection.
+fn split(split: &Value) -> [f64; 4] {
+    assert_eq!(split["not_recorded_ns"], 0.0, "{split}");
+    ["host_ns", "injection_ns", "fabric_ns", "ejection_ns"].map(|leg| split[leg].as_f64().unwrap())
+}
+
+/// Catches a leg that is counted twice or not, a wait on another leg than where it is, results that change
+/// because they are split, a split that depends on threads, and one of copies.
+#[test]
+fn the_latency_of_traffic_is_split() {
+    let of = |case: &str, more: &str| {
+        let case = format!("traffic -m {case} --time 10us --quiet --json {more}");
+        let mut row = json(&case.split_whitespace().collect::<Vec<_>>())["rows"][0].take();
+        let fields = row.as_object_mut().unwrap();
+        fields.retain(|key, _| {
+            !["packet_hops_per_second", "build_time_s", "peak_memory_bytes"].contains(&key.as_str())
+        });
+        let split_of = fields.remove("latency_split");
+        (row, split_of)
+    };
+    const FABRIC: &str = "carvnet-spineleaf --set nic.model=overheads --size 4K";
+    for case in ["exanest --load 0.05", "bxi3-fattree --set topology.k=4 --load 0.6 --size 16K", FABRIC] {
+        let case = if case == FABRIC { format!("{case} --load 0.4 --layer fabric") } else { case.to_owned() };
+        let (whole, none) = of(&case, "");
+        let (row, legs) = of(&case, "--breakdown");
+        assert_eq!((&row, none), (&whole, None), "{case}");
+        assert_eq!((row.clone(), legs.clone()), of(&case, "--breakdown --threads 2"), "{case}");
+        let sum: f64 = split(&legs.unwrap()).iter().sum();
+        // The mean is rounded to a picosecond.
+        let mean = row["latency_mean_ns"].as_f64().unwrap();
+        assert!((sum - mean).abs() < 0.001, "{case}: {sum} of {mean} ns");
+    }
+    let legs = |case: &str| split(&of(case, "--breakdown").1.unwrap());
+    let [host, injection, fabric, ejection] = legs(&format!("{FABRIC} --load 0.05 --layer fabric"));
+    assert_eq!(host, 0.0, "a pattern has no program");
+    assert!(injection + ejection < 0.1 * fabric, "an idle machine has no queues");
+    let jam = legs(&format!("{FABRIC} --load 0.9 --pattern incast --layer fabric"));
+    assert!(jam[3] > 5.0 * jam[2] && jam[3] > 5.0 * jam[1], "many send to one: {jam:?}");
+    let slow = legs("exanest --load 0.3");
+    assert!(slow[1] > 10.0 * slow[2], "the co-processor takes no more: {slow:?}");
+    let folder = tempfile::tempdir().unwrap();
+    let out = text(folder.path()).to_owned();
+    let words = |more: &str| format!("traffic -m exanest --load 0.1 --breakdown {more} -o {out}/x");
+    let refused = |more: &str| refused(&words(more).split_whitespace().collect::<Vec<_>>());
+    assert!(refused("--save-every 1us").contains("--save-every"));
+    let multicast = "--set nic.model=overheads --set multicast=[{name=\"all\",members=[\"all\"]}]";
+    let said = refused(&format!("{multicast} --pattern multicast"));
+    assert!(said.contains("copies are not recorded"), "{said}");
+}
+
 /// The means of each class of sizes add up to its time; returns the messages of all classes.
 fn means_add_up(classes: &Value) -> u64 {
     let class = |class: &Value| {
@@ -71,6 +121,8 @@ fn means_add_up(classes: &Value) -> u64 {
         let sum: f64 = pieces.map(|piece| piece["time_mean_ns"].as_f64().unwrap()).sum();
         let time = class["time_mean_ns"].as_f64().unwrap();
         assert!((sum / time - 1.0).abs() < 1e-9, "{class}");
+        let legs = split(&class["latency_split"]).iter().sum::<f64>();
+        assert!((legs / time - 1.0).abs() < 1e-9, "{class}");
         class["messages"].as_u64().unwrap()
     };
     classes.as_array().unwrap().iter().map(class).sum()

@@ -5,6 +5,7 @@
 mod common;
 
 use common::{json, refused, weft};
+use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
@@ -35,6 +36,8 @@ fn every_kind_is_drawn_or_says_what_it_needs() {
     let at = |name: &str| folder.path().join(name);
     let traffic = "traffic --pattern uniform --size 1K:2K --load 0.2:0.6:0.4 --time 10us";
     let full = run(&format!("{traffic} --telemetry 1us --tables messages,flows,links"), &at("full"));
+    let incast = "traffic --pattern incast --size 4K --load 0.5 --time 10us --telemetry 1us";
+    let jam = run(incast, &at("jam"));
     let bare = run(&format!("{traffic} --tables flows"), &at("bare"));
     for (kind, label, needs) in [
         ("load-curve", "latency (ns)", None),
@@ -43,20 +46,23 @@ fn every_kind_is_drawn_or_says_what_it_needs() {
         ("queue", "bytes in queues (KiB)", Some("--telemetry 10us")),
         ("queue-heat-map", "most held (KiB)", Some("--telemetry 10us")),
         ("rates", "rate (Gb/s)", Some("--telemetry 10us")),
+        ("congestion-trees", "waits, or full (%)", Some("--telemetry 10us")),
         ("link-utilization", "time in which the link was sending (%)", Some("--tables links")),
         ("timeline", "time", Some("--tables messages")),
         ("communication-matrix", "bytes (KiB)", Some("--tables messages")),
     ] {
         let (svg, png) = (at(&format!("{kind}.svg")), at(&format!("{kind}.png")));
         let (svg_path, png_path) = (svg.to_str().unwrap(), png.to_str().unwrap());
-        let drawn = json(&["plot", &full, "--what", kind, "-o", svg_path, "--json"]);
+        // Uniform traffic makes no lasting tree.
+        let full = if kind == "congestion-trees" { &jam } else { &full };
+        let drawn = json(&["plot", full, "--what", kind, "-o", svg_path, "--json"]);
         assert_eq!(drawn["picture"]["kind"], kind);
         let found = texts(&fs::read_to_string(&svg).unwrap());
         let has = found.iter().any(|text| text.starts_with(label));
         assert!(has, "{kind}: {found:?}");
         // All are drawn by the same code; a bitmap takes seconds in a build for tests.
         if ["load-curve", "queue-heat-map"].contains(&kind) {
-            assert!(weft(&["plot", &full, "--what", kind, "-o", png_path]).status.success());
+            assert!(weft(&["plot", full, "--what", kind, "-o", png_path]).status.success());
             assert!(fs::read(&png).unwrap().starts_with(b"\x89PNG"));
         }
         if let Some(needs) = needs {
@@ -101,14 +107,57 @@ fn a_report_has_everything_and_runs_no_script() {
     let path = page.to_str().unwrap();
     let document = json(&["report", &out, "-o", path, "--json"]);
     assert!(document["report"]["slowest"].as_array().unwrap().len() > 3);
+    let tree = &document["report"]["congestion_trees"][0];
+    assert_eq!(tree["root"].as_str().unwrap().rsplit_once(' ').unwrap().1, "0", "incast is to endpoint 0");
+    assert!(
+        tree["share"].as_f64().unwrap() > 0.5 && tree["branches"].as_array().unwrap().len() > 1,
+        "{tree}"
+    );
+    assert_eq!(tree["victims"], serde_json::json!([]));
     let html = fs::read_to_string(&page).unwrap();
     assert!(!html.contains("<img") && !html.contains("<script"));
     assert!(html.contains("&lt;img src=x onerror=alert(1)&gt;"));
-    for part in ["Key figures", "Slowest messages", "Hot links", "Critical path", "Assumed constants", "<svg"]
-    {
+    for part in [
+        "Key figures",
+        "Where the latency goes",
+        "Congestion trees",
+        "Slowest messages",
+        "Hot links",
+        "Critical path",
+        "Assumed constants",
+        "<svg",
+    ] {
         assert!(html.contains(part), "{part}");
     }
     assert!(refused(&["report", &out, "-o", path]).contains("--force"));
+}
+
+/// Catches another root than the link that five senders want, a victim that is not named, and the flows of the
+/// incast taken for victims.
+#[test]
+fn the_victim_of_an_incast_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/incast-victim.toml");
+    let (out, page) = (at("out"), at("report.html"));
+    let words =
+        ["traffic", "-m", "carvnet-spineleaf", "--scenario", scenario, "--telemetry", "5us", "-o", &out];
+    assert!(weft(&[&words[..], &["--quiet"]].concat()).status.success());
+    let document = json(&["report", &out, "-o", &page, "--json"]);
+    let tree = &document["report"]["congestion_trees"][0];
+    assert_eq!(tree["root"], "switch 3 port 3 → endpoint 15");
+    assert!(tree["share"].as_f64().unwrap() > 0.5, "{tree}");
+    let into_its_switch = |branch: &Value| branch["link"].as_str().unwrap().contains("→ switch 3 port");
+    assert!(tree["branches"].as_array().unwrap().iter().any(into_its_switch), "{tree}");
+    let ends = |flow: &Value| (flow["from"].as_u64().unwrap(), flow["to"].as_u64().unwrap());
+    let flows = |which: &str| -> Vec<_> { tree[which].as_array().unwrap().iter().map(ends).collect() };
+    let mut contributors = flows("contributors");
+    contributors.sort_unstable();
+    assert_eq!(contributors, [0, 4, 5, 8, 9].map(|from| (from, 15)));
+    assert_eq!(flows("victims"), [(6, 14)]);
+    let warnings = document["report"]["warnings"].to_string();
+    assert!(warnings.contains("victims: 6 to 14"), "{warnings}");
+    assert!(fs::read_to_string(&page).unwrap().contains("6 to 14 ("));
 }
 
 /// Catches a difference that is not found, one that is found between equals, and cases that do not match.

@@ -4,11 +4,15 @@
 use crate::axis::number;
 use crate::image::{DrawError, svg};
 use html_escape::encode_safe;
-use weft_results::report::{CriticalPath, HotLink, Report, SlowMessage};
+use weft_results::congestion::{CongestionTree, TreeFlow};
+use weft_results::report::{CriticalPath, HotLink, LatencyCase, Report, SlowMessage};
 use weft_results::{ComparedRow, ComparedValue, Comparison};
 
 /// Pieces of a message that are listed.
 const LONGEST_PIECES: usize = 6;
+
+/// Branches and flows of a tree that are listed.
+const LISTED_OF_TREE: usize = 8;
 
 const STYLE: &str = "
 :root { color-scheme: light dark; --line: #8885; --soft: #8882; --ink: #0072b2; }
@@ -126,6 +130,19 @@ pub fn report(report: &Report) -> Result<String, DrawError> {
     for line in &report.not_drawn {
         page.remark(&format!("Not drawn: {line}"));
     }
+    page.heading("Where the latency goes");
+    match report.latency.as_slice() {
+        [] => page.remark("--breakdown splits it into host, injection, fabric and ejection."),
+        cases => latency(&mut page, cases),
+    };
+    page.heading("Congestion trees");
+    match report.congestion_trees.as_deref() {
+        Some([]) => page.remark("No link that is busy all the time has others wait for it."),
+        Some(trees) => congestion_trees(&mut page, trees),
+        None => {
+            page.remark("They are found from telemetry and the table of links; --telemetry 10us writes it.")
+        }
+    };
     page.heading("Slowest messages");
     match &report.slowest {
         Some(messages) => slowest(&mut page, messages),
@@ -182,6 +199,69 @@ fn slowest<'a>(page: &'a mut Page, messages: &[SlowMessage]) -> &'a mut Page {
         ("longest pieces", false),
     ];
     page.table(&headings, messages.iter().map(row))
+}
+
+/// Mean times by leg of messages' way, each with its share.
+fn latency<'a>(page: &'a mut Page, cases: &[LatencyCase]) -> &'a mut Page {
+    let row = |case: &LatencyCase| {
+        let all: f64 = case.legs.iter().map(|(_, time)| time).sum();
+        let leg = |(_, time): &(String, f64)| {
+            format!("{time:.1} ns ({:.1} %)", if all > 0.0 { time / all * 100.0 } else { 0.0 })
+        };
+        std::iter::once(case.of.clone()).chain(case.legs.iter().map(leg)).collect()
+    };
+    let headings = [("of", false), ("host", true), ("injection", true), ("fabric", true), ("ejection", true)];
+    page.table(&headings, cases.iter().map(row))
+}
+
+/// A row for each tree, with the branches that waited longest.
+fn congestion_trees<'a>(page: &'a mut Page, trees: &[CongestionTree]) -> &'a mut Page {
+    let flows = |flows: &Option<Vec<TreeFlow>>| match flows {
+        None => "not known: --tables flow_rates writes flows".to_owned(),
+        Some(flows) => {
+            let flow = |flow: &TreeFlow| match flow.rate_gbps {
+                Some(rate) => format!("{} to {} ({rate:.1} Gb/s)", flow.from, flow.to),
+                None => format!("{} to {}", flow.from, flow.to),
+            };
+            shortened(flows.iter().map(flow).collect(), "; ")
+        }
+    };
+    let row = |tree: &CongestionTree| {
+        let branch = |branch: &weft_results::congestion::Branch| {
+            format!("{} ({:.0} % of the time)", branch.link, branch.share * 100.0)
+        };
+        vec![
+            tree.run.to_string(),
+            tree.root.clone(),
+            format!("{:.1} to {:.1}", tree.from_us, tree.to_us),
+            format!("{:.1} %", tree.share * 100.0),
+            tree.branches.len().to_string(),
+            shortened(tree.branches.iter().map(branch).collect(), "; "),
+            flows(&tree.contributors),
+            flows(&tree.victims),
+        ]
+    };
+    let headings = [
+        ("run", true),
+        ("root", false),
+        ("time (µs)", true),
+        ("of the run", true),
+        ("branches", true),
+        ("nearest", false),
+        ("flows through the root", false),
+        ("victims", false),
+    ];
+    page.table(&headings, trees.iter().map(row))
+}
+
+/// The first of a list, and how many more there are.
+fn shortened(mut texts: Vec<String>, between: &str) -> String {
+    let more = texts.len().saturating_sub(LISTED_OF_TREE);
+    texts.truncate(LISTED_OF_TREE);
+    if more > 0 {
+        texts.push(format!("and {more} more"));
+    }
+    texts.join(between)
 }
 
 fn hot_links<'a>(page: &'a mut Page, links: &[HotLink]) -> &'a mut Page {
@@ -285,6 +365,8 @@ mod tests {
             rows: (vec![text()], vec![vec![text()]]),
             pictures: Vec::new(),
             not_drawn: vec![text()],
+            latency: vec![LatencyCase { of: text(), legs: vec![(text(), 1.0)] }],
+            congestion_trees: None,
             slowest: Some(vec![SlowMessage {
                 run: 0,
                 from: text(),

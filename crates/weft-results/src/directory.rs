@@ -12,6 +12,7 @@
 use crate::digest::{Sha, file_sha};
 use crate::ending::Ending;
 use crate::error::ResultsError;
+use crate::live::LiveWriter;
 use crate::lock::DirectoryLock;
 use crate::manifest::{FORMAT_VERSION, Performance, RunManifest, TableSummary, WEFT_VERSION};
 use crate::open_tables::{MergedTable, OpenTables, SavedTables, table_file};
@@ -30,7 +31,7 @@ use std::path::{Path, PathBuf};
 pub(crate) const MANIFEST: &str = "run.json";
 const PERFORMANCE: &str = "performance.json";
 pub(crate) const WORKING: &str = ".weft";
-const REQUEST: &str = "request.json";
+pub(crate) const REQUEST: &str = "request.json";
 pub(crate) const SNAPSHOT: &str = "snapshot";
 /// The beginning of every snapshot file, whatever its version.
 const SNAPSHOT_MAGIC: &[u8] = b"weft-snapshot/";
@@ -77,6 +78,8 @@ pub struct ResultsWriter {
     tables: OpenTables,
     /// Of the file [`REQUEST`]; a snapshot is of this request only.
     request: Sha,
+    /// For readers while the run goes; `None`: there are none.
+    live: Option<LiveWriter>,
     _lock: DirectoryLock,
 }
 
@@ -113,6 +116,7 @@ impl ResultsWriter {
             trace_paths: stored.trace_paths.clone(),
             tables: OpenTables::new(&working, tables),
             request: Sha::of(&[&file]),
+            live: None,
             _lock: lock,
         };
         write_whole(&working, &working.join(REQUEST), &[&file])?;
@@ -167,6 +171,7 @@ impl ResultsWriter {
             trace_paths: stored.trace_paths,
             tables: OpenTables::resume(&working, saved)?,
             request,
+            live: None,
             _lock: lock,
         };
         // Only now is it sure that the run can go on: until then an interrupted result stays readable.
@@ -226,7 +231,26 @@ impl ResultsWriter {
 
     /// A virtual epoch has passed: all rows before it have been handed over. Row groups end here.
     pub fn epoch(&mut self) -> Result<(), ResultsError> {
-        self.tables.epoch()
+        self.tables.epoch()?;
+        match &self.live {
+            Some(live) if live.is_due() => self.publish(),
+            _ => Ok(()),
+        }
+    }
+
+    /// Lets readers see, from now on, what has been written at epochs.
+    ///
+    /// # Errors
+    /// A directory that cannot be written.
+    pub fn go_live(&mut self) -> Result<(), ResultsError> {
+        self.live = Some(LiveWriter::new());
+        self.publish()
+    }
+
+    fn publish(&mut self) -> Result<(), ResultsError> {
+        let Some(live) = &mut self.live else { return Ok(()) };
+        let tables = self.tables.publish(live.generation)?;
+        live.publish(&self.directory.join(WORKING), tables)
     }
 
     /// Stores a snapshot: `state` is the run's own, and the tables are as they are now. It takes the
@@ -440,7 +464,7 @@ fn read_snapshot<'a>(
     postcard::take_from_bytes(rest).map_err(|e| damaged(e.to_string()))
 }
 
-fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, ResultsError> {
+pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, ResultsError> {
     let text = fs::read_to_string(path).map_err(|e| ResultsError::file("read", path, e))?;
     serde_json::from_str(&text)
         .map_err(|e| ResultsError::Damaged { path: path.to_owned(), why: e.to_string() })
@@ -454,7 +478,7 @@ fn json(value: &impl Serialize) -> Vec<u8> {
 
 /// Writes a file so that nobody ever sees a part of it: under another name in `working`, to the disk,
 /// then renamed.
-fn write_whole(working: &Path, path: &Path, pieces: &[&[u8]]) -> Result<(), ResultsError> {
+pub(crate) fn write_whole(working: &Path, path: &Path, pieces: &[&[u8]]) -> Result<(), ResultsError> {
     let name = path.file_name().expect("results have file names").to_string_lossy();
     let temporary = working.join(format!("{name}.new"));
     let write = || {

@@ -12,12 +12,14 @@
 //! | `row`, `cell` | how a row becomes columns |
 //! | `table` | one table on its way to a file |
 //! | `directory` | the directory: refused, written, saved, resumed, finished |
+//! | `live` | what can be read of a result while it is written |
 //! | `lock`, `previous` | one writer at a time; the result that it replaces |
 //! | `manifest` | `run.json` and `performance.json` |
 //! | `digest` | whether two results are the same |
 //! | `ending` | how a run ended |
 //! | `stored` | a finished result that is read: manifest, rows of tables |
 //! | `compare`, `report` | results beside each other; a result in one page |
+//! | `congestion` | congestion trees: root, branches, victims |
 //! | `picture` | what is drawn of results |
 //! | `view` | what the page of `weft view` shows of results |
 //! | `wall_clock`, `memory` | wall time and memory, for `performance.json` only |
@@ -27,10 +29,12 @@
 
 mod cell;
 mod compare;
+pub mod congestion;
 mod digest;
 mod directory;
 mod ending;
 mod error;
+mod live;
 mod lock;
 mod manifest;
 mod memory;
@@ -51,6 +55,7 @@ pub use digest::{Digest, digest, file_digest};
 pub use directory::{Existing, ResultsWriter, StoredRequest, check_files, read_manifest, read_request};
 pub use ending::{Conclusion, Ending};
 pub use error::ResultsError;
+pub use live::{forget_live, is_whole, live_generation};
 pub use manifest::{AssumedConstant, FORMAT_VERSION, Performance, RunManifest, TableSummary, Totals};
 pub use memory::{AvailableMemory, MemoryLimit, available_memory, peak_memory};
 pub use row::{Column, Row};

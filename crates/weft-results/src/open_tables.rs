@@ -1,6 +1,7 @@
 //! The tables of a result while it is written.
 
 use crate::error::ResultsError;
+use crate::live::LiveTable;
 use crate::manifest::TableSummary;
 use crate::row::Row;
 use crate::table::{SavedTable, TableWriter};
@@ -8,6 +9,7 @@ use crate::tables::{
     FlowRateRow, FlowRow, LinkRow, MessagePieceRow, MessageRow, PartRow, QueueRow, RankRow, RateRow, Table,
 };
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The file of a table.
@@ -131,6 +133,28 @@ impl OpenTables {
             queues: self.queues.as_mut().map(TableWriter::save).transpose()?,
             flow_rates: self.flow_rates.as_mut().map(TableWriter::save).transpose()?,
         })
+    }
+
+    /// The files of the tables for a reader, as they are now.
+    pub(crate) fn publish(&mut self, generation: u64) -> Result<BTreeMap<Table, LiveTable>, ResultsError> {
+        fn publish<R: Row>(
+            table: &mut Option<TableWriter<R>>,
+            generation: u64,
+        ) -> Result<Option<LiveTable>, ResultsError> {
+            table.as_mut().map(|table| table.publish(generation)).transpose()
+        }
+        let tables = [
+            (Table::Messages, publish(&mut self.messages, generation)?),
+            (Table::Flows, publish(&mut self.flows, generation)?),
+            (Table::Links, publish(&mut self.links, generation)?),
+            (Table::Ranks, publish(&mut self.ranks, generation)?),
+            (Table::Parts, publish(&mut self.parts, generation)?),
+            (Table::Pieces, publish(&mut self.pieces, generation)?),
+            (Table::Rates, publish(&mut self.rates, generation)?),
+            (Table::Queues, publish(&mut self.queues, generation)?),
+            (Table::FlowRates, publish(&mut self.flow_rates, generation)?),
+        ];
+        Ok(tables.into_iter().filter_map(|(name, table)| Some((name, table?))).collect())
     }
 
     /// Makes each table whole under a temporary name in `working`, in the order in which tables are listed.

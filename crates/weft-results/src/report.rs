@@ -1,5 +1,6 @@
 //! A result in one page: what ran, on what, what came of it, and where its time and its trouble are.
 
+use crate::congestion::{CongestionTree, congestion_trees};
 use crate::ending::Ending;
 use crate::error::ResultsError;
 use crate::manifest::AssumedConstant;
@@ -14,6 +15,17 @@ use weft_units::{Energy, Time};
 
 /// Messages and links that are listed.
 const LISTED: usize = 15;
+/// Congestion trees that are warned of; all are listed.
+const WARNED_TREES: usize = 3;
+/// The share of a run for which such a tree stands, at least.
+const LASTING: f64 = 0.05;
+/// Legs of a message's way, and their keys in rows.
+const LEGS: [(&str, &str); 4] = [
+    ("host", "host_ns"),
+    ("injection", "injection_ns"),
+    ("fabric", "fabric_ns"),
+    ("ejection", "ejection_ns"),
+];
 const PS_PER_US: f64 = 1e6;
 const PJ_PER_UJ: f64 = 1e6;
 
@@ -36,12 +48,25 @@ pub struct Report {
     pub not_drawn: Vec<String>,
     /// The messages that took longest; `None`: the table was not written.
     pub slowest: Option<Vec<SlowMessage>>,
+    /// Latency by leg of the way: the case, and the mean time of each leg in ns.
+    pub latency: Vec<LatencyCase>,
+    /// Congestion trees, the largest of each run first; `None`: there is no telemetry, or no table of links.
+    pub congestion_trees: Option<Vec<CongestionTree>>,
     /// The links that were busiest; `None`: the table was not written.
     pub hot_links: Option<Vec<HotLink>>,
     /// Critical paths: of each the categories with their time.
     pub critical_paths: Vec<CriticalPath>,
     /// Constants that no source gives.
     pub assumed: Vec<AssumedConstant>,
+}
+
+/// The latency of the messages of a case, by leg.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct LatencyCase {
+    /// The case: a size, a load, a program.
+    pub of: String,
+    /// Time on each leg in ns, in the order of a message's way.
+    pub legs: Vec<(String, f64)>,
 }
 
 /// A message and where its time went.
@@ -125,14 +150,19 @@ impl Report {
     pub fn without_pictures(result: &StoredResult, explained: &[Value]) -> Result<Report, ResultsError> {
         let stored = &result.manifest.explained;
         let explained = if stored.is_empty() { explained } else { stored };
+        let has_trees =
+            [Table::Rates, Table::Queues, Table::Links].into_iter().all(|table| result.has(table));
+        let trees = has_trees.then(|| congestion_trees(result)).transpose()?;
         Ok(Report {
             name: result.name(),
             facts: facts(result),
             totals: totals(result),
-            warnings: warnings(result),
+            warnings: warnings(result, trees.as_deref().unwrap_or_default()),
             rows: rows(result),
             pictures: Vec::new(),
             not_drawn: Vec::new(),
+            latency: latency(result),
+            congestion_trees: trees,
             slowest: result.has(Table::Messages).then(|| slowest(result)).transpose()?,
             hot_links: result.has(Table::Links).then(|| hot_links(result)).transpose()?,
             critical_paths: explained.iter().map(critical_path).collect(),
@@ -165,7 +195,7 @@ fn facts(result: &StoredResult) -> Vec<(String, String)> {
             other => fact(key, other.to_string()),
         }
     }
-    fact("ended", manifest.ended.to_string());
+    fact("ended", result.ended());
     fact("weft", manifest.weft_version.clone());
     facts
 }
@@ -193,10 +223,38 @@ fn total(name: &str, value: &Value) -> (String, String) {
     (name.replace('_', " "), value.to_string())
 }
 
-fn warnings(result: &StoredResult) -> Vec<String> {
+/// The legs of the latencies in the rows.
+fn latency(result: &StoredResult) -> Vec<LatencyCase> {
+    let mut cases = Vec::new();
+    for run in result.runs().iter().filter(|run| run.seed.1 == 0) {
+        let of = describe(run);
+        let breakdown = &run.row["breakdown"];
+        // Of traffic a row has one, of a benchmark its breakdown, of a program each size of messages.
+        let splits =
+            [(String::new(), &run.row["latency_split"]), (String::new(), &breakdown["latency_split"])];
+        let sizes = breakdown.as_array().into_iter().flatten().map(|class| {
+            let bytes = |key: &str| class[key].as_u64().unwrap_or(0);
+            let sizes = match (bytes("smallest_bytes"), bytes("largest_bytes")) {
+                (smallest, largest) if smallest == largest => format!(", {smallest} B"),
+                (smallest, largest) => format!(", {smallest} to {largest} B"),
+            };
+            (sizes, &class["latency_split"])
+        });
+        for (sizes, split) in splits.into_iter().chain(sizes) {
+            let legs = LEGS.into_iter().filter_map(|(leg, key)| Some((leg.to_owned(), split[key].as_f64()?)));
+            let legs: Vec<(String, f64)> = legs.collect();
+            if !legs.is_empty() {
+                cases.push(LatencyCase { of: format!("{of}{sizes}"), legs });
+            }
+        }
+    }
+    cases
+}
+
+fn warnings(result: &StoredResult, trees: &[CongestionTree]) -> Vec<String> {
     let manifest = &result.manifest;
     let mut warnings = Vec::new();
-    if !matches!(manifest.ended, Ending::Finished | Ending::HorizonReached) {
+    if !result.is_live() && !matches!(manifest.ended, Ending::Finished | Ending::HorizonReached) {
         let detail = manifest.detail.as_ref().map_or(String::new(), |detail| format!(": {detail}"));
         warnings.push(format!("The run ended with {}{detail}", manifest.ended));
     }
@@ -212,6 +270,12 @@ fn warnings(result: &StoredResult) -> Vec<String> {
         if let Some(lost @ 1..) = run.row["packets_dropped"].as_u64() {
             warnings.push(format!("{}: links lost {lost} packets", label()));
         }
+    }
+    for tree in trees.iter().filter(|tree| tree.share >= LASTING).take(WARNED_TREES) {
+        let run = result.runs().into_iter().find(|run| run.run == tree.run);
+        let label = run.as_ref().filter(|_| result.runs().len() > 1).map(describe);
+        let label = label.map_or_else(String::new, |label| format!("{label}: "));
+        warnings.push(format!("{label}{}", tree.sentence()));
     }
     if let assumed @ 1.. = manifest.assumed.len() {
         warnings.push(format!("{assumed} constants are assumed, not measured: see the end of the report"));

@@ -8,15 +8,19 @@ use crate::row::Row;
 use crate::tables::Table;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// A finished result. What was asked for is JSON here: this crate knows no request.
+#[derive(Clone)]
 pub struct StoredResult {
     /// The directory.
     pub directory: PathBuf,
     /// `run.json`.
     pub manifest: RunManifest<Value, Value>,
+    /// The files of its tables while it is still being written; `None`: it is whole.
+    pub(crate) live: Option<BTreeMap<Table, Vec<PathBuf>>>,
 }
 
 /// A run of a result, as its row of `run.json` describes it.
@@ -39,7 +43,7 @@ impl StoredResult {
         if !directory.join(MANIFEST).is_file() && directory.join(WORKING).is_dir() {
             return Err(ResultsError::StillWritten(directory.to_owned()));
         }
-        Ok(StoredResult { directory: directory.to_owned(), manifest: read_manifest(directory)? })
+        Ok(StoredResult { directory: directory.to_owned(), manifest: read_manifest(directory)?, live: None })
     }
 
     /// The directory's own name, for legends.
@@ -96,29 +100,36 @@ impl StoredResult {
             let (directory, table, mend) = (self.directory.clone(), table.name(), written_by(table));
             return Err(ResultsError::NoTable { directory, table, mend });
         }
-        let path = self.directory.join(table_file(table));
-        if !path.is_file() {
-            return Err(ResultsError::Missing(path));
-        }
-        let read = |e| ResultsError::parquet("read", &path, e);
-        let file = File::open(&path).map_err(|e| ResultsError::file("read", &path, e))?;
-        let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(read)?;
-        let metadata = builder.metadata().file_metadata().key_value_metadata();
-        let version = metadata.into_iter().flatten().find(|entry| entry.key == "weft.version");
-        let found = version.and_then(|entry| entry.value.clone()).unwrap_or_else(|| "no".to_owned());
-        if found != R::VERSION.to_string() {
-            return Err(ResultsError::TableVersion { path, found, wanted: R::VERSION });
-        }
-        for batch in builder.build().map_err(read)? {
-            let batch = batch.map_err(|e| read(e.into()))?;
-            let rows = R::rows(&batch).map_err(|column| ResultsError::Damaged {
-                path: path.clone(),
-                why: format!("the column {column} is missing or of another type"),
-            })?;
-            rows.into_iter().for_each(&mut visit);
-        }
-        Ok(())
+        let whole = || vec![self.directory.join(table_file(table))];
+        let files =
+            self.live.as_ref().map_or_else(whole, |live| live.get(&table).cloned().unwrap_or_default());
+        files.iter().try_for_each(|path| visit_file(path, &mut visit))
     }
+}
+
+/// Reads a file of rows in its order.
+fn visit_file<R: Row>(path: &Path, visit: &mut impl FnMut(R)) -> Result<(), ResultsError> {
+    if !path.is_file() {
+        return Err(ResultsError::Missing(path.to_owned()));
+    }
+    let read = |e| ResultsError::parquet("read", path, e);
+    let file = File::open(path).map_err(|e| ResultsError::file("read", path, e))?;
+    let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(read)?;
+    let metadata = builder.metadata().file_metadata().key_value_metadata();
+    let version = metadata.into_iter().flatten().find(|entry| entry.key == "weft.version");
+    let found = version.and_then(|entry| entry.value.clone()).unwrap_or_else(|| "no".to_owned());
+    if found != R::VERSION.to_string() {
+        return Err(ResultsError::TableVersion { path: path.to_owned(), found, wanted: R::VERSION });
+    }
+    for batch in builder.build().map_err(read)? {
+        let batch = batch.map_err(|e| read(e.into()))?;
+        let rows = R::rows(&batch).map_err(|column| ResultsError::Damaged {
+            path: path.to_owned(),
+            why: format!("the column {column} is missing or of another type"),
+        })?;
+        rows.into_iter().for_each(&mut *visit);
+    }
+    Ok(())
 }
 
 impl RunOf<'_> {
@@ -149,7 +160,9 @@ pub(crate) const fn written_by(table: Table) -> &'static str {
         Table::Links => "--tables links",
         Table::Ranks => "--tables ranks (weft traffic has no ranks: take weft replay, osu or run)",
         Table::Parts => "--tables links,parts",
-        Table::Pieces => "--breakdown (of weft replay or run)",
+        Table::Pieces => {
+            "--breakdown (of weft replay or run; of weft traffic it splits the latency in run.json)"
+        }
         Table::Rates | Table::Queues => "--telemetry, such as --telemetry 10us",
         Table::FlowRates => "--telemetry 10us --tables flow_rates",
     }

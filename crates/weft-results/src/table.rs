@@ -11,6 +11,7 @@
 
 use crate::digest::{Sha, file_sha};
 use crate::error::ResultsError;
+use crate::live::LiveTable;
 use crate::row::Row;
 use arrow_schema::Schema;
 use parquet::arrow::{ArrowSchemaConverter, ArrowWriter};
@@ -130,6 +131,29 @@ impl<R: Row> TableWriter<R> {
             part.sha = Some(file_sha(&self.working.join(&part.name))?);
         }
         Ok(SavedTable { parts: self.parts.clone(), group: self.group.clone(), rows: self.rows })
+    }
+
+    /// The files of the table for a reader: all parts, and one of the rows of the open group.
+    pub(crate) fn publish(&mut self, generation: u64) -> Result<LiveTable, ResultsError> {
+        self.close_part()?;
+        let mut files: Vec<String> = self.parts.iter().map(|part| part.name.clone()).collect();
+        let name = |generation| format!("{}-live-{generation}.parquet", R::TABLE);
+        if !self.group.is_empty() {
+            let path = self.working.join(name(generation));
+            let file = File::create(&path).map_err(|e| ResultsError::file("write", &path, e))?;
+            let write = |e| ResultsError::parquet("write", &path, e);
+            let mut writer =
+                ArrowWriter::try_new(BufWriter::new(file), self.schema.clone(), Some(properties::<R>()))
+                    .map_err(write)?;
+            writer.write(&R::batch(&self.group, &self.schema)).map_err(write)?;
+            writer.close().map_err(write)?;
+            files.push(name(generation));
+        }
+        // A reader may still be at the last one.
+        if let Some(old) = generation.checked_sub(2) {
+            let _ = std::fs::remove_file(self.working.join(name(old)));
+        }
+        Ok(LiveTable { version: R::VERSION, rows: self.rows, files })
     }
 
     /// Merges all parts into a file at `path`, which is whole on the disk afterwards.

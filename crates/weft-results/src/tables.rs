@@ -220,7 +220,7 @@ row! {
     /// One piece of the time of a message that was delivered, from when it was posted. The pieces of a
     /// message are in the order of time, and the next begins where one ends: their times add up to the
     /// message's `delivered_ps` - `posted_ps`. Written where `--breakdown` is given.
-    MessagePieceRow in "pieces" version 1
+    MessagePieceRow in "pieces" version 2
         ordered by |row| (row.run, row.delivered_ps, row.source_endpoint.0.into(), row.sequence);
     /// Index of the run in `run.json`.
     run: u32,
@@ -236,6 +236,8 @@ row! {
     begin_ps: Time,
     /// Duration of the piece.
     time_ps: Span,
+    /// The leg of the message's way: `host`, `injection`, `fabric` or `ejection`; `not recorded`.
+    leg: String,
     /// The category, as in `weft explain`.
     category: String,
     /// The activity that the time is spent on.

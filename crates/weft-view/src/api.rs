@@ -2,6 +2,7 @@
 //!
 //! | address | gives | parameters, besides `result` and `run` |
 //! |---|---|---|
+//! | `live` | whether a run goes on, and how often it has written more | none |
 //! | `results` | results, their runs, tables and quantities | none of these |
 //! | `report` | the parts of `weft report`, without pictures | |
 //! | `ranks` | rows of the ranks | |
@@ -20,13 +21,14 @@
 
 use crate::query::Query;
 use crate::shown::Shown;
+use crate::source::Source;
 use crate::timeline;
 use serde::Serialize;
 use serde_json::{Value, json};
 use weft_results::picture::PictureKind;
 use weft_results::report::Report;
 use weft_results::view::{self, LinkNumbers, MessageFilter, Quantity};
-use weft_results::{RankRow, ResultsError, StoredResult, Table};
+use weft_results::{RankRow, ResultsError, Table};
 use weft_sim::experiment::machine::MachineMap;
 use weft_units::{EndpointId, PortId, SwitchId};
 
@@ -73,8 +75,13 @@ impl From<ResultsError> for Refusal {
 ///
 /// # Errors
 /// Questions that cannot be read, and what a result has not.
-pub fn answer(shown: &[Shown], address: &str) -> Result<Answer, Refusal> {
+pub fn answer(source: &Source, address: &str) -> Result<Answer, Refusal> {
     let (name, query) = Query::split(address);
+    if name == "live" {
+        return json(&source.progress());
+    }
+    let now = source.now();
+    let shown: &[Shown] = &now;
     let question = || Question::of(shown, &query);
     match name {
         "results" => json(&shown.iter().map(described).collect::<Vec<_>>()),
@@ -210,7 +217,7 @@ fn described(shown: &Shown) -> Value {
         "directory": result.directory,
         "command": result.command(),
         "machine": result.machine(),
-        "ended": result.manifest.ended.to_string(),
+        "ended": result.ended(),
         "weft_version": result.manifest.weft_version,
         "runs": runs,
         "tables": tables,
@@ -230,7 +237,7 @@ fn picture(shown: &[Shown], query: &Query<'_>) -> Result<Answer, Refusal> {
         let shown = number.parse::<usize>().ok().and_then(|number| shown.get(number));
         let shown = shown.ok_or_else(|| Refusal::input(format!("there is no result {number}")))?;
         // Pictures are made of results that they own: the tables stay where they are.
-        results.push(StoredResult::open(&shown.result.directory)?);
+        results.push(shown.result.clone());
     }
     json(&kind.of(&results, query.optional("run")?)?)
 }

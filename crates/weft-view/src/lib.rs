@@ -1,4 +1,4 @@
-//! A page in the browser that shows results: `weft view`.
+//! A page in the browser that shows results: `weft view`, and `--view` of a run that goes on.
 //!
 //! ```text
 //!  browser ──GET /TOKEN/index.html──► page   files that `make view` builds and this library carries
@@ -13,6 +13,7 @@
 //! | `api` | figures by address |
 //! | `query` | parameters of an address |
 //! | `shown` | a result with the map of its machine |
+//! | `source` | what is shown, also while a run goes on |
 //! | `timeline` | ranks over time, for Perfetto |
 //!
 //! # Security
@@ -26,6 +27,7 @@ mod page;
 mod query;
 mod server;
 mod shown;
+mod source;
 mod timeline;
 mod token;
 

@@ -3,11 +3,14 @@
 use crate::api::{self, Answer, Refusal};
 use crate::page;
 use crate::shown::Shown;
+use crate::source::Source;
 use crate::token::Token;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::time::Duration;
 use tiny_http::{Header, Method, Request, Response, StatusCode};
+use weft_results::forget_live;
 
 /// Requests that are answered at a time: a browser asks for six.
 const THREADS: usize = 4;
@@ -67,7 +70,7 @@ pub struct Server {
     http: tiny_http::Server,
     port: u16,
     token: Token,
-    shown: Vec<Shown>,
+    source: Source,
 }
 
 impl Server {
@@ -76,6 +79,24 @@ impl Server {
     /// # Errors
     /// A port that is busy or forbidden.
     pub fn new(port: u16, shown: Vec<Shown>) -> Result<Server, ViewError> {
+        Server::of(port, Source::of(shown))
+    }
+
+    /// The same for what a run writes into a directory, from now on.
+    ///
+    /// # Errors
+    /// As of [`Server::new`].
+    pub fn live(port: u16, directory: PathBuf) -> Result<Server, ViewError> {
+        forget_live(&directory);
+        Server::of(port, Source::live(directory))
+    }
+
+    /// The run is over: from now on its whole result is shown, if there is one.
+    pub fn end_live(&self) {
+        self.source.end();
+    }
+
+    fn of(port: u16, source: Source) -> Result<Server, ViewError> {
         let token = Token::random()?;
         let http = tiny_http::Server::http((Ipv4Addr::LOCALHOST, port)).map_err(|error| {
             match error.downcast_ref::<io::Error>().map(io::Error::kind) {
@@ -85,7 +106,7 @@ impl Server {
             }
         })?;
         let port = http.server_addr().to_ip().map_or(port, |address: SocketAddr| address.port());
-        Ok(Server { http, port, token, shown })
+        Ok(Server { http, port, token, source })
     }
 
     /// The address, with the token.
@@ -151,7 +172,7 @@ impl Server {
                 .with_header(place));
         }
         if let Some(question) = rest.strip_prefix("api/") {
-            return api::answer(&self.shown, question).map(|answer| match answer {
+            return api::answer(&self.source, question).map(|answer| match answer {
                 Answer::Json(text) => of_kind("application/json", text),
                 Answer::Numbers(bytes) => of_kind("application/octet-stream", bytes),
             });

@@ -17,13 +17,16 @@ type LinkTotals = BTreeMap<(u32, Quantity), Arc<Vec<f32>>>;
 /// Frames by run and quantity, the one that was used last at the end.
 type KeptFrames = Vec<((u32, Quantity), Arc<Frames>)>;
 
+/// The map of a machine, made when it is first asked for; or why there is none.
+pub(crate) type SharedMap = Arc<OnceLock<Result<MachineMap, String>>>;
+
 /// A result that is shown.
 pub struct Shown {
     /// The result.
     pub result: StoredResult,
     /// A timeline of its ranks, as `--timeline` of the run wrote it.
     pub timeline: Option<PathBuf>,
-    map: OnceLock<Result<MachineMap, String>>,
+    map: SharedMap,
     frames: Mutex<KeptFrames>,
     totals: Mutex<LinkTotals>,
 }
@@ -31,8 +34,18 @@ pub struct Shown {
 impl Shown {
     /// A result with its timeline, where there is one.
     pub fn new(result: StoredResult, timeline: Option<PathBuf>) -> Shown {
-        let (map, frames, totals) = (OnceLock::new(), Mutex::default(), Mutex::default());
+        Shown::with_map(result, timeline, SharedMap::default())
+    }
+
+    /// The same on a machine of which there may be a map.
+    pub(crate) fn with_map(result: StoredResult, timeline: Option<PathBuf>, map: SharedMap) -> Shown {
+        let (frames, totals) = (Mutex::default(), Mutex::default());
         Shown { result, timeline, map, frames, totals }
+    }
+
+    /// The map, for another result on the same machine.
+    pub(crate) fn share_map(&self) -> SharedMap {
+        self.map.clone()
     }
 
     /// The map of its machine, made when it is first asked for; or why there is none.

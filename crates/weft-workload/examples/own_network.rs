@@ -196,6 +196,7 @@ where
         messages: None,
         interfaces: 1,
         report_messages: true,
+        report_ways: false,
         report_flows: false,
         flows_have_destinations: false,
     };

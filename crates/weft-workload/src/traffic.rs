@@ -11,8 +11,8 @@ use crate::pattern::Pattern;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weft_engine::{Payload, Stream};
-use weft_fabric::Purpose;
-use weft_nic::{Delivered, Failure, Host, HostContext, Message, Observer, Offer, Primitive};
+use weft_fabric::{HopRecord, Purpose};
+use weft_nic::{Delivered, Failure, Host, HostContext, Message, Observer, Offer, Primitive, Stage};
 use weft_units::{Address, Bytes, EndpointId, Span, Time};
 
 /// The parameters that all sources of a run share.
@@ -27,6 +27,8 @@ pub struct TrafficParameters {
     pub interfaces: u16,
     /// Whether every message is to be reported.
     pub report_messages: bool,
+    /// Whether stages and hops of every message are to be reported.
+    pub report_ways: bool,
     /// Whether flows are to be reported.
     pub report_flows: bool,
     /// Whether a flow is a (source, destination) pair; if not, it is all of a source's messages.
@@ -78,6 +80,10 @@ pub struct TrafficOutput {
     pub messages: Vec<MessageReport>,
     /// Messages that failed.
     pub failed: u64,
+    /// The links that watched packets crossed, if asked for; in no particular order.
+    pub hops: Vec<HopRecord>,
+    /// The work of blocks on messages, likewise.
+    pub stages: Vec<Stage>,
 }
 
 /// A source has no timers.
@@ -93,6 +99,14 @@ impl Payload for NoTimer {
 impl Observer for TrafficOutput {
     fn failed(&mut self, _: &Failure) {
         self.failed += 1;
+    }
+
+    fn hop(&mut self, hop: &HopRecord) {
+        self.hops.push(*hop);
+    }
+
+    fn stage(&mut self, stage: &Stage) {
+        self.stages.push(*stage);
     }
 }
 
@@ -204,7 +218,7 @@ impl Host for TrafficSource {
             to_interface: interface,
             buffer: Address::default(),
             buffers: Default::default(),
-            watch: false,
+            watch: parameters.report_ways,
         })
     }
 }

@@ -3,6 +3,7 @@
 use crate::options::whole_number;
 use crate::output::{self, percent};
 use clap::Args;
+use weft_sim::experiment::path::LatencySplit;
 use weft_sim::experiment::replay::{MeanPiece, SizeClass};
 
 /// Pieces of a smaller share of a message's time have one row for all.
@@ -82,7 +83,16 @@ fn size_class(class: &SizeClass, options: ListOptions) -> String {
     let total = [ns(class.time_mean_ns), String::new(), "total".to_owned(), String::new()];
     let rows = listed.pieces.into_iter().map(row).chain(other).chain([total]);
     let table = output::table(["mean (ns)", "share", "what", "where"], [true, true, false, false], rows);
-    format!("{} {messages} of size {sizes}, from post to delivery\n{table}", class.messages)
+    let legs = split(&class.latency_split);
+    format!("{} {messages} of size {sizes}, from post to delivery\n{table}latency: {legs}\n", class.messages)
+}
+
+/// The legs of a latency: `host 12.000 ns (3.0 %), injection …`.
+pub fn split(split: &LatencySplit) -> String {
+    let all: f64 = split.legs().map(|(_, time)| time).sum();
+    let share = |time: f64| if all > 0.0 { time / all } else { 0.0 };
+    let legs = split.legs().map(|(leg, time)| format!("{leg} {} ns ({})", ns(time), percent(share(time))));
+    legs.collect::<Vec<_>>().join(", ")
 }
 
 /// A time in ns, to the picosecond.

@@ -5,6 +5,7 @@ mod compare;
 mod doctor;
 mod energy;
 mod explain;
+mod live_view;
 mod machine;
 mod osu;
 mod pages;

@@ -312,7 +312,8 @@ fn breakdown_text(row: &OsuRow, breakdown: &Breakdown, list: ListOptions) -> Str
         [true, true, true, false, false],
         pieces.chain(other).chain([total]),
     );
-    format!("{text}\n{pieces}\n{}", super::explain::categories(&breakdown.categories))
+    let (categories, legs) = (super::explain::categories(&breakdown.categories), &breakdown.latency_split);
+    format!("{text}\n{pieces}\n{categories}latency: {}\n", super::breakdown::split(legs))
 }
 
 /// A time in ns, to the picosecond.

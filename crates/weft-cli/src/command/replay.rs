@@ -1,6 +1,7 @@
 //! `weft replay`: recorded programs on a machine.
 
 use super::breakdown::{ListOptions, size_classes};
+use super::live_view::{LiveOptions, LiveView};
 use super::region::{region_in_words, region_ranks};
 use super::simulation::{Shown, run_and_show};
 use crate::exit::{Failure, Status};
@@ -11,7 +12,7 @@ use clap::{Args, ValueEnum, ValueHint};
 use serde::Serialize;
 use std::path::PathBuf;
 use weft_results::Ending;
-use weft_sim::experiment::Request;
+use weft_sim::experiment::{ExperimentOptions, Request};
 use weft_sim::experiment::replay::{
     BusyLink, ComputeScale, Figures, Region, ReplayReport, ReplayRequest, TraceInput, Wildcards, as_recorded,
 };
@@ -62,6 +63,9 @@ pub struct ReplayOptions {
     seed: u64,
 
     #[command(flatten)]
+    live: LiveOptions,
+
+    #[command(flatten)]
     simulation: SimulationOptions,
 }
 
@@ -85,11 +89,18 @@ impl ReplayOptions {
                 others.join(" --set ")
             );
         }
+        self.live.ask_for_telemetry(&mut self.simulation.results);
         let inputs = self.machine.file().into_iter().chain(self.places.file());
         let inputs: Vec<_> = inputs.chain(self.traces.iter().map(PathBuf::as_path)).collect();
         let options = self.simulation.experiment_options(words, self.breakdown, &inputs)?;
         let request = Request::Replay(self.request()?);
-        run_and_show(&request, &options, self.simulation.report, self.list)
+        let live = self.live.is_wanted();
+        let options = ExperimentOptions { live, ..options };
+        let run = || run_and_show(&request, &options, self.simulation.report, self.list);
+        match options.output.as_ref().filter(|_| live) {
+            Some(output) => LiveView::during(&output.directory, run),
+            None => run(),
+        }
     }
 
     fn request(&self) -> Result<ReplayRequest, Failure> {

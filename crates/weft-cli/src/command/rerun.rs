@@ -55,6 +55,7 @@ impl RerunOptions {
         ExperimentOptions {
             threads: self.threads.threads,
             output: Some(output),
+            live: false,
             save_every: self.save_every,
             timeline: None,
             check: false,

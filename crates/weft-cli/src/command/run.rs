@@ -1,6 +1,7 @@
 //! `weft run`: a real MPI program in virtual time.
 
 use super::breakdown::{ListOptions, size_classes};
+use super::live_view::{LiveOptions, LiveView};
 use super::record::cut_off;
 use super::region::region_summary;
 use crate::exit::{Failure, Status};
@@ -98,6 +99,9 @@ pub struct RunOptions {
     region: Option<Region>,
 
     #[command(flatten)]
+    live: LiveOptions,
+
+    #[command(flatten)]
     results: ResultOptions,
 
     /// Record what the ranks do as a trace, for weft replay
@@ -192,53 +196,73 @@ struct Document<'a> {
 
 impl RunOptions {
     /// Runs it.
-    pub fn run(self, words: &[String]) -> Result<Status, Failure> {
+    pub fn run(mut self, words: &[String]) -> Result<Status, Failure> {
         self.refuse_launcher()?;
+        self.live.ask_for_telemetry(&mut self.results);
         let recording = self.recording()?;
-        let (quiet, json, list) = (self.report.quiet, self.report.format.json, self.list);
-        let request = self.request(words, recording.as_ref())?;
-        let interrupt = on_ctrl_c()?;
-        let bar = Bar::new(quiet);
-        let execution =
-            execute(&request, Control { interrupt: &interrupt, progress: &bar }, &mut |program| {
-                if !quiet {
-                    announce(&request, program);
-                }
-            });
-        let (execution, recorded) = match (execution, recording) {
-            (Ok(execution), recording) => {
-                let recorded = recording.map(|it| finish_recording(it, &execution, &request.run.host));
-                (execution, recorded)
-            }
-            (Err(error), recording) => {
-                // The first error is the one to tell.
-                let _ = recording.map(Recording::discard);
-                return Err(error.into());
-            }
-        };
-        let status = match execution.end.exit_status() {
-            0 if recorded.as_ref().is_some_and(|recorded| !recorded.is_whole) => 1,
-            status => status,
-        };
-        explain_end(&execution, quiet);
-        if json {
-            output::document(&document(&request, &execution, status))?;
-        } else if !quiet {
-            summarize(&request, &execution, list);
+        let shown = Shown { quiet: self.report.quiet, json: self.report.format.json, list: self.list };
+        let live = self.live.is_wanted();
+        let mut request = self.request(words, recording.as_ref())?;
+        request.options.live = live;
+        let directory = request.options.output.as_ref().map(|output| output.directory.clone());
+        match directory.filter(|_| live) {
+            Some(directory) => LiveView::during(&directory, || run_ranks(&request, recording, shown)),
+            None => run_ranks(&request, recording, shown),
         }
-        if let Some(recorded) = recorded {
-            recorded.tell(quiet);
-        }
-        if let Some(error) = &execution.unwritten {
-            return Err(Failure::not_kept(format!(
-                "what ranks printed cannot be written: {error}; results and traces are whole"
-            )));
-        }
-        Ok(match status {
-            0 => Status::Done,
-            status => Status::Program(status),
-        })
     }
+}
+
+/// How much of a run is shown.
+#[derive(Clone, Copy)]
+struct Shown {
+    quiet: bool,
+    json: bool,
+    list: ListOptions,
+}
+
+/// Runs the ranks, and tells what came of it.
+fn run_ranks(request: &Request, recording: Option<Recording>, shown: Shown) -> Result<Status, Failure> {
+    let Shown { quiet, json, list } = shown;
+    let interrupt = on_ctrl_c()?;
+    let bar = Bar::new(quiet);
+    let execution = execute(request, Control { interrupt: &interrupt, progress: &bar }, &mut |program| {
+        if !quiet {
+            announce(request, program);
+        }
+    });
+    let (execution, recorded) = match (execution, recording) {
+        (Ok(execution), recording) => {
+            let recorded = recording.map(|it| finish_recording(it, &execution, &request.run.host));
+            (execution, recorded)
+        }
+        (Err(error), recording) => {
+            // The first error is the one to tell.
+            let _ = recording.map(Recording::discard);
+            return Err(error.into());
+        }
+    };
+    let status = match execution.end.exit_status() {
+        0 if recorded.as_ref().is_some_and(|recorded| !recorded.is_whole) => 1,
+        status => status,
+    };
+    explain_end(&execution, quiet);
+    if json {
+        output::document(&document(request, &execution, status))?;
+    } else if !quiet {
+        summarize(request, &execution, list);
+    }
+    if let Some(recorded) = recorded {
+        recorded.tell(quiet);
+    }
+    if let Some(error) = &execution.unwritten {
+        return Err(Failure::not_kept(format!(
+            "what ranks printed cannot be written: {error}; results and traces are whole"
+        )));
+    }
+    Ok(match status {
+        0 => Status::Done,
+        status => Status::Program(status),
+    })
 }
 
 impl RunOptions {

@@ -74,6 +74,11 @@ pub struct TrafficOptions {
     #[arg(long, value_name = "TIME")]
     warm_up: Option<Span>,
 
+    /// Split the latency of messages by leg of their way: host, injection (at the interface, before the first
+    /// link), fabric, ejection
+    #[arg(long, conflicts_with_all = ["save_every", "scenario"])]
+    breakdown: bool,
+
     /// Seed of all random decisions
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_seed)]
     #[arg(allow_negative_numbers = true)]
@@ -175,6 +180,7 @@ impl TrafficOptions {
             time: self.time,
             warm_up: self.warm_up,
             seeds: (self.seed..=last).collect(),
+            breakdown: self.breakdown,
             telemetry: self.simulation.results.telemetry,
         })
     }
@@ -271,6 +277,9 @@ fn remarks(row: &TrafficRow) -> String {
     }
     if row.pause_frames > 0 {
         text += &format!("{of}: links were paused for {:.1} us in all\n", row.paused_us);
+    }
+    if let Some(split) = &row.latency_split {
+        text += &format!("{of}: mean latency: {}\n", super::breakdown::split(split));
     }
     if let Some(energy) = &row.energy {
         text += &format!("{of}: {}\n", super::energy::line(energy));

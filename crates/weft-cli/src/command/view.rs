@@ -68,7 +68,8 @@ impl ViewOptions {
     }
 }
 
-fn failure(error: ViewError) -> Failure {
+/// Who is told of a server that cannot begin.
+pub fn failure(error: ViewError) -> Failure {
     match error {
         ViewError::Random(_) => Failure::bug(error.to_string()),
         other => Failure::input(other.to_string()),

@@ -535,16 +535,26 @@ impl<H: Host> Interface for OverheadsNic<H> {
                     return Injection::not_before(self.begin_offer(now, &parameters.interface));
                 }
                 Offer::Message(message) => {
-                    let Message { to, bytes, born, header, token, primitive, to_interface, .. } = message;
+                    let Message { to, bytes, born, header, token, primitive, to_interface, watch, .. } =
+                        message;
                     let class = context.class_of(&message.purpose, bytes);
                     let number = self.transmit.take_number();
-                    if header.is_some() || bytes > parameters.interface.payload {
-                        let (interface, watch) = (to_interface, false);
+                    if header.is_some() || watch || bytes > parameters.interface.payload {
+                        let interface = to_interface;
                         context.announce(to, number, Announcement { bytes, born, header, watch, interface });
                     }
                     let gap = parameters.interface.message_gap;
                     self.transmit.worked = self.transmit.worked.saturating_add(gap);
                     let posted = born + parameters.interface.start_of(primitive);
+                    if watch {
+                        let handed_over = watched::Posted {
+                            message: number,
+                            at: born,
+                            ready: posted,
+                            block: Block::Interface,
+                        };
+                        self.transmit.watched.post(context.endpoint(), &handed_over, context.output());
+                    }
                     let next = posted.max(begun) + parameters.interface.message_gap;
                     if next > now {
                         let (sent, prepared) = (Bytes::ZERO, true);

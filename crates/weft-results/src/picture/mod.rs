@@ -6,12 +6,14 @@
 //! | file | pictures |
 //! |---|---|
 //! | `load_curve` | latency and throughput over load |
+//! | `congestion` | congestion trees |
 //! | `completion` | distribution of completion times; slow-down by size |
 //! | `telemetry` | queues stacked and as a heat map, rates |
 //! | `links` | utilization of links |
 //! | `ranks` | messages between ranks over time, communication matrix |
 
 mod completion;
+mod congestion;
 mod links;
 mod load_curve;
 mod ranks;
@@ -153,6 +155,8 @@ pub enum PictureKind {
     Queue,
     /// Bytes in each queue over time.
     QueueHeatMap,
+    /// Congestion trees over time.
+    CongestionTrees,
     /// Rates of links over time.
     Rates,
     /// Rates of flows over time, and what congestion control allows them.
@@ -169,12 +173,13 @@ pub enum PictureKind {
 
 impl PictureKind {
     /// All of them, in the order in which they are listed.
-    pub const ALL: [PictureKind; 11] = [
+    pub const ALL: [PictureKind; 12] = [
         PictureKind::LoadCurve,
         PictureKind::FctCdf,
         PictureKind::SlowDown,
         PictureKind::Queue,
         PictureKind::QueueHeatMap,
+        PictureKind::CongestionTrees,
         PictureKind::Rates,
         PictureKind::FlowRates,
         PictureKind::LinkUtilization,
@@ -191,6 +196,7 @@ impl PictureKind {
             PictureKind::SlowDown => "slow-down",
             PictureKind::Queue => "queue",
             PictureKind::QueueHeatMap => "queue-heat-map",
+            PictureKind::CongestionTrees => "congestion-trees",
             PictureKind::Rates => "rates",
             PictureKind::FlowRates => "flow-rates",
             PictureKind::LinkUtilization => "link-utilization",
@@ -208,6 +214,7 @@ impl PictureKind {
             PictureKind::SlowDown => "Slow-down of messages by size",
             PictureKind::Queue => "Bytes in queues",
             PictureKind::QueueHeatMap => "Fill of queues",
+            PictureKind::CongestionTrees => "Congestion trees",
             PictureKind::Rates => "Rates of links",
             PictureKind::FlowRates => "Rates of flows",
             PictureKind::LinkUtilization => "Utilization of links",
@@ -230,6 +237,7 @@ impl PictureKind {
             PictureKind::SlowDown => vec![completion::slow_down(shown)?],
             PictureKind::Queue => shown.each(telemetry::stacked)?,
             PictureKind::QueueHeatMap => shown.each(telemetry::heat_map)?,
+            PictureKind::CongestionTrees => shown.each(congestion::trees)?,
             PictureKind::Rates => shown.each(telemetry::rates)?,
             PictureKind::FlowRates => shown.each(telemetry::flow_rates)?,
             PictureKind::LinkUtilization => vec![links::utilization(shown)?],

@@ -117,10 +117,13 @@ impl LiveAccount {
         seating: Seating,
         (machine, layout): (&Machine, &Layout),
     ) -> Result<LiveAccount, ExperimentError> {
-        let writer = match &options.output {
+        let mut writer = match &options.output {
             Some(output) => Some(output.open(&Request::Run(request.clone()))?.0),
             None => None,
         };
+        if let Some(writer) = writer.as_mut().filter(|_| options.live) {
+            writer.go_live()?;
+        }
         let mut drawing = options.timeline.as_deref().map(Drawing::create).transpose()?;
         let names = vec![name(&request)];
         if let Some(drawing) = &mut drawing {

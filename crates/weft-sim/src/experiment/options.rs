@@ -13,6 +13,8 @@ pub struct ExperimentOptions {
     pub threads: u32,
     /// The destination of results; `None`: only the report is wanted.
     pub output: Option<Output>,
+    /// Whether results can be read while they are written.
+    pub live: bool,
     /// Virtual time between two snapshots; `None`: none is stored.
     pub save_every: Option<Span>,
     /// The file of a timeline for Perfetto.
@@ -29,6 +31,7 @@ impl Default for ExperimentOptions {
         ExperimentOptions {
             threads: 1,
             output: None,
+            live: false,
             save_every: None,
             timeline: None,
             check: false,
@@ -59,7 +62,10 @@ impl ExperimentOptions {
         request: &Request,
     ) -> Result<(Option<ResultsWriter>, Option<S>), ExperimentError> {
         let Some(output) = &self.output else { return Ok((None, None)) };
-        let (writer, state) = output.open(request)?;
+        let (mut writer, state) = output.open(request)?;
+        if self.live {
+            writer.go_live()?;
+        }
         let state = state.map(|bytes| postcard::from_bytes(&bytes)).transpose().map_err(|error| {
             ExperimentError::input(format!(
                 "the saved state cannot be read: {error}; it was written by another version of weft or is \

@@ -13,6 +13,7 @@
 //! | file | is |
 //! |---|---|
 //! | `piece` | what a picosecond can be spent on |
+//! | `leg` | host, injection, fabric, ejection |
 //! | `trace` | the record, sorted so that the walk finds what it needs |
 //! | `chain` | one message, from its post to its notice |
 //! | `walk` | the critical path; the own time of a rank, or of a message |
@@ -25,13 +26,15 @@
 //! Slack: what would be critical if a piece were shorter.
 
 mod chain;
+mod leg;
 mod piece;
 mod trace;
 mod walk;
 
+pub use leg::{Leg, LegTimes};
 pub use piece::{Category, Location, Piece, PieceKind};
 pub use trace::{Pace, PathTrace};
-pub use walk::{Walk, message_time, rank_time};
+pub use walk::{Walk, message_time, rank_time, way_time};
 
 #[cfg(doc)]
 use crate::replay::Record;

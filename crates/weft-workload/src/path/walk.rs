@@ -109,6 +109,13 @@ pub fn message_time(
     exact(walk)
 }
 
+/// The time of a message from its post until it was delivered, where nothing but its own way is of interest;
+/// `None`: its post is not recorded.
+pub fn way_time(trace: &PathTrace, message: MessageId, delivered: Time) -> Option<Walk> {
+    let post = trace.post(message)?;
+    Some(exact(Walk { begin: post.at, end: delivered, pieces: chain(trace, post, delivered) }))
+}
+
 /// The piece that a step is, from `from` on.
 fn piece(step: &Step, from: Time) -> Option<Piece> {
     let kind = match step.kind {

@@ -94,6 +94,7 @@ impl<T: Topology + Routing + Sync> Machine<T> {
             messages: None,
             interfaces: 1,
             report_messages: false,
+            report_ways: false,
             report_flows: false,
             flows_have_destinations: false,
         };

@@ -5,7 +5,7 @@ use super::explain::Recorded;
 use super::plan::Point;
 use super::series::{Series, Typical};
 use crate::experiment::ExperimentError;
-use crate::experiment::path::{CategoryRow, PieceRow, category_rows, piece_rows};
+use crate::experiment::path::{CategoryRow, LatencySplit, PieceRow, category_rows, leg_times, piece_rows};
 use serde::{Deserialize, Serialize};
 use weft_msg::EnvelopeKind;
 use weft_units::{RankId, Time};
@@ -22,6 +22,9 @@ pub struct Breakdown {
     pub there_ns: Option<f64>,
     /// Of a round trip: back, from when the other rank calls the send.
     pub back_ns: Option<f64>,
+    /// By leg of the way.
+    #[serde(default)]
+    pub latency_split: LatencySplit,
     /// By category.
     pub categories: Vec<CategoryRow>,
     /// In the order of time.
@@ -49,6 +52,7 @@ impl Series<'_> {
             time_ns: ns(path.begin, path.end),
             there_ns: turn.map(|turn| ns(path.begin, turn)),
             back_ns: turn.map(|turn| ns(turn, path.end)),
+            latency_split: LatencySplit::mean(&leg_times(&path, self.layout), 1),
             categories: category_rows(&path),
             pieces: piece_rows(&path, &names),
         }))

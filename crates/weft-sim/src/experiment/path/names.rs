@@ -1,12 +1,13 @@
 //! Ranks, links, switches and blocks in words.
 
+use super::split::ejects;
 use crate::experiment::busiest::name_of_link;
 use weft_fabric::LinkEnd;
 use weft_machine::{Fabric, Machine};
 use weft_msg::Work;
 use weft_topo::{Attachment, Layout, Topology};
 use weft_units::RankId;
-use weft_workload::path::{Location, Piece, PieceKind};
+use weft_workload::path::{Leg, Location, Piece, PieceKind};
 use weft_workload::replay::Seating;
 
 /// The names of ranks, endpoints and links on a machine with programs.
@@ -64,6 +65,11 @@ impl<'a> Names<'a> {
             PieceKind::LatePartner => "late partner".to_owned(),
             PieceKind::NotRecorded => "not recorded".to_owned(),
         }
+    }
+
+    /// The leg of its message's way.
+    pub fn leg(&self, piece: &Piece) -> Leg {
+        piece.leg(|from| ejects(self.layout, from))
     }
 
     /// The place at which it is spent.

@@ -9,14 +9,14 @@
 //! it was delivered: so they add up to its completion time, to the picosecond. They are those of the critical
 //! path's record, walked back from the message's own end.
 
-use crate::experiment::path::{Names, PathRecorder, pace};
+use crate::experiment::path::{LatencySplit, Names, PathRecorder, leg_times, pace};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weft_machine::Machine;
 use weft_results::{MessagePieceRow, ResultsError, ResultsWriter};
 use weft_topo::{Layout, Topology};
 use weft_units::{Bytes, Span, Time};
-use weft_workload::path::{Location, PathTrace, Piece, PieceKind, Walk, message_time};
+use weft_workload::path::{LegTimes, Location, PathTrace, Piece, PieceKind, Walk, message_time};
 use weft_workload::replay::{MessageId, ReplayedMessage, Seating};
 
 /// The mean time of the messages of a program whose sizes lie between the same powers of two.
@@ -30,6 +30,9 @@ pub struct SizeClass {
     pub messages: u64,
     /// Mean of their completion times, from posted to delivered: the sum of the pieces.
     pub time_mean_ns: f64,
+    /// The same by leg of the way.
+    #[serde(default)]
+    pub latency_split: LatencySplit,
     /// The pieces in the order in which they begin on average.
     pub pieces: Vec<MeanPiece>,
 }
@@ -56,6 +59,7 @@ struct Sums {
     largest: u64,
     messages: u64,
     time_ps: u128,
+    legs: LegTimes,
     pieces: BTreeMap<(String, String), PieceSums>,
 }
 
@@ -142,6 +146,7 @@ fn row(run: u32, message: &ReplayedMessage, piece: &Piece, names: &Names<'_>) ->
         payload_bytes: message.bytes,
         begin_ps: piece.begin,
         time_ps: piece.span(),
+        leg: names.leg(piece).name().to_owned(),
         category: piece.kind.category().name().to_owned(),
         what: Names::what(piece),
         place: names.place(piece),
@@ -184,6 +189,7 @@ impl Sums {
         self.largest = self.largest.max(bytes);
         self.messages += 1;
         self.time_ps += ps(message.delivered - message.posted);
+        self.legs += leg_times(walk, layout);
         let mut first: BTreeMap<(String, String), Time> = BTreeMap::new();
         for piece in &walk.pieces {
             let key = (Names::what(piece), seen_from(message, piece, layout));
@@ -215,6 +221,7 @@ impl Sums {
             largest_bytes: self.largest,
             messages: self.messages,
             time_mean_ns: mean(self.time_ps),
+            latency_split: LatencySplit::mean(&self.legs, self.messages),
             pieces: pieces.into_iter().map(piece).collect(),
         }
     }

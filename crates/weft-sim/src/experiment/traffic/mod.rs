@@ -2,15 +2,17 @@
 //!
 //! ```text
 //!  request ──► points: size × load ──► runs: one per seed ──► rows
-//!              offered                 run, limit             row
+//!              offered                 run, limit, ways       row
 //! ```
 
 mod limit;
 mod offered;
 mod row;
 mod run;
+mod ways;
 
 use super::load::Load;
+use super::path::LatencySplit;
 use super::{
     Control, EnergyFigures, Estimate, Experiment, ExperimentError, ExperimentOptions, MachineInput, Manifest,
     Measured, Preparation, Report, Request, add_crossed, machine,
@@ -81,6 +83,9 @@ pub struct TrafficRequest {
     pub warm_up: Option<Span>,
     /// One run of each point per seed.
     pub seeds: Vec<u64>,
+    /// Whether the latency of each message is split by leg of its way.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub breakdown: bool,
     /// The interval of telemetry in picoseconds; `None`: none is written.
     #[serde(default, rename = "telemetry_ps", skip_serializing_if = "Option::is_none")]
     pub telemetry: Option<Span>,
@@ -117,6 +122,9 @@ pub struct TrafficRow {
     pub latency_p99_ns: Option<f64>,
     /// As for the mean.
     pub latency_p99_interval_ns: Option<Interval>,
+    /// The mean by leg of the way, over all messages of all seeds, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_split: Option<LatencySplit>,
     /// Correlation of neighbouring batches of a single run: above 0.37 they are too short, and the intervals
     /// too narrow.
     pub batch_correlation: Option<f64>,
@@ -213,7 +221,8 @@ struct Saved {
 
 #[derive(Serialize, Deserialize)]
 struct SavedRow {
-    /// With an energy in any case: the format of snapshots, unlike JSON, leaves nothing out.
+    /// With an energy and a split in any case: the format of snapshots, unlike JSON, leaves nothing out. Runs
+    /// that split latencies are not saved.
     row: TrafficRow,
     has_energy: bool,
     /// Of the row, which skips them.
@@ -227,7 +236,11 @@ impl From<&Measured<TrafficRow>> for SavedRow {
     fn from(measured: &Measured<TrafficRow>) -> SavedRow {
         let energy = measured.row.energy.clone().unwrap_or_default();
         SavedRow {
-            row: TrafficRow { energy: Some(energy), ..measured.row.clone() },
+            row: TrafficRow {
+                energy: Some(energy),
+                latency_split: Some(LatencySplit::default()),
+                ..measured.row.clone()
+            },
             has_energy: measured.row.energy.is_some(),
             packets_delivered: measured.row.packets_delivered,
             packet_hops_per_second: measured.packet_hops_per_second,
@@ -242,6 +255,7 @@ impl From<SavedRow> for Measured<TrafficRow> {
         Measured {
             row: TrafficRow {
                 energy: saved.row.energy.filter(|_| saved.has_energy),
+                latency_split: None,
                 packets_delivered: saved.packets_delivered,
                 ..saved.row
             },
@@ -289,6 +303,7 @@ fn run(
     let mut points = points(request, &machine, &layout)?;
     let first_seed = request.seeds.first().copied().unwrap_or_default();
     let pattern = offered::pattern(request, (&machine, &layout), first_seed)?;
+    check_breakdown(request, options, &pattern)?;
     points.iter_mut().for_each(|point| point.offered = point.offered.under(&pattern));
     control.progress.estimate(Estimate {
         wall_seconds: Some(estimated_hops(request, &points, &pattern, &layout) / ESTIMATED_SPEED),
@@ -340,6 +355,25 @@ fn check_times(request: &TrafficRequest) -> Result<(), ExperimentError> {
             "{option} is more than virtual time holds; write at most {limit}"
         ))),
         None => Ok(()),
+    }
+}
+
+/// The ways of messages are recorded from the beginning, and not those of copies.
+fn check_breakdown(
+    request: &TrafficRequest,
+    options: &ExperimentOptions,
+    pattern: &Pattern,
+) -> Result<(), ExperimentError> {
+    if !request.breakdown {
+        Ok(())
+    } else if matches!(pattern, Pattern::Multicast(_)) {
+        let error = "--breakdown: the ways of a multicast's copies are not recorded; take another --pattern";
+        Err(ExperimentError::input(error))
+    } else if options.save_every.is_some() {
+        let error = "--breakdown: what is recorded of messages is not saved; leave out --save-every";
+        Err(ExperimentError::input(error))
+    } else {
+        Ok(())
     }
 }
 
@@ -475,7 +509,8 @@ impl Curve<'_> {
             bytes: point.offered.bytes,
             messages: point.offered.messages,
             interfaces: assembly::processes_per_endpoint(self.machine),
-            report_messages: reports.messages,
+            report_messages: reports.messages || self.request.breakdown,
+            report_ways: self.request.breakdown,
             report_flows: reports.flows,
             flows_have_destinations: !offered::draws_destinations(&pattern),
         };
@@ -502,6 +537,7 @@ impl Curve<'_> {
             _ => Run::new(index, self.request.time, self.request.warm_up, network.window()),
         };
         let run = run.unwrap_or_else(|| fresh().with_telemetry(self.request.telemetry));
+        let run = if self.request.breakdown { run.with_ways() } else { run };
         if !self.options.is_forced() {
             run.refuse_too_much_telemetry(&*network)?;
         }

@@ -4,8 +4,10 @@ use super::offered::Offered;
 use super::run::RunResult;
 use super::{Interval, Limit, TrafficRequest, TrafficRow};
 use crate::experiment::EnergyFigures;
+use crate::experiment::path::LatencySplit;
 use weft_network::MachineEnergy;
 use weft_units::{Bytes, Span};
+use weft_workload::path::LegTimes;
 use weft_workload::steady;
 
 /// The row of the runs of one point, one per seed; `first` is the number of the first.
@@ -33,6 +35,7 @@ pub(super) fn row(request: &TrafficRequest, offered: &Offered, first: u32, runs:
         latency_mean_interval_ns: over_seeds(&means).or(mean_batches.map(|b| b.interval)).map(Interval::from),
         latency_p99_ns: mean(&p99s),
         latency_p99_interval_ns: over_seeds(&p99s).or(p99_batches.map(|b| b.interval)).map(Interval::from),
+        latency_split: latency_split(runs),
         batch_correlation: mean_batches.map(|batches| batches.correlation),
         warm_up_us: runs.iter().map(|run| run.warm_up).max().unwrap_or_default().as_us_f64(),
         saturated: runs.iter().any(|run| run.saturated),
@@ -62,6 +65,18 @@ pub(super) fn row(request: &TrafficRequest, offered: &Offered, first: u32, runs:
         energy: energy(runs),
         packets_delivered: runs.iter().map(|run| run.crossed.packets).sum(),
     }
+}
+
+/// The latency of the messages of all runs by leg; `None`: not asked for, or there are none.
+fn latency_split(runs: &[RunResult]) -> Option<LatencySplit> {
+    let mut sum: Option<(LegTimes, u64)> = None;
+    for (times, messages) in runs.iter().filter_map(|run| run.legs) {
+        let (all, count) = sum.get_or_insert_default();
+        *all += times;
+        *count += messages;
+    }
+    let (times, messages) = sum.filter(|(_, messages)| *messages > 0)?;
+    Some(LatencySplit::mean(&times, messages))
 }
 
 /// The energy of all runs in their measured time.

@@ -18,6 +18,7 @@
 
 use super::limit::{Before, Limit, Limits};
 use super::offered::Offered;
+use super::ways::Ways;
 use crate::experiment::link_table::write_links;
 use crate::experiment::{ExperimentError, Interrupt};
 use crate::telemetry::Telemetry;
@@ -27,10 +28,11 @@ use std::collections::BTreeMap;
 use weft_engine::Progress;
 use weft_machine::Machine;
 use weft_network::{Crossed, LostData, MachineEnergy, SimulatedNetwork};
-use weft_results::{Conclusion, Ending, FlowRow, MessageRow, ResultsError, ResultsWriter};
+use weft_results::{Conclusion, Ending, FlowRow, MessageRow, ResultsError, ResultsWriter, Table};
 use weft_topo::Layout;
 use weft_units::{Bytes, EndpointId, Span, Time};
 use weft_workload::histogram::Histogram;
+use weft_workload::path::LegTimes;
 use weft_workload::steady;
 use weft_workload::traffic::{FlowReport, MessageReport, TrafficSource};
 
@@ -59,6 +61,8 @@ pub(super) type Traffic = dyn SimulatedNetwork<TrafficSource>;
 pub(super) struct RunResult {
     pub accepted: f64,
     pub latency: Histogram<10>,
+    /// Latency by leg, of so many messages, where that was asked for.
+    pub legs: Option<(LegTimes, u64)>,
     /// Mean latency of each batch that has one, in ps.
     pub batch_means: Vec<f64>,
     /// 99th percentile of the latency of each batch that has one, in ps.
@@ -161,6 +165,9 @@ pub(super) struct Run {
     unnoticed: Vec<MessageRow>,
     /// Links and queues over the whole run, warm-up included, where that is wanted.
     telemetry: Option<Telemetry>,
+    /// Where messages spend their time, where that is wanted. Such a run is not saved.
+    #[serde(skip)]
+    ways: Option<Ways>,
 }
 
 /// The surroundings of a run at its epochs.
@@ -198,12 +205,18 @@ impl Run {
             flows: BTreeMap::new(),
             unnoticed: Vec::new(),
             telemetry: None,
+            ways: None,
         }
     }
 
     /// The same with a look at links and queues at every multiple of an interval, where there is one.
     pub(super) fn with_telemetry(self, interval: Option<Span>) -> Run {
         Run { telemetry: interval.map(|interval| Telemetry::new(self.index, interval)), ..self }
+    }
+
+    /// The same with the latency of messages split by leg of their way.
+    pub(super) fn with_ways(self) -> Run {
+        Run { ways: Some(Ways::default()), ..self }
     }
 
     /// Refuses telemetry that would fill a disk.
@@ -361,7 +374,7 @@ impl Run {
         network: &mut Traffic,
         until: Time,
         around: &mut Surroundings<'_>,
-    ) -> Result<Delivered, ResultsError> {
+    ) -> Result<Delivered, ExperimentError> {
         let mut latency = Histogram::<10>::default();
         let mut bytes = Bytes::ZERO;
         let mut messages: Vec<MessageReport> = Vec::new();
@@ -370,7 +383,13 @@ impl Run {
             bytes += std::mem::take(&mut output.bytes);
             self.last = self.last.max(output.last);
             messages.append(&mut output.messages);
+            if let Some(ways) = &mut self.ways {
+                ways.take(output);
+            }
         });
+        if let Some(ways) = &mut self.ways {
+            ways.deliver(&messages, self.phase == Phase::Measure, around.of)?;
+        }
         let delivered = Delivered { messages: latency.count(), bytes };
         self.delivered.messages += delivered.messages;
         self.delivered.bytes += delivered.bytes;
@@ -386,8 +405,9 @@ impl Run {
                     self.batch_means.extend(batch.mean().map(|mean| mean.as_ps() as f64));
                     self.batch_p99s.extend(batch.percentile(99).map(|p99| p99.as_ps() as f64));
                 }
-                self.unnoticed.extend(messages.into_iter().map(|message| message_row(self.index, &message)));
-                if let Some(results) = &mut around.results {
+                if let Some(results) = around.results.as_deref_mut().filter(|r| r.wants(Table::Messages)) {
+                    let rows = messages.into_iter().map(|message| message_row(self.index, &message));
+                    self.unnoticed.extend(rows);
                     self.write_messages(until, results)?;
                 }
             }
@@ -457,6 +477,7 @@ impl Run {
         Ok(RunResult {
             accepted: offered.accepted(self.measured_bytes, self.time.as_ps(), senders),
             latency: std::mem::take(&mut self.latency),
+            legs: self.ways.as_ref().map(Ways::sums),
             batch_means: std::mem::take(&mut self.batch_means),
             batch_p99s: std::mem::take(&mut self.batch_p99s),
             warm_up: self.began - Time::ZERO,
