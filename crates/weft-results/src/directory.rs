@@ -77,6 +77,8 @@ pub struct ResultsWriter {
     tables: OpenTables,
     /// Of the file [`REQUEST`]; a snapshot is of this request only.
     request: Sha,
+    /// Whether this writer has made the directory: it then takes it away if nothing comes of the run.
+    made: bool,
     _lock: DirectoryLock,
 }
 
@@ -89,7 +91,8 @@ impl ResultsWriter {
         stored: &StoredRequest<Q>,
         existing: Existing,
     ) -> Result<ResultsWriter, ResultsError> {
-        if !directory.exists() {
+        let made = !directory.exists();
+        if made {
             fs::create_dir_all(directory).map_err(|e| ResultsError::file("make", directory, e))?;
         }
         let working = directory.join(WORKING);
@@ -113,6 +116,7 @@ impl ResultsWriter {
             trace_paths: stored.trace_paths.clone(),
             tables: OpenTables::new(&working, tables),
             request: Sha::of(&[&file]),
+            made,
             _lock: lock,
         };
         write_whole(&working, &working.join(REQUEST), &[&file])?;
@@ -167,6 +171,7 @@ impl ResultsWriter {
             trace_paths: stored.trace_paths,
             tables: OpenTables::resume(&working, saved)?,
             request,
+            made: false,
             _lock: lock,
         };
         // Only now is it sure that the run can go on: until then an interrupted result stays readable.
@@ -296,6 +301,10 @@ impl Drop for ResultsWriter {
             if !previous::is_set_aside(&self.directory) && !working.join(SNAPSHOT).exists() {
                 let _ = fs::remove_dir_all(&working);
             }
+        }
+        if self.made {
+            // It stays where there is anything in it.
+            let _ = fs::remove_dir(&self.directory);
         }
     }
 }

@@ -78,6 +78,10 @@ impl ReplayOptions {
     /// Runs it.
     pub fn run(mut self, words: &[String]) -> Result<Status, Failure> {
         let others = self.machine.set_others(&as_recorded(&self.traces)?);
+        let inputs = self.machine.file().into_iter().chain(self.places.file());
+        let inputs: Vec<_> = inputs.chain(self.traces.iter().map(PathBuf::as_path)).collect();
+        let options = self.simulation.experiment_options(words, self.breakdown, &inputs)?;
+        let request = Request::Replay(self.request()?);
         if !others.is_empty() && !self.simulation.report.quiet {
             say!(
                 "weft: the trace is of weft run and is replayed with its library: --set {}; give others \
@@ -85,10 +89,6 @@ impl ReplayOptions {
                 others.join(" --set ")
             );
         }
-        let inputs = self.machine.file().into_iter().chain(self.places.file());
-        let inputs: Vec<_> = inputs.chain(self.traces.iter().map(PathBuf::as_path)).collect();
-        let options = self.simulation.experiment_options(words, self.breakdown, &inputs)?;
-        let request = Request::Replay(self.request()?);
         run_and_show(&request, &options, self.simulation.report, self.list)
     }
 
