@@ -61,11 +61,12 @@ bench: $(STAMPS)/venv provider release ## Speed and memory: prints the table and
 	$(MPI_ENVIRONMENT) $(VENV)/bin/python bench/run.py $(BENCH)
 
 install: recorder provider release ## Install the command, its libraries and pages (PREFIX=/usr/local)
+	$(MAKE) --no-print-directory -C libqcm CLIENT=$(CURDIR)/target/release/deps/libweft_client.so
 	install -D -m 755 -t $(DESTDIR)$(PREFIX)/bin target/release/weft
 	install -D -m 755 -t $(DESTDIR)$(PREFIX)/lib/weft target/release/deps/libweft_client.so \
 	  target/release/deps/libweft_calls.so target/release/deps/libportals.so \
-	  $(BUILD)/libfabric/libweft-fi.so $(BUILD)/recorder/libweft-record-*.so
-	install -D -m 644 -t $(DESTDIR)$(PREFIX)/include include/weft.h include/portals4.h
+	  $(BUILD)/libfabric/libweft-fi.so $(BUILD)/recorder/libweft-record-*.so $(BUILD)/lib/libqcm.so
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/include include/weft.h include/portals4.h libqcm/qcm.h
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man3 include/weft.3
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man7 libfabric/fi_weft.7
 	target/release/weft pages $(DESTDIR)$(PREFIX)/share

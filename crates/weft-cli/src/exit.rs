@@ -110,7 +110,7 @@ impl From<ResultsError> for Failure {
     fn from(error: ResultsError) -> Failure {
         let status = match &error {
             // The run was all right and its results could not be kept.
-            ResultsError::DiskFull(_) => Status::EndedBadly,
+            ResultsError::DiskFull(_) | ResultsError::FileTooLarge(_) => Status::EndedBadly,
             _ => Status::BadInput,
         };
         Failure { status, message: error.to_string() }

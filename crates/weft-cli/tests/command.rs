@@ -168,4 +168,7 @@ fn pages_and_completions_are_written() {
         let text = std::fs::read_to_string(folder.path().join(file)).unwrap();
         assert!(text.contains(holds), "{file}");
     }
+    let pages = std::fs::read_dir(folder.path().join("man/man1")).unwrap();
+    let of_help = |name: &std::ffi::OsStr| name.to_string_lossy().contains("-help");
+    assert!(!pages.map(|page| page.unwrap().file_name()).any(|name| of_help(&name)), "pages of `help`");
 }

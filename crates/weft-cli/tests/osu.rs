@@ -173,6 +173,8 @@ fn what_makes_no_sense_is_refused() {
         (&["bcast", "--ppn", "5"], "--ppn 5"),
         (&["bw", "--sizes", "0"], "0 bytes"),
         (&["bw", "--sizes", "4G"], "at most"),
+        (&["latency", "--sizes", "100T"], "write at most 2147483647"),
+        (&["alltoall", "--ranks", "128", "--sizes", "1G"], "write at most 512M, or fewer --ranks"),
         (&["bw", "--no-barrier"], "--no-barrier"),
         (&["bw", "--iterations", "0"], "--iterations 0"),
         (&["bw", "--iterations", "many"], "write 20, or osu"),

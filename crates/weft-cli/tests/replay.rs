@@ -144,6 +144,7 @@ fn what_cannot_be_replayed_is_refused() {
     assert!(said.contains("8 ranks do not fit on 4 cores"), "{said}");
     let said = refused(&["replay", "-m", "exanest", trace, "--ppn", "9"]);
     assert!(said.contains("--ppn 9") && said.contains("at most 4"), "{said}");
+    assert!(!said.contains("of memory"), "an estimate of what is refused: {said}");
     std::fs::write(places, "no trace").unwrap();
     let said = refused(&["replay", "-m", "exanest", places]);
     assert!(said.contains("not a whole trace"), "{said}");

@@ -48,6 +48,34 @@ fn data_comes_whole_by_all_rails_and_times_are_the_same_twice() {
     }
 }
 
+/// A program that prints by how many ns a send moves the clock of rank 0.
+const SEND: &str = "
+from mpi4py import MPI
+comm, data = MPI.COMM_WORLD, bytearray(4096)
+if comm.rank == 0:
+    began = MPI.Wtime()
+    request = comm.Isend(data, 1)
+    print(round((MPI.Wtime() - began) * 1e9))
+    request.Wait()
+elif comm.rank == 1:
+    comm.Recv(data, 0)
+";
+
+/// Catches a processor that hands parts to rails in no time, or to rails that take parts by themselves.
+#[test]
+fn the_processor_pays_for_the_parts_that_it_hands_over() {
+    let Some(_) = job() else { return };
+    let python = root().join("build/venv/bin/python3");
+    let send = |by: &str| -> u64 {
+        let by = format!("--set=messaging.rails_by={by}");
+        let costs = ["--set=messaging.stripe_above=0", "--set=messaging.data_send=1us"];
+        let options = [&HOSTS[..], &costs, &["--set=messaging.rails=striping", &by]].concat();
+        let (printed, said) = texts(&support::run(&options, &python, &["-c", SEND]));
+        printed.trim().parse().unwrap_or_else(|_| panic!("{by}: {printed}{said}"))
+    };
+    assert_eq!(send("software"), send("interface") + 1000);
+}
+
 /// Messages of several ranks of a host, many at a time, in pieces of any order. Catches an answer that goes
 /// to another rank of the host, and a rail that is not of the host.
 #[test]

@@ -214,6 +214,8 @@ fn traffic_says_what_its_numbers_are_of() {
         nothing.contains("16M at load 0.100: no message was delivered in 20us: --time 2ms\n"),
         "{nothing}"
     );
+    let nothing = run(&["--load", "0.1", "--size", "100T"]);
+    assert!(nothing.contains("no message was sent in 100us: a smaller --size"), "{nothing}");
     let lossy = ["--load", "0.3", "--time", "20us", "--set", "faults=[{drop=100000}]"];
     let lossy = run(&lossy);
     let line = lossy.lines().find(|line| line.contains("links lost")).expect(&lossy);
@@ -242,19 +244,25 @@ fn a_pipe_without_a_writer_is_refused_at_once() {
     assert!(refused(&["trace", "info", text(&pipe)]).contains("not a regular file"));
 }
 
-/// Catches a limit of file sizes that kills weft without a word.
+/// Catches a limit of file sizes that kills weft without a word, that has the status of bad input, or that
+/// leaves half of something behind.
 #[test]
 fn a_limit_of_file_sizes_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
-    let output = Command::new("sh")
-        .args(["-c", "ulimit -f 1; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_weft")])
-        .args(with(&TRAFFIC, &["-o", text(&out)]))
-        .output()
-        .unwrap();
-    let (_, error) = said(&output);
-    assert_eq!(output.status.code(), Some(2), "{error}");
-    assert!(error.contains("cannot write ") && error.contains("too large"), "{error}");
+    let timeline = folder.path().join("t.json");
+    let kept = ["-o", text(&out), "--tables", "messages,flows,links"];
+    for (blocks, options) in [("1", &kept[..]), ("40", &kept), ("4", &["--timeline", text(&timeline)])] {
+        let output = Command::new("sh")
+            .args(["-c", "ulimit -f $0; exec \"$@\"", blocks, env!("CARGO_BIN_EXE_weft")])
+            .args(with(&TRAFFIC, options))
+            .output()
+            .unwrap();
+        let (_, error) = said(&output);
+        assert_eq!(output.status.code(), Some(1), "{blocks}: {error}");
+        assert!(error.contains("limit of file sizes") && error.contains("ulimit -f"), "{blocks}: {error}");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "{blocks}: something is left");
+    }
 }
 
 /// Catches a run under a limit of memory that ends by a signal, or whose message does not name the limit:

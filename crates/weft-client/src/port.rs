@@ -20,8 +20,8 @@ use slab::Slab;
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::c_void;
 use std::time::Duration;
-use weft_msg::{Body, Envelope, KeptEntry, Posting, Process, ReceiveEntry, Transport, Work};
-use weft_units::Span;
+use weft_msg::{Body, Envelope, FurtherParts, KeptEntry, Posting, Process, ReceiveEntry, Transport, Work};
+use weft_units::{Bytes, Span};
 
 /// How often a rank without its turn looks whether the simulator lives.
 const LOOK: Duration = Duration::from_secs(2);
@@ -39,6 +39,7 @@ pub(crate) struct Port {
     pub(crate) host: HostModel,
     pub(crate) poll: Span,
     pub(crate) jumps: bool,
+    parts: FurtherParts,
     /// Bytes of the outbox's arena in use.
     pub(crate) used: usize,
     log: Log,
@@ -71,7 +72,7 @@ pub(crate) struct Port {
 
 impl Port {
     /// The port of a rank on its device. `shared` and `lists` are two mappings of it.
-    pub(crate) fn new(shared: &'static Shared, lists: Shared) -> Port {
+    pub(crate) fn new(shared: &'static Shared, lists: Shared, parts: FurtherParts) -> Port {
         let identity = shared.identity();
         Port {
             shared,
@@ -80,6 +81,7 @@ impl Port {
             host: identity.host,
             poll: identity.poll,
             jumps: identity.jumps,
+            parts,
             used: 0,
             log: Log::default(),
             begun: 0,
@@ -298,6 +300,11 @@ impl Port {
         self.shared.set_quiet_until(self.shared.quiet_until().min(self.shared.clock()));
     }
 
+    /// The library hands the parts of a message that it has posted, after the first, to the other rails.
+    pub(crate) fn hand_over_parts(&mut self, payload: Bytes) {
+        self.pass(self.parts.time(payload).as_ps(), Reason::Works(Work::DataSend));
+    }
+
     /// A completion that says what an envelope does.
     pub(crate) fn describe(&self, envelope: &Envelope, context: usize, flags: u64) -> Completion {
         let data = match (envelope.kept, envelope.announces()) {
@@ -359,8 +366,7 @@ impl Transport for Port {
         self.pass(span.as_ps(), Reason::Works(work));
     }
 
-    // The interface knows itself what a message takes on the wire.
-    fn post(&mut self, Posting { to, envelope, token, .. }: Posting) {
+    fn post(&mut self, Posting { to, envelope, payload, token, .. }: Posting) {
         let mut post = Post {
             to: to.0,
             envelope: RawEnvelope::from(&envelope),
@@ -395,6 +401,7 @@ impl Transport for Port {
         }
         if !self.is_answered {
             self.post_raw(PostKind::Message, post, &bytes);
+            self.hand_over_parts(payload);
         }
     }
 

@@ -152,6 +152,8 @@ pub struct JobSetup<'a> {
     pub watchdog: Option<Duration>,
     /// Largest message between virtual interfaces, in bytes.
     pub small: u32,
+    /// Interfaces of a host by which the messages of each of its ranks go.
+    pub rails: u32,
 }
 
 impl Job {
@@ -172,6 +174,7 @@ impl Job {
                 clock_read: setup.clock_read,
                 jumps: setup.jumps,
                 small: setup.small,
+                rails: setup.rails,
             };
             let (device, file) = Shared::create(&identity, setup.protocol)?;
             let lists = Mutex::new(Shared::open(&file)?);
@@ -432,11 +435,11 @@ impl Job {
     }
 
     /// The stand-in of a rank that waits, if the rank says which operations it has open.
-    pub(crate) fn stand_in(&self, rank: u32, poll: Span) -> Option<StandIn> {
-        let open = lock(&self.members[rank as usize].lists).open_operations()?;
-        self.death(rank)
-            .is_none()
-            .then(|| StandIn::new((rank, self.ranks()), open, self.within_number(rank), poll))
+    pub(crate) fn stand_in(&self, rank: u32) -> Option<StandIn> {
+        let member = &self.members[rank as usize];
+        let open = lock(&member.lists).open_operations()?;
+        let identity = member.device.identity();
+        self.death(rank).is_none().then(|| StandIn::new(&identity, open, self.within_number(rank)))
     }
 
     /// Polls that a rank makes after the first before it waits, as far as a library makes so many.

@@ -95,6 +95,7 @@ impl LiveRun {
                 jumps: setup.jumps,
                 watchdog: setup.watchdog,
                 small: limits.small.get() as u32,
+                rails: setup.rails,
             },
         )?;
         let job = Arc::new(job);

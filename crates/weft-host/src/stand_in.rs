@@ -11,9 +11,12 @@
 //! posts and pays nothing again.
 
 use weft_client::device::{
-    Call, Entry, Notice, NoticeKind, OpenReceive, OpenSend, Post, PostKind, RawEnvelope, Reason, token_bits,
+    Call, Entry, Identity, Notice, NoticeKind, OpenReceive, OpenSend, Post, PostKind, RawEnvelope, Reason,
+    token_bits,
 };
-use weft_msg::{Body, Envelope, Posting, Process, Protocol, ReceiveEntry, SendEntry, Transport, Work};
+use weft_msg::{
+    Body, Envelope, FurtherParts, Posting, Process, Protocol, ReceiveEntry, SendEntry, Transport, Work,
+};
 use weft_units::{Bytes, RankId, Span};
 
 /// Answers in place of a rank.
@@ -25,6 +28,7 @@ pub struct StandIn {
     /// The MPI call that the rank waits in.
     within: u32,
     poll: Span,
+    rails: u32,
 }
 
 /// A rank's reaction to a notice, computed in its place.
@@ -39,21 +43,20 @@ pub struct Answer {
 }
 
 impl StandIn {
-    /// The stand-in of `rank` among `ranks`, which waits inside the MPI call of number `within` with these
-    /// operations open. A poll takes it `poll`. If the rank has lied about its operations, only the rank
-    /// suffers.
+    /// The stand-in of a rank that waits inside the MPI call of number `within` with these operations open.
+    /// If the rank has lied about its operations, only the rank suffers.
     pub fn new(
-        (rank, ranks): (u32, u32),
+        identity: &Identity,
         (receives, sends): (Vec<OpenReceive>, Vec<OpenSend>),
         within: u32,
-        poll: Span,
     ) -> StandIn {
+        let Identity { rank, ranks, poll, rails, .. } = *identity;
         let process = Process::standing_in(
             (RankId(rank), ranks),
             receives.iter().map(OpenReceive::receive),
             sends.iter().map(OpenSend::send),
         );
-        StandIn { process, receives, sends, within, poll }
+        StandIn { process, receives, sends, within, poll, rails }
     }
 
     /// Whether a notice of this kind may end nothing: a receive's data and an acknowledgement always end an
@@ -90,6 +93,7 @@ impl StandIn {
             receives: &self.receives,
             sends: &self.sends,
             within: self.within,
+            parts: protocol.further_parts(self.rails),
             clock,
             begun: clock,
             buffer: None,
@@ -129,6 +133,7 @@ struct Desk<'s> {
     receives: &'s [OpenReceive],
     sends: &'s [OpenSend],
     within: u32,
+    parts: FurtherParts,
     clock: u64,
     begun: u64,
     /// The buffer of the announced message that has met a receive.
@@ -160,7 +165,7 @@ impl Transport for Desk<'_> {
     }
 
     // The process's own entries are places in the lists.
-    fn post(&mut self, Posting { to, mut envelope, mut token, .. }: Posting) {
+    fn post(&mut self, Posting { to, mut envelope, payload, mut token, .. }: Posting) {
         let memory = match &mut envelope.body {
             Body::ClearToSend { receive, .. } => {
                 let announced = self.receives.get(receive.0 as usize);
@@ -195,6 +200,7 @@ impl Transport for Desk<'_> {
             logged: self.log.len() as u32,
             ..Post::default()
         });
+        self.spend(Work::DataSend, self.parts.time(payload));
     }
 
     fn announced(&mut self, key: u32, _: ReceiveEntry, _: &Envelope) {

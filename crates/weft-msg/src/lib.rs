@@ -88,7 +88,7 @@ pub use process::tagged::{TaggedReceive, TaggedSend};
 pub use protocol::{
     ActiveMessages, ClearToSend, OneSidedPath, Protocol, Rendezvous, SynchronousSends, WaitCosts, Wildcards,
 };
-pub use rails::{RailChoice, Rails, RailsBy, Stripe, stripes};
+pub use rails::{FurtherParts, RailChoice, Rails, RailsBy, Stripe, stripes};
 pub use support::{supports, unsupported};
 pub use transport::{GroupPosting, Posting, SendToken, Transport};
 pub use work::{InMemory, Work};

@@ -21,7 +21,7 @@
 
 use crate::protocol::Protocol;
 use serde::{Deserialize, Serialize};
-use weft_units::Bytes;
+use weft_units::{Bytes, Span};
 
 /// How the messages of a rank are spread over the interfaces of its host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -74,12 +74,37 @@ impl Protocol {
         match self.rails {
             _ if rails <= 1 => RailChoice::First,
             Rails::None => RailChoice::First,
-            Rails::Striping if payload > self.stripe_above && payload >= Bytes::new(rails.into()) => {
-                RailChoice::All
-            }
+            Rails::Striping if is_cut(payload, self.stripe_above, rails) => RailChoice::All,
             Rails::Striping => RailChoice::First,
             Rails::Multiplexing => RailChoice::Next,
         }
+    }
+
+    /// The library's time for parts, at a host of so many rails.
+    pub fn further_parts(&self, rails: u32) -> FurtherParts {
+        let cuts = self.rails == Rails::Striping && self.rails_by == RailsBy::Software;
+        FurtherParts { rails: if cuts { rails } else { 1 }, above: self.stripe_above, each: self.data_send }
+    }
+}
+
+/// Whether striping cuts a message of `payload`: each part has a byte.
+fn is_cut(payload: Bytes, above: Bytes, rails: u32) -> bool {
+    payload > above && payload >= Bytes::new(rails.into())
+}
+
+/// The library's time for the parts of its messages after the first: [`Protocol::data_send`] for each.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct FurtherParts {
+    rails: u32,
+    above: Bytes,
+    each: Span,
+}
+
+impl FurtherParts {
+    /// Of a message of `payload`: none where it goes whole, or the interface cuts it.
+    pub fn time(self, payload: Bytes) -> Span {
+        let parts = if self.rails > 1 && is_cut(payload, self.above, self.rails) { self.rails } else { 1 };
+        self.each * u64::from(parts - 1)
     }
 }
 
@@ -111,6 +136,22 @@ mod tests {
         assert_eq!(choice(Rails::Striping, 5000, 1), RailChoice::First);
         assert_eq!(choice(Rails::Multiplexing, 0, 2), RailChoice::Next);
         assert_eq!(choice(Rails::Multiplexing, 5000, 1), RailChoice::First);
+    }
+
+    /// Catches a processor that pays for a message in one piece, or for parts that the interface makes.
+    #[test]
+    fn the_library_pays_for_the_parts_that_it_hands_over() {
+        let (stripe_above, data_send) = (Bytes::new(1000), Span::from_ns(30));
+        let time = |rails, rails_by, bytes, count| {
+            let protocol = Protocol { rails, rails_by, stripe_above, data_send, ..Protocol::zero() };
+            protocol.further_parts(count).time(Bytes::new(bytes))
+        };
+        use RailsBy::{Interface, Software};
+        assert_eq!(time(Rails::Striping, Software, 1001, 4), Span::from_ns(90));
+        assert_eq!(time(Rails::Striping, Software, 1000, 4), Span::ZERO);
+        assert_eq!(time(Rails::Striping, Software, 1001, 1), Span::ZERO);
+        assert_eq!(time(Rails::Striping, Interface, 1001, 4), Span::ZERO);
+        assert_eq!(time(Rails::Multiplexing, Software, 1001, 4), Span::ZERO);
     }
 
     proptest! {

@@ -80,6 +80,8 @@ pub struct ResultsWriter {
     request: Sha,
     /// For readers while the run goes; `None`: there are none.
     live: Option<LiveWriter>,
+    /// Whether this writer has made the directory: it then takes it away if nothing comes of the run.
+    made: bool,
     _lock: DirectoryLock,
 }
 
@@ -92,7 +94,8 @@ impl ResultsWriter {
         stored: &StoredRequest<Q>,
         existing: Existing,
     ) -> Result<ResultsWriter, ResultsError> {
-        if !directory.exists() {
+        let made = !directory.exists();
+        if made {
             fs::create_dir_all(directory).map_err(|e| ResultsError::file("make", directory, e))?;
         }
         let working = directory.join(WORKING);
@@ -117,6 +120,7 @@ impl ResultsWriter {
             tables: OpenTables::new(&working, tables),
             request: Sha::of(&[&file]),
             live: None,
+            made,
             _lock: lock,
         };
         write_whole(&working, &working.join(REQUEST), &[&file])?;
@@ -172,6 +176,7 @@ impl ResultsWriter {
             tables: OpenTables::resume(&working, saved)?,
             request,
             live: None,
+            made: false,
             _lock: lock,
         };
         // Only now is it sure that the run can go on: until then an interrupted result stays readable.
@@ -320,6 +325,10 @@ impl Drop for ResultsWriter {
             if !previous::is_set_aside(&self.directory) && !working.join(SNAPSHOT).exists() {
                 let _ = fs::remove_dir_all(&working);
             }
+        }
+        if self.made {
+            // It stays where there is anything in it.
+            let _ = fs::remove_dir(&self.directory);
         }
     }
 }

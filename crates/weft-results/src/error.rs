@@ -128,11 +128,18 @@ pub enum ResultsError {
     NoSnapshot(PathBuf),
     /// The disk is full. Nothing that reads as whole is left.
     #[error(
-        "no room on the disk while writing {}; the results of this run are not kept: free some room, or name \
-         a directory on another disk with -o",
+        "no room on the disk while writing {}; what the run writes is not kept: free some room, or write to \
+         another disk",
         .0.display()
     )]
     DiskFull(PathBuf),
+    /// A file has reached the limit of file sizes. Nothing that reads as whole is left.
+    #[error(
+        "{} reaches the limit of file sizes; what the run writes is not kept: raise the limit (ulimit -f), \
+         or write less with --tables",
+        .0.display()
+    )]
+    FileTooLarge(PathBuf),
     /// Another failure of the file system.
     #[error("cannot {action} {}: {source}", path.display())]
     File {
@@ -195,6 +202,7 @@ impl ResultsError {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
                 ResultsError::DiskFull(path.to_owned())
             }
+            io::ErrorKind::FileTooLarge => ResultsError::FileTooLarge(path.to_owned()),
             _ => ResultsError::File { action, path: path.to_owned(), source },
         }
     }

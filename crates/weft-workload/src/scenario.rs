@@ -211,7 +211,7 @@ pub struct FlowTally {
 }
 
 /// The output of the hosts of a partition: adds up in any order.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub struct ScenarioOutput {
     /// By group: from birth to delivery, to a thousandth.
     pub latency: BTreeMap<u32, Histogram<10>>,

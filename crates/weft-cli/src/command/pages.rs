@@ -37,6 +37,8 @@ impl PagesOptions {
     }
 
     fn write(&self, mut command: clap::Command) -> std::io::Result<()> {
+        // Completions need `help`, and give it to the command.
+        let with_pages = without_help(command.clone());
         for (shell, place) in COMPLETIONS {
             let folder = self.made(Path::new(place))?;
             let name = command.get_name().to_owned();
@@ -46,7 +48,7 @@ impl PagesOptions {
                 fs::rename(path, folder.join(command.get_name()))?;
             }
         }
-        clap_mangen::generate_to(command, self.made(Path::new("man/man1"))?)
+        clap_mangen::generate_to(with_pages, self.made(Path::new("man/man1"))?)
     }
 
     fn made(&self, place: &Path) -> std::io::Result<PathBuf> {
@@ -54,4 +56,9 @@ impl PagesOptions {
         fs::create_dir_all(&folder)?;
         Ok(folder)
     }
+}
+
+/// The command without `help`, at all levels: a page for the help of each command would say nothing.
+fn without_help(command: clap::Command) -> clap::Command {
+    command.disable_help_subcommand(true).mut_subcommands(without_help)
 }

@@ -12,10 +12,10 @@ use clap::{Args, ValueEnum, ValueHint};
 use serde::Serialize;
 use std::path::PathBuf;
 use weft_results::Ending;
-use weft_sim::experiment::{ExperimentOptions, Request};
 use weft_sim::experiment::replay::{
     BusyLink, ComputeScale, Figures, Region, ReplayReport, ReplayRequest, TraceInput, Wildcards, as_recorded,
 };
+use weft_sim::experiment::{ExperimentOptions, Request};
 
 /// Options of `weft replay`.
 #[derive(Args)]
@@ -82,6 +82,11 @@ impl ReplayOptions {
     /// Runs it.
     pub fn run(mut self, words: &[String]) -> Result<Status, Failure> {
         let others = self.machine.set_others(&as_recorded(&self.traces)?);
+        self.live.ask_for_telemetry(&mut self.simulation.results);
+        let inputs = self.machine.file().into_iter().chain(self.places.file());
+        let inputs: Vec<_> = inputs.chain(self.traces.iter().map(PathBuf::as_path)).collect();
+        let options = self.simulation.experiment_options(words, self.breakdown, &inputs)?;
+        let request = Request::Replay(self.request()?);
         if !others.is_empty() && !self.simulation.report.quiet {
             say!(
                 "weft: the trace is of weft run and is replayed with its library: --set {}; give others \
@@ -89,11 +94,6 @@ impl ReplayOptions {
                 others.join(" --set ")
             );
         }
-        self.live.ask_for_telemetry(&mut self.simulation.results);
-        let inputs = self.machine.file().into_iter().chain(self.places.file());
-        let inputs: Vec<_> = inputs.chain(self.traces.iter().map(PathBuf::as_path)).collect();
-        let options = self.simulation.experiment_options(words, self.breakdown, &inputs)?;
-        let request = Request::Replay(self.request()?);
         let live = self.live.is_wanted();
         let options = ExperimentOptions { live, ..options };
         let run = || run_and_show(&request, &options, self.simulation.report, self.list);

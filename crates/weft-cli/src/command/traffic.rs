@@ -259,8 +259,11 @@ fn remarks(row: &TrafficRow) -> String {
     if row.messages == 0 && row.offered_load.is_some_and(|load| load > 0.0) {
         let time = Span::from_ps((row.run_time_us * 1e6).round() as u64);
         let longer = Span::from_ps(time.as_ps().saturating_mul(100));
-        text += &format!("{of}: no message was delivered in {time}");
-        text += &if lost == 0 { format!(": --time {longer}\n") } else { "\n".to_owned() };
+        text += &match (row.packet_hops, lost) {
+            (0, 0) => format!("{of}: no message was sent in {time}: a smaller --size, or a longer --time\n"),
+            (_, 0) => format!("{of}: no message was delivered in {time}: --time {longer}\n"),
+            _ => format!("{of}: no message was delivered in {time}\n"),
+        };
     }
     if lost > 0 {
         let share = percent(lost as f64 / (lost + delivered) as f64);

@@ -37,7 +37,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 /// First word of a device.
 const MAGIC: u64 = u64::from_le_bytes(*b"weft-rnk");
 /// Changes with the layout.
-const VERSION: u32 = 9;
+const VERSION: u32 = 10;
 /// The beginning of the name of a device's memory file, by which the mappings of a process tell its device
 /// from memory.
 pub const NAME: &str = "weft-rank-";
@@ -159,6 +159,7 @@ impl Shared {
             clock_read: identity.clock_read.as_ps(),
             jumps: identity.jumps.into(),
             small: identity.small,
+            rails: identity.rails,
             protocol_length: protocol.len() as u32,
             posts: 0,
             notices: 0,
@@ -262,6 +263,7 @@ mod tests {
             clock_read: Span::from_ns(20),
             jumps: false,
             small: 64,
+            rails: 1,
         }
     }
 

@@ -136,6 +136,8 @@ pub(super) struct Page {
     pub jumps: u32,
     /// Largest message between virtual interfaces, in bytes.
     pub small: u32,
+    /// Interfaces of its host by which the rank's messages go.
+    pub rails: u32,
     pub protocol_length: u32,
     pub posts: u32,
     pub notices: u32,
@@ -178,6 +180,8 @@ pub struct Identity {
     pub jumps: bool,
     /// Largest message between virtual interfaces, in bytes.
     pub small: u32,
+    /// Interfaces of its host by which the rank's messages go; 1: its own only.
+    pub rails: u32,
 }
 
 impl Shared {
@@ -198,6 +202,7 @@ impl Shared {
             clock_read: Span::from_ps(page.clock_read),
             jumps: page.jumps != 0,
             small: page.small,
+            rails: page.rails,
         }
     }
 

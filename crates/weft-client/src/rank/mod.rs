@@ -42,7 +42,7 @@ impl Rank {
         let identity = shared.identity();
         let mut protocol: Protocol = postcard::from_bytes(&shared.protocol()).ok()?;
         protocol.eager_limit = protocol.eager_limit.min(Bytes::new(LARGEST_COPY as u64));
-        let port = Port::new(shared, lists);
+        let port = Port::new(shared, lists, protocol.further_parts(identity.rails));
         let process = Process::new(RankId(identity.rank), identity.ranks);
         Some(Rank { process, protocol, port, interfaces: Interfaces::default() })
     }
@@ -303,9 +303,10 @@ impl Rank {
     /// RDMA of this kind between `local` and the place that `post` names.
     fn remote(&mut self, kind: PostKind, post: Post, local: Lent, options: CallOptions) {
         let CallOptions { flags, context } = options;
-        let (call, done) = match kind {
-            PostKind::Write => (Call::Write, flag::WRITTEN),
-            _ => (Call::Read, flag::READ),
+        // A read is asked for by a control message.
+        let (call, done, payload) = match kind {
+            PostKind::Write => (Call::Write, flag::WRITTEN, Bytes::new(local.length as u64)),
+            _ => (Call::Read, flag::READ, self.protocol.control_bytes),
         };
         let completion = Completion::of(context, done);
         self.enter(call);
@@ -320,6 +321,7 @@ impl Rank {
         let (address, length) = (if copied { 0 } else { local.address as u64 }, local.length as u64);
         let post = Post { token, local: address, length, ..post };
         self.port.post_raw(kind, post, &bytes);
+        self.port.hand_over_parts(payload);
         self.port.leave();
     }
 

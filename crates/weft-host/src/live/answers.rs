@@ -48,7 +48,7 @@ impl LiveRank {
     /// Looks for somebody who answers in its place.
     fn find_stand_in(&mut self, parameters: &LiveParameters) {
         if let Place::Unknown = self.place {
-            let stand_in = parameters.job.stand_in(self.rank, parameters.poll);
+            let stand_in = parameters.job.stand_in(self.rank);
             self.place = stand_in.map_or(Place::Own, |stand_in| Place::Taken(Box::new(stand_in)));
         }
     }

@@ -9,10 +9,11 @@
 //! hands them, and hand on what comes for it, at the same instant. [`weft_msg::Rails`] decides which message
 //! goes where.
 //!
+//! Further parts of a message that the library hands over leave later by `data_send` each. The rank, or its
+//! stand-in, has moved its own clock by that ([`weft_msg::FurtherParts`]).
+//!
 //! # Not modelled
-//! - Further parts of a message that the library hands over leave later by `data_send` each. The rank's own
-//!   clock does not move for them.
-//! - Virtual interfaces: their operations go by the endpoint at which they were opened.
+//! Virtual interfaces: their operations go by the endpoint at which they were opened.
 
 use super::header::{LiveHeader, Resume};
 use super::{Handler, LiveHost};

@@ -20,8 +20,8 @@
 //! FORTH-ICS / TR-488 §4.2 to §4.5, §5.1.
 //!
 //! # Not modelled
-//! - Priorities among packets (§4.2), congestion management (§4, §4.2), storage traffic beside that of
-//!   programs (§4): blocks take turns, and hosts send as they like.
+//! - Priorities among blocks (§4.2): they take turns. Traffic classes and congestion control, which the text
+//!   asks for (§4, §4.2) and does not describe, are those of the fabric.
 //! - Resources of the FPGA (§4.6), and the versions for RISC-V cores (§4.2).
 //!
 //! For all else see the blocks.

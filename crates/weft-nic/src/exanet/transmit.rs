@@ -5,7 +5,7 @@
 //! packet. The order among the blocks is not in the text: round robin.
 //!
 //! # Not modelled
-//! Traffic of high priority, which §4.2 mentions.
+//! Traffic of high priority, which §4.2 mentions: classes are told apart from the link on.
 
 use crate::mailbox::Refusal;
 use crate::packetizer::ChannelId;

@@ -364,7 +364,11 @@ impl Rdma {
         }
     }
 
+    /// Reports changes of state. Most cells change none.
     fn report(&mut self, surface: &mut impl Surface) {
+        if self.send.channels.changes.is_empty() && self.receive.changes.is_empty() {
+            return;
+        }
         for change in self.send.channels.changes.drain(..).chain(self.receive.changes.drain(..)) {
             surface.changed(change);
         }

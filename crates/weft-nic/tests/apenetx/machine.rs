@@ -1,12 +1,10 @@
 //! Two cards on the ideal network, or a ring of them on a real one, with hosts that post what they are told.
 
+use crate::common::{NoTimer, link, ring, switch};
 use serde::{Deserialize, Serialize};
-use weft_engine::{InitialState, Payload, Simulation};
-use weft_fabric::parameters::{
-    ArbiterKind, BufferPer, ChannelParameters, CreditUnit, FasterLink, FlowControl, Forwarding,
-    IdealParameters, PacketFormat, SwitchKind, SwitchParameters,
-};
-use weft_fabric::{FaultParameters, Ideal, LinkLayer, LinkParameters, Network, NetworkParameters};
+use weft_engine::{InitialState, Simulation};
+use weft_fabric::parameters::{IdealParameters, PacketFormat};
+use weft_fabric::{FaultParameters, Ideal, Network, NetworkParameters};
 use weft_nic::apenetx::{
     CardToHostParameters, CompletionPath, HostToCardParameters, KernelWait, SoftwareParameters,
 };
@@ -16,8 +14,8 @@ use weft_nic::{
     ApenetxNic, ApenetxParameters, Buffers, Delivered, Failure, FailureReason, Host, HostContext, Incoming,
     Message, Nic, NicParameters, Observer, Offer, Stage,
 };
-use weft_topo::{Dimension, DimensionOrder, Layout, Topology as _, Torus};
-use weft_units::{Address, BitRate, Bytes, Clock, EndpointId, LineCode, Span, Time};
+use weft_topo::{Layout, Topology as _};
+use weft_units::{Address, BitRate, Bytes, Clock, EndpointId, Span, Time};
 
 /// A message that a host posts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -54,15 +52,6 @@ impl Observer for Log {
 #[derive(Serialize, Deserialize)]
 pub struct Script {
     plan: Vec<Planned>,
-}
-
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub enum NoTimer {}
-
-impl Payload for NoTimer {
-    fn tie(&self) -> u128 {
-        match *self {}
-    }
 }
 
 /// Buffers lie on pages of their own.
@@ -224,38 +213,16 @@ fn build(
     plans: &[Vec<Planned>],
     interface: ApenetxParameters,
 ) -> InitialState<Network<Layout, ApenetxNic<Script>>> {
-    let torus = Torus::new(&[Dimension { size: u64::from(RING), wrap: true }], 1).unwrap();
-    let layout = Layout::Torus(DimensionOrder::new(torus, true));
-    let link = |rate, latency| LinkParameters {
-        rate: BitRate::from_gigabits(rate),
-        code: LineCode::NONE,
-        latency: Span::from_ns(latency),
-        framing: Bytes::ZERO,
-        routing: Span::ZERO,
-        layer: LinkLayer::PLAIN,
-    };
+    let layout = ring(RING);
     let links = layout.link_classes().into_iter().map(|class| match class {
-        "endpoint" => link(32, 8),
-        _ => link(40, 200),
+        "endpoint" => link(RATE, Span::from_ns(8)),
+        _ => link(BitRate::from_gigabits(40), Span::from_ns(200)),
     });
     let network = NetworkParameters {
         links: links.collect(),
         layout,
         format: PacketFormat { header: Bytes::new(16), footer: Bytes::new(16), payload: Bytes::new(4096) },
-        switch: SwitchParameters {
-            kind: SwitchKind::InputQueued,
-            arbiter: ArbiterKind::RoundRobin,
-            clock: Clock::from_hertz(250_000_000).unwrap(),
-            pipeline_cycles: 22,
-            forwarding: Forwarding::VirtualCutThrough,
-            faster_link: FasterLink::Bubble,
-            buffer_per: BufferPer::Channel,
-            flow_control: FlowControl::Credits,
-            channels: ChannelParameters::default(),
-            buffer: Bytes::new(16 << 10),
-            credit: CreditUnit::Bytes,
-            output_buffer: None,
-        },
+        switch: switch(250, 22, Bytes::new(16 << 10)),
         seed: 1,
     };
     let shared = NicParameters { interface, host: () };

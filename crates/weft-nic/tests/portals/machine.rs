@@ -1,24 +1,20 @@
 //! A few endpoints around a ring of switches, with the Portals interface and hosts that post what they are
 //! told.
 
+use crate::common::{NoTimer, link, ring, switch};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicBool;
-use weft_engine::{InitialState, Payload, Progress, Simulation};
-use weft_fabric::parameters::{
-    ArbiterKind, BufferPer, ChannelParameters, CreditUnit, FasterLink, FlowControl, Forwarding,
-    IdealParameters, PacketFormat, SwitchKind, SwitchParameters,
-};
-use weft_fabric::{
-    FaultParameters, Ideal, LinkEnd, LinkLayer, LinkParameters, Network, NetworkParameters, OffTimes,
-};
+use weft_engine::{InitialState, Progress, Simulation};
+use weft_fabric::parameters::{IdealParameters, PacketFormat};
+use weft_fabric::{FaultParameters, Ideal, LinkEnd, Network, NetworkParameters, OffTimes};
 use weft_nic::reliability::ReliabilityParameters;
 use weft_nic::transport::TransportParameters;
 use weft_nic::{
     Delivered, Failure, FailureReason, Host, HostContext, Message, Nic, NicParameters, Observer, Offer,
     PortalsNic, PortalsParameters, Primitive,
 };
-use weft_topo::{Dimension, DimensionOrder, Layout, Topology, Torus};
-use weft_units::{Address, BitRate, Bytes, Clock, EndpointId, LineCode, Span, Time};
+use weft_topo::{Layout, Topology};
+use weft_units::{Address, BitRate, Bytes, EndpointId, Span, Time};
 
 /// Endpoints of the machine.
 pub const ENDPOINTS: u32 = 6;
@@ -63,15 +59,6 @@ pub enum Outcome {
 pub struct Log(Vec<Outcome>);
 
 impl Observer for Log {}
-
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub enum NoTimer {}
-
-impl Payload for NoTimer {
-    fn tie(&self) -> u128 {
-        match *self {}
-    }
-}
 
 impl Host for Scripted {
     type Parameters = Script;
@@ -160,37 +147,15 @@ pub fn parameters() -> PortalsParameters {
 
 pub type Run = Simulation<Network<Layout, PortalsNic<Scripted>>>;
 
-/// A ring of endpoints, so that there is more than one switch to be split over threads.
+/// The ring, at the beginning of a run.
 fn build(
     parameters: &PortalsParameters,
     script: &Script,
     faults: impl Fn(LinkEnd) -> FaultParameters,
 ) -> InitialState<Network<Layout, PortalsNic<Scripted>>> {
-    let torus = Torus::new(&[Dimension { size: u64::from(ENDPOINTS), wrap: true }], 1).unwrap();
-    let layout = Layout::Torus(DimensionOrder::new(torus, true));
-    let link = LinkParameters {
-        rate: BitRate::from_gigabits(16),
-        code: LineCode::NONE,
-        latency: Span::from_ns(100),
-        framing: Bytes::ZERO,
-        routing: Span::ZERO,
-        layer: LinkLayer::PLAIN,
-    };
-    let links = vec![link; layout.link_classes().len()];
-    let switch = SwitchParameters {
-        kind: SwitchKind::InputQueued,
-        arbiter: ArbiterKind::RoundRobin,
-        clock: Clock::from_hertz(150_000_000).unwrap(),
-        pipeline_cycles: 2,
-        forwarding: Forwarding::VirtualCutThrough,
-        faster_link: FasterLink::Bubble,
-        buffer: Bytes::new(4096),
-        credit: CreditUnit::Bytes,
-        output_buffer: None,
-        buffer_per: BufferPer::Channel,
-        flow_control: FlowControl::Credits,
-        channels: ChannelParameters::default(),
-    };
+    let layout = ring(ENDPOINTS);
+    let links = vec![link(BitRate::from_gigabits(16), Span::from_ns(100)); layout.link_classes().len()];
+    let switch = switch(150, 2, Bytes::new(4096));
     let format = PacketFormat { header: Bytes::new(40), footer: Bytes::new(8), payload: parameters.payload };
     let network = NetworkParameters { layout, format, links, switch, seed: 1 };
     let interface = NicParameters { interface: *parameters, host: script.clone() };

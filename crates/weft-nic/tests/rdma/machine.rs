@@ -1,11 +1,10 @@
 //! A board or more of the ExaNeSt machine, with hosts that follow a script.
 
+use crate::common::{NoTimer, link, switch};
 use serde::{Deserialize, Serialize};
-use weft_engine::{InitialState, Payload, Simulation};
-use weft_fabric::parameters::{
-    ArbiterKind, BufferPer, CreditUnit, FasterLink, Forwarding, PacketFormat, SwitchKind, SwitchParameters,
-};
-use weft_fabric::{FaultParameters, LinkEnd, LinkLayer, LinkParameters, Network, NetworkParameters};
+use weft_engine::{InitialState, Simulation};
+use weft_fabric::parameters::PacketFormat;
+use weft_fabric::{FaultParameters, LinkEnd, LinkParameters, Network, NetworkParameters};
 use weft_nic::allreduce::{AcceleratorError, AcceleratorLimits, AllreduceParameters, AllreduceRequest};
 use weft_nic::data::DataError;
 use weft_nic::host_port::{HostPortParameters, StorePath};
@@ -69,15 +68,6 @@ impl Observer for Output {
     }
     fn damaged(&mut self, error: &DataError) {
         self.damaged.push(*error);
-    }
-}
-
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub enum NoTimer {}
-
-impl Payload for NoTimer {
-    fn tie(&self) -> u128 {
-        match *self {}
     }
 }
 
@@ -298,39 +288,17 @@ fn build_hosts(
     mut host: impl FnMut(EndpointId) -> Script,
 ) -> InitialState<Network<Layout, ExanetNic<Script>>> {
     let layout = Layout::Exanest(ExanestOrder::new(Exanest::new(1).unwrap(), true));
-    let links = layout.link_classes().into_iter().map(|class| {
-        let gigabits = |rate, code, latency, framing| LinkParameters {
-            rate: BitRate::from_bits_per_second(rate),
-            code,
-            latency: Span::from_ns(latency),
-            framing: Bytes::new(framing),
-            routing: Span::ZERO,
-            layer: LinkLayer::PLAIN,
-        };
-        match class {
-            "endpoint" | "router" => gigabits(19_200_000_000, LineCode::NONE, 7, 0),
-            "qfdb" => gigabits(16_000_000_000, LineCode::B64_66, 100, 0),
-            _ => gigabits(10_000_000_000, LineCode::B64_66, 249, 99),
-        }
+    let (rate, code) = (BitRate::from_gigabits, LineCode::B64_66);
+    let links = layout.link_classes().into_iter().map(|class| match class {
+        "endpoint" | "router" => link(BitRate::from_bits_per_second(19_200_000_000), Span::from_ns(7)),
+        "qfdb" => LinkParameters { code, ..link(rate(16), Span::from_ns(100)) },
+        _ => LinkParameters { code, framing: Bytes::new(99), ..link(rate(10), Span::from_ns(249)) },
     });
     let network = NetworkParameters {
         links: links.collect(),
         layout,
         format: PacketFormat { header: Bytes::new(16), footer: Bytes::new(16), payload: Bytes::new(256) },
-        switch: SwitchParameters {
-            kind: SwitchKind::InputQueued,
-            arbiter: ArbiterKind::RoundRobin,
-            clock: Clock::from_hertz(150_000_000).unwrap(),
-            pipeline_cycles: 2,
-            forwarding: Forwarding::VirtualCutThrough,
-            faster_link: FasterLink::Bubble,
-            buffer_per: BufferPer::Channel,
-            flow_control: weft_fabric::parameters::FlowControl::Credits,
-            channels: weft_fabric::parameters::ChannelParameters::default(),
-            buffer: Bytes::new(4096),
-            credit: CreditUnit::Bytes,
-            output_buffer: None,
-        },
+        switch: switch(150, 2, Bytes::new(4096)),
         seed: 1,
     };
     let shared = NicParameters { interface: parameters, host: data };

@@ -4,6 +4,8 @@
 
 mod allreduce;
 mod carvnet;
+#[path = "../common/mod.rs"]
+mod common;
 mod machine;
 
 use machine::{

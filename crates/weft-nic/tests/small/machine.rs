@@ -1,15 +1,12 @@
 //! A few endpoints around a switch, with the block-level interface and hosts that post what they are told.
 
+use crate::common::{NoTimer, link, ring, switch};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
-use weft_engine::{InitialState, Payload, Progress, Simulation};
-use weft_fabric::parameters::{
-    ArbiterKind, CreditUnit, FasterLink, Forwarding, PacketFormat, SwitchKind, SwitchParameters,
-};
-use weft_fabric::{
-    FaultParameters, LinkEnd, LinkLayer, LinkParameters, Network, NetworkParameters, OffTimes,
-};
+use weft_engine::{InitialState, Progress, Simulation};
+use weft_fabric::parameters::PacketFormat;
+use weft_fabric::{FaultParameters, LinkEnd, Network, NetworkParameters, OffTimes};
 use weft_nic::gvas::Pdid;
 use weft_nic::host_port::HostPortParameters;
 use weft_nic::iommu::{FaultModel, IommuParameters};
@@ -23,8 +20,8 @@ use weft_nic::{
     BlockChange, Delivered, ExanetNic, ExanetParameters, Failure, FailureReason, Host, HostContext, Message,
     Nic, NicParameters, Observer, Offer, Primitive, StateChange,
 };
-use weft_topo::{Dimension, DimensionOrder, Layout, Torus};
-use weft_units::{Address, BitRate, Bytes, Clock, EndpointId, LineCode, Span, Time};
+use weft_topo::Layout;
+use weft_units::{Address, BitRate, Bytes, Clock, EndpointId, Span, Time};
 
 /// Endpoints of the machine.
 pub const ENDPOINTS: u32 = 6;
@@ -97,15 +94,6 @@ impl Observer for Log {
 }
 
 const ENTRIES: u32 = 2;
-
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub enum NoTimer {}
-
-impl Payload for NoTimer {
-    fn tie(&self) -> u128 {
-        match *self {}
-    }
-}
 
 impl Host for Scripted {
     type Parameters = Script;
@@ -255,37 +243,18 @@ pub fn parameters() -> ExanetParameters {
 
 pub type Run = Simulation<Network<Layout, ExanetNic<Scripted>>>;
 
-/// A ring of endpoints, so that there is more than one switch to be split over threads.
+/// The ring, at the beginning of a run.
 fn build(
     parameters: ExanetParameters,
     script: &Script,
     faults: FaultParameters,
 ) -> InitialState<Network<Layout, ExanetNic<Scripted>>> {
-    let torus = Torus::new(&[Dimension { size: u64::from(ENDPOINTS), wrap: true }], 1).unwrap();
-    let layout = Layout::Torus(DimensionOrder::new(torus, true));
-    let link = LinkParameters {
-        rate: BitRate::from_gigabits(16),
-        code: LineCode::NONE,
-        latency: Span::from_ns(100),
-        framing: Bytes::ZERO,
-        routing: Span::ZERO,
-        layer: LinkLayer::PLAIN,
-    };
-    let links = vec![link; weft_topo::Topology::link_classes(&layout).len()];
-    let switch = SwitchParameters {
-        kind: SwitchKind::InputQueued,
-        arbiter: ArbiterKind::RoundRobin,
-        clock: parameters.host_port.clock,
-        pipeline_cycles: 2,
-        forwarding: Forwarding::VirtualCutThrough,
-        faster_link: FasterLink::Bubble,
-        buffer: Bytes::new(4096),
-        credit: CreditUnit::Bytes,
-        output_buffer: None,
-        buffer_per: weft_fabric::parameters::BufferPer::Channel,
-        flow_control: weft_fabric::parameters::FlowControl::Credits,
-        channels: weft_fabric::parameters::ChannelParameters::default(),
-    };
+    let layout = ring(ENDPOINTS);
+    let links = vec![
+        link(BitRate::from_gigabits(16), Span::from_ns(100));
+        weft_topo::Topology::link_classes(&layout).len()
+    ];
+    let switch = switch(150, 2, Bytes::new(4096));
     let (header, footer) = (Bytes::new(16), Bytes::new(16));
     let format = PacketFormat { header, footer, payload: parameters.rdma.send.cut.cell };
     let network = NetworkParameters { layout, format, links, switch, seed: 1 };

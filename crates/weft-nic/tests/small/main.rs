@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+#[path = "../common/mod.rs"]
+mod common;
 mod machine;
 
 use machine::{ENDPOINTS, Outcome, Plan, Script, begin, outcomes, parameters, resume, unfinished};

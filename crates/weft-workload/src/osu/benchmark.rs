@@ -3,6 +3,7 @@
 use super::collectives::Collectives;
 use super::fop_latency::{self, FopLatency};
 use super::one_sided::OneSidedAccess;
+use super::ops::BUFFER_BYTES;
 use super::repeat::{Iteration, Loop, Repetitions};
 use super::{WINDOW, bibw::Bibw, bw::Bw, latency::Latency, mbw_mr::MbwMr, one_way::OneWay};
 use serde::{Deserialize, Serialize};
@@ -126,6 +127,12 @@ impl Benchmark {
     pub const fn is_of_bandwidth(self) -> bool {
         use Benchmark as B;
         matches!(self, B::Bw | B::Bibw | B::MbwMr | B::PutBw | B::GetBw)
+    }
+
+    /// The largest size whose blocks for all ranks lie in one buffer; `None`: a call has one block.
+    pub fn largest_block(self, ranks: u32) -> Option<Bytes> {
+        let has_blocks = matches!(self, Benchmark::Allgather | Benchmark::Alltoall);
+        has_blocks.then(|| Bytes::new(BUFFER_BYTES / u64::from(ranks.max(1))))
     }
 
     /// Rank whose time a latency or bandwidth is: whose last iteration a breakdown explains. Collectives

@@ -11,6 +11,9 @@ pub(super) const RECEIVE_BUFFER: Address = Address::new(0x20_0000_0000);
 /// The window that it exposes.
 pub(super) const WINDOW_BUFFER: Address = Address::new(0x30_0000_0000);
 
+/// The most that one of them holds.
+pub(super) const BUFFER_BYTES: u64 = RECEIVE_BUFFER.get() - SEND_BUFFER.get();
+
 /// Starts a send.
 pub(super) fn isend(to: u32, tag: i32, bytes: Bytes, request: u32) -> Op {
     let (to, request) = (RankId(to), RequestId(request));

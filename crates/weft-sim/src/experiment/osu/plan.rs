@@ -45,6 +45,7 @@ pub(super) fn points(
     }
     let sizes = sizes(benchmark, &request.sizes)?;
     let places: Arc<[Place]> = places(request, machine, layout)?.into();
+    check_blocks(benchmark, &sizes, places.len() as u32)?;
     let path = match (&request.between, &*places) {
         (Some(_), [from, to]) => layout.path_kind(from.endpoint, to.endpoint),
         _ => None,
@@ -106,6 +107,18 @@ pub(super) fn sizes(benchmark: Benchmark, wanted: &[Bytes]) -> Result<Vec<Bytes>
         )));
     }
     Ok(sizes)
+}
+
+/// Refuses blocks that one buffer does not hold for all ranks.
+fn check_blocks(benchmark: Benchmark, sizes: &[Bytes], ranks: u32) -> Result<(), ExperimentError> {
+    let Some(largest) = benchmark.largest_block(ranks) else { return Ok(()) };
+    match sizes.iter().find(|size| **size > largest) {
+        Some(size) => Err(ExperimentError::input(format!(
+            "--sizes: {size} for each of {ranks} ranks is more than a buffer of {benchmark} holds; write at \
+             most {largest}, or fewer --ranks"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// The places of the ranks.

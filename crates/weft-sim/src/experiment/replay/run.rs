@@ -57,8 +57,10 @@ fn run(
     let traces = programs::open(request)?;
     let estimate = estimate(&machine, &operations(&traces))?;
     assembly::check_memory(&machine, Bytes::new(estimate.memory_bytes)).map_err(ExperimentError::input)?;
-    control.progress.estimate(estimate);
     let layout = assembly::layout(&machine).map_err(ExperimentError::input)?;
+    let setup = Setup { threads: options.threads, ..setup(request, &machine, &layout, traces)? };
+    // After what may be refused: of that nothing is estimated.
+    control.progress.estimate(estimate);
     machine::warn_of_cuts(&machine, &layout, &[request.seed], control.progress)?;
 
     // A snapshot: what was counted, then the network's state.
@@ -67,7 +69,6 @@ fn run(
     let building = Stopwatch::start();
     let wants = |table| writer.as_ref().is_some_and(|writer| writer.wants(table));
     let (messages, flows) = (wants(Table::Messages), wants(Table::Flows));
-    let setup = Setup { threads: options.threads, ..setup(request, &machine, &layout, traces)? };
     let names = setup.names.clone();
     let mut run = RankRun::new(setup, saved, |parameters| {
         let Wanted { messages: needed, regions, .. } = parameters.wanted;

@@ -8,7 +8,7 @@
 //! ```
 
 use super::file::{self, Scenario};
-use super::{ScenarioRequest, Way};
+use super::{Building, ScenarioRequest, Way};
 use crate::experiment::ranks::{check_joined, hosts, progress_rule};
 use crate::experiment::replay::{self, TraceInput};
 use crate::experiment::{ExperimentError, machine};
@@ -187,7 +187,7 @@ impl ScenarioRequest {
         &self,
         way: &Way,
         scenario: &Scenario,
-        threads: usize,
+        Building { threads, saved }: Building<'_>,
     ) -> Result<Box<dyn SimulatedNetwork<ReplayHost>>, ExperimentError> {
         let machine = machine::checked(&way.machine)?;
         let layout = assembly::layout(&machine).map_err(ExperimentError::input)?;
@@ -209,7 +209,7 @@ impl ScenarioRequest {
             Some(flows) => host.with_flows(Generators::new(flows, self.seed)),
             None => host,
         });
-        let setup = NetworkSetup { threads, groups, ..NetworkSetup::new(&machine, layout, self.seed) };
+        let setup = NetworkSetup { threads, saved, groups, ..NetworkSetup::new(&machine, layout, self.seed) };
         let network = setup.with_ranks(parameters, &mut |_| hosts.next().unwrap_or_default());
         network.map_err(ExperimentError::input)
     }

@@ -11,6 +11,7 @@
 
 mod applications;
 mod file;
+mod saved;
 mod transient;
 
 use super::link_table::write_links;
@@ -23,6 +24,7 @@ use crate::telemetry::Telemetry;
 pub use applications::{ApplicationRow, traces};
 use applications::{Hosts, flows_by_source};
 use file::{NamedClasses, Scenario};
+use saved::Saved;
 use serde::{Deserialize, Serialize};
 pub use transient::Transient;
 use transient::Watch;
@@ -156,40 +158,47 @@ impl Experiment for ScenarioRequest {
             file::read((&self.name, &self.text), (&layout, &NamedClasses::of(&machine)), self.seed)?;
         check_rates(&self.name, &scenario, link_rate(&machine, &layout))?;
         let wrapped = Request::Scenario(self.clone());
-        let (mut results, _) = options.open::<()>(&wrapped)?;
-        let mut rows = Vec::new();
-        let mut totals = Totals::default();
+        let (mut results, saved) = options.open::<Saved>(&wrapped)?;
+        let (mut done, mut resumed) = (Done::default(), None);
+        if let Some(saved) = saved {
+            done = Done { rows: saved::read_rows(&saved.rows)?, totals: saved.totals };
+            resumed = Some((saved.course, saved.network));
+        }
+        let mut hops = 0;
         let mut ended = Conclusion::from(Ending::Finished);
         let mut refused = None;
-        for (way, run) in ways.iter().zip(0..) {
+        for (way, run) in ways.iter().zip(0..).skip(done.rows.len()) {
             let share = f64::from(run) / ways.len() as f64;
             control.progress.advance(share, &format!("congestion {}", way.name));
             let stopwatch = Stopwatch::start();
             let simulated = Simulated { request: self, options, control, scenario: &scenario, run };
-            let threads = options.threads as usize;
+            let (course, state) = resumed.take().unzip();
+            let course = course.unwrap_or_else(|| simulated.begin());
+            let building = Building { threads: options.threads as usize, saved: state.as_deref() };
             let mut build_time_s = 0.0;
             let mut built = || build_time_s = stopwatch.seconds();
             let row = match scenario.applications.is_empty() {
-                true => self.network(way, &scenario, threads).map(|network| {
+                true => self.network(way, &scenario, building).map(|network| {
                     built();
-                    simulated.row(&way.name, network, (results.as_mut(), &mut totals))
+                    simulated.row(&way.name, network, course, (results.as_mut(), &mut done))
                 }),
-                false => self.network_with_ranks(way, &scenario, threads).map(|network| {
+                false => self.network_with_ranks(way, &scenario, building).map(|network| {
                     built();
-                    simulated.row(&way.name, network, (results.as_mut(), &mut totals))
+                    simulated.row(&way.name, network, course, (results.as_mut(), &mut done))
                 }),
             };
-            let (row, conclusion) = match row {
+            let (row, hops_of_row, conclusion) = match row {
                 Ok(row) => row?,
                 Err(why) => {
                     let row = ScenarioRow::refused(way, run, &why);
                     refused.get_or_insert(why);
-                    (row, Ending::Finished.into())
+                    (row, 0, Ending::Finished.into())
                 }
             };
+            hops += hops_of_row;
             let seconds = stopwatch.seconds() - build_time_s;
-            rows.push(Measured {
-                packet_hops_per_second: row.packet_hops as f64 / seconds.max(1e-9),
+            done.rows.push(Measured {
+                packet_hops_per_second: hops_of_row as f64 / seconds.max(1e-9),
                 build_time_s,
                 peak_memory_bytes: peak_memory().unwrap_or(0),
                 row,
@@ -199,13 +208,14 @@ impl Experiment for ScenarioRequest {
                 break;
             }
         }
+        let Done { rows, totals } = done;
         // Where the machine can have none of the ways there is nothing to compare.
         if let Some(why) = refused
             && rows.iter().all(|measured| measured.row.refused.is_some())
         {
             return Err(why);
         }
-        let performance = options.performance(&began, totals.packet_hops);
+        let performance = options.performance(&began, hops);
         let Conclusion { ended, detail } = ended;
         if let Some(results) = results {
             let mut manifest = Manifest::new(wrapped, machine::described(&machine), ended, totals);
@@ -260,7 +270,7 @@ impl ScenarioRequest {
         &self,
         way: &Way,
         scenario: &Scenario,
-        threads: usize,
+        Building { threads, saved }: Building<'_>,
     ) -> Result<Box<dyn SimulatedNetwork<ScenarioHost>>, ExperimentError> {
         let machine = machine::checked(&way.machine)?;
         let layout = assembly::layout(&machine).map_err(ExperimentError::input)?;
@@ -270,7 +280,7 @@ impl ScenarioRequest {
             let flows = by_source.get(&endpoint).map_or(&[][..], Vec::as_slice);
             ScenarioHost::new(flows, self.seed)
         };
-        let setup = NetworkSetup { threads, ..NetworkSetup::new(&machine, layout, self.seed) };
+        let setup = NetworkSetup { threads, saved, ..NetworkSetup::new(&machine, layout, self.seed) };
         setup.with_scenario(parameters, &mut host).map_err(ExperimentError::input)
     }
 }
@@ -299,6 +309,20 @@ impl ScenarioRow {
     }
 }
 
+/// How a network is built: on so many threads, from its beginning or as it was saved.
+#[derive(Clone, Copy)]
+struct Building<'a> {
+    threads: usize,
+    saved: Option<&'a [u8]>,
+}
+
+/// The runs that are done.
+#[derive(Default)]
+struct Done {
+    rows: Vec<Measured<ScenarioRow>>,
+    totals: Totals,
+}
+
 /// A run that is to be made.
 struct Simulated<'a> {
     request: &'a ScenarioRequest,
@@ -309,33 +333,57 @@ struct Simulated<'a> {
 }
 
 /// The highest that queues have stood.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 struct HighWater {
     one: u64,
     all: u64,
 }
 
+/// What a run has gathered.
+#[derive(Serialize, Deserialize)]
+struct Course {
+    /// Epochs that are over.
+    epochs: u64,
+    output: ScenarioOutput,
+    high: HighWater,
+    watch: Option<Watch>,
+    telemetry: Option<Telemetry>,
+}
+
 impl Simulated<'_> {
+    /// The course of a run that begins.
+    fn begin(&self) -> Course {
+        let telemetry = self.request.telemetry.map(|interval| Telemetry::new(self.run, interval));
+        Course {
+            epochs: 0,
+            output: ScenarioOutput::default(),
+            high: HighWater::default(),
+            watch: Watch::begin(self.scenario),
+            telemetry,
+        }
+    }
+
+    /// Takes a run to its end: its row, the packet-hops that this process has simulated, how it ends.
     fn row<H: Hosts>(
         &self,
         congestion: &str,
         mut network: Box<dyn SimulatedNetwork<H>>,
-        (mut results, totals): (Option<&mut ResultsWriter>, &mut Totals),
-    ) -> Result<(ScenarioRow, Conclusion), ExperimentError> {
-        let Simulated { request, scenario, .. } = *self;
-        let mut telemetry = request.telemetry.map(|interval| Telemetry::new(self.run, interval));
-        if let Some(telemetry) = telemetry.as_ref().filter(|_| !self.options.is_forced()) {
+        mut course: Course,
+        (mut results, done): (Option<&mut ResultsWriter>, &mut Done),
+    ) -> Result<(ScenarioRow, u64, Conclusion), ExperimentError> {
+        let scenario = self.scenario;
+        if let Some(telemetry) = course.telemetry.as_ref().filter(|_| !self.options.is_forced()) {
             telemetry.refuse_too_much(&*network, scenario.time - Time::ZERO)?;
         }
-        let mut watch = Watch::begin(scenario);
-        let mut high = HighWater::default();
-        let mut output = ScenarioOutput::default();
+        let hops_before = network.crossed().packet_hops;
+        let mut saved_at = network.now();
         let mut conclusion = Conclusion::from(Ending::Finished);
-        for epoch in 1..=EPOCHS {
+        for epoch in course.epochs + 1..=EPOCHS {
+            let Course { output, high, watch, telemetry, .. } = &mut course;
             let until = Time::from_ps(scenario.time.as_ps() / EPOCHS * epoch).min(scenario.time);
             let until = if epoch == EPOCHS { scenario.time } else { until };
             let flag = self.control.interrupt.flag();
-            let progress = match (&mut telemetry, results.as_deref_mut()) {
+            let progress = match (&mut *telemetry, results.as_deref_mut()) {
                 (Some(telemetry), Some(results)) => {
                     telemetry.run_until(&mut *network, until, flag, results)?
                 }
@@ -343,7 +391,7 @@ impl Simulated<'_> {
             };
             let mut fault = None;
             network.visit_outputs(&mut |part| {
-                H::take(part, &mut output);
+                H::take(part, output);
                 // The first of all, whatever partition has it.
                 fault = [fault.take(), H::fault(part)].into_iter().flatten().min();
             });
@@ -352,10 +400,10 @@ impl Simulated<'_> {
                 conclusion = Conclusion::new(Ending::LostData, what);
                 break;
             }
-            if let Some(watch) = &mut watch {
+            if let Some(watch) = watch {
                 watch.look(&*network, until);
             }
-            if let Some(end) = self.looked(&mut *network, progress, &mut high) {
+            if let Some(end) = self.looked(&mut *network, progress, high) {
                 conclusion = end;
                 break;
             }
@@ -367,7 +415,16 @@ impl Simulated<'_> {
             if !ranks.is_empty() && ranks.iter().all(|rank| rank.finished) {
                 break;
             }
+            course.epochs = epoch;
+            if let (Some(every), Some(results)) = (self.options.save_every, results.as_deref_mut())
+                && until.saturating_since(saved_at) >= every
+            {
+                saved::save(done, &course, &mut *network, results)?;
+                saved_at = until;
+            }
         }
+        let Course { output, high, watch, mut telemetry, .. } = course;
+        let totals = &mut done.totals;
         let end = network.now().min(scenario.time);
         if let Some(results) = results {
             if let Some(telemetry) = &mut telemetry {
@@ -407,7 +464,7 @@ impl Simulated<'_> {
             row.paused_us += link.paused.as_us_f64();
             row.pause_frames += link.pause_frames;
         });
-        Ok((row, conclusion))
+        Ok((row, crossed.packet_hops - hops_before, conclusion))
     }
 
     /// Looks at the network at the end of an epoch: how the run ends, if it does.

@@ -36,6 +36,7 @@ pub struct Transient {
 }
 
 /// The rates of each flow, epoch by epoch.
+#[derive(Serialize, Deserialize)]
 pub(super) struct Watch {
     /// Times of changes, in order; the beginning is not among them.
     changes: Vec<Time>,
