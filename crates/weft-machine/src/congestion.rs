@@ -2,6 +2,7 @@
 
 use super::diagnostic::Problem;
 use super::read::{Entry, Readable, Reader, names, section};
+use super::source::Location;
 use serde::{Deserialize, Serialize};
 use weft_congestion::{
     Answering, Congestion, Path, RedParameters, Repair, acc, dcqcn, hpcc, ib, nscc, swift,
@@ -190,14 +191,25 @@ keys! {
     shift: u32, Ib;
 }
 
+/// The network whose congestion is controlled.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum ControlledNetwork {
+    Ideal,
+    /// Full buffers lose no packets.
+    Lossless,
+    /// They do.
+    Lossy,
+}
+
 /// Checks the section. `classes`: the algorithms that traffic classes name. `None`: a problem was reported; of
 /// the inner, that congestion is not controlled.
 pub(super) fn check(
     raw: Option<RawCongestion>,
     classes: impl Iterator<Item = Option<CongestionKind>>,
-    is_ideal: bool,
+    network: ControlledNetwork,
     reader: &mut Reader<'_>,
 ) -> Option<Option<CongestionRule>> {
+    let is_ideal = network == ControlledNetwork::Ideal;
     let mut by_class = [None; MAX_CLASSES];
     if !is_ideal {
         by_class.iter_mut().zip(classes).for_each(|(place, kind)| *place = kind);
@@ -247,6 +259,7 @@ pub(super) fn check(
         reader.report(low.location, Problem::new(title, "too large", "write less"));
         is_good = false;
     }
+    let trims_at = raw.trim.as_ref().filter(|entry| entry.value).map(|entry| entry.location);
     let rule = read(raw, by_class, reader)?;
     if rule.kind == CongestionKind::None {
         return is_good.then_some(is_controlled.then_some(rule));
@@ -261,7 +274,41 @@ pub(super) fn check(
         reader.report(at, problem);
         return None;
     }
+    is_good &= fits(&rule, network, (at, trims_at), reader);
     is_good.then_some(Some(rule))
+}
+
+/// Whether algorithms fit what full buffers do. `at`: where the kind is, and where packets are to be trimmed.
+fn fits(
+    rule: &CongestionRule,
+    network: ControlledNetwork,
+    (at, trims_at): (Location, Option<Location>),
+    reader: &mut Reader<'_>,
+) -> bool {
+    if let Some(trims_at) = trims_at.filter(|_| network == ControlledNetwork::Lossless) {
+        let problem = Problem::new(
+            "full buffers trim packets where they would lose them, and these lose none",
+            "nothing to trim",
+            "write fabric.flow_control = \"drop\", or leave it out",
+        );
+        reader.report(trims_at, problem);
+        return false;
+    }
+    // Which path it is does not matter.
+    let path = Path::new(BitRate::from_gigabits(100), Span::from_us(1), Bytes::new(1));
+    let mut algorithms = (0..MAX_CLASSES as u8).filter_map(|class| rule.algorithm(&path, class));
+    let misfit = algorithms.find(|algorithm| algorithm.need().lossless);
+    let Some(misfit) = misfit.filter(|_| network == ControlledNetwork::Lossy) else { return true };
+    let problem = Problem::new(
+        format!(
+            "congestion control by {} needs a network that loses no packets in full buffers",
+            misfit.name()
+        ),
+        "fabric.flow_control is \"drop\"",
+        "write fabric.flow_control = \"credits\" or \"pause\", or another algorithm",
+    );
+    reader.report(at, problem);
+    false
 }
 
 impl CongestionRule {

@@ -1,5 +1,6 @@
 //! `[fabric]`, `[packet]`, `[links.…]`, `[switch]` and `[ideal]`: what carries the packets.
 
+use super::congestion::ControlledNetwork;
 use super::diagnostic::Problem;
 use super::link_layer::{FecName, LayerSections, ProtocolName};
 use super::link_power::{PowerSections, RawLinkPower};
@@ -417,6 +418,17 @@ struct ChosenFlow {
     name: FlowName,
     /// The place where it is written, or the section where it is not.
     location: Location,
+}
+
+impl RawFabric {
+    /// The network as congestion control sees it.
+    pub(super) fn controlled(&self) -> ControlledNetwork {
+        match (self.kind.value, ChosenFlow::of(self).name) {
+            (FabricKind::Ideal, _) => ControlledNetwork::Ideal,
+            (FabricKind::Packet, FlowName::Drop) => ControlledNetwork::Lossy,
+            (FabricKind::Packet, _) => ControlledNetwork::Lossless,
+        }
+    }
 }
 
 impl ChosenFlow {

@@ -361,8 +361,8 @@ fn check(raw: RawMachine, reader: &mut Reader<'_>) -> Option<Machine> {
     let reroute_after = fabric::check_reroute(&raw.fabric, raw.location, reader);
     let classes = raw.switch.iter().flat_map(|switch| switch.classes.iter().flatten());
     let of_classes = classes.map(|class| class.congestion);
-    let is_ideal = raw.fabric.kind.value == fabric::FabricKind::Ideal;
-    let congestion = congestion::check(raw.congestion, of_classes, is_ideal, reader);
+    let network = raw.fabric.controlled();
+    let congestion = congestion::check(raw.congestion, of_classes, network, reader);
     let of_switch = raw.switch.as_ref().and_then(|switch| switch.power.as_ref());
     let power = (part_power::check(of_switch, reader), part_power::check(raw.nic.power.as_ref(), reader));
     let sections = fabric::RawFabricSections {

@@ -606,6 +606,8 @@ fn errors_in_what_fits_together() {
         refused("exanest", "switch.pause_headroom=1K"),
         refused("exanest", "fabric.flow_control=pfc"),
         refused("ethernet-100g-spineleaf", "switch.pause_headroom=125K"),
+        refused("ethernet-100g-spineleaf", "congestion={kind=\"nscc\", trim=true}"),
+        load("exanest", &["fabric.flow_control=drop", "congestion={kind=\"acc\"}"]).unwrap_err().to_string(),
     ]));
 }
 

@@ -9,6 +9,7 @@ use common::{InterruptAt, machine, options};
 use std::path::Path;
 use weft_results::{Ending, digest};
 use weft_sim::experiment::replay::{Mapping, ReplayReport, ReplayRequest, TraceInput, Wildcards};
+use weft_sim::experiment::scenario::ScenarioRequest;
 use weft_sim::experiment::{
     Experiment, ExperimentOptions, MachineInput, Output, Request, Start, read_request,
 };
@@ -159,6 +160,54 @@ fn the_same_however_it_is_run(name: &str, sets: &[&str], map: Mapping, (halo_ran
         replay(&request, &ExperimentOptions { output: Some(output), save_every, ..options(3, None) });
     assert_eq!(report.ended, Ending::Finished);
     assert_eq!(digest(&directory).unwrap(), digests[0], "{name}: after interrupt and resume");
+}
+
+/// Catches a scenario whose rows, tables or telemetry depend on threads, or on having been interrupted in its
+/// first or second row and resumed, with a recorded program beside its flows and without.
+#[test]
+fn a_scenario_is_the_same_however_it_is_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("halo.weft");
+    write(&trace, 6, |rank| halo(6, rank));
+    let program =
+        "[[applications]]\nname = \"halo\"\nrole = \"victim\"\ntrace = \"halo.weft\"\nranks_per_host = 1\n";
+    for (name, program) in [("flows", ""), ("beside", program)] {
+        let text = format!(
+            "[scenario]\ntitle = \"many to one\"\ntime = \"400us\"\n{program}[[flows]]\nname = \"incast\"\n\
+             role = \"aggressor\"\nfrom = \"8-12\"\nto = \"15\"\nsize = \"8K\"\nstart = \"50us\"\n"
+        );
+        let traces = if program.is_empty() { Vec::new() } else { vec![TraceInput::at(&trace).unwrap()] };
+        let request = ScenarioRequest {
+            machine: machine("carvnet-spineleaf", &[]),
+            name: format!("{name}.toml"),
+            text,
+            traces,
+            congestion: vec!["none".to_owned(), "acc".to_owned()],
+            seed: 7,
+            telemetry: Some(Span::from_us(20)),
+        };
+        let into = |end: &str| folder.path().join(format!("{name}-{end}"));
+        let run = |options: &ExperimentOptions, epoch| {
+            request.run(options, InterruptAt::new(epoch).control()).unwrap().ended
+        };
+        let digests = [1, 3].map(|threads| {
+            let directory = into(&threads.to_string());
+            assert_eq!(run(&options(threads, Some(directory.clone())), u32::MAX), Ending::Finished);
+            digest(&directory).unwrap()
+        });
+        assert_eq!(digests[0], digests[1], "{name}");
+        let save_every = Some(Span::from_us(10));
+        for (threads, epoch) in [(1, 90), (3, 130)] {
+            let directory = into(&epoch.to_string());
+            let first = ExperimentOptions { save_every, ..options(threads, Some(directory.clone())) };
+            assert_eq!(run(&first, epoch), Ending::Interrupted);
+            assert_eq!(Request::Scenario(request.clone()), read_request(&directory).unwrap());
+            let output = Output { directory: directory.clone(), tables: Vec::new(), start: Start::Resume };
+            let again = ExperimentOptions { output: Some(output), save_every, ..options(2, None) };
+            assert_eq!(run(&again, u32::MAX), Ending::Finished);
+            assert_eq!(digest(&directory).unwrap(), digests[0], "{name}: interrupted at step {epoch}");
+        }
+    }
 }
 
 #[test]

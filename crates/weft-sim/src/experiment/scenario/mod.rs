@@ -168,10 +168,9 @@ impl Experiment for ScenarioRequest {
         let mut ended = Conclusion::from(Ending::Finished);
         let mut refused = None;
         for (way, run) in ways.iter().zip(0..).skip(done.rows.len()) {
-            let share = f64::from(run) / ways.len() as f64;
-            control.progress.advance(share, &format!("congestion {}", way.name));
             let stopwatch = Stopwatch::start();
-            let simulated = Simulated { request: self, options, control, scenario: &scenario, run };
+            let of = ways.len() as u32;
+            let simulated = Simulated { request: self, options, control, scenario: &scenario, run, of };
             let (course, state) = resumed.take().unzip();
             let course = course.unwrap_or_else(|| simulated.begin());
             let building = Building { threads: options.threads as usize, saved: state.as_deref() };
@@ -330,6 +329,8 @@ struct Simulated<'a> {
     control: Control<'a>,
     scenario: &'a Scenario,
     run: u32,
+    /// The number of runs.
+    of: u32,
 }
 
 /// The highest that queues have stood.
@@ -378,7 +379,10 @@ impl Simulated<'_> {
         let hops_before = network.crossed().packet_hops;
         let mut saved_at = network.now();
         let mut conclusion = Conclusion::from(Ending::Finished);
+        let doing = format!("congestion {congestion}");
         for epoch in course.epochs + 1..=EPOCHS {
+            let share = (epoch - 1) as f64 / EPOCHS as f64;
+            self.control.progress.advance((f64::from(self.run) + share) / f64::from(self.of), &doing);
             let Course { output, high, watch, telemetry, .. } = &mut course;
             let until = Time::from_ps(scenario.time.as_ps() / EPOCHS * epoch).min(scenario.time);
             let until = if epoch == EPOCHS { scenario.time } else { until };
