@@ -9,6 +9,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot be set up ends")]
 
+#[path = "../tests/common/mod.rs"]
+mod common;
 #[path = "../tests/rdma/machine.rs"]
 #[allow(dead_code, reason = "the tests use the rest")]
 mod machine;
