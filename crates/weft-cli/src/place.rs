@@ -60,14 +60,24 @@ impl OutputFile<'_> {
 
 /// Writes a file so that nobody ever sees a part of it; into a device or a pipe as it comes.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let wrong = match (path.is_dir(), folder.is_dir()) {
+        (true, _) => Some("it is a folder".to_owned()),
+        (false, false) => Some(format!("{} is no folder", folder.display())),
+        (false, true) => None,
+    };
+    if let Some(wrong) = wrong {
+        let path = path.display();
+        return Err(Failure::input(format!("cannot write {path}: {wrong}; name a file that can be written")));
+    }
     let failed =
         |error: std::io::Error| Failure::not_kept(format!("cannot write {}: {error}", path.display()));
     if path.exists() && !path.is_file() {
         return std::fs::write(path, bytes).map_err(failed);
     }
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut file = tempfile::Builder::new().permissions(readable()).tempfile_in(folder).map_err(failed)?;
-    file.write_all(bytes).map_err(failed)?;
+    // By the file itself, whose errors do not name the temporary one.
+    file.as_file_mut().write_all(bytes).map_err(failed)?;
     file.persist(path).map_err(|error| failed(error.error))?;
     Ok(())
 }

@@ -250,7 +250,7 @@ fn a_pipe_without_a_writer_is_refused_at_once() {
 fn a_limit_of_file_sizes_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
-    let timeline = folder.path().join("t.json");
+    let [timeline, drawing, pages] = ["t.json", "m.svg", "p"].map(|name| folder.path().join(name));
     let kept = ["-o", text(&out), "--tables", "messages,flows,links"];
     for (blocks, options) in [("1", &kept[..]), ("40", &kept), ("4", &["--timeline", text(&timeline)])] {
         let output = Command::new("sh")
@@ -262,6 +262,15 @@ fn a_limit_of_file_sizes_is_told() {
         assert_eq!(output.status.code(), Some(1), "{blocks}: {error}");
         assert!(error.contains("limit of file sizes") && error.contains("ulimit -f"), "{blocks}: {error}");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "{blocks}: something is left");
+    }
+    for (words, status) in
+        [(&["machine", "draw", "bxi3-fattree", "-o", text(&drawing)][..], 1), (&["pages", text(&pages)], 2)]
+    {
+        let limited = ["-c", "ulimit -f 1; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_weft")];
+        let output = Command::new("sh").args(limited).args(words).output().unwrap();
+        let (_, error) = said(&output);
+        assert_eq!(output.status.code(), Some(status), "{words:?}: {error}");
+        assert!(error.contains("cannot write ") && !drawing.exists(), "{words:?}: {error}");
     }
 }
 

@@ -10,7 +10,6 @@
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot be set up ends")]
 
 #[path = "../tests/common/mod.rs"]
-#[allow(dead_code, reason = "the tests use the rest")]
 mod common;
 #[path = "../tests/rdma/machine.rs"]
 #[allow(dead_code, reason = "the tests use the rest")]

@@ -179,7 +179,10 @@ pub trait Observer {
     /// A block has dealt with a watched message.
     fn stage(&mut self, _stage: &Stage) {}
 
-    /// A block has changed its state.
+    /// Whether it hears of changes of state. Of those that nobody hears of the RDMA engine keeps none.
+    const HEARS_STATES: bool = false;
+
+    /// A block has changed its state. Not called by all blocks without [`Observer::HEARS_STATES`].
     fn state(&mut self, _change: &StateChange) {}
 
     /// A message has failed, and its host did not want to know.

@@ -9,7 +9,7 @@
 
 use crate::exit::{Failure, Status};
 use clap::Args;
-use clap_complete::Shell;
+use clap_complete::{Generator as _, Shell};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -40,13 +40,13 @@ impl PagesOptions {
         // Completions need `help`, and give it to the command.
         let with_pages = without_help(command.clone());
         for (shell, place) in COMPLETIONS {
-            let folder = self.made(Path::new(place))?;
             let name = command.get_name().to_owned();
-            let path = clap_complete::generate_to(shell, &mut command, name, &folder)?;
+            // Into memory: it takes a write that fails for a bug.
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut command, &name, &mut script);
             // Bash finds a completion by the command's name alone.
-            if shell == Shell::Bash {
-                fs::rename(path, folder.join(command.get_name()))?;
-            }
+            let file = if shell == Shell::Bash { name } else { shell.file_name(&name) };
+            fs::write(self.made(Path::new(place))?.join(file), script)?;
         }
         clap_mangen::generate_to(with_pages, self.made(Path::new("man/man1"))?)
     }

@@ -34,6 +34,8 @@ struct Outlet<'a, 'b, 'c, H: Host> {
 type Engine<'s, 'a, 'b, 'c, H> = EngineContext<'s, Outlet<'a, 'b, 'c, H>>;
 
 impl<H: Host> Surface for Outlet<'_, '_, '_, H> {
+    const HEARS_CHANGES: bool = H::Output::HEARS_STATES;
+
     fn wake(&mut self, at: Time, task: Task) {
         self.fabric.set_timer(at, ExanetTimer::Rdma(task));
     }

@@ -226,15 +226,7 @@ impl Channels {
     }
 
     pub(super) fn channel(&mut self, id: ChannelId, parameters: &SendParameters) -> Option<&mut Channel> {
-        let (of_writes, of_reads) = parameters.channels_of_page();
-        let per_page = of_writes + of_reads;
-        let (page, index) = (u32::from(id.0) / per_page, u32::from(id.0) % per_page);
-        let page = self.pages.get_mut(page as usize)?;
-        if index < of_writes {
-            page.write.get_mut(index as usize)
-        } else {
-            page.read.get_mut((index - of_writes) as usize)
-        }
+        channel(&mut self.pages, id, parameters)
     }
 
     pub(super) fn transfer(&mut self, id: ChannelId, parameters: &SendParameters) -> Option<&mut Transfer> {
@@ -253,9 +245,7 @@ impl Channels {
         transaction: u32,
         parameters: &SendParameters,
     ) -> Option<&mut Block> {
-        let transfer = self.transfer(id, parameters)?;
-        let index = transaction.wrapping_sub(transfer.first);
-        transfer.blocks.iter_mut().find(|block| block.index == index)
+        self.transfer(id, parameters)?.block(transaction)
     }
 
     /// Gives a block of a channel an event; `None`: it means nothing.
@@ -266,12 +256,14 @@ impl Channels {
         event: BlockEvent,
         parameters: &SendParameters,
     ) -> Option<&mut Block> {
-        let block = self.block(id, transaction, parameters)?;
+        let Channels { pages, transfers, changes, .. } = self;
+        let transfer = transfers.at(channel(pages, id, parameters)?.transfer?)?;
+        let block = transfer.block(transaction)?;
         let from = block.state;
         let to = from.next(event)?;
         block.state = to;
-        self.changes.push(RdmaChange::Block { channel: id, transaction, from: Some(from), to });
-        self.block(id, transaction, parameters)
+        changes.push(RdmaChange::Block { channel: id, transaction, from: Some(from), to });
+        Some(block)
     }
 
     /// Gives a channel an event; `None`: it means nothing.
@@ -281,20 +273,23 @@ impl Channels {
         event: ChannelEvent,
         parameters: &SendParameters,
     ) -> Option<&mut Channel> {
-        let channel = self.channel(id, parameters)?;
+        let channel = channel(&mut self.pages, id, parameters)?;
         let from = channel.state;
         let to = from.next(event)?;
         channel.state = to;
         self.changes.push(RdmaChange::Channel { channel: id, from, to });
-        self.channel(id, parameters)
+        Some(channel)
     }
 
     /// Starts as many blocks of a channel as may be outstanding.
     fn start_blocks(&mut self, id: ChannelId, parameters: &SendParameters) {
-        while let Some(transaction) = self.transfer(id, parameters).and_then(|it| it.start_block(parameters))
-        {
-            let to = BlockState::Sending;
-            self.changes.push(RdmaChange::Block { channel: id, transaction, from: None, to });
+        let Channels { pages, transfers, changes, .. } = self;
+        let place = channel(pages, id, parameters).and_then(|channel| channel.transfer);
+        if let Some(transfer) = place.and_then(|place| transfers.at(place)) {
+            while let Some(transaction) = transfer.start_block(parameters) {
+                let to = BlockState::Sending;
+                changes.push(RdmaChange::Block { channel: id, transaction, from: None, to });
+            }
         }
         self.queue(id, parameters);
     }
@@ -467,7 +462,26 @@ impl Channels {
     }
 }
 
+/// A channel of these pages, by its number.
+fn channel<'a>(pages: &'a mut [Page], id: ChannelId, parameters: &SendParameters) -> Option<&'a mut Channel> {
+    let (of_writes, of_reads) = parameters.channels_of_page();
+    let per_page = of_writes + of_reads;
+    let (page, index) = (u32::from(id.0) / per_page, u32::from(id.0) % per_page);
+    let page = pages.get_mut(page as usize)?;
+    if index < of_writes {
+        page.write.get_mut(index as usize)
+    } else {
+        page.read.get_mut((index - of_writes) as usize)
+    }
+}
+
 impl Transfer {
+    /// The block of a transaction, if it may be outstanding.
+    fn block(&mut self, transaction: u32) -> Option<&mut Block> {
+        let index = transaction.wrapping_sub(self.first);
+        self.blocks.iter_mut().find(|block| block.index == index)
+    }
+
     /// Starts another block, if there is one and it may be outstanding; returns its transaction.
     fn start_block(&mut self, parameters: &SendParameters) -> Option<u32> {
         let index = self.next_block;

@@ -117,6 +117,9 @@ pub struct TransferStage {
 
 /// Whoever drives an engine.
 pub trait Surface {
+    /// Whether it hears of changes of state.
+    const HEARS_CHANGES: bool;
+
     /// The engine wants [`Rdma::wake`] to be called at `at`.
     fn wake(&mut self, at: Time, task: Task);
     /// A transfer has a channel: its destination is to learn its header before its first cell comes.
@@ -365,11 +368,17 @@ impl Rdma {
     }
 
     /// Reports changes of state. Most cells change none.
-    fn report(&mut self, surface: &mut impl Surface) {
-        if self.send.channels.changes.is_empty() && self.receive.changes.is_empty() {
+    fn report<S: Surface>(&mut self, surface: &mut S) {
+        let (sent, received) = (&mut self.send.channels.changes, &mut self.receive.changes);
+        if !S::HEARS_CHANGES {
+            sent.clear();
+            received.clear();
             return;
         }
-        for change in self.send.channels.changes.drain(..).chain(self.receive.changes.drain(..)) {
+        if sent.is_empty() && received.is_empty() {
+            return;
+        }
+        for change in sent.drain(..).chain(received.drain(..)) {
             surface.changed(change);
         }
     }

@@ -57,6 +57,8 @@ pub struct Output {
 }
 
 impl Observer for Output {
+    const HEARS_STATES: bool = true;
+
     fn stage(&mut self, stage: &Stage) {
         self.stages.push(*stage);
     }

@@ -76,6 +76,8 @@ pub struct Log {
 }
 
 impl Observer for Log {
+    const HEARS_STATES: bool = true;
+
     fn state(&mut self, change: &StateChange) {
         // Catches a reported change that the tables do not have.
         match change.change {

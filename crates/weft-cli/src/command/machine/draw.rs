@@ -3,7 +3,7 @@
 use crate::exit::{Failure, Status};
 use crate::options::SetOptions;
 use crate::output;
-use crate::place::OutputFile;
+use crate::place::{OutputFile, write_whole};
 use clap::{Args, ValueHint};
 use std::path::{Path, PathBuf};
 use weft_sim::experiment::machine;
@@ -40,12 +40,7 @@ impl DrawOptions {
         let drawing = machine::draw(&machine::input(&self.machine, &self.sets.sets)?)?;
         match &self.output {
             None => output::text(&drawing)?,
-            Some(path) => std::fs::write(path, drawing).map_err(|error| {
-                Failure::input(format!(
-                    "cannot write {}: {error}; name a file that can be written",
-                    path.display()
-                ))
-            })?,
+            Some(path) => write_whole(path, drawing.as_bytes())?,
         }
         Ok(Status::Done)
     }

@@ -104,6 +104,8 @@ pub(super) struct Asked {
 }
 
 impl Surface for Asked {
+    const HEARS_CHANGES: bool = true;
+
     fn wake(&mut self, at: Time, task: Task) {
         self.wakes.push((at, task));
     }

@@ -43,10 +43,11 @@ impl Task<'_> {
         let series = Series { machine, layout, seed, breakdown, data, telemetry, options, control };
         let estimate = series.estimate(points)?;
         assembly::check_memory(machine, Bytes::new(estimate.memory_bytes)).map_err(ExperimentError::input)?;
-        control.progress.estimate(estimate);
-        warn_of_cuts(machine, layout, &[seed], control.progress)?;
         let (mut writer, saved) = options.open(&request)?;
         let mut drawing = options.timeline.as_deref().map(Drawing::create).transpose()?;
+        // After what may be refused: of that nothing is estimated.
+        control.progress.estimate(estimate);
+        warn_of_cuts(machine, layout, &[seed], control.progress)?;
         let done = series.run(points, saved, writer.as_mut(), drawing.as_mut())?;
         if let Some(drawing) = drawing {
             drawing.finish()?;
