@@ -12,10 +12,10 @@ use clap::{Args, ValueEnum, ValueHint};
 use serde::Serialize;
 use std::path::PathBuf;
 use weft_results::Ending;
-use weft_sim::experiment::{ExperimentOptions, Request};
 use weft_sim::experiment::replay::{
     BusyLink, ComputeScale, Figures, Region, ReplayReport, ReplayRequest, TraceInput, Wildcards, as_recorded,
 };
+use weft_sim::experiment::{ExperimentOptions, Request};
 
 /// Options of `weft replay`.
 #[derive(Args)]
