@@ -140,6 +140,9 @@ struct Held {
 /// A queue in an interval: run, end of the interval, switch, port, whether it is at the output.
 type QueueAt = (u32, u64, u32, u32, bool);
 
+/// The most that a queue of each run has held, at inputs and at outputs.
+type Fullest = BTreeMap<u32, [u64; 2]>;
+
 /// A flow, by its ends.
 type Pair = (u32, u32);
 
@@ -213,12 +216,9 @@ fn level(result: &StoredResult) -> Result<(u32, u64), ResultsError> {
 
 /// The fill of queues at a level, virtual channels of a port together, and the most that one of a run held at
 /// the inputs and at the outputs.
-fn queues(
-    result: &StoredResult,
-    level: u32,
-) -> Result<(BTreeMap<QueueAt, Held>, BTreeMap<u32, [u64; 2]>), ResultsError> {
+fn queues(result: &StoredResult, level: u32) -> Result<(BTreeMap<QueueAt, Held>, Fullest), ResultsError> {
     let mut queues: BTreeMap<QueueAt, Held> = BTreeMap::new();
-    let mut fullest: BTreeMap<u32, [u64; 2]> = BTreeMap::new();
+    let mut fullest = Fullest::new();
     result.visit(|row: QueueRow| {
         if row.level == level {
             let is_output = row.side == "output";
