@@ -63,8 +63,8 @@ def served(weft: str, *directories: Path):
 
 @contextmanager
 def running(weft: str, program: Path, out: Path):
-    """The address of a page of a run that goes on for seconds of real time."""
-    words = f"run -m exanest -n 2 --ppn 1 --view --telemetry 200us --quiet -o {out} -- {program} 30000"
+    """The address of a page of a run that goes on for minutes, if nobody ends it."""
+    words = f"run -m exanest -n 2 --ppn 1 --view --telemetry 2ms --quiet -o {out} -- {program} 1000000"
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
     process = subprocess.Popen([weft, *words.split()], text=True, **pipes)
     try:
