@@ -57,6 +57,10 @@ class Plots:
         """Bytes in each queue over time."""
         return self._draw("queue-heat-map", path, run)
 
+    def congestion_trees(self, path: str | Path | None = None, run: int | None = None) -> Picture:
+        """Congestion trees over time: roots, and the links that wait for them; with telemetry."""
+        return self._draw("congestion-trees", path, run)
+
     def rates(self, path: str | Path | None = None, run: int | None = None) -> Picture:
         """Rates of links over time."""
         return self._draw("rates", path, run)
@@ -68,6 +72,10 @@ class Plots:
     def link_utilization(self, path: str | Path | None = None, run: int | None = None) -> Picture:
         """Utilization of links."""
         return self._draw("link-utilization", path, run)
+
+    def link_energy(self, path: str | Path | None = None, run: int | None = None) -> Picture:
+        """Energy of links, where the machine says their power."""
+        return self._draw("link-energy", path, run)
 
     def timeline(self, path: str | Path | None = None, run: int | None = None) -> Picture:
         """Messages between ranks or endpoints over time."""

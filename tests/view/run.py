@@ -61,6 +61,20 @@ def served(weft: str, *directories: Path):
         process.wait()
 
 
+@contextmanager
+def running(weft: str, program: Path, out: Path):
+    """The address of a page of a run that goes on for minutes, if nobody ends it."""
+    words = f"run -m exanest -n 2 --ppn 1 --view --telemetry 2ms --quiet -o {out} -- {program} 1000000"
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    process = subprocess.Popen([weft, *words.split()], text=True, **pipes)
+    try:
+        yield process.stderr.readline().removeprefix("weft: ").strip()
+    finally:
+        # Its ranks end with it.
+        process.terminate()
+        process.wait()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--weft", default="target/quick/weft")
@@ -82,6 +96,13 @@ def main() -> None:
         with served(weft, one) as first, served(weft, one, two) as both, served(weft, hostile) as third:
             addresses = [first, both, third]
             status = subprocess.run(["node", ROOT / "view/tests/page.js", shots, *addresses]).returncode
+        compiler, program = ROOT / "build/venv/bin/mpicc", Path(folder, "ping_pong")
+        if compiler.is_file():
+            subprocess.run([compiler, "-O2", "-o", program, ROOT / "bench/ping_pong.c"], check=True)
+            with running(weft, program, Path(folder, "live")) as address:
+                status |= subprocess.run(["node", ROOT / "view/tests/live.js", shots, address]).returncode
+        else:
+            skip("no MPICH in build/venv, whose programs a page shows as they run; make test installs it")
     sys.exit(status)
 
 

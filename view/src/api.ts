@@ -81,6 +81,7 @@ export interface MessageRow {
 export interface PieceRow {
   begin_ps: number;
   time_ps: number;
+  leg: string;
   category: string;
   what: string;
   place: string;

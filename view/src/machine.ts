@@ -163,6 +163,7 @@ export class MachineTab {
     this.quantity = this.known().find((one) => one.name === this.quantity.name) ?? this.known()[0];
     this.fillChoice();
     const quantity = this.quantity.name;
+    const before = this.shown[0]?.frames?.interval_ps;
     const follows = this.state.isLive && (this.interval === null || this.interval >= Number(this.slider.max));
     for (const shown of this.shown) {
       shown.frames = null;
@@ -192,6 +193,10 @@ export class MachineTab {
     this.slider.title = frames ? "" : "No telemetry of this quantity: run it again with --telemetry";
     if (!frames) this.stop();
     if (follows && frames) this.interval = frames.count - 1;
+    else if (this.interval !== null && before && frames && frames.interval_ps !== before) {
+      // A longer run is shown in longer intervals: the time stays.
+      this.interval = Math.floor(((this.interval + 0.5) * before) / frames.interval_ps);
+    }
     if (this.interval !== null) this.interval = frames ? Math.min(this.interval, frames.count - 1) : null;
     await this.draw();
     await this.tellChosen();

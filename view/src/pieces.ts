@@ -9,6 +9,15 @@ interface Piece {
   what: string;
   place: string;
   time_ps: number;
+  /** Host, injection, fabric or ejection; not of means over several messages. */
+  leg?: string;
+}
+
+/** The time of each leg of the way, in words. */
+function legs(pieces: Piece[], all: number): string {
+  const sums = new Map<string, number>();
+  for (const { leg, time_ps } of pieces) if (leg) sums.set(leg, (sums.get(leg) ?? 0) + time_ps);
+  return [...sums].map(([leg, sum]) => `${leg} ${time(sum)} (${percent(sum / all)})`).join(", ");
 }
 
 /** A bar of pieces by category, and the list of them. */
@@ -34,6 +43,7 @@ export function share(pieces: Piece[]): HTMLElement {
     "div",
     { class: "pieces" },
     bar,
+    h("p", { class: "subtitle" }, legs(pieces, all)),
     h("table", { class: "figures" }, row(["", "what", "where", "time", "share"], "th"), ...pieces.map(line)),
   );
 }

@@ -96,7 +96,8 @@ function isOfRuns(kind: string): boolean {
 function usual(state: State): string {
   const [first] = state.results;
   if (first.command === "traffic" && first.runs.length > 1) return "load-curve";
-  return first.tables.includes("queues") ? "queue-heat-map" : "link-utilization";
+  if (first.tables.includes("queues")) return "queue-heat-map";
+  return state.isLive ? "rates" : "link-utilization";
 }
 
 /** What ranks do. */

@@ -14,7 +14,7 @@ static HANDLED: OnceLock<Interrupt> = OnceLock::new();
 /// Whether nothing is simulated any more, and a page stays until Ctrl-C.
 static ONLY_SERVES: AtomicBool = AtomicBool::new(false);
 
-/// What Ctrl-C raises; `None`: it is not caught.
+/// The wish to end that Ctrl-C raises; `None`: it is not caught.
 pub fn handled() -> Option<Interrupt> {
     HANDLED.get().cloned()
 }

@@ -103,7 +103,7 @@ fn the_latency_of_traffic_is_split() {
     let jam = legs(&format!("{FABRIC} --load 0.9 --pattern incast --layer fabric"));
     assert!(jam[3] > 5.0 * jam[2] && jam[3] > 5.0 * jam[1], "many send to one: {jam:?}");
     let slow = legs("exanest --load 0.3");
-    assert!(slow[1] > 10.0 * slow[2], "the co-processor takes no more: {slow:?}");
+    assert!(slow[1] > 5.0 * slow[2], "the co-processor takes no more: {slow:?}");
     let folder = tempfile::tempdir().unwrap();
     let out = text(folder.path()).to_owned();
     let words = |more: &str| format!("traffic -m exanest --load 0.1 --breakdown {more} -o {out}/x");

@@ -132,8 +132,8 @@ fn a_report_has_everything_and_runs_no_script() {
     assert!(refused(&["report", &out, "-o", path]).contains("--force"));
 }
 
-/// Catches another root than the link that five senders want, a victim that is not named, and the flows of the
-/// incast taken for victims.
+/// Catches another root than the link that five senders want, a victim that is not named, and the flows of
+/// the incast taken for victims.
 #[test]
 fn the_victim_of_an_incast_is_named() {
     let folder = tempfile::tempdir().unwrap();

@@ -167,6 +167,46 @@ fn results_have_the_energy_of_every_part() {
     assert_eq!((of_packets / 2_000.0).round(), 2.0 * energy("packets"), "{totals}");
 }
 
+/// Catches intervals that lose energy or sleep of a link, or count it twice, on any level; links without
+/// traffic that have no rows although they take energy; and figures where nothing is known of power.
+#[test]
+fn energy_over_time_adds_up_to_that_of_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let traffic = "traffic -m bxi3-fattree --set topology.k=4 --pattern uniform --load 0.01 --size 64 \
+                   --time 20us --warm-up 0us --telemetry 700ns";
+    let key = |row: &Row| {
+        let ids = ["from_endpoint", "from_switch", "from_port"];
+        let of = |(name, field): (&String, &Field)| ids.contains(&name.as_str()).then(|| field.to_string());
+        row.get_column_iter().filter_map(of).collect::<Vec<_>>().join(" ")
+    };
+    for (name, sets) in [("known", format!("{ALWAYS_ON} {SLEEPS}")), ("unknown", String::new())] {
+        let out = folder.path().join(name);
+        let (_, links) = results(&format!("{traffic} {sets}"), &out);
+        let rates = rows(&out.join("rates.parquet"));
+        if name == "unknown" {
+            assert!(rates.iter().all(|row| number(row, "energy_pj").is_none()));
+            continue;
+        }
+        let level = |row: &Row| match row.get_column_iter().find(|(name, _)| *name == "level") {
+            Some((_, Field::UInt(level))) => *level,
+            other => panic!("{other:?}"),
+        };
+        for wanted in 0..5 {
+            let mut sums = std::collections::BTreeMap::new();
+            for row in rates.iter().filter(|row| level(row) == wanted) {
+                let (energy, asleep): &mut (u64, u64) = sums.entry(key(row)).or_default();
+                *energy += number(row, "energy_pj").unwrap();
+                *asleep += number(row, "asleep_ps").unwrap();
+            }
+            let of = |link: &Row| {
+                let asleep = number(link, "low_power_ps").unwrap() + number(link, "power_off_ps").unwrap();
+                (key(link), (number(link, "energy_pj").unwrap(), asleep))
+            };
+            assert_eq!(sums, links.iter().map(of).collect(), "level {wanted}");
+        }
+    }
+}
+
 /// Catches a signal that does not wake links ahead, or one that is ahead where the routing chooses on the
 /// way.
 #[test]

@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod common;
+#[path = "run/support.rs"]
+mod support;
 
 use common::{json, refused, weft};
 use serde_json::Value;
@@ -37,6 +39,11 @@ impl View {
             .unwrap();
         let mut address = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut address).unwrap();
+        View::at(child, &address)
+    }
+
+    /// The server of a command, at its address.
+    fn at(child: Child, address: &str) -> View {
         let rest = address.trim().strip_prefix("http://127.0.0.1:").unwrap();
         let (port, token) = rest.split_once('/').unwrap();
         View { child, port: port.parse().unwrap(), token: token.trim_end_matches('/').to_owned() }
@@ -291,4 +298,46 @@ fn links_show_their_energy_and_sleep() {
         let share = column("low_power_ps") / 20e6;
         assert!((f64::from(shares[number]) - share).abs() < 1e-4 && share > 0.1, "{row}");
     }
+}
+
+/// Catches a page that is not there while a run goes on, or for somebody without the address; one that stays
+/// where nobody is at a terminal; and a result that is another because it was looked at.
+#[test]
+fn a_run_is_shown_as_it_goes() {
+    let Some(program) = support::job() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let (go, out, plain) = (folder.path().join("go"), folder.path().join("out"), folder.path().join("plain"));
+    let script = format!("until [ -e {} ]; do sleep 0.02; done; exec \"$0\" talk", go.display());
+    let ranks = ["-n", "3", "--", "/bin/sh", "-c", &script, program.to_str().unwrap()];
+    let run = ["run", "-m", "exanest", "--quiet", "-o"];
+    let mut child = Command::new(env!("CARGO_BIN_EXE_weft"))
+        .args(run)
+        .arg(&out)
+        .arg("--view")
+        .args(ranks)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = String::new();
+    BufReader::new(child.stderr.take().unwrap()).read_line(&mut said).unwrap();
+    let mut view = View::at(child, said.strip_prefix("weft: ").unwrap());
+    while view.json("api/live")["begun"] == false {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert_eq!(view.json("api/live"), serde_json::json!({ "live": true, "begun": true, "generation": 0 }));
+    let result = view.json("api/results")[0].take();
+    assert_eq!((&result["command"], &result["ended"]), (&"run".into(), &"goes on".into()));
+    assert_eq!(view.json("api/machine")["name"], "exanest");
+    let host = format!("127.0.0.1:{}", view.port);
+    assert_eq!(view.ask("GET", "/api/live", &host).status, 403);
+    fs::write(&go, "").unwrap();
+    assert!(view.child.wait().unwrap().success());
+    let words = [&run[..], &[plain.to_str().unwrap(), "--telemetry", "10us"], &ranks].concat();
+    assert!(weft(&words).status.success());
+    let digest = |out: &Path| weft_results::digest(out).unwrap();
+    assert_eq!(digest(&out), digest(&plain));
+    assert!(!out.join(".weft").exists());
+    assert!(refused(&["run", "-m", "exanest", "-n", "1", "--view", "--", "true"]).contains("--output"));
 }

@@ -218,6 +218,7 @@ fn latency<'a>(page: &'a mut Page, cases: &[LatencyCase]) -> &'a mut Page {
 fn congestion_trees<'a>(page: &'a mut Page, trees: &[CongestionTree]) -> &'a mut Page {
     let flows = |flows: &Option<Vec<TreeFlow>>| match flows {
         None => "not known: --tables flow_rates writes flows".to_owned(),
+        Some(flows) if flows.is_empty() => "none".to_owned(),
         Some(flows) => {
             let flow = |flow: &TreeFlow| match flow.rate_gbps {
                 Some(rate) => format!("{} to {} ({rate:.1} Gb/s)", flow.from, flow.to),

@@ -30,6 +30,7 @@ use crate::tables::{
     FlowRateRow, FlowRow, INTERVALS_PER_COARSER, QueueRow, RateRow, TELEMETRY_LEVELS, Table,
 };
 use network::{End, Network};
+pub use network::{LinkFrom, Ways};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -139,16 +140,21 @@ struct Held {
 /// A queue in an interval: run, end of the interval, switch, port, whether it is at the output.
 type QueueAt = (u32, u64, u32, u32, bool);
 
+/// The most that a queue of each run has held, at inputs and at outputs.
+type Fullest = BTreeMap<u32, [u64; 2]>;
+
 /// A flow, by its ends.
 type Pair = (u32, u32);
 
-/// The trees of the runs of a result, those of a run together, the largest first.
+/// The trees of the runs of a result, those of a run together, the largest first. `ways` knows the ways of
+/// flows where there is one alone; where it does not, a flow may take any of the shortest.
 ///
 /// # Errors
 /// A result without telemetry or without the table of links, and tables that cannot be read.
-pub fn congestion_trees(result: &StoredResult) -> Result<Vec<CongestionTree>, ResultsError> {
-    let network = Network::of(result)?;
+pub fn congestion_trees(result: &StoredResult, ways: Ways<'_>) -> Result<Vec<CongestionTree>, ResultsError> {
+    // Telemetry first: who lacks it is told how to get it.
     let (level, interval) = level(result)?;
+    let mut network = Network::of(result)?;
     let (queues, fullest) = queues(result, level)?;
     let mut trees: BTreeMap<u32, BTreeMap<usize, Growing>> = BTreeMap::new();
     let mut ends: BTreeMap<u32, u64> = BTreeMap::new();
@@ -183,6 +189,7 @@ pub fn congestion_trees(result: &StoredResult) -> Result<Vec<CongestionTree>, Re
         largest.truncate(MAX_TREES);
         let end = ends.get(&run).copied().unwrap_or_default();
         let flows = Flows::of(result, run, level, &largest)?;
+        network.learn(flows.pairs.as_deref().unwrap_or_default(), ways);
         for (number, (root, tree)) in largest.into_iter().enumerate() {
             told.push(Told { run, root, end, interval }.tree(tree, &network, &flows, number));
         }
@@ -209,12 +216,9 @@ fn level(result: &StoredResult) -> Result<(u32, u64), ResultsError> {
 
 /// The fill of queues at a level, virtual channels of a port together, and the most that one of a run held at
 /// the inputs and at the outputs.
-fn queues(
-    result: &StoredResult,
-    level: u32,
-) -> Result<(BTreeMap<QueueAt, Held>, BTreeMap<u32, [u64; 2]>), ResultsError> {
+fn queues(result: &StoredResult, level: u32) -> Result<(BTreeMap<QueueAt, Held>, Fullest), ResultsError> {
     let mut queues: BTreeMap<QueueAt, Held> = BTreeMap::new();
-    let mut fullest: BTreeMap<u32, [u64; 2]> = BTreeMap::new();
+    let mut fullest = Fullest::new();
     result.visit(|row: QueueRow| {
         if row.level == level {
             let is_output = row.side == "output";

@@ -36,7 +36,7 @@ pub(crate) const SNAPSHOT: &str = "snapshot";
 /// The beginning of every snapshot file, whatever its version.
 const SNAPSHOT_MAGIC: &[u8] = b"weft-snapshot/";
 /// The version of a snapshot file, which follows.
-const SNAPSHOT_VERSION: &[u8] = b"10\n";
+const SNAPSHOT_VERSION: &[u8] = b"11\n";
 
 /// A request, and where the traces that it reads lie on this computer, in its order.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -252,7 +252,8 @@ impl ResultsWriter {
         self.publish()
     }
 
-    fn publish(&mut self) -> Result<(), ResultsError> {
+    /// Lets readers see what has been written.
+    pub(crate) fn publish(&mut self) -> Result<(), ResultsError> {
         let Some(live) = &mut self.live else { return Ok(()) };
         let tables = self.tables.publish(live.generation)?;
         live.publish(&self.directory.join(WORKING), tables)

@@ -1,6 +1,6 @@
 //! A result in one page: what ran, on what, what came of it, and where its time and its trouble are.
 
-use crate::congestion::{CongestionTree, congestion_trees};
+use crate::congestion::{CongestionTree, Ways, congestion_trees};
 use crate::ending::Ending;
 use crate::error::ResultsError;
 use crate::manifest::AssumedConstant;
@@ -117,12 +117,13 @@ pub struct CriticalPath {
 }
 
 impl Report {
-    /// The report of a result; `explained` has what `weft explain` found, where `run.json` has not.
+    /// The report of a result; `explained` has what `weft explain` found, where `run.json` has not. `ways`
+    /// knows ways of flows.
     ///
     /// # Errors
     /// Tables that cannot be read. Those that were not written are said to be missing.
-    pub fn of(result: &StoredResult, explained: &[Value]) -> Result<Report, ResultsError> {
-        let mut report = Report::without_pictures(result, explained)?;
+    pub fn of(result: &StoredResult, explained: &[Value], ways: Ways<'_>) -> Result<Report, ResultsError> {
+        let mut report = Report::without_pictures(result, explained, ways)?;
         let has_energy = result.manifest.totals.links_energy > Energy::ZERO;
         // Few machines say what their links take.
         let kinds =
@@ -147,12 +148,16 @@ impl Report {
     ///
     /// # Errors
     /// As of [`Report::of`].
-    pub fn without_pictures(result: &StoredResult, explained: &[Value]) -> Result<Report, ResultsError> {
+    pub fn without_pictures(
+        result: &StoredResult,
+        explained: &[Value],
+        ways: Ways<'_>,
+    ) -> Result<Report, ResultsError> {
         let stored = &result.manifest.explained;
         let explained = if stored.is_empty() { explained } else { stored };
         let has_trees =
             [Table::Rates, Table::Queues, Table::Links].into_iter().all(|table| result.has(table));
-        let trees = has_trees.then(|| congestion_trees(result)).transpose()?;
+        let trees = has_trees.then(|| congestion_trees(result, ways)).transpose()?;
         Ok(Report {
             name: result.name(),
             facts: facts(result),

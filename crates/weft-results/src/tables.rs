@@ -248,9 +248,10 @@ row! {
 
 row! {
     /// The traffic of one direction of one link in one interval of telemetry; intervals in which it had none
-    /// are left out. Coarser levels have intervals ten times as long each, made of the finer ones. Rows are
-    /// in the order of the ends of intervals. Written where `--telemetry` is given.
-    RateRow in "rates" version 1
+    /// are left out, unless the machine says what its links take. Coarser levels have intervals ten times as
+    /// long each, made of the finer ones. Rows are in the order of the ends of intervals. Written where
+    /// `--telemetry` is given.
+    RateRow in "rates" version 2
         ordered by |row| {
             let from = match (row.from_endpoint, row.from_switch) {
                 (Some(endpoint), _) => u64::from(endpoint.0),
@@ -283,6 +284,10 @@ row! {
     stall_ps: Span,
     /// Time in which the sender of one of its virtual channels was paused.
     paused_ps: Span,
+    /// Energy that it took; null where the machine says nothing of its power.
+    energy_pj: Option<Energy>,
+    /// Time in which it slept, in low power or off; likewise.
+    asleep_ps: Option<Span>,
 }
 
 row! {

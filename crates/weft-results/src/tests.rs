@@ -193,6 +193,46 @@ fn row_groups_end_at_the_first_epoch_after_64_ki_rows() {
     );
 }
 
+/// Catches rows that a reader gets twice, late or not at all while the run goes on, and a result that is
+/// another because somebody looked.
+#[test]
+fn a_result_is_read_while_it_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let (live, plain) = (folder.path().join("live"), folder.path().join("plain"));
+    let mut results = ResultsWriter::create(&live, &Table::NAMED, &stored(), Existing::Refuse).unwrap();
+    assert!(live_generation(&live).is_none() && StoredResult::open_live(&live).is_err());
+    results.go_live().unwrap();
+    let epochs = [10, 70_000, 3, 66_000];
+    let mut n = 0;
+    for (number, count) in epochs.into_iter().enumerate() {
+        for later in n..n + count {
+            results.message(message(later)).unwrap();
+        }
+        n += count;
+        results.epoch().unwrap();
+        // As an epoch does after a second of wall time.
+        results.publish().unwrap();
+        assert_eq!(live_generation(&live), Some(number as u64 + 1));
+        let seen = StoredResult::open_live(&live).unwrap();
+        assert!(seen.is_live() && seen.has(Table::Messages) && !seen.has(Table::Links));
+        assert_eq!(seen.manifest.request["pattern"], "uniform");
+        let mut sequences = Vec::new();
+        seen.visit(|row: MessageRow| sequences.push(row.sequence)).unwrap();
+        assert!(sequences.into_iter().eq(0..n), "{n} rows");
+    }
+    results.flow(flow(0, None)).unwrap();
+    results.flow(flow(0, Some(EndpointId(0)))).unwrap();
+    results.link(link(Some(3), None, None)).unwrap();
+    results.link(link(None, Some(0), Some(1))).unwrap();
+    results.finish(manifest(Ending::Finished), Performance::default()).unwrap();
+    write(&plain, &epochs, &[]);
+    assert_eq!(names(&live), names(&plain));
+    for name in names(&plain) {
+        assert!(fs::read(live.join(&name)).unwrap() == fs::read(plain.join(&name)).unwrap(), "{name}");
+    }
+    assert!(is_whole(&live) && live_generation(&live).is_none());
+}
+
 /// Catches values that are mangled on their way into a column, and columns that are swapped.
 #[test]
 fn rows_read_back() {

@@ -21,7 +21,7 @@ use weft_results::{
     FlowRateRow, INTERVALS_PER_COARSER, QueueRow, RateRow, ResultsError, ResultsWriter, TELEMETRY_LEVELS,
     Table,
 };
-use weft_units::{Bytes, PortId, Span, SwitchId, Time};
+use weft_units::{Bytes, Energy, PortId, Span, SwitchId, Time};
 
 /// A compressed row of `rates` on the disk, in tenths of a byte: 2.3 bytes with
 /// `weft traffic -m bxi3-fattree --load 0.5 --time 1ms --telemetry 1us`.
@@ -39,16 +39,21 @@ struct Counters {
     busy_ps: u64,
     stall_ps: u64,
     paused_ps: u64,
+    energy_pj: u64,
+    asleep_ps: u64,
 }
 
 impl Counters {
     fn of(link: &LinkUse) -> Counters {
+        let power = link.power.unwrap_or_default();
         Counters {
             packets: link.packets,
             packet_bytes: link.packet_bytes.get(),
             busy_ps: link.busy.as_ps(),
             stall_ps: link.stalled.as_ps(),
             paused_ps: link.paused.as_ps(),
+            energy_pj: power.energy.as_pj(),
+            asleep_ps: (power.low + power.off).as_ps(),
         }
     }
 
@@ -61,6 +66,8 @@ impl Counters {
             busy_ps: with(self.busy_ps, other.busy_ps),
             stall_ps: with(self.stall_ps, other.stall_ps),
             paused_ps: with(self.paused_ps, other.paused_ps),
+            energy_pj: with(self.energy_pj, other.energy_pj),
+            asleep_ps: with(self.asleep_ps, other.asleep_ps),
         }
     }
 
@@ -72,8 +79,11 @@ impl Counters {
         self.each(other, u64::wrapping_sub)
     }
 
-    fn row(self, (run, level): (u32, usize), (begin, end): (Time, Time), from: LinkEnd) -> RateRow {
-        let (from_endpoint, from_switch, from_port) = match from {
+    fn row(self, (run, level): (u32, usize), (begin, end): (Time, Time), link: &LinkUse) -> RateRow {
+        // Power is reported up to the end of the run, beyond which the last look may have been.
+        let passed = |counter: u64| if counter > u64::MAX / 2 { 0 } else { counter };
+        let has_power = link.power.is_some();
+        let (from_endpoint, from_switch, from_port) = match link.from {
             LinkEnd::Endpoint(endpoint) => (Some(endpoint), None, None),
             LinkEnd::Port(switch, port) => (None, Some(switch), Some(port)),
         };
@@ -90,6 +100,8 @@ impl Counters {
             busy_ps: Span::from_ps(self.busy_ps),
             stall_ps: Span::from_ps(self.stall_ps),
             paused_ps: Span::from_ps(self.paused_ps),
+            energy_pj: has_power.then(|| Energy::from_pj(passed(self.energy_pj))),
+            asleep_ps: has_power.then(|| Span::from_ps(passed(self.asleep_ps))),
         }
     }
 }
@@ -302,7 +314,7 @@ impl Telemetry {
                 let counters = closed.links.get(number).copied().unwrap_or_default();
                 number += 1;
                 if outcome.is_ok() && counters != Counters::default() {
-                    outcome = results.rate(counters.row(of, times, link.from));
+                    outcome = results.rate(counters.row(of, times, &link));
                 }
             });
             outcome?;

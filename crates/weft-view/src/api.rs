@@ -86,7 +86,12 @@ pub fn answer(source: &Source, address: &str) -> Result<Answer, Refusal> {
     match name {
         "results" => json(&shown.iter().map(described).collect::<Vec<_>>()),
         "picture" => picture(shown, &query),
-        "report" => json(&Report::without_pictures(&question()?.shown.result, &[])?),
+        "report" => {
+            let question = question()?;
+            let map = question.map().ok();
+            let ways = |from, to| map?.only_way(from, to);
+            json(&Report::without_pictures(&question.shown.result, &[], &ways)?)
+        }
         "machine" => json(&question()?.map()?.drawing()),
         "totals" => {
             let question = question()?;

@@ -1,4 +1,4 @@
-//! What is shown, and how it changes: results that are whole, or one that is still being written.
+//! The results that are shown: whole ones, or one that is still being written.
 //!
 //! ```text
 //!  the run goes on   ── .weft/live.json, again and again ──► a result of what is written

@@ -9,6 +9,8 @@ use clap::{Args, ValueHint};
 use std::path::PathBuf;
 use weft_results::StoredResult;
 use weft_results::report::Report;
+use weft_sim::experiment::machine::MachineMap;
+use weft_sim::experiment::read_request;
 
 /// Options of `weft report`.
 #[derive(Args)]
@@ -50,7 +52,10 @@ impl ReportPageOptions {
             false => Some(Vec::new()),
         };
         let Some(explained) = explained else { return Ok(Status::Interrupted) };
-        let report = Report::of(&result, &explained)?;
+        // Without the machine, flows may take any of the shortest ways.
+        let map = read_request(&self.directory).ok().and_then(|of| MachineMap::of(of.machine()).ok());
+        let ways = |from, to| map.as_ref()?.only_way(from, to);
+        let report = Report::of(&result, &explained, &ways)?;
         let page = weft_plot::page::report(&report).map_err(|error| Failure::bug(error.to_string()))?;
         write_whole(&self.output, page.as_bytes())?;
         if self.report.format.json {

@@ -212,7 +212,7 @@ impl RunOptions {
     }
 }
 
-/// How much of a run is shown.
+/// The words that a run is told in.
 #[derive(Clone, Copy)]
 struct Shown {
     quiet: bool,

@@ -3,14 +3,14 @@
 //! ```text
 //!  table of links ──► links by number, links into each switch ──► distances ──► does a flow cross a link?
 //! ```
-//! A flow crosses a link if that lies on one of the shortest ways, over links that have carried packets. With
-//! a routing that takes one way alone, or detours, that is not exact.
+//! Where nobody knows the way of a flow, it crosses a link if that lies on one of the shortest ways, over
+//! links that have carried packets. With a routing that takes detours that is not exact.
 
 use crate::error::ResultsError;
 use crate::stored::StoredResult;
 use crate::tables::LinkRow;
 use std::cell::RefCell;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use weft_units::{EndpointId, PortId, SwitchId};
 
@@ -29,6 +29,28 @@ impl End {
             (Some(endpoint), _) => Some(End::Endpoint(endpoint.0)),
             (None, Some(switch)) => Some(End::Port(switch.0, port.map_or(0, |port| port.0))),
             (None, None) => None,
+        }
+    }
+}
+
+/// The beginning of a link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LinkFrom {
+    /// At an endpoint.
+    Endpoint(EndpointId),
+    /// At a port of a switch.
+    Port(SwitchId, PortId),
+}
+
+/// The links that a flow from one endpoint to another crosses; `None`: it may take several ways, or there is
+/// none.
+pub type Ways<'a> = &'a dyn Fn(u32, u32) -> Option<Vec<LinkFrom>>;
+
+impl From<LinkFrom> for End {
+    fn from(from: LinkFrom) -> End {
+        match from {
+            LinkFrom::Endpoint(endpoint) => End::Endpoint(endpoint.0),
+            LinkFrom::Port(switch, port) => End::Port(switch.0, port.0),
         }
     }
 }
@@ -63,6 +85,8 @@ pub(super) struct Network {
     into: BTreeMap<u32, Vec<usize>>,
     /// The switch of each endpoint that sends or receives.
     switch_of: BTreeMap<u32, u32>,
+    /// The links of flows whose way is known.
+    ways: BTreeMap<(u32, u32), BTreeSet<usize>>,
     /// Links from each switch to one, where that was asked for.
     distances: RefCell<BTreeMap<u32, BTreeMap<u32, u32>>>,
 }
@@ -117,8 +141,22 @@ impl Network {
         self.into.get(&switch).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether a flow from one endpoint to another crosses a link on one of its shortest ways.
+    /// Learns the ways of flows, as far as `ways` knows them.
+    pub fn learn(&mut self, flows: &[(u32, u32)], ways: Ways<'_>) {
+        for flow in flows.iter().filter(|flow| !self.ways.contains_key(flow)).copied().collect::<Vec<_>>() {
+            let Some(way) = ways(flow.0, flow.1) else { continue };
+            let number = |place: LinkFrom| self.by_beginning.get(&place.into()).copied();
+            let links = way.into_iter().filter_map(number).collect();
+            self.ways.insert(flow, links);
+        }
+    }
+
+    /// Whether a flow from one endpoint to another crosses a link: on its way, where that is known, or else
+    /// on one of the shortest.
     pub fn crosses(&self, (source, destination): (u32, u32), link: usize) -> bool {
+        if let Some(way) = self.ways.get(&(source, destination)) {
+            return way.contains(&link);
+        }
         let ends = (self.switch_of.get(&source), self.switch_of.get(&destination));
         let (Some(&first), Some(&last)) = ends else { return false };
         match (self.links[link].from, self.links[link].to) {

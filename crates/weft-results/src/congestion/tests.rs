@@ -110,6 +110,8 @@ fn result(directory: &Path, rates: &[Vec<Rate>], full_from: u64, flows: &[Pair])
                 busy_ps: Span::from_ps(*busy),
                 stall_ps: Span::from_ps(*stall),
                 paused_ps: Span::ZERO,
+                energy_pj: None,
+                asleep_ps: None,
             };
             results.rate(row).unwrap();
         }
@@ -165,7 +167,7 @@ fn the_root_is_busy_and_does_not_wait() {
     let flows = [(0, 3), (1, 4), (2, 3)];
     let stored = result(&folder.path().join("out"), &rates, 1_000, &flows);
     // The queue stays full in the third interval, in which the way out is not busy.
-    let trees = congestion_trees(&stored).unwrap();
+    let trees = congestion_trees(&stored, &|_, _| None).unwrap();
     assert_eq!(trees.len(), 1, "{trees:?}");
     let tree = &trees[0];
     assert_eq!(tree.root, "switch 2 port 1 → endpoint 3");
@@ -190,6 +192,14 @@ fn the_root_is_busy_and_does_not_wait() {
     assert_eq!(pairs(&tree.victims), [(1, 4)]);
     // 125 B in the 1,000 ps for which it stood.
     assert_eq!(tree.victims.as_ref().unwrap()[0].rate_gbps, Some(1000.0));
+    // The way of the victim is known, and leads elsewhere.
+    let around = |from, to| {
+        let way = vec![LinkFrom::Endpoint(EndpointId(from)), LinkFrom::Port(SwitchId(2), PortId(2))];
+        (to == 4).then_some(way)
+    };
+    let known = congestion_trees(&stored, &around).unwrap();
+    assert_eq!((&known[0].branches, &known[0].contributors), (&tree.branches, &tree.contributors));
+    assert_eq!(pairs(&known[0].victims), []);
     assert!(tree.sentence().ends_with("3 links wait for it; victims: 1 to 4"), "{}", tree.sentence());
 }
 
@@ -199,5 +209,5 @@ fn a_busy_link_alone_is_no_tree() {
     let folder = tempfile::tempdir().unwrap();
     let busy = vec![(0, 990, 0), (3, 990, 0), (4, 990, 0), (5, 990, 0)];
     let stored = result(&folder.path().join("out"), &[busy], u64::MAX, &[(0, 3)]);
-    assert_eq!(congestion_trees(&stored).unwrap(), []);
+    assert_eq!(congestion_trees(&stored, &|_, _| None).unwrap(), []);
 }

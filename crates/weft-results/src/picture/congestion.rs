@@ -11,7 +11,7 @@ const MAX_TREES: usize = 4;
 
 /// The largest trees of a run: a row for each root, and one for each branch.
 pub(super) fn trees(shown: &ShownRun<'_>) -> Result<Panel, ResultsError> {
-    let mut trees = congestion_trees(shown.result)?;
+    let mut trees = congestion_trees(shown.result, &|_, _| None)?;
     trees.retain(|tree| tree.run == shown.run);
     trees.truncate(MAX_TREES);
     let Some(edges) = trees.first().map(|tree| tree.history.edges.clone()) else {

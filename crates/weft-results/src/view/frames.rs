@@ -6,6 +6,7 @@ use crate::error::ResultsError;
 use crate::stored::StoredResult;
 use crate::tables::{QueueRow, RateRow, TELEMETRY_LEVELS, Table};
 use serde::Serialize;
+use weft_units::Energy;
 
 /// Intervals that are shown, at most; a coarser level is shown where there are more.
 pub const MAX_INTERVALS: u64 = 2_000;
@@ -158,9 +159,13 @@ impl Look {
         let time = match quantity {
             Quantity::Stall => row.stall_ps,
             Quantity::Pause => row.paused_ps,
+            Quantity::Sleep => row.asleep_ps.unwrap_or_default(),
             _ => row.busy_ps,
         };
-        let value = time.as_ps() as f64 / end.saturating_sub(begin).max(1) as f64;
+        let value = match quantity {
+            Quantity::Energy => row.energy_pj.map_or(0.0, Energy::as_uj_f64),
+            _ => time.as_ps() as f64 / end.saturating_sub(begin).max(1) as f64,
+        };
         let link = numbers.leaving(row.from_endpoint, row.from_switch, row.from_port);
         Look { run: row.run, level: row.level, begin, end, link, value }
     }

@@ -146,7 +146,8 @@ impl Quantity {
         match self {
             Quantity::Occupancy => Some(Table::Queues),
             Quantity::Utilization | Quantity::Stall | Quantity::Pause => Some(Table::Rates),
-            Quantity::Errors | Quantity::Off | Quantity::Energy | Quantity::Sleep => None,
+            Quantity::Energy | Quantity::Sleep => Some(Table::Rates),
+            Quantity::Errors | Quantity::Off => None,
         }
     }
 
@@ -155,7 +156,7 @@ impl Quantity {
         let of_power = matches!(self, Quantity::Energy | Quantity::Sleep);
         let is_known = !of_power || result.manifest.totals.links_energy > Energy::ZERO;
         let over_time = self.table_over_time().is_some_and(|table| result.has(table));
-        (is_known && result.has(self.table()), over_time)
+        (is_known && result.has(self.table()), is_known && over_time)
     }
 }
 

@@ -4,6 +4,7 @@
 use super::assembled;
 use crate::experiment::{ExperimentError, MachineInput};
 use serde::Serialize;
+use weft_results::congestion::LinkFrom;
 use weft_results::view::LinkNumbers;
 use weft_topo::{Attachment, Layout, Outline, Places, Point, Topology as _, UnknownEndpoint, idle_path};
 use weft_units::{EndpointId, PortId, SwitchId};
@@ -198,6 +199,20 @@ impl MachineMap {
         })
     }
 
+    /// The links from one endpoint to another, where the routing always takes this way.
+    pub fn only_way(&self, from: u32, to: u32) -> Option<Vec<LinkFrom>> {
+        let layout = &self.layout;
+        let is_endpoint = |endpoint: u32| endpoint < layout.endpoints();
+        let is_known = is_endpoint(from) && is_endpoint(to) && from != to;
+        let (from, to) = (EndpointId(from), EndpointId(to));
+        if !is_known || !weft_topo::Routing::is_deterministic(layout) || !layout.reachable(from, to) {
+            return None;
+        }
+        let mut way = vec![LinkFrom::Endpoint(from)];
+        idle_path(layout, from, to, |switch, port| way.push(LinkFrom::Port(switch, port)));
+        Some(way)
+    }
+
     /// The endpoint of a name, or of a number.
     ///
     /// # Errors
@@ -333,6 +348,27 @@ mod tests {
         assert_eq!(numbers.reverse[(last - numbers.endpoints) as usize], Some(15));
         assert!(matches!(map.path("3", "3"), Err(PathError::Same(_))));
         assert!(matches!(map.path("3", "16"), Err(PathError::Unknown(_))));
+    }
+
+    /// Catches a way that is known although others are taken as well, one that is another than that of the
+    /// page, and endpoints that are not there.
+    #[test]
+    fn a_way_is_known_where_it_is_the_only_one() {
+        for (name, sets) in
+            [("exanest", &[][..]), ("carvnet-spineleaf", &[]), ("bxi3-fattree", &["topology.k=4"])]
+        {
+            let map = map(name, sets);
+            let numbers = map.numbers();
+            let number = |from: &LinkFrom| match *from {
+                LinkFrom::Endpoint(endpoint) => numbers.leaving(Some(endpoint), None, None),
+                LinkFrom::Port(switch, port) => numbers.leaving(None, Some(switch), Some(port)),
+            };
+            let path = map.path("0", "15").unwrap();
+            let way = map.only_way(0, 15).map(|way| way.iter().filter_map(number).collect::<Vec<_>>());
+            assert_eq!(way, path.is_only.then_some(path.links), "{name}");
+            assert!(map.only_way(3, 3).is_none() && map.only_way(3, 1 << 20).is_none());
+            assert!(path.is_only || name != "exanest", "dimension order takes one way");
+        }
     }
 
     /// Catches endpoints that lie upon each other, and columns of another length.
