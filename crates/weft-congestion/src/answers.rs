@@ -1,7 +1,7 @@
 //! Answers of destinations: one for several packets of a flow.
 //!
 //! ```text
-//!   packets 7, 8, 10, 9 ──► batch ──► answer: 9 came last, so did 7, 8 and 10; marked or not; links; the wait
+//!   packets 7, 8, 10, 9 ──► batch ──► answer: 9 came last, 7, 8 and 10 too; marked or not; links; the wait
 //!                             ▲
 //!          so many bytes have come, a packet is marked, or the first has waited for long enough
 //! ```
@@ -29,7 +29,7 @@ const BEFORE: u16 = 16;
 const OTHERS: u16 = 24;
 const WAIT_BITS: u32 = 15;
 
-/// When packets are answered.
+/// The rule by which packets are answered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Answering {
     /// Bytes of packets that are answered at once; none: each packet is.
@@ -49,7 +49,7 @@ impl Answering {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Batch {
     bytes: u64,
-    /// When the first and the last one came.
+    /// The time at which the first one came, and the last.
     first_came: Time,
     last_came: Time,
     last: u16,
@@ -68,7 +68,7 @@ impl Batch {
         earlier.or_else(|| is_full.then(|| self.answer(came.now)))
     }
 
-    /// When it is to be answered at the latest; [`Time::NEVER`]: it is empty.
+    /// The time at which it is to be answered at the latest; [`Time::NEVER`]: it is empty.
     pub(crate) fn due(&self, answering: &Answering) -> Time {
         if self.is_empty() { Time::NEVER } else { self.first_came.saturating_add(answering.wait) }
     }

@@ -9,9 +9,9 @@
 //!     min(i) > F   hyper             R_T += R_HAI,  R_C = (R_C + R_T)/2
 //! ```
 //! # Where buffers lose packets
-//! The paper has a network that loses none. Over one that does, destinations answer packets, and sources send
-//! lost ones again, at the flow's rate: each by itself, as improved RoCE does. A loss does not cut the rate. A
-//! notification is then an answer with a mark.
+//! The paper has a network that loses none. Over one that does, destinations answer packets, and sources
+//! send lost ones again, at the flow's rate: each by itself, as improved RoCE does. A loss does not cut the
+//! rate. A notification is then an answer with a mark.
 //!
 //! # Paper and code
 //! The paper cuts at each notification, has g = 1/256 and timers of 55 µs. The authors' simulation cuts at
@@ -57,9 +57,9 @@ pub struct Parameters {
     pub hyper: BitRate,
     /// The least rate.
     pub least: BitRate,
-    /// When destinations answer; `None`: no packet is lost, and they only notify.
+    /// The rule by which destinations answer; `None`: no packet is lost, and they only notify.
     pub answering: Option<Answering>,
-    /// Where they answer: a packet without an answer for so long is lost.
+    /// A packet without an answer for so long is lost, if they answer.
     pub timeout: Span,
     /// Whether full buffers trim packets.
     pub trim: bool,
@@ -287,8 +287,8 @@ mod tests {
         }
     }
 
-    /// Catches packets without a number of their own where they are answered, an answer that cuts, and a marked
-    /// one that does not.
+    /// Catches packets without a number of their own where they are answered, an answer that cuts, and a
+    /// marked one that does not.
     #[test]
     fn answers_cut_only_with_a_mark() {
         let answering = Answering { every: Bytes::new(2_000), wait: Span::from_us(1) };

@@ -44,7 +44,7 @@ pub struct Parameters {
     pub additive: Bytes,
     /// A packet without an answer for so long is lost.
     pub timeout: Span,
-    /// When destinations answer.
+    /// The rule by which destinations answer.
     pub answering: Answering,
 }
 

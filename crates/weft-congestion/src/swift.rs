@@ -51,7 +51,7 @@ pub struct Parameters {
     pub timeout: Span,
     /// Whether full buffers trim packets.
     pub trim: bool,
-    /// When destinations answer.
+    /// The rule by which destinations answer.
     pub answering: Answering,
 }
 

@@ -659,9 +659,9 @@ pub enum CongestionError {
 }
 
 impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
-    /// Controls congestion, before the run begins. `congestion` makes the algorithm of a traffic class for the
-    /// path of a flow: the longest through the network, at the rate of the first endpoint's link. `None`: that
-    /// class is not controlled.
+    /// Controls congestion, before the run begins. `congestion` makes the algorithm of a traffic class for
+    /// the path of a flow: the longest through the network, at the rate of the first endpoint's link. `None`:
+    /// that class is not controlled.
     ///
     /// # Errors
     /// A network that lacks something that an algorithm needs.

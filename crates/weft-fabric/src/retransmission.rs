@@ -226,7 +226,7 @@ impl Received {
         is_new
     }
 
-    /// What an answer says of a packet that has come, or whose header has.
+    /// The part of an answer to a packet that has come, or whose header has.
     pub(crate) fn confirmation(&self, is_header_alone: bool) -> Confirmation {
         Confirmation { is_header_alone, before: self.before as u16 }
     }

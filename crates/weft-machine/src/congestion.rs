@@ -81,8 +81,8 @@ macro_rules! keys {
         ) -> Option<CongestionRule> {
             use CongestionKind::*;
             let kind = raw.kind.value;
-            let is_used =
-                |of: &[CongestionKind]| of.contains(&kind) || by_class.iter().flatten().any(|k| of.contains(k));
+            let of_classes = || by_class.iter().flatten();
+            let is_used = |of: &[CongestionKind]| of.contains(&kind) || of_classes().any(|k| of.contains(k));
             let mut fits = true;
             $(if let Some(entry) = &raw.$key {
                 let of: &[CongestionKind] = &[$($kind),*];
@@ -201,8 +201,8 @@ pub(super) enum ControlledNetwork {
     Lossy,
 }
 
-/// Checks the section. `classes`: the algorithms that traffic classes name. `None`: a problem was reported; of
-/// the inner, that congestion is not controlled.
+/// Checks the section. `classes`: the algorithms that traffic classes name. `None`: a problem was reported;
+/// of the inner, that congestion is not controlled.
 pub(super) fn check(
     raw: Option<RawCongestion>,
     classes: impl Iterator<Item = Option<CongestionKind>>,

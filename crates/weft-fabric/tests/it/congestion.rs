@@ -169,8 +169,8 @@ fn threads_and_resumes_change_nothing_under_any_algorithm() {
     }
 }
 
-/// Catches a class that another one's algorithm holds back or marks, an algorithm that gets the notices or the
-/// state of another, and a mixture that depends on threads or resumes.
+/// Catches a class that another one's algorithm holds back or marks, an algorithm that gets the notices or
+/// the state of another, and a mixture that depends on threads or resumes.
 #[test]
 fn traffic_classes_have_algorithms_of_their_own() {
     let (mut machine, mut script) = incast(300);

@@ -340,7 +340,7 @@ struct HighWater {
     all: u64,
 }
 
-/// What a run has gathered.
+/// The state that a run has gathered beside its network.
 #[derive(Serialize, Deserialize)]
 struct Course {
     /// Epochs that are over.
