@@ -138,7 +138,10 @@ fn mistakes_are_named_with_line_field_and_mend() {
     let said = refused(
         &[&words[..], &["--set", "congestion.kind=hpcc", "--set", "fabric.flow_control=drop"]].concat(),
     );
-    assert!(said.contains("congestion.kind=hpcc needs"), "{said}");
+    assert!(
+        said.contains("by hpcc needs a network that loses no packets") && said.contains("--set:1:17"),
+        "{said}"
+    );
     let said =
         refused(&[&words[..], &["--set", "congestion.kind=ib", "--set", "congestion.margin=10"]].concat());
     assert!(said.contains("`congestion.margin` means nothing"), "{said}");
@@ -159,7 +162,7 @@ fn trimmed_packets_go_again() {
     let file = shipped("incast-victim.toml");
     let words = ["traffic", "-m", "carvnet-spineleaf", "--scenario", &file];
     let error = refused(&[&words[..], &nscc[..]].concat());
-    assert!(error.contains("fabric.flow_control=drop"), "{error}");
+    assert!(error.contains("fabric.flow_control = \"drop\"") && error.contains("--set:1:17"), "{error}");
 }
 
 /// A trace of two ranks that send a message of 16 KB to each other in turn, so often.
