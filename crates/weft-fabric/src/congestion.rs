@@ -461,7 +461,7 @@ impl Regulator {
         flows.retain(|&(to, class), flow| {
             let Some(rule) = control.of(class) else { return false };
             if let Some(unanswered) = flow.unanswered.as_mut().filter(|kept| kept.due() <= now) {
-                for stamp in unanswered.late(now, rule.timeout) {
+                for stamp in unanswered.late(now) {
                     flow.half.lose(stamp, now, &rule.congestion);
                     again.push_back(((to, class), stamp));
                 }

@@ -14,9 +14,10 @@
 //! A packet goes again when its header came alone, or after the algorithm's time-out without an answer. An
 //! answer may be lost as well: each says up to which packet all have come.
 //!
-//! Whenever packets of a flow are late, its time-out doubles, up to 64 times. It halves again after
-//! [`ON_FIRST`] packets in a row that were answered without having been sent again. So a time-out that is
-//! shorter than the queues does not keep on filling them with copies.
+//! Whenever packets of a flow are late, its time-out doubles for those that go from then on, up to 64 times:
+//! once for all that had been sent by then. It halves again after [`ON_FIRST`] packets in a row that were
+//! answered without having been sent again. So a time-out that is shorter than the queues does not keep on
+//! filling them with copies.
 //!
 //! # Source
 //! Ours, after the selective acknowledgements and the packet trimming of the Ultra Ethernet Specification
@@ -71,6 +72,8 @@ struct Kept {
     packet: Packet,
     /// Time at which it was sent last; `None`: it waits to be sent again.
     sent: Option<Time>,
+    /// The end of its time-out, as that was when it was sent.
+    ends: Time,
     /// Whether it has been sent again.
     is_copy: bool,
 }
@@ -86,6 +89,8 @@ pub(crate) struct Unanswered {
     due: Time,
     /// So often the time-out has doubled.
     back_off: u8,
+    /// The last time at which it did. That packets from before are late as well says nothing new.
+    doubled: Time,
     /// Packets in a row that were answered without having been sent again.
     on_first: u16,
 }
@@ -93,7 +98,14 @@ pub(crate) struct Unanswered {
 impl Unanswered {
     /// Those of a flow that begins.
     pub(crate) fn new() -> Unanswered {
-        Unanswered { first: 0, packets: VecDeque::new(), due: Time::NEVER, back_off: 0, on_first: 0 }
+        Unanswered {
+            first: 0,
+            packets: VecDeque::new(),
+            due: Time::NEVER,
+            back_off: 0,
+            doubled: Time::ZERO,
+            on_first: 0,
+        }
     }
 
     /// The end of the time-out of a packet that was sent at `sent`.
@@ -109,8 +121,9 @@ impl Unanswered {
     /// A packet goes, stamped with the next number.
     pub(crate) fn keep(&mut self, packet: &Packet, now: Time, timeout: Span) {
         debug_assert!(packet.stamp().value == (self.first + self.packets.len() as u64) as u16, "in turn");
-        self.packets.push_back(Some(Kept { packet: *packet, sent: Some(now), is_copy: false }));
-        self.due = self.due.min(self.end(now, timeout));
+        let ends = self.end(now, timeout);
+        self.packets.push_back(Some(Kept { packet: *packet, sent: Some(now), ends, is_copy: false }));
+        self.due = self.due.min(ends);
     }
 
     /// The packet of a stamp has come.
@@ -157,11 +170,11 @@ impl Unanswered {
 
     /// The packet of a stamp goes again.
     pub(crate) fn resend(&mut self, stamp: u16, now: Time, timeout: Span) {
+        let ends = self.end(now, timeout);
         if let Some(Some(kept)) = self.get(stamp) {
-            kept.sent = Some(now);
-            kept.is_copy = true;
+            (kept.sent, kept.ends, kept.is_copy) = (Some(now), ends, true);
         }
-        self.due = self.due.min(self.end(now, timeout));
+        self.due = self.due.min(ends);
     }
 
     /// No packet is late before this time.
@@ -170,26 +183,25 @@ impl Unanswered {
     }
 
     /// The stamps of packets that are without an answer for too long. They wait to be sent again from now on.
-    pub(crate) fn late(&mut self, now: Time, timeout: Span) -> Vec<u16> {
-        let mut late = Vec::new();
-        let mut packets = std::mem::take(&mut self.packets);
-        let kept = packets.iter_mut().enumerate().filter_map(|(place, kept)| Some((place, kept.as_mut()?)));
-        let under_way = kept.filter_map(|(place, kept)| Some((place, kept.sent?, kept)));
-        let mut earliest = None;
-        for (place, sent, kept) in under_way {
-            if self.end(sent, timeout) <= now {
+    pub(crate) fn late(&mut self, now: Time) -> Vec<u16> {
+        let Unanswered { packets, first, doubled, .. } = self;
+        let (mut late, mut earliest, mut is_news) = (Vec::new(), Time::NEVER, false);
+        for (kept, number) in packets.iter_mut().zip(*first..) {
+            let Some(kept) = kept else { continue };
+            let Some(sent) = kept.sent else { continue };
+            if kept.ends <= now {
+                is_news |= sent >= *doubled;
                 kept.sent = None;
-                late.push((self.first + place as u64) as u16);
+                late.push(number as u16);
             } else {
-                earliest = Some(earliest.map_or(sent, |earliest| sent.min(earliest)));
+                earliest = earliest.min(kept.ends);
             }
         }
-        self.packets = packets;
-        if !late.is_empty() {
+        if is_news {
             self.back_off = (self.back_off + 1).min(MOST_BACK_OFF);
-            self.on_first = 0;
+            (self.doubled, self.on_first) = (now, 0);
         }
-        self.due = earliest.map_or(Time::NEVER, |sent: Time| self.end(sent, timeout));
+        self.due = earliest;
         late
     }
 
@@ -269,15 +281,15 @@ mod tests {
             kept.keep(&packet(number), at(number), TIMEOUT);
         }
         kept.answer(1);
-        assert_eq!((kept.due(), kept.late(at(9), TIMEOUT)), (at(10), vec![]));
-        // The time-out has doubled with that.
-        assert_eq!((kept.late(at(12), TIMEOUT), kept.due()), (vec![0, 2], at(23)));
-        assert_eq!((kept.late(at(12), TIMEOUT), kept.lose(0)), (vec![], false));
+        assert_eq!((kept.due(), kept.late(at(9))), (at(10), vec![]));
+        // The time-out doubles with that, of what goes from now on.
+        assert_eq!((kept.late(at(12)), kept.due()), (vec![0, 2], at(13)));
+        assert_eq!((kept.late(at(12)), kept.lose(0)), (vec![], false));
         kept.resend(0, at(12), TIMEOUT);
         assert!(kept.waiting(0).is_none() && kept.waiting(2).is_some() && kept.waiting(1).is_none());
         kept.confirm(3);
         assert!(kept.waiting(2).is_none());
-        assert_eq!((kept.late(at(22), TIMEOUT), kept.late(at(23), TIMEOUT)), (vec![], vec![3]));
+        assert_eq!((kept.late(at(12)), kept.late(at(13)), kept.back_off), (vec![], vec![3], 1));
         kept.answer(3);
         assert!(kept.packets.is_empty());
     }
@@ -291,8 +303,8 @@ mod tests {
         kept.keep(&packet(0), now, TIMEOUT);
         for doublings in [0, 1, 2, 3, 4, 5, 6, 6, 6] {
             let end = now + TIMEOUT * (1 << doublings);
-            assert_eq!(kept.late(Time::from_ps(end.as_ps() - 1), TIMEOUT), vec![]);
-            assert_eq!((kept.due(), kept.late(end, TIMEOUT)), (end, vec![0]));
+            assert_eq!(kept.late(Time::from_ps(end.as_ps() - 1)), vec![]);
+            assert_eq!((kept.due(), kept.late(end)), (end, vec![0]));
             now = end;
             kept.resend(0, now, TIMEOUT);
         }
@@ -303,6 +315,24 @@ mod tests {
             kept.answer(number as u16);
         }
         assert_eq!(kept.back_off, MOST_BACK_OFF - 1);
+    }
+
+    /// Catches a time-out that doubles with each packet of a burst that is lost: the last would go again after
+    /// a thousand time-outs.
+    #[test]
+    fn a_lost_burst_doubles_the_time_out_once() {
+        let mut kept = Unanswered::new();
+        let at = |us: u64| Time::ZERO + Span::from_us(us);
+        for number in 0..9 {
+            kept.keep(&packet(number), at(number), TIMEOUT);
+        }
+        for number in 0..9 {
+            assert_eq!((kept.due(), kept.late(at(10 + number))), (at(10 + number), vec![number as u16]));
+            kept.resend(number as u16, at(10 + number), TIMEOUT);
+        }
+        assert_eq!((kept.back_off, kept.due()), (1, at(30)));
+        // The copies are lost as well.
+        assert_eq!((kept.late(at(38)).len(), kept.back_off), (9, 2));
     }
 
     proptest! {
@@ -325,7 +355,7 @@ mod tests {
                 prop_assert!(steps < 1_000_000, "it never ends");
                 let chance = chances.next().unwrap();
                 now += Span::from_us(1);
-                again.extend(source.late(now, TIMEOUT));
+                again.extend(source.late(now));
                 if let Some(stamp) = again.pop() {
                     if let Some(packet) = source.waiting(stamp).copied() {
                         source.resend(stamp, now, TIMEOUT);

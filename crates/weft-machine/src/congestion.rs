@@ -120,8 +120,8 @@ keys! {
     round_trip: Span, Hpcc Swift Nscc;
     /// From sending a packet until it counts as lost without an answer.
     timeout: Span, Dcqcn Hpcc Swift Nscc;
-    /// Bytes of packets that destinations answer at once; 0: each packet. Where not given an eighth of bandwidth
-    /// × delay, 16,384 at most.
+    /// Bytes of packets that destinations answer at once; 0: each packet. Where not given an eighth of what
+    /// the path holds, 16,384 at most.
     answer_every: Bytes, Dcqcn Hpcc Swift Nscc;
     /// Whether full buffers cut packets down to their headers, which tell the destination: not where not
     /// given. For fabric.flow_control=drop.
@@ -325,7 +325,7 @@ impl CongestionRule {
         let part =
             |numerator: u64, denominator: u64| Bytes::new((held.get() * numerator / denominator).max(1));
         let timeout = self.timeout.unwrap_or((round_trip * 50).max(Span::from_us(1_000)));
-        // As uet-htsim has it where a path holds 150 KB. Of one that holds less an eighth at most: a window that
+        // 16,384 as uet-htsim has it, where a path holds 150 KB. Of one that holds less an eighth: a window that
         // is smaller than what is answered at once waits for the answer's time.
         let every = self.answer_every.unwrap_or(part(1, 8).min(Bytes::new(16_384)));
         // Twice as long as the line of the source takes for them.
