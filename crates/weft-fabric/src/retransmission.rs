@@ -317,8 +317,8 @@ mod tests {
         assert_eq!(kept.back_off, MOST_BACK_OFF - 1);
     }
 
-    /// Catches a time-out that doubles with each packet of a burst that is lost: the last would go again after
-    /// a thousand time-outs.
+    /// Catches a time-out that doubles with each packet of a burst that is lost: the last would go again
+    /// after hundreds of time-outs.
     #[test]
     fn a_lost_burst_doubles_the_time_out_once() {
         let mut kept = Unanswered::new();

@@ -325,8 +325,8 @@ impl CongestionRule {
         let part =
             |numerator: u64, denominator: u64| Bytes::new((held.get() * numerator / denominator).max(1));
         let timeout = self.timeout.unwrap_or((round_trip * 50).max(Span::from_us(1_000)));
-        // 16,384 as uet-htsim has it, where a path holds 150 KB. Of one that holds less an eighth: a window that
-        // is smaller than what is answered at once waits for the answer's time.
+        // 16,384 as uet-htsim has it, where a path holds 150 KB. Of one that holds less an eighth: a window
+        // that is smaller than what is answered at once waits for the answer's time.
         let every = self.answer_every.unwrap_or(part(1, 8).min(Bytes::new(16_384)));
         // Twice as long as the line of the source takes for them.
         let wait = (path.rate.span(every) * 2).min(Answering::LONGEST_WAIT);
