@@ -65,7 +65,7 @@ fn flow(source: u32, destination: Option<EndpointId>) -> FlowRow {
     }
 }
 
-fn link(from: Option<u32>, switch: Option<u32>, port: Option<u32>) -> LinkRow {
+pub(crate) fn link(from: Option<u32>, switch: Option<u32>, port: Option<u32>) -> LinkRow {
     LinkRow {
         run: 0,
         from_endpoint: from.map(EndpointId),

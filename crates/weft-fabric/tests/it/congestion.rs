@@ -24,6 +24,26 @@ const ACC: acc::Parameters = acc::Parameters {
 /// Four packets of 256 B are answered at once.
 pub(crate) const FOUR_AT_ONCE: Answering = Answering { every: Bytes::new(1_024), wait: Span::from_us(1) };
 
+/// DCQCN with these marks, over a network that loses nothing.
+pub(crate) fn dcqcn_with(red: RedParameters) -> dcqcn::Parameters {
+    dcqcn::Parameters {
+        red,
+        notification_interval: Span::from_us(5),
+        cut_interval: Span::ZERO,
+        gain_shift: 4,
+        alpha_timer: Span::from_us(6),
+        increase_timer: Span::from_us(6),
+        increase_bytes: Bytes::new(100_000),
+        fast_steps: 5,
+        additive: BitRate::from_bits_per_second(40_000_000),
+        hyper: BitRate::from_bits_per_second(400_000_000),
+        least: BitRate::from_bits_per_second(100_000_000),
+        answering: None,
+        timeout: Span::MAX,
+        trim: false,
+    }
+}
+
 /// Each algorithm with constants that suit links of 16 Gb/s and packets of 256 B.
 fn algorithms(path: &Path) -> Vec<Congestion> {
     let round_trip = path.round_trip;
@@ -33,22 +53,7 @@ fn algorithms(path: &Path) -> Vec<Congestion> {
         Congestion::Acc(ACC),
         Congestion::Acc(acc::Parameters { wait_for_feedback: true, ..ACC }),
         Congestion::Acc(acc::Parameters { flow_init: false, mind_the_gap: false, ..ACC }),
-        Congestion::Dcqcn(dcqcn::Parameters {
-            red,
-            notification_interval: Span::from_us(5),
-            cut_interval: Span::ZERO,
-            gain_shift: 4,
-            alpha_timer: Span::from_us(6),
-            increase_timer: Span::from_us(6),
-            increase_bytes: Bytes::new(100_000),
-            fast_steps: 5,
-            additive: BitRate::from_bits_per_second(40_000_000),
-            hyper: BitRate::from_bits_per_second(400_000_000),
-            least: BitRate::from_bits_per_second(100_000_000),
-            answering: None,
-            timeout,
-            trim: false,
-        }),
+        Congestion::Dcqcn(dcqcn_with(red)),
         Congestion::Hpcc(hpcc::Parameters {
             round_trip,
             aim: 950,

@@ -1,6 +1,6 @@
 //! Lost and trimmed packets that sources send again: an incast over small buffers that lose packets.
 
-use crate::congestion::{FOUR_AT_ONCE, with_priority};
+use crate::congestion::{FOUR_AT_ONCE, dcqcn_with, with_priority};
 use crate::machines::{KINDS, Load, plain, random_script, tree};
 use crate::scripted::{Arrived, Machine, Planned, Run, Script, Scripted, take_arrivals, until};
 use weft_congestion::{Answering, Congestion, RedParameters, dcqcn, nscc, swift};
@@ -8,7 +8,7 @@ use weft_engine::{InitialState, Progress, Simulation};
 use weft_fabric::parameters::{FlowControl, SwitchKind};
 use weft_fabric::{CongestionError, FaultCounts, Network, check_credits, check_packets};
 use weft_topo::{Ascent, Layout, Topology};
-use weft_units::{BitRate, Bytes, EndpointId, Span, Time};
+use weft_units::{Bytes, EndpointId, Span, Time};
 
 const RED: RedParameters = RedParameters { low: Bytes::new(600), high: Bytes::new(2_000), most: 500 };
 
@@ -40,20 +40,10 @@ fn algorithm((number, trim): (usize, bool), round_trip: Span, timeout: Span) -> 
             answering: Answering::EACH,
         }),
         _ => Congestion::Dcqcn(dcqcn::Parameters {
-            red: RED,
-            notification_interval: Span::from_us(5),
-            cut_interval: Span::ZERO,
-            gain_shift: 4,
-            alpha_timer: Span::from_us(6),
-            increase_timer: Span::from_us(6),
-            increase_bytes: Bytes::new(100_000),
-            fast_steps: 5,
-            additive: BitRate::from_bits_per_second(40_000_000),
-            hyper: BitRate::from_bits_per_second(400_000_000),
-            least: BitRate::from_bits_per_second(100_000_000),
             answering: Some(FOUR_AT_ONCE),
             timeout,
             trim,
+            ..dcqcn_with(RED)
         }),
     }
 }

@@ -6,7 +6,7 @@ use crate::tables::LinkRow;
 use crate::{Ending, Existing, ResultsWriter, StoredRequest};
 use serde_json::{Value, json};
 use std::path::Path;
-use weft_units::{BitRate, Bytes, EndpointId, PortId, Span, SwitchId, Time};
+use weft_units::{Bytes, EndpointId, PortId, Span, SwitchId, Time};
 
 const INTERVAL: u64 = 1_000;
 
@@ -39,42 +39,9 @@ fn ends(end: End) -> (Option<EndpointId>, Option<SwitchId>, Option<PortId>) {
 
 fn link(Wire(from, to): Wire) -> LinkRow {
     let ((from_endpoint, from_switch, from_port), (to_endpoint, to_switch, to_port)) = (ends(from), ends(to));
-    LinkRow {
-        run: 0,
-        from_endpoint,
-        from_switch,
-        from_port,
-        to_endpoint,
-        to_switch,
-        to_port,
-        class: "x".to_owned(),
-        rate_bits_per_second: BitRate::from_gigabits(16),
-        packets: 9,
-        packet_bytes: Bytes::new(900),
-        busy_ps: Span::ZERO,
-        utilization: 0.5,
-        stall_ps: Span::ZERO,
-        paused_ps: Span::ZERO,
-        pause_frames: 0,
-        most_held_bytes: Bytes::ZERO,
-        dropped: 0,
-        dropped_dead: 0,
-        dropped_full: 0,
-        trimmed: 0,
-        resent: 0,
-        corrupted: 0,
-        replayed: 0,
-        corrected_codewords: 0,
-        uncorrected_codewords: 0,
-        duplicated: 0,
-        reordered: 0,
-        off_ps: Span::ZERO,
-        energy_pj: None,
-        low_power_ps: None,
-        power_off_ps: None,
-        waking_ps: None,
-        wake_ups: None,
-    }
+    let (packets, packet_bytes) = (9, Bytes::new(900));
+    let from = LinkRow { from_endpoint, from_switch, from_port, ..crate::tests::link(None, None, None) };
+    LinkRow { to_endpoint, to_switch, to_port, packets, packet_bytes, ..from }
 }
 
 /// A link in an interval: its number in [`WIRES`], time busy and time stalled, in thousandths.
