@@ -29,13 +29,20 @@
 //! flow-end message (ours). With Wait-to-rise, a rate that rises gets to the new one in steps that double
 //! eight times per period, until the next answer confirms it.
 //!
-//! # Not modelled
-//! Short-circuit: answers from inside the fabric. A source hears of a link after the whole round trip.
+//! # Short-circuit
+//! The switch before the first link that offers a flow less than 15/16 of what it reports answers the source
+//! at once, and the flow-rate packet goes on to the links behind. Such an answer is an upper bound of the
+//! offer: it lowers the rate of the source, and neither confirms a rise nor lets a flow begin. The document
+//! names the mechanism; **what is said here of it is ours**.
+//!
+//! # Simplified
+//! An answer from inside the fabric takes as long as its flow-rate packet has taken to there, and no time on
+//! the lines of the way back.
 //!
 //! # Source
 //! RED-SEA D1.4 §8.1.
 
-use crate::algorithm::{Algorithm, Crossing, Notice, Path};
+use crate::algorithm::{Algorithm, Crossing, Notice, Path, ShortCircuit};
 use crate::pacer::Pacer;
 use serde::{Deserialize, Serialize};
 use weft_units::{BitRate, Bytes, Span, Time};
@@ -55,6 +62,8 @@ pub struct Parameters {
     pub mind_the_gap: bool,
     /// Whether rates rise step by step until confirmed.
     pub wait_to_rise: bool,
+    /// Whether switches answer from inside the fabric.
+    pub short_circuit: bool,
 }
 
 /// A rate in 24 bits of a packet: 19 bits and a power of two, rounded down.
@@ -76,6 +85,28 @@ enum Purpose {
     Pulse,
     Init,
     End,
+    /// An answer from inside the fabric.
+    ShortCircuit,
+}
+
+/// The time at which a flow-rate packet left its source, in 24 bits of its tag: units of 1.024 ns, counted
+/// anew every 17 ms.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Departure(u32);
+
+impl Departure {
+    const UNIT: u32 = 10;
+    const BITS: u32 = 24;
+
+    fn at(now: Time) -> Departure {
+        Departure((now.as_ps() >> Departure::UNIT) as u32 & ((1 << Departure::BITS) - 1))
+    }
+
+    /// The time since, rounded up, so that an answer is never back sooner than its question could be.
+    fn until(self, now: Time) -> Span {
+        let units = Departure::at(now).0.wrapping_sub(self.0) & ((1 << Departure::BITS) - 1);
+        Span::from_ps(u64::from(units + 1) << Departure::UNIT)
+    }
 }
 
 /// A flow-rate packet.
@@ -86,6 +117,9 @@ struct FlowRate {
     reported: (u64, u8),
     /// The least fair rate on the way so far, and the hop of its link.
     offered: (u64, u8),
+    left: Departure,
+    /// Whether the source has had an answer from inside the fabric.
+    is_answered: bool,
 }
 
 impl FlowRate {
@@ -94,21 +128,40 @@ impl FlowRate {
         pack(self.reported.0) << 40 | pack(self.offered.0) << 16 | hops
     }
 
+    fn tag(&self) -> u32 {
+        self.left.0 << 3 | u32::from(self.is_answered) << 2 | self.purpose as u32
+    }
+
     fn notice(&self) -> Notice {
-        Notice { to_source: false, class: 0, word: self.word(), tag: self.purpose as u32 }
+        Notice { to_source: false, class: 0, word: self.word(), tag: self.tag() }
     }
 
     fn of(notice: &Notice) -> FlowRate {
         let Notice { word, tag, .. } = *notice;
         FlowRate {
-            purpose: match tag {
+            purpose: match tag & 3 {
                 0 => Purpose::Pulse,
                 1 => Purpose::Init,
-                _ => Purpose::End,
+                2 => Purpose::End,
+                _ => Purpose::ShortCircuit,
             },
+            left: Departure(tag >> 3),
+            is_answered: tag >> 2 & 1 == 1,
             reported: (unpack(word >> 40 & 0xff_ffff), (word >> 8) as u8),
             offered: (unpack(word >> 16 & 0xff_ffff), word as u8),
         }
+    }
+
+    /// A packet of a source that is offered its line's rate so far.
+    fn new(purpose: Purpose, reported: (u64, u8), line: u64) -> FlowRate {
+        let offered = (unpack(pack(line)), NOWHERE);
+        FlowRate { purpose, reported, offered, left: Departure::default(), is_answered: false }
+    }
+
+    /// Whether the switch before the link of this hop, which has made its offer, is to answer.
+    fn turns_back_at(&self, hop: u8) -> bool {
+        let is_lower = self.offered.0 < self.reported.0 - self.reported.0 / 16;
+        hop > 0 && self.offered.1 == hop && is_lower && !self.is_answered && self.purpose != Purpose::End
     }
 }
 
@@ -265,13 +318,26 @@ impl Algorithm for Acc {
 
     const RELAYS: bool = true;
 
-    fn relay(link: &mut Link, notice: &mut Notice, at: &Crossing, parameters: &Parameters) {
+    fn relay(
+        link: &mut Link,
+        notice: &mut Notice,
+        at: &Crossing,
+        parameters: &Parameters,
+    ) -> Option<ShortCircuit> {
         if notice.to_source {
-            return;
+            return None;
         }
         let mut packet = FlowRate::of(notice);
+        if at.hop == 0 {
+            packet.left = Departure::at(at.now);
+        }
         link.relay(&mut packet, at, parameters);
-        notice.word = packet.word();
+        let turns_back = parameters.short_circuit && packet.turns_back_at(at.hop);
+        packet.is_answered |= turns_back;
+        (notice.word, notice.tag) = (packet.word(), packet.tag());
+        let answer = FlowRate { purpose: Purpose::ShortCircuit, ..packet };
+        let back = Notice { to_source: true, tag: answer.tag(), ..*notice };
+        turns_back.then(|| ShortCircuit { notice: back, way: packet.left.until(at.now) })
     }
 
     fn open(path: &Path, now: Time, parameters: &Parameters) -> Flow {
@@ -308,9 +374,17 @@ impl Algorithm for Acc {
     }
 
     fn learn(flow: &mut Flow, notice: &Notice, now: Time, parameters: &Parameters) {
-        let (offered, hop) = FlowRate::of(notice).offered;
+        let FlowRate { purpose, offered: (offered, hop), .. } = FlowRate::of(notice);
         let before = flow.allowed(now, parameters);
         let offered = offered.min(flow.line).max(1);
+        if purpose == Purpose::ShortCircuit {
+            if offered < before {
+                (flow.offered, flow.hop, flow.rise) = (offered, hop, None);
+                let rates = [before, offered].map(BitRate::from_bits_per_second);
+                flow.pacer.change(rates[0], rates[1], now);
+            }
+            return;
+        }
         // A rise is confirmed by another answer that is not lower by a sixteenth.
         let is_confirmed = flow.rise.is_some()
             && offered >= flow.offered - flow.offered / 16
@@ -335,8 +409,7 @@ impl Algorithm for Acc {
         flow.pulse = Time::from_ps((now.as_ps() / period + 1).saturating_mul(period));
         if is_idle {
             flow.is_over = true;
-            let (reported, offered) = (flow.reported, (0, NOWHERE));
-            let end = FlowRate { purpose: Purpose::End, reported, offered };
+            let end = FlowRate::new(Purpose::End, flow.reported, 0);
             return parameters.flow_init.then(|| end.notice());
         }
         let demand = (u128::from(flow.sent) * 8 * 1_000_000_000_000 / u128::from(period)) as u64;
@@ -347,8 +420,7 @@ impl Algorithm for Acc {
         };
         let purpose = if is_first && parameters.flow_init { Purpose::Init } else { Purpose::Pulse };
         (flow.sent, flow.is_announced) = (0, true);
-        let asked = (unpack(pack(flow.line)), NOWHERE);
-        Some(FlowRate { purpose, reported: flow.reported, offered: asked }.notice())
+        Some(FlowRate::new(purpose, flow.reported, flow.line).notice())
     }
 
     fn is_as_new(flow: &Flow, now: Time, _: &Parameters) -> bool {

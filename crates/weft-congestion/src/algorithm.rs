@@ -110,6 +110,15 @@ impl Notice {
     }
 }
 
+/// An answer to a flow's source from the switch before a link, while the notice that it answers goes on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ShortCircuit {
+    /// The answer.
+    pub notice: Notice,
+    /// The time that it takes to the source.
+    pub way: Span,
+}
+
 /// An algorithm of congestion control: pure functions on the states of its halves.
 pub trait Algorithm {
     /// Constants, from the machine file.
@@ -133,8 +142,16 @@ pub trait Algorithm {
     /// Whether the link half does anything to notices.
     const RELAYS: bool = false;
 
-    /// Link half: a notice leaves over the link, where [`Algorithm::RELAYS`] says so.
-    fn relay(_link: &mut Self::Link, _notice: &mut Notice, _at: &Crossing, _parameters: &Self::Parameters) {}
+    /// Link half: a notice leaves over the link, where [`Algorithm::RELAYS`] says so. The switch may answer it
+    /// at once.
+    fn relay(
+        _link: &mut Self::Link,
+        _notice: &mut Notice,
+        _at: &Crossing,
+        _parameters: &Self::Parameters,
+    ) -> Option<ShortCircuit> {
+        None
+    }
 
     /// Flow half: the source has a first packet for a destination.
     fn open(path: &Path, now: Time, parameters: &Self::Parameters) -> Self::Flow;

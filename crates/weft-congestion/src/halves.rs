@@ -1,7 +1,7 @@
 //! The halves of whichever algorithm a network has.
 
 use crate::acc::{self, Acc};
-use crate::algorithm::{Algorithm, Arrival, Crossing, Notice, Path, Stamp};
+use crate::algorithm::{Algorithm, Arrival, Crossing, Notice, Path, ShortCircuit, Stamp};
 use crate::dcqcn::{self, Dcqcn};
 use crate::hpcc::{self, Hpcc};
 use crate::ib::{self, Ib};
@@ -115,12 +115,17 @@ macro_rules! algorithms {
             }
 
             /// See [`Algorithm::relay`].
-            pub fn relay(&mut self, notice: &mut Notice, at: &Crossing, congestion: &Congestion) {
+            pub fn relay(
+                &mut self,
+                notice: &mut Notice,
+                at: &Crossing,
+                congestion: &Congestion,
+            ) -> Option<ShortCircuit> {
                 match (self, congestion) {
                     $((LinkHalf::$name(link), Congestion::$name(parameters)) => {
-                        $name::relay(link, notice, at, parameters);
+                        $name::relay(link, notice, at, parameters)
                     })*
-                    _ => debug_assert!(false, "states of one algorithm"),
+                    _ => None,
                 }
             }
         }

@@ -33,7 +33,7 @@ pub mod nscc;
 mod pacer;
 pub mod swift;
 
-pub use algorithm::{Algorithm, Arrival, Crossing, Notice, Path, Repair, Stamp};
+pub use algorithm::{Algorithm, Arrival, Crossing, Notice, Path, Repair, ShortCircuit, Stamp};
 pub use answers::{Answer, Answering, Batch};
 pub use halves::{Congestion, FlowHalf, LinkHalf, Need, ReceiverHalf};
 pub use marking::RedParameters;

@@ -95,8 +95,8 @@ pub enum BuildError {
     },
     /// Pauses where the head-room of a buffer has no bound that is known.
     #[error(
-        "pause is not modelled {with}; set fabric.flow_control=credits, or switch.kind=output-queued and \
-         links without replay that never sleep"
+        "pause is not modelled {with}; set fabric.flow_control=credits, or give the links no errors or no \
+         replay, and no sleep"
     )]
     PauseWithoutBound {
         /// The reason.
@@ -293,12 +293,8 @@ impl<T: Topology + Routing> NetworkParameters<T> {
         let mut buffers: Vec<u32> = (0..vcs).map(|vc| switch.credit.held_by(buffer(vc))).collect();
         let thresholds = match &switch.flow_control {
             FlowControl::Credits | FlowControl::Drop => Vec::new(),
-            FlowControl::Pause(_) if matches!(switch.kind, SwitchKind::CombinedInputOutput(_)) => {
-                let with = "with combined queues, whose output buffers still send after a pause";
-                return Err(BuildError::PauseWithoutBound { with });
-            }
-            FlowControl::Pause(_) if self.links.iter().any(|link| link.layer.replay.is_some()) => {
-                let with = "on links that repeat packets, which keep a pause frame waiting";
+            FlowControl::Pause(_) if links.iter().any(LinkKind::repeats) => {
+                let with = "on links with errors that repeat packets, which keep a pause frame waiting";
                 return Err(BuildError::PauseWithoutBound { with });
             }
             FlowControl::Pause(_) if self.links.iter().any(|link| link.layer.sleeps()) => {
@@ -326,7 +322,13 @@ impl<T: Topology + Routing> NetworkParameters<T> {
         Ok(Constants {
             links,
             format: *format,
-            switch: *switch,
+            switch: match switch.flow_control {
+                FlowControl::Pause(_) => SwitchParameters {
+                    output_buffer: switch.output_buffer_under_pause(largest).or(switch.output_buffer),
+                    ..*switch
+                },
+                FlowControl::Credits | FlowControl::Drop => *switch,
+            },
             vcs,
             plain_channels: plan.is_plain(),
             mixes_lanes: plan.mixes_lanes(),

@@ -37,7 +37,8 @@ use serde::{Deserialize, Serialize};
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
 use weft_congestion::{
-    Answer, Arrival, Congestion, Crossing, FlowHalf, LinkHalf, Notice, Path, ReceiverHalf, Repair, Stamp,
+    Answer, Arrival, Congestion, Crossing, FlowHalf, LinkHalf, Notice, Path, ReceiverHalf, Repair,
+    ShortCircuit, Stamp,
 };
 use weft_engine::{InitialState, Stream};
 use weft_topo::{Attachment, ChannelPlan, Routing, Topology};
@@ -124,35 +125,44 @@ pub(crate) struct Point {
     first: LinkHalf,
     others: Box<[LinkHalf]>,
     dice: Stream,
+    /// Notices that the switch has answered since the run began.
+    pub(crate) answered: u64,
 }
 
 impl Point {
     fn new(control: &Control, dice: Stream) -> Point {
         let mut halves = control.rules.iter().map(|rule| rule.congestion.link());
         let first = halves.next().unwrap_or_else(|| unreachable!("a controlled network has an algorithm"));
-        Point { first, others: halves.collect(), dice }
+        Point { first, others: halves.collect(), dice, answered: 0 }
     }
 
     /// A packet has been sent over the link, `queue` bytes behind it; what its halves write goes into it.
+    /// Returns an answer to its source, if the switch gives one, and when it is there.
     pub(crate) fn pass(
         &mut self,
         packet: &mut Packet,
         at: &Crossing,
         (control, plan): (&Control, &ChannelPlan),
-    ) {
-        let Some(place) = control.place(packet, plan) else { return };
+    ) -> Option<(Packet, Time)> {
+        let place = control.place(packet, plan)?;
         let congestion = &control.rules[place].congestion;
-        let Point { first, others, dice } = self;
+        let Point { first, others, dice, answered } = self;
         let half = if place == 0 { first } else { &mut others[place - 1] };
         if packet.label == PacketLabel::NOTICE {
             let mut notice = packet.notice();
-            half.relay(&mut notice, at, congestion);
+            let short = half.relay(&mut notice, at, congestion);
             packet.set_notice(&notice);
-        } else if is_regulated(packet) {
+            let ShortCircuit { notice, way } = short?;
+            *answered += 1;
+            // In the name of the destination, which is how the source knows the flow.
+            return Some((self::packet(&notice, (packet.destination, packet.source), control), at.now + way));
+        }
+        if is_regulated(packet) {
             let mut stamp = packet.stamp();
             half.cross(&mut stamp, at, (&mut || dice.next_u64(), congestion));
             packet.set_stamp(stamp);
         }
+        None
     }
 }
 
@@ -616,7 +626,7 @@ impl Packet {
     }
 
     fn set_notice(&mut self, notice: &Notice) {
-        self.carried = HeaderBits::from_bits(notice.word);
+        (self.message, self.carried) = (notice.head(), HeaderBits::from_bits(notice.word));
     }
 }
 

@@ -25,7 +25,7 @@ use weft_units::SwitchId;
 pub struct Census {
     /// Packets that interfaces have handed over.
     pub supplied: u64,
-    /// Packets that switches have made by copying such for groups.
+    /// Packets that switches have made: copies of such for groups, and answers to notices that went on.
     pub copied: u64,
     /// Packets that interfaces have received, corrupted ones included.
     pub delivered: u64,
@@ -86,7 +86,7 @@ where
             census.supplied += endpoint.supplied;
             census.delivered += endpoint.received;
         }
-        census.copied += site.switch.ports().copies_made();
+        census.copied += site.switch.ports().packets_made();
         census.faults += site.faults();
         census.buffered += site.buffered() as u64;
     }

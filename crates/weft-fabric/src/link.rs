@@ -258,6 +258,11 @@ impl LinkKind {
         (packet + self.framed).get() & self.special == 0
     }
 
+    /// Whether it may carry a packet more than once, or wait for answers before it carries the next one.
+    pub(crate) fn repeats(&self) -> bool {
+        self.layer.as_deref().is_some_and(LayerKind::repeats)
+    }
+
     /// The longest time that a packet takes on the idle line.
     #[inline]
     pub(crate) fn longest(&self, packet: Bytes) -> Span {

@@ -293,6 +293,7 @@ impl<N: Interface> Site<N> {
 struct Departures<'a, 'b, N: Interface> {
     /// By reference, so that a site's own memory of them is asked for only where one is concerned.
     endpoints: &'a mut Box<[Endpoint<N>]>,
+    directory: &'a Directory,
     events: &'a mut Context<'b, Wire<N::Timer, N::Announcement>, Credit>,
     output: &'a mut N::Output,
 }
@@ -342,6 +343,12 @@ impl<N: Interface> Sink for Departures<'_, '_, N> {
     }
 
     #[cold]
+    fn answer(&mut self, answer: Packet, at: Time) {
+        let place = self.directory.place(answer.destination);
+        self.events.send(place.event(EventKind::Packet, at, Wire::Packet(answer)));
+    }
+
+    #[cold]
     fn hop(&mut self, hop: HopRecord) {
         N::hop(self.output, &hop);
     }
@@ -367,8 +374,9 @@ impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
                     return self.obey(site, &event.payload, context.now());
                 };
                 let (now, undisturbed_until) = (context.now(), context.undisturbed_until());
-                let Network { topology, constants, .. } = self;
-                let sink = &mut Departures { endpoints: &mut site.endpoints, events: context, output };
+                let Network { topology, constants, directory, .. } = self;
+                let sink =
+                    &mut Departures { endpoints: &mut site.endpoints, directory, events: context, output };
                 let mut context = SwitchContext { now, topology, constants, sink };
                 match &constants.reroutes {
                     None => site.switch.arrive(packet, undisturbed_until, &mut context),
@@ -447,8 +455,8 @@ impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
         output: &mut N::Output,
         context: &mut Context<'_, Self::Payload, Credit>,
     ) {
-        let (now, Network { topology, constants, .. }) = (context.now(), self);
-        let sink = &mut Departures { endpoints: &mut site.endpoints, events: context, output };
+        let (now, Network { topology, constants, directory, .. }) = (context.now(), self);
+        let sink = &mut Departures { endpoints: &mut site.endpoints, directory, events: context, output };
         let mut context = SwitchContext { now, topology, constants, sink };
         match &constants.reroutes {
             None => site.switch.decide(&mut context),
@@ -765,7 +773,8 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         }
         if let (Some(regulator), Some(control)) = (&mut endpoint.regulator, &self.constants.congestion) {
             let at = crossing(kind, &sent, size.bytes, Bytes::ZERO);
-            regulator.point.pass(&mut packet, &at, (control, &self.constants.plan));
+            let answer = regulator.point.pass(&mut packet, &at, (control, &self.constants.plan));
+            debug_assert!(answer.is_none(), "an endpoint does not answer itself");
         }
         if sent.fate != Fate::Arrives {
             return self.put_with_fate(endpoint, (packet, size), (kind, &sent), context);

@@ -33,7 +33,9 @@
 use crate::channel::Channel;
 use crate::constants::Constants;
 use crate::link::{LinkKind, Stall};
-use crate::parameters::{FasterLink, Forwarding, PacketFormat, PauseParameters, SwitchParameters};
+use crate::parameters::{
+    FasterLink, Forwarding, PacketFormat, PauseParameters, SwitchKind, SwitchParameters,
+};
 use serde::{Deserialize, Serialize};
 use weft_units::{Bytes, Span, Time};
 
@@ -60,9 +62,10 @@ pub struct Headroom {
     pub propagation: Span,
     /// From the frame's arrival until the sender's line begins no more packets.
     pub response: Span,
-    /// The largest packet, which may begin at the last instant, as it counts in the buffer.
+    /// Packets that are beyond recall at the last instant, as they count in the buffer: the largest one, or
+    /// with combined queues what the output buffer holds.
     pub last: Bytes,
-    /// Bytes that may come in these times at full rate, and the last packet.
+    /// Bytes that may come in these times at full rate, and the last packets.
     pub bytes: Bytes,
 }
 
@@ -94,6 +97,17 @@ impl HeadroomRule<'_> {
         let bubbles =
             switch.forwarding == Forwarding::VirtualCutThrough && switch.faster_link == FasterLink::Bubble;
         let on_line = if bubbles { links.iter().map(span).max().unwrap_or(Span::ZERO) } else { span(link) };
+        let committed = switch.output_buffer_under_pause(largest);
+        // A frame goes behind what is beyond recall on the reverse line. Many small packets take longer there.
+        let reverse = committed.map_or(Span::ZERO, |bytes| {
+            let sizes = [format.overhead().max(Bytes::new(1)), largest];
+            sizes
+                .map(|size| link.longest(size) * bytes.div_ceil(size))
+                .into_iter()
+                .max()
+                .unwrap_or(Span::ZERO)
+        });
+        let on_line = on_line.max(reverse);
         // A grant looks ahead by the pipeline, and the next one falls on an edge.
         let pipeline = switch.clock.cycles(u64::from(switch.pipeline_cycles) + 1);
         let wait = pipeline + on_line;
@@ -101,22 +115,26 @@ impl HeadroomRule<'_> {
         let propagation = link.latency * 2 + link.routing;
         let response = pause.response.max(pipeline);
         let carried = link.rate.bytes_in(wait + frames + propagation + response);
-        let last = switch.credit.bytes(switch.credit.taken_by(largest));
-        let bytes = self.room_of(carried, link) + last;
+        let whole = |packet| packet;
+        let last = match committed {
+            Some(bytes) => self.room_of(bytes, whole),
+            None => switch.credit.bytes(switch.credit.taken_by(largest)),
+        };
+        let bytes = self.room_of(carried, |packet| link.least_on_line(packet)) + last;
         Headroom { wait, frames, propagation, response, last, bytes }
     }
 
-    /// The most room that packets take of which the line carries so many bytes, framing included.
-    fn room_of(&self, carried: Bytes, link: &LinkKind) -> Bytes {
+    /// The most room that packets take that count so many bytes together, each as many as `counted` says: on a
+    /// line with its framing.
+    fn room_of(&self, bytes: Bytes, counted: impl Fn(Bytes) -> Bytes) -> Bytes {
         let (credit, least) = (self.switch.credit, self.format.overhead().max(Bytes::new(1)));
         let largest = self.format.overhead() + self.format.payload;
         // Of those that fill no cell more than another, the smallest takes the most room for its time.
         let cell = credit.bytes(1);
         let beyond = Bytes::new(least.div_ceil(cell) * cell.get() + 1);
         let room = |packet: Bytes| {
-            let on_line = u128::from(link.least_on_line(packet).get());
             let held = u128::from(credit.bytes(credit.taken_by(packet)).get());
-            (u128::from(carried.get()) * held).div_ceil(on_line)
+            (u128::from(bytes.get()) * held).div_ceil(u128::from(counted(packet).get()))
         };
         let most = [least, beyond.min(largest), largest].into_iter().map(room).max().unwrap_or(0);
         Bytes::new(u64::try_from(most).unwrap_or(u64::MAX))
@@ -140,6 +158,17 @@ impl HeadroomRule<'_> {
         let largest = credit.taken_by(self.format.overhead() + self.format.payload);
         let xoff = capacity.checked_sub(units(self.kept(link, pause))).filter(|xoff| *xoff >= largest)?;
         Some(Thresholds { xoff, xon: xoff.saturating_sub(pause.hysteresis.map_or(largest, units)) })
+    }
+}
+
+impl SwitchParameters {
+    /// The room of an output buffer behind a crossbar under pause: of two packets of the `largest` size at
+    /// most. A packet that has crossed leaves at a time that is known, and a pause does not reach it. What the
+    /// buffer could hold beyond that waits in the inputs. `None`: no queues are combined.
+    pub(crate) fn output_buffer_under_pause(&self, largest: Bytes) -> Option<Bytes> {
+        let two = largest * 2;
+        let is_combined = matches!(self.kind, SwitchKind::CombinedInputOutput(_));
+        is_combined.then(|| self.output_buffer.map_or(two, |room| room.min(two)))
     }
 }
 

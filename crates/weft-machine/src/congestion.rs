@@ -136,6 +136,8 @@ keys! {
     mind_the_gap: bool, Acc AccFrpInit AccFrpOnly;
     /// Whether a rate rises step by step until it is confirmed.
     wait_to_rise: bool, Acc AccFrpInit AccFrpOnly;
+    /// Whether switches answer a flow from inside the fabric where they offer it less than it uses.
+    short_circuit: bool, Acc AccFrpInit AccFrpOnly;
     /// Queue before a link up to which no packet is marked.
     mark_low: Bytes, Dcqcn Nscc;
     /// Queue from which all are.
@@ -342,6 +344,7 @@ impl CongestionRule {
                     wait_for_feedback: self.wait_for_feedback.unwrap_or(false),
                     mind_the_gap: self.mind_the_gap.unwrap_or(is_whole),
                     wait_to_rise: self.wait_to_rise.unwrap_or(is_whole),
+                    short_circuit: self.short_circuit.unwrap_or(is_whole),
                 })
             }
             CongestionKind::Dcqcn => Congestion::Dcqcn(dcqcn::Parameters {

@@ -17,6 +17,7 @@ fn parameters() -> Parameters {
         wait_for_feedback: false,
         mind_the_gap: true,
         wait_to_rise: false,
+        short_circuit: true,
     }
 }
 
@@ -96,7 +97,9 @@ impl World {
                     hop: hop as u8,
                     starved: false,
                 };
-                Acc::relay(&mut links[link], &mut notice, &at, parameters);
+                if let Some(short) = Acc::relay(&mut links[link], &mut notice, &at, parameters) {
+                    Acc::learn(flow, &short.notice, now, parameters);
+                }
             }
             if let Some(answer) = Acc::reflect(&notice, parameters) {
                 Acc::learn(flow, &answer, now, parameters);
@@ -163,8 +166,10 @@ proptest! {
         flow_init in any::<bool>(),
         wait_to_rise in any::<bool>(),
         wait_for_feedback in any::<bool>(),
+        short_circuit in any::<bool>(),
     ) {
-        let parameters = Parameters { flow_init, wait_to_rise, wait_for_feedback, ..parameters() };
+        let parameters =
+            Parameters { flow_init, wait_to_rise, wait_for_feedback, short_circuit, ..parameters() };
         let mut world = World::new(&rates, &flows, parameters);
         let at = world.converges_at();
         prop_assert!(at.is_some(), "error {}", world.error(LAST));
@@ -206,7 +211,7 @@ fn flows_that_end_give_their_share_back_at_once() {
     (0..10).for_each(|pulse| world.pulse(pulse));
     assert!(world.error(9) < 0.001);
     world.flows.truncate(3);
-    let mut end = FlowRate { purpose: Purpose::End, reported: (2_375_000_000, 1), offered: (0, NOWHERE) };
+    let mut end = FlowRate::new(Purpose::End, (2_375_000_000, 1), 0);
     let now = Time::from_ps(9 * world.period() + 2_000_000);
     let at = Crossing {
         now,
@@ -235,7 +240,8 @@ fn a_flow_begins_waits_and_rises_as_it_is_told() {
     assert_eq!(Acc::earliest(&free, bytes, at(5), &waits), Time::NEVER);
     let answer = |gigabits: u64| {
         let offered = (gigabits * 1_000_000_000, 1);
-        Notice { to_source: true, ..FlowRate { purpose: Purpose::Pulse, reported: (0, 0), offered }.notice() }
+        let packet = FlowRate { offered, ..FlowRate::new(Purpose::Pulse, (0, 0), 0) };
+        Notice { to_source: true, ..packet.notice() }
     };
     let rising = Parameters { wait_to_rise: true, ..parameters() };
     Acc::learn(&mut free, &answer(1), at(7), &rising);
@@ -258,4 +264,67 @@ fn a_flow_begins_waits_and_rises_as_it_is_told() {
     assert_eq!((Acc::due(&later), Acc::due(&Acc::open(&path, at(5), &parameters()))), (at(20), at(5)));
     let first = Acc::step(&mut later, true, at(20), &only).unwrap();
     assert_eq!(FlowRate::of(&first).purpose, Purpose::Pulse);
+}
+
+/// Catches a switch that answers although it offers enough, twice, or the end of a flow; an answer that comes
+/// sooner than its question could be back; and one that does more than lower the rate.
+#[test]
+fn switches_answer_once_where_they_offer_less() {
+    let parameters = Parameters { wait_to_rise: true, ..parameters() };
+    let at = |ns: u64, hop: u8| Crossing {
+        now: Time::from_ps(ns * 1_000),
+        bytes: Bytes::new(64),
+        queue: Bytes::ZERO,
+        rate: BitRate::from_gigabits(10),
+        hop,
+        starved: false,
+    };
+    let mut links = [Link::default(); 4];
+    let path = Path::new(BitRate::from_gigabits(10), Span::from_us(2), Bytes::new(1_000));
+    let open = || Acc::open(&path, Time::ZERO, &parameters);
+    let (mut first, mut flow) = (open(), open());
+    // Another flow over the third link, and two over the fourth.
+    for place in [2, 3, 3] {
+        let mut other = Acc::step(&mut first.clone(), true, Time::ZERO, &parameters).unwrap();
+        let _ = Acc::relay(&mut links[place], &mut other, &at(0, place as u8), &parameters);
+    }
+    let mut notice = Acc::step(&mut flow, true, Time::ZERO, &parameters).unwrap();
+    let mut relay = |notice: &mut Notice, place: usize, ns: u64| {
+        Acc::relay(&mut links[place], notice, &at(ns, place as u8), &parameters)
+    };
+    assert_eq!(relay(&mut notice, 0, 7), None);
+    assert_eq!(relay(&mut notice, 1, 307), None, "9.5 of 10 are enough");
+    let short = relay(&mut notice, 2, 707).unwrap();
+    assert!(short.way >= Span::from_ns(700) && short.way <= Span::from_ns(703), "{}", short.way);
+    assert_eq!(relay(&mut notice, 3, 1_007), None, "the source has been answered");
+    let gigabits = |flow: &Flow, ns: u64| {
+        let now = Time::from_ps(ns * 1_000);
+        Acc::rate(flow, now, &parameters).bits_per_second() as f64 / 1e9
+    };
+    Acc::learn(&mut flow, &short.notice, Time::from_ps(1_400_000), &parameters);
+    assert!((gigabits(&flow, 1_400) - 4.75).abs() < 0.001, "{}", gigabits(&flow, 1_400));
+    assert!(!flow.is_answered);
+    // The whole answer has the fourth link.
+    let answer = Acc::reflect(&notice, &parameters).unwrap();
+    Acc::learn(&mut flow, &answer, Time::from_ps(2_000_000), &parameters);
+    assert!((gigabits(&flow, 2_000) - 9.5 / 3.0).abs() < 0.001 && flow.is_answered);
+    // One that offers more than the flow has is late, and says nothing.
+    Acc::learn(&mut flow, &short.notice, Time::from_ps(2_100_000), &parameters);
+    assert!((gigabits(&flow, 2_100) - 9.5 / 3.0).abs() < 0.001);
+    // A flow that ends is not answered, nor is one where the mechanism is off.
+    let mut end = FlowRate::new(Purpose::End, (9_000_000_000, 2), 0).notice();
+    assert_eq!(relay(&mut end, 2, 3_000), None);
+    let off = Parameters { short_circuit: false, ..parameters };
+    let mut notice = Acc::step(&mut first, true, Time::ZERO, &off).unwrap();
+    assert_eq!(Acc::relay(&mut links[3], &mut notice, &at(0, 3), &off), None);
+}
+
+/// Catches a time on the way that is lost where its bits begin anew.
+#[test]
+fn times_on_the_way_survive_the_end_of_their_bits() {
+    for ps in [0, 1_023, 17_179_869_183, 17_179_869_184, 1 << 40] {
+        let (left, now) = (Time::from_ps(ps), Time::from_ps(ps + 5_000_000));
+        let way = Departure::at(left).until(now).as_ps();
+        assert!((5_000_000..5_002_048 + 1_024).contains(&way), "{ps}: {way}");
+    }
 }

@@ -84,6 +84,11 @@ impl LayerKind {
         self.packets.is_some() || self.codewords.is_some()
     }
 
+    /// Whether a packet may be repeated, or the replay buffer run full.
+    pub(crate) fn repeats(&self) -> bool {
+        self.window.is_some() || self.layer.replay.is_some() && self.has_errors()
+    }
+
     /// A packet takes the layer's own way if one of these bits is set in the count of its bytes and `framed`.
     pub(crate) fn special(&self) -> u64 {
         let word = self.layer.word.get();

@@ -54,6 +54,8 @@ pub(crate) trait Sink {
     /// A virtual channel's input buffer fills or empties: `peer`, which sends there, stops or goes on from
     /// `at` on.
     fn pause(&mut self, peer: Peer, command: (u8, bool), at: Time);
+    /// The switch itself answers the source of a notice, which has the answer at `at`.
+    fn answer(&mut self, answer: Packet, at: Time);
     /// A watched packet has been put on a link.
     fn hop(&mut self, hop: HopRecord);
 }

@@ -674,7 +674,11 @@ impl Ports {
         if CARE && !self.points.is_empty() {
             controlled = *buffered;
             let queue = (size.bytes, behind, starved);
-            self.control(crossing.output, (&mut controlled.packet, queue), &sent, constants);
+            if let Some((answer, at)) =
+                self.control(crossing.output, (&mut controlled.packet, queue), &sent, constants)
+            {
+                sink.answer(answer, at);
+            }
             buffered = &controlled;
         }
         let mut led;
@@ -697,7 +701,8 @@ impl Ports {
         sink.packet(peer, packet, &sent);
     }
 
-    /// Shows a packet that an output has sent to the congestion control of its link.
+    /// Shows a packet that an output has sent to the congestion control of its link. Returns the answer that
+    /// the switch gives to its source, if it does, and when that is there.
     #[inline(never)]
     fn control(
         &mut self,
@@ -705,17 +710,15 @@ impl Ports {
         (packet, (bytes, behind, starved)): (&mut Packet, (Bytes, Span, bool)),
         sent: &Sent,
         constants: &Constants,
-    ) {
-        let Some(control) = constants.congestion.as_ref().filter(|control| control.marks(packet)) else {
-            return;
-        };
+    ) -> Option<(Packet, Time)> {
+        let control = constants.congestion.as_ref().filter(|control| control.marks(packet))?;
         let port = &self.ports[output];
         let kind = constants.link(port.class);
         // Those that have not been granted the output, and those that are before it in the output's buffer.
         let queue = Bytes::new(port.waiting.into()) + kind.rate.bytes_in(behind);
         let at = crossing(kind, sent, bytes, queue);
         let at = LinkCrossing { hop: packet.hops, starved, ..at };
-        self.points[output].pass(packet, &at, (control, &constants.plan));
+        self.points[output].pass(packet, &at, (control, &constants.plan))
     }
 
     /// Hands over a packet to which the link of an output has done something, and its copy.
@@ -819,6 +822,7 @@ mod tests {
         fn packet(&mut self, _: Peer, _: Packet, _: &Sent) {}
         fn credit(&mut self, _: Peer, _: u8, _: u32, _: Time) {}
         fn pause(&mut self, _: Peer, _: (u8, bool), _: Time) {}
+        fn answer(&mut self, _: Packet, _: Time) {}
         fn hop(&mut self, _: HopRecord) {}
     }
 

@@ -117,9 +117,11 @@ impl Ports {
         self.replication.as_ref().map_or(self.ports.len(), |replication| replication.links.into())
     }
 
-    /// Copies made since the run began, beside the packets that they were made of.
-    pub(crate) fn copies_made(&self) -> u64 {
-        self.replication.as_ref().map_or(0, |replication| replication.made)
+    /// Packets that the switch has made since the run began: copies beside the packets that they were made of,
+    /// and answers to notices that went on.
+    pub(crate) fn packets_made(&self) -> u64 {
+        let copies = self.replication.as_ref().map_or(0, |replication| replication.made);
+        copies + self.points.iter().map(|point| point.answered).sum::<u64>()
     }
 
     /// The input channels and rooms of the packets that have been copied.

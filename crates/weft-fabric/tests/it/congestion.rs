@@ -1,6 +1,6 @@
 //! Congestion control in the network: an incast with a victim under each algorithm.
 
-use crate::machines::{KINDS, Load, plain, random_script, torus, tree};
+use crate::machines::{KINDS, Load, link, plain, random_script, star, torus, tree};
 use crate::scripted::{Arrived, Machine, Planned, Run, Script, Scripted, take_arrivals, until};
 use std::collections::{BTreeMap, BTreeSet};
 use weft_congestion::{Answering, Congestion, Path, RedParameters, acc, dcqcn, hpcc, ib, nscc, swift};
@@ -10,7 +10,7 @@ use weft_fabric::{
     CongestionError, Network, TrafficClass, TrafficClasses, TrafficKind, check_credits, check_packets,
 };
 use weft_topo::{Ascent, Layout, Topology};
-use weft_units::{BitRate, Bytes, EndpointId, Span, Time};
+use weft_units::{BitRate, Bytes, EndpointId, LineCode, Span, Time};
 
 const ACC: acc::Parameters = acc::Parameters {
     period: Span::from_us(20),
@@ -19,6 +19,7 @@ const ACC: acc::Parameters = acc::Parameters {
     wait_for_feedback: false,
     mind_the_gap: true,
     wait_to_rise: true,
+    short_circuit: true,
 };
 
 /// Four packets of 256 B are answered at once.
@@ -283,6 +284,36 @@ fn acc_gives_an_incast_its_max_min_shares() {
     let model = run.model();
     let rates: Vec<_> = run.sites().flat_map(|(_, site)| model.flow_rates(site, to)).collect();
     assert_eq!(rates.len(), 6, "a flow of each source");
+}
+
+/// Catches an answer from inside the fabric that a source does not get, or gets late: the switch before the
+/// link to a hot endpoint answers after the way to it, and the endpoint after the whole way.
+#[test]
+fn a_short_circuit_answers_after_half_the_way() {
+    let mut machine = plain(star(4), SwitchKind::VirtualOutputQueued, 400);
+    machine.links.fill(link(16_000, LineCode::NONE, 2_000_000, 0));
+    let packets = |at: u64| {
+        let planned = Planned { at: Time::ZERO + Span::from_us(at), to: EndpointId(3), bytes: 256 };
+        vec![planned; 400]
+    };
+    let script: Script = vec![packets(0), packets(25), Vec::new(), Vec::new()];
+    // Links take 2 us. The second flow announces itself at 25 us.
+    let allowed = |short_circuit: bool, us: u64| {
+        let acc = acc::Parameters { short_circuit, ..ACC };
+        let initial = machine.build(&script).unwrap();
+        let acc = |_: &Path, _| Some(Congestion::Acc(acc));
+        let mut run = Simulation::new(Network::with_congestion(initial, 1, acc).unwrap(), 1);
+        let at = Time::ZERO + Span::from_us(us);
+        until(&mut run, at);
+        let model = run.model();
+        let mut flows = run.sites().flat_map(|(_, site)| model.flow_rates(site, at));
+        flows.find(|(flow, _)| flow.source.0 == 1).map(|(_, rate)| rate.bits_per_second())
+    };
+    let (line, half) =
+        (Some(16_000_000_000), |rate: Option<u64>| rate.is_some_and(|rate| rate < 8_000_000_000));
+    assert_eq!((allowed(true, 28), allowed(false, 28)), (line, line));
+    assert!(half(allowed(true, 30)) && allowed(false, 30) == line);
+    assert!(half(allowed(true, 35)) && half(allowed(false, 35)));
 }
 
 /// Catches a control that does nothing: without it packets of the incast wait in the network for longer.

@@ -5,7 +5,7 @@ use crate::scripted::{Arrived, Machine, Planned, Run, Script, Scripted, take_arr
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use weft_engine::{InitialState, Progress, Simulation};
-use weft_fabric::parameters::{FlowControl, PauseParameters, SwitchKind};
+use weft_fabric::parameters::{FlowControl, PauseParameters};
 use weft_fabric::{
     FaultParameters, InForce, LinkEnd, LinkReport, Network, OffTimes, Reroutes, Stretch, census,
     check_credits, check_packets, stuck,
@@ -288,10 +288,6 @@ fn changes_of_routes_close_no_circle() {
         FlowControl::Pause(PauseParameters { headroom: None, hysteresis: None, response: Span::ZERO });
     let flows = [(FlowControl::Credits, 1), (FlowControl::Credits, 2), (pause, 1), (FlowControl::Drop, 1)];
     for (kind, (flow_control, seed)) in KINDS.into_iter().flat_map(|kind| flows.map(|flow| (kind, flow))) {
-        let is_combined = matches!(kind, SwitchKind::CombinedInputOutput(_));
-        if is_combined && flow_control == pause {
-            continue;
-        }
         let mut machine = plain(layout.clone(), kind, 1);
         machine.switch.flow_control = flow_control;
         if flow_control == pause {

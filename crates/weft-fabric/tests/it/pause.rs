@@ -1,18 +1,13 @@
 //! Pause: exact times on a line of two switches, no loss with the head-room and loss without it, long links,
 //! deadlock.
 
-use crate::machines::{KINDS, link, plain, star, torus};
+use crate::machines::{KINDS, combined, link, plain, star, torus};
 use crate::scripted::{Machine, Planned, Run, Script, take_arrivals, until};
 use weft_engine::Progress;
 use weft_fabric::parameters::{FasterLink, FlowControl, PauseParameters, SwitchKind};
 use weft_fabric::{LinkEnd, LinkReport, Network, Overrun, Stuck, check_credits, check_packets, stuck};
 use weft_topo::{Attachment, Layout, prove};
 use weft_units::{BitRate, Bytes, Clock, EndpointId, LineCode, Span, SwitchId, Time};
-
-/// Kinds of switch with which pause is modelled: combined queues have none.
-fn pausing_kinds() -> impl Iterator<Item = SwitchKind> {
-    KINDS.into_iter().filter(|kind| !matches!(kind, SwitchKind::CombinedInputOutput(_)))
-}
 
 /// The largest packet of [`plain`].
 const PACKET: u64 = 288;
@@ -106,12 +101,15 @@ fn pauses_begin_and_end_at_exact_times() {
 /// the middle one is itself paused while its buffer fills, and nothing leaves it.
 #[test]
 fn a_headroom_one_packet_too_small_loses() {
-    for kind in pausing_kinds() {
+    let small = KINDS.into_iter().map(|kind| (kind, Some(Bytes::new(PACKET))));
+    // What a pause does not reach is bounded where the output buffer is not.
+    let large = [1_000, 2_000].map(|speedup| (combined(speedup), None));
+    for (kind, output_buffer) in small.chain(large) {
         for response in [0, 123_456, 400_000] {
             let mut machine = line_of_two(kind, pause(None, response));
             machine.layout = torus(&[3], false, 2, true);
             machine.links[1..].iter_mut().for_each(|link| link.latency = Span::from_ns(900));
-            machine.switch.output_buffer = Some(Bytes::new(PACKET));
+            machine.switch.output_buffer = output_buffer;
             let needed = machine.largest_headroom().get();
             // Endpoint 3 keeps the reverse line busy.
             let mut script = burst(6, &[0, 1, 2, 4], 5, 400);
@@ -177,7 +175,7 @@ fn a_long_link_needs_a_round_trip_below_its_mark() {
 /// the pause frames for that one take on its line.
 #[test]
 fn endpoints_pause_and_others_do_not_wait() {
-    for kind in pausing_kinds() {
+    for kind in KINDS {
         let mut machine = plain(star(5), kind, 1);
         machine.switch.flow_control = pause(None, 10_000);
         machine.switch.output_buffer = Some(Bytes::new(2 * PACKET));
@@ -206,7 +204,7 @@ fn endpoints_pause_and_others_do_not_wait() {
 /// Catches pauses that close a circle and are not found, or that are found where datelines exclude them.
 #[test]
 fn a_ring_without_datelines_deadlocks_under_pause() {
-    for kind in pausing_kinds() {
+    for kind in KINDS {
         for datelines in [false, true] {
             let layout: Layout = torus(&[6], true, 2, datelines);
             assert_eq!(prove(&layout).is_ok(), datelines);

@@ -14,8 +14,8 @@ use weft_fabric::parameters::{
     PauseParameters, SwitchKind, SwitchParameters,
 };
 use weft_fabric::{
-    ErrorRate, LinkParameters, LinkProtocol, Network, ReplayParameters, TrafficClass, TrafficClasses,
-    check_credits, stuck,
+    ErrorRate, LinkLayer, LinkParameters, LinkProtocol, Network, ReplayParameters, TrafficClass,
+    TrafficClasses, check_credits, stuck,
 };
 use weft_topo::{Ascent, LaneChoice, Layout, Routing, Topology, TopologyParameters, prove};
 use weft_units::{Bytes, Clock, EndpointId, LineCode, Span, Time};
@@ -163,8 +163,12 @@ pub fn machines() -> impl Strategy<Value = Machine> {
                 let hysteresis = (dice.below(2) == 0).then(|| Bytes::new(u64::from(dice.below(3_000))));
                 let pause = PauseParameters { headroom: None, hysteresis, response };
                 // Pause is not modelled there.
-                let repeats = machine.links.iter().any(|link| link.layer.replay.is_some());
-                if repeats || matches!(machine.switch.kind, SwitchKind::CombinedInputOutput(_)) {
+                let never = ErrorRate::new(0).unwrap();
+                let repeats = |link: &LinkParameters| {
+                    let LinkLayer { replay, bit_errors, .. } = link.layer;
+                    replay.is_some_and(|replay| replay.buffer.is_some() || bit_errors != never)
+                };
+                if machine.links.iter().any(repeats) {
                     return machine;
                 }
                 machine.switch.flow_control = FlowControl::Pause(pause);
