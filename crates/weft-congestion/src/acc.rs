@@ -340,6 +340,10 @@ impl Algorithm for Acc {
         turns_back.then(|| ShortCircuit { notice: back, way: packet.left.until(at.now) })
     }
 
+    fn concerns(_: &Crossing, _: &Parameters) -> bool {
+        false
+    }
+
     fn open(path: &Path, now: Time, parameters: &Parameters) -> Flow {
         let line = path.rate.bits_per_second();
         let period = parameters.period.as_ps().max(1);

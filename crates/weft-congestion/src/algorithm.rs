@@ -139,6 +139,12 @@ pub trait Algorithm {
     ) {
     }
 
+    /// Link half: whether [`Algorithm::cross`] may do anything to a data packet that leaves so. Asked first,
+    /// because the state of links is far from the processor.
+    fn concerns(_crossing: &Crossing, _parameters: &Self::Parameters) -> bool {
+        true
+    }
+
     /// Whether the link half does anything to notices.
     const RELAYS: bool = false;
 

@@ -161,6 +161,10 @@ impl Algorithm for Dcqcn {
         stamp.marked |= parameters.red.marks(crossing.queue, random);
     }
 
+    fn concerns(crossing: &Crossing, parameters: &Parameters) -> bool {
+        parameters.red.may_mark(crossing.queue)
+    }
+
     fn open(path: &Path, now: Time, _: &Parameters) -> Flow {
         let line = path.rate.bits_per_second();
         Flow {

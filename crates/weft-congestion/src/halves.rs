@@ -87,6 +87,12 @@ macro_rules! algorithms {
                 match self { $(Congestion::$name(_) => $name::RELAYS,)* }
             }
 
+            /// See [`Algorithm::concerns`].
+            #[inline]
+            pub fn concerns(&self, crossing: &Crossing) -> bool {
+                match self { $(Congestion::$name(parameters) => $name::concerns(crossing, parameters),)* }
+            }
+
             /// See [`Algorithm::trims`].
             pub fn trims(&self) -> bool {
                 match self { $(Congestion::$name(parameters) => $name::trims(parameters),)* }

@@ -67,9 +67,11 @@ impl Link {
         let since = u128::from(crossing.now.saturating_since(self.last).as_ps());
         let queue = u128::from(crossing.queue.get().min(self.queue));
         let one = u128::from(ONE) << 16;
-        // u·τ/T: of txRate/B, the bits since the packet before over B·T, spread over that time.
-        let sent = u128::from(self.bytes) * 8 * PS_PER_S * one / (rate * t) * tau / since.max(1);
-        let waits = queue * 8 * PS_PER_S * one / (rate * t) * tau / t;
+        // u·τ/T: of txRate/B, the bits since the packet before over B·T, spread over that time. Divisions by
+        // numbers of 128 bits take long: those by something that cancels are left out.
+        let sent = u128::from(self.bytes) * 8 * PS_PER_S * one / (rate * t);
+        let sent = if since == tau && since > 0 { sent } else { sent * tau / since.max(1) };
+        let waits = if queue == 0 { 0 } else { queue * 8 * PS_PER_S * one / (rate * t) * tau / t };
         self.used = (u128::from(self.used) * (t - tau) / t + sent + waits) as u64;
         (self.last, self.bytes, self.queue) = (crossing.now, crossing.bytes.get(), crossing.queue.get());
         self.used >> 16
@@ -161,12 +163,9 @@ impl Algorithm for Hpcc {
     }
 
     fn earliest(flow: &Flow, bytes: Bytes, now: Time, parameters: &Parameters) -> Time {
-        let under_way = flow.in_flight.bytes(now, parameters.timeout);
-        // One packet may always go.
-        if under_way > Bytes::ZERO && (under_way + bytes).get() << 8 > flow.window {
-            return flow.in_flight.gives_up(now, parameters.timeout);
-        }
-        flow.pacer.earliest(now)
+        let fits = |under_way: Bytes| (under_way + bytes).get() << 8 <= flow.window;
+        let full_until = flow.in_flight.full_until(fits, now, parameters.timeout);
+        full_until.unwrap_or_else(|| flow.pacer.earliest(now))
     }
 
     fn send(flow: &mut Flow, bytes: Bytes, now: Time, parameters: &Parameters) -> u16 {

@@ -97,8 +97,7 @@ impl Algorithm for Ib {
         crossing: &Crossing,
         (_, parameters): (&mut dyn FnMut() -> u64, &Parameters),
     ) {
-        let is_root = !crossing.starved || parameters.marks_victims;
-        if crossing.queue <= parameters.threshold || !is_root || crossing.bytes < parameters.packet_size {
+        if !Ib::concerns(crossing, parameters) {
             return;
         }
         if link.unmarked < parameters.marking_rate {
@@ -107,6 +106,11 @@ impl Algorithm for Ib {
             link.unmarked = 0;
             stamp.marked = true;
         }
+    }
+
+    fn concerns(crossing: &Crossing, parameters: &Parameters) -> bool {
+        let is_root = !crossing.starved || parameters.marks_victims;
+        crossing.queue > parameters.threshold && is_root && crossing.bytes >= parameters.packet_size
     }
 
     fn open(path: &Path, now: Time, _: &Parameters) -> Flow {

@@ -63,6 +63,18 @@ impl InFlight {
         Bytes::new(self.bytes - lost)
     }
 
+    /// Until when another packet waits; `None`: it may go. `fits`: whether it may beside so many bytes. One
+    /// packet may always go.
+    #[inline]
+    pub(crate) fn full_until(&self, fits: impl Fn(Bytes) -> bool, now: Time, timeout: Span) -> Option<Time> {
+        // Where all of them fit, it does not matter which of them are lost.
+        if self.bytes == 0 || fits(Bytes::new(self.bytes)) {
+            return None;
+        }
+        let under_way = self.bytes(now, timeout);
+        (under_way > Bytes::ZERO && !fits(under_way)).then(|| self.gives_up(now, timeout))
+    }
+
     fn is_given_up(&self, sent: &Sent, now: Time, timeout: Span) -> bool {
         !self.are_resent && sent.at.saturating_add(timeout) <= now
     }

@@ -26,9 +26,15 @@ pub struct RedParameters {
 }
 
 impl RedParameters {
+    /// Whether a packet that leaves `queue` behind may be marked.
+    #[inline]
+    pub(crate) fn may_mark(&self, queue: Bytes) -> bool {
+        queue > self.low
+    }
+
     /// Whether a packet is marked that leaves `queue` behind. `random`: uniform over 64 bits.
     pub(crate) fn marks(&self, queue: Bytes, random: &mut dyn FnMut() -> u64) -> bool {
-        if queue <= self.low {
+        if !self.may_mark(queue) {
             return false;
         }
         if queue >= self.high {

@@ -168,6 +168,10 @@ impl Algorithm for Nscc {
         stamp.marked |= parameters.red.marks(crossing.queue, random);
     }
 
+    fn concerns(crossing: &Crossing, parameters: &Parameters) -> bool {
+        parameters.red.may_mark(crossing.queue)
+    }
+
     fn open(path: &Path, now: Time, parameters: &Parameters) -> Flow {
         let mut flow = Flow {
             path: *path,
@@ -190,13 +194,10 @@ impl Algorithm for Nscc {
     }
 
     fn earliest(flow: &Flow, bytes: Bytes, now: Time, parameters: &Parameters) -> Time {
-        let under_way = flow.in_flight.bytes(now, parameters.timeout);
-        if under_way > Bytes::ZERO
-            && u128::from((under_way + bytes).get()) * u128::from(ONE) > flow.window.into()
-        {
-            return flow.in_flight.gives_up(now, parameters.timeout);
-        }
-        now
+        let fits = |under_way: Bytes| {
+            u128::from((under_way + bytes).get()) * u128::from(ONE) <= u128::from(flow.window)
+        };
+        flow.in_flight.full_until(fits, now, parameters.timeout).unwrap_or(now)
     }
 
     fn send(flow: &mut Flow, bytes: Bytes, now: Time, parameters: &Parameters) -> u16 {

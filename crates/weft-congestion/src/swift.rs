@@ -17,7 +17,7 @@
 //! Kumar et al., "Swift: Delay is Simple and Effective for Congestion Control in the Datacenter", SIGCOMM
 //! 2020, algorithm 1 and section 3.5.
 
-use crate::algorithm::{Algorithm, Arrival, Notice, Path};
+use crate::algorithm::{Algorithm, Arrival, Crossing, Notice, Path};
 use crate::answers::{Answer, Answering, Batch};
 use crate::in_flight::InFlight;
 use crate::pacer::Pacer;
@@ -108,6 +108,10 @@ impl Algorithm for Swift {
     type Flow = Flow;
     type Receiver = Batch;
 
+    fn concerns(_: &Crossing, _: &Parameters) -> bool {
+        false
+    }
+
     fn open(path: &Path, _: Time, _: &Parameters) -> Flow {
         let mut flow = Flow {
             path: *path,
@@ -122,11 +126,9 @@ impl Algorithm for Swift {
     }
 
     fn earliest(flow: &Flow, bytes: Bytes, now: Time, parameters: &Parameters) -> Time {
-        let under_way = flow.in_flight.bytes(now, parameters.timeout);
-        if under_way > Bytes::ZERO && (under_way + bytes).get() > flow.bytes() {
-            return flow.in_flight.gives_up(now, parameters.timeout);
-        }
-        flow.pacer.earliest(now)
+        let fits = |under_way: Bytes| (under_way + bytes).get() <= flow.bytes();
+        let full_until = flow.in_flight.full_until(fits, now, parameters.timeout);
+        full_until.unwrap_or_else(|| flow.pacer.earliest(now))
     }
 
     fn send(flow: &mut Flow, bytes: Bytes, now: Time, parameters: &Parameters) -> u16 {

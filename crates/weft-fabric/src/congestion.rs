@@ -157,7 +157,7 @@ impl Point {
             // In the name of the destination, which is how the source knows the flow.
             return Some((self::packet(&notice, (packet.destination, packet.source), control), at.now + way));
         }
-        if is_regulated(packet) {
+        if is_regulated(packet) && congestion.concerns(at) {
             let mut stamp = packet.stamp();
             half.cross(&mut stamp, at, (&mut || dice.next_u64(), congestion));
             packet.set_stamp(stamp);

@@ -41,6 +41,8 @@ pub(crate) struct InjectionChannels {
     pub(crate) credits: Box<[Credits]>,
     /// In the order in which they came.
     staged: VecDeque<Staged>,
+    /// By traffic class: how many of these are of it.
+    taken: [u32; MAX_CLASSES],
     /// Whether a packet could go but for credits.
     pub(crate) stalls: bool,
     arbiter: Option<Box<ArbiterState>>,
@@ -57,6 +59,7 @@ impl InjectionChannels {
         Box::new(InjectionChannels {
             credits: (0..constants.vcs as u8).map(|vc| constants.initial_credits(vc)).collect(),
             staged: VecDeque::new(),
+            taken: [0; MAX_CLASSES],
             stalls: false,
             arbiter: ArbiterState::new(constants.switch.arbiter, [link].into_iter(), &constants.groups),
         })
@@ -73,12 +76,8 @@ impl InjectionChannels {
         if self.staged.is_empty() {
             return Some((1u16 << plan.classes).wrapping_sub(1) as u8);
         }
-        let mut taken = [0; MAX_CLASSES];
-        for staged in &self.staged {
-            taken[usize::from(staged.class)] += 1;
-        }
         let mut free = 0;
-        for (class, taken) in taken[..plan.classes as usize].iter().enumerate() {
+        for (class, taken) in self.taken[..plan.classes as usize].iter().enumerate() {
             if *taken > plan.lanes {
                 return None;
             }
@@ -90,6 +89,7 @@ impl InjectionChannels {
     /// The interface has handed over a packet.
     pub(crate) fn stage(&mut self, packet: Packet, came: Time, constants: &Constants) {
         let class = constants.switch.channels.classes.of(&packet);
+        self.taken[usize::from(class)] += 1;
         self.staged.push_back(Staged { packet, came, class });
     }
 
@@ -117,7 +117,15 @@ impl InjectionChannels {
         if let Some(ArbiterState::StrictPriority(arbiter)) = self.arbiter.as_deref_mut() {
             arbiter.choose(0, &[1 << vc], &constants.groups, |_| true);
         }
-        Some((self.staged.pop_front()?, vc as u8))
+        Some((self.unstage(0)?, vc as u8))
+    }
+
+    /// Takes the packet from a place.
+    #[inline]
+    fn unstage(&mut self, place: usize) -> Option<Staged> {
+        let taken = self.staged.remove(place)?;
+        self.taken[usize::from(taken.class)] -= 1;
+        Some(taken)
     }
 
     /// Takes the packet that goes now, with its channel. All credits that have returned must have been
@@ -167,7 +175,6 @@ impl InjectionChannels {
             }),
             None => first(),
         }?;
-        let taken = self.staged.remove(places[vc])?;
-        Some((taken, vc as u8))
+        Some((self.unstage(places[vc])?, vc as u8))
     }
 }

@@ -134,8 +134,12 @@ impl LineRate {
 
     /// Bits of packets per second.
     pub(crate) fn bit_rate(&self) -> BitRate {
-        let bits =
-            8u128 * 1_000_000_000_000 * u128::from(self.denominator) / u128::from(self.numerator.max(1));
+        const BITS: u64 = 8 * 1_000_000_000_000;
+        // A division of 64 bits takes a fraction of the time.
+        if let Some(bits) = BITS.checked_mul(self.denominator) {
+            return BitRate::from_bits_per_second(bits / self.numerator.max(1));
+        }
+        let bits = u128::from(BITS) * u128::from(self.denominator) / u128::from(self.numerator.max(1));
         BitRate::from_bits_per_second(u64::try_from(bits).unwrap_or(u64::MAX))
     }
 
@@ -156,6 +160,9 @@ impl LineRate {
 
     /// Bytes that a line carries in a time, begun ones included.
     pub(crate) fn bytes_in(&self, span: Span) -> Bytes {
+        if let Some(bytes) = span.as_ps().checked_mul(self.denominator) {
+            return Bytes::new(bytes.div_ceil(self.numerator.max(1)));
+        }
         let bytes = u128::from(span.as_ps()) * u128::from(self.denominator);
         let bytes = bytes.div_ceil(u128::from(self.numerator).max(1));
         Bytes::new(u64::try_from(bytes).unwrap_or(u64::MAX))
