@@ -145,6 +145,9 @@ pub trait Algorithm {
         true
     }
 
+    /// Whether the link half does something to every data packet: its state is then fetched ahead.
+    const MEASURES: bool = false;
+
     /// Whether the link half does anything to notices.
     const RELAYS: bool = false;
 

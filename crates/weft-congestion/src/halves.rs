@@ -82,6 +82,11 @@ macro_rules! algorithms {
                 match self { $(Congestion::$name(parameters) => $name::timeout(parameters),)* }
             }
 
+            /// See [`Algorithm::MEASURES`].
+            pub fn measures(&self) -> bool {
+                match self { $(Congestion::$name(_) => $name::MEASURES,)* }
+            }
+
             /// See [`Algorithm::RELAYS`].
             pub fn relays(&self) -> bool {
                 match self { $(Congestion::$name(_) => $name::RELAYS,)* }

@@ -72,7 +72,11 @@ impl Link {
         let sent = u128::from(self.bytes) * 8 * PS_PER_S * one / (rate * t);
         let sent = if since == tau && since > 0 { sent } else { sent * tau / since.max(1) };
         let waits = if queue == 0 { 0 } else { queue * 8 * PS_PER_S * one / (rate * t) * tau / t };
-        self.used = (u128::from(self.used) * (t - tau) / t + sent + waits) as u64;
+        let stays = match self.used.checked_mul((t - tau) as u64) {
+            Some(product) => u128::from(product / t as u64),
+            None => u128::from(self.used) * (t - tau) / t,
+        };
+        self.used = (stays + sent + waits) as u64;
         (self.last, self.bytes, self.queue) = (crossing.now, crossing.bytes.get(), crossing.queue.get());
         self.used >> 16
     }
@@ -133,6 +137,8 @@ impl Algorithm for Hpcc {
     type Link = Link;
     type Flow = Flow;
     type Receiver = Receiver;
+
+    const MEASURES: bool = true;
 
     fn cross(
         link: &mut Link,

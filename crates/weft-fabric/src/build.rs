@@ -505,7 +505,8 @@ fn link_kind(link: &LinkParameters, class: &str, largest: Bytes) -> Result<LinkK
         return Err(BuildError::ReplayBufferTooSmall { class: class.to_owned(), packet });
     }
     let special = layer.as_ref().map_or(0, LayerKind::special);
-    Ok(LinkKind { rate, latency, routing, framing, framed, special, layer: layer.map(Box::new) })
+    let bit_rate = rate.bit_rate();
+    Ok(LinkKind { rate, bit_rate, latency, routing, framing, framed, special, layer: layer.map(Box::new) })
 }
 
 /// The sites of a network, while they are built.

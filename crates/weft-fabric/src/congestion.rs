@@ -32,7 +32,7 @@ use crate::network::{Network, Site};
 use crate::packet::{Addressing, HeaderBits, Packet, PacketLabel, Part};
 use crate::parameters::{ArbiterKind, FlowControl, Forwarding};
 use crate::retransmission::{Confirmation, Received, Unanswered};
-use crate::traffic_class::MAX_CLASSES;
+use crate::traffic_class::{MAX_CLASSES, TrafficKind};
 use serde::{Deserialize, Serialize};
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
@@ -72,6 +72,11 @@ pub(crate) struct Control {
     round_trip: Span,
     /// Payload of a notice.
     notice: u32,
+    /// Whether an algorithm's link halves do anything to notices, and to every packet.
+    relays: bool,
+    pub(crate) measures: bool,
+    /// A bit for each class of packets that only answer others.
+    answers: u8,
 }
 
 impl Control {
@@ -94,13 +99,27 @@ impl Control {
         self.by_class[usize::from(class)].map(usize::from)
     }
 
-    /// Whether the link half of a port does anything to a packet.
+    /// Whether the link half of a port may do anything to a packet, wherever it crosses.
     #[inline]
     pub(crate) fn marks(&self, packet: &Packet) -> bool {
         match packet.label == PacketLabel::NOTICE {
-            true => self.rules.iter().any(|rule| rule.congestion.relays()),
+            true => self.relays,
             false => is_regulated(packet),
         }
+    }
+
+    /// The place of the rule whose link half may do something to a packet that crosses so.
+    #[inline]
+    pub(crate) fn concerned(&self, packet: &Packet, at: &Crossing, plan: &ChannelPlan) -> Option<usize> {
+        let place = self.place(packet, plan).filter(|_| self.marks(packet))?;
+        let is_notice = packet.label == PacketLabel::NOTICE;
+        (is_notice || self.rules[place].congestion.concerns(at)).then_some(place)
+    }
+
+    /// Of the classes of these places those of which an interface may have packets.
+    #[inline]
+    pub(crate) fn of_interface<N: Interface>(&self, places: u8) -> u8 {
+        if N::ANSWERS { places } else { places & !self.answers }
     }
 
     /// The header to which a full buffer cuts a packet down. `None`: the packet is lost.
@@ -137,14 +156,14 @@ impl Point {
     }
 
     /// A packet has been sent over the link, `queue` bytes behind it; what its halves write goes into it.
-    /// Returns an answer to its source, if the switch gives one, and when it is there.
+    /// Returns an answer to its source, if the switch gives one, and when it is there. `place`: that of the rule
+    /// that is [concerned](Control::concerned).
     pub(crate) fn pass(
         &mut self,
         packet: &mut Packet,
         at: &Crossing,
-        (control, plan): (&Control, &ChannelPlan),
+        (control, place): (&Control, usize),
     ) -> Option<(Packet, Time)> {
-        let place = control.place(packet, plan)?;
         let congestion = &control.rules[place].congestion;
         let Point { first, others, dice, answered } = self;
         let half = if place == 0 { first } else { &mut others[place - 1] };
@@ -157,19 +176,17 @@ impl Point {
             // In the name of the destination, which is how the source knows the flow.
             return Some((self::packet(&notice, (packet.destination, packet.source), control), at.now + way));
         }
-        if is_regulated(packet) && congestion.concerns(at) {
-            let mut stamp = packet.stamp();
-            half.cross(&mut stamp, at, (&mut || dice.next_u64(), congestion));
-            packet.set_stamp(stamp);
-        }
+        let mut stamp = packet.stamp();
+        half.cross(&mut stamp, at, (&mut || dice.next_u64(), congestion));
+        packet.set_stamp(stamp);
         None
     }
 }
 
 /// A link as a packet crosses it.
 pub(crate) fn crossing(kind: &LinkKind, sent: &Sent, packet: Bytes, queue: Bytes) -> Crossing {
-    let (rate, bytes) = (kind.rate.bit_rate(), packet + kind.framing);
-    Crossing { now: sent.began, bytes, queue, rate, hop: 0, starved: false }
+    let bytes = packet + kind.framing;
+    Crossing { now: sent.began, bytes, queue, rate: kind.bit_rate, hop: 0, starved: false }
 }
 
 /// Whether a packet belongs to a flow.
@@ -705,9 +722,15 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         }
         let largest = u32::try_from(constants.format.payload.get()).unwrap_or(u32::MAX);
         let notice = NOTICE_PAYLOAD.min(largest);
-        let of_all = &by_class[..model.constants.plan.classes as usize];
+        let of_all = &by_class[..constants.plan.classes as usize];
         let is_uniform = of_all.iter().all(|place| *place == Some(0));
-        let control = Control { rules, by_class, is_uniform, round_trip: path.round_trip, notice };
+        let relays = rules.iter().any(|rule| rule.congestion.relays());
+        let measures = rules.iter().any(|rule| rule.congestion.measures());
+        let classes = constants.switch.channels.classes.all().iter().zip(0..);
+        let answers = classes.filter(|(class, _)| class.kind == TrafficKind::Acknowledgements);
+        let answers = answers.fold(0, |bits, (_, class)| bits | 1 << class);
+        let round_trip = path.round_trip;
+        let control = Control { rules, by_class, is_uniform, round_trip, notice, relays, measures, answers };
         for (site, switch) in sites.iter_mut().zip(0..) {
             model.control_site(site, SwitchId(switch), (&control, seed));
         }
@@ -750,7 +773,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
             let Endpoint { channels, regulator, is_attended, id, .. } = endpoint;
             channels.get_or_insert_with(|| InjectionChannels::for_all(class, constants));
             let path = Path {
-                rate: kind.rate.bit_rate(),
+                rate: kind.bit_rate,
                 round_trip: control.round_trip,
                 packet: constants.largest + kind.framing,
                 repair: Repair::None,
@@ -817,7 +840,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         };
         let notice = constants.format.overhead() + Bytes::new(NOTICE_PAYLOAD.into());
         let round_trip = one_way * 2 + span(constants.largest) + span(notice);
-        Path::new(own.rate.bit_rate(), round_trip, constants.largest + own.framing)
+        Path::new(own.bit_rate, round_trip, constants.largest + own.framing)
     }
 
     /// The longest round trip that its congestion control reckons with; `None`: it has none.

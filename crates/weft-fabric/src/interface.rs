@@ -54,6 +54,9 @@ pub trait Interface: Sized + Send + Serialize + DeserializeOwned + 'static {
     /// The destination of its reports.
     type Output: Send + Default;
 
+    /// Whether it may hand over packets that only answer others.
+    const ANSWERS: bool = true;
+
     /// Whether the interface has anything to do of its own accord; if not, it is not started.
     fn is_active(&self) -> bool;
 

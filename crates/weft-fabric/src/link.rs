@@ -134,12 +134,8 @@ impl LineRate {
 
     /// Bits of packets per second.
     pub(crate) fn bit_rate(&self) -> BitRate {
-        const BITS: u64 = 8 * 1_000_000_000_000;
-        // A division of 64 bits takes a fraction of the time.
-        if let Some(bits) = BITS.checked_mul(self.denominator) {
-            return BitRate::from_bits_per_second(bits / self.numerator.max(1));
-        }
-        let bits = u128::from(BITS) * u128::from(self.denominator) / u128::from(self.numerator.max(1));
+        let bits =
+            8u128 * 1_000_000_000_000 * u128::from(self.denominator) / u128::from(self.numerator.max(1));
         BitRate::from_bits_per_second(u64::try_from(bits).unwrap_or(u64::MAX))
     }
 
@@ -160,6 +156,7 @@ impl LineRate {
 
     /// Bytes that a line carries in a time, begun ones included.
     pub(crate) fn bytes_in(&self, span: Span) -> Bytes {
+        // A division of 64 bits takes a fraction of the time.
         if let Some(bytes) = span.as_ps().checked_mul(self.denominator) {
             return Bytes::new(bytes.div_ceil(self.numerator.max(1)));
         }
@@ -245,6 +242,8 @@ impl Line {
 #[derive(Clone, Debug)]
 pub(crate) struct LinkKind {
     pub(crate) rate: LineRate,
+    /// The same in bits of packets per second.
+    pub(crate) bit_rate: BitRate,
     pub(crate) latency: Span,
     /// Of the routing logic behind it, which a packet passes after the latency. A credit does not.
     pub(crate) routing: Span,

@@ -700,7 +700,8 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
                 channels.stage(packet, now, constants);
                 continue;
             }
-            if regulator.held() >= MAX_HELD {
+            let places = control.of_interface::<N>(places);
+            if regulator.held() >= MAX_HELD || places == 0 {
                 break;
             }
             context.admission.places = places;
@@ -773,8 +774,10 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         }
         if let (Some(regulator), Some(control)) = (&mut endpoint.regulator, &self.constants.congestion) {
             let at = crossing(kind, &sent, size.bytes, Bytes::ZERO);
-            let answer = regulator.point.pass(&mut packet, &at, (control, &self.constants.plan));
-            debug_assert!(answer.is_none(), "an endpoint does not answer itself");
+            if let Some(place) = control.concerned(&packet, &at, &self.constants.plan) {
+                let answer = regulator.point.pass(&mut packet, &at, (control, place));
+                debug_assert!(answer.is_none(), "an endpoint does not answer itself");
+            }
         }
         if sent.fate != Fate::Arrives {
             return self.put_with_fate(endpoint, (packet, size), (kind, &sent), context);

@@ -587,6 +587,9 @@ impl Ports {
             // Whether there is room for a copy must not depend on when credits were last counted.
             self.collect_credits(crossing.output, crossing.edge, constants);
         }
+        if CARE && constants.congestion.as_ref().is_some_and(|control| control.measures) {
+            prefetch(&self.points[crossing.output]);
+        }
         // The packet stays where it is until all of it is copied at once.
         let packet = &buffered.packet;
         let size = Size { bytes: constants.packet_bytes(packet), room: buffered.room };
@@ -711,14 +714,16 @@ impl Ports {
         sent: &Sent,
         constants: &Constants,
     ) -> Option<(Packet, Time)> {
-        let control = constants.congestion.as_ref().filter(|control| control.marks(packet))?;
+        let control = constants.congestion.as_deref().filter(|control| control.marks(packet))?;
         let port = &self.ports[output];
         let kind = constants.link(port.class);
         // Those that have not been granted the output, and those that are before it in the output's buffer.
-        let queue = Bytes::new(port.waiting.into()) + kind.rate.bytes_in(behind);
-        let at = crossing(kind, sent, bytes, queue);
+        let before = if behind == Span::ZERO { Bytes::ZERO } else { kind.rate.bytes_in(behind) };
+        let at = crossing(kind, sent, bytes, Bytes::new(port.waiting.into()) + before);
         let at = LinkCrossing { hop: packet.hops, starved, ..at };
-        self.points[output].pass(packet, &at, (control, &constants.plan))
+        // The point is far from the processor.
+        let place = control.concerned(packet, &at, &constants.plan)?;
+        self.points[output].pass(packet, &at, (control, place))
     }
 
     /// Hands over a packet to which the link of an output has done something, and its copy.
@@ -831,6 +836,7 @@ mod tests {
     fn packets_are_counted_beyond_32_bits() {
         let link = LinkKind {
             rate: LineRate::INSTANT,
+            bit_rate: LineRate::INSTANT.bit_rate(),
             latency: Span::ZERO,
             framing: Bytes::ZERO,
             routing: Span::ZERO,

@@ -410,6 +410,8 @@ impl<H: Host> Interface for OverheadsNic<H> {
     type Announcement = Announcement<H::Header>;
     type Output = H::Output;
 
+    const ANSWERS: bool = false;
+
     fn is_active(&self) -> bool {
         self.host.is_active()
     }
