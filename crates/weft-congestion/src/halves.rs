@@ -111,6 +111,7 @@ macro_rules! algorithms {
 
         impl LinkHalf {
             /// See [`Algorithm::cross`].
+            #[inline]
             pub fn cross(
                 &mut self,
                 stamp: &mut Stamp,

@@ -155,31 +155,42 @@ impl Point {
         Point { first, others: halves.collect(), dice, answered: 0 }
     }
 
-    /// A packet has been sent over the link, `queue` bytes behind it; what its halves write goes into it.
-    /// Returns an answer to its source, if the switch gives one, and when it is there. `place`: that of the rule
-    /// that is [concerned](Control::concerned).
+    /// A packet has been sent over the link; what its half writes goes into it. Returns an answer to its
+    /// source, if the switch gives one, and when it is there. `place`: that of the rule that is
+    /// [concerned](Control::concerned).
+    #[inline]
     pub(crate) fn pass(
         &mut self,
         packet: &mut Packet,
         at: &Crossing,
         (control, place): (&Control, usize),
     ) -> Option<(Packet, Time)> {
-        let congestion = &control.rules[place].congestion;
-        let Point { first, others, dice, answered } = self;
-        let half = if place == 0 { first } else { &mut others[place - 1] };
         if packet.label == PacketLabel::NOTICE {
-            let mut notice = packet.notice();
-            let short = half.relay(&mut notice, at, congestion);
-            packet.set_notice(&notice);
-            let ShortCircuit { notice, way } = short?;
-            *answered += 1;
-            // In the name of the destination, which is how the source knows the flow.
-            return Some((self::packet(&notice, (packet.destination, packet.source), control), at.now + way));
+            return self.relay(packet, at, (control, place));
         }
+        let Point { first, others, dice, .. } = self;
+        let half = if place == 0 { first } else { &mut others[place - 1] };
         let mut stamp = packet.stamp();
-        half.cross(&mut stamp, at, (&mut || dice.next_u64(), congestion));
+        half.cross(&mut stamp, at, (&mut || dice.next_u64(), &control.rules[place].congestion));
         packet.set_stamp(stamp);
         None
+    }
+
+    #[inline(never)]
+    fn relay(
+        &mut self,
+        packet: &mut Packet,
+        at: &Crossing,
+        (control, place): (&Control, usize),
+    ) -> Option<(Packet, Time)> {
+        let half = if place == 0 { &mut self.first } else { &mut self.others[place - 1] };
+        let mut notice = packet.notice();
+        let short = half.relay(&mut notice, at, &control.rules[place].congestion);
+        packet.set_notice(&notice);
+        let ShortCircuit { notice, way } = short?;
+        self.answered += 1;
+        // In the name of the destination, which is how the source knows the flow.
+        Some((self::packet(&notice, (packet.destination, packet.source), control), at.now + way))
     }
 }
 
