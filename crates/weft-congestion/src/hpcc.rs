@@ -61,22 +61,28 @@ pub struct Link {
 
 impl Link {
     /// A packet leaves: the use of the link, in units of 2⁻¹².
+    #[inline]
     fn measure(&mut self, crossing: &Crossing, round_trip: Span) -> u64 {
-        let (t, rate) = (u128::from(round_trip.as_ps()), u128::from(crossing.rate.bits_per_second()));
-        let tau = u128::from(crossing.now.saturating_since(self.last).as_ps()).min(t);
-        let since = u128::from(crossing.now.saturating_since(self.last).as_ps());
-        let queue = u128::from(crossing.queue.get().min(self.queue));
-        let one = u128::from(ONE) << 16;
-        // u·τ/T: of txRate/B, the bits since the packet before over B·T, spread over that time. Divisions by
-        // numbers of 128 bits take long: those by something that cancels are left out.
-        let sent = u128::from(self.bytes) * 8 * PS_PER_S * one / (rate * t);
-        let sent = if since == tau && since > 0 { sent } else { sent * tau / since.max(1) };
-        let waits = if queue == 0 { 0 } else { queue * 8 * PS_PER_S * one / (rate * t) * tau / t };
-        let stays = match self.used.checked_mul((t - tau) as u64) {
-            Some(product) => u128::from(product / t as u64),
-            None => u128::from(self.used) * (t - tau) / t,
+        /// A byte in the fixed point of `used`, over a rate and a time.
+        const BYTE: u128 = 8 * PS_PER_S * ((ONE as u128) << 16);
+        let (t, since) = (round_trip.as_ps(), crossing.now.saturating_since(self.last).as_ps());
+        let tau = since.min(t);
+        let whole = u128::from(crossing.rate.bits_per_second()) * u128::from(t);
+        let queue = crossing.queue.get().min(self.queue);
+        // u·τ/T: of txRate/B, the bits since the packet before over B·T, spread over that time. Divisions of
+        // 128 bits take long: those by something that cancels are left out.
+        let mut new = u128::from(self.bytes) * BYTE / whole;
+        if since > t || since == 0 {
+            new = new * u128::from(tau) / u128::from(since.max(1));
+        }
+        if queue > 0 {
+            new += u128::from(queue) * BYTE / whole * u128::from(tau) / u128::from(t);
+        }
+        let stays = match self.used.checked_mul(t - tau) {
+            Some(product) => u128::from(product / t),
+            None => u128::from(self.used) * u128::from(t - tau) / u128::from(t),
         };
-        self.used = (stays + sent + waits) as u64;
+        self.used = (stays + new) as u64;
         (self.last, self.bytes, self.queue) = (crossing.now, crossing.bytes.get(), crossing.queue.get());
         self.used >> 16
     }
