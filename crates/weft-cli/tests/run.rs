@@ -378,8 +378,8 @@ fn dies_with_weft(program: &Path, command: &[std::ffi::OsString]) {
     weft.wait().unwrap();
     wait_for(0);
     assert_eq!(folder.path().read_dir().unwrap().count(), 0);
-    // Others use /dev/shm meanwhile: what is ours names us, by itself or by a process. A number within another
-    // name, such as `mpich_shm_8468ad_0`, is no process.
+    // Others use /dev/shm meanwhile: what is ours names us, by itself or by a process. A number within
+    // another name, such as `mpich_shm_8468ad_0`, is no process.
     let in_memory = std::fs::read_dir("/dev/shm").into_iter().flatten().flatten();
     let names: Vec<String> =
         in_memory.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();

@@ -151,8 +151,8 @@ pub trait Algorithm {
     /// Whether the link half does anything to notices.
     const RELAYS: bool = false;
 
-    /// Link half: a notice leaves over the link, where [`Algorithm::RELAYS`] says so. The switch may answer it
-    /// at once.
+    /// Link half: a notice leaves over the link, where [`Algorithm::RELAYS`] says so. The switch may answer
+    /// it at once.
     fn relay(
         _link: &mut Self::Link,
         _notice: &mut Notice,

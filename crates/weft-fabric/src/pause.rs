@@ -98,7 +98,7 @@ impl HeadroomRule<'_> {
             switch.forwarding == Forwarding::VirtualCutThrough && switch.faster_link == FasterLink::Bubble;
         let on_line = if bubbles { links.iter().map(span).max().unwrap_or(Span::ZERO) } else { span(link) };
         let committed = switch.output_buffer_under_pause(largest);
-        // A frame goes behind what is beyond recall on the reverse line. Many small packets take longer there.
+        // A frame goes behind what is beyond recall on the reverse line. Small packets take longer there.
         let reverse = committed.map_or(Span::ZERO, |bytes| {
             let sizes = [format.overhead().max(Bytes::new(1)), largest];
             sizes
@@ -124,8 +124,8 @@ impl HeadroomRule<'_> {
         Headroom { wait, frames, propagation, response, last, bytes }
     }
 
-    /// The most room that packets take that count so many bytes together, each as many as `counted` says: on a
-    /// line with its framing.
+    /// The most room that packets take that count so many bytes together, each as many as `counted` says: on
+    /// a line with its framing.
     fn room_of(&self, bytes: Bytes, counted: impl Fn(Bytes) -> Bytes) -> Bytes {
         let (credit, least) = (self.switch.credit, self.format.overhead().max(Bytes::new(1)));
         let largest = self.format.overhead() + self.format.payload;
@@ -163,8 +163,8 @@ impl HeadroomRule<'_> {
 
 impl SwitchParameters {
     /// The room of an output buffer behind a crossbar under pause: of two packets of the `largest` size at
-    /// most. A packet that has crossed leaves at a time that is known, and a pause does not reach it. What the
-    /// buffer could hold beyond that waits in the inputs. `None`: no queues are combined.
+    /// most. A packet that has crossed leaves at a time that is known, and a pause does not reach it. What
+    /// the buffer could hold beyond that waits in the inputs. `None`: no queues are combined.
     pub(crate) fn output_buffer_under_pause(&self, largest: Bytes) -> Option<Bytes> {
         let two = largest * 2;
         let is_combined = matches!(self.kind, SwitchKind::CombinedInputOutput(_));

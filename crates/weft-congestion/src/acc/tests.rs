@@ -163,10 +163,7 @@ proptest! {
     #[test]
     fn enhancements_change_the_way_and_not_the_end(
         (rates, flows) in flow_sets(),
-        flow_init in any::<bool>(),
-        wait_to_rise in any::<bool>(),
-        wait_for_feedback in any::<bool>(),
-        short_circuit in any::<bool>(),
+        [flow_init, wait_to_rise, wait_for_feedback, short_circuit] in any::<[bool; 4]>(),
     ) {
         let parameters =
             Parameters { flow_init, wait_to_rise, wait_for_feedback, short_circuit, ..parameters() };

@@ -117,8 +117,8 @@ impl Ports {
         self.replication.as_ref().map_or(self.ports.len(), |replication| replication.links.into())
     }
 
-    /// Packets that the switch has made since the run began: copies beside the packets that they were made of,
-    /// and answers to notices that went on.
+    /// Packets that the switch has made since the run began: copies, beside the packets that they were made
+    /// of, and answers to notices that went on.
     pub(crate) fn packets_made(&self) -> u64 {
         let copies = self.replication.as_ref().map_or(0, |replication| replication.made);
         copies + self.points.iter().map(|point| point.answered).sum::<u64>()
