@@ -290,7 +290,7 @@ mod tests {
             ledger.message(from, &post(body, to), 0, Time::from_ps(5)).map(|message| message.waits_since)
         };
         let send = SendEntry::new(7);
-        let request = Body::RequestToSend { matching: Match::of_real_rank(true, 3), send, receipt: false };
+        let request = Body::RequestToSend { matching: Match::of_real_rank(RankEndpoints::FIRST, true, 3), send, receipt: false };
         let clear = Body::ClearToSend { send, receive: ReceiveEntry(2) };
         let data = |receive| Body::Data { send, receive: ReceiveEntry(receive) };
         let ack = Body::Ack { send, receive: ReceiveEntry(2) };
@@ -314,7 +314,7 @@ mod tests {
     #[test]
     fn lengths_and_peers_are_what_they_are() {
         let mut ledger = Exchanges::new(&Protocol::zero());
-        let eager = post(Body::Eager { matching: Match::of_real_rank(true, 3), receipt: None }, 1);
+        let eager = post(Body::Eager { matching: Match::of_real_rank(RankEndpoints::FIRST, true, 3), receipt: None }, 1);
         assert!(ledger.message(0, &eager, 100, Time::ZERO).is_ok());
         let wrong = Nonsense::Length { said: 100, carried: 99 };
         assert_eq!(ledger.message(0, &eager, 99, Time::ZERO).map(|_| ()), Err(wrong));

@@ -61,34 +61,82 @@ impl KeptEntry {
 pub enum MatchContext {
     /// A message of the program, with its tag.
     Program(i32),
-    /// A message of a collective, with the collective's number in the communicator. The untagged messages of
-    /// real ranks are here too.
+    /// A message of a collective, with the collective's number in the communicator.
     Collective(i32),
+    /// A message of a real rank: with or without a tag, and between which endpoints.
+    Live {
+        /// Whether it has a tag.
+        tagged: bool,
+        /// From whose endpoint to whose.
+        endpoints: RankEndpoints,
+        /// The lower half of the tag.
+        number: i32,
+    },
 }
 
-impl MatchContext {
-    /// The context of a collective's or a program's message with this number.
-    pub(crate) const fn new(collective: bool, number: i32) -> MatchContext {
-        if collective { MatchContext::Collective(number) } else { MatchContext::Program(number) }
-    }
+/// The endpoints of two real ranks between which a message goes, each numbered by its rank: those of libfabric,
+/// of which a rank may open several at its one place in the network.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct RankEndpoints {
+    from: u8,
+    to: u8,
+}
 
-    /// The tag or the collective's number.
-    pub const fn number(self) -> i32 {
-        match self {
-            MatchContext::Program(number) | MatchContext::Collective(number) => number,
+impl RankEndpoints {
+    /// Endpoints of a rank: their numbers are below it.
+    pub const MOST: u8 = 16;
+    /// The first endpoints of two ranks: those of simulated ranks, which have no others.
+    pub const FIRST: RankEndpoints = RankEndpoints { from: 0, to: 0 };
+
+    /// From one endpoint to another; `None`: no rank has an endpoint of such a number.
+    pub const fn new(from: u8, to: u8) -> Option<RankEndpoints> {
+        if from < RankEndpoints::MOST && to < RankEndpoints::MOST {
+            Some(RankEndpoints { from, to })
+        } else {
+            None
         }
     }
 
-    /// Whether it is that of collectives.
+    /// The endpoint of the sender.
+    pub const fn from(self) -> u8 {
+        self.from
+    }
+
+    /// The endpoint of the receiver.
+    pub const fn to(self) -> u8 {
+        self.to
+    }
+}
+
+impl MatchContext {
+    /// The tag or the collective's number.
+    pub const fn number(self) -> i32 {
+        match self {
+            MatchContext::Program(number)
+            | MatchContext::Collective(number)
+            | MatchContext::Live { number, .. } => number,
+        }
+    }
+
+    /// Whether it is that of collectives, or a real rank's without a tag.
     pub const fn is_collective(self) -> bool {
-        matches!(self, MatchContext::Collective(_))
+        matches!(self, MatchContext::Collective(_) | MatchContext::Live { tagged: false, .. })
+    }
+
+    /// The endpoints between which the message goes. Simulated ranks have one each.
+    #[inline]
+    pub const fn endpoints(self) -> RankEndpoints {
+        match self {
+            MatchContext::Live { endpoints, .. } => endpoints,
+            MatchContext::Program(_) | MatchContext::Collective(_) => RankEndpoints::FIRST,
+        }
     }
 
     /// The program's tag; `None`: the message is a collective's.
     pub const fn program_tag(self) -> Option<i32> {
         match self {
-            MatchContext::Program(tag) => Some(tag),
-            MatchContext::Collective(_) => None,
+            MatchContext::Program(tag) | MatchContext::Live { tagged: true, number: tag, .. } => Some(tag),
+            MatchContext::Collective(_) | MatchContext::Live { tagged: false, .. } => None,
         }
     }
 }

@@ -73,7 +73,7 @@ pub use algorithms::{
 pub use communicator::Group;
 pub use envelope::{
     Access, ActiveMessage, Body, Envelope, EnvelopeKind, KeptEntry, Match, MatchContext, OperationKind,
-    ReceiveEntry, SendEntry,
+    RankEndpoints, ReceiveEntry, SendEntry,
 };
 pub use error::MsgError;
 pub use interface::InterfaceAnswer;

@@ -10,10 +10,13 @@
 //! are received in the order in which they were sent (MPI 4.1 §3.5), wildcards included. Every search
 //! says how many entries it looked at: that is what matching costs the processor.
 //!
+//! A real rank with several endpoints has the two queues once for each: a search at one never meets what is at
+//! another.
+//!
 //! # Source
 //! MPI 4.1 §3.5 and §3.2.4; the two queues are those of MPICH and Open MPI.
 
-use crate::envelope::{Envelope, Match};
+use crate::envelope::{Envelope, Match, RankEndpoints};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use weft_trace::op::{CommId, RequestId};
@@ -43,6 +46,8 @@ pub(crate) struct PostedReceive {
     pub source: Option<RankId>,
     /// The tag or the collective's number; `None`: any.
     pub number: Option<i32>,
+    /// The rank's own endpoint; and, unless any source is accepted, that of the source.
+    pub endpoints: RankEndpoints,
     /// Bits that need not be equal: of the communicator above, of the number below.
     pub ignore: u64,
     /// Whether it goes on receiving after a match, until it is withdrawn.
@@ -60,9 +65,13 @@ impl PostedReceive {
     #[inline]
     pub(crate) fn accepts(&self, envelope: &Envelope) -> bool {
         envelope.matching().is_some_and(|Match { comm, context }| {
+            let endpoints = context.endpoints();
             (self.comm.0 ^ comm.0) & !(self.ignore >> 32) == 0
                 && self.collective == context.is_collective()
-                && self.source.is_none_or(|source| source == envelope.source)
+                && self.endpoints.to() == endpoints.to()
+                && self.source.is_none_or(|source| {
+                    source == envelope.source && self.endpoints.from() == endpoints.from()
+                })
                 && self
                     .number
                     .is_none_or(|number| (number ^ context.number()) as u32 & !(self.ignore as u32) == 0)
@@ -76,29 +85,125 @@ pub(crate) struct SearchResult<T> {
     pub scanned: u64,
 }
 
-/// The two queues of one rank.
+/// Endpoints of a rank behind its first.
+const OTHERS: usize = RankEndpoints::MOST as usize - 1;
+
+/// The queues of one rank.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Matching {
-    /// Receives without a message, oldest first.
-    posted: VecDeque<PostedReceive>,
-    /// The number of posted receives that go on receiving. They are a list of their own: a search does not
-    /// count them.
+    /// Those of its first endpoint: a simulated rank has no other.
+    first: Queues,
+    /// Of a real rank, once it uses any of that. It is never saved.
+    #[serde(skip)]
+    live: Option<Box<LiveMatching>>,
+}
+
+/// Matching that only real ranks need.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+struct LiveMatching {
+    /// The number of posted receives, at all endpoints, that go on receiving. They are a list of their own: a
+    /// search does not count them.
     repeating: usize,
-    /// Messages without a receive, oldest first.
-    unexpected: VecDeque<Envelope>,
+    /// The queues of the endpoints behind the first.
+    others: [Queues; OTHERS],
 }
 
 impl Matching {
     /// A message has arrived: finds the oldest receive that accepts it, or keeps the message.
     pub fn arrive(&mut self, envelope: Envelope) -> SearchResult<PostedReceive> {
+        let endpoints = envelope.matching().map_or(RankEndpoints::FIRST, |matching| matching.context.endpoints());
+        let has_repeating = self.live.as_ref().is_some_and(|live| live.repeating > 0);
+        self.at(endpoints).arrive(envelope, has_repeating)
+    }
+
+    /// A receive is posted: finds the oldest message that it accepts, or keeps the receive.
+    pub fn post(&mut self, receive: PostedReceive) -> SearchResult<Envelope> {
+        self.at(receive.endpoints).post(receive)
+    }
+
+    /// The oldest message that a receive like this would get, which stays.
+    pub fn peek(&self, receive: &PostedReceive) -> SearchResult<Envelope> {
+        let queues = match usize::from(receive.endpoints.to()).checked_sub(1) {
+            None => Some(&self.first),
+            Some(other) => self.live.as_deref().map(|live| &live.others[other]),
+        };
+        queues.map_or(SearchResult { entry: None, scanned: 0 }, |queues| queues.peek(receive))
+    }
+
+    /// Takes the oldest message that a receive like this would get.
+    pub fn claim(&mut self, receive: &PostedReceive) -> Option<Envelope> {
+        let unexpected = &mut self.at(receive.endpoints).unexpected;
+        take(unexpected, |envelope| receive.accepts(envelope)).entry
+    }
+
+    /// Withdraws a receive; says whether it was there.
+    pub fn withdraw(&mut self, owner: Owner) -> bool {
+        let Matching { first, live } = self;
+        let others = live.iter_mut().flat_map(|live| &mut live.others);
+        let withdrawn = std::iter::once(first).chain(others).find_map(|queues| queues.withdraw(owner));
+        if let (Some(PostedReceive { repeats: true, .. }), Some(live)) = (withdrawn, live) {
+            live.repeating -= 1;
+        }
+        withdrawn.is_some()
+    }
+
+    /// Keeps a receive that goes on receiving.
+    pub fn keep(&mut self, receive: PostedReceive) {
+        if receive.repeats {
+            self.live.get_or_insert_default().repeating += 1;
+        }
+        self.at(receive.endpoints).posted.push_back(receive);
+    }
+
+    /// The receives that wait for a message, oldest first of each endpoint.
+    pub fn posted(&self) -> impl Iterator<Item = &PostedReceive> {
+        self.all().flat_map(|queues| &queues.posted)
+    }
+
+    /// Whose receives wait for a message, to be changed. Of a simulated rank.
+    pub fn owners_mut(&mut self) -> impl Iterator<Item = &mut Owner> {
+        self.first.posted.iter_mut().map(|posted| &mut posted.owner)
+    }
+
+    /// The messages that wait for a receive, oldest first of each endpoint.
+    pub fn unexpected(&self) -> impl Iterator<Item = &Envelope> {
+        self.all().flat_map(|queues| &queues.unexpected)
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Queues> {
+        std::iter::once(&self.first).chain(self.live.iter().flat_map(|live| &live.others))
+    }
+
+    /// The queues of the receiver's endpoint.
+    #[inline]
+    fn at(&mut self, endpoints: RankEndpoints) -> &mut Queues {
+        match usize::from(endpoints.to()).checked_sub(1) {
+            None => &mut self.first,
+            Some(other) => &mut self.live.get_or_insert_default().others[other],
+        }
+    }
+}
+
+/// The two queues of one endpoint.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+struct Queues {
+    /// Receives without a message, oldest first.
+    posted: VecDeque<PostedReceive>,
+    /// Messages without a receive, oldest first.
+    unexpected: VecDeque<Envelope>,
+}
+
+impl Queues {
+    fn arrive(&mut self, envelope: Envelope, has_repeating: bool) -> SearchResult<PostedReceive> {
+        let looked_at = |queues: &Queues, oldest| if has_repeating { queues.once(oldest) } else { oldest as u64 };
         let found = match self.posted.iter().position(|posted| posted.accepts(&envelope)) {
             Some(index) if self.posted[index].repeats => {
                 SearchResult { entry: Some(self.posted[index]), scanned: 1 }
             }
             Some(index) => {
-                SearchResult { scanned: self.looked_at(index + 1), entry: self.posted.remove(index) }
+                SearchResult { scanned: looked_at(self, index + 1), entry: self.posted.remove(index) }
             }
-            None => SearchResult { entry: None, scanned: self.looked_at(self.posted.len()) },
+            None => SearchResult { entry: None, scanned: looked_at(self, self.posted.len()) },
         };
         if found.entry.is_none() {
             self.unexpected.push_back(envelope);
@@ -106,18 +211,13 @@ impl Matching {
         found
     }
 
-    /// The entries that a search through the `oldest` receives counts. Those that go on receiving are a list
-    /// of their own, in which only the messages that they take are looked for.
-    fn looked_at(&self, oldest: usize) -> u64 {
-        let others = match self.repeating {
-            0 => oldest,
-            _ => self.posted.iter().take(oldest).filter(|posted| !posted.repeats).count(),
-        };
-        others as u64
+    /// The entries that a search through the `oldest` receives counts: of those that go on receiving, only
+    /// the messages that they take are looked for.
+    fn once(&self, oldest: usize) -> u64 {
+        self.posted.iter().take(oldest).filter(|posted| !posted.repeats).count() as u64
     }
 
-    /// A receive is posted: finds the oldest message that it accepts, or keeps the receive.
-    pub fn post(&mut self, receive: PostedReceive) -> SearchResult<Envelope> {
+    fn post(&mut self, receive: PostedReceive) -> SearchResult<Envelope> {
         let found = take(&mut self.unexpected, |envelope| receive.accepts(envelope));
         if found.entry.is_none() {
             self.posted.push_back(receive);
@@ -125,45 +225,15 @@ impl Matching {
         found
     }
 
-    /// The oldest message that a receive like this would get, which stays.
-    pub fn peek(&self, receive: &PostedReceive) -> SearchResult<Envelope> {
+    fn peek(&self, receive: &PostedReceive) -> SearchResult<Envelope> {
         match self.unexpected.iter().position(|envelope| receive.accepts(envelope)) {
             Some(index) => SearchResult { entry: Some(self.unexpected[index]), scanned: index as u64 + 1 },
             None => SearchResult { entry: None, scanned: self.unexpected.len() as u64 },
         }
     }
 
-    /// Takes the oldest message that a receive like this would get.
-    pub fn claim(&mut self, receive: &PostedReceive) -> Option<Envelope> {
-        take(&mut self.unexpected, |envelope| receive.accepts(envelope)).entry
-    }
-
-    /// Withdraws a receive; says whether it was there.
-    pub fn withdraw(&mut self, owner: Owner) -> bool {
-        let withdrawn = take(&mut self.posted, |posted| posted.owner == owner).entry;
-        self.repeating -= usize::from(withdrawn.is_some_and(|posted| posted.repeats));
-        withdrawn.is_some()
-    }
-
-    /// Keeps a receive that goes on receiving.
-    pub fn keep(&mut self, receive: PostedReceive) {
-        self.repeating += usize::from(receive.repeats);
-        self.posted.push_back(receive);
-    }
-
-    /// The receives that wait for a message, oldest first.
-    pub fn posted(&self) -> impl Iterator<Item = &PostedReceive> {
-        self.posted.iter()
-    }
-
-    /// Whose receives wait for a message, to be changed.
-    pub fn owners_mut(&mut self) -> impl Iterator<Item = &mut Owner> {
-        self.posted.iter_mut().map(|posted| &mut posted.owner)
-    }
-
-    /// The messages that wait for a receive, oldest first.
-    pub fn unexpected(&self) -> impl Iterator<Item = &Envelope> {
-        self.unexpected.iter()
+    fn withdraw(&mut self, owner: Owner) -> Option<PostedReceive> {
+        take(&mut self.posted, |posted| posted.owner == owner).entry
     }
 }
 
@@ -196,6 +266,7 @@ mod tests {
             collective: false,
             source: source.map(RankId),
             number: tag,
+            endpoints: RankEndpoints::FIRST,
             ignore: 0,
             repeats: false,
             bytes: Bytes::new(u64::MAX),
@@ -236,6 +307,35 @@ mod tests {
         assert_eq!(matching.arrive(in_context(0, MatchContext::Collective(1), 0)).scanned, 1);
         assert!(matching.withdraw(Owner::Request(RequestId(0))));
         assert_eq!(matching.arrive(message(0, 2, 0)).scanned, 0);
+    }
+
+    fn live(source: u32, from: u8, to: u8, bytes: u64) -> Envelope {
+        let endpoints = RankEndpoints::new(from, to).unwrap();
+        in_context(source, MatchContext::Live { tagged: true, endpoints, number: 7 }, bytes)
+    }
+
+    /// Catches a receive that takes the message of another endpoint, of its own rank or of the sender's, and a
+    /// search that pays for the entries of one.
+    #[test]
+    fn endpoints_share_nothing() {
+        let mut matching = Matching::default();
+        let at = |to, source: Option<(u32, u8)>| PostedReceive {
+            endpoints: RankEndpoints::new(source.map_or(0, |(_, from)| from), to).unwrap(),
+            ..receive(source.map(|(rank, _)| rank), Some(7), 0)
+        };
+        for to in [0, 0, 0, 2] {
+            assert_eq!(matching.arrive(live(1, 5, to, u64::from(to))).scanned, 0);
+        }
+        assert_eq!(matching.peek(&at(1, None)).scanned, 0);
+        let wrong_source = matching.post(at(2, Some((1, 0))));
+        assert!(wrong_source.entry.is_none() && wrong_source.scanned == 1);
+        let found = matching.post(at(2, None));
+        assert_eq!((found.entry, found.scanned), (Some(live(1, 5, 2, 2)), 1));
+        assert_eq!(matching.claim(&at(0, Some((1, 5)))), Some(live(1, 5, 0, 0)));
+        assert_eq!((matching.posted().count(), matching.unexpected().count()), (1, 2));
+        assert_eq!(matching.arrive(live(1, 0, 2, 9)).scanned, 1);
+        matching.keep(PostedReceive { owner: Owner::Live(3), ..at(9, None) });
+        assert!(matching.withdraw(Owner::Live(3)) && !matching.withdraw(Owner::Live(3)));
     }
 
     proptest! {

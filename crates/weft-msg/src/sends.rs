@@ -228,6 +228,7 @@ impl Sends {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::RankEndpoints;
     use proptest::prelude::*;
 
     /// Steps of sends: kept, cleared, gone out, receipted, by an entry's place among those that there are.
@@ -248,7 +249,8 @@ mod tests {
                 match (action, entry) {
                     (0 | 1, _) | (_, None) => {
                         let state = if action == 0 { SendState::Announced } else { SendState::Posted };
-                        let content = Content::Matched(Match::of_real_rank(true, 0));
+                        let endpoints = RankEndpoints::FIRST;
+                        let content = Content::Matched(Match::of_real_rank(endpoints, true, 0));
                         let (to, bytes) = (RankId(1), Bytes::new(8));
                         let purpose = Purpose::Message { content, state, receipt };
                         let owner = Owner::Nobody;

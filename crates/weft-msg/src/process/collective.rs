@@ -9,7 +9,7 @@ use crate::collective::member_part::{MemberPart, Place, has_root};
 use crate::collective::{RankBuffer, RoundStep, RoundSteps, non_overlapping};
 use crate::collectives::{CollectiveCall, RunningCollective};
 use crate::communicator::CommIndex;
-use crate::envelope::{Match, MatchContext};
+use crate::envelope::{Match, MatchContext, RankEndpoints};
 use crate::error::MsgError;
 use crate::matching::{Owner, PostedReceive};
 use crate::multicast_limit::MulticastLimit;
@@ -150,6 +150,7 @@ impl<T: Transport> Rank<'_, T> {
                 RoundStep::Receive { from, buffer, piece, .. } => {
                     let source = self.process.communicators.rank(comm, *from);
                     self.receive(PostedReceive {
+                        endpoints: RankEndpoints::FIRST,
                         ignore: 0,
                         repeats: false,
                         comm: id,

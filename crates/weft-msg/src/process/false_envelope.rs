@@ -85,7 +85,9 @@ impl Process {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{EnvelopeKind, Match, Posting, Protocol, TaggedReceive, TaggedSend, Transport, Work};
+    use crate::{
+        EnvelopeKind, Match, Posting, Protocol, RankEndpoints, TaggedReceive, TaggedSend, Transport, Work,
+    };
     use proptest::prelude::*;
     use weft_units::Span;
 
@@ -103,11 +105,13 @@ mod tests {
         let (mut sender, mut receiver) = (Process::new(RankId(0), 3), Process::new(RankId(1), 3));
         let (protocol, mut nic) = (Protocol::zero(), Last(None));
         let bytes = Bytes::new(9);
-        let send = TaggedSend { to: RankId(1), tagged: true, tag: 5, bytes, synchronous: true, key: Some(1) };
+        let (to, endpoints) = (RankId(1), RankEndpoints::FIRST);
+        let send = TaggedSend { to, endpoints, tagged: true, tag: 5, bytes, synchronous: true, key: Some(1) };
         sender.on(&protocol, &mut nic).send_tagged(&send);
         let announced = nic.0.unwrap();
         let receive = TaggedReceive {
             from: Some(RankId(0)),
+            endpoints,
             tagged: true,
             tag: 5,
             ignore: 0,
@@ -155,7 +159,7 @@ mod tests {
             let (mut sender, mut receiver, protocol, announced) = exchange();
             let mut nic = Last(None);
             receiver.on(&protocol, &mut nic).delivered(announced);
-            let matching = Match::of_real_rank(true, 5);
+            let matching = Match::of_real_rank(RankEndpoints::FIRST, true, 5);
             for (kind, source, send, receive, bytes) in envelopes {
                 let (send, receive) = (SendEntry::new(send), ReceiveEntry(receive));
                 let body = match kind {

@@ -10,6 +10,7 @@
 
 use super::rank::Rank;
 use super::{Process, WaitingFor};
+use crate::envelope::RankEndpoints;
 use crate::matching::{Owner, PostedReceive};
 use crate::protocol::WaitCosts;
 use crate::transport::Transport;
@@ -25,6 +26,7 @@ impl Process {
             collective: false,
             source: Some(from),
             number: Some(tag),
+            endpoints: RankEndpoints::FIRST,
             ignore: 0,
             repeats: false,
             bytes: Bytes::ZERO,

@@ -9,7 +9,9 @@
 
 use super::{POLLS_BEFORE_WAIT, Process, WaitingFor, memory};
 use crate::collectives::CollectiveCall;
-use crate::envelope::{Body, Envelope, MAX_MESSAGE_BYTES, Match, MatchContext, SendEntry};
+use crate::envelope::{
+    Body, Envelope, MAX_MESSAGE_BYTES, Match, MatchContext, RankEndpoints, SendEntry,
+};
 use crate::error::MsgError;
 use crate::matching::{Owner, PostedReceive};
 use crate::protocol::{Protocol, WaitCosts, Wildcards};
@@ -80,6 +82,7 @@ impl<T: Transport> Rank<'_, T> {
                     collective: false,
                     source,
                     number: tag,
+                    endpoints: RankEndpoints::FIRST,
                     ignore: 0,
                     repeats: false,
                     bytes: *bytes,

@@ -11,7 +11,7 @@
 
 use super::Process;
 use super::tagged::TaggedReceive;
-use crate::envelope::{Match, ReceiveEntry, SendEntry};
+use crate::envelope::{Match, RankEndpoints, ReceiveEntry, SendEntry};
 use crate::matching::Owner;
 use crate::sends::{Content, PendingSend, Purpose, SendState};
 use crate::transport::SendToken;
@@ -67,7 +67,7 @@ impl Process {
         receives.for_each(|receive| process.matching.keep(receive.posted()));
         for AnnouncedSend { to, bytes, .. } in sends {
             // An answer names the send; nobody asks for its tag.
-            let content = Content::Matched(Match::of_real_rank(true, 0));
+            let content = Content::Matched(Match::of_real_rank(RankEndpoints::FIRST, true, 0));
             let purpose = Purpose::Message { content, state: SendState::Announced, receipt: false };
             let (owner, buffer) = (Owner::Nobody, Address::default());
             process.sends.insert(PendingSend { owner, to, bytes, purpose, buffer });
@@ -118,7 +118,13 @@ mod tests {
 
     fn receive(from: Option<u32>, tag: u64, key: u32) -> TaggedReceive {
         let (from, bytes) = (from.map(RankId), Bytes::new(1 << 20));
-        TaggedReceive { from, tagged: true, tag, ignore: 0, bytes, repeats: false, key }
+        let endpoints = RankEndpoints::FIRST;
+        TaggedReceive { from, endpoints, tagged: true, tag, ignore: 0, bytes, repeats: false, key }
+    }
+
+    fn send_to(to: RankId, bytes: Bytes) -> TaggedSend {
+        let endpoints = RankEndpoints::FIRST;
+        TaggedSend { to, endpoints, tagged: true, tag: 1, bytes, synchronous: true, key: Some(80) }
     }
 
     fn protocol() -> Protocol {
@@ -145,9 +151,9 @@ mod tests {
                 rank.on(&protocol, &mut deeds).receive_tagged(&receive(Some(1), 1, key));
             }
             let (to, bytes) = (RankId(1), Bytes::new(5));
-            let send = TaggedSend { to, tagged: true, tag: 1, bytes, synchronous: true, key: Some(80) };
+            let send = send_to(to, bytes);
             rank.on(&protocol, &mut deeds).send_tagged(&send);
-            let matching = Match::of_real_rank(true, 1);
+            let matching = Match::of_real_rank(RankEndpoints::FIRST, true, 1);
             let (send, receive) = (SendEntry::new(0), ReceiveEntry(0));
             let mut bodies = vec![
                 Body::Eager { matching, receipt: None },
@@ -182,7 +188,7 @@ mod tests {
             // Exchanges before, of which some are over.
             for number in 0..finished.len() as u32 {
                 rank.on(&protocol, &mut ignored).receive_tagged(&receive(Some(1), 99, 50 + number));
-                let (matching, send) = (Match::of_real_rank(true, 99), SendEntry::new(100 + number));
+                let (matching, send) = (Match::of_real_rank(RankEndpoints::FIRST, true, 99), SendEntry::new(100 + number));
                 let body = Body::RequestToSend { matching, send, receipt: false };
                 rank.on(&protocol, &mut ignored).delivered(Envelope::new(RankId(1), Bytes::new(9), body));
             }
@@ -199,7 +205,7 @@ mod tests {
             }
             for to in &sends {
                 let (to, bytes) = (RankId(*to), Bytes::new(5));
-                let send = TaggedSend { to, tagged: true, tag: 1, bytes, synchronous: true, key: Some(80) };
+                let send = send_to(to, bytes);
                 rank.on(&protocol, &mut ignored).send_tagged(&send);
             }
             let open: Vec<AnnouncedSend> = rank.open_sends().collect();
@@ -208,7 +214,7 @@ mod tests {
                 Process::standing_in((RankId(0), 4), rank.open_receives(), open.iter().copied());
             for (source, tag, kind) in arriving {
                 let sent = open.iter().position(|send| send.to == RankId(source));
-                let (matching, receive) = (Match::of_real_rank(true, tag), ReceiveEntry(0));
+                let (matching, receive) = (Match::of_real_rank(RankEndpoints::FIRST, true, tag), ReceiveEntry(0));
                 // The stand-in has entries of its own.
                 let (body, own) = match (kind, sent) {
                     (0, _) => (Body::Eager { matching, receipt: None }, None),

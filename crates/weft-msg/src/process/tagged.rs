@@ -5,13 +5,16 @@
 //!         communicator    tag                what becomes of them comes back through received
 //!   space tagged | untagged                  and completed
 //! ```
+//! A real rank may have several endpoints, as libfabric has them: messages between two of them are matched
+//! apart from all others. An endpoint has lists of its own (see [`crate::matching`]).
+//!
 //! The library above (MPICH, say) has communicators and collectives of its own and expresses them in
 //! these tags. Matching, eager and rendezvous are those of simulated ranks: the two halves of a tag
-//! stand where they have communicator and tag, and the untagged space where they have collectives.
+//! stand where they have communicator and tag.
 
 use super::Process;
 use super::rank::Rank;
-use crate::envelope::{Envelope, KeptEntry, Match, MatchContext};
+use crate::envelope::{Envelope, KeptEntry, Match, MatchContext, RankEndpoints};
 use crate::matching::{Owner, PostedReceive};
 use crate::sends::{Content, MessageToSend, SendState};
 use crate::transport::Transport;
@@ -24,6 +27,8 @@ use weft_units::{Address, Bytes, RankId};
 pub struct TaggedSend {
     /// The receiver.
     pub to: RankId,
+    /// From which endpoint of this rank, to which of the receiver's.
+    pub endpoints: RankEndpoints,
     /// Whether it is matched by tag; if not, it lies in a space of its own.
     pub tagged: bool,
     /// The tag.
@@ -41,6 +46,8 @@ pub struct TaggedSend {
 pub struct TaggedReceive {
     /// The sender; `None`: any.
     pub from: Option<RankId>,
+    /// At which endpoint of this rank; and, unless any rank may send, from which of the sender's.
+    pub endpoints: RankEndpoints,
     /// Whether it is matched by tag.
     pub tagged: bool,
     /// The tag.
@@ -69,6 +76,7 @@ impl TaggedReceive {
         let (Owner::Live(key), Some(tag)) = (posted.owner, posted.number) else { return None };
         Some(TaggedReceive {
             from: posted.source,
+            endpoints: posted.endpoints,
             tagged: !posted.collective,
             tag: whole(posted.comm, tag),
             ignore: posted.ignore,
@@ -90,6 +98,7 @@ impl TaggedReceive {
             collective: !self.tagged,
             source: self.from,
             number: Some(tag),
+            endpoints: self.endpoints,
             ignore: self.ignore,
             repeats: self.repeats,
             bytes: self.bytes,
@@ -100,10 +109,10 @@ impl TaggedReceive {
 }
 
 impl Match {
-    /// The match of a real rank's message.
-    pub const fn of_real_rank(tagged: bool, tag: u64) -> Match {
-        let (comm, tag) = halves(tag);
-        Match { comm, context: MatchContext::new(!tagged, tag) }
+    /// The match of a real rank's message between these endpoints.
+    pub const fn of_real_rank(endpoints: RankEndpoints, tagged: bool, tag: u64) -> Match {
+        let (comm, number) = halves(tag);
+        Match { comm, context: MatchContext::Live { tagged, endpoints, number } }
     }
 
     /// The 64-bit tag of a real rank's message.
@@ -121,7 +130,7 @@ impl TaggedSend {
     fn message(&self) -> MessageToSend {
         MessageToSend {
             to: self.to,
-            content: Content::Matched(Match::of_real_rank(self.tagged, self.tag)),
+            content: Content::Matched(Match::of_real_rank(self.endpoints, self.tagged, self.tag)),
             bytes: self.bytes,
             mode: if self.synchronous { SendMode::Synchronous } else { SendMode::Standard },
             owner: self.key.map_or(Owner::Nobody, Owner::Live),
