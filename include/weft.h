@@ -53,6 +53,18 @@
 // Of a message: complete when a receive has matched it (a synchronous send).
 #define WEFT_MATCH_COMPLETE (1 << 8)
 
+// A rank has so many endpoints, numbered from 0. A message goes from one to another, and matches only
+// receives there.
+#define WEFT_ENDPOINTS 16
+
+// Of operations: the lowest bit of the number, of 8 bits, of the endpoint of this rank that sends or
+// receives. Of what a completion says of a message or a WEFT_REMOTE_WRITE too.
+#define WEFT_ENDPOINT_SHIFT 32
+
+// The same of the peer's endpoint: to which it goes, or from which it comes. Of no meaning with
+// WEFT_ANY_SOURCE.
+#define WEFT_PEER_ENDPOINT_SHIFT 40
+
 // Of a completion, beside the flags of the operation: a message has been sent.
 #define WEFT_SENT (1 << 16)
 
@@ -195,10 +207,12 @@ void weft_times(uint64_t *clock_ps, uint64_t *program_ps);
 // The largest message that weft_send carries with WEFT_INJECT.
 size_t weft_inject_limit(const weft_rank *rank);
 
-// With multi-receive: how little must be left in a buffer before it is given back. Default 64.
+// With multi-receive: how little must be left in a buffer before it is given back. Default 64. Of buffers that
+// are posted from now on.
 void weft_set_min_multi_receive(weft_rank *rank, size_t bytes);
 
-// Sends. With WEFT_INJECT `context` is not used. -EAGAIN: poll and try again.
+// Sends. With WEFT_INJECT `context` is not used. -EAGAIN: poll and try again. -EINVAL: no such rank, or, here
+// as in all calls with flags, an endpoint that no rank has.
 int weft_send(weft_rank *rank,
               uint32_t to,
               uint64_t tag,

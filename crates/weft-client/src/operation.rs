@@ -3,6 +3,7 @@
 use crate::device::{Awaited, AwaitedKind};
 use std::collections::BTreeMap;
 use std::ffi::c_void;
+use weft_msg::RankEndpoints;
 
 /// Flags of `weft.h`.
 pub mod flag {
@@ -29,6 +30,15 @@ pub mod flag {
     pub const DISCARD: u64 = 1 << 7;
     /// Of a message: complete when a receive has matched it (a synchronous send).
     pub const MATCH_COMPLETE: u64 = 1 << 8;
+    /// A rank has so many endpoints, numbered from 0. A message goes from one to another, and matches only
+    /// receives there.
+    pub const ENDPOINTS: u32 = 16;
+    /// Of operations: the lowest bit of the number, of 8 bits, of the endpoint of this rank that sends or
+    /// receives. Of what a completion says of a message or a WEFT_REMOTE_WRITE too.
+    pub const ENDPOINT_SHIFT: u32 = 32;
+    /// The same of the peer's endpoint: to which it goes, or from which it comes. Of no meaning with
+    /// WEFT_ANY_SOURCE.
+    pub const PEER_ENDPOINT_SHIFT: u32 = 40;
 
     /// Of a completion, beside the flags of the operation: a message has been sent.
     pub const SENT: u64 = 1 << 16;
@@ -99,6 +109,21 @@ impl Completion {
     }
 }
 
+const _: () = assert!(flag::ENDPOINTS == RankEndpoints::MOST as u32, "weft.h says how many there are");
+
+/// The endpoints between which an operation of these flags goes, from this rank's to its peer's; `None`: there
+/// are none of such numbers.
+pub(crate) fn endpoints_in(flags: u64) -> Option<RankEndpoints> {
+    RankEndpoints::new((flags >> flag::ENDPOINT_SHIFT) as u8, (flags >> flag::PEER_ENDPOINT_SHIFT) as u8)
+}
+
+/// The bits of a completion's flags that say to which endpoint of this rank something has come, and from which
+/// of the peer's.
+pub(crate) fn endpoint_flags(endpoints: RankEndpoints) -> u64 {
+    u64::from(endpoints.to()) << flag::ENDPOINT_SHIFT
+        | u64::from(endpoints.from()) << flag::PEER_ENDPOINT_SHIFT
+}
+
 /// A piece of the program's memory, which the program has lent until the operation is complete.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Lent {
@@ -153,6 +178,8 @@ pub(crate) enum Operation {
         flags: u64,
         buffer: Lent,
         used: usize,
+        /// The space that it must have left to take another message, in bytes.
+        min_left: usize,
         /// Messages matched whose data has not come.
         pending: u32,
         /// Whether it takes no more.

@@ -13,7 +13,7 @@ use crate::device::{
     Reason, Shared, State, Turn, token_bits,
 };
 use crate::one_core::OneCore;
-use crate::operation::{Announced, Completion, Kept, Lent, Operation, Source, flag};
+use crate::operation::{Announced, Completion, Kept, Lent, Operation, Source, endpoint_flags, flag};
 use crate::poll_pattern::{PollPattern, SYNCHRONIZING_EMPTY_POLLS};
 use crate::within;
 use slab::Slab;
@@ -316,11 +316,12 @@ impl Port {
         let is_tagged = matching.is_some_and(|matching| matching.is_tagged());
         let tagged = if is_tagged { flag::TAGGED } else { 0 };
         let with_data = if data.is_some() { flag::DATA } else { 0 };
+        let endpoints = matching.map_or(0, |matching| endpoint_flags(matching.context.endpoints()));
         Completion {
             data: data.unwrap_or(0),
             tag: matching.map_or(0, |matching| matching.tag64()),
             source: envelope.source.0,
-            ..Completion::of(context, flags | tagged | with_data)
+            ..Completion::of(context, flags | tagged | with_data | endpoints)
         }
     }
 
@@ -329,13 +330,13 @@ impl Port {
         let bytes = envelope.bytes.get() as usize;
         match self.operations.get_mut(key as usize) {
             Some(Operation::Receive { buffer, .. }) => *buffer,
-            Some(Operation::MultiReceive { buffer, used, pending, closed, .. }) => {
+            Some(Operation::MultiReceive { buffer, used, min_left, pending, closed, .. }) => {
                 let place =
                     Lent { address: buffer.address + *used, length: (buffer.length - *used).min(bytes) };
                 // The next message begins where any type may lie.
                 *used = (*used + place.length).next_multiple_of(ALIGNMENT).min(buffer.length);
                 *pending += 1;
-                if buffer.length - *used < self.min_multi_receive.max(1) && !*closed {
+                if buffer.length - *used < (*min_left).max(1) && !*closed {
                     *closed = true;
                     self.exhausted.push(key);
                 }

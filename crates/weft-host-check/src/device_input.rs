@@ -37,6 +37,10 @@ const KINDS: [PostKind; 14] = {
     [Message, Register, Unregister, Write, Read, Forget, Open, Close, Small, Take, Put, Get, Put, Get]
 };
 
+/// Endpoints of a message's sender and receiver, as bits of an envelope: some that there are, and three that
+/// there are not.
+const ENDPOINTS: [u32; 8] = [0, 1, 0x100, 0x101, 0xf0f, 0x10, 0x1000, 0x1_0000];
+
 /// A process that has memory and does nothing. It ends with this one: its input is closed then.
 struct Idle {
     child: Child,
@@ -136,8 +140,9 @@ impl Bytes<'_> {
         let (bytes, carried) = (self.short(), self.short());
         let (envelope_kind, send, receive) = (self.below(5), self.below(3), self.below(3));
         let (tag, source, untagged) = (3, to, u32::from(flags >> 7));
+        let endpoints = if flags & 24 == 24 { ENDPOINTS[usize::from(flags & 7)] } else { 0 };
         let envelope =
-            RawEnvelope { kind: envelope_kind, untagged, tag, bytes, source, send, receive, unused: 0 };
+            RawEnvelope { kind: envelope_kind, untagged, tag, bytes, source, send, receive, endpoints };
         let carried = if carried < 60_000 { bytes } else { carried & 4095 };
         let post = Post {
             kind,

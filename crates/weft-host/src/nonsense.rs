@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use weft_client::device::{Post, PostKind};
-use weft_msg::{Body, Envelope, Match, Protocol};
+use weft_msg::{Body, Envelope, Match, Protocol, RankEndpoints};
 use weft_units::{Bytes, RankId, Time};
 
 /// The latest time that a rank's clock may show: half of what the simulation can count, 106 days.
@@ -31,6 +31,14 @@ pub enum Nonsense {
     /// A peer that is not there.
     #[error("a post for rank {0}, which there is not")]
     Peer(u32),
+    /// Endpoints of ranks that are not there.
+    #[error("a post between endpoints {from} and {to}; ranks have {}, numbered from 0", RankEndpoints::MOST)]
+    Endpoints {
+        /// The number of the rank's endpoint.
+        from: u32,
+        /// That of its peer's.
+        to: u32,
+    },
     /// A message to the rank itself.
     #[error("a message to itself, which never meets the interface")]
     Own,
@@ -265,6 +273,10 @@ pub(crate) fn check(post: &Post, ranks: usize) -> Result<PostKind, Nonsense> {
     if to_rank && post.to as usize >= ranks {
         return Err(Nonsense::Peer(post.to));
     }
+    if to_rank && post.envelope.rank_endpoints().is_none() {
+        let bits = post.envelope.endpoints;
+        return Err(Nonsense::Endpoints { from: bits & 0xff, to: bits >> 8 });
+    }
     Ok(kind)
 }
 
@@ -290,7 +302,11 @@ mod tests {
             ledger.message(from, &post(body, to), 0, Time::from_ps(5)).map(|message| message.waits_since)
         };
         let send = SendEntry::new(7);
-        let request = Body::RequestToSend { matching: Match::of_real_rank(RankEndpoints::FIRST, true, 3), send, receipt: false };
+        let request = Body::RequestToSend {
+            matching: Match::of_real_rank(RankEndpoints::FIRST, true, 3),
+            send,
+            receipt: false,
+        };
         let clear = Body::ClearToSend { send, receive: ReceiveEntry(2) };
         let data = |receive| Body::Data { send, receive: ReceiveEntry(receive) };
         let ack = Body::Ack { send, receive: ReceiveEntry(2) };
@@ -314,7 +330,10 @@ mod tests {
     #[test]
     fn lengths_and_peers_are_what_they_are() {
         let mut ledger = Exchanges::new(&Protocol::zero());
-        let eager = post(Body::Eager { matching: Match::of_real_rank(RankEndpoints::FIRST, true, 3), receipt: None }, 1);
+        let eager = post(
+            Body::Eager { matching: Match::of_real_rank(RankEndpoints::FIRST, true, 3), receipt: None },
+            1,
+        );
         assert!(ledger.message(0, &eager, 100, Time::ZERO).is_ok());
         let wrong = Nonsense::Length { said: 100, carried: 99 };
         assert_eq!(ledger.message(0, &eager, 99, Time::ZERO).map(|_| ()), Err(wrong));
@@ -323,5 +342,15 @@ mod tests {
         assert_eq!(check(&Post { at: u64::MAX, ..eager }, 2), Err(Nonsense::Clock(u64::MAX)));
         assert_eq!(check(&Post { kind: 99, ..eager }, 2), Err(Nonsense::PostKind(99)));
         assert_eq!(check(&eager, 2), Ok(PostKind::Message));
+        for (endpoints, wrong) in [
+            (RankEndpoints::MOST.into(), Nonsense::Endpoints { from: 16, to: 0 }),
+            (16 << 8, Nonsense::Endpoints { from: 0, to: 16 }),
+            (1 << 31, Nonsense::Endpoints { from: 0, to: 1 << 23 }),
+        ] {
+            let envelope = RawEnvelope { endpoints, ..eager.envelope };
+            for kind in [PostKind::Message, PostKind::Write, PostKind::Read] {
+                assert_eq!(check(&Post { kind: kind as u32, envelope, ..eager }, 2), Err(wrong));
+            }
+        }
     }
 }

@@ -97,6 +97,11 @@ impl RankEndpoints {
         }
     }
 
+    /// Of the message that goes back.
+    pub const fn reversed(self) -> RankEndpoints {
+        RankEndpoints { from: self.to, to: self.from }
+    }
+
     /// The endpoint of the sender.
     pub const fn from(self) -> u8 {
         self.from

@@ -111,7 +111,8 @@ struct LiveMatching {
 impl Matching {
     /// A message has arrived: finds the oldest receive that accepts it, or keeps the message.
     pub fn arrive(&mut self, envelope: Envelope) -> SearchResult<PostedReceive> {
-        let endpoints = envelope.matching().map_or(RankEndpoints::FIRST, |matching| matching.context.endpoints());
+        let endpoints =
+            envelope.matching().map_or(RankEndpoints::FIRST, |matching| matching.context.endpoints());
         let has_repeating = self.live.as_ref().is_some_and(|live| live.repeating > 0);
         self.at(endpoints).arrive(envelope, has_repeating)
     }
@@ -195,7 +196,8 @@ struct Queues {
 
 impl Queues {
     fn arrive(&mut self, envelope: Envelope, has_repeating: bool) -> SearchResult<PostedReceive> {
-        let looked_at = |queues: &Queues, oldest| if has_repeating { queues.once(oldest) } else { oldest as u64 };
+        let looked_at =
+            |queues: &Queues, oldest| if has_repeating { queues.once(oldest) } else { oldest as u64 };
         let found = match self.posted.iter().position(|posted| posted.accepts(&envelope)) {
             Some(index) if self.posted[index].repeats => {
                 SearchResult { entry: Some(self.posted[index]), scanned: 1 }

@@ -226,14 +226,16 @@ pub extern "C" fn weft_inject_limit(rank: *const Handle) -> usize {
     INJECT_LIMIT
 }
 
-/// With multi-receive: how little must be left in a buffer before it is given back. Default 64.
+/// With multi-receive: how little must be left in a buffer before it is given back. Default 64. Of buffers that
+/// are posted from now on.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weft_set_min_multi_receive(rank: *mut Handle, bytes: usize) {
     // SAFETY: the header's contract.
     unsafe { of(rank) }.rank.set_min_multi_receive(bytes);
 }
 
-/// Sends. With WEFT_INJECT `context` is not used. -EAGAIN: poll and try again.
+/// Sends. With WEFT_INJECT `context` is not used. -EAGAIN: poll and try again. -EINVAL: no such rank, or, here
+/// as in all calls with flags, an endpoint that no rank has.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weft_send(
     rank: *mut Handle,
@@ -246,8 +248,9 @@ pub unsafe extern "C" fn weft_send(
     context: *mut c_void,
 ) -> c_int {
     let message = OutgoingMessage { to, tag, buffer: Lent { address: buffer as usize, length }, data };
+    let Some(options) = CallOptions::of(flags, context as usize) else { return -libc::EINVAL };
     // SAFETY: the header's contract.
-    match unsafe { of(rank) }.rank.send(message, CallOptions { flags, context: context as usize }) {
+    match unsafe { of(rank) }.rank.send(message, options) {
         Ok(()) => 0,
         Err(error) => -error,
     }
@@ -271,7 +274,7 @@ pub unsafe extern "C" fn weft_receive(
     context: *mut c_void,
 ) -> c_int {
     let (buffer, context) = (Lent { address: buffer as usize, length }, context as usize);
-    let options = CallOptions { flags, context };
+    let Some(options) = CallOptions::of(flags, context) else { return -libc::EINVAL };
     // SAFETY: the header's contract.
     let handle = unsafe { of(rank) };
     if flags & (flag::CLAIM | flag::DISCARD) != 0 {
@@ -301,7 +304,7 @@ pub unsafe extern "C" fn weft_peek(
     // SAFETY: the header's contract.
     let handle = unsafe { of(rank) };
     let selector = Selector { from: source(from), tag, ignore };
-    let options = CallOptions { flags, context: context as usize };
+    let Some(options) = CallOptions::of(flags, context as usize) else { return -libc::EINVAL };
     let Some((completion, claimed)) = handle.rank.peek(selector, options) else {
         return 0;
     };
@@ -415,9 +418,10 @@ pub unsafe extern "C" fn weft_write(
     if to >= handle.rank.count() || flags & flag::INJECT != 0 && length > INJECT_LIMIT {
         return -libc::EINVAL;
     }
+    let Some(options) = CallOptions::of(flags, context as usize) else { return -libc::EINVAL };
     let place = RemotePlace { rank: to, address: remote, key };
     let local = Lent { address: local as usize, length };
-    handle.rank.write(place, local, data, CallOptions { flags, context: context as usize });
+    handle.rank.write(place, local, data, options);
     0
 }
 
@@ -438,8 +442,9 @@ pub unsafe extern "C" fn weft_read(
     if from >= handle.rank.count() {
         return -libc::EINVAL;
     }
+    let Some(options) = CallOptions::of(flags, context as usize) else { return -libc::EINVAL };
     let place = RemotePlace { rank: from, address: remote, key };
     let local = Lent { address: local as usize, length };
-    handle.rank.read(place, local, CallOptions { flags, context: context as usize });
+    handle.rank.read(place, local, options);
     0
 }

@@ -37,7 +37,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 /// First word of a device.
 const MAGIC: u64 = u64::from_le_bytes(*b"weft-rnk");
 /// Changes with the layout.
-const VERSION: u32 = 10;
+const VERSION: u32 = 11;
 /// The beginning of the name of a device's memory file, by which the mappings of a process tell its device
 /// from memory.
 pub const NAME: &str = "weft-rank-";
@@ -249,7 +249,7 @@ impl Shared {
 mod tests {
     use super::*;
     use std::sync::atomic::Ordering;
-    use weft_msg::{Envelope, TaggedSend};
+    use weft_msg::{Envelope, RankEndpoints, TaggedSend};
     use weft_units::{Bytes, RankId, Span};
 
     pub(super) fn identity() -> Identity {
@@ -317,6 +317,7 @@ mod tests {
         let mut process = weft_msg::Process::new(RankId(3), 4);
         let send = TaggedSend {
             to: RankId(1),
+            endpoints: RankEndpoints::new(3, 15).unwrap(),
             tagged: true,
             tag: 0xdead_beef_8765_4321,
             bytes: Bytes::new(12),
@@ -335,6 +336,13 @@ mod tests {
         let back = RawEnvelope::from(&caught.0[0]).envelope().unwrap();
         assert_eq!(back, caught.0[0]);
         assert_eq!(back.matching().map(|matching| matching.tag64()), Some(send.tag));
-        assert!(RawEnvelope { kind: 9, ..RawEnvelope::default() }.envelope().is_none());
+        for nonsense in [
+            RawEnvelope { kind: 9, ..RawEnvelope::default() },
+            RawEnvelope { endpoints: 16, ..RawEnvelope::default() },
+            RawEnvelope { endpoints: 16 << 8, ..RawEnvelope::default() },
+            RawEnvelope { endpoints: 1 << 16, ..RawEnvelope::default() },
+        ] {
+            assert!(nonsense.envelope().is_none(), "{nonsense:?}");
+        }
     }
 }

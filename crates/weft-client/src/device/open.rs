@@ -6,7 +6,7 @@
 
 use super::{OPEN_AT, OPEN_SENDS_AT, Shared};
 use std::sync::atomic::Ordering;
-use weft_msg::{AnnouncedSend, Envelope, SendEntry, TaggedReceive};
+use weft_msg::{AnnouncedSend, Envelope, RankEndpoints, SendEntry, TaggedReceive};
 use weft_units::{Bytes, RankId};
 
 /// Receives, and sends, of a waiting rank that there is room for.
@@ -15,6 +15,9 @@ pub const OPEN: usize = 64;
 pub(super) const UNTOLD: u32 = u32::MAX;
 const REPEATS: u32 = 1;
 const UNTAGGED: u32 = 2;
+/// The lowest bits of the endpoints of the sender and of this rank.
+const FROM_SHIFT: u32 = 8;
+const AT_SHIFT: u32 = 16;
 
 /// A posted receive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,16 +42,21 @@ impl OpenReceive {
     /// A receive with its buffer. `number`: that of the announced message that is the so-manieth to meet a
     /// receive.
     pub fn new(receive: &TaggedReceive, (address, length): (u64, u64), number: u32) -> OpenReceive {
-        let TaggedReceive { from, tagged, tag, ignore, bytes, repeats, key } = *receive;
+        let TaggedReceive { from, endpoints, tagged, tag, ignore, bytes, repeats, key } = *receive;
         let from = from.map_or(u32::MAX, |from| from.0);
-        let flags = if repeats { REPEATS } else { 0 } | if tagged { 0 } else { UNTAGGED };
+        let flags = if repeats { REPEATS } else { 0 }
+            | if tagged { 0 } else { UNTAGGED }
+            | u32::from(endpoints.from()) << FROM_SHIFT
+            | u32::from(endpoints.to()) << AT_SHIFT;
         OpenReceive { tag, ignore, bytes: bytes.get(), address, length, from, key, number, flags }
     }
 
-    /// The receive.
+    /// The receive. Endpoints that no rank has are taken for its first.
     pub fn receive(&self) -> TaggedReceive {
+        let endpoints = RankEndpoints::new((self.flags >> FROM_SHIFT) as u8, (self.flags >> AT_SHIFT) as u8);
         TaggedReceive {
             from: (self.from != u32::MAX).then_some(RankId(self.from)),
+            endpoints: endpoints.unwrap_or(RankEndpoints::FIRST),
             tagged: self.flags & UNTAGGED == 0,
             tag: self.tag,
             ignore: self.ignore,

@@ -1,7 +1,7 @@
 //! Entries of the lists that the two sides write: plain numbers, of which any bits are valid.
 
 use std::num::NonZeroU32;
-use weft_msg::{Body, Envelope, Match, ReceiveEntry, SendEntry, SendToken};
+use weft_msg::{Body, Envelope, Match, RankEndpoints, ReceiveEntry, SendEntry, SendToken};
 use weft_units::{Bytes, RankId};
 
 /// The request of an outbox entry.
@@ -114,7 +114,7 @@ impl Post {
             (word as u32, (word >> 32) as u32)
         };
         let ((kind, to), (token, flags), (bytes_at, bytes)) = (halves(), halves(), halves());
-        let ((interface, to_interface), (source, unused)) = (halves(), halves());
+        let ((interface, to_interface), (source, endpoints)) = (halves(), halves());
         let ((envelope_kind, untagged), (send, receive)) = (halves(), halves());
         let envelope = RawEnvelope {
             kind: envelope_kind,
@@ -124,7 +124,7 @@ impl Post {
             source,
             send,
             receive,
-            unused,
+            endpoints,
         };
         Post {
             kind,
@@ -270,8 +270,9 @@ pub struct RawEnvelope {
     pub send: u32,
     /// The receive's entry at the rank that receives it. Of a clear to send, data and an acknowledgement.
     pub receive: u32,
-    /// Fills the record up.
-    pub unused: u32,
+    /// The endpoint of the sender in the lowest 8 bits, of the receiver in the next. Of an eager message or a
+    /// request to send; of an RDMA write too.
+    pub endpoints: u32,
 }
 
 impl RawEnvelope {
@@ -283,9 +284,20 @@ impl RawEnvelope {
     /// The program above a real rank does without the other kinds.
     const NONE: u32 = u32::MAX;
 
-    /// The envelope; `None`: it is of no kind.
+    /// The endpoints as bits of the record.
+    pub const fn endpoint_bits(endpoints: RankEndpoints) -> u32 {
+        endpoints.from() as u32 | (endpoints.to() as u32) << 8
+    }
+
+    /// The endpoints; `None`: no rank has endpoints of such numbers.
+    pub fn rank_endpoints(&self) -> Option<RankEndpoints> {
+        let [from, to, unused @ ..] = self.endpoints.to_le_bytes();
+        RankEndpoints::new(from, to).filter(|_| unused == [0; 2])
+    }
+
+    /// The envelope; `None`: it is of no kind, or names endpoints that no rank has.
     pub fn envelope(&self) -> Option<Envelope> {
-        let matching = Match::of_real_rank(self.untagged == 0, self.tag);
+        let matching = Match::of_real_rank(self.rank_endpoints()?, self.untagged == 0, self.tag);
         let (send, receive) = (SendEntry::new(self.send), ReceiveEntry(self.receive));
         let body = match self.kind {
             RawEnvelope::EAGER => Body::Eager { matching, receipt: None },
@@ -318,7 +330,8 @@ impl From<&Envelope> for RawEnvelope {
             source: envelope.source.0,
             send: send.map_or(0, SendEntry::index),
             receive: receive.map_or(0, |receive| receive.0),
-            unused: 0,
+            endpoints: matching
+                .map_or(0, |matching| RawEnvelope::endpoint_bits(matching.context.endpoints())),
         }
     }
 }

@@ -14,11 +14,13 @@ mod notices;
 mod progress;
 
 use crate::blocking::{self, Kind};
-use crate::device::{Call, Post, PostKind, Shared, State};
+use crate::device::{Call, Post, PostKind, RawEnvelope, Shared, State};
 use crate::interface::Interfaces;
-use crate::operation::{About, Completion, Kept, Lent, Operation, Source, flag};
+use crate::operation::{About, Completion, Kept, Lent, Operation, Source, endpoints_in, flag};
 use crate::port::Port;
-use weft_msg::{Envelope, KeptEntry, Process, Protocol, TaggedReceive, TaggedSend, Transport, Work};
+use weft_msg::{
+    Envelope, KeptEntry, Process, Protocol, RankEndpoints, TaggedReceive, TaggedSend, Transport, Work,
+};
 use weft_units::{Bytes, RankId};
 
 pub use interfaces::Transfer;
@@ -93,7 +95,7 @@ impl Rank {
     /// Sends a message; see `weft_send`.
     pub fn send(&mut self, message: OutgoingMessage, options: CallOptions) -> Result<(), i32> {
         let OutgoingMessage { to, tag, buffer, data } = message;
-        let CallOptions { flags, context } = options;
+        let CallOptions { flags, context, endpoints } = options;
         if to >= self.count() || flags & flag::INJECT != 0 && buffer.length > INJECT_LIMIT {
             return Err(libc::EINVAL);
         }
@@ -111,6 +113,7 @@ impl Rank {
         let key = self.port.operations.insert(Operation::Send { completion, copy, about }) as u32;
         let send = TaggedSend {
             to: RankId(to),
+            endpoints,
             tagged: flags & flag::TAGGED != 0,
             tag,
             bytes: Bytes::new(buffer.length as u64),
@@ -133,12 +136,13 @@ impl Rank {
 
     /// Posts a receive; see `weft_receive`.
     pub fn receive(&mut self, selector: Selector, buffer: Lent, options: CallOptions) {
-        let CallOptions { flags, context } = options;
+        let CallOptions { flags, context, .. } = options;
         self.enter(Call::Receive);
         let repeats = flags & flag::MULTI_RECEIVE != 0;
         let operation = if repeats {
-            let (used, pending, closed, cancelled) = (0, 0, false, false);
-            Operation::MultiReceive { context, flags, buffer, used, pending, closed, cancelled }
+            let (used, min_left) = (0, self.port.min_multi_receive);
+            let (pending, closed, cancelled) = (0, false, false);
+            Operation::MultiReceive { context, flags, buffer, used, min_left, pending, closed, cancelled }
         } else {
             let Selector { from: peer, tag, ignore: ignored } = selector;
             let about = About { peer, tag, ignored, bytes: buffer.length as u64 };
@@ -146,7 +150,7 @@ impl Rank {
         };
         let key = self.port.operations.insert(operation) as u32;
         let bytes = Bytes::new(buffer.length as u64);
-        let receive = TaggedReceive { repeats, ..selector.receive(flags, bytes, key) };
+        let receive = TaggedReceive { repeats, ..selector.receive(options, bytes, key) };
         self.process.on(&self.protocol, &mut self.port).receive_tagged(&receive);
         self.withdraw_exhausted();
         self.port.leave();
@@ -159,9 +163,9 @@ impl Rank {
         selector: Selector,
         options: CallOptions,
     ) -> Option<(Completion, Option<Envelope>)> {
-        let CallOptions { flags, context } = options;
+        let CallOptions { flags, context, .. } = options;
         self.enter(Call::Poll);
-        let like = selector.receive(flags, Bytes::ZERO, u32::MAX);
+        let like = selector.receive(options, Bytes::ZERO, u32::MAX);
         let is_there = self.process.has(&like);
         let about = About { peer: selector.from, tag: selector.tag, ignored: like.ignore, bytes: 0 };
         self.port.pattern.looks_for((!is_there).then_some(about));
@@ -193,7 +197,7 @@ impl Rank {
 
     /// Receives a message that was claimed, or drops it.
     pub fn receive_claimed(&mut self, envelope: &Envelope, buffer: Lent, options: CallOptions) {
-        let CallOptions { flags, context } = options;
+        let CallOptions { flags, context, .. } = options;
         self.enter(Call::Receive);
         if flags & flag::DISCARD != 0 {
             let completion = self.port.describe(envelope, context, flag::RECEIVED);
@@ -208,7 +212,7 @@ impl Rank {
             let operation = Operation::Receive { context, flags, buffer, outcome: None, about };
             let key = self.port.operations.insert(operation) as u32;
             let bytes = Bytes::new(buffer.length as u64);
-            let receive = Selector::of_tag(tag).receive(flags, bytes, key);
+            let receive = Selector::of_tag(tag).receive(options, bytes, key);
             self.process.on(&self.protocol, &mut self.port).receive_claimed(envelope, &receive);
         }
         self.port.leave();
@@ -219,7 +223,8 @@ impl Rank {
         let (buffer, about) = (Lent::default(), About::default());
         let operation = Operation::Receive { context: 0, flags: 0, buffer, outcome: None, about };
         let key = self.port.operations.insert(operation) as u32;
-        let receive = Selector::of_tag(tag_of(envelope)).receive(0, Bytes::ZERO, key);
+        let options = CallOptions { flags: 0, context: 0, endpoints: RankEndpoints::FIRST };
+        let receive = Selector::of_tag(tag_of(envelope)).receive(options, Bytes::ZERO, key);
         self.process.on(&self.protocol, &mut self.port).receive_claimed(envelope, &receive);
     }
 
@@ -292,17 +297,18 @@ impl Rank {
     /// RDMA write; see `weft_write`.
     pub fn write(&mut self, to: RemotePlace, local: Lent, data: u64, options: CallOptions) {
         let flags = if options.flags & flag::DATA != 0 { Post::WITH_DATA } else { 0 };
-        self.remote(PostKind::Write, Post { flags, data, ..to.post() }, local, options);
+        let post = Post { flags, data, ..to.post(options.endpoints) };
+        self.remote(PostKind::Write, post, local, options);
     }
 
     /// RDMA read; see `weft_read`.
     pub fn read(&mut self, from: RemotePlace, local: Lent, options: CallOptions) {
-        self.remote(PostKind::Read, from.post(), local, options);
+        self.remote(PostKind::Read, from.post(options.endpoints), local, options);
     }
 
     /// RDMA of this kind between `local` and the place that `post` names.
     fn remote(&mut self, kind: PostKind, post: Post, local: Lent, options: CallOptions) {
-        let CallOptions { flags, context } = options;
+        let CallOptions { flags, context, .. } = options;
         // A read is asked for by a control message.
         let (call, done, payload) = match kind {
             PostKind::Write => (Call::Write, flag::WRITTEN, Bytes::new(local.length as u64)),
@@ -383,8 +389,10 @@ pub struct RemotePlace {
 }
 
 impl RemotePlace {
-    fn post(self) -> Post {
-        Post { to: self.rank, remote: self.address, key: self.key, ..Post::default() }
+    fn post(self, endpoints: RankEndpoints) -> Post {
+        let envelope =
+            RawEnvelope { endpoints: RawEnvelope::endpoint_bits(endpoints), ..RawEnvelope::default() };
+        Post { to: self.rank, envelope, remote: self.address, key: self.key, ..Post::default() }
     }
 }
 
@@ -400,6 +408,15 @@ pub struct CallOptions {
     pub flags: u64,
     /// Comes back in the completion.
     pub context: usize,
+    /// From which endpoint of this rank to which of the peer's it goes; a receive's message comes the other way.
+    pub endpoints: RankEndpoints,
+}
+
+impl CallOptions {
+    /// Of a call with these flags; `None`: they name an endpoint that no rank has.
+    pub fn of(flags: u64, context: usize) -> Option<CallOptions> {
+        endpoints_in(flags).map(|endpoints| CallOptions { flags, context, endpoints })
+    }
 }
 
 /// A message that the program sends.
@@ -433,11 +450,13 @@ impl Selector {
     }
 
     /// A receive of one such message into `bytes`.
-    fn receive(self, flags: u64, bytes: Bytes, key: u32) -> TaggedReceive {
+    fn receive(self, options: CallOptions, bytes: Bytes, key: u32) -> TaggedReceive {
         let Selector { from, tag, ignore } = self;
+        let CallOptions { flags, endpoints, .. } = options;
         let tagged = flags & flag::TAGGED != 0;
         // Without tags there is nothing to compare.
         let ignore = if tagged { ignore } else { u64::MAX };
-        TaggedReceive { from: from.map(RankId), tagged, tag, ignore, bytes, repeats: false, key }
+        let (from, endpoints) = (from.map(RankId), endpoints.reversed());
+        TaggedReceive { from, endpoints, tagged, tag, ignore, bytes, repeats: false, key }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Rank;
 use crate::device::{Notice, NoticeKind, Post};
-use crate::operation::{Completion, Kept, Operation, flag};
+use crate::operation::{Completion, Kept, Operation, endpoint_flags, flag};
 use std::io::Write;
 use std::num::NonZeroU32;
 use weft_msg::{Body, KeptEntry, SendToken};
@@ -74,7 +74,9 @@ impl Rank {
             // Without data the rank only looks at its memory again.
             _ => {
                 if let (Some(data), Some(envelope)) = (data, notice.envelope.envelope()) {
-                    let mut completion = Completion::of(0, flag::REMOTE_WRITE | flag::DATA);
+                    let matching = envelope.matching();
+                    let at = matching.map_or(0, |matching| endpoint_flags(matching.context.endpoints()));
+                    let mut completion = Completion::of(0, flag::REMOTE_WRITE | flag::DATA | at);
                     (completion.data, completion.source) = (data, envelope.source.0);
                     completion.length = envelope.bytes.get() as usize;
                     port.completions.push_back(completion);

@@ -9,10 +9,17 @@ use crate::rank_memory::RankMemory;
 use crate::reach::ExpectedData;
 use crate::tag::program_tag;
 use weft_client::device::{Notice, NoticeKind, Post, RawEnvelope, State};
-use weft_msg::{Body, Envelope, EnvelopeKind};
+use weft_msg::{Body, Envelope, EnvelopeKind, RankEndpoints};
 use weft_nic::{Delivered, HostContext, Primitive};
 use weft_units::{Bytes, RankId};
 use weft_workload::replay::{Cause, MessageId, ReplayedMessage};
+
+/// The place of the data that an RDMA write brings.
+struct WrittenPlace {
+    remote: u64,
+    key: u64,
+    endpoints: RankEndpoints,
+}
 
 /// The bytes that a read asks for.
 struct Wanted {
@@ -42,10 +49,10 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         match header.kind {
             Kind::Interface(carried) => self.interface_delivered(message, &header, &carried),
             Kind::Message(envelope) => self.message_arrived(message, &header, &envelope),
-            Kind::Write { remote, key } => {
+            Kind::Write { remote, key, endpoints } => {
                 self.leave_mailbox(message, &header);
                 self.report(message, &header, (message.bytes, None));
-                self.written(&header, remote, key, cause);
+                self.written(&header, &WrittenPlace { remote, key, endpoints }, cause);
             }
             Kind::Read { remote, key, length, local, opening } => {
                 self.leave_mailbox(message, &header);
@@ -172,7 +179,8 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
     }
 
     /// A peer has written into a rank's memory.
-    fn written(&mut self, header: &LiveHeader, remote: u64, key: u64, own: MessageId) {
+    fn written(&mut self, header: &LiveHeader, place: &WrittenPlace, own: MessageId) {
+        let WrittenPlace { remote, key, endpoints } = *place;
         let (seat, bytes) = (header.seat as usize, self.parameters.take(header.payload));
         let rank = self.host.ranks[seat].rank;
         let region = self.parameters.job.reach(rank).regions.get(&key).copied();
@@ -185,8 +193,8 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             let (kind, data) = (NoticeKind::Written as u32, header.data);
             let flags = if header.with_data { Post::WITH_DATA } else { 0 };
             // Of an RDMA write a rank looks at no more than these.
-            let envelope =
-                RawEnvelope { source: header.source, bytes: bytes.len() as u64, ..RawEnvelope::default() };
+            let (bytes, endpoints) = (bytes.len() as u64, RawEnvelope::endpoint_bits(endpoints));
+            let envelope = RawEnvelope { source: header.source, bytes, endpoints, ..RawEnvelope::default() };
             let notice = Notice { kind, data, flags, envelope, ..Notice::default() };
             self.tell(seat, notice, Vec::new(), Cause::Arrived(own));
         }

@@ -35,7 +35,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
                 }
                 _ => Address::default(),
             },
-            Kind::Write { remote, key } => {
+            Kind::Write { remote, key, .. } => {
                 self.end_turn_under_way();
                 let rank = self.host.ranks[seat].rank;
                 self.parameters.job.reach(rank).place_in_region(key, remote, length)

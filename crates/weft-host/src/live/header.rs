@@ -4,7 +4,7 @@ use super::rails::Part;
 use crate::virtual_interfaces::{Carried, What};
 use serde::{Deserialize, Serialize};
 use weft_engine::Payload;
-use weft_msg::Envelope;
+use weft_msg::{Envelope, RankEndpoints};
 use weft_nic::{Operations, Purpose};
 use weft_units::EndpointId;
 
@@ -13,8 +13,8 @@ use weft_units::EndpointId;
 pub(super) enum Kind {
     /// Of messaging.
     Message(Envelope),
-    /// An RDMA write to this address under this key.
-    Write { remote: u64, key: u64 },
+    /// An RDMA write to this address under this key, between these endpoints.
+    Write { remote: u64, key: u64, endpoints: RankEndpoints },
     /// The answer to a write or a read: the operation, and an errno.
     Done { token: u32, error: i32 },
     /// A request to write so many bytes back.

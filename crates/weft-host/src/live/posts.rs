@@ -9,7 +9,7 @@ use crate::reach::Region;
 use crate::turns::TurnEnd;
 use std::num::NonZeroU32;
 use weft_client::device::{Entry, Post, PostKind};
-use weft_msg::{Body, Envelope, EnvelopeKind};
+use weft_msg::{Body, Envelope, EnvelopeKind, RankEndpoints};
 use weft_nic::{Buffers, HostContext, Message, Primitive};
 use weft_trace::op::CommId;
 use weft_units::{Address, Bytes, EndpointId, RankId, Time};
@@ -204,7 +204,8 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
     }
 
     fn carry_write(&mut self, seat: usize, post: &Post, bytes: Vec<u8>, at: Time) -> Result<(), Nonsense> {
-        let kind = Kind::Write { remote: post.remote, key: post.key };
+        let endpoints = post.envelope.rank_endpoints().unwrap_or(RankEndpoints::FIRST);
+        let kind = Kind::Write { remote: post.remote, key: post.key, endpoints };
         let mut header = self.header(seat, post, kind)?;
         let copied = post.local == 0;
         let (rank, address, length) = (self.host.ranks[seat].rank, post.local, post.length);

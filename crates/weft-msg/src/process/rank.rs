@@ -9,9 +9,7 @@
 
 use super::{POLLS_BEFORE_WAIT, Process, WaitingFor, memory};
 use crate::collectives::CollectiveCall;
-use crate::envelope::{
-    Body, Envelope, MAX_MESSAGE_BYTES, Match, MatchContext, RankEndpoints, SendEntry,
-};
+use crate::envelope::{Body, Envelope, MAX_MESSAGE_BYTES, Match, MatchContext, RankEndpoints, SendEntry};
 use crate::error::MsgError;
 use crate::matching::{Owner, PostedReceive};
 use crate::protocol::{Protocol, WaitCosts, Wildcards};
