@@ -180,7 +180,7 @@ static void fill(struct fi_info *info, const struct weft_process *process, size_
     const struct fi_tx_attr *tx = hints && hints->tx_attr ? hints->tx_attr : &no_tx;
     const struct fi_rx_attr *rx = hints && hints->rx_attr ? hints->rx_attr : &no_rx;
     const struct fi_domain_attr *domain = hints && hints->domain_attr ? hints->domain_attr : &no_domain;
-    struct weft_name name = weft_own_name(process);
+    struct weft_name name = weft_name_of(process, weft_first_endpoint(process));
 
     info->caps = caps_for(hints);
     info->addr_format = WEFT_ADDRESS_FORMAT;
@@ -222,9 +222,9 @@ static void fill(struct fi_info *info, const struct weft_process *process, size_
     info->domain_attr->mr_key_size = sizeof(uint64_t);
     info->domain_attr->cq_data_size = sizeof(uint64_t);
     info->domain_attr->cq_cnt = 64;
-    info->domain_attr->ep_cnt = 1;
-    info->domain_attr->tx_ctx_cnt = 1;
-    info->domain_attr->rx_ctx_cnt = 1;
+    info->domain_attr->ep_cnt = WEFT_ENDPOINTS;
+    info->domain_attr->tx_ctx_cnt = WEFT_ENDPOINTS;
+    info->domain_attr->rx_ctx_cnt = WEFT_ENDPOINTS;
     info->domain_attr->max_ep_tx_ctx = 1;
     info->domain_attr->max_ep_rx_ctx = 1;
     info->domain_attr->cntr_cnt = 64;
@@ -245,11 +245,11 @@ static int resolve(struct fi_info *info, const struct weft_process *process, con
     const void *given = hints && !node ? hints->dest_addr : NULL;
     if (!node && !given)
         return 0;
-    struct weft_name name = weft_own_name(process);
+    struct weft_name name = weft_name_of(process, weft_first_endpoint(process));
     if (node) {
         char *end;
         unsigned long number = strtoul(node, &end, 10);
-        if (*node < '0' || *node > '9' || *end || number >= process->library.count(process->rank))
+        if (*node < '0' || *node > '9' || *end || number >= process->count)
             return -FI_ENODATA;
         if (flags & FI_SOURCE)
             return number == name.rank ? 0 : -FI_ENODATA;

@@ -1,4 +1,4 @@
-/* The address vector: from the names of endpoints to ranks of the job and back. */
+/* The address vector: from the names of endpoints to ranks of the job, with their endpoints, and back. */
 #include "weft_fi.h"
 
 #include <inttypes.h>
@@ -6,47 +6,63 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct weft_name weft_own_name(const struct weft_process *process)
+struct weft_name weft_name_of(const struct weft_process *process, struct weft_peer peer)
 {
     return (struct weft_name){
         .job = process->job,
-        .rank = process->library.number(process->rank),
+        .rank = peer.rank,
+        .endpoint = (uint16_t)peer.endpoint,
         .version = WEFT_NAME_VERSION,
     };
 }
 
-fi_addr_t weft_av_address(const struct weft_av *av, uint32_t rank)
+fi_addr_t weft_av_address(const struct weft_av *av, struct weft_peer peer)
 {
-    const struct weft_process *process = av->domain->fabric->process;
-    return rank < process->library.count(process->rank) ? av->addresses[rank] : FI_ADDR_NOTAVAIL;
+    if (peer.rank >= av->domain->fabric->process->count || !av->addresses[peer.endpoint])
+        return FI_ADDR_NOTAVAIL;
+    return av->addresses[peer.endpoint][peer.rank];
 }
 
-/* The rank that a name stands for, WEFT_NO_RANK: not of this job. */
-static uint32_t rank_of(const struct weft_process *process, const struct weft_name *name)
+/* The endpoint that a name stands for, WEFT_NOBODY: not of this job, or none that a rank can have. */
+static struct weft_peer peer_named(const struct weft_process *process, const struct weft_name *name)
 {
-    if (name->version != WEFT_NAME_VERSION || name->job != process->job)
-        return WEFT_NO_RANK;
-    return name->rank < process->library.count(process->rank) ? name->rank : WEFT_NO_RANK;
+    if (name->version != WEFT_NAME_VERSION || name->job != process->job || name->rank >= process->count ||
+        name->endpoint >= WEFT_ENDPOINTS)
+        return WEFT_NOBODY;
+    return (struct weft_peer){.rank = name->rank, .endpoint = name->endpoint};
 }
 
-static fi_addr_t insert_one(struct weft_av *av, uint32_t rank)
+/* The addresses of ranks' endpoints of this number, NULL: no memory. */
+static fi_addr_t *addresses_of(struct weft_av *av, uint32_t endpoint)
 {
-    fi_addr_t address = rank;
+    uint32_t ranks = av->domain->fabric->process->count;
+    fi_addr_t *addresses = av->addresses[endpoint];
+    if (!addresses && (addresses = malloc(ranks * sizeof *addresses)))
+        for (uint32_t i = 0; i < ranks; i++)
+            addresses[i] = FI_ADDR_NOTAVAIL;
+    return av->addresses[endpoint] = addresses;
+}
+
+static fi_addr_t insert_one(struct weft_av *av, struct weft_peer peer)
+{
+    fi_addr_t address = (fi_addr_t)peer.endpoint << 32 | peer.rank, *addresses = addresses_of(av, peer.endpoint);
+    if (!addresses)
+        return FI_ADDR_NOTAVAIL;
     if (av->type == FI_AV_TABLE) {
         if (av->count == av->capacity) {
             size_t capacity = av->capacity ? 2 * av->capacity : 64;
-            uint32_t *ranks = realloc(av->ranks, capacity * sizeof *ranks);
-            if (!ranks)
+            struct weft_peer *peers = realloc(av->peers, capacity * sizeof *peers);
+            if (!peers)
                 return FI_ADDR_NOTAVAIL;
-            av->ranks = ranks;
+            av->peers = peers;
             av->capacity = capacity;
         }
         address = av->count;
-        av->ranks[av->count++] = rank;
+        av->peers[av->count++] = peer;
     }
-    /* A rank that is inserted twice is reported by its first address. */
-    if (av->addresses[rank] == FI_ADDR_NOTAVAIL)
-        av->addresses[rank] = address;
+    /* An endpoint that is inserted twice is reported by its first address. */
+    if (addresses[peer.rank] == FI_ADDR_NOTAVAIL)
+        addresses[peer.rank] = address;
     return address;
 }
 
@@ -61,8 +77,8 @@ static int av_insert(struct fid_av *fid, const void *names, size_t count, fi_add
     for (size_t i = 0; i < count; i++) {
         struct weft_name name;
         memcpy(&name, (const char *)names + i * sizeof name, sizeof name);
-        uint32_t rank = rank_of(av->domain->fabric->process, &name);
-        fi_addr_t address = rank == WEFT_NO_RANK ? FI_ADDR_NOTAVAIL : insert_one(av, rank);
+        struct weft_peer peer = peer_named(av->domain->fabric->process, &name);
+        fi_addr_t address = peer.rank == WEFT_NO_RANK ? FI_ADDR_NOTAVAIL : insert_one(av, peer);
         if (addresses)
             addresses[i] = address;
         if (errors)
@@ -92,13 +108,14 @@ static int av_remove(struct fid_av *fid, fi_addr_t *addresses, size_t count, uin
         return -FI_EBADFLAGS;
     struct weft_av *av = CONTAINER_OF(fid, struct weft_av, fid);
     for (size_t i = 0; i < count; i++) {
-        uint32_t rank = weft_av_rank(av, addresses[i]);
-        if (rank == WEFT_NO_RANK || weft_av_address(av, rank) == FI_ADDR_NOTAVAIL)
+        struct weft_peer peer = weft_av_peer(av, addresses[i]);
+        if (peer.rank == WEFT_NO_RANK || weft_av_address(av, peer) == FI_ADDR_NOTAVAIL)
             return -FI_EINVAL;
         if (av->type == FI_AV_TABLE)
-            av->ranks[addresses[i]] = WEFT_NO_RANK;
-        if (av->addresses[rank] == addresses[i])
-            av->addresses[rank] = FI_ADDR_NOTAVAIL;
+            av->peers[addresses[i]] = WEFT_NOBODY;
+        fi_addr_t *reported = &av->addresses[peer.endpoint][peer.rank];
+        if (*reported == addresses[i])
+            *reported = FI_ADDR_NOTAVAIL;
     }
     return 0;
 }
@@ -107,10 +124,10 @@ static int av_lookup(struct fid_av *fid, fi_addr_t address, void *name, size_t *
 {
     struct weft_av *av = CONTAINER_OF(fid, struct weft_av, fid);
     struct weft_process *process = av->domain->fabric->process;
-    uint32_t rank = weft_av_rank(av, address);
-    if (rank == WEFT_NO_RANK || rank >= process->library.count(process->rank))
+    struct weft_peer peer = weft_av_peer(av, address);
+    if (peer.rank >= process->count) /* WEFT_NO_RANK too */
         return -FI_EINVAL;
-    struct weft_name found = {.job = process->job, .rank = rank, .version = WEFT_NAME_VERSION};
+    struct weft_name found = weft_name_of(process, peer);
     memcpy(name, &found, *length < sizeof found ? *length : sizeof found);
     *length = sizeof found;
     return 0;
@@ -121,7 +138,7 @@ static const char *av_straddr(struct fid_av *fid, const void *address, char *buf
     (void)fid;
     struct weft_name name;
     memcpy(&name, address, sizeof name);
-    int needed = snprintf(buffer, *length, "weft://%016" PRIx64 "/%" PRIu32, name.job, name.rank);
+    int needed = snprintf(buffer, *length, "weft://%016" PRIx64 "/%" PRIu32 "/%u", name.job, name.rank, name.endpoint);
     *length = (size_t)needed + 1;
     return buffer;
 }
@@ -132,8 +149,9 @@ static int av_close(struct fid *fid)
     if (av->references)
         return -FI_EBUSY;
     av->domain->references--;
-    free(av->ranks);
-    free(av->addresses);
+    free(av->peers);
+    for (uint32_t i = 0; i < WEFT_ENDPOINTS; i++)
+        free(av->addresses[i]);
     free(av);
     return 0;
 }
@@ -165,15 +183,6 @@ int weft_av_open(struct fid_domain *fid, struct fi_av_attr *attr, struct fid_av 
         return -FI_ENOMEM;
     av->domain = CONTAINER_OF(fid, struct weft_domain, fid);
     av->type = attr && attr->type != FI_AV_UNSPEC ? attr->type : FI_AV_TABLE;
-    struct weft_process *process = av->domain->fabric->process;
-    uint32_t ranks = process->library.count(process->rank);
-    av->addresses = malloc(ranks * sizeof *av->addresses);
-    if (!av->addresses) {
-        free(av);
-        return -FI_ENOMEM;
-    }
-    for (uint32_t i = 0; i < ranks; i++)
-        av->addresses[i] = FI_ADDR_NOTAVAIL;
     if (attr)
         attr->type = av->type;
     av->domain->references++;

@@ -3,49 +3,78 @@
 
 #include <stdlib.h>
 
-static void progress(const struct weft_counter *counter)
+/* Makes progress, and reads both values. */
+static void progress(const struct weft_counter *counter, uint64_t *value, uint64_t *errors)
 {
-    struct weft_endpoint *endpoint = counter->domain->fabric->process->endpoint;
-    if (endpoint && endpoint->enabled)
-        weft_endpoint_progress(endpoint);
+    struct weft_fabric *fabric = counter->domain->fabric;
+    weft_process_lock(fabric->process);
+    weft_process_progress(fabric->process, fabric->tunables.poll_batch);
+    *value = counter->value;
+    *errors = counter->errors;
+    weft_process_unlock(fabric->process);
 }
 
 static uint64_t counter_read(struct fid_cntr *fid)
 {
-    struct weft_counter *counter = CONTAINER_OF(fid, struct weft_counter, fid);
-    progress(counter);
-    return counter->value;
+    uint64_t value, errors;
+    progress(CONTAINER_OF(fid, struct weft_counter, fid), &value, &errors);
+    return value;
 }
 
 static uint64_t counter_readerr(struct fid_cntr *fid)
 {
-    struct weft_counter *counter = CONTAINER_OF(fid, struct weft_counter, fid);
-    progress(counter);
-    return counter->errors;
+    uint64_t value, errors;
+    progress(CONTAINER_OF(fid, struct weft_counter, fid), &value, &errors);
+    return errors;
+}
+
+/* Changes one of the two: by `value` from what it is, or from 0. */
+static int change(struct weft_counter *counter, uint64_t *number, uint64_t value, bool from_zero)
+{
+    struct weft_process *process = counter->domain->fabric->process;
+    weft_process_lock(process);
+    *number = from_zero ? value : *number + value;
+    weft_process_unlock(process);
+    return 0;
 }
 
 static int counter_add(struct fid_cntr *fid, uint64_t value)
 {
-    CONTAINER_OF(fid, struct weft_counter, fid)->value += value;
-    return 0;
+    struct weft_counter *counter = CONTAINER_OF(fid, struct weft_counter, fid);
+    return change(counter, &counter->value, value, false);
 }
 
 static int counter_set(struct fid_cntr *fid, uint64_t value)
 {
-    CONTAINER_OF(fid, struct weft_counter, fid)->value = value;
-    return 0;
+    struct weft_counter *counter = CONTAINER_OF(fid, struct weft_counter, fid);
+    return change(counter, &counter->value, value, true);
 }
 
 static int counter_adderr(struct fid_cntr *fid, uint64_t value)
 {
-    CONTAINER_OF(fid, struct weft_counter, fid)->errors += value;
-    return 0;
+    struct weft_counter *counter = CONTAINER_OF(fid, struct weft_counter, fid);
+    return change(counter, &counter->errors, value, false);
 }
 
 static int counter_seterr(struct fid_cntr *fid, uint64_t value)
 {
-    CONTAINER_OF(fid, struct weft_counter, fid)->errors = value;
-    return 0;
+    struct weft_counter *counter = CONTAINER_OF(fid, struct weft_counter, fid);
+    return change(counter, &counter->errors, value, true);
+}
+
+static uint64_t clock_ps(struct weft_process *process)
+{
+    weft_process_lock(process);
+    uint64_t now = process->library.clock_ps(process->rank);
+    weft_process_unlock(process);
+    return now;
+}
+
+static void yield(struct weft_process *process)
+{
+    weft_process_lock(process);
+    process->library.yield(process->rank);
+    weft_process_unlock(process);
 }
 
 /* `timeout` is in milliseconds of virtual time, as all that the program sees; below 0: none. */
@@ -53,20 +82,19 @@ static int counter_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 {
     struct weft_counter *counter = CONTAINER_OF(fid, struct weft_counter, fid);
     struct weft_process *process = counter->domain->fabric->process;
-    uint64_t errors = counter->errors;
-    uint64_t end = timeout < 0 ? UINT64_MAX
-                               : process->library.clock_ps(process->rank) + (uint64_t)timeout * 1000000000u;
+    uint64_t value, errors, errors_before = counter->errors;
+    uint64_t end = timeout < 0 ? UINT64_MAX : clock_ps(process) + (uint64_t)timeout * 1000000000u;
     for (;;) {
-        progress(counter);
-        if (counter->value >= threshold)
+        progress(counter, &value, &errors);
+        if (value >= threshold)
             return 0;
-        if (counter->errors != errors)
+        if (errors != errors_before)
             return -FI_EAVAIL;
-        if (timeout >= 0 && process->library.clock_ps(process->rank) >= end)
+        if (timeout >= 0 && clock_ps(process) >= end)
             return -FI_ETIMEDOUT;
         /* Only a wait without end may sleep until something comes. */
         if (timeout < 0)
-            process->library.yield(process->rank);
+            yield(process);
     }
 }
 

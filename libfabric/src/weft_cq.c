@@ -36,24 +36,25 @@ void weft_cq_push(struct weft_cq *cq, const struct weft_event *event)
     *event_at(cq, cq->count++) = *event;
 }
 
+/* The endpoint closes: who has sent it a message is not known any more. */
+void weft_cq_forget(struct weft_cq *cq, const struct weft_endpoint *endpoint)
+{
+    for (size_t i = 0; i < cq->count; i++)
+        if (event_at(cq, i)->endpoint == endpoint)
+            event_at(cq, i)->endpoint = NULL;
+}
+
 static void pop(struct weft_cq *cq)
 {
     cq->first = (cq->first + 1) & (cq->capacity - 1);
     cq->count--;
 }
 
-/* The interface is polled only when the queue is empty: completions that it holds are read in no virtual time. */
-static void progress(struct weft_cq *cq, bool always)
+static ssize_t take(struct weft_cq *cq, void *buffer, size_t count, fi_addr_t *sources)
 {
-    struct weft_endpoint *endpoint = cq->domain->fabric->process->endpoint;
-    if ((always || cq->count == 0) && endpoint && endpoint->enabled)
-        weft_endpoint_progress(endpoint);
-}
-
-static ssize_t cq_readfrom(struct fid_cq *fid, void *buffer, size_t count, fi_addr_t *sources)
-{
-    struct weft_cq *cq = CONTAINER_OF(fid, struct weft_cq, fid);
-    progress(cq, count == 0);
+    /* The interface is polled only when the queue is empty: completions that it holds are read in no virtual time. */
+    if (count == 0 || cq->count == 0)
+        weft_process_progress(cq->domain->fabric->process, cq->domain->fabric->tunables.poll_batch);
     if (cq->count == 0)
         return -FI_EAGAIN;
     if (event_at(cq, 0)->error)
@@ -63,10 +64,19 @@ static ssize_t cq_readfrom(struct fid_cq *fid, void *buffer, size_t count, fi_ad
         const struct weft_event *event = event_at(cq, 0);
         memcpy((char *)buffer + taken * cq->entry_size, &event->entry, cq->entry_size);
         if (sources)
-            sources[taken] = cq->av ? weft_av_address(cq->av, event->source) : FI_ADDR_NOTAVAIL;
+            sources[taken] = event->endpoint ? weft_av_address(event->endpoint->av, event->source) : FI_ADDR_NOTAVAIL;
         pop(cq);
     }
     return (ssize_t)taken;
+}
+
+static ssize_t cq_readfrom(struct fid_cq *fid, void *buffer, size_t count, fi_addr_t *sources)
+{
+    struct weft_cq *cq = CONTAINER_OF(fid, struct weft_cq, fid);
+    weft_process_lock(cq->domain->fabric->process);
+    ssize_t result = take(cq, buffer, count, sources);
+    weft_process_unlock(cq->domain->fabric->process);
+    return result;
 }
 
 static ssize_t cq_read(struct fid_cq *fid, void *buffer, size_t count)
@@ -74,10 +84,8 @@ static ssize_t cq_read(struct fid_cq *fid, void *buffer, size_t count)
     return cq_readfrom(fid, buffer, count, NULL);
 }
 
-static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *entry, uint64_t flags)
+static ssize_t take_error(struct weft_cq *cq, struct fi_cq_err_entry *entry)
 {
-    (void)flags;
-    struct weft_cq *cq = CONTAINER_OF(fid, struct weft_cq, fid);
     if (cq->count == 0 || !event_at(cq, 0)->error)
         return -FI_EAGAIN;
     const struct weft_event *event = event_at(cq, 0);
@@ -94,6 +102,16 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *entry, uin
     entry->err_data_size = 0;
     pop(cq);
     return 1;
+}
+
+static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *entry, uint64_t flags)
+{
+    (void)flags;
+    struct weft_cq *cq = CONTAINER_OF(fid, struct weft_cq, fid);
+    weft_process_lock(cq->domain->fabric->process);
+    ssize_t result = take_error(cq, entry);
+    weft_process_unlock(cq->domain->fabric->process);
+    return result;
 }
 
 static ssize_t no_sread(struct fid_cq *fid, void *buffer, size_t count, const void *condition, int timeout)

@@ -1,6 +1,7 @@
 /* The access domain, and the memory that peers may reach through it.
  *
- * Peers name memory by key and virtual address, as the interfaces that are simulated do: FI_MR_VIRT_ADDR.
+ * Peers name memory by key and virtual address, as the interfaces that are simulated do: FI_MR_VIRT_ADDR. They reach
+ * it by any endpoint of the process, so that keys are those of the process: two domains cannot have the same.
  */
 #include "weft_fi.h"
 
@@ -14,8 +15,11 @@ static int memory_close(struct fid *fid)
     struct weft_memory *memory = CONTAINER_OF(fid, struct weft_memory, fid.fid);
     struct weft_process *process = memory->domain->fabric->process;
     int result = 0;
-    if (memory->registered)
+    if (memory->registered) {
+        weft_process_lock(process);
         result = process->library.unregister_memory(process->rank, memory->fid.key);
+        weft_process_unlock(process);
+    }
     memory->domain->references--;
     free(memory);
     return result;
@@ -61,7 +65,9 @@ static int memory_open(struct fid *fid, const struct iovec *piece, uint64_t acce
     peers |= access & FI_REMOTE_WRITE ? WEFT_ACCESS_WRITE : 0;
     /* Memory for this process's own operations needs no registration. */
     if (peers) {
+        weft_process_lock(process);
         int result = process->library.register_memory(process->rank, piece->iov_base, piece->iov_len, peers, &key);
+        weft_process_unlock(process);
         if (result < 0) {
             free(memory);
             return result == -EEXIST ? -FI_ENOKEY : result;
@@ -154,7 +160,9 @@ static int domain_close(struct fid *fid)
     struct weft_domain *domain = CONTAINER_OF(fid, struct weft_domain, fid.fid);
     if (domain->references)
         return -FI_EBUSY;
+    weft_process_lock(domain->fabric->process);
     domain->fabric->references--;
+    weft_process_unlock(domain->fabric->process);
     free(domain);
     return 0;
 }
@@ -194,7 +202,9 @@ int weft_domain_open(struct fid_fabric *fid, struct fi_info *info, struct fid_do
     domain->fid.fid.ops = &fid_ops;
     domain->fid.ops = &domain_ops;
     domain->fid.mr = &memory_registration_ops;
+    weft_process_lock(fabric->process);
     fabric->references++;
+    weft_process_unlock(fabric->process);
     *opened = &domain->fid;
     return 0;
 }

@@ -1,4 +1,5 @@
-/* The endpoint: this rank's side of every communication. A process is one rank, so it has one. */
+/* The endpoint: this rank's side of communication. The endpoints of a process are numbered; a message goes from one to
+ * another, and matches receives there alone. */
 #include "weft_fi.h"
 
 #include <stdlib.h>
@@ -92,9 +93,10 @@ static int enable(struct weft_endpoint *endpoint)
         return -FI_ENOCQ;
     if (!endpoint->receive_queue && !endpoint->counters[WEFT_COUNT_RECEIVE])
         return -FI_ENOCQ;
-    if (endpoint->receive_queue)
-        endpoint->receive_queue->av = endpoint->av;
+    weft_process_lock(endpoint->process);
     endpoint->enabled = true;
+    endpoint->process->enabled++;
+    weft_process_unlock(endpoint->process);
     return 0;
 }
 
@@ -132,19 +134,23 @@ static int endpoint_control(struct fid *fid, int command, void *argument)
 static int endpoint_close(struct fid *fid)
 {
     struct weft_endpoint *endpoint = CONTAINER_OF(fid, struct weft_endpoint, fid.fid);
+    struct weft_process *process = endpoint->process;
+    weft_process_lock(process);
     weft_endpoint_forget(endpoint);
+    if (endpoint->receive_queue)
+        weft_cq_forget(endpoint->receive_queue, endpoint);
+    process->enabled -= endpoint->enabled;
+    process->endpoints[endpoint->number] = NULL;
+    weft_process_unlock(process);
     if (endpoint->av)
         endpoint->av->references--;
     if (endpoint->transmit_queue)
         endpoint->transmit_queue->references--;
-    if (endpoint->receive_queue) {
+    if (endpoint->receive_queue)
         endpoint->receive_queue->references--;
-        endpoint->receive_queue->av = NULL;
-    }
     for (int i = 0; i < WEFT_COUNTED; i++)
         if (endpoint->counters[i])
             endpoint->counters[i]->references--;
-    endpoint->process->endpoint = NULL;
     endpoint->domain->references--;
     free(endpoint);
     return 0;
@@ -160,13 +166,21 @@ static struct fi_ops fid_ops = {
 
 /* ---- Options, cancel, names ---------------------------------------------------------------------------- */
 
-static ssize_t endpoint_cancel(fid_t fid, void *context)
+static int cancel(struct weft_endpoint *endpoint, const void *context)
 {
-    struct weft_endpoint *endpoint = CONTAINER_OF(fid, struct weft_endpoint, fid.fid);
     for (struct weft_operation *operation = endpoint->active; operation; operation = operation->next)
         if (operation->counted == WEFT_COUNT_RECEIVE && operation->context == context && !operation->claimed)
             return endpoint->process->library.cancel(endpoint->process->rank, operation);
     return -FI_ENOENT;
+}
+
+static ssize_t endpoint_cancel(fid_t fid, void *context)
+{
+    struct weft_endpoint *endpoint = CONTAINER_OF(fid, struct weft_endpoint, fid.fid);
+    weft_process_lock(endpoint->process);
+    int result = cancel(endpoint, context);
+    weft_process_unlock(endpoint->process);
+    return result;
 }
 
 static int endpoint_getopt(fid_t fid, int level, int name, void *value, size_t *length)
@@ -202,7 +216,6 @@ static int endpoint_setopt(fid_t fid, int level, int name, const void *value, si
     if (length != sizeof endpoint->min_multi_receive)
         return -FI_EINVAL;
     memcpy(&endpoint->min_multi_receive, value, length);
-    endpoint->process->library.set_min_multi_receive(endpoint->process->rank, endpoint->min_multi_receive);
     return 0;
 }
 
@@ -238,7 +251,8 @@ static struct fi_ops_ep endpoint_ops = {
 static int endpoint_getname(fid_t fid, void *address, size_t *length)
 {
     struct weft_endpoint *endpoint = CONTAINER_OF(fid, struct weft_endpoint, fid.fid);
-    struct weft_name name = weft_own_name(endpoint->process);
+    struct weft_peer own = {.rank = endpoint->process->number, .endpoint = endpoint->number};
+    struct weft_name name = weft_name_of(endpoint->process, own);
     size_t room = *length;
     *length = sizeof name;
     memcpy(address, &name, room < sizeof name ? room : sizeof name);
@@ -315,6 +329,20 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
+/* Gives the endpoint the lowest number that is free: false: none is. */
+static bool take_number(struct weft_process *process, struct weft_endpoint *endpoint)
+{
+    weft_process_lock(process);
+    uint32_t number = 0;
+    while (number < WEFT_ENDPOINTS && process->endpoints[number])
+        number++;
+    if (number < WEFT_ENDPOINTS)
+        process->endpoints[number] = endpoint;
+    weft_process_unlock(process);
+    endpoint->number = number;
+    return number < WEFT_ENDPOINTS;
+}
+
 int weft_endpoint_open(struct fid_domain *fid, struct fi_info *info, struct fid_ep **opened, void *context)
 {
     struct weft_domain *domain = CONTAINER_OF(fid, struct weft_domain, fid);
@@ -325,11 +353,14 @@ int weft_endpoint_open(struct fid_domain *fid, struct fi_info *info, struct fid_
     if (info->ep_attr &&
         (info->ep_attr->tx_ctx_cnt == FI_SHARED_CONTEXT || info->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT))
         return -FI_ENOSYS;
-    if (process->endpoint)
-        return -FI_EBUSY;
     struct weft_endpoint *endpoint = calloc(1, sizeof *endpoint);
     if (!endpoint)
         return -FI_ENOMEM;
+    if (!take_number(process, endpoint)) {
+        free(endpoint);
+        weft_log(FI_LOG_WARN, "this process has %d endpoints already, as many as a rank can have", WEFT_ENDPOINTS);
+        return -FI_ENOSPC;
+    }
     endpoint->domain = domain;
     endpoint->process = process;
     endpoint->caps = info->caps;
@@ -338,7 +369,6 @@ int weft_endpoint_open(struct fid_domain *fid, struct fi_info *info, struct fid_
     endpoint->transmit_flags = info->tx_attr ? info->tx_attr->op_flags : 0;
     endpoint->receive_flags = info->rx_attr ? info->rx_attr->op_flags : 0;
     endpoint->min_multi_receive = MIN_MULTI_RECEIVE;
-    endpoint->poll_batch = tunables->poll_batch;
     endpoint->fid.fid.fclass = FI_CLASS_EP;
     endpoint->fid.fid.context = context;
     endpoint->fid.fid.ops = &fid_ops;
@@ -348,7 +378,6 @@ int weft_endpoint_open(struct fid_domain *fid, struct fi_info *info, struct fid_
     endpoint->fid.rma = &weft_rma_ops;
     endpoint->fid.tagged = &weft_tagged_ops;
     endpoint->fid.atomic = &weft_atomic_ops;
-    process->endpoint = endpoint;
     domain->references++;
     *opened = &endpoint->fid;
     return 0;

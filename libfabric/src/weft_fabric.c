@@ -47,10 +47,12 @@ static int fabric_close(struct fid *fid)
     if (fabric->references)
         return -FI_EBUSY;
     struct weft_process *process = fabric->process;
+    weft_process_lock(process);
     if (--process->fabrics == 0) {
         process->library.close(process->rank);
         process->rank = NULL;
     }
+    weft_process_unlock(process);
     free(fabric);
     return 0;
 }
@@ -92,7 +94,9 @@ int weft_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **opened, vo
     fabric->fid.fid.ops = &fid_ops;
     fabric->fid.ops = &fabric_ops;
     fabric->process = process;
+    weft_process_lock(process);
     process->fabrics++;
+    weft_process_unlock(process);
     *opened = &fabric->fid;
     return 0;
 }

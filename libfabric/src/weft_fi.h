@@ -1,17 +1,22 @@
 /* The libfabric provider `weft`: fabric objects over the user-space interface of a simulated rank (weft.h).
  *
- *   process ── fabric ── domain ─┬─ address vector      fi_addr_t -> rank
+ *   process ── fabric ── domain ─┬─ address vector      fi_addr_t -> rank and endpoint
  *                                ├─ completion queue  ┐
- *                                ├─ counter           ├─ fed by weft_endpoint_progress()
- *                                ├─ memory region     ┘
+ *                                ├─ counter           ┴─ fed by weft_process_progress()
+ *                                ├─ memory region
  *                                └─ endpoint ── operations under way
  *
- * A process is one rank of its job, so it has one endpoint. No fi_ symbol is imported: Python loads MPI libraries
- * where a plug-in's imports cannot find them.
+ * A process is one rank of its job, and its endpoints are numbered, whichever domains they are of. No fi_ symbol is
+ * imported: Python loads MPI libraries where a plug-in's imports cannot find them.
+ *
+ * Threads: a program uses a domain, and all that is opened in it, in one thread at a time (FI_THREAD_DOMAIN). What
+ * domains share, the rank and all queues that its completions go to, is used between weft_process_lock() and
+ * weft_process_unlock().
  */
 #ifndef WEFT_FI_H
 #define WEFT_FI_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -76,19 +81,29 @@ struct weft_tunables {
 struct weft_process {
     struct weft_library library;
     weft_rank *rank; /* NULL until the first getinfo under `weft run` */
+    uint32_t number, count; /* of the rank, and of ranks */
     uint64_t job;
     unsigned fabrics; /* open */
-    struct weft_endpoint *endpoint;
+    struct weft_endpoint *endpoints[WEFT_ENDPOINTS];
+    unsigned enabled; /* of the endpoints */
+    _Atomic uint32_t next_ticket, serving; /* of weft_process_lock() */
 };
 
 /* The address of an endpoint, as fi_getname gives and fi_av_insert takes it. */
 struct weft_name {
     uint64_t job;
     uint32_t rank;
-    uint32_t version; /* WEFT_NAME_VERSION */
+    uint16_t endpoint;
+    uint16_t version; /* WEFT_NAME_VERSION */
 };
 
-#define WEFT_NAME_VERSION 1
+#define WEFT_NAME_VERSION 2
+
+/* An endpoint of a rank. */
+struct weft_peer {
+    uint32_t rank; /* WEFT_NO_RANK: there is none */
+    uint32_t endpoint;
+};
 #define WEFT_ADDRESS_FORMAT (0x80000000u | 0x7ef7u) /* a format of this provider's own */
 
 struct weft_fabric {
@@ -115,9 +130,9 @@ struct weft_av {
     struct fid_av fid;
     struct weft_domain *domain;
     enum fi_av_type type;
-    uint32_t *ranks; /* FI_AV_TABLE: by index; WEFT_NO_RANK where removed */
+    struct weft_peer *peers; /* FI_AV_TABLE: by index; WEFT_NO_RANK where removed */
     size_t count, capacity;
-    fi_addr_t *addresses; /* by rank, for the sources of messages */
+    fi_addr_t *addresses[WEFT_ENDPOINTS]; /* by endpoint and rank, for the sources of messages; NULL: none is there */
     unsigned references;
 };
 
@@ -126,7 +141,8 @@ struct weft_av {
 /* A completion as it waits to be read. */
 struct weft_event {
     struct fi_cq_tagged_entry entry; /* all formats are prefixes of this one */
-    uint32_t source;
+    struct weft_endpoint *endpoint; /* where it has been received, NULL: nowhere, or it has been closed */
+    struct weft_peer source;
     int error; /* positive FI_ error, 0: none */
     int provider_error;
     size_t overflow;
@@ -135,7 +151,6 @@ struct weft_event {
 struct weft_cq {
     struct fid_cq fid;
     struct weft_domain *domain;
-    struct weft_av *av; /* of the endpoint that is bound, for sources */
     size_t entry_size;
     struct weft_event *events; /* a ring that grows: completions are never lost */
     size_t capacity, first, count;
@@ -157,11 +172,11 @@ struct weft_endpoint {
     struct fid_ep fid;
     struct weft_domain *domain;
     struct weft_process *process;
+    uint32_t number; /* of the process's */
     uint64_t caps;
     uint64_t transmit_flags, receive_flags; /* of calls without flags */
     size_t inject_size, transmit_iov_limit, receive_iov_limit;
     size_t min_multi_receive;
-    size_t poll_batch;
     bool enabled;
     struct weft_av *av;
     struct weft_cq *transmit_queue, *receive_queue;
@@ -199,6 +214,8 @@ extern struct fi_provider weft_provider;
 int weft_process_join(struct weft_process **process);
 int weft_tunables_read(struct weft_tunables *tunables);
 void weft_log(enum fi_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void weft_process_lock(struct weft_process *process);
+void weft_process_unlock(struct weft_process *process);
 
 /* weft_attr.c */
 int weft_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
@@ -218,20 +235,30 @@ int weft_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_
 
 /* weft_av.c */
 int weft_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av, void *context);
-struct weft_name weft_own_name(const struct weft_process *process);
-fi_addr_t weft_av_address(const struct weft_av *av, uint32_t rank);
+struct weft_name weft_name_of(const struct weft_process *process, struct weft_peer peer);
+fi_addr_t weft_av_address(const struct weft_av *av, struct weft_peer peer);
 
-/* The rank behind an address, WEFT_NO_RANK if there is none. */
-static inline uint32_t weft_av_rank(const struct weft_av *av, fi_addr_t address)
+#define WEFT_NOBODY ((struct weft_peer){.rank = WEFT_NO_RANK})
+
+/* The endpoint behind an address, WEFT_NOBODY if there is none. */
+static inline struct weft_peer weft_av_peer(const struct weft_av *av, fi_addr_t address)
 {
-    if (av->type == FI_AV_MAP)
-        return address < WEFT_NO_RANK ? (uint32_t)address : WEFT_NO_RANK;
-    return address < av->count ? av->ranks[address] : WEFT_NO_RANK;
+    if (av->type == FI_AV_TABLE)
+        return address < av->count ? av->peers[address] : WEFT_NOBODY;
+    struct weft_peer peer = {.rank = (uint32_t)address, .endpoint = (uint32_t)(address >> 32)};
+    return peer.endpoint < WEFT_ENDPOINTS ? peer : WEFT_NOBODY;
+}
+
+/* The first endpoint of this process. */
+static inline struct weft_peer weft_first_endpoint(const struct weft_process *process)
+{
+    return (struct weft_peer){.rank = process->number};
 }
 
 /* weft_cq.c */
 int weft_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq, void *context);
 void weft_cq_push(struct weft_cq *cq, const struct weft_event *event);
+void weft_cq_forget(struct weft_cq *cq, const struct weft_endpoint *endpoint);
 
 /* weft_counter.c */
 int weft_counter_open(struct fid_domain *domain, struct fi_cntr_attr *attr, struct fid_cntr **counter, void *context);
@@ -244,8 +271,21 @@ struct weft_operation *weft_operation_begin(struct weft_endpoint *endpoint);
 void weft_operation_end(struct weft_operation *operation);
 int weft_operation_gather(struct weft_operation *operation, const struct iovec *pieces, size_t count);
 int weft_operation_scatter_later(struct weft_operation *operation, const struct iovec *pieces, size_t count);
-void weft_endpoint_progress(struct weft_endpoint *endpoint);
+void weft_process_progress(struct weft_process *process, size_t batch);
 void weft_endpoint_forget(struct weft_endpoint *endpoint);
+
+/* The flags for the library that say from which endpoint to which an operation goes. */
+static inline uint64_t weft_endpoint_flags(const struct weft_endpoint *endpoint, struct weft_peer peer)
+{
+    return (uint64_t)endpoint->number << WEFT_ENDPOINT_SHIFT | (uint64_t)peer.endpoint << WEFT_PEER_ENDPOINT_SHIFT;
+}
+
+/* Who has sent what a completion tells of. */
+static inline struct weft_peer weft_source(const weft_completion *completion)
+{
+    uint32_t endpoint = (uint8_t)(completion->flags >> WEFT_PEER_ENDPOINT_SHIFT);
+    return (struct weft_peer){.rank = completion->source, .endpoint = endpoint};
+}
 
 /* Bytes in all. */
 static inline size_t weft_iov_length(const struct iovec *pieces, size_t count)

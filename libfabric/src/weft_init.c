@@ -3,11 +3,15 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 static struct weft_process process;
 
@@ -64,11 +68,39 @@ int weft_process_join(struct weft_process **joined)
             weft_log(FI_LOG_WARN, "this process is no rank of a job: weft_open says: %s", strerror(-result));
             return -FI_ENODATA;
         }
+        process.number = process.library.number(process.rank);
+        process.count = process.library.count(process.rank);
         process.job = job_id();
     }
     *joined = &process;
     return 0;
 }
+
+/* ---- Threads ------------------------------------------------------------------------------------------------- */
+
+static void futex(_Atomic uint32_t *word, int operation, uint32_t value)
+{
+    syscall(SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, value, NULL, NULL, 0);
+}
+
+/* Threads come in the order in which they ask. A thread that polls in a loop would keep all others out otherwise: it
+ * gives its core away only within the lock, where its rank waits for its turn. And the C library's sched_yield is a
+ * rank's word that it waits. */
+void weft_process_lock(struct weft_process *owner)
+{
+    uint32_t ticket = atomic_fetch_add(&owner->next_ticket, 1), serving;
+    while ((serving = atomic_load(&owner->serving)) != ticket)
+        futex(&owner->serving, FUTEX_WAIT, serving);
+}
+
+void weft_process_unlock(struct weft_process *owner)
+{
+    uint32_t next = atomic_fetch_add(&owner->serving, 1) + 1;
+    if (atomic_load(&owner->next_ticket) != next)
+        futex(&owner->serving, FUTEX_WAKE, INT_MAX);
+}
+
+/* ---- Tunables ------------------------------------------------------------------------------------------------ */
 
 static const struct tunable {
     const char *name;

@@ -14,8 +14,8 @@ bool weft_wants_report(const struct weft_cq *queue, bool selective, uint64_t fla
      FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | WEFT_SILENT)
 #define RECEIVE_FLAGS (FI_COMPLETION | FI_MORE | FI_MULTI_RECV | FI_PEEK | FI_CLAIM | FI_DISCARD)
 
-ssize_t weft_post_send(struct weft_endpoint *endpoint, uint64_t space, const struct fi_msg_tagged *message,
-                       uint64_t flags)
+static ssize_t post_send(struct weft_endpoint *endpoint, uint64_t space, const struct fi_msg_tagged *message,
+                         uint64_t flags)
 {
     struct weft_process *process = endpoint->process;
     if (!endpoint->enabled)
@@ -24,9 +24,10 @@ ssize_t weft_post_send(struct weft_endpoint *endpoint, uint64_t space, const str
         return -FI_EBADFLAGS;
     if (message->iov_count > endpoint->transmit_iov_limit)
         return -FI_EINVAL;
-    uint32_t to = weft_av_rank(endpoint->av, message->addr);
-    if (to == WEFT_NO_RANK)
+    struct weft_peer to = weft_av_peer(endpoint->av, message->addr);
+    if (to.rank == WEFT_NO_RANK)
         return -FI_EINVAL;
+    space |= weft_endpoint_flags(endpoint, to);
     size_t length = weft_iov_length(message->msg_iov, message->iov_count);
     if (flags & FI_INJECT && length > endpoint->inject_size)
         return -FI_EMSGSIZE;
@@ -34,7 +35,7 @@ ssize_t weft_post_send(struct weft_endpoint *endpoint, uint64_t space, const str
     bool reported = weft_wants_report(endpoint->transmit_queue, endpoint->transmit_selective, flags);
     space |= flags & FI_REMOTE_CQ_DATA ? WEFT_DATA : 0;
     if (flags & FI_INJECT && !reported && !endpoint->counters[WEFT_COUNT_SEND] && message->iov_count <= 1)
-        return process->library.send(process->rank, to, message->tag, data, length, message->data,
+        return process->library.send(process->rank, to.rank, message->tag, data, length, message->data,
                                      space | WEFT_INJECT, NULL);
 
     struct weft_operation *operation = weft_operation_begin(endpoint);
@@ -54,10 +55,19 @@ ssize_t weft_post_send(struct weft_endpoint *endpoint, uint64_t space, const str
     space |= flags & FI_DELIVERY_COMPLETE ? WEFT_DELIVERY_COMPLETE : 0;
     space |= flags & FI_MATCH_COMPLETE ? WEFT_MATCH_COMPLETE : 0;
     if (result == 0)
-        result = process->library.send(process->rank, to, message->tag, data, length, message->data,
+        result = process->library.send(process->rank, to.rank, message->tag, data, length, message->data,
                                        space | WEFT_COMPLETION, operation);
     if (result < 0)
         weft_operation_end(operation);
+    return result;
+}
+
+ssize_t weft_post_send(struct weft_endpoint *endpoint, uint64_t space, const struct fi_msg_tagged *message,
+                       uint64_t flags)
+{
+    weft_process_lock(endpoint->process);
+    ssize_t result = post_send(endpoint, space, message, flags);
+    weft_process_unlock(endpoint->process);
     return result;
 }
 
@@ -89,7 +99,8 @@ static ssize_t peek(struct weft_endpoint *endpoint, uint64_t space, const struct
     int result = process->library.peek(process->rank, from, message->tag, message->ignore, space, operation, &found);
     struct weft_event event = {
         .entry = {.op_context = message->context, .flags = FI_RECV | FI_TAGGED, .tag = message->tag},
-        .source = WEFT_NO_RANK,
+        .endpoint = endpoint,
+        .source = WEFT_NOBODY,
         .error = FI_ENOMSG,
         .provider_error = ENOMSG,
     };
@@ -98,7 +109,7 @@ static ssize_t peek(struct weft_endpoint *endpoint, uint64_t space, const struct
         event.entry.tag = found.tag;
         event.entry.data = found.data;
         event.entry.flags |= found.flags & WEFT_DATA ? FI_REMOTE_CQ_DATA : 0;
-        event.source = found.source;
+        event.source = weft_source(&found);
         event.error = event.provider_error = 0;
     }
     if (result > 0 && flags & FI_CLAIM && !(flags & FI_DISCARD))
@@ -111,25 +122,26 @@ static ssize_t peek(struct weft_endpoint *endpoint, uint64_t space, const struct
     return 0;
 }
 
-ssize_t weft_post_receive(struct weft_endpoint *endpoint, uint64_t space, const struct fi_msg_tagged *message,
-                          uint64_t flags)
+static ssize_t post_receive(struct weft_endpoint *endpoint, uint64_t space, const struct fi_msg_tagged *message,
+                            uint64_t flags)
 {
     struct weft_process *process = endpoint->process;
     if (!endpoint->enabled)
         return -FI_EOPBADSTATE;
     if (flags & ~RECEIVE_FLAGS)
         return -FI_EBADFLAGS;
-    uint32_t from = WEFT_ANY_SOURCE;
+    struct weft_peer from = {.rank = WEFT_ANY_SOURCE};
     if (message->addr != FI_ADDR_UNSPEC && endpoint->caps & FI_DIRECTED_RECV) {
-        from = weft_av_rank(endpoint->av, message->addr);
-        if (from == WEFT_NO_RANK)
+        from = weft_av_peer(endpoint->av, message->addr);
+        if (from.rank == WEFT_NO_RANK)
             return -FI_EINVAL;
     }
+    space |= weft_endpoint_flags(endpoint, from);
     if (flags & (FI_PEEK | FI_CLAIM | FI_DISCARD)) {
         if (!(space & WEFT_TAGGED) || !endpoint->receive_queue || !(flags & (FI_PEEK | FI_CLAIM)))
             return -FI_EBADFLAGS;
         if (flags & FI_PEEK)
-            return peek(endpoint, space, message, from, flags);
+            return peek(endpoint, space, message, from.rank, flags);
     }
     if (message->iov_count > endpoint->receive_iov_limit)
         return -FI_EINVAL;
@@ -154,17 +166,27 @@ ssize_t weft_post_receive(struct weft_endpoint *endpoint, uint64_t space, const 
         space |= WEFT_MULTI_RECEIVE;
         if (message->iov_count != 1)
             result = -FI_EINVAL;
+        process->library.set_min_multi_receive(process->rank, endpoint->min_multi_receive);
     } else if (message->iov_count > 1) {
         result = weft_operation_scatter_later(operation, message->msg_iov, message->iov_count);
         buffer = operation->packed;
     }
     if (result == 0)
-        result = process->library.receive(process->rank, from, message->tag, message->ignore, buffer,
+        result = process->library.receive(process->rank, from.rank, message->tag, message->ignore, buffer,
                                           operation->length, space | WEFT_COMPLETION, operation);
     if (result == 0)
         operation->claimed = false;
     else if (!operation->claimed)
         weft_operation_end(operation);
+    return result;
+}
+
+ssize_t weft_post_receive(struct weft_endpoint *endpoint, uint64_t space, const struct fi_msg_tagged *message,
+                          uint64_t flags)
+{
+    weft_process_lock(endpoint->process);
+    ssize_t result = post_receive(endpoint, space, message, flags);
+    weft_process_unlock(endpoint->process);
     return result;
 }
 

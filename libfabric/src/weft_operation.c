@@ -1,5 +1,5 @@
 /* Operations under way, and what becomes of them: completions are taken from the interface and handed to the queue and
- * the counter that the endpoint is bound to.
+ * the counter of the endpoint that each is of.
  *
  *   post ── weft_operation_begin ──> active ── weft_poll ──> event in a queue, counter + 1
  *             │ gather: data is copied now                    │ scatter: data goes to its pieces
@@ -137,11 +137,14 @@ static void count_completion(struct weft_endpoint *endpoint, const struct weft_o
         counter->value++;
 }
 
-static void report_completion(struct weft_endpoint *endpoint, const weft_completion *completion)
+static void report_completion(struct weft_process *process, const weft_completion *completion)
 {
     struct weft_operation *operation = completion->context;
-    if (operation && !operation->endpoint) {
-        weft_operation_end(operation); /* of an endpoint that has been closed since */
+    uint8_t number = (uint8_t)(completion->flags >> WEFT_ENDPOINT_SHIFT);
+    struct weft_endpoint *endpoint = operation ? operation->endpoint : process->endpoints[number];
+    if (!endpoint) {
+        if (operation)
+            weft_operation_end(operation); /* of an endpoint that has been closed since */
         return;
     }
     bool received = operation ? operation->counted == WEFT_COUNT_RECEIVE : is_receive(completion);
@@ -165,7 +168,8 @@ static void report_completion(struct weft_endpoint *endpoint, const weft_complet
                     .data = completion->data,
                     .tag = completion->tag,
                 },
-            .source = received ? completion->source : WEFT_NO_RANK,
+            .endpoint = received ? endpoint : NULL,
+            .source = weft_source(completion),
             .error = fabric_error(completion->error),
             .provider_error = completion->error,
             .overflow = completion->overflow,
@@ -179,12 +183,13 @@ static void report_completion(struct weft_endpoint *endpoint, const weft_complet
         weft_operation_end(operation);
 }
 
-void weft_endpoint_progress(struct weft_endpoint *endpoint)
+/* Polls the interface, once an endpoint is enabled. */
+void weft_process_progress(struct weft_process *process, size_t batch)
 {
     weft_completion completions[MOST_PER_POLL];
-    ssize_t count = endpoint->process->library.poll(endpoint->process->rank, completions, endpoint->poll_batch);
+    ssize_t count = process->enabled ? process->library.poll(process->rank, completions, batch) : 0;
     for (ssize_t i = 0; i < count; i++)
-        report_completion(endpoint, &completions[i]);
+        report_completion(process, &completions[i]);
 }
 
 /* The endpoint closes: posted receives are cancelled, and later completions are ignored. */

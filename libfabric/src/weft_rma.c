@@ -8,7 +8,7 @@
 
 /* The checks that both directions share; finds the peer. */
 static int check(const struct weft_endpoint *endpoint, const struct fi_msg_rma *message, uint64_t wrong_flags,
-                 size_t length, uint32_t *peer)
+                 size_t length, struct weft_peer *peer)
 {
     if (!endpoint->enabled)
         return -FI_EOPBADSTATE;
@@ -17,8 +17,8 @@ static int check(const struct weft_endpoint *endpoint, const struct fi_msg_rma *
     if (message->iov_count > endpoint->transmit_iov_limit || message->rma_iov_count != 1 ||
         message->rma_iov[0].len != length)
         return -FI_EINVAL;
-    *peer = weft_av_rank(endpoint->av, message->addr);
-    return *peer == WEFT_NO_RANK ? -FI_EINVAL : 0;
+    *peer = weft_av_peer(endpoint->av, message->addr);
+    return peer->rank == WEFT_NO_RANK ? -FI_EINVAL : 0;
 }
 
 static struct weft_operation *begin(struct weft_endpoint *endpoint, const struct fi_msg_rma *message, uint64_t flags,
@@ -33,11 +33,11 @@ static struct weft_operation *begin(struct weft_endpoint *endpoint, const struct
     return operation;
 }
 
-static ssize_t post_write(struct weft_endpoint *endpoint, const struct fi_msg_rma *message, uint64_t flags)
+static ssize_t post_write_locked(struct weft_endpoint *endpoint, const struct fi_msg_rma *message, uint64_t flags)
 {
     struct weft_process *process = endpoint->process;
     size_t length = weft_iov_length(message->msg_iov, message->iov_count);
-    uint32_t to;
+    struct weft_peer to;
     int result = check(endpoint, message, flags & ~WRITE_FLAGS, length, &to);
     if (result)
         return result;
@@ -55,20 +55,20 @@ static ssize_t post_write(struct weft_endpoint *endpoint, const struct fi_msg_rm
         data = operation->packed;
     }
     uint64_t how = WEFT_COMPLETION | (flags & FI_REMOTE_CQ_DATA ? WEFT_DATA : 0) |
-                   (flags & FI_DELIVERY_COMPLETE ? WEFT_DELIVERY_COMPLETE : 0);
+                   (flags & FI_DELIVERY_COMPLETE ? WEFT_DELIVERY_COMPLETE : 0) | weft_endpoint_flags(endpoint, to);
     if (result == 0)
-        result = process->library.write(process->rank, to, data, length, message->rma_iov[0].addr,
+        result = process->library.write(process->rank, to.rank, data, length, message->rma_iov[0].addr,
                                         message->rma_iov[0].key, message->data, how, operation);
     if (result < 0)
         weft_operation_end(operation);
     return result;
 }
 
-static ssize_t post_read(struct weft_endpoint *endpoint, const struct fi_msg_rma *message, uint64_t flags)
+static ssize_t post_read_locked(struct weft_endpoint *endpoint, const struct fi_msg_rma *message, uint64_t flags)
 {
     struct weft_process *process = endpoint->process;
     size_t length = weft_iov_length(message->msg_iov, message->iov_count);
-    uint32_t from;
+    struct weft_peer from;
     int result = check(endpoint, message, flags & ~READ_FLAGS, length, &from);
     if (result)
         return result;
@@ -83,10 +83,26 @@ static ssize_t post_read(struct weft_endpoint *endpoint, const struct fi_msg_rma
         buffer = operation->packed;
     }
     if (result == 0)
-        result = process->library.read(process->rank, from, buffer, length, message->rma_iov[0].addr,
+        result = process->library.read(process->rank, from.rank, buffer, length, message->rma_iov[0].addr,
                                        message->rma_iov[0].key, WEFT_COMPLETION, operation);
     if (result < 0)
         weft_operation_end(operation);
+    return result;
+}
+
+static ssize_t post_write(struct weft_endpoint *endpoint, const struct fi_msg_rma *message, uint64_t flags)
+{
+    weft_process_lock(endpoint->process);
+    ssize_t result = post_write_locked(endpoint, message, flags);
+    weft_process_unlock(endpoint->process);
+    return result;
+}
+
+static ssize_t post_read(struct weft_endpoint *endpoint, const struct fi_msg_rma *message, uint64_t flags)
+{
+    weft_process_lock(endpoint->process);
+    ssize_t result = post_read_locked(endpoint, message, flags);
+    weft_process_unlock(endpoint->process);
     return result;
 }
 

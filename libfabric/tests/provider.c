@@ -76,7 +76,7 @@ static int run_rank(const char *provider)
         void (*test)(struct side *);
     } tests[] = {
         {"attributes", test_info}, {"objects", test_objects}, {"messages", test_messages},
-        {"tagged messages", test_tagged}, {"RDMA", test_rma},
+        {"tagged messages", test_tagged}, {"RDMA", test_rma}, {"endpoints", test_endpoints},
     };
     struct side side = {.rank = (unsigned)atoi(getenv("WEFT_RANK")), .provider = load(provider)};
     open_side(&side);

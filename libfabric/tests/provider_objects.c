@@ -154,23 +154,32 @@ static void test_address_vectors(struct side *side)
     for (int type = FI_AV_MAP; type <= FI_AV_TABLE; type++) {
         struct fi_av_attr attr = {.type = (enum fi_av_type)type};
         struct fid_av *av;
-        struct weft_name names[3], found;
-        fi_addr_t addresses[3];
+        struct weft_name names[5], found;
+        fi_addr_t addresses[5];
         EXPECT(side, fi_av_open(side->domain, &attr, &av, NULL) == 0);
         memcpy(&names[0], side->info->dest_addr, sizeof *names);
         memcpy(&names[2], side->info->src_addr, sizeof *names);
         names[1] = names[0];
         names[1].job ^= 1; /* of another job */
-        EXPECT(side, fi_av_insert(av, names, 3, addresses, 0, NULL) == 2);
-        EXPECT(side, addresses[1] == FI_ADDR_NOTAVAIL);
+        names[3] = names[4] = names[0];
+        names[3].endpoint = WEFT_ENDPOINTS - 1;
+        names[4].endpoint = WEFT_ENDPOINTS; /* that no rank has */
+        EXPECT(side, fi_av_insert(av, names, 5, addresses, 0, NULL) == 3);
+        EXPECT(side, addresses[1] == FI_ADDR_NOTAVAIL && addresses[4] == FI_ADDR_NOTAVAIL);
         if (type == FI_AV_TABLE)
-            EXPECT(side, addresses[0] == 0 && addresses[2] == 1);
+            EXPECT(side, addresses[0] == 0 && addresses[2] == 1 && addresses[3] == 2);
         size_t length = sizeof found;
         EXPECT(side, fi_av_lookup(av, addresses[2], &found, &length) == 0 && length == sizeof found);
         EXPECT(side, memcmp(&found, &names[2], sizeof found) == 0);
-        char text[64];
+        EXPECT(side, fi_av_lookup(av, addresses[3], &found, &length) == 0);
+        EXPECT(side, memcmp(&found, &names[3], sizeof found) == 0);
+        /* Values that are no address, as a program that has lost one may pass. */
+        EXPECT(side, fi_av_lookup(av, FI_ADDR_NOTAVAIL, &found, &length) == -FI_EINVAL);
+        EXPECT(side, fi_av_lookup(av, (fi_addr_t)WEFT_ENDPOINTS << 32, &found, &length) == -FI_EINVAL);
+        char text[64], expected[64];
         length = sizeof text;
-        EXPECT(side, strncmp(fi_av_straddr(av, &names[0], text, &length), "weft://", 7) == 0);
+        snprintf(expected, sizeof expected, "weft://%016llx/%u/15", (unsigned long long)names[3].job, names[3].rank);
+        EXPECT(side, strcmp(fi_av_straddr(av, &names[3], text, &length), expected) == 0);
         EXPECT(side, length == strlen(text) + 1);
         EXPECT(side, fi_av_remove(av, &addresses[0], 1, 0) == 0);
         EXPECT(side, fi_av_remove(av, &addresses[0], 1, 0) == -FI_EINVAL);
@@ -188,7 +197,6 @@ static void test_refusals(struct side *side)
     struct fid_cq *cq;
     struct fid_cntr *counter;
     struct fid_eq *eq;
-    EXPECT(side, fi_endpoint(side->domain, side->info, &endpoint, NULL) == -FI_EBUSY);
     EXPECT(side, fi_scalable_ep(side->domain, side->info, &endpoint, NULL) == -FI_ENOSYS);
     EXPECT(side, fi_stx_context(side->domain, side->info->tx_attr, &transmit, NULL) == -FI_ENOSYS);
     EXPECT(side, fi_srx_context(side->domain, side->info->rx_attr, &endpoint, NULL) == -FI_ENOSYS);

@@ -6,15 +6,6 @@ static int entry_is(const struct fi_cq_tagged_entry *entry, const void *context,
     return entry->op_context == context && entry->flags == flags && entry->len == length;
 }
 
-/* A post that the interface has no room for is tried again while it makes progress. */
-#define POSTED(side, call)                                                                                     \
-    do {                                                                                                       \
-        ssize_t posted;                                                                                        \
-        while ((posted = (call)) == -FI_EAGAIN)                                                                \
-            fi_cq_read((side)->cq, NULL, 0);                                                                   \
-        EXPECT(side, posted == 0);                                                                             \
-    } while (0)
-
 static void fill(char *buffer, size_t length, int seed)
 {
     for (size_t i = 0; i < length; i++)

@@ -35,12 +35,12 @@ static inline void expect(struct side *side, bool good, const char *text, const 
     fflush(stdout);
 }
 
-/* Waits for one completion: 1, or the negative of its error. */
-static inline int complete(struct side *side, struct fi_cq_tagged_entry *entry, fi_addr_t *source,
-                           struct fi_cq_err_entry *error)
+/* Waits for one completion in a queue: 1, or the negative of its error. */
+static inline int complete_in(struct fid_cq *cq, struct fi_cq_tagged_entry *entry, fi_addr_t *source,
+                              struct fi_cq_err_entry *error)
 {
     ssize_t result;
-    while ((result = fi_cq_readfrom(side->cq, entry, 1, source)) == -FI_EAGAIN)
+    while ((result = fi_cq_readfrom(cq, entry, 1, source)) == -FI_EAGAIN)
         ;
     if (result != -FI_EAVAIL)
         return (int)result;
@@ -48,8 +48,23 @@ static inline int complete(struct side *side, struct fi_cq_tagged_entry *entry, 
     if (!error)
         error = &own;
     *error = (struct fi_cq_err_entry){0};
-    return fi_cq_readerr(side->cq, error, 0) == 1 ? -error->err : -FI_EOTHER;
+    return fi_cq_readerr(cq, error, 0) == 1 ? -error->err : -FI_EOTHER;
 }
+
+static inline int complete(struct side *side, struct fi_cq_tagged_entry *entry, fi_addr_t *source,
+                           struct fi_cq_err_entry *error)
+{
+    return complete_in(side->cq, entry, source, error);
+}
+
+/* A post that the interface has no room for is tried again while it makes progress. */
+#define POSTED(side, call)                                                                                     \
+    do {                                                                                                       \
+        ssize_t posted;                                                                                        \
+        while ((posted = (call)) == -FI_EAGAIN)                                                                \
+            fi_cq_read((side)->cq, NULL, 0);                                                                   \
+        EXPECT(side, posted == 0);                                                                             \
+    } while (0)
 
 #define TAG_OF_BARRIER UINT64_C(0xba881e8)
 
@@ -70,5 +85,6 @@ void test_objects(struct side *side);
 void test_messages(struct side *side);
 void test_tagged(struct side *side);
 void test_rma(struct side *side);
+void test_endpoints(struct side *side);
 
 #endif

@@ -5,7 +5,10 @@ static bool matches(const struct posted *posted, const struct record *record)
 {
     if ((posted->flags ^ record->flags) & WEFT_TAGGED)
         return false;
-    if (posted->from != WEFT_ANY_SOURCE && posted->from != record->source)
+    if (own_endpoint(posted->flags) != peer_endpoint(record->flags))
+        return false;
+    if (posted->from != WEFT_ANY_SOURCE &&
+        (posted->from != record->source || peer_endpoint(posted->flags) != own_endpoint(record->flags)))
         return false;
     return !(posted->flags & WEFT_TAGGED) || !((posted->tag ^ record->tag) & ~posted->ignore);
 }
@@ -45,7 +48,8 @@ static void deliver(weft_rank *rank, const struct posted *posted, char *buffer, 
     acknowledge(rank, record);
     complete(rank, &(weft_completion){
                        .context = posted->context,
-                       .flags = WEFT_RECEIVED | (record->flags & (WEFT_TAGGED | WEFT_DATA)) | more_flags,
+                       .flags = WEFT_RECEIVED | (record->flags & (WEFT_TAGGED | WEFT_DATA)) |
+                                endpoints_received(record->flags) | more_flags,
                        .length = length,
                        .buffer = buffer,
                        .data = record->data,
@@ -87,7 +91,7 @@ static bool match_arrival(weft_rank *rank, struct arrival *arrival)
         char *buffer = posted->buffer + posted->used;
         size_t taken = arrival->record.length < left ? arrival->record.length : left;
         posted->used += (taken + 15) & ~(size_t)15;
-        bool release = posted->used >= posted->length || posted->length - posted->used < rank->min_multi_receive;
+        bool release = posted->used >= posted->length || posted->length - posted->used < posted->min_left;
         deliver(rank, posted, buffer, left, arrival, WEFT_MULTI_RECEIVE | (release ? WEFT_BUFFER_RELEASED : 0));
         if (release)
             take_posted(rank, posted);
@@ -112,7 +116,7 @@ void arrive(weft_rank *rank, const struct record *record, const char *data)
         complete(rank, &(weft_completion){.context = (void *)(uintptr_t)record->context, .flags = WEFT_SENT});
         return;
     case WRITTEN_WITH_DATA:
-        complete(rank, &(weft_completion){.flags = WEFT_REMOTE_WRITE | WEFT_DATA,
+        complete(rank, &(weft_completion){.flags = WEFT_REMOTE_WRITE | WEFT_DATA | endpoints_received(record->flags),
                                           .length = record->length,
                                           .data = record->data,
                                           .source = record->source});
@@ -169,8 +173,11 @@ int weft_receive(weft_rank *rank, uint32_t from, uint64_t tag, uint64_t ignore, 
         .flags = flags,
         .buffer = buffer,
         .length = length,
+        .min_left = rank->min_multi_receive,
         .context = context,
     };
+    if (!has_endpoints(flags))
+        return -EINVAL;
     if (flags & WEFT_CLAIM)
         return receive_claimed(rank, &posted);
     struct posted *kept = need(malloc(sizeof *kept));
@@ -208,7 +215,7 @@ int weft_peek(weft_rank *rank, uint32_t from, uint64_t tag, uint64_t ignore, uin
             continue;
         *found = (weft_completion){
             .context = context,
-            .flags = WEFT_RECEIVED | (record->flags & (WEFT_TAGGED | WEFT_DATA)),
+            .flags = WEFT_RECEIVED | (record->flags & (WEFT_TAGGED | WEFT_DATA)) | endpoints_received(record->flags),
             .length = record->length,
             .data = record->data,
             .tag = record->tag,

@@ -58,13 +58,17 @@ static int transfer(weft_rank *rank, uint32_t peer, void *local, size_t length, 
 int weft_write(weft_rank *rank, uint32_t to, const void *local, size_t length, uint64_t remote, uint64_t key,
                uint64_t data, uint64_t flags, void *context)
 {
-    if (to >= rank->count)
+    if (to >= rank->count || !has_endpoints(flags))
         return -EINVAL;
     struct member *member = &rank->job->members[to];
     int error = allowed(member, key, remote, length, WEFT_ACCESS_WRITE) ? 0 : EACCES;
     if (!error)
         error = transfer(rank, to, (void *)(uintptr_t)local, length, remote, true);
-    struct record record = {.kind = WRITTEN_WITH_DATA, .source = rank->number, .data = data, .length = length};
+    struct record record = {.kind = WRITTEN_WITH_DATA,
+                            .source = rank->number,
+                            .flags = flags,
+                            .data = data,
+                            .length = length};
     if (!error && flags & WEFT_DATA && !put(&member->inbox, &record, NULL, 0))
         return -EAGAIN;
     if (error || flags & WEFT_COMPLETION)

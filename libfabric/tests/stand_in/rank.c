@@ -85,7 +85,7 @@ size_t weft_inject_limit(const weft_rank *rank)
 int weft_send(weft_rank *rank, uint32_t to, uint64_t tag, const void *buffer, size_t length, uint64_t data,
               uint64_t flags, void *context)
 {
-    if (to >= rank->count || (flags & WEFT_INJECT && length > INJECT_BYTES))
+    if (to >= rank->count || !has_endpoints(flags) || (flags & WEFT_INJECT && length > INJECT_BYTES))
         return -EINVAL;
     bool eager = length <= EAGER_BYTES, waits = !eager || flags & WEFT_MATCH_COMPLETE;
     struct record record = {

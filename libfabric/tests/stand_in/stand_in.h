@@ -77,7 +77,7 @@ struct posted {
     uint32_t from;
     uint64_t tag, ignore, flags;
     char *buffer;
-    size_t length, used;
+    size_t length, used, min_left;
     void *context;
 };
 
@@ -102,6 +102,28 @@ struct weft_rank {
     struct pending *pending;
     struct done *done, **last_done;
 };
+
+/* The endpoints of an operation with these flags: of the process that gives them, and of its peer. */
+static inline uint8_t own_endpoint(uint64_t flags)
+{
+    return (uint8_t)(flags >> WEFT_ENDPOINT_SHIFT);
+}
+
+static inline uint8_t peer_endpoint(uint64_t flags)
+{
+    return (uint8_t)(flags >> WEFT_PEER_ENDPOINT_SHIFT);
+}
+
+/* What the receiver's completion says of them. */
+static inline uint64_t endpoints_received(uint64_t sent)
+{
+    return (uint64_t)peer_endpoint(sent) << WEFT_ENDPOINT_SHIFT | (uint64_t)own_endpoint(sent) << WEFT_PEER_ENDPOINT_SHIFT;
+}
+
+static inline bool has_endpoints(uint64_t flags)
+{
+    return own_endpoint(flags) < WEFT_ENDPOINTS && peer_endpoint(flags) < WEFT_ENDPOINTS;
+}
 
 static inline void *need(void *memory)
 {
