@@ -379,6 +379,7 @@ int weft_endpoint_open(struct fid_domain *fid, struct fi_info *info, struct fid_
     endpoint->fid.tagged = &weft_tagged_ops;
     endpoint->fid.atomic = &weft_atomic_ops;
     domain->references++;
+    weft_log(FI_LOG_INFO, "rank %u opens its endpoint %u", process->number, endpoint->number);
     *opened = &endpoint->fid;
     return 0;
 }

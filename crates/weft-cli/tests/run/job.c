@@ -444,6 +444,88 @@ static void several_threads(void)
     printf("passed\n");
 }
 
+/* Communicators for which MPICH may open an endpoint each. Their messages have the same tag and the same source. */
+enum { COMMUNICATORS = 5, TAG = 3, WORDS = 30000 };
+static MPI_Comm communicators[COMMUNICATORS];
+
+static void make_communicators(void)
+{
+    for (int i = 0; i < COMMUNICATORS; i++)
+        MPI_Comm_dup(MPI_COMM_WORLD, &communicators[i]);
+}
+
+static void check(int number, int got, int expected)
+{
+    if (got != expected) {
+        printf("rank %d, communicator %d: %d, not %d\n", rank, number, got, expected);
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+}
+
+/* Messages around the ring on one communicator, short and long, from anybody, and a sum. */
+static void *uses_a_communicator(void *its_number)
+{
+    int number = (int)(intptr_t)its_number, left = (rank + size - 1) % size;
+    MPI_Comm mine = communicators[number];
+    int *sent = calloc(2 * WORDS, sizeof *sent), *got = sent + WORDS;
+    for (int round = 0; round < 40; round++) {
+        int words = round % 8 ? 3 : WORDS, sum;
+        MPI_Request requests[2];
+        sent[0] = rank, sent[1] = number, sent[2] = sent[words - 1] = round;
+        MPI_Irecv(got, WORDS, MPI_INT, MPI_ANY_SOURCE, TAG, mine, &requests[0]);
+        MPI_Isend(sent, words, MPI_INT, (rank + 1) % size, TAG, mine, &requests[1]);
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+        check(number, got[0], left);
+        check(number, got[1], number);
+        check(number, got[words - 1], round);
+        MPI_Allreduce(&sent[2], &sum, 1, MPI_INT, MPI_SUM, mine);
+        check(number, sum, size * round);
+    }
+    free(sent);
+    return NULL;
+}
+
+/* One thread: receives on all communicators at once, each sent to in the other order. Then a window of each. */
+static void uses_communicators(void)
+{
+    int sent[COMMUNICATORS], got[COMMUNICATORS], left = (rank + size - 1) % size;
+    MPI_Request requests[2 * COMMUNICATORS];
+    make_communicators();
+    for (int i = 0; i < COMMUNICATORS; i++)
+        MPI_Irecv(&got[i], 1, MPI_INT, MPI_ANY_SOURCE, TAG, communicators[i], &requests[i]);
+    for (int i = COMMUNICATORS - 1; i >= 0; i--) {
+        sent[i] = 100 * rank + i;
+        MPI_Isend(&sent[i], 1, MPI_INT, (rank + 1) % size, TAG, communicators[i], &requests[COMMUNICATORS + i]);
+    }
+    MPI_Waitall(2 * COMMUNICATORS, requests, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < COMMUNICATORS; i++)
+        check(i, got[i], 100 * left + i);
+    for (int i = 0; i < COMMUNICATORS; i++) {
+        MPI_Win window;
+        int *memory;
+        uses_a_communicator((void *)(intptr_t)i);
+        MPI_Win_allocate(sizeof *memory, sizeof *memory, MPI_INFO_NULL, communicators[i], &memory, &window);
+        MPI_Win_fence(0, window);
+        MPI_Put(&sent[i], 1, MPI_INT, (rank + 1) % size, 0, 1, MPI_INT, window);
+        MPI_Win_fence(0, window);
+        check(i, *memory, 100 * left + i);
+        MPI_Win_free(&window);
+    }
+    printf("passed at %.3f us\n", MPI_Wtime() * 1e6);
+}
+
+/* As many threads, one on each. */
+static void threads_on_communicators(void)
+{
+    pthread_t threads[COMMUNICATORS];
+    make_communicators();
+    for (int i = 0; i < COMMUNICATORS; i++)
+        pthread_create(&threads[i], NULL, uses_a_communicator, (void *)(intptr_t)i);
+    for (int i = 0; i < COMMUNICATORS; i++)
+        pthread_join(threads[i], NULL);
+    printf("passed\n");
+}
+
 /* Much outside of region 1, and so many messages around the ring in it, twice. */
 static void regions(int bytes, int rounds)
 {
@@ -507,6 +589,10 @@ int main(int argc, char **argv)
         threads();
     else if (!strcmp(what, "several threads"))
         several_threads();
+    else if (!strcmp(what, "communicators"))
+        uses_communicators();
+    else if (!strcmp(what, "threads on communicators"))
+        threads_on_communicators();
     else if (!strcmp(what, "sleeps until a file is there"))
         sleeps_until_a_file_is_there(argv[0]);
     else if (!strcmp(what, "sleeps for ever"))

@@ -500,8 +500,6 @@ pub fn environment_of(
     for (key, value) in [
         ("MPIR_CVAR_CH4_NETMOD", "ofi"),
         ("MPIR_CVAR_NOLOCAL", "1"),
-        // A rank has one endpoint.
-        ("MPIR_CVAR_CH4_NUM_VCIS", "1"),
         ("MPIR_CVAR_ENABLE_GPU", "0"),
         ("MPIR_CVAR_CH4_OFI_ENABLE_ATOMICS", "0"),
         // Queues for ranks of one node, which do not use them here: a megabyte of each process.
