@@ -16,11 +16,20 @@ struct weft_name weft_name_of(const struct weft_process *process, struct weft_pe
     };
 }
 
+/* Where the addresses of ranks' endpoints of this number are; NULL: nowhere. */
+static fi_addr_t **addresses_of(const struct weft_av *av, uint32_t endpoint)
+{
+    if (endpoint == 0)
+        return (fi_addr_t **)&av->addresses;
+    return av->others ? &(*av->others)[endpoint] : NULL;
+}
+
 fi_addr_t weft_av_address(const struct weft_av *av, struct weft_peer peer)
 {
-    if (peer.rank >= av->domain->fabric->process->count || !av->addresses[peer.endpoint])
+    if (peer.rank >= av->domain->fabric->process->count)
         return FI_ADDR_NOTAVAIL;
-    return av->addresses[peer.endpoint][peer.rank];
+    fi_addr_t *const *addresses = addresses_of(av, peer.endpoint);
+    return addresses && *addresses ? (*addresses)[peer.rank] : FI_ADDR_NOTAVAIL;
 }
 
 /* The endpoint that a name stands for, WEFT_NOBODY: not of this job, or none that a rank can have. */
@@ -32,25 +41,27 @@ static struct weft_peer peer_named(const struct weft_process *process, const str
     return (struct weft_peer){.rank = name->rank, .endpoint = name->endpoint};
 }
 
-/* The addresses of ranks' endpoints of this number, NULL: no memory. */
-static fi_addr_t *addresses_of(struct weft_av *av, uint32_t endpoint)
+/* Makes room for the addresses of ranks' endpoints of this number; NULL: there is no memory. */
+static fi_addr_t *room_for(struct weft_av *av, uint32_t endpoint)
 {
+    if (endpoint && !av->others && !(av->others = calloc(1, sizeof *av->others)))
+        return NULL;
+    fi_addr_t **addresses = addresses_of(av, endpoint);
     uint32_t ranks = av->domain->fabric->process->count;
-    fi_addr_t *addresses = av->addresses[endpoint];
-    if (!addresses && (addresses = malloc(ranks * sizeof *addresses)))
+    if (!*addresses && (*addresses = malloc(ranks * sizeof **addresses)))
         for (uint32_t i = 0; i < ranks; i++)
-            addresses[i] = FI_ADDR_NOTAVAIL;
-    return av->addresses[endpoint] = addresses;
+            (*addresses)[i] = FI_ADDR_NOTAVAIL;
+    return *addresses;
 }
 
 static fi_addr_t insert_one(struct weft_av *av, struct weft_peer peer)
 {
-    fi_addr_t address = (fi_addr_t)peer.endpoint << 32 | peer.rank, *addresses = addresses_of(av, peer.endpoint);
+    fi_addr_t address = (fi_addr_t)peer.endpoint << 32 | peer.rank, *addresses = room_for(av, peer.endpoint);
     if (!addresses)
         return FI_ADDR_NOTAVAIL;
     if (av->type == FI_AV_TABLE) {
         if (av->count == av->capacity) {
-            size_t capacity = av->capacity ? 2 * av->capacity : 64;
+            size_t capacity = av->capacity ? 2 * av->capacity : 32;
             struct weft_peer *peers = realloc(av->peers, capacity * sizeof *peers);
             if (!peers)
                 return FI_ADDR_NOTAVAIL;
@@ -113,7 +124,7 @@ static int av_remove(struct fid_av *fid, fi_addr_t *addresses, size_t count, uin
             return -FI_EINVAL;
         if (av->type == FI_AV_TABLE)
             av->peers[addresses[i]] = WEFT_NOBODY;
-        fi_addr_t *reported = &av->addresses[peer.endpoint][peer.rank];
+        fi_addr_t *reported = &(*addresses_of(av, peer.endpoint))[peer.rank];
         if (*reported == addresses[i])
             *reported = FI_ADDR_NOTAVAIL;
     }
@@ -150,8 +161,10 @@ static int av_close(struct fid *fid)
         return -FI_EBUSY;
     av->domain->references--;
     free(av->peers);
-    for (uint32_t i = 0; i < WEFT_ENDPOINTS; i++)
-        free(av->addresses[i]);
+    free(av->addresses);
+    for (uint32_t i = 1; av->others && i < WEFT_ENDPOINTS; i++)
+        free((*av->others)[i]);
+    free(av->others);
     free(av);
     return 0;
 }
@@ -183,6 +196,10 @@ int weft_av_open(struct fid_domain *fid, struct fi_av_attr *attr, struct fid_av 
         return -FI_ENOMEM;
     av->domain = CONTAINER_OF(fid, struct weft_domain, fid);
     av->type = attr && attr->type != FI_AV_UNSPEC ? attr->type : FI_AV_TABLE;
+    if (!room_for(av, 0)) {
+        free(av);
+        return -FI_ENOMEM;
+    }
     if (attr)
         attr->type = av->type;
     av->domain->references++;

@@ -40,8 +40,8 @@ void weft_cq_push(struct weft_cq *cq, const struct weft_event *event)
 void weft_cq_forget(struct weft_cq *cq, const struct weft_endpoint *endpoint)
 {
     for (size_t i = 0; i < cq->count; i++)
-        if (event_at(cq, i)->endpoint == endpoint)
-            event_at(cq, i)->endpoint = NULL;
+        if (event_at(cq, i)->endpoint == endpoint->number)
+            event_at(cq, i)->endpoint = WEFT_NO_ENDPOINT;
 }
 
 static void pop(struct weft_cq *cq)
@@ -50,11 +50,19 @@ static void pop(struct weft_cq *cq)
     cq->count--;
 }
 
+static fi_addr_t source_of(const struct weft_cq *cq, const struct weft_event *event)
+{
+    struct weft_peer source = {.rank = event->source, .endpoint = event->source_endpoint};
+    if (event->endpoint == WEFT_NO_ENDPOINT)
+        return FI_ADDR_NOTAVAIL;
+    return weft_av_address(cq->process->endpoints[event->endpoint]->av, source);
+}
+
 static ssize_t take(struct weft_cq *cq, void *buffer, size_t count, fi_addr_t *sources)
 {
     /* The interface is polled only when the queue is empty: completions that it holds are read in no virtual time. */
     if (count == 0 || cq->count == 0)
-        weft_process_progress(cq->domain->fabric->process, cq->domain->fabric->tunables.poll_batch);
+        weft_process_progress(cq->process, cq->domain->fabric->tunables.poll_batch);
     if (cq->count == 0)
         return -FI_EAGAIN;
     if (event_at(cq, 0)->error)
@@ -64,7 +72,7 @@ static ssize_t take(struct weft_cq *cq, void *buffer, size_t count, fi_addr_t *s
         const struct weft_event *event = event_at(cq, 0);
         memcpy((char *)buffer + taken * cq->entry_size, &event->entry, cq->entry_size);
         if (sources)
-            sources[taken] = event->endpoint ? weft_av_address(event->endpoint->av, event->source) : FI_ADDR_NOTAVAIL;
+            sources[taken] = source_of(cq, event);
         pop(cq);
     }
     return (ssize_t)taken;
@@ -73,9 +81,9 @@ static ssize_t take(struct weft_cq *cq, void *buffer, size_t count, fi_addr_t *s
 static ssize_t cq_readfrom(struct fid_cq *fid, void *buffer, size_t count, fi_addr_t *sources)
 {
     struct weft_cq *cq = CONTAINER_OF(fid, struct weft_cq, fid);
-    weft_process_lock(cq->domain->fabric->process);
+    weft_process_lock(cq->process);
     ssize_t result = take(cq, buffer, count, sources);
-    weft_process_unlock(cq->domain->fabric->process);
+    weft_process_unlock(cq->process);
     return result;
 }
 
@@ -108,9 +116,9 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *entry, uin
 {
     (void)flags;
     struct weft_cq *cq = CONTAINER_OF(fid, struct weft_cq, fid);
-    weft_process_lock(cq->domain->fabric->process);
+    weft_process_lock(cq->process);
     ssize_t result = take_error(cq, entry);
-    weft_process_unlock(cq->domain->fabric->process);
+    weft_process_unlock(cq->process);
     return result;
 }
 
@@ -216,6 +224,7 @@ int weft_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq 
         return -FI_ENOMEM;
     }
     cq->domain = CONTAINER_OF(fid, struct weft_domain, fid);
+    cq->process = cq->domain->fabric->process;
     cq->entry_size = entry_size(format);
     if (attr && format == FI_CQ_FORMAT_UNSPEC)
         attr->format = FI_CQ_FORMAT_CONTEXT;

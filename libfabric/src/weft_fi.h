@@ -130,19 +130,22 @@ struct weft_av {
     struct fid_av fid;
     struct weft_domain *domain;
     enum fi_av_type type;
+    unsigned references;
     struct weft_peer *peers; /* FI_AV_TABLE: by index; WEFT_NO_RANK where removed */
     size_t count, capacity;
-    fi_addr_t *addresses[WEFT_ENDPOINTS]; /* by endpoint and rank, for the sources of messages; NULL: none is there */
-    unsigned references;
+    fi_addr_t *addresses; /* of first endpoints, by rank, for the sources of messages */
+    fi_addr_t *(*others)[WEFT_ENDPOINTS]; /* the same of all others, by endpoint; NULL: none is there */
 };
 
 #define WEFT_NO_RANK WEFT_ANY_SOURCE
+#define WEFT_NO_ENDPOINT UINT16_MAX
 
 /* A completion as it waits to be read. */
 struct weft_event {
     struct fi_cq_tagged_entry entry; /* all formats are prefixes of this one */
-    struct weft_endpoint *endpoint; /* where it has been received, NULL: nowhere, or it has been closed */
-    struct weft_peer source;
+    uint32_t source;
+    uint16_t source_endpoint;
+    uint16_t endpoint; /* where it has been received; WEFT_NO_ENDPOINT: nowhere, or it has been closed */
     int error; /* positive FI_ error, 0: none */
     int provider_error;
     size_t overflow;
@@ -151,6 +154,7 @@ struct weft_event {
 struct weft_cq {
     struct fid_cq fid;
     struct weft_domain *domain;
+    struct weft_process *process;
     size_t entry_size;
     struct weft_event *events; /* a ring that grows: completions are never lost */
     size_t capacity, first, count;
@@ -280,11 +284,10 @@ static inline uint64_t weft_endpoint_flags(const struct weft_endpoint *endpoint,
     return (uint64_t)endpoint->number << WEFT_ENDPOINT_SHIFT | (uint64_t)peer.endpoint << WEFT_PEER_ENDPOINT_SHIFT;
 }
 
-/* Who has sent what a completion tells of. */
-static inline struct weft_peer weft_source(const weft_completion *completion)
+/* The endpoint of the peer that a completion tells of. */
+static inline uint16_t weft_source_endpoint(const weft_completion *completion)
 {
-    uint32_t endpoint = (uint8_t)(completion->flags >> WEFT_PEER_ENDPOINT_SHIFT);
-    return (struct weft_peer){.rank = completion->source, .endpoint = endpoint};
+    return (uint8_t)(completion->flags >> WEFT_PEER_ENDPOINT_SHIFT);
 }
 
 /* Bytes in all. */

@@ -99,8 +99,8 @@ static ssize_t peek(struct weft_endpoint *endpoint, uint64_t space, const struct
     int result = process->library.peek(process->rank, from, message->tag, message->ignore, space, operation, &found);
     struct weft_event event = {
         .entry = {.op_context = message->context, .flags = FI_RECV | FI_TAGGED, .tag = message->tag},
-        .endpoint = endpoint,
-        .source = WEFT_NOBODY,
+        .source = WEFT_NO_RANK,
+        .endpoint = (uint16_t)endpoint->number,
         .error = FI_ENOMSG,
         .provider_error = ENOMSG,
     };
@@ -109,7 +109,8 @@ static ssize_t peek(struct weft_endpoint *endpoint, uint64_t space, const struct
         event.entry.tag = found.tag;
         event.entry.data = found.data;
         event.entry.flags |= found.flags & WEFT_DATA ? FI_REMOTE_CQ_DATA : 0;
-        event.source = weft_source(&found);
+        event.source = found.source;
+        event.source_endpoint = weft_source_endpoint(&found);
         event.error = event.provider_error = 0;
     }
     if (result > 0 && flags & FI_CLAIM && !(flags & FI_DISCARD))

@@ -539,10 +539,10 @@ fn an_interface_program_runs_without_mpi_and_beside_another() {
     assert_eq!(said[0].lines().count(), 5, "{}", said[0]);
 }
 
-/// A program over Portals, built with the libraries beside the command.
-fn portals() -> PathBuf {
+/// A program over Portals, built under this name with the libraries beside the command.
+fn portals(name: &str) -> PathBuf {
     support::provider();
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("portals_ping_pong");
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let deps = Path::new(env!("CARGO_BIN_EXE_weft")).parent().unwrap().join("deps");
     let mut compiler = Command::new("cc");
     compiler.args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-I"]).arg(root().join("include"));
@@ -557,7 +557,7 @@ fn portals() -> PathBuf {
 /// packets without a repair.
 #[test]
 fn a_portals_program_runs_over_links_that_lose_packets() {
-    let program = portals();
+    let program = portals("portals_over_lossy_links");
     let said = |sets: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_weft"));
         command.args(["run", "--quiet", "-m", "bxi3-fattree", "--set", "nic.model=portals", "-n", "2"]);
@@ -570,6 +570,35 @@ fn a_portals_program_runs_over_links_that_lose_packets() {
     let lossy = said(&["--set", "faults=[{drop=2000, corrupt=2000}]"]);
     assert_ne!(plain, lossy);
     assert_eq!((plain.lines().count(), lossy.lines().count()), (8, 8), "{plain}");
+}
+
+/// Catches Portals that know of one rail, data that is taken for whole with its first part, and times that
+/// differ from run to run.
+#[test]
+fn a_portals_program_goes_by_all_rails() {
+    let program = portals("portals_over_rails");
+    let said = |rails: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_weft"));
+        command.args(["run", "--quiet", "-m", "bxi2-fattree", "-n", "2", "--ppn", "1"]);
+        command.args(["--set=host.endpoints_per_host=2", &format!("--set=messaging.rails={rails}"), "--"]);
+        let output = command.arg(&program).stdin(Stdio::null()).output().unwrap();
+        assert!(output.status.success(), "{rails}: {:?}", texts(&output));
+        texts(&output).0
+    };
+    let one_way = |said: &str, bytes: u32| -> f64 {
+        let put = format!("put of {bytes} bytes: ");
+        let line = said.lines().find_map(|line| line.strip_prefix(&put)).unwrap();
+        line.split(' ').next().unwrap().parse().unwrap()
+    };
+    let [one, striped, in_turn] = ["none", "striping", "multiplexing"].map(|rails| {
+        let first = said(rails);
+        assert_eq!((said(rails), first.lines().count()), (first.clone(), 8), "{rails}: {first}");
+        first
+    });
+    assert!(one_way(&striped, 262_144) < 0.65 * one_way(&one, 262_144), "{striped}{one}");
+    assert!(one_way(&striped, 8) < 1.01 * one_way(&one, 8), "{striped}{one}");
+    // One message at a time gains nothing.
+    assert_eq!(in_turn, one);
 }
 
 /// Catches a domain that a program gets although its job has not been given it, one that it does not get, and

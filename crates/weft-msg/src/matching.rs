@@ -93,19 +93,9 @@ const OTHERS: usize = RankEndpoints::MOST as usize - 1;
 pub(crate) struct Matching {
     /// Those of its first endpoint: a simulated rank has no other.
     first: Queues,
-    /// Of a real rank, once it uses any of that. It is never saved.
+    /// Those of the endpoints behind it, once one of them is used. A real rank is never saved.
     #[serde(skip)]
-    live: Option<Box<LiveMatching>>,
-}
-
-/// Matching that only real ranks need.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-struct LiveMatching {
-    /// The number of posted receives, at all endpoints, that go on receiving. They are a list of their own: a
-    /// search does not count them.
-    repeating: usize,
-    /// The queues of the endpoints behind the first.
-    others: [Queues; OTHERS],
+    others: Option<Box<[Queues; OTHERS]>>,
 }
 
 impl Matching {
@@ -113,8 +103,7 @@ impl Matching {
     pub fn arrive(&mut self, envelope: Envelope) -> SearchResult<PostedReceive> {
         let endpoints =
             envelope.matching().map_or(RankEndpoints::FIRST, |matching| matching.context.endpoints());
-        let has_repeating = self.live.as_ref().is_some_and(|live| live.repeating > 0);
-        self.at(endpoints).arrive(envelope, has_repeating)
+        self.at(endpoints).arrive(envelope)
     }
 
     /// A receive is posted: finds the oldest message that it accepts, or keeps the receive.
@@ -126,7 +115,7 @@ impl Matching {
     pub fn peek(&self, receive: &PostedReceive) -> SearchResult<Envelope> {
         let queues = match usize::from(receive.endpoints.to()).checked_sub(1) {
             None => Some(&self.first),
-            Some(other) => self.live.as_deref().map(|live| &live.others[other]),
+            Some(other) => self.others.as_deref().map(|others| &others[other]),
         };
         queues.map_or(SearchResult { entry: None, scanned: 0 }, |queues| queues.peek(receive))
     }
@@ -139,20 +128,12 @@ impl Matching {
 
     /// Withdraws a receive; says whether it was there.
     pub fn withdraw(&mut self, owner: Owner) -> bool {
-        let Matching { first, live } = self;
-        let others = live.iter_mut().flat_map(|live| &mut live.others);
-        let withdrawn = std::iter::once(first).chain(others).find_map(|queues| queues.withdraw(owner));
-        if let (Some(PostedReceive { repeats: true, .. }), Some(live)) = (withdrawn, live) {
-            live.repeating -= 1;
-        }
-        withdrawn.is_some()
+        let others = self.others.iter_mut().flat_map(|others| others.iter_mut());
+        std::iter::once(&mut self.first).chain(others).any(|queues| queues.withdraw(owner))
     }
 
     /// Keeps a receive that goes on receiving.
     pub fn keep(&mut self, receive: PostedReceive) {
-        if receive.repeats {
-            self.live.get_or_insert_default().repeating += 1;
-        }
         self.at(receive.endpoints).posted.push_back(receive);
     }
 
@@ -172,7 +153,7 @@ impl Matching {
     }
 
     fn all(&self) -> impl Iterator<Item = &Queues> {
-        std::iter::once(&self.first).chain(self.live.iter().flat_map(|live| &live.others))
+        std::iter::once(&self.first).chain(self.others.iter().flat_map(|others| others.iter()))
     }
 
     /// The queues of the receiver's endpoint.
@@ -180,7 +161,7 @@ impl Matching {
     fn at(&mut self, endpoints: RankEndpoints) -> &mut Queues {
         match usize::from(endpoints.to()).checked_sub(1) {
             None => &mut self.first,
-            Some(other) => &mut self.live.get_or_insert_default().others[other],
+            Some(other) => &mut self.others.get_or_insert_default()[other],
         }
     }
 }
@@ -195,17 +176,15 @@ struct Queues {
 }
 
 impl Queues {
-    fn arrive(&mut self, envelope: Envelope, has_repeating: bool) -> SearchResult<PostedReceive> {
-        let looked_at =
-            |queues: &Queues, oldest| if has_repeating { queues.once(oldest) } else { oldest as u64 };
+    fn arrive(&mut self, envelope: Envelope) -> SearchResult<PostedReceive> {
         let found = match self.posted.iter().position(|posted| posted.accepts(&envelope)) {
             Some(index) if self.posted[index].repeats => {
                 SearchResult { entry: Some(self.posted[index]), scanned: 1 }
             }
             Some(index) => {
-                SearchResult { scanned: looked_at(self, index + 1), entry: self.posted.remove(index) }
+                SearchResult { scanned: self.looked_at(index + 1), entry: self.posted.remove(index) }
             }
-            None => SearchResult { entry: None, scanned: looked_at(self, self.posted.len()) },
+            None => SearchResult { entry: None, scanned: self.looked_at(self.posted.len()) },
         };
         if found.entry.is_none() {
             self.unexpected.push_back(envelope);
@@ -213,10 +192,16 @@ impl Queues {
         found
     }
 
-    /// The entries that a search through the `oldest` receives counts: of those that go on receiving, only
-    /// the messages that they take are looked for.
-    fn once(&self, oldest: usize) -> u64 {
-        self.posted.iter().take(oldest).filter(|posted| !posted.repeats).count() as u64
+    /// The entries that a search through the `oldest` receives counts. Those of a real rank that go on
+    /// receiving are a list of their own, in which only the messages that they take are looked for.
+    fn looked_at(&self, oldest: usize) -> u64 {
+        let others = match self.posted.front() {
+            Some(PostedReceive { owner: Owner::Live(_), .. }) => {
+                self.posted.iter().take(oldest).filter(|posted| !posted.repeats).count()
+            }
+            _ => oldest,
+        };
+        others as u64
     }
 
     fn post(&mut self, receive: PostedReceive) -> SearchResult<Envelope> {
@@ -234,8 +219,8 @@ impl Queues {
         }
     }
 
-    fn withdraw(&mut self, owner: Owner) -> Option<PostedReceive> {
-        take(&mut self.posted, |posted| posted.owner == owner).entry
+    fn withdraw(&mut self, owner: Owner) -> bool {
+        take(&mut self.posted, |posted| posted.owner == owner).entry.is_some()
     }
 }
 
@@ -302,12 +287,14 @@ mod tests {
     fn receives_that_go_on_cost_others_nothing() {
         let mut matching = Matching::default();
         for number in 0..8 {
-            matching.keep(PostedReceive { collective: true, repeats: true, ..receive(None, None, number) });
+            let owner = Owner::Live(number);
+            let collective = true;
+            matching.keep(PostedReceive { collective, repeats: true, owner, ..receive(None, None, number) });
         }
         assert_eq!(matching.post(receive(Some(0), Some(1), 9)).scanned, 0);
         assert_eq!(matching.arrive(message(0, 1, 0)).scanned, 1);
         assert_eq!(matching.arrive(in_context(0, MatchContext::Collective(1), 0)).scanned, 1);
-        assert!(matching.withdraw(Owner::Request(RequestId(0))));
+        assert!(matching.withdraw(Owner::Live(0)));
         assert_eq!(matching.arrive(message(0, 2, 0)).scanned, 0);
     }
 
