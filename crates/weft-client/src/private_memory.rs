@@ -9,15 +9,16 @@
 //! The library is preloaded: its functions stand before those of the C library.
 //!
 //! # Source
-//! MPICH 5, `src/mpl/src/shm/mpl_shm_posix.c`: `mpich_shm_%x_%d`.
+//! MPICH 5, `src/mpl/src/shm/mpl_shm_posix.c`: `mpich_shm_%x_%d`. `mpich_vci_%x_%d` are those of further virtual
+//! communication interfaces.
 
-/// How the names begin that MPICH gives to its segments.
-const MPICH: &[u8] = b"mpich_shm_";
+/// The beginnings of the names that MPICH gives to its segments.
+const MPICH: [&[u8]; 2] = [b"mpich_shm_", b"mpich_vci_"];
 
 /// Whether a name is that of a segment of MPICH.
 fn is_private(name: &[u8]) -> bool {
     let begin = name.iter().position(|byte| *byte != b'/').unwrap_or(name.len());
-    name[begin..].starts_with(MPICH)
+    MPICH.iter().any(|beginning| name[begin..].starts_with(beginning))
 }
 
 #[cfg(not(test))]
@@ -78,7 +79,7 @@ mod tests {
     /// Catches a program's own shared memory taken away from it, and MPICH's left in common.
     #[test]
     fn only_what_mpich_names_is_private() {
-        assert!(is_private(b"/mpich_shm_e8cd700b_0") && is_private(b"mpich_shm_1_1"));
+        assert!(is_private(b"/mpich_shm_e8cd700b_0") && is_private(b"mpich_vci_1_1"));
         assert!(!is_private(b"/mine") && !is_private(b"/a_mpich_shm_") && !is_private(b""));
     }
 }

@@ -445,7 +445,7 @@ static void several_threads(void)
 }
 
 /* Communicators for which MPICH may open an endpoint each. Their messages have the same tag and the same source. */
-enum { COMMUNICATORS = 5, TAG = 3, WORDS = 30000 };
+enum { COMMUNICATORS = 5, TAG = 3, WORDS = 8000 };
 static MPI_Comm communicators[COMMUNICATORS];
 
 static void make_communicators(void)
@@ -468,7 +468,7 @@ static void *uses_a_communicator(void *its_number)
     int number = (int)(intptr_t)its_number, left = (rank + size - 1) % size;
     MPI_Comm mine = communicators[number];
     int *sent = calloc(2 * WORDS, sizeof *sent), *got = sent + WORDS;
-    for (int round = 0; round < 40; round++) {
+    for (int round = 0; round < 16; round++) {
         int words = round % 8 ? 3 : WORDS, sum;
         MPI_Request requests[2];
         sent[0] = rank, sent[1] = number, sent[2] = sent[words - 1] = round;
