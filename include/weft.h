@@ -207,12 +207,12 @@ void weft_times(uint64_t *clock_ps, uint64_t *program_ps);
 // The largest message that weft_send carries with WEFT_INJECT.
 size_t weft_inject_limit(const weft_rank *rank);
 
-// With multi-receive: how little must be left in a buffer before it is given back. Default 64. Of buffers that
-// are posted from now on.
+// With multi-receive: how little must be left in a buffer before it is given back, of buffers that are
+// posted from now on. Default 64.
 void weft_set_min_multi_receive(weft_rank *rank, size_t bytes);
 
-// Sends. With WEFT_INJECT `context` is not used. -EAGAIN: poll and try again. -EINVAL: no such rank, or, here
-// as in all calls with flags, an endpoint that no rank has.
+// Sends. With WEFT_INJECT `context` is not used. -EAGAIN: poll and try again. -EINVAL: no such rank, or,
+// here as in all calls with flags, an endpoint that no rank has.
 int weft_send(weft_rank *rank,
               uint32_t to,
               uint64_t tag,

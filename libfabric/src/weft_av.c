@@ -16,7 +16,7 @@ struct weft_name weft_name_of(const struct weft_process *process, struct weft_pe
     };
 }
 
-/* Where the addresses of ranks' endpoints of this number are; NULL: nowhere. */
+/* The place of the addresses of ranks' endpoints of this number; NULL: there is none. */
 static fi_addr_t **addresses_of(const struct weft_av *av, uint32_t endpoint)
 {
     if (endpoint == 0)

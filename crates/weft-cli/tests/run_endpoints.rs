@@ -26,8 +26,8 @@ fn highest_endpoint(said: &str) -> Option<u32> {
     numbers.max()
 }
 
-/// Catches messages of one endpoint that another gets, whose tags and sources are the same; a wait that is not
-/// seen as one, with several queues to poll; and times that depend on how processes ran.
+/// Catches messages of one endpoint that another gets, whose tags and sources are the same; a wait that is
+/// not seen as one, with several queues to poll; and times that depend on how processes ran.
 #[test]
 fn communicators_have_endpoints_of_their_own() {
     let Some(program) = job() else { return };

@@ -111,14 +111,14 @@ impl Completion {
 
 const _: () = assert!(flag::ENDPOINTS == RankEndpoints::MOST as u32, "weft.h says how many there are");
 
-/// The endpoints between which an operation of these flags goes, from this rank's to its peer's; `None`: there
-/// are none of such numbers.
+/// The endpoints between which an operation of these flags goes, from this rank's to its peer's; `None`:
+/// there are none of such numbers.
 pub(crate) fn endpoints_in(flags: u64) -> Option<RankEndpoints> {
     RankEndpoints::new((flags >> flag::ENDPOINT_SHIFT) as u8, (flags >> flag::PEER_ENDPOINT_SHIFT) as u8)
 }
 
-/// The bits of a completion's flags that say to which endpoint of this rank something has come, and from which
-/// of the peer's.
+/// The bits of a completion's flags that say to which endpoint of this rank something has come, and from
+/// which of the peer's.
 pub(crate) fn endpoint_flags(endpoints: RankEndpoints) -> u64 {
     u64::from(endpoints.to()) << flag::ENDPOINT_SHIFT
         | u64::from(endpoints.from()) << flag::PEER_ENDPOINT_SHIFT

@@ -9,8 +9,8 @@
 //! The library is preloaded: its functions stand before those of the C library.
 //!
 //! # Source
-//! MPICH 5, `src/mpl/src/shm/mpl_shm_posix.c`: `mpich_shm_%x_%d`. `mpich_vci_%x_%d` are those of further virtual
-//! communication interfaces.
+//! MPICH 5, `src/mpl/src/shm/mpl_shm_posix.c`: `mpich_shm_%x_%d`. Those of further virtual communication
+//! interfaces are called `mpich_vci_%x_%d`.
 
 /// The beginnings of the names that MPICH gives to its segments.
 const MPICH: [&[u8]; 2] = [b"mpich_shm_", b"mpich_vci_"];

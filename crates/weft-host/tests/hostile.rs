@@ -65,6 +65,9 @@ fn nonsense_ends_the_job_with_its_rank() {
     let bytes = [1; 8];
     let far = Post { at: u64::MAX, ..message(eager, 1) };
     let write = Post { kind: PostKind::Write as u32, to: 1, local: 64, length: 1 << 40, ..Post::default() };
+    let between =
+        |endpoints, post: Post| Post { envelope: RawEnvelope { endpoints, ..post.envelope }, ..post };
+    let read = Post { kind: PostKind::Read as u32, ..write };
     let put = Post { kind: PostKind::Put as u32, interface: 1, length: 8, ..Post::default() };
     for (post, says, words) in [
         (Post { kind: 99, ..Post::default() }, ready, "a post of kind 99"),
@@ -82,6 +85,10 @@ fn nonsense_ends_the_job_with_its_rank() {
         ),
         (message(acknowledgement, 1), ready, "an acknowledgement of send 3 of rank 1"),
         (write, ready, "1099511627776 bytes at address 0x40, where it has no such memory"),
+        (between(16, message(eager, 1)), ready, "a post between endpoints 16 and 0; ranks have 16"),
+        (between(0xff00, message(announcement, 1)), ready, "a post between endpoints 0 and 255"),
+        (between(u32::MAX, write), ready, "a post between endpoints 255 and 16777215"),
+        (between(1 << 16, read), ready, "a post between endpoints 0 and 256"),
         (put, ready, "virtual interface 1, which it has not opened"),
         (message(eager, 1), Move::Say(State::Real as u32), "a state that it cannot be in"),
         (message(eager, 1), Move::Say(State::Fence as u32), "a state that it cannot be in"),

@@ -222,6 +222,106 @@ static void many_at_once(void)
     meet(62);
 }
 
+static uint64_t between(uint64_t own, uint64_t of_peer)
+{
+    return own << WEFT_ENDPOINT_SHIFT | of_peer << WEFT_PEER_ENDPOINT_SHIFT;
+}
+
+/* Messages of one tag between two endpoints of each rank, short and announced: none meets a receive that is posted at
+ * another, or wants another source. */
+static void endpoints(void)
+{
+    enum { FIRST = 0, LAST = WEFT_ENDPOINTS - 1, LONG = 100000 };
+    static char out[2][2][LONG], in[2][2][LONG];
+    uint64_t flags = WEFT_TAGGED | WEFT_COMPLETION, number[2] = {FIRST, LAST};
+    size_t lengths[2] = {10, LONG};
+    for (int each = 0; each < 2; each++) {
+        meet(70);
+        for (int to = 0; to < 2; to++)
+            for (int from = 0; from < 2; from++) {
+                memset(out[to][from], 1 + 2 * to + from, LONG);
+                uint64_t way = between(number[from], number[to]);
+                CHECK(weft_send(rank, peer, 71, out[to][from], lengths[each], 0, flags | way, NULL) == 0);
+            }
+        /* A message is found at its endpoint alone. */
+        weft_completion found;
+        while (!weft_peek(rank, peer, 71, 0, WEFT_TAGGED | between(LAST, LAST), NULL, &found))
+            ;
+        CHECK(found.length == lengths[each] && found.flags >> WEFT_ENDPOINT_SHIFT == (LAST | LAST << 8));
+        CHECK(!weft_peek(rank, peer, 71, 0, WEFT_TAGGED | between(1, LAST), NULL, &found));
+        /* From the last endpoint first; then from any. */
+        for (int at = 0; at < 2; at++)
+            for (int from = 1; from >= 0; from--) {
+                uint32_t source = from ? peer : WEFT_ANY_SOURCE;
+                uint64_t way = between(number[at], from ? LAST : 3);
+                CHECK(weft_receive(rank, source, 71, 0, in[at][from], LONG, flags | way, in[at][from]) == 0);
+            }
+        for (int sent = 0, received = 0; sent + received < 8;) {
+            weft_completion done = next();
+            sent += (done.flags & WEFT_SENT) != 0;
+            if (!(done.flags & WEFT_RECEIVED))
+                continue;
+            received++;
+            char *got = done.context;
+            uint64_t at = got >= in[1][0], from = got == in[at][1];
+            CHECK(done.length == lengths[each] && done.source == peer && got[0] == (char)(1 + 2 * at + from));
+            CHECK(got[done.length - 1] == got[0]);
+            CHECK(done.flags >> WEFT_ENDPOINT_SHIFT == (number[at] | number[from] << 8));
+        }
+        nothing_more();
+    }
+    /* No rank has more. */
+    char byte = 0;
+    uint64_t key = UINT64_MAX, wrong[] = {between(WEFT_ENDPOINTS, 0), between(0, WEFT_ENDPOINTS), between(255, 255)};
+    CHECK(weft_register(rank, &byte, 1, WEFT_ACCESS_WRITE, &key) == 0);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        weft_completion found;
+        CHECK(weft_send(rank, peer, 1, &byte, 1, 0, flags | wrong[i], NULL) == -EINVAL);
+        CHECK(weft_receive(rank, peer, 1, 0, &byte, 1, flags | wrong[i], NULL) == -EINVAL);
+        CHECK(weft_peek(rank, peer, 1, 0, WEFT_TAGGED | wrong[i], NULL, &found) == -EINVAL);
+        CHECK(weft_write(rank, peer, &byte, 1, 64, key, 0, wrong[i], NULL) == -EINVAL);
+        CHECK(weft_read(rank, peer, &byte, 1, 64, key, wrong[i], NULL) == -EINVAL);
+    }
+    CHECK(weft_unregister(rank, key) == 0);
+    nothing_more();
+}
+
+/* A write with data is told at the endpoint that it names. */
+static void written_at_an_endpoint(void)
+{
+    static uint64_t word;
+    uint64_t key = 7, own = (uintptr_t)&word, there = 0;
+    CHECK(weft_register(rank, &word, sizeof word, WEFT_ACCESS_WRITE, &key) == 0);
+    CHECK(weft_send(rank, peer, 80, &own, sizeof own, 0, WEFT_TAGGED | WEFT_INJECT, NULL) == 0);
+    CHECK(weft_receive(rank, peer, 80, 0, &there, sizeof there, WEFT_TAGGED | WEFT_COMPLETION, NULL) == 0);
+    CHECK(next().length == sizeof there);
+    CHECK(weft_write(rank, peer, &own, sizeof own, there, key, 5, WEFT_DATA | WEFT_INJECT | between(3, 9), NULL) == 0);
+    weft_completion done = next();
+    CHECK(done.flags & WEFT_REMOTE_WRITE && done.data == 5 && done.flags >> WEFT_ENDPOINT_SHIFT == (9 | 3 << 8));
+    meet(81);
+    CHECK(weft_unregister(rank, key) == 0);
+}
+
+/* How little is left in a buffer is that of its post. */
+static void multi_receive_at_an_endpoint(void)
+{
+    static char few[1000], many[1000];
+    uint64_t flags = WEFT_MULTI_RECEIVE | WEFT_COMPLETION;
+    weft_set_min_multi_receive(rank, 900);
+    CHECK(weft_receive(rank, WEFT_ANY_SOURCE, 0, 0, few, sizeof few, flags | between(4, 0), few) == 0);
+    weft_set_min_multi_receive(rank, 64);
+    CHECK(weft_receive(rank, WEFT_ANY_SOURCE, 0, 0, many, sizeof many, flags | between(5, 0), many) == 0);
+    meet(90);
+    for (uint64_t to = 4; to < 6; to++)
+        CHECK(weft_send(rank, peer, 0, few, 200, 0, WEFT_INJECT | between(0, to), NULL) == 0);
+    for (int i = 0; i < 3; i++) {
+        weft_completion done = next();
+        CHECK(done.flags & WEFT_BUFFER_RELEASED ? done.context == few : done.length == 200);
+    }
+    CHECK(weft_cancel(rank, few) == -ENOENT && weft_cancel(rank, many) == 0 && next().error == ECANCELED);
+    meet(91);
+}
+
 int main(void)
 {
     if (weft_open(&rank))
@@ -235,6 +335,9 @@ int main(void)
     close_and_open();
     remote_memory();
     many_at_once();
+    endpoints();
+    written_at_an_endpoint();
+    multi_receive_at_an_endpoint();
     if (me == 0)
         printf("all at %llu ps\n", (unsigned long long)weft_clock_ps(rank));
     return 0;

@@ -74,8 +74,8 @@ pub enum MatchContext {
     },
 }
 
-/// The endpoints of two real ranks between which a message goes, each numbered by its rank: those of libfabric,
-/// of which a rank may open several at its one place in the network.
+/// The endpoints of two real ranks between which a message goes, each numbered by its rank. They are those of
+/// libfabric: a rank may open several at its one place in the network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct RankEndpoints {
     from: u8,

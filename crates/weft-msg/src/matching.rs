@@ -10,8 +10,8 @@
 //! are received in the order in which they were sent (MPI 4.1 §3.5), wildcards included. Every search
 //! says how many entries it looked at: that is what matching costs the processor.
 //!
-//! A real rank with several endpoints has the two queues once for each: a search at one never meets what is at
-//! another.
+//! A real rank with several endpoints has the two queues once for each: a search at one never meets what is
+//! at another.
 //!
 //! # Source
 //! MPI 4.1 §3.5 and §3.2.4; the two queues are those of MPICH and Open MPI.
@@ -303,8 +303,8 @@ mod tests {
         in_context(source, MatchContext::Live { tagged: true, endpoints, number: 7 }, bytes)
     }
 
-    /// Catches a receive that takes the message of another endpoint, of its own rank or of the sender's, and a
-    /// search that pays for the entries of one.
+    /// Catches a receive that takes the message of another endpoint, of its own rank or of the sender's, and
+    /// a search that pays for the entries of one.
     #[test]
     fn endpoints_share_nothing() {
         let mut matching = Matching::default();

@@ -114,10 +114,11 @@ static inline uint8_t peer_endpoint(uint64_t flags)
     return (uint8_t)(flags >> WEFT_PEER_ENDPOINT_SHIFT);
 }
 
-/* What the receiver's completion says of them. */
+/* The flags of the receiver's completion that tell of them. */
 static inline uint64_t endpoints_received(uint64_t sent)
 {
-    return (uint64_t)peer_endpoint(sent) << WEFT_ENDPOINT_SHIFT | (uint64_t)own_endpoint(sent) << WEFT_PEER_ENDPOINT_SHIFT;
+    uint64_t to = peer_endpoint(sent), from = own_endpoint(sent);
+    return to << WEFT_ENDPOINT_SHIFT | from << WEFT_PEER_ENDPOINT_SHIFT;
 }
 
 static inline bool has_endpoints(uint64_t flags)

@@ -226,16 +226,16 @@ pub extern "C" fn weft_inject_limit(rank: *const Handle) -> usize {
     INJECT_LIMIT
 }
 
-/// With multi-receive: how little must be left in a buffer before it is given back. Default 64. Of buffers that
-/// are posted from now on.
+/// With multi-receive: how little must be left in a buffer before it is given back, of buffers that are
+/// posted from now on. Default 64.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weft_set_min_multi_receive(rank: *mut Handle, bytes: usize) {
     // SAFETY: the header's contract.
     unsafe { of(rank) }.rank.set_min_multi_receive(bytes);
 }
 
-/// Sends. With WEFT_INJECT `context` is not used. -EAGAIN: poll and try again. -EINVAL: no such rank, or, here
-/// as in all calls with flags, an endpoint that no rank has.
+/// Sends. With WEFT_INJECT `context` is not used. -EAGAIN: poll and try again. -EINVAL: no such rank, or,
+/// here as in all calls with flags, an endpoint that no rank has.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weft_send(
     rank: *mut Handle,

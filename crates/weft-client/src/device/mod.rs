@@ -249,7 +249,7 @@ impl Shared {
 mod tests {
     use super::*;
     use std::sync::atomic::Ordering;
-    use weft_msg::{Envelope, RankEndpoints, TaggedSend};
+    use weft_msg::{Body, Envelope, Match, RankEndpoints, TaggedReceive, TaggedSend};
     use weft_units::{Bytes, RankId, Span};
 
     pub(super) fn identity() -> Identity {
@@ -310,6 +310,30 @@ mod tests {
         assert!(posts[0].1.is_empty());
         rank.page().state.store(77, Ordering::Relaxed);
         assert_eq!(simulator.state(), None);
+    }
+
+    /// Catches a receive that a rank has open at one endpoint and that the simulator takes for one of
+    /// another; and a lie of a rank that the simulator falls over.
+    #[test]
+    fn open_receives_are_those_of_their_endpoints() {
+        let endpoints = RankEndpoints::new(3, 15).unwrap();
+        let (tag, bytes, from) = (7, Bytes::new(8), Some(RankId(1)));
+        let receive =
+            TaggedReceive { from, endpoints, tagged: true, tag, ignore: 0, bytes, repeats: false, key: 2 };
+        let (mut simulator, file) = Shared::create(&identity(), &[]).unwrap();
+        let mut rank = Shared::open(&file).unwrap();
+        rank.set_open([OpenReceive::new(&receive, (0, 8), 0)].into_iter(), std::iter::empty());
+        let (open, _) = simulator.open_operations().unwrap();
+        assert_eq!(open[0].receive().endpoints, endpoints);
+        let message = |endpoints| {
+            let matching = Match::of_real_rank(endpoints, true, tag);
+            Envelope::new(RankId(1), bytes, Body::Eager { matching, receipt: None })
+        };
+        assert!(simulator.may_receive(&message(endpoints)));
+        assert!(!simulator.may_receive(&message(endpoints.reversed())));
+        simulator.write_at(OPEN_AT, [u64::MAX; size_of::<OpenReceive>() / 8]);
+        let (open, _) = simulator.open_operations().unwrap();
+        assert_eq!(open[0].receive().endpoints, RankEndpoints::FIRST);
     }
 
     #[test]

@@ -408,7 +408,8 @@ pub struct CallOptions {
     pub flags: u64,
     /// Comes back in the completion.
     pub context: usize,
-    /// From which endpoint of this rank to which of the peer's it goes; a receive's message comes the other way.
+    /// From which endpoint of this rank to which of the peer's it goes; a receive's message comes the other
+    /// way.
     pub endpoints: RankEndpoints,
 }
 

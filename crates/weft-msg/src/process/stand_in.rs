@@ -122,6 +122,10 @@ mod tests {
         TaggedReceive { from, endpoints, tagged: true, tag, ignore: 0, bytes, repeats: false, key }
     }
 
+    fn match_of(tag: u64) -> Match {
+        Match::of_real_rank(RankEndpoints::FIRST, true, tag)
+    }
+
     fn send_to(to: RankId, bytes: Bytes) -> TaggedSend {
         let endpoints = RankEndpoints::FIRST;
         TaggedSend { to, endpoints, tagged: true, tag: 1, bytes, synchronous: true, key: Some(80) }
@@ -153,7 +157,7 @@ mod tests {
             let (to, bytes) = (RankId(1), Bytes::new(5));
             let send = send_to(to, bytes);
             rank.on(&protocol, &mut deeds).send_tagged(&send);
-            let matching = Match::of_real_rank(RankEndpoints::FIRST, true, 1);
+            let matching = match_of(1);
             let (send, receive) = (SendEntry::new(0), ReceiveEntry(0));
             let mut bodies = vec![
                 Body::Eager { matching, receipt: None },
@@ -188,7 +192,7 @@ mod tests {
             // Exchanges before, of which some are over.
             for number in 0..finished.len() as u32 {
                 rank.on(&protocol, &mut ignored).receive_tagged(&receive(Some(1), 99, 50 + number));
-                let (matching, send) = (Match::of_real_rank(RankEndpoints::FIRST, true, 99), SendEntry::new(100 + number));
+                let (matching, send) = (match_of(99), SendEntry::new(100 + number));
                 let body = Body::RequestToSend { matching, send, receipt: false };
                 rank.on(&protocol, &mut ignored).delivered(Envelope::new(RankId(1), Bytes::new(9), body));
             }
@@ -214,7 +218,7 @@ mod tests {
                 Process::standing_in((RankId(0), 4), rank.open_receives(), open.iter().copied());
             for (source, tag, kind) in arriving {
                 let sent = open.iter().position(|send| send.to == RankId(source));
-                let (matching, receive) = (Match::of_real_rank(RankEndpoints::FIRST, true, tag), ReceiveEntry(0));
+                let (matching, receive) = (match_of(tag), ReceiveEntry(0));
                 // The stand-in has entries of its own.
                 let (body, own) = match (kind, sent) {
                     (0, _) => (Body::Eager { matching, receipt: None }, None),
