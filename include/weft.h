@@ -250,6 +250,10 @@ int weft_cancel(weft_rank *rank, void *context);
 // hand over to others.
 ptrdiff_t weft_poll(weft_rank *rank, weft_completion *completions, size_t count);
 
+// For libraries that keep completions in queues of their own: whether (not 0) the program has some to read
+// there. As long as it has, it does not wait, though its polls find nothing.
+void weft_set_unread(weft_rank *rank, uint32_t unread);
+
 // A hint that the program has nothing to do but to wait (what sched_yield says).
 void weft_yield(weft_rank *rank);
 

@@ -34,6 +34,7 @@ void weft_cq_push(struct weft_cq *cq, const struct weft_event *event)
     if (cq->count == cq->capacity && !grow(cq))
         abort(); /* a lost completion is a program that waits for ever */
     *event_at(cq, cq->count++) = *event;
+    cq->process->unread++;
 }
 
 /* The endpoint closes: who has sent it a message is not known any more. */
@@ -48,6 +49,7 @@ static void pop(struct weft_cq *cq)
 {
     cq->first = (cq->first + 1) & (cq->capacity - 1);
     cq->count--;
+    cq->process->unread--;
 }
 
 static fi_addr_t source_of(const struct weft_cq *cq, const struct weft_event *event)
@@ -157,6 +159,9 @@ static int cq_close(struct fid *fid)
     struct weft_cq *cq = CONTAINER_OF(fid, struct weft_cq, fid.fid);
     if (cq->references)
         return -FI_EBUSY;
+    weft_process_lock(cq->process);
+    cq->process->unread -= cq->count;
+    weft_process_unlock(cq->process);
     cq->domain->references--;
     free(cq->events);
     free(cq);

@@ -56,6 +56,7 @@
     FUNCTION(peek, weft_peek)                                                                                  \
     FUNCTION(cancel, weft_cancel)                                                                              \
     FUNCTION(poll, weft_poll)                                                                                  \
+    FUNCTION(set_unread, weft_set_unread)                                                                      \
     FUNCTION(yield, weft_yield)                                                                                \
     FUNCTION(register_memory, weft_register)                                                                   \
     FUNCTION(unregister_memory, weft_unregister)                                                               \
@@ -86,6 +87,8 @@ struct weft_process {
     unsigned fabrics; /* open */
     struct weft_endpoint *endpoints[WEFT_ENDPOINTS];
     unsigned enabled; /* of the endpoints */
+    size_t unread;    /* events in all completion queues */
+    bool told_unread; /* whether the library has been told that there are some */
     _Atomic uint32_t next_ticket, serving; /* of weft_process_lock() */
 };
 

@@ -188,7 +188,14 @@ static void report_completion(struct weft_process *process, const weft_completio
 void weft_process_progress(struct weft_process *process, size_t batch)
 {
     weft_completion completions[MOST_PER_POLL];
-    ssize_t count = process->enabled ? process->library.poll(process->rank, completions, batch) : 0;
+    if (!process->enabled)
+        return;
+    /* A program that polls one of several queues does not wait while another has something to read. */
+    if (process->told_unread != (process->unread > 0)) {
+        process->told_unread = process->unread > 0;
+        process->library.set_unread(process->rank, process->told_unread);
+    }
+    ssize_t count = process->library.poll(process->rank, completions, batch);
     for (ssize_t i = 0; i < count; i++)
         report_completion(process, &completions[i]);
 }

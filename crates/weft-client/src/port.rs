@@ -63,6 +63,8 @@ pub(crate) struct Port {
     pub(crate) pattern: PollPattern,
     /// Whether what it takes now was answered by the simulator while it waited: paid for, and posted.
     pub(crate) is_answered: bool,
+    /// Whether the library above keeps completions that the program has not read.
+    pub(crate) has_unread: bool,
     /// The virtual interface that it polls, if it polls one.
     pub(crate) polled_interface: Option<u16>,
     /// The core on which the job runs, and its stay there.
@@ -97,6 +99,7 @@ impl Port {
             min_multi_receive: MIN_MULTI_RECEIVE,
             pattern: PollPattern::default(),
             is_answered: false,
+            has_unread: false,
             polled_interface: None,
             core: None,
             one_core: None,
@@ -224,7 +227,7 @@ impl Port {
             u32::from(!blocking::is_inside(Kind::Synchronizing))
         };
         let is_free = blocking::hides_polls() && self.host == HostModel::None;
-        is_free && !self.pattern.has_pairs() && blocking::polls_put_off() < more
+        is_free && !self.has_unread && !self.pattern.has_pairs() && blocking::polls_put_off() < more
     }
 
     /// The time of a poll that finds nothing.

@@ -102,7 +102,7 @@ fn two_processes_exchange_messages_in_virtual_time() {
 }
 
 /// Catches what a library above relies on beside messages that arrive: keys, completions, claims, cancels,
-/// buffers that are given back, closing and opening, RDMA and its protection.
+/// buffers that are given back, closing and opening, RDMA and its protection, endpoints, unread completions.
 #[test]
 fn two_processes_find_what_the_header_says() {
     for (name, sets) in [("exanest", &[][..]), ("exanest", &["nic.model=overheads"]), ("bxi3-dragonfly", &[])]

@@ -322,6 +322,36 @@ static void multi_receive_at_an_endpoint(void)
     meet(91);
 }
 
+/* A rank polls and yields in vain for a message that is sent a millisecond later. It waits, unless its library keeps
+ * completions that the program has not read. */
+static void unread_completions(void)
+{
+    for (uint32_t unread = 0; unread < 2; unread++) {
+        char byte = 0;
+        weft_completion done;
+        meet(100);
+        if (me == 1) {
+            for (uint64_t end = weft_clock_ps(rank) + 1000000000; weft_clock_ps(rank) < end;)
+                CHECK(weft_poll(rank, &done, 1) == 0);
+            CHECK(weft_send(rank, peer, 101, &byte, 1, 0, WEFT_TAGGED | WEFT_INJECT, NULL) == 0);
+        } else {
+            CHECK(weft_receive(rank, peer, 101, 0, &byte, 1, WEFT_TAGGED | WEFT_COMPLETION, NULL) == 0);
+            uint64_t began = weft_clock_ps(rank);
+            weft_set_unread(rank, unread);
+            int found = 0;
+            for (int i = 0; i < 10 && !found; i++) {
+                found = weft_poll(rank, &done, 1) == 1;
+                weft_yield(rank);
+            }
+            uint64_t took = weft_clock_ps(rank) - began;
+            CHECK(unread ? !found && took < 100000000 : found && took > 900000000);
+            weft_set_unread(rank, 0);
+            CHECK(found || next().flags & WEFT_RECEIVED);
+        }
+        meet(102);
+    }
+}
+
 int main(void)
 {
     if (weft_open(&rank))
@@ -338,6 +368,7 @@ int main(void)
     endpoints();
     written_at_an_endpoint();
     multi_receive_at_an_endpoint();
+    unread_completions();
     if (me == 0)
         printf("all at %llu ps\n", (unsigned long long)weft_clock_ps(rank));
     return 0;

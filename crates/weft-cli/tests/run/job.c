@@ -485,6 +485,25 @@ static void *uses_a_communicator(void *its_number)
     return NULL;
 }
 
+/* Rank 0 waits for messages on one communicator, and meanwhile has to answer what comes for the window of another. */
+static void accumulates_while_the_target_waits(int number, MPI_Win window, int *memory)
+{
+    MPI_Comm other = communicators[(number + 1) % COMMUNICATORS];
+    int one = 1, before = *memory, value;
+    if (rank > 0) {
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window);
+        MPI_Accumulate(&one, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_SUM, window);
+        MPI_Win_unlock(0, window);
+        MPI_Send(&one, 1, MPI_INT, 0, TAG, other);
+    } else {
+        for (int i = 1; i < size; i++)
+            MPI_Recv(&value, 1, MPI_INT, MPI_ANY_SOURCE, TAG, other, MPI_STATUS_IGNORE);
+        MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, window);
+        check(number, *memory, before + size - 1);
+        MPI_Win_unlock(0, window);
+    }
+}
+
 /* One thread: receives on all communicators at once, each sent to in the other order. Then a window of each. */
 static void uses_communicators(void)
 {
@@ -509,6 +528,7 @@ static void uses_communicators(void)
         MPI_Put(&sent[i], 1, MPI_INT, (rank + 1) % size, 0, 1, MPI_INT, window);
         MPI_Win_fence(0, window);
         check(i, *memory, 100 * left + i);
+        accumulates_while_the_target_waits(i, window, memory);
         MPI_Win_free(&window);
     }
     printf("passed at %.3f us\n", MPI_Wtime() * 1e6);

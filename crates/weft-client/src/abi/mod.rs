@@ -340,6 +340,14 @@ pub unsafe extern "C" fn weft_poll(rank: *mut Handle, completions: *mut Completi
     }) as isize
 }
 
+/// For libraries that keep completions in queues of their own: whether (not 0) the program has some to read
+/// there. As long as it has, it does not wait, though its polls find nothing.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn weft_set_unread(rank: *mut Handle, unread: u32) {
+    // SAFETY: the header's contract.
+    unsafe { of(rank) }.rank.set_unread(unread != 0);
+}
+
 /// A hint that the program has nothing to do but to wait (what sched_yield says).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weft_yield(rank: *mut Handle) {

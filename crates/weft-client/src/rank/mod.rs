@@ -92,6 +92,12 @@ impl Rank {
         self.port.min_multi_receive = bytes;
     }
 
+    /// Says whether the library above keeps completions that the program has not read; see
+    /// `weft_set_unread`.
+    pub fn set_unread(&mut self, unread: bool) {
+        self.port.has_unread = unread;
+    }
+
     /// Sends a message; see `weft_send`.
     pub fn send(&mut self, message: OutgoingMessage, options: CallOptions) -> Result<(), i32> {
         let OutgoingMessage { to, tag, buffer, data } = message;

@@ -5,9 +5,10 @@
 //! resumed when that comes, which ends the poll under way. If a machine file says what taking a message
 //! costs, that cost was measured with ranks that polled: it contains the part of a poll that passes on
 //! average before a poll sees the message. Anything that costs time in between, or a look at the clock,
-//! begins the pattern again. Looking for a message (`weft_peek`) never waits. Inside a [blocking
-//! call](crate::blocking) a rank that waits has no turn for a notice that ends nothing: the simulator answers
-//! in its place.
+//! begins the pattern again. So does a poll while completions lie in another queue of the library above:
+//! MPICH looks at those of its other interfaces in every 256th poll only. Looking for a message
+//! (`weft_peek`) never waits. Inside a [blocking call](crate::blocking) a rank that waits has no turn for a
+//! notice that ends nothing: the simulator answers in its place.
 
 use super::Rank;
 use crate::blocking::{self, Kind};
@@ -105,7 +106,12 @@ impl Rank {
         port.polls_in_vain();
         let in_a_row = in_a_row(port.jumps);
         let are_a_wait = put_off + 1 == SYNCHRONIZING_EMPTY_POLLS;
-        let waits = port.pattern.poll(polls, in_a_row) || are_a_wait;
+        let mut waits = port.pattern.poll(polls, in_a_row) || are_a_wait;
+        if port.has_unread {
+            // It polls one queue of several, and will come to the one that is not empty.
+            port.pattern.begin_again();
+            waits = false;
+        }
         if waits {
             if put_off > 0 && port.polled_interface.is_none() {
                 port.tell_open(&self.process);
