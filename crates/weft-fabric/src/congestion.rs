@@ -108,10 +108,11 @@ impl Control {
         }
     }
 
-    /// The place of the rule whose link half may do something to a packet that crosses so.
+    /// The place of the rule whose link half may do something to a packet that crosses so, where it
+    /// [marks](Control::marks) such packets at all.
     #[inline]
     pub(crate) fn concerned(&self, packet: &Packet, at: &Crossing, plan: &ChannelPlan) -> Option<usize> {
-        let place = self.place(packet, plan).filter(|_| self.marks(packet))?;
+        let place = self.place(packet, plan)?;
         let is_notice = packet.label == PacketLabel::NOTICE;
         (is_notice || self.rules[place].congestion.concerns(at)).then_some(place)
     }

@@ -345,6 +345,10 @@ impl<N: Interface> Sink for Departures<'_, '_, N> {
     #[cold]
     fn answer(&mut self, answer: Packet, at: Time) {
         let place = self.directory.place(answer.destination);
+        // Notices count the time on their way in few bits: of a very late one they have next to nothing.
+        let is_near = place.site == self.events.site();
+        let least = if is_near { Span::ZERO } else { self.directory.lookahead() };
+        let at = at.max(self.events.now() + least);
         self.events.send(place.event(EventKind::Packet, at, Wire::Packet(answer)));
     }
 
@@ -774,7 +778,9 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         }
         if let (Some(regulator), Some(control)) = (&mut endpoint.regulator, &self.constants.congestion) {
             let at = crossing(kind, &sent, size.bytes, Bytes::ZERO);
-            if let Some(place) = control.concerned(&packet, &at, &self.constants.plan) {
+            if control.marks(&packet)
+                && let Some(place) = control.concerned(&packet, &at, &self.constants.plan)
+            {
                 let answer = regulator.point.pass(&mut packet, &at, (control, place));
                 debug_assert!(answer.is_none(), "an endpoint does not answer itself");
             }

@@ -316,6 +316,23 @@ fn a_short_circuit_answers_after_half_the_way() {
     assert!(half(allowed(true, 35)) && half(allowed(false, 35)));
 }
 
+/// Catches an answer that comes before the simulation can have it: the time that a flow-rate packet has taken
+/// counts anew after 17 ms, so that one that has taken a little longer seems to come from next door.
+#[test]
+fn an_answer_to_a_very_late_packet_is_not_too_early() {
+    // Two switches with two endpoints each, whose links take a little less than that time.
+    let mut machine = plain(torus(&[2], false, 2, true), SwitchKind::VirtualOutputQueued, 400);
+    let around = Span::from_ps(1 << 34);
+    machine.links.fill(link(16_000, LineCode::NONE, 400_000, 0));
+    machine.links[0].latency = around - Span::from_ns(690);
+    let planned = |at: u64| Planned { at: Time::ZERO + Span::from_us(at), to: EndpointId(3), bytes: 256 };
+    let mut script: Script = vec![Vec::new(); 4];
+    (script[2], script[0]) = (vec![planned(0); 200], vec![planned(10); 200]);
+    let mut run = begin(&machine, &script, (0, 1));
+    until(&mut run, Time::ZERO + around * 2);
+    assert_eq!((check_credits(&run), check_packets(&run)), (Ok(()), Ok(())));
+}
+
 /// Catches a control that does nothing: without it packets of the incast wait in the network for longer.
 #[test]
 fn every_algorithm_keeps_queues_shorter_than_none() {
