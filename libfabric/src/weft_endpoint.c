@@ -94,8 +94,8 @@ static int enable(struct weft_endpoint *endpoint)
     if (!endpoint->receive_queue && !endpoint->counters[WEFT_COUNT_RECEIVE])
         return -FI_ENOCQ;
     weft_process_lock(endpoint->process);
+    endpoint->process->enabled += !endpoint->enabled;
     endpoint->enabled = true;
-    endpoint->process->enabled++;
     weft_process_unlock(endpoint->process);
     return 0;
 }
