@@ -78,7 +78,23 @@ pub struct Event<P> {
     pub payload: P,
 }
 
+impl Event<()> {
+    /// The same event with a payload.
+    #[inline(always)]
+    pub(crate) fn with<P>(self, payload: P) -> Event<P> {
+        let Event { time, site, order, .. } = self;
+        Event { time, site, order, payload }
+    }
+}
+
 impl<P: Payload> Event<P> {
+    /// The same event without its payload.
+    #[inline(always)]
+    pub(crate) fn head(&self) -> Event<()> {
+        let Event { time, site, order, .. } = *self;
+        Event { time, site, order, payload: () }
+    }
+
     /// Compares two events of one site.
     #[inline]
     pub fn compare(&self, other: &Event<P>) -> Ordering {

@@ -20,6 +20,7 @@
 //! virtual times that the experiment fixes.
 
 mod barrier;
+mod batch;
 mod by_site;
 mod event;
 pub mod exponential;

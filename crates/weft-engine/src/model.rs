@@ -146,20 +146,31 @@ impl<P: Payload, K: Copy> Context<'_, P, K> {
     /// Panics where that is violated: the model would depend on the order of sites.
     #[inline(always)]
     pub fn send(&mut self, event: Event<P>) {
-        if event.time >= self.window_end {
-            self.outgoing.push(event);
+        self.send_with(event.head(), move || event.payload);
+    }
+
+    /// The same for an event whose payload is made where the event stays: it is not copied there.
+    #[inline(always)]
+    pub fn send_with(&mut self, head: Event<()>, payload: impl FnOnce() -> P) {
+        if head.time >= self.window_end {
+            self.outgoing.push_with(head, payload);
         } else {
-            assert!(
-                event.site == self.site && event.time >= self.now,
-                "an event for site {} at {} was sent by site {} at {}: sooner than the lookahead",
-                event.site.0,
-                event.time,
-                self.site.0,
-                self.now
-            );
-            self.first_local = self.first_local.min(event.time);
-            self.local.push(Earliest(event));
+            self.send_to_itself(head.with(payload()));
         }
+    }
+
+    #[inline]
+    fn send_to_itself(&mut self, event: Event<P>) {
+        assert!(
+            event.site == self.site && event.time >= self.now,
+            "an event for site {} at {} was sent by site {} at {}: sooner than the lookahead",
+            event.site.0,
+            event.time,
+            self.site.0,
+            self.now
+        );
+        self.first_local = self.first_local.min(event.time);
+        self.local.push(Earliest(event));
     }
 
     /// Sends a note to another site, to count from `time` on, which is at least the lookahead away.

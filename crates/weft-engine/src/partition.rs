@@ -1,11 +1,12 @@
 //! A partition: neighbouring sites that one thread works off, window by window.
 
+use crate::batch::Batch;
 use crate::by_site::{BySite, bits};
 use crate::event::{Earliest, SiteId};
 use crate::keys::{Key, Sorted};
 use crate::lookahead::Windows;
 use crate::model::{Context, Model};
-use crate::pending::{BLOCK, BLOCK_SHIFT, Batch, PendingEvents};
+use crate::pending::{BLOCK, BLOCK_SHIFT, PendingEvents};
 use crate::prefetch::prefetch;
 use std::collections::BinaryHeap;
 use weft_units::Time;

@@ -10,6 +10,7 @@
 //! Appending to the end of a short list is all that sending an event costs; a block's share of a
 //! window fits the cache when its time comes.
 
+use crate::batch::{Batch, FEW_EVENTS, SpareBatches};
 use crate::event::{Earliest, Event, Payload, SiteId};
 use crate::lookahead::Windows;
 use crate::prefetch::prefetch;
@@ -24,10 +25,6 @@ pub(crate) const BLOCK_SHIFT: u32 = 6;
 pub(crate) const BLOCK: usize = 1 << BLOCK_SHIFT;
 /// Windows ahead for which there are lists.
 const SLOTS: usize = 256;
-/// Room of a list when it begins, in events. Most lists of later windows, such as those of timers, get no
-/// more: with the room that near windows need, memory would lie idle in them, and be out of the cache when it
-/// is used.
-const FEW_EVENTS: usize = 32;
 /// Blocks that fit a megabyte with their events, where switches have a few ports each.
 const NEAR_BLOCKS: usize = 8;
 
@@ -37,42 +34,6 @@ pub(crate) struct Note<N> {
     pub(crate) time: Time,
     pub(crate) site: SiteId,
     pub(crate) note: N,
-}
-
-/// Events, notes and decisions of one block of sites in one window.
-pub(crate) struct Batch<P, K> {
-    pub(crate) events: Vec<Event<P>>,
-    pub(crate) notes: Vec<Note<K>>,
-    /// Sites that want to decide in this window.
-    pub(crate) decisions: Vec<SiteId>,
-}
-
-impl<P, K> Default for Batch<P, K> {
-    fn default() -> Self {
-        Batch { events: Vec::new(), notes: Vec::new(), decisions: Vec::new() }
-    }
-}
-
-impl<P, K> Batch<P, K> {
-    #[inline]
-    fn is_empty(&self) -> bool {
-        self.events.is_empty() && self.notes.is_empty() && self.decisions.is_empty()
-    }
-}
-
-impl<P: Payload, K> Batch<P, K> {
-    /// Moves what is more than few into a spare batch with room for it, if there is one.
-    #[cold]
-    fn make_room(&mut self, roomy: &mut Vec<Batch<P, K>>, spare: &mut Vec<Batch<P, K>>) {
-        if self.events.capacity() <= FEW_EVENTS
-            && let Some(mut roomy) = roomy.pop()
-        {
-            roomy.events.append(&mut self.events);
-            roomy.notes.append(&mut self.notes);
-            roomy.decisions.append(&mut self.decisions);
-            spare.push(std::mem::replace(self, roomy));
-        }
-    }
 }
 
 /// Events and notes that one partition sends another in a window.
@@ -103,6 +64,28 @@ fn append<T>(list: &mut Vec<T>, entry: T, far: bool) {
     }
 }
 
+/// The batches that may hold something.
+struct Occupied {
+    /// A bit per slot: whether any of its batches may hold something.
+    slots: [u64; SLOTS / 64],
+    /// `[slot * words + block / 64]`: a bit per batch that may.
+    blocks: Vec<u64>,
+    words: usize,
+}
+
+impl Occupied {
+    fn new(blocks: usize) -> Occupied {
+        let words = blocks.div_ceil(64);
+        Occupied { slots: [0; SLOTS / 64], blocks: vec![0; SLOTS * words], words }
+    }
+
+    #[inline]
+    fn mark(&mut self, slot: usize, local_block: usize) {
+        self.slots[slot / 64] |= 1 << (slot % 64);
+        self.blocks[slot * self.words + local_block / 64] |= 1 << (local_block % 64);
+    }
+}
+
 /// The pending events of one partition, and its mail for the others.
 pub(crate) struct PendingEvents<P: Payload, K> {
     windows: Windows,
@@ -113,18 +96,12 @@ pub(crate) struct PendingEvents<P: Payload, K> {
     window: u64,
     /// `[slot * blocks + block]`.
     slots: Vec<Batch<P, K>>,
-    /// A bit per slot: whether any of its batches may hold something.
-    occupied: [u64; SLOTS / 64],
-    /// `[slot * words + block / 64]`: a bit per batch that may hold something.
-    occupied_blocks: Vec<u64>,
+    occupied: Occupied,
     beyond: BinaryHeap<Earliest<P>>,
     /// Notes further ahead, by window, in the order in which they were sent.
     notes_beyond: BTreeMap<u64, Vec<Note<K>>>,
     decisions_beyond: BinaryHeap<Reverse<(Time, SiteId)>>,
-    /// Empty batches with room for more than [`FEW_EVENTS`].
-    spare_roomy: Vec<Batch<P, K>>,
-    /// Empty batches with less.
-    spare: Vec<Batch<P, K>>,
+    spare: SpareBatches<P, K>,
     /// Whether there are so many sites that their state and events fit no cache of one core, which makes
     /// asking for memory ahead worth its instructions.
     pub(crate) far: bool,
@@ -146,13 +123,11 @@ impl<P: Payload, K: Copy> PendingEvents<P, K> {
             blocks,
             window: 0,
             slots: std::iter::repeat_with(Batch::default).take(SLOTS * blocks).collect(),
-            occupied: [0; SLOTS / 64],
-            occupied_blocks: vec![0; SLOTS * blocks.div_ceil(64)],
+            occupied: Occupied::new(blocks),
             beyond: BinaryHeap::new(),
             notes_beyond: BTreeMap::new(),
             decisions_beyond: BinaryHeap::new(),
-            spare_roomy: Vec::new(),
-            spare: Vec::new(),
+            spare: SpareBatches::default(),
             far: blocks > NEAR_BLOCKS,
             bounds: bounds.to_vec(),
             mail: std::iter::repeat_with(Letters::default).take(bounds.len() - 1).collect(),
@@ -163,26 +138,54 @@ impl<P: Payload, K: Copy> PendingEvents<P, K> {
     /// Adds an event, for this partition or by mail for another.
     #[inline(always)]
     pub(crate) fn push(&mut self, event: Event<P>) {
-        let block = (event.site.0 >> BLOCK_SHIFT) as usize;
+        self.push_with(event.head(), move || event.payload);
+    }
+
+    /// The same for an event whose payload is made where the event stays.
+    #[inline(always)]
+    pub(crate) fn push_with(&mut self, head: Event<()>, payload: impl FnOnce() -> P) {
+        let block = (head.site.0 >> BLOCK_SHIFT) as usize;
         let local = block.wrapping_sub(self.first_block);
         if local >= self.blocks {
-            // Partitions are few: a search of their bounds costs less than a table of blocks.
-            let to = self.bounds.partition_point(|&first| first <= block) - 1;
-            self.mail_earliest = self.mail_earliest.min(event.time);
-            self.mail[to].events.push(event);
-            return;
+            return self.mail_event(block, head.with(payload()));
         }
-        let window = self.windows.of(event.time);
+        let window = self.windows.of(head.time);
         if window - self.window >= SLOTS as u64 {
-            self.beyond.push(Earliest(event));
-            return;
+            return self.put_beyond(head.with(payload()));
         }
-        let place = self.batch(window, local);
-        let batch = &mut self.slots[place];
-        if batch.events.len() == FEW_EVENTS {
-            batch.make_room(&mut self.spare_roomy, &mut self.spare);
+        let slot = window as usize % SLOTS;
+        let batch = &mut self.slots[slot * self.blocks + local];
+        // Most lists have begun, and are not full.
+        if batch.events.len() % FEW_EVENTS == 0 {
+            if batch.is_empty() {
+                self.occupied.mark(slot, local);
+                self.spare.begin(batch);
+            } else if batch.events.len() == FEW_EVENTS {
+                self.spare.make_room(batch);
+            }
         }
-        append(&mut batch.events, event, self.far);
+        append(&mut batch.events, head.with(payload()), self.far);
+    }
+
+    /// Adds an event to the mail for the partition of a block.
+    #[inline(never)]
+    fn mail_event(&mut self, block: usize, event: Event<P>) {
+        let to = self.partition_of(block);
+        self.mail_earliest = self.mail_earliest.min(event.time);
+        self.mail[to].events.push(event);
+    }
+
+    /// Adds an event that lies further ahead than all lists.
+    #[inline(never)]
+    fn put_beyond(&mut self, event: Event<P>) {
+        self.beyond.push(Earliest(event));
+    }
+
+    /// The partition of a block: partitions are few, and a search of their bounds costs less than a table of
+    /// blocks.
+    #[inline]
+    fn partition_of(&self, block: usize) -> usize {
+        self.bounds.partition_point(|&first| first <= block) - 1
     }
 
     /// Adds a note, for this partition or by mail for another.
@@ -191,7 +194,7 @@ impl<P: Payload, K: Copy> PendingEvents<P, K> {
         let block = (note.site.0 >> BLOCK_SHIFT) as usize;
         let local = block.wrapping_sub(self.first_block);
         if local >= self.blocks {
-            let to = self.bounds.partition_point(|&first| first <= block) - 1;
+            let to = self.partition_of(block);
             self.mail_earliest = self.mail_earliest.min(note.time);
             self.mail[to].notes.push(note);
             return;
@@ -201,8 +204,13 @@ impl<P: Payload, K: Copy> PendingEvents<P, K> {
             self.notes_beyond.entry(window).or_default().push(note);
             return;
         }
-        let place = self.batch(window, local);
-        append(&mut self.slots[place].notes, note, self.far);
+        let slot = window as usize % SLOTS;
+        let batch = &mut self.slots[slot * self.blocks + local];
+        if batch.is_empty() {
+            self.occupied.mark(slot, local);
+            self.spare.begin(batch);
+        }
+        append(&mut batch.notes, note, self.far);
     }
 
     /// Takes over what another partition has sent, and empties it.
@@ -220,25 +228,13 @@ impl<P: Payload, K: Copy> PendingEvents<P, K> {
             return;
         }
         let local = (site.0 >> BLOCK_SHIFT) as usize - self.first_block;
-        let place = self.batch(window, local);
-        self.slots[place].decisions.push(site);
-    }
-
-    /// The place of the batch of a block and window, to which something will be added.
-    #[inline(always)]
-    fn batch(&mut self, window: u64, local_block: usize) -> usize {
         let slot = window as usize % SLOTS;
-        let place = slot * self.blocks + local_block;
-        let batch = &mut self.slots[place];
+        let batch = &mut self.slots[slot * self.blocks + local];
         if batch.is_empty() {
-            self.occupied[slot / 64] |= 1 << (slot % 64);
-            let word = slot * self.blocks.div_ceil(64) + local_block / 64;
-            self.occupied_blocks[word] |= 1 << (local_block % 64);
-            if let Some(spare) = self.spare.pop() {
-                *batch = spare;
-            }
+            self.occupied.mark(slot, local);
+            self.spare.begin(batch);
         }
-        place
+        batch.decisions.push(site);
     }
 
     /// The first window that may hold something; `None`: nothing is pending (mail aside).
@@ -247,7 +243,7 @@ impl<P: Payload, K: Copy> PendingEvents<P, K> {
         let mut first = u64::MAX;
         for step in 0..=SLOTS / 64 {
             let word = (start / 64 + step) % (SLOTS / 64);
-            let mut bits = self.occupied[word];
+            let mut bits = self.occupied.slots[word];
             if step == 0 {
                 bits &= u64::MAX << (start % 64);
             } else if step == SLOTS / 64 {
@@ -300,7 +296,7 @@ impl<P: Payload, K: Copy> PendingEvents<P, K> {
 
     /// Words of the bits that say which blocks have something in a window.
     pub(crate) fn words(&self) -> usize {
-        self.blocks.div_ceil(64)
+        self.occupied.words
     }
 
     /// Takes one of them for the present window: what it says must be [taken](Self::take).
@@ -308,7 +304,7 @@ impl<P: Payload, K: Copy> PendingEvents<P, K> {
     pub(crate) fn take_occupied(&mut self, word: usize) -> u64 {
         let slot = self.window as usize % SLOTS;
         let words = self.words();
-        std::mem::take(&mut self.occupied_blocks[slot * words + word])
+        std::mem::take(&mut self.occupied.blocks[slot * words + word])
     }
 
     /// Takes what waits for a block in the present window.
@@ -321,25 +317,21 @@ impl<P: Payload, K: Copy> PendingEvents<P, K> {
     /// Whether the present window may hold something for this partition.
     pub(crate) fn is_occupied(&self) -> bool {
         let slot = self.window as usize % SLOTS;
-        self.occupied[slot / 64] & 1 << (slot % 64) != 0
+        self.occupied.slots[slot / 64] & 1 << (slot % 64) != 0
     }
 
     /// Says that the present window has been worked off, or (`whole` = false) that events of it may remain.
     pub(crate) fn leave(&mut self, whole: bool) {
         let slot = self.window as usize % SLOTS;
         let words = self.words();
-        if whole || self.occupied_blocks[slot * words..(slot + 1) * words].iter().all(|&word| word == 0) {
-            self.occupied[slot / 64] &= !(1 << (slot % 64));
+        if whole || self.occupied.blocks[slot * words..(slot + 1) * words].iter().all(|&word| word == 0) {
+            self.occupied.slots[slot / 64] &= !(1 << (slot % 64));
         }
     }
 
     /// Returns a batch, so that its memory is used again.
-    pub(crate) fn recycle(&mut self, mut batch: Batch<P, K>) {
-        batch.events.clear();
-        batch.notes.clear();
-        batch.decisions.clear();
-        let is_roomy = batch.events.capacity() > FEW_EVENTS;
-        if is_roomy { self.spare_roomy.push(batch) } else { self.spare.push(batch) }
+    pub(crate) fn recycle(&mut self, batch: Batch<P, K>) {
+        self.spare.recycle(batch);
     }
 
     /// Every pending event, in no particular order.
@@ -374,7 +366,7 @@ mod tests {
 
     /// Bytes of the lists of pending events, used and spare.
     fn bytes(pending: &PendingEvents<Nothing, ()>) -> usize {
-        let lists = pending.slots.iter().chain(&pending.spare).chain(&pending.spare_roomy);
+        let lists = pending.slots.iter().chain(pending.spare.all());
         lists.map(|batch| batch.events.capacity() * size_of::<Event<Nothing>>()).sum()
     }
 

@@ -173,7 +173,7 @@ impl LineRate {
 
     /// (picoseconds rounded up, how much that is too late in 1/denominator ps), for data that begins
     /// `early` before a whole picosecond.
-    #[inline]
+    #[inline(always)]
     fn exact(&self, data: Bytes, early: u64) -> (u64, u64) {
         match data.get().checked_mul(self.numerator) {
             Some(units) if units >= early => {
@@ -186,13 +186,17 @@ impl LineRate {
             }
             // Nothing to send, or less than the picosecond that is already paid for.
             Some(units) => (0, early - units),
-            None => {
-                let units = u128::from(data.get()) * u128::from(self.numerator) - u128::from(early);
-                let ps = units.div_ceil(u128::from(self.denominator));
-                let late = (ps * u128::from(self.denominator) - units) as u64;
-                (u64::try_from(ps).unwrap_or(u64::MAX), late)
-            }
+            None => self.exact_of_many(data, early),
         }
+    }
+
+    /// The same where 64 bits do not hold the product.
+    #[cold]
+    fn exact_of_many(&self, data: Bytes, early: u64) -> (u64, u64) {
+        let units = u128::from(data.get()) * u128::from(self.numerator) - u128::from(early);
+        let ps = units.div_ceil(u128::from(self.denominator));
+        let late = (ps * u128::from(self.denominator) - units) as u64;
+        (u64::try_from(ps).unwrap_or(u64::MAX), late)
     }
 }
 
@@ -217,7 +221,7 @@ impl Line {
 
     /// Sends `data` at `rate`, the first bit not before `start` nor before the line is free, and returns
     /// the time at which the last bit has left.
-    #[inline]
+    #[inline(always)]
     pub fn send(&mut self, rate: &LineRate, start: Time, data: Bytes) -> Time {
         // No branch predictor can guess whether the line is idle.
         let early = select_unpredictable(start > self.busy_until, 0, self.early);

@@ -310,7 +310,7 @@ impl<N: Interface> Sink for Departures<'_, '_, N> {
             Peer::Nothing => unreachable!("routes lead to ports that are joined to something"),
         };
         let order = entity.order(EventKind::Packet);
-        self.events.send(Event { time, site, order, payload: Wire::Packet(packet) });
+        self.events.send_with(Event { time, site, order, payload: () }, move || Wire::Packet(packet));
     }
 
     #[inline(always)]
@@ -842,5 +842,6 @@ impl Later {
 fn depart<N: Interface>(mut packet: Packet, sent: &Sent, context: &mut InterfaceContext<'_, '_, N>) {
     sent.stamp::<true>(&mut packet);
     let (site, order) = (context.events.site(), Entity::Switch.order(EventKind::Packet));
-    context.events.send(Event { time: sent.head(), site, order, payload: Wire::Packet(packet) });
+    let head = Event { time: sent.head(), site, order, payload: () };
+    context.events.send_with(head, move || Wire::Packet(packet));
 }

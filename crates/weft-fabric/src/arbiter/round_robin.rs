@@ -17,17 +17,15 @@ pub(crate) fn choose_of(
     mut is_eligible: impl FnMut(usize) -> bool,
 ) -> Option<usize> {
     if let [word] = *requests {
-        // All requests in one word: those from `turn` on, then the rest.
-        let word = word & mask;
-        let late = word & (u64::MAX.checked_shl(turn as u32).unwrap_or(0));
-        for mut bits in [late, word & !late] {
-            while bits != 0 {
-                let request = bits.trailing_zeros() as usize;
-                if is_eligible(request) {
-                    return Some(request);
-                }
-                bits &= bits - 1;
+        // All requests in one word: those from `turn` on come first. A turn behind the last is the first.
+        let turn = turn as u32 % 64;
+        let mut bits = (word & mask).rotate_right(turn);
+        while bits != 0 {
+            let request = ((bits.trailing_zeros() + turn) % 64) as usize;
+            if is_eligible(request) {
+                return Some(request);
             }
+            bits &= bits - 1;
         }
         return None;
     }
@@ -66,5 +64,9 @@ mod tests {
         assert_eq!(choose(&requests, 0, |_| false), None);
         assert_eq!(choose_of(1, &requests, 8, |_| true), Some(64));
         assert_eq!(choose_of(1 << 5, &requests[..1], 6, |_| true), Some(5));
+        let last = [1 << 63 | 1];
+        assert_eq!(choose(&last, 63, |_| true), Some(63));
+        assert_eq!(choose(&last, 64, |_| true), Some(0));
+        assert_eq!(choose(&last, 1, |r| r == 0), Some(0));
     }
 }

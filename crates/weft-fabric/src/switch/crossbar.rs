@@ -123,18 +123,17 @@ impl<B: InputBuffers> Crossbar<B> {
         // Behind others, a packet is routed when it comes to the head of its queue.
         let is_routed =
             B::ROUTES_ON_ARRIVAL || self.buffer.is_empty() || self.queues.queue(request, 0).is_empty();
-        let mut output = 0;
-        if is_routed {
-            self.ports.route(&mut arrived, from, context);
-            output = usize::from(arrived.packet.channel().port);
-            if self.pass(from, &arrived, undisturbed_until, context) {
-                return;
-            }
+        if !is_routed {
+            self.queues.queue_mut(request, 0).push(&mut self.buffer, &arrived);
+            return;
         }
-        let queue = self.queues.queue_mut(request, output);
-        if queue.push(&mut self.buffer, &arrived) {
-            let head = queue.head;
-            self.request(request, head, now, constants);
+        self.ports.route(&mut arrived, from, context);
+        if let Err(edge) = self.pass(from, &arrived, undisturbed_until, context) {
+            let output = usize::from(arrived.packet.channel().port);
+            let queue = self.queues.queue_mut(request, output);
+            if queue.push(&mut self.buffer, &arrived) {
+                self.request_at(request, &arrived, edge);
+            }
         }
     }
 
@@ -151,7 +150,7 @@ impl<B: InputBuffers> Crossbar<B> {
 
     /// Sends a packet that has just arrived by `from` and been routed on without queueing, if it is sure to
     /// win its output at the first clock edge at which it can. Does what queueing and arbitration would do at
-    /// that edge.
+    /// that edge. Otherwise says which edge it is.
     #[inline(always)]
     fn pass<T: Routing>(
         &mut self,
@@ -159,7 +158,7 @@ impl<B: InputBuffers> Crossbar<B> {
         arrived: &Buffered,
         undisturbed_until: Time,
         context: &mut SwitchContext<'_, T, impl Sink>,
-    ) -> bool {
+    ) -> Result<(), Time> {
         let SwitchContext { now, constants, .. } = *context;
         let (input, request) = (usize::from(from.port), constants.channels.number(from));
         let to = arrived.packet.channel();
@@ -169,36 +168,44 @@ impl<B: InputBuffers> Crossbar<B> {
         let is_alone = edge < undisturbed_until.min(self.ports.decision)
             && constants.passes
             && (self.buffer.is_empty()
-                || self.requests_of(output).iter().all(|&word| word == 0)
+                || !self.is_wanted(output)
                     && self.queues.queue(request, output).is_empty()
                     && self.starvation.reserved_until(input, output, &self.ports).is_none());
         if !is_alone {
-            return false;
+            return Err(edge);
         }
         let channel = constants.channels.number(to);
         if !self.ports.credits[channel].cover(arrived.room) {
             self.ports.collect_credits(output, edge, constants);
             if !self.ports.credits[channel].cover(arrived.room) {
-                return false;
+                return Err(edge);
             }
         }
         self.ports.ports[output].turn = request as u16 + 1;
         let crossing = Crossing { edge, output, input: Some(from) };
         self.ports.transmit::<B::Outputs, _, _>(&crossing, arrived, context);
-        true
+        Ok(())
     }
 
     /// Enters the request of a routed packet that is at the head of its queue.
     #[inline(always)]
     fn request(&mut self, request: usize, handle: Handle, now: Time, constants: &Constants) {
-        let buffered = self.buffer.get(handle);
-        let wants = buffered.packet.channel();
+        let head = *self.buffer.get(handle);
+        let (input, output) = (constants.channels.port(request), usize::from(head.packet.channel().port));
+        let edge = self.ports.both_free(output, input, now, constants);
+        self.request_at(request, &head, edge);
+    }
+
+    /// The same, where the first clock edge at which input and output are free is known.
+    #[inline(always)]
+    fn request_at(&mut self, request: usize, head: &Buffered, edge: Time) {
+        let wants = head.packet.channel();
         let output = usize::from(wants.port);
         let queue = self.queues.queue_mut(request, output);
-        queue.head_room = buffered.room;
+        queue.head_room = head.room;
         queue.head_vc = wants.vc;
         self.requests[output * self.words as usize + request / 64] |= 1 << (request % 64);
-        self.ports.look_again(output, constants.channels.port(request), now, constants);
+        self.ports.look_no_later_than(output, edge);
     }
 
     /// Arbitrates at the present clock edge.
@@ -334,9 +341,10 @@ impl<B: InputBuffers> Crossbar<B> {
         let mut survey = Survey::at(now);
         match A::choose(self, output, &mut survey, constants) {
             Some(request) => {
-                let passed_over = self.passed_over(output, &survey, constants);
+                let before = self.starvation.passed_over(output);
+                let passed_over = self.passed_over(before, &survey, constants);
                 self.grant(output, request, context);
-                if passed_over.is_some() || self.starvation.passed_over(output).is_some() {
+                if passed_over.is_some() || before.is_some() {
                     self.count_grant::<A>(Grant { output, request, passed_over }, constants);
                 }
             }
@@ -397,6 +405,15 @@ impl<B: InputBuffers> Crossbar<B> {
         self.ports.decision = self.ports.decision.min(wake);
     }
 
+    /// Whether a request for an output waits.
+    #[inline(always)]
+    fn is_wanted(&self, output: usize) -> bool {
+        match self.words {
+            1 => self.requests[output] != 0,
+            _ => self.requests_of(output).iter().any(|&word| word != 0),
+        }
+    }
+
     #[inline]
     fn requests_of(&self, output: usize) -> &[u64] {
         // Few switches have more requests than a word has bits: for the others nothing is to be multiplied.
@@ -409,7 +426,7 @@ impl<B: InputBuffers> Crossbar<B> {
 
     /// Whether the head of `request` could go to `output`, which is free, now. If not, the survey learns when
     /// it may.
-    #[inline]
+    #[inline(always)]
     fn is_eligible(&self, output: usize, request: usize, survey: &mut Survey, constants: &Constants) -> bool {
         let input = constants.channels.port(request);
         let input_ready = self.ports.ports[input].input_ready;
@@ -443,12 +460,12 @@ impl<B: InputBuffers> Crossbar<B> {
     }
 
     /// The request that an output passes over, when it grants another, because its input is busy: the one
-    /// that it has passed over before, or else the first in turn.
+    /// that it has passed over `before`, or else the first in turn.
     #[inline]
-    fn passed_over(&self, output: usize, survey: &Survey, constants: &Constants) -> Option<usize> {
+    fn passed_over(&self, before: Option<usize>, survey: &Survey, constants: &Constants) -> Option<usize> {
         let is_busy =
             |request: &usize| self.ports.ports[constants.channels.port(*request)].input_ready > survey.now;
-        match self.starvation.passed_over(output) {
+        match before {
             Some(before) => Some(before).filter(is_busy),
             None => survey.busy.map(usize::from),
         }
@@ -540,8 +557,8 @@ impl<B: InputBuffers> Crossbar<B> {
             }
             self.request(request, next, now, constants);
         }
-        let anything_left = self.requests_of(output).iter().any(|&word| word != 0);
-        let look_at = if anything_left { self.ports.ports[output].output_ready } else { Time::NEVER };
+        let look_at =
+            if self.is_wanted(output) { self.ports.ports[output].output_ready } else { Time::NEVER };
         self.ports.look_only_at(output, look_at);
     }
 

@@ -165,7 +165,7 @@ pub(crate) struct Ports {
     crossbar: Box<[CrossbarPort]>,
     /// Turns that the routing has taken. They begin with the switch's number, so that not all switches begin
     /// with the same way.
-    turns: u32,
+    pub(super) turns: u32,
 }
 
 /// The outputs of a crossbar.
@@ -323,16 +323,7 @@ impl Ports {
         let SwitchContext { constants, topology, now, .. } = *context;
         let position = self.position(from, constants);
         let (came, of_routing) = (u32::from(from.vc), position.vc.0);
-        let mut view = Queues {
-            now,
-            constants,
-            ports: &self.ports,
-            credits: &mut self.credits,
-            returning: &mut self.returning,
-            has_counted: false,
-            dice: &mut self.dice,
-            turns: &mut self.turns,
-        };
+        let mut view = Queues { now, constants, ports: self, has_counted: false };
         let packet = &mut buffered.packet;
         if let Some(reroutes) = &constants.reroutes
             && let Some(port) = reroutes.next_port(
@@ -427,13 +418,6 @@ impl Ports {
         if self.stalling > 0 && self.ports[output].stalls {
             self.look_no_later_than(output, constants.switch.clock.edge_at_or_after(time));
         }
-    }
-
-    /// A packet at `input` now wants `output`.
-    #[inline(always)]
-    pub(crate) fn look_again(&mut self, output: usize, input: usize, now: Time, constants: &Constants) {
-        let edge = self.both_free(output, input, now, constants);
-        self.look_no_later_than(output, edge);
     }
 
     /// The first clock edge from `now` on at which both an output and an input are free.
@@ -554,9 +538,10 @@ impl Ports {
         let as_is = kind.takes_as_is(context.constants.packet_bytes(packet));
         let is_plain = as_is && !packet.is_watched() && !packet.is_multicast();
         if !is_plain || self.takes_care {
-            self.transmit_with_care::<O>(crossing, buffered, context.constants, context.sink);
+            self.transmit_with_care::<O>(crossing, (buffered, kind), context.constants, context.sink);
         } else {
-            self.transmit_packet::<O, false>(crossing, buffered, context.constants, context.sink);
+            let (constants, sink) = (context.constants, &mut *context.sink);
+            self.transmit_packet::<O, false>(crossing, (buffered, kind), constants, sink);
         }
     }
 
@@ -566,7 +551,7 @@ impl Ports {
     fn transmit_with_care<O: Outputs>(
         &mut self,
         crossing: &Crossing,
-        buffered: &Buffered,
+        buffered: (&Buffered, &LinkKind),
         constants: &Constants,
         sink: &mut impl Sink,
     ) {
@@ -579,7 +564,7 @@ impl Ports {
     fn transmit_packet<O: Outputs, const CARE: bool>(
         &mut self,
         crossing: &Crossing,
-        buffered: &Buffered,
+        (buffered, kind): (&Buffered, &LinkKind),
         constants: &Constants,
         sink: &mut impl Sink,
     ) {
@@ -612,7 +597,7 @@ impl Ports {
         let port = &mut self.ports[crossing.output];
         let behind = port.line.busy_until().saturating_since(through);
         let sender = Sender {
-            kind: constants.link(port.class),
+            kind,
             line: &mut port.line,
             credits: &mut self.credits[constants.channels.number(packet.channel())],
             carried: &mut port.carried,
@@ -624,7 +609,7 @@ impl Ports {
         let mut copy = None;
         if CARE && sent.fate == Fate::Duplicated {
             let sender = Sender {
-                kind: constants.link(port.class),
+                kind,
                 line: &mut port.line,
                 credits: &mut self.credits[constants.channels.number(packet.channel())],
                 carried: &mut port.carried,

@@ -6,12 +6,11 @@
 //!           └──────────────── queued ──────────────┘
 //! ```
 
-use super::port::Port;
+use super::port::{Port, Ports};
 use crate::channel::Channels;
 use crate::constants::Constants;
 use crate::credit::{Credits, ReturningCredits};
 use crate::parameters::CreditUnit;
-use weft_engine::Stream;
 use weft_topo::LocalView;
 use weft_units::{PortId, SwitchId, Time};
 
@@ -57,19 +56,16 @@ impl<'a> Occupancy<'a> {
 pub(super) struct Queues<'a> {
     pub(super) now: Time,
     pub(super) constants: &'a Constants,
-    pub(super) ports: &'a [Port],
-    pub(super) credits: &'a mut [Credits],
-    pub(super) returning: &'a mut ReturningCredits,
+    pub(super) ports: &'a mut Ports,
     /// Whether all credits that have returned by now are counted.
     pub(super) has_counted: bool,
-    pub(super) dice: &'a mut Stream,
-    pub(super) turns: &'a mut u32,
 }
 
 impl LocalView for Queues<'_> {
     #[inline]
     fn queued(&self, port: PortId) -> u64 {
-        let own = Occupancy::new((self.ports, self.credits, self.returning), self.constants);
+        let Ports { ports, credits, returning, .. } = &*self.ports;
+        let own = Occupancy::new((ports, credits, returning), self.constants);
         match self.has_counted {
             true => own.beyond(port.index(), 0),
             false => own.queued(port.index(), self.now),
@@ -78,7 +74,8 @@ impl LocalView for Queues<'_> {
 
     #[inline]
     fn take_stock(&mut self) {
-        self.returning.count(self.now, self.credits, self.constants.channels);
+        let Ports { credits, returning, .. } = &mut *self.ports;
+        returning.count(self.now, credits, self.constants.channels);
         self.has_counted = true;
     }
 
@@ -89,12 +86,12 @@ impl LocalView for Queues<'_> {
 
     #[inline]
     fn turn(&mut self) -> u32 {
-        *self.turns = self.turns.wrapping_add(1);
-        *self.turns
+        self.ports.turns = self.ports.turns.wrapping_add(1);
+        self.ports.turns
     }
 
     #[inline]
     fn random(&mut self) -> u64 {
-        self.dice.next_u64()
+        self.ports.dice.next_u64()
     }
 }
