@@ -1,4 +1,4 @@
-//! What a block of sites has to do in a window, and lists for it that are used again.
+//! Batches: the events, notes and decisions of a block of sites in one window, in lists that are used again.
 //!
 //! ```text
 //!   begin ─► a spare batch with little room ─► full ─► one with more room, if there is one

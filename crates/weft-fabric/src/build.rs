@@ -322,6 +322,7 @@ impl<T: Topology + Routing> NetworkParameters<T> {
         Ok(Constants {
             links,
             format: *format,
+            overhead: format.overhead(),
             switch: match switch.flow_control {
                 FlowControl::Pause(_) => SwitchParameters {
                     output_buffer: switch.output_buffer_under_pause(largest).or(switch.output_buffer),

@@ -32,6 +32,8 @@ pub(crate) struct Constants {
     /// By [`LinkClass`].
     pub(crate) links: Vec<LinkKind>,
     pub(crate) format: PacketFormat,
+    /// Header and footer.
+    pub(crate) overhead: Bytes,
     pub(crate) switch: SwitchParameters,
     /// Virtual channels of a link.
     pub(crate) vcs: u32,
@@ -131,7 +133,7 @@ impl Constants {
     /// Header, payload and footer.
     #[inline]
     pub(crate) fn packet_bytes(&self, packet: &Packet) -> Bytes {
-        packet.payload() + self.format.overhead()
+        packet.payload() + self.overhead
     }
 
     /// Bytes and room of a packet.

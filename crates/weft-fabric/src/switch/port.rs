@@ -831,6 +831,7 @@ mod tests {
         };
         let constants = Constants {
             links: vec![link],
+            overhead: Bytes::ZERO,
             format: PacketFormat { header: Bytes::ZERO, footer: Bytes::ZERO, payload: Bytes::new(64) },
             switch: SwitchParameters {
                 kind: SwitchKind::OutputQueued,
