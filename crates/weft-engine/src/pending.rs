@@ -155,8 +155,8 @@ impl<P: Payload, K: Copy> PendingEvents<P, K> {
         }
         let slot = window as usize % SLOTS;
         let batch = &mut self.slots[slot * self.blocks + local];
-        // Most lists have begun, and are not full.
-        if batch.events.len() % FEW_EVENTS == 0 {
+        // Empty ones and those that are full for the first time are among the multiples.
+        if batch.events.len().is_multiple_of(FEW_EVENTS) {
             if batch.is_empty() {
                 self.occupied.mark(slot, local);
                 self.spare.begin(batch);

@@ -51,7 +51,7 @@ pub(crate) struct Endpoint<N> {
     pub(crate) layer: Option<Box<LayerState>>,
     /// Packets that the interface has handed over since the run began.
     pub(crate) supplied: u64,
-    carried: Carried,
+    pub(crate) carried: Carried,
     acknowledgements: u64,
     /// Stalls for lack of credits: one is running while a packet is staged.
     pub(crate) stall: Stall,

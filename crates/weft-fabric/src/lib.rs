@@ -52,6 +52,7 @@ mod ideal;
 mod injection;
 mod interface;
 mod link;
+mod link_counts;
 mod link_layer;
 mod marks;
 mod multicast;
@@ -80,6 +81,7 @@ pub use hop::HopRecord;
 pub use ideal::{Ideal, IdealSite};
 pub use interface::{Announced, Directory, Injection, Interface, InterfaceContext};
 pub use link::{Line, LineRate, LinkEnd, LinkParameters, LinkReport};
+pub use link_counts::LinkCounts;
 pub use link_layer::{
     ErrorRate, Fec, FecFigures, GapRule, LayerCounts, LinkLayer, LinkPower, LinkProtocol, OffParameters, PER,
     PowerReport, ProtocolRules, ReplayParameters, SleepParameters,

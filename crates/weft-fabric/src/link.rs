@@ -18,6 +18,7 @@
 
 use crate::credit::Credits;
 use crate::fault::{Fate, Fault, FaultCounts};
+use crate::link_counts::LinkCounts;
 use crate::link_layer::{LayerCounts, LayerKind, LayerState, LinkLayer, OnLine, PowerReport};
 use crate::packet::Packet;
 use crate::parameters::Speedup;
@@ -517,8 +518,8 @@ impl SenderState<'_> {
     /// The counters of the link that joins two ends; packets have `overhead` bytes besides their payload.
     pub(crate) fn report(self, from: LinkEnd, to: Attachment, overhead: Bytes) -> LinkReport {
         let SenderState { kind, class, carried, stalled, paused, obeyed, frames, fault, layer, now } = self;
-        let mut faults = fault.map_or(FaultCounts::default(), |fault| fault.counts);
-        faults.corrupted += layer.map_or(0, LayerState::corrupted);
+        let LinkCounts { packets, faults, layer: of_layer, off, .. } =
+            LinkCounts::of(carried, (fault, layer), now);
         let extra = layer.map_or(0, LayerState::extra);
         let bytes = kind.bytes_of(carried, overhead, extra) + (PAUSE_FRAME + kind.framing) * frames;
         let of_frames = kind.rate.span((PAUSE_FRAME + kind.framing) * frames);
@@ -526,7 +527,7 @@ impl SenderState<'_> {
             from,
             to,
             class,
-            packets: carried.packets,
+            packets,
             payload: Bytes::new(carried.payload),
             busy: kind.line_time(carried, overhead, extra) + of_frames,
             stalled,
@@ -534,8 +535,8 @@ impl SenderState<'_> {
             pause_frames: obeyed,
             most_held: Bytes::ZERO,
             faults,
-            layer: layer.map_or(LayerCounts::default(), LayerState::counts),
-            off: fault.map_or(Span::ZERO, |fault| fault.time_off(now)),
+            layer: of_layer,
+            off,
             power: layer.and_then(|layer| layer.power(now, bytes)),
         }
     }

@@ -20,7 +20,7 @@ use std::sync::atomic::AtomicBool;
 use weft_assembly::{self as assembly, AssemblyError, FabricParameters};
 use weft_engine::{InitialState, Model, Progress, Simulation, SnapshotError};
 use weft_fabric::{
-    FaultCounts, FlowCount, FlowId, Ideal, Interface, LayerCounts, LinkEnd, Network, PowerReport,
+    FaultCounts, FlowCount, FlowId, Ideal, Interface, LayerCounts, LinkCounts, LinkEnd, Network, PowerReport,
     QueueReport, Stuck, Wire, check_credits, check_packets, stuck,
 };
 use weft_machine::{self as machine, CongestionRule, Machine, MachinePower};
@@ -549,18 +549,14 @@ impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for PacketNetwork<H, N> {
     }
 
     fn crossed(&self) -> Crossed {
-        let mut crossed = Crossed::default();
-        let mut energy = self.energy_count();
-        for link in self.links() {
-            energy.add(&link, self.envelope);
-            let (faults, layer) = (link.faults, link.layer);
-            let left = link.packets - faults.lost();
-            let packets = if matches!(link.to, Attachment::Endpoint(_)) { left } else { 0 };
-            let links_off = link.off;
-            let packet_hops = link.packets;
-            crossed += Crossed { packet_hops, packets, faults, layer, links_off, ..Crossed::default() };
+        let LinkCounts { packets: packet_hops, delivered: packets, faults, layer, off: links_off } =
+            Network::link_counts(&self.simulation, self.reported_until());
+        let mut crossed = Crossed { packet_hops, packets, faults, layer, links_off, ..Crossed::default() };
+        if self.power != MachinePower::default() || self.simulation.model().links_have_power() {
+            let mut energy = self.energy_count();
+            self.links().for_each(|link| energy.add(&link, self.envelope));
+            crossed.energy = energy.machine(self.counted_time());
         }
-        crossed.energy = energy.machine(self.counted_time());
         for (_, site) in self.simulation.sites() {
             let (rerouted, lost) = site.detours();
             crossed.rerouted += rerouted;

@@ -29,6 +29,7 @@ use crate::credit::{Credit, Credits, ReturningCredits};
 use crate::fault::{Fate, Fault, FaultCounts};
 use crate::hop::{Crossed, HopRecord, Instants};
 use crate::link::{Carried, Earliest, Line, LinkEnd, LinkKind, Sender, SenderState, Sent, Size, Stall};
+use crate::link_counts::LinkCounts;
 use crate::link_layer::LayerState;
 use crate::packet::Packet;
 use crate::parameters::{FasterLink, Forwarding};
@@ -265,6 +266,12 @@ impl Ports {
             layer: self.layers.get(output),
             now,
         }
+    }
+
+    /// Packets of the link of an output, as they were at `until`.
+    #[inline]
+    pub(crate) fn counts(&self, output: usize, until: Time) -> LinkCounts {
+        LinkCounts::of(self.ports[output].carried, (self.faults.get(output), self.layers.get(output)), until)
     }
 
     /// Links that acknowledgements have crossed since the counters were last reset.

@@ -1,7 +1,7 @@
 //! Drop at the tail: what is lost is counted, and the rest arrives.
 
 use crate::machines::{KINDS, Load, plain, random_script, star, torus};
-use crate::scripted::{Planned, take_arrivals, until};
+use crate::scripted::{Planned, assert_counts_are_sums, take_arrivals, until};
 use weft_engine::Progress;
 use weft_fabric::parameters::FlowControl;
 use weft_fabric::{Network, check_credits, check_packets, stuck};
@@ -29,6 +29,7 @@ fn what_is_lost_is_counted_where_it_was() {
         assert!(lost > 100, "{kind:?}: {lost}");
         assert_eq!(arrived + lost, 12 * 400);
         assert_eq!(Network::links(&run).map(|link| link.faults.full).sum::<u64>(), lost);
+        assert_counts_are_sums(&run);
         assert!(Network::links(&run).all(|link| link.most_held <= machine.switch.buffer));
         assert!(Network::links(&run).all(|link| link.stalled == Span::ZERO && link.pause_frames == 0));
     }

@@ -1,7 +1,9 @@
 //! Links that lose and corrupt packets, and links that fail for good.
 
 use crate::machines::{KINDS, Load, exanest, plain, random_script, star, torus, tree, ugal};
-use crate::scripted::{Arrived, Machine, Planned, Run, Script, Scripted, take_arrivals, until};
+use crate::scripted::{
+    Arrived, Machine, Planned, Run, Script, Scripted, assert_counts_are_sums, take_arrivals, until,
+};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use weft_engine::{InitialState, Progress, Simulation};
@@ -42,6 +44,7 @@ fn checked(run: &mut Run<Layout>) -> Vec<Arrived> {
     for epoch in 1..=20 {
         until(run, Time::from_ps(epoch * 400_000));
         assert_eq!((check_packets(run), check_credits(run)), (Ok(()), Ok(())));
+        assert_counts_are_sums(run);
         arrived.extend(take_arrivals(run));
     }
     assert_eq!(until(run, Time::NEVER), Progress::Dry);

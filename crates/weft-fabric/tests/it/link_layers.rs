@@ -1,7 +1,7 @@
 //! Link layers: lone packets and busy lines of every protocol, and repetition, against arithmetic.
 
 use crate::machines::{layered, plain, star};
-use crate::scripted::{Arrived, Machine, Planned, Run, Script, take_arrivals, until};
+use crate::scripted::{Arrived, Machine, Planned, Run, Script, assert_counts_are_sums, take_arrivals, until};
 use crate::zero_load::check_lone_packets;
 use weft_engine::Progress;
 use weft_fabric::{
@@ -39,6 +39,7 @@ fn checked(machine: &Machine, script: &Script) -> (Vec<Arrived>, Run<Layout>) {
     assert_eq!(until(&mut run, Time::NEVER), Progress::Dry);
     assert_eq!((check_packets(&run), check_credits(&run)), (Ok(()), Ok(())));
     assert_eq!(stuck(&run), None);
+    assert_counts_are_sums(&run);
     arrived.extend(take_arrivals(&mut run));
     let numbers: Vec<u32> = arrived.iter().map(|packet| packet.message).collect();
     assert_eq!(numbers, (0..script[0].len() as u32).collect::<Vec<_>>(), "each once and in order");

@@ -6,9 +6,10 @@ use weft_engine::{InitialState, Payload, Progress, Simulation, SnapshotError};
 use weft_fabric::parameters::{CreditUnit, PacketFormat, SwitchParameters};
 use weft_fabric::{
     Addressing, Announced, BuildError, GroupMembers, HeaderBits, Injection, Interface, InterfaceContext,
-    LinkParameters, Network, NetworkParameters, Packet, Part, Publishing, TrafficClass,
+    LinkCounts, LinkParameters, LinkReport, Network, NetworkParameters, Packet, Part, Publishing,
+    TrafficClass,
 };
-use weft_topo::{ChannelPlan, Layout, Routing, Topology};
+use weft_topo::{Attachment, ChannelPlan, Layout, Routing, Topology};
 use weft_units::{Bytes, EndpointId, Span, Time};
 
 /// A packet that an endpoint is to send, not before its time and in the order of the script.
@@ -46,6 +47,16 @@ impl Scripted {
     pub fn new(plan: Vec<Planned>) -> Scripted {
         Scripted { plan, next: 0 }
     }
+}
+
+/// Catches sums over links that differ from the reports of the links.
+pub fn assert_counts_are_sums<T: Topology + Routing + Sync>(run: &Simulation<Network<T, Scripted>>) {
+    let mut sum = LinkCounts::default();
+    for LinkReport { to, packets, faults, layer, off, .. } in Network::links(run) {
+        let delivered = if matches!(to, Attachment::Endpoint(_)) { packets - faults.lost() } else { 0 };
+        sum += LinkCounts { packets, delivered, faults, layer, off };
+    }
+    assert_eq!(Network::link_counts(run, run.now()), sum);
 }
 
 /// It sets no timers.

@@ -1,0 +1,113 @@
+//! Packets that links have carried, and their fates, without the times that a whole [`LinkReport`] has to work
+//! out: sums over all links are asked for several times in a run.
+//!
+//! [`LinkReport`]: crate::LinkReport
+
+use crate::endpoint::Endpoint;
+use crate::fault::{Fault, FaultCounts};
+use crate::interface::Interface;
+use crate::link::Carried;
+use crate::link_layer::{LayerCounts, LayerState};
+use crate::network::{Network, Site};
+use crate::switch::{Filled, Peer};
+use weft_engine::Simulation;
+use weft_topo::{Routing, Topology};
+use weft_units::{Span, Time};
+
+/// Packets of links since the counters were last reset.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct LinkCounts {
+    /// Packets, lost ones included.
+    pub packets: u64,
+    /// Packets that came to an endpoint.
+    pub delivered: u64,
+    /// Packets of these to which links did something, or that found no room behind them.
+    pub faults: FaultCounts,
+    /// Repetition and FEC of link layers.
+    pub layer: LayerCounts,
+    /// Time during which links were off, added up.
+    pub off: Span,
+}
+
+impl std::ops::AddAssign for LinkCounts {
+    fn add_assign(&mut self, other: LinkCounts) {
+        self.packets += other.packets;
+        self.delivered += other.delivered;
+        self.faults += other.faults;
+        self.layer += other.layer;
+        self.off += other.off;
+    }
+}
+
+impl LinkCounts {
+    /// Counts one direction of a link. `state`: its fault and its layer.
+    #[inline]
+    pub(crate) fn of(
+        carried: Carried,
+        state: (Option<&Fault>, Option<&LayerState>),
+        until: Time,
+    ) -> LinkCounts {
+        let (fault, layer) = state;
+        let mut counts = LinkCounts { packets: carried.packets, ..LinkCounts::default() };
+        if let Some(fault) = fault {
+            (counts.faults, counts.off) = (fault.counts, fault.time_off(until));
+        }
+        if let Some(layer) = layer {
+            counts.faults.corrupted += layer.corrupted();
+            counts.layer = layer.counts();
+        }
+        counts
+    }
+}
+
+impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
+    /// The sum over both directions of all links, as it was at `until`, after which no packet was on a line.
+    pub fn link_counts(simulation: &Simulation<Network<T, N>>, until: Time) -> LinkCounts {
+        let network = simulation.model();
+        let mut sum = LinkCounts::default();
+        for (_, site) in simulation.sites() {
+            sum += network.counts_of(site, until);
+        }
+        sum
+    }
+
+    /// Whether the machine says what power its links take, so that their reports have some.
+    pub fn links_have_power(&self) -> bool {
+        let layers = self.constants.links.iter().filter_map(|kind| kind.layer.as_deref());
+        layers.into_iter().any(|kind| kind.layer.power.is_some())
+    }
+
+    /// The links that begin at a site, and the buffers at the ends of those that lead to it.
+    fn counts_of(&self, site: &Site<N>, until: Time) -> LinkCounts {
+        let mut sum = LinkCounts::default();
+        for endpoint in &site.endpoints {
+            sum += endpoint.counts(until);
+        }
+        let ports = site.switch.ports();
+        for output in 0..ports.links() {
+            let counts = ports.counts(output, until);
+            match ports.ports[output].peer {
+                Peer::Nothing => continue,
+                Peer::Endpoint(_) => sum.delivered += counts.packets - counts.faults.lost(),
+                Peer::Switch { .. } => {}
+            }
+            sum += counts;
+            if let Some(gauges) = &ports.gauges {
+                let Filled { lost, trimmed, .. } = gauges.filled(self.constants.channels.of_port(output));
+                sum.faults.full += lost;
+                sum.faults.trimmed += trimmed;
+            }
+        }
+        sum
+    }
+}
+
+impl<N: Interface> Endpoint<N> {
+    /// Its link.
+    fn counts(&self, until: Time) -> LinkCounts {
+        let state = (self.fault.as_deref(), self.layer.as_deref());
+        let mut counts = LinkCounts::of(self.carried, state, until);
+        counts.faults.resent = self.regulator.as_ref().map_or(0, |regulator| regulator.resent);
+        counts
+    }
+}
