@@ -103,17 +103,25 @@ const MAX_MAP_LINE_BYTES: usize = 4096;
 
 /// Reads a mapping file that is not too long.
 fn read_map(file: &str) -> Result<String, String> {
-    let mut bytes = Vec::new();
-    let read = File::open(file).and_then(|file| file.take(MAX_MAP_BYTES + 1).read_to_end(&mut bytes));
-    read.map_err(|error| error.to_string())?;
-    if bytes.len() as u64 > MAX_MAP_BYTES {
-        return Err(format!("it is longer than {} MiB", MAX_MAP_BYTES >> 20));
-    }
-    let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())?;
+    let text = read_text(Path::new(file), MAX_MAP_BYTES)?;
     match text.lines().position(|line| line.len() > MAX_MAP_LINE_BYTES) {
         Some(line) => Err(format!("line {} is longer than {MAX_MAP_LINE_BYTES} bytes", line + 1)),
         None => Ok(text),
     }
+}
+
+/// The text of a file of at most `max_bytes`, a number of MiB. A device has no length: it is read no further.
+///
+/// # Errors
+/// The reason why the file cannot be read, as the end of a sentence.
+pub fn read_text(path: &Path, max_bytes: u64) -> Result<String, String> {
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(max_bytes + 1).read_to_end(&mut bytes));
+    read.map_err(|error| error.to_string())?;
+    if bytes.len() as u64 > max_bytes {
+        return Err(format!("it is longer than {} MiB", max_bytes >> 20));
+    }
+    String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())
 }
 
 /// A mapping in JSON.

@@ -159,6 +159,26 @@ fn what_has_no_end_is_refused() {
     }
     let error = refused(&["osu", "latency", "-m", "exanest", "--sizes", "8", "--map", "/dev/zero"]);
     assert!(error.contains("longer than 64 MiB"), "{error}");
+    let error = refused(&["traffic", "-m", "exanest", "--scenario", "/dev/zero"]);
+    assert!(error.contains("longer than 16 MiB"), "{error}");
+    let error = refused(&["sweep", "/dev/zero"]);
+    assert!(error.contains("longer than 16 MiB"), "{error}");
+}
+
+/// Catches a program that is not found for want of a PATH, and is said to lack its interpreter.
+#[test]
+fn a_missing_path_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::copy("/bin/sh", folder.path().join("program")).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_weft"))
+        .args(["run", "-m", "exanest", "-n", "2", "--", "program"])
+        .current_dir(folder.path())
+        .env_remove("PATH")
+        .output()
+        .unwrap();
+    let (_, error) = said(&output);
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    assert!(error.contains("program was not found: PATH, whose folders are searched, is not set"), "{error}");
 }
 
 /// Catches one flipped bit that gives another run time.

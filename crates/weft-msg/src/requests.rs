@@ -133,6 +133,11 @@ impl Requests {
         self.waited > 0
     }
 
+    /// The number of requests that the blocked wait still waits for.
+    pub fn waited(&self) -> u32 {
+        self.waited
+    }
+
     /// Whether the blocked wait waits for `id`.
     pub fn is_waited(&self, id: RequestId) -> bool {
         self.find(id).is_ok_and(|place| self.table[place].state == RequestState::Waited)
@@ -187,6 +192,7 @@ mod tests {
         requests.wait(A).unwrap();
         requests.wait(B).unwrap();
         assert!(requests.is_waiting() && requests.is_waited(B));
+        assert_eq!(requests.waited(), 1);
         requests.complete(B);
         assert!(!requests.is_waiting());
         assert_eq!(requests.len(), 0);

@@ -22,6 +22,7 @@ use crate::error::StudyError;
 use crate::point::{Key, Point};
 use crate::value::{Given, Value};
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
 use std::ops::Range;
 use std::path::Path;
 use toml::de::{DeTable, DeValue};
@@ -68,12 +69,15 @@ impl Study {
     /// A file that cannot be read, or says something wrong: with line, field and mend.
     pub fn read(path: &Path, commands: &dyn Commands) -> Result<Study, StudyError> {
         let unread = |source| StudyError::Unread { path: path.to_owned(), source };
-        let length = path.metadata().map_err(unread)?.len();
-        if length > MAX_FILE_BYTES {
+        let mut bytes = Vec::new();
+        // A device has no length: it is read no further than this.
+        let file = std::fs::File::open(path).map_err(unread)?;
+        file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(unread)?;
+        if bytes.len() as u64 > MAX_FILE_BYTES {
             let why = format!("it is longer than {} MiB", MAX_FILE_BYTES >> 20);
             return Err(unread(std::io::Error::other(why)));
         }
-        let text = std::fs::read_to_string(path).map_err(unread)?;
+        let text = String::from_utf8(bytes).map_err(|_| unread(std::io::Error::other("it is not UTF-8")))?;
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder = std::path::absolute(folder.unwrap_or(Path::new("."))).map_err(unread)?;
         Study::parse(&path.display().to_string(), text, &folder, commands)

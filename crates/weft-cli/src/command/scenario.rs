@@ -3,6 +3,7 @@
 use super::breakdown::ListOptions;
 use super::simulation::Shown;
 use crate::exit::Failure;
+use crate::options::read_text;
 use crate::output::{self, decimal};
 use serde::Serialize;
 use std::path::Path;
@@ -21,11 +22,7 @@ pub fn read(path: &Path) -> Result<(String, String), Failure> {
             path.display()
         ))
     };
-    let size = std::fs::metadata(path).map_err(|error| refuse(error.to_string()))?.len();
-    if size > MAX_FILE {
-        return Err(refuse(format!("it is longer than {} MiB", MAX_FILE >> 20)));
-    }
-    let text = std::fs::read_to_string(path).map_err(|error| refuse(error.to_string()))?;
+    let text = read_text(path, MAX_FILE).map_err(refuse)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     Ok((name, text))
 }

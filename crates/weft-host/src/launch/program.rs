@@ -87,8 +87,14 @@ fn locate(program: &OsStr) -> Result<PathBuf, ProgramError> {
     if program.as_encoded_bytes().contains(&b'/') {
         return if name.exists() { Ok(name.to_owned()) } else { Err(not_found("")) };
     }
-    let folders = std::env::var_os("PATH").unwrap_or_default();
-    let mut places = std::env::split_paths(&folders).map(|folder| folder.join(name));
+    let Some(folders) = std::env::var_os("PATH").filter(|folders| !folders.is_empty()) else {
+        return Err(not_found(": PATH, whose folders are searched, is not set"));
+    };
+    let mut places = std::env::split_paths(&folders).map(|folder| match folder.as_os_str().is_empty() {
+        // The working directory: without a folder, the name would be looked for in PATH again.
+        true => Path::new(".").join(name),
+        false => folder.join(name),
+    });
     let executable = |place: &PathBuf| {
         place.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
     };

@@ -365,6 +365,7 @@ impl LiveRank {
             end,
             finished: matches!(self.wants, State::Exit | State::Fence),
             operations: 0,
+            awaited: 0,
             computation,
             communication,
             messages_sent: self.messages_sent,

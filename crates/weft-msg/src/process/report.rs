@@ -103,6 +103,11 @@ impl PendingOperation {
 }
 
 impl Process {
+    /// The number of requests that the rank's wait still waits for.
+    pub fn awaited_requests(&self) -> u32 {
+        self.requests.waited()
+    }
+
     /// The call that the rank blocks in, and the operations that it waits for; `None`: it does not block.
     pub fn waiting_for(&self) -> Option<Blocked> {
         let call = match self.waiting {

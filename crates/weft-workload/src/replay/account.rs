@@ -90,6 +90,7 @@ impl RankAccount {
             end,
             finished,
             operations,
+            awaited: 0,
             computation,
             communication,
             messages_sent: self.messages_sent,

@@ -154,7 +154,8 @@ impl ReplayRank {
 
     /// The summary of its time and messages.
     pub fn report(&self) -> RankReport {
-        self.account.report(self.position, self.state == State::Finished)
+        let report = self.account.report(self.position, self.state == State::Finished);
+        RankReport { awaited: self.process.awaited_requests(), ..report }
     }
 
     /// The call in which it waits, with its program; `None`: it does not wait.

@@ -293,6 +293,8 @@ pub struct RankReport {
     pub finished: bool,
     /// Operations that it has begun.
     pub operations: u64,
+    /// Requests among those that its wait still waits for.
+    pub awaited: u32,
     /// Time in computation.
     pub computation: Span,
     /// Time in the software of the messaging layer.

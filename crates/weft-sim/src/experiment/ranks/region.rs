@@ -312,6 +312,7 @@ mod tests {
             end: at(time),
             finished: true,
             operations: 0,
+            awaited: 0,
             computation: us(time / 2),
             communication: Span::ZERO,
             messages_sent: 0,
