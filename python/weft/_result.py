@@ -117,6 +117,7 @@ class Result:
                 "pieces": "breakdown=True",
                 "rates": 'telemetry="10us"',
                 "queues": 'telemetry="10us"',
+                "flow_rates": 'telemetry="10us", tables="flow_rates"',
             }
             mend = mends.get(name, f'tables="{TABLES}"')
             raise _call.BadInput(f"{self.directory} has no table {name}; run it again with {mend}", 2)
@@ -161,6 +162,11 @@ class Result:
     def rates(self) -> pl.LazyFrame:
         """Links over time; written with `telemetry="10us"`."""
         return self._table("rates")
+
+    @property
+    def flow_rates(self) -> pl.LazyFrame:
+        """Flows over time; written with `telemetry="10us", tables="flow_rates"`."""
+        return self._table("flow_rates")
 
     @property
     def summary(self) -> pl.DataFrame:

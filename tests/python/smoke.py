@@ -80,6 +80,8 @@ def main() -> None:
         kept = Path(folder, "kept")
         weft.traffic(machine, output=kept, load=0.2, time="5us")
         assert weft.open(kept).summary.height == 1
+        watched = weft.traffic(machine, load=0.2, time="5us", telemetry="1us", tables="flow_rates")
+        assert watched.flow_rates.select("end_ps").collect().height > 1
         assert machine.check()["deadlock_free"] and machine.show()["endpoints"] == 16
         check_placements(machine)
         check_routings()
@@ -98,6 +100,7 @@ def main() -> None:
             (lambda: weft.traffic("bxi9", load=0.2), "bxi9"),
             (lambda: weft.traffic(machine, load=1.5), "--load"),
             (lambda: result.queues, "telemetry"),
+            (lambda: result.flow_rates, 'tables="flow_rates"'),
             (lambda: weft.traffic(machine, load=0.2, placement=lambda rank, on: rank), "no ranks"),
             (lambda: weft.osu("latency", machine, ranks=2, placement=lambda rank, on: 16), "rank 0 at 16"),
             (lambda: weft.osu("latency", machine, placement=lambda rank, on: rank), "ranks=16"),

@@ -177,6 +177,8 @@ export class Painter {
   private readonly view = new Vector4();
   private readonly texture: DataTexture;
   private readonly fade = { value: 0.35 };
+  private coloured: Ramp | null = null;
+  private sharpness = 1;
 
   constructor(canvas: HTMLCanvasElement) {
     this.renderer = new WebGLRenderer({
@@ -228,15 +230,28 @@ export class Painter {
 
   /** The colours of values. */
   colour(ramp: Ramp): void {
+    if (this.coloured === ramp) return;
+    this.coloured = ramp;
     (this.texture.image.data as Uint8Array).set(ramp.bytes);
     this.texture.needsUpdate = true;
   }
 
   /** The size in pixels of the style sheet. */
   resize(width: number, height: number): void {
-    this.renderer.setPixelRatio(Math.min(devicePixelRatio, 2));
-    this.renderer.setSize(width, height, false);
     this.size.set(width, height);
+    this.sharpened();
+  }
+
+  /** Draws with so many pixels of those that the screen has, each way. */
+  sharpen(sharpness: number): void {
+    if (this.sharpness === sharpness) return;
+    this.sharpness = sharpness;
+    this.sharpened();
+  }
+
+  private sharpened(): void {
+    this.renderer.setPixelRatio(this.sharpness * Math.min(devicePixelRatio, 2));
+    this.renderer.setSize(this.size.x, this.size.y, false);
   }
 
   /** Draws what the batches show; links without a value are as faint as `fade`. */

@@ -2,18 +2,12 @@
 
 import type { Ramp } from "./colours";
 import { styled } from "./dom";
+import { Effort, REST } from "./effort";
 import type { MachineMap, Thing } from "./map";
 import { LINE, Painter, SHAPE, type View } from "./painter";
 
 /** Lines that are drawn, at most: of more, all with high values and some of the others. */
 const MAX_LINES = 14_000;
-/** Lines of a frame while the view moves, at least: there are as many as the computer draws in time. */
-const LEAST_LINES = 500;
-/** Milliseconds between frames above which the next has fewer lines, and below which it has more. */
-const SLOW_FRAME = 32;
-const FAST_FRAME = 20;
-/** Milliseconds without a change after which all lines are drawn. */
-const REST = 250;
 /** Pixels between neighbouring switches below which parts are drawn in their place. */
 const PARTS_BELOW_PX = 3.5;
 /** Switches of a machine that is never drawn by parts. */
@@ -22,9 +16,13 @@ const FEW_SWITCHES = 300;
 const ENDPOINTS_FROM_PX = 2.2;
 /** Lines up to which both directions of a link are told apart. */
 const BOTH_DIRECTIONS = 6_000;
+/** Pixels across of a line without much traffic, with its soft edges. */
+const THIN_PX = 3;
 /** Values are sorted in so many steps, so that the highest lie on top. */
 const STEPS = 64;
 const MOST_ZOOM_PX = 400;
+/** Pixels between neighbouring switches above which their names are written. */
+const NAMES_FROM_PX = 60;
 /** Pixels between rows of a tree that is stretched, at most. */
 const MOST_STRETCHED_PX = 40;
 
@@ -59,9 +57,16 @@ export class Pane {
   onHover: (thing: Thing | null) => void = () => {};
   /** The part of the lines that was left out. */
   leftOut = 0;
-  private drawnAt = 0;
-  private moving = 3_000;
-  private maxLines = MAX_LINES;
+  private readonly effort = new Effort();
+  /** Shapes that the last frame left out. */
+  private shapesLeftOut = 0;
+  /** Values of switches, endpoints and parts, of which they were gathered. */
+  private known: Gathered | null = null;
+  /** Pieces that are seen, and their values: room that frames share. */
+  private candidates = new Int32Array(0);
+  private looks = new Float32Array(0);
+  private things = new Int32Array(0);
+  private isOverlayClear = false;
   private resting: ReturnType<typeof setTimeout> | undefined;
   private readonly canvas = document.createElement("canvas");
   private readonly overlay = document.createElement("canvas");
@@ -100,22 +105,17 @@ export class Pane {
     this.isDue = true;
     requestAnimationFrame((now) => {
       this.isDue = false;
-      const passed = now - this.drawnAt;
-      this.drawnAt = now;
-      const isMoving = passed < REST;
-      if (isMoving && passed > SLOW_FRAME) this.moving = Math.max(this.moving * 0.6, LEAST_LINES);
-      if (passed < FAST_FRAME) this.moving = Math.min(this.moving * 1.15, MAX_LINES);
-      this.maxLines = this.moving;
+      this.effort.frame(now);
       this.draw();
-      if (this.leftOut > 0) this.rest();
+      if (this.leftOut > 0 || this.shapesLeftOut > 0 || this.effort.sharpness < 1) this.rest();
     });
   }
 
-  /** Draws all lines when nothing has moved for a while. */
+  /** Draws all when nothing has moved for a while. */
   private rest(): void {
     clearTimeout(this.resting);
     this.resting = setTimeout(() => {
-      this.maxLines = MAX_LINES;
+      this.effort.rest();
       this.draw();
     }, REST);
   }
@@ -214,11 +214,25 @@ export class Pane {
 
   /** The value of a thing, before it is made a colour. */
   valueOf(thing: Thing): number {
-    const { map } = this;
     if (thing.kind === "link") return this.values.of[thing.number];
-    if (thing.kind === "endpoint") return this.gathered([thing.number, map.reverse[thing.number]]);
-    if (thing.kind === "part") return this.gathered(map.partLinks[thing.number]);
-    return this.gathered(this.linksOf(thing.number));
+    return this.ofThings()[thing.kind][thing.number];
+  }
+
+  /** The values of things of several links, gathered once for all frames of the same values. */
+  private ofThings(): Gathered {
+    const { map, values, gathering } = this;
+    if (this.known?.values === values && this.known.gathering === gathering) return this.known;
+    const each = (count: number, linksOf: (number: number) => Iterable<number>) =>
+      Float32Array.from({ length: count }, (_one, number) => this.gathered(linksOf(number)));
+    this.known = {
+      values,
+      gathering,
+      endpoint: each(map.endpoints, (number) => [number, map.reverse[number]]),
+      switch: each(map.switches, (number) => this.linksOf(number)),
+      part: each(map.partLinks.length, (number) => map.partLinks[number]),
+      bundle: each(map.bundleLinks.length, (number) => map.bundleLinks[number]),
+    };
+    return this.known;
   }
 
   private *linksOf(at: number): Iterable<number> {
@@ -265,6 +279,7 @@ export class Pane {
     const lineCount = this.fillLines(byParts, withEndpoints, seen);
     const shapeCount = byParts ? this.fillParts() : this.fillSwitches(withEndpoints, seen);
     this.painter.colour(this.ramp);
+    this.painter.sharpen(this.effort.sharpness);
     this.painter.lines.show(lineCount);
     this.painter.shapes.show(shapeCount);
     const fade = lineCount > 4_000 ? 0.22 : lineCount > 1_000 ? 0.4 : 0.75;
@@ -277,42 +292,47 @@ export class Pane {
     const { map, values } = this;
     const pieces = byParts ? map.bundles : map.between;
     const scale = values.most > 0 ? 1 / values.most : 0;
-    const candidates: number[] = [];
-    const looks: number[] = [];
-    const steps = new Uint32Array(STEPS + 1);
-    const take = (piece: number, value: number) => {
-      const look = Math.min(value * scale, 1);
-      candidates.push(piece);
-      looks.push(look);
-      steps[Math.min(Math.floor(look * STEPS), STEPS - 1)] += 1;
-    };
     const { ends, links } = pieces;
+    const room = links.length + map.endpoints;
+    if (this.candidates.length < room) {
+      [this.candidates, this.looks] = [new Int32Array(room), new Float32Array(room)];
+    }
+    const { candidates, looks } = this;
+    let [all, area] = [0, 0];
+    const steps = new Uint32Array(STEPS + 1);
+    const take = (piece: number, value: number, ax: number, ay: number, bx: number, by: number) => {
+      const look = Math.min(value * scale, 1);
+      candidates[all] = piece;
+      looks[all] = look;
+      all += 1;
+      steps[stepOf(look)] += 1;
+      area += this.seenLength(ax, ay, bx, by, seen) * (THIN_PX + 2 * look);
+    };
     // Of too many those that only pass through are left out.
     const isIn = (x: number, y: number) => x > seen.lowX && x < seen.highX && y > seen.lowY && y < seen.highY;
     const onlyEnding = !byParts && links.length > MAX_LINES;
-    const bundleValues = byParts ? map.bundleLinks.map((of) => this.gathered(of)) : [];
+    const bundleValues = this.ofThings().bundle;
     for (let piece = 0; piece < links.length; piece += 1) {
-      const [ax, ay, bx, by] = [
-        ends[4 * piece],
-        ends[4 * piece + 1],
-        ends[4 * piece + 2],
-        ends[4 * piece + 3],
-      ];
+      const [ax, ay] = [ends[4 * piece], ends[4 * piece + 1]];
+      const [bx, by] = [ends[4 * piece + 2], ends[4 * piece + 3]];
       if (Math.max(ax, bx) < seen.lowX || Math.min(ax, bx) > seen.highX) continue;
       if (Math.max(ay, by) < seen.lowY || Math.min(ay, by) > seen.highY) continue;
       if (onlyEnding && !isIn(ax, ay) && !isIn(bx, by)) continue;
       const link = links[piece];
-      take(piece, byParts ? bundleValues[link] : Math.max(values.of[link], values.of[map.reverse[link]]));
+      const value = byParts ? bundleValues[link] : Math.max(values.of[link], values.of[map.reverse[link]]);
+      take(piece, value, ax, ay, bx, by);
     }
     if (withEndpoints) {
-      const { endpoint_x, endpoint_y } = map.drawing;
+      const { endpoint_x, endpoint_y, endpoint_switch, switch_x, switch_y } = map.drawing;
       for (let endpoint = 0; endpoint < map.endpoints; endpoint += 1) {
         const [x, y] = [endpoint_x[endpoint], endpoint_y[endpoint]];
         if (x < seen.lowX || x > seen.highX || y < seen.lowY || y > seen.highY) continue;
-        take(-1 - endpoint, Math.max(values.of[endpoint], values.of[map.reverse[endpoint]]));
+        const at = endpoint_switch[endpoint];
+        const value = Math.max(values.of[endpoint], values.of[map.reverse[endpoint]]);
+        take(-1 - endpoint, value, x, y, switch_x[at], switch_y[at]);
       }
     }
-    this.thin(candidates, looks, steps);
+    const kept = this.thin(all, Math.min(MAX_LINES, this.effort.most(all, area)), steps);
     // Where lines of each step begin.
     const places = new Uint32Array(STEPS);
     let count = 0;
@@ -323,29 +343,30 @@ export class Pane {
     const both = !byParts && count < BOTH_DIRECTIONS && map.drawing.spacing * this.view.scale > 24;
     const factor = both ? 2 : 1;
     const data = this.painter.lines.room(count * factor);
-    const things = new Int32Array(count * factor);
+    if (this.things.length < count * factor) this.things = new Int32Array(Math.ceil(count * factor * 1.5));
+    const { things } = this;
     // Many lines are thin.
     const most = byParts ? 6 : both ? 4 : 3.2;
     const widest = Math.min(Math.max(60 / Math.sqrt(Math.max(count, 1)), 1.2), most);
     let drawnLines = 0;
-    for (let number = 0; number < candidates.length; number += 1) {
-      const step = Math.min(Math.floor(looks[number] * STEPS), STEPS - 1);
+    for (let number = 0; number < kept; number += 1) {
+      const step = stepOf(looks[number]);
       const place = places[step];
       places[step] += 1;
       const piece = candidates[number];
       const link = piece < 0 ? -1 - piece : links[piece];
-      const [ax, ay, bx, by] = piece < 0 ? this.endpointEnds(link) : ends.subarray(4 * piece, 4 * piece + 4);
-      const directions = both ? [link, map.reverse[link]] : [link];
-      directions.forEach((direction, side) => {
+      for (let side = 0; side < factor; side += 1) {
+        const direction = side === 0 ? link : map.reverse[link];
         const look = both ? Math.min(values.of[direction] * scale, 1) : looks[number];
-        const width = 1 + look * (widest - 1);
-        // Traffic drives on the right, seen from above.
-        const shift = both ? (side === 0 ? 1 : -1) * (0.7 + widest / 4) : 0;
         const at = (place * factor + side) * LINE;
-        data.set([ax, ay, bx, by, look, width, shift], at);
+        this.putEnds(data, at, piece, ends);
+        data[at + 4] = look;
+        data[at + 5] = 1 + look * (widest - 1);
+        // Traffic drives on the right, seen from above.
+        data[at + 6] = both ? (side === 0 ? 1 : -1) * (0.7 + widest / 4) : 0;
         things[place * factor + side] = direction;
         drawnLines += 1;
-      });
+      }
     }
     this.drawn.lines = data;
     this.drawn.lineThings = things;
@@ -353,21 +374,34 @@ export class Pane {
     return drawnLines;
   }
 
-  /** Of too many lines keeps the half with the highest values, and of the others one in so many. */
-  private thin(candidates: number[], looks: number[], steps: Uint32Array): void {
-    const all = candidates.length;
+  /** The pixels of a line that are seen, about. */
+  private seenLength(ax: number, ay: number, bx: number, by: number, seen: Seen): number {
+    const { scale, down } = this.view;
+    const [dx, dy] = [Math.abs(bx - ax), Math.abs(by - ay)];
+    const wide = Math.min(Math.max(ax, bx), seen.highX) - Math.max(Math.min(ax, bx), seen.lowX);
+    const high = Math.min(Math.max(ay, by), seen.highY) - Math.max(Math.min(ay, by), seen.lowY);
+    const share = Math.min(dx > 0 ? wide / dx : 1, dy > 0 ? high / dy : 1);
+    return share * (dx * scale + dy * down);
+  }
+
+  /**
+   * Of more lines than `most` keeps the half of `most` with the highest values, and of the others one in so many.
+   * How many are kept.
+   */
+  private thin(all: number, most: number, steps: Uint32Array): number {
+    const { candidates, looks } = this;
     this.leftOut = 0;
-    if (all <= this.maxLines) return;
+    if (all <= most) return all;
     let [hot, step] = [0, STEPS];
-    while (step > 0 && hot + steps[step - 1] <= this.maxLines / 2) {
+    while (step > 0 && hot + steps[step - 1] <= most / 2) {
       step -= 1;
       hot += steps[step];
     }
-    const stride = Math.ceil((all - hot) / (this.maxLines / 2));
+    const stride = Math.ceil((all - hot) / Math.max(most / 2, 1));
     let [kept, others] = [0, 0];
     steps.fill(0);
     for (let number = 0; number < all; number += 1) {
-      const of = Math.min(Math.floor(looks[number] * STEPS), STEPS - 1);
+      const of = stepOf(looks[number]);
       if (of < step) others += 1;
       if (of < step && others % stride !== 0) continue;
       candidates[kept] = candidates[number];
@@ -375,15 +409,23 @@ export class Pane {
       steps[of] += 1;
       kept += 1;
     }
-    candidates.length = kept;
-    looks.length = kept;
     this.leftOut = all - kept;
+    return kept;
   }
 
-  private endpointEnds(endpoint: number): [number, number, number, number] {
+  /** Writes the ends of a piece, or of the link of an endpoint (-1 and below). */
+  private putEnds(data: Float32Array, at: number, piece: number, ends: Float32Array): void {
+    if (piece >= 0) {
+      for (let part = 0; part < 4; part += 1) data[at + part] = ends[4 * piece + part];
+      return;
+    }
     const { endpoint_x, endpoint_y, endpoint_switch, switch_x, switch_y } = this.map.drawing;
-    const at = endpoint_switch[endpoint];
-    return [endpoint_x[endpoint], endpoint_y[endpoint], switch_x[at], switch_y[at]];
+    const endpoint = -1 - piece;
+    const to = endpoint_switch[endpoint];
+    data[at] = endpoint_x[endpoint];
+    data[at + 1] = endpoint_y[endpoint];
+    data[at + 2] = switch_x[to];
+    data[at + 3] = switch_y[to];
   }
 
   private fillSwitches(withEndpoints: boolean, seen: Seen): number {
@@ -396,23 +438,42 @@ export class Pane {
     const isSeen = (x: number, y: number) =>
       x > seen.lowX - room && x < seen.highX + room && y > seen.lowY - room && y < seen.highY + room;
     const data = this.painter.shapes.room(map.switches + (withEndpoints ? map.endpoints : 0));
+    const known = this.ofThings();
     let count = 0;
     const put = (x: number, y: number, half: number, value: number, kind: number) => {
-      data.set([x, y, half, half, Math.min(value * scale, 1), kind], count * SHAPE);
+      putShape(data, count * SHAPE, x, y, half, half, Math.min(value * scale, 1), kind);
       count += 1;
     };
+    const half = Math.min(Math.max(0.34 * map.endpointSpacing * view.scale, 1), 7);
     if (withEndpoints) {
-      const half = Math.min(Math.max(0.34 * map.endpointSpacing * view.scale, 1), 7);
       for (let number = 0; number < map.endpoints; number += 1) {
         const [x, y] = [drawing.endpoint_x[number], drawing.endpoint_y[number]];
-        if (isSeen(x, y)) put(x, y, half, this.valueOf({ kind: "endpoint", number }), 0);
+        if (isSeen(x, y)) put(x, y, half, known.endpoint[number], 0);
       }
     }
+    const ofEndpoints = count;
     for (let number = 0; number < map.switches; number += 1) {
       const [x, y] = [drawing.switch_x[number], drawing.switch_y[number]];
-      if (isSeen(x, y)) put(x, y, radius, this.valueOf({ kind: "switch", number }), 1);
+      if (isSeen(x, y)) put(x, y, radius, known.switch[number], 1);
     }
-    return count;
+    const area = ofEndpoints * (2 * half + 2) ** 2 + (count - ofEndpoints) * (2 * radius + 2) ** 2;
+    return this.thinShapes(data, 0, count, area);
+  }
+
+  /** Of too many shapes from `first` on keeps one in so many, evenly. How many are left, with those before. */
+  private thinShapes(data: Float32Array, first: number, count: number, area: number): number {
+    const most = this.effort.most(count, area);
+    this.shapesLeftOut = 0;
+    if (most >= count) return first + count;
+    const stride = Math.ceil(count / Math.max(most, 1));
+    let kept = first;
+    for (let number = 0; number < count; number += stride) {
+      const from = (first + number) * SHAPE;
+      data.copyWithin(kept * SHAPE, from, from + SHAPE);
+      kept += 1;
+    }
+    this.shapesLeftOut = first + count - kept;
+    return kept;
   }
 
   private fillParts(): number {
@@ -420,23 +481,22 @@ export class Pane {
     const data = this.painter.shapes.room(map.boxes.length + map.switches);
     const scale = this.values.most > 0 ? 1 / this.values.most : 0;
     const isCircle = map.drawing.outline === "circle";
+    const known = this.ofThings();
     map.boxes.forEach((box, number) => {
       let [halfX, halfY] = [box.halfWidth * view.scale, box.halfHeight * view.down];
       if (isCircle) halfX = halfY = Math.max(halfX, halfY);
-      const value = Math.min(this.valueOf({ kind: "part", number }) * scale, 1);
-      data.set(
-        [box.x, box.y, Math.max(halfX, 3), Math.max(halfY, 3), value, isCircle ? 3 : 2],
-        number * SHAPE,
-      );
+      const value = Math.min(known.part[number] * scale, 1);
+      const kind = isCircle ? 3 : 2;
+      putShape(data, number * SHAPE, box.x, box.y, Math.max(halfX, 3), Math.max(halfY, 3), value, kind);
     });
     // Switches are dots, so that a hot one is seen from afar.
     const half = Math.min(Math.max(0.4 * map.drawing.spacing * view.scale, 0.9), 3);
     for (let number = 0; number < map.switches; number += 1) {
-      const value = Math.min(this.valueOf({ kind: "switch", number }) * scale, 1);
+      const value = Math.min(known.switch[number] * scale, 1);
       const [x, y] = [map.drawing.switch_x[number], map.drawing.switch_y[number]];
-      data.set([x, y, half, half, value, 1], (map.boxes.length + number) * SHAPE);
+      putShape(data, (map.boxes.length + number) * SHAPE, x, y, half, half, value, 1);
     }
-    return map.boxes.length + map.switches;
+    return this.thinShapes(data, map.boxes.length, map.switches, map.switches * (2 * half + 2) ** 2);
   }
 
   /** Names, what is chosen, and the path. */
@@ -444,9 +504,17 @@ export class Pane {
     const context = this.overlay.getContext("2d");
     if (!context) return;
     const { map, view } = this;
+    const spacingPx = map.drawing.spacing * view.scale;
+    const hasText =
+      this.drawn.mode === "parts" || spacingPx > NAMES_FROM_PX || map.endpointSpacing * view.scale > 46;
+    const isEmpty = !hasText && this.path.length === 0 && this.chosen.length === 0;
+    // A canvas that is touched is drawn anew, with all its pixels.
+    if (isEmpty && this.isOverlayClear) return;
+    this.isOverlayClear = isEmpty;
     const ratio = this.overlay.width / this.width;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, this.width, this.height);
+    if (isEmpty) return;
     const [text, paper, accent] = ["--text", "--paper", "--accent"].map(styled);
     const label = (words: string, x: number, y: number, size: number) => {
       context.font = `${size}px system-ui, sans-serif`;
@@ -471,8 +539,7 @@ export class Pane {
         label(short, ...this.toScreen(box.x, box.y), 12);
       });
     } else {
-      const spacingPx = map.drawing.spacing * view.scale;
-      if (spacingPx > 60) {
+      if (spacingPx > NAMES_FROM_PX) {
         for (let number = 0; number < map.switches; number += 1) {
           const [x, y] = [map.drawing.switch_x[number], map.drawing.switch_y[number]];
           if (!isSeen(x, y)) continue;
@@ -636,6 +703,30 @@ export class Pane {
       { passive: false },
     );
   }
+}
+
+/** The step of values that a value from 0 to 1 is in. */
+function stepOf(look: number): number {
+  return Math.min(Math.floor(look * STEPS), STEPS - 1);
+}
+
+/** Writes a shape: its middle, half its width and height in pixels, its value, its kind. */
+function putShape(
+  data: Float32Array,
+  at: number,
+  ...of: [number, number, number, number, number, number]
+): void {
+  for (let part = 0; part < SHAPE; part += 1) data[at + part] = of[part];
+}
+
+/** Values of things of several links. */
+interface Gathered {
+  values: Values;
+  gathering: Gathering;
+  endpoint: Float32Array;
+  switch: Float32Array;
+  part: Float32Array;
+  bundle: Float32Array;
 }
 
 interface Seen {

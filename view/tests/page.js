@@ -44,6 +44,30 @@ function figures(page) {
   );
 }
 
+/** Where frames take long, a view that moves has fewer pixels, and one that rests has all. */
+async function coarse() {
+  const { page, wrong } = await opened(browser, one);
+  const widths = await page.evaluate(async () => {
+    const canvas = document.querySelector(".pane canvas");
+    const rests = () => new Promise((after) => setTimeout(after, 1_000));
+    await rests();
+    const found = [canvas.width];
+    for (let frame = 0; frame < 4; frame += 1) {
+      window.weftView.pan(1, 0);
+      const begin = performance.now();
+      while (performance.now() - begin < 60);
+      await new Promise(requestAnimationFrame);
+    }
+    found.push(canvas.width);
+    await rests();
+    return [...found, canvas.width];
+  });
+  assert.ok(widths[1] < 0.6 * widths[0], `as sharp while it moves: ${widths}`);
+  assert.equal(widths[2], widths[0]);
+  assert.deepEqual(wrong, []);
+  await page.close();
+}
+
 /** It draws, the slider moves values, clicks give the figures of the tables. */
 async function machine() {
   const { page, wrong } = await opened(browser, one, { colorScheme: "dark" });
@@ -171,7 +195,7 @@ async function names() {
 }
 
 try {
-  for (const check of [machine, tabs, names]) {
+  for (const check of [machine, coarse, tabs, names]) {
     await check();
     console.log(`${check.name}: ok`);
   }
