@@ -1,7 +1,5 @@
-//! Packets that links have carried, and their fates, without the times that a whole [`LinkReport`] has to work
-//! out: sums over all links are asked for several times in a run.
-//!
-//! [`LinkReport`]: crate::LinkReport
+//! Packets that links have carried, and their fates, without the times that a whole
+//! [`LinkReport`](crate::LinkReport) has to work out: sums over all links are asked for several times in a run.
 
 use crate::endpoint::Endpoint;
 use crate::fault::{Fault, FaultCounts};
@@ -103,7 +101,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
 }
 
 impl<N: Interface> Endpoint<N> {
-    /// Its link.
+    /// The counts of its link.
     fn counts(&self, until: Time) -> LinkCounts {
         let state = (self.fault.as_deref(), self.layer.as_deref());
         let mut counts = LinkCounts::of(self.carried, state, until);
