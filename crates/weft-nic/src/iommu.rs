@@ -12,7 +12,9 @@
 //!
 //! # Not modelled
 //! Pages that the system takes away again, several page sizes, walks that share the memory channel, a number
-//! of context banks. Translation of notifications' addresses, and of the accelerator's vectors.
+//! of context banks. Translation of notifications' addresses, and of the accelerator's vectors. Cores whose
+//! time the handler of a fault takes: faults of several pages are handled side by side. In a run, the
+//! program's own touches: only the interface's count.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -17,6 +17,7 @@
 //! The order of writes by several sources into one queue beside that of their arrival; the cache's own
 //! evictions. Writes of entries to main memory, which §4.4 has beside the cache: they take nothing of the
 //! memory channel. The mailbox of the RDMA send unit (§4.5.1): its requests come to mailboxes of processes.
+//! The store by which a process tells the logic of its head: the logic knows it at once.
 
 use crate::gvas::Pdid;
 use crate::server::{Server, Service};

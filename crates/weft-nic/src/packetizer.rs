@@ -24,7 +24,7 @@
 //!
 //! # Not modelled
 //! The process's loads of the status bits: it is told. Packets that a process begins to store and never
-//! starts.
+//! starts. The 56 bytes of §5.2.1 as a limit of the block.
 
 use crate::gvas::Pdid;
 use crate::reliability::{Expiry, ReliabilityParameters, Retry};

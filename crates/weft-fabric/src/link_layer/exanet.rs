@@ -9,7 +9,9 @@
 //!
 //! # Not modelled
 //! Control words that the routing logic sends between cells for flow control (TR-488 §6.1.2): a machine file
-//! gives their average as `framing`. The text has no repetition on the link; that there is one is ours.
+//! gives their average as `framing`. The text has no repetition on the link; that there is one is ours. Whole
+//! words inside FPGAs (§4.2): the machine's links there have no protocol, and a packet takes the time of its
+//! bytes.
 
 use super::{GapRule, ProtocolRules};
 use weft_units::{Bytes, LineCode};

@@ -7,7 +7,8 @@
 //!
 //! # Not modelled
 //! - The gaps of ExaNet-MPI (§5.2.1): one-sided operations, collectives that do not block, scan and
-//!   persistent requests work. Its context identifiers of 16 bits.
+//!   persistent requests work. Its context identifiers of 16 bits, and its two libraries over MPICH 3.2.1.
+//!   The kernel's part in the initialization of a transfer: §5.1 has it in that of an interface only.
 //! - MPICH 3.2.1's choices for long broadcasts and allreduces, which §5.2.1 implies and §6.1.3 contradicts.
 
 use super::algorithm::Algorithm;

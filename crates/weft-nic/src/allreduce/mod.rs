@@ -29,6 +29,7 @@
 //!   the members when it is programmed.
 //! - Translation of the vector's address, and protection domains of packets (§4.3). The text has neither for
 //!   the accelerator.
+//! - One exchange of the log2(N) - 1 that §4.7 counts: Fig. 10 does without it, and so does the result.
 
 mod limits;
 mod packet;

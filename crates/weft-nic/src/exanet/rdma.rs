@@ -3,7 +3,8 @@
 //! # Not modelled
 //! - Destination addresses in descriptors and cells. The addresses of a message stand in its descriptor at
 //!   the source, and in its record at the destination. In hardware the initiator knows both, and every cell
-//!   carries that of its payload (TR-488 §4.3, §4.5); here a cell names its transfer.
+//!   carries that of its payload (TR-488 §4.3, §4.5); here a cell names its transfer. So no address holds a
+//!   node for the target's interface to remove (§5.2.1).
 //! - A process that waits for a channel of its page with its descriptor (§4.5): the descriptor is stored at
 //!   once, and waits in the unit. Where descriptors have channels in SRAM, a process waits for room in its
 //!   own.

@@ -25,7 +25,8 @@
 //! # Not modelled
 //! Words of one cell that reach memory out of order. Words of a corrupted cell, which is known as such when
 //! they have been written: it writes nothing. A notification that overtakes data: §5.2.1 has them delivered
-//! "concurrently", here it is written straight behind the last word.
+//! "concurrently", here it is written straight behind the last word. Notifications of each block, which §4.5
+//! can be read to have: a transfer has one. A limit on the channels that are remembered beside contexts.
 
 use super::channel::RdmaChange;
 use super::contexts::{BlockKey, Contexts};
