@@ -37,11 +37,13 @@ pub enum MessageClass {
     Ack,
     /// Data was refused or never came.
     Nack,
+    /// A vector between modules of interfaces that reduce.
+    Reduction,
 }
 
 impl MessageClass {
-    /// All of them.
-    pub const ALL: [MessageClass; 5] =
+    /// Those of messaging.
+    pub const OF_MESSAGING: [MessageClass; 5] =
         [MessageClass::Rts, MessageClass::Cts, MessageClass::Data, MessageClass::Ack, MessageClass::Nack];
 
     /// The classes that its arrival makes an endpoint send.
@@ -51,6 +53,8 @@ impl MessageClass {
             MessageClass::Cts | MessageClass::Nack => &[MessageClass::Data],
             MessageClass::Data => &[MessageClass::Ack, MessageClass::Nack],
             MessageClass::Ack => &[],
+            // As many as the operation has levels.
+            MessageClass::Reduction => &[MessageClass::Reduction],
         }
     }
 }
@@ -63,6 +67,7 @@ impl fmt::Display for MessageClass {
             MessageClass::Data => "data",
             MessageClass::Ack => "ACK",
             MessageClass::Nack => "NACK",
+            MessageClass::Reduction => "reduction",
         })
     }
 }
@@ -85,14 +90,14 @@ pub struct ClassUse {
 pub struct MessageClasses(pub Vec<ClassUse>);
 
 impl MessageClasses {
-    /// Endpoints that consume whatever comes, with all classes on all of so many virtual channels. An
+    /// Endpoints that consume whatever comes, with all classes of messaging on all of so many virtual channels. An
     /// interface can do so if it has a place for every answer that it may owe: bounded by what its peers may
     /// have outstanding, not by what it can send at the moment.
     pub fn consumed(virtual_channels: u32) -> MessageClasses {
         let channels: BTreeSet<u32> = (0..virtual_channels).collect();
         let always =
             |class| ClassUse { class, virtual_channels: channels.clone(), refused_until: BTreeSet::new() };
-        MessageClasses(MessageClass::ALL.map(always).to_vec())
+        MessageClasses(MessageClass::OF_MESSAGING.map(always).to_vec())
     }
 
     /// The virtual network of every class: the number of the first class that belongs to it.
@@ -291,7 +296,7 @@ mod tests {
             refusals in prop::collection::vec((0usize..5, 0usize..5), 0..5),
         ) {
             let refusals: Vec<_> =
-                refusals.into_iter().map(|(a, b)| (MessageClass::ALL[a], MessageClass::ALL[b])).collect();
+                refusals.into_iter().map(|(a, b)| (MessageClass::OF_MESSAGING[a], MessageClass::OF_MESSAGING[b])).collect();
             let classes =
                 refusing(MessageClasses::consumed(1), &refusals, |class| channels[class as usize].clone());
             let mut graph = DiGraph::<(), ()>::new();

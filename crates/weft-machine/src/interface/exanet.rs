@@ -6,13 +6,14 @@ use crate::diagnostic::Problem;
 use crate::read::{Entry, Reader, section};
 use crate::value::Cost;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use weft_fabric::parameters::PacketFormat;
 use weft_nic::host_port::{HostPortParameters, StorePath};
 use weft_nic::mailbox::MailboxParameters;
 use weft_nic::packetizer::PacketizerParameters;
 use weft_nic::reliability::ReliabilityParameters;
-use weft_nic::{CheckParameters, ExanetParameters};
-use weft_topo::MessageClasses;
+use weft_nic::{CheckParameters, Class, ExanetParameters};
+use weft_topo::{ClassUse, MessageClass, MessageClasses};
 use weft_units::{Bytes, Clock, Span, Time};
 
 section! {
@@ -154,10 +155,30 @@ impl InterfaceModel for ExanetNic {
         true
     }
 
-    /// The interface refuses by a NACK, for which its queue of answers has room: the queue is bounded by what
-    /// senders have outstanding (`exanet` in `weft_nic`).
+    /// As the interface's own classes of packets say. It refuses by a NACK, for which its queue of answers has
+    /// room: the queue is bounded by what senders have outstanding (`exanet` in `weft_nic`).
     fn message_classes(&self, virtual_channels: u32) -> MessageClasses {
-        MessageClasses::consumed(virtual_channels)
+        let of_class = |class: Class| {
+            let refused_until: BTreeSet<MessageClass> =
+                class.waits_for().iter().flat_map(|&other| messages(other)).copied().collect();
+            messages(class).iter().map(move |&class| ClassUse {
+                class,
+                virtual_channels: (0..virtual_channels).collect(),
+                refused_until: refused_until.clone(),
+            })
+        };
+        let has_class = |class: &Class| *class != Class::Reduction || self.rdma.allreduce.is_some();
+        MessageClasses(Class::ALL.into_iter().filter(has_class).flat_map(of_class).collect())
+    }
+}
+
+/// The messages that travel in packets of a class.
+fn messages(class: Class) -> &'static [MessageClass] {
+    match class {
+        Class::Request => &[MessageClass::Rts, MessageClass::Cts],
+        Class::Data => &[MessageClass::Data],
+        Class::Answer => &[MessageClass::Ack, MessageClass::Nack],
+        Class::Reduction => &[MessageClass::Reduction],
     }
 }
 
@@ -340,4 +361,27 @@ fn positive(entry: &Entry<Bytes>, reader: &mut Reader<'_>) -> Option<Bytes> {
     let problem = Problem::new("a word of no bytes carries nothing", "", "write 16 for 128 bits");
     reader.report(entry.location, problem);
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches a deadlock proof that leaves out packets of the interface, or has some that it never sends.
+    #[test]
+    fn the_proof_has_the_classes_of_the_interface() {
+        let classes = |name: &str| {
+            let machine = crate::load(name, &[] as &[&str]).expect("it ships");
+            machine.nic.model().message_classes(2).0
+        };
+        let names =
+            |name: &str| classes(name).iter().map(|known| known.class.to_string()).collect::<Vec<_>>();
+        assert_eq!(names("exanest"), ["RTS", "CTS", "data", "ACK", "NACK", "reduction"]);
+        assert_eq!(names("carvnet-spineleaf"), ["RTS", "CTS", "data", "ACK", "NACK"]);
+        for known in classes("exanest") {
+            let waits = Class::ALL.iter().filter(|class| messages(**class).contains(&known.class));
+            let waits: usize = waits.map(|class| class.waits_for().len()).sum();
+            assert_eq!((known.virtual_channels.len(), known.refused_until.is_empty()), (2, waits == 0));
+        }
+    }
 }

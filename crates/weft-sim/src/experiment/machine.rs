@@ -531,6 +531,7 @@ pub fn check(input: &MachineInput) -> Result<MachineCheck, ExperimentError> {
                 table.of_messages(false).chain(table.of_messages(true)).flat_map(channels).collect()
             }
             MessageClass::Ack | MessageClass::Nack => table.of_answers().flat_map(channels).collect(),
+            MessageClass::Reduction => table.of_messages(false).flat_map(channels).collect(),
         };
     }
     let (failures, tables_are_free) = check_failures(&machine, &layout)?;
