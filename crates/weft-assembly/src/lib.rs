@@ -254,6 +254,9 @@ pub fn fabric_parameters(
 pub fn check(machine: &Machine, layout: &Layout) -> Result<(), AssemblyError> {
     if let FabricParameters::Packet(parameters) = fabric_parameters(machine, layout.clone(), 0)? {
         parameters.check(machine.queue_board).map_err(AssemblyError::network)?;
+        if let Some(rule) = machine.congestion {
+            parameters.check_congestion(|path, class| rule.algorithm(path, class))?;
+        }
     }
     machine_groups(machine, layout)?;
     let faults = faults(machine, layout, 1)?;

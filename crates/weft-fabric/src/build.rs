@@ -261,7 +261,7 @@ impl<T: Topology + Routing> NetworkParameters<T> {
     }
 
     /// The constants of the network, if its parameters fit together.
-    fn constants(&self) -> Result<Constants, BuildError> {
+    pub(crate) fn constants(&self) -> Result<Constants, BuildError> {
         let NetworkParameters { layout, format, switch, .. } = self;
         let largest = format.overhead() + format.payload;
         let largest_room = switch.credit.taken_by(largest);

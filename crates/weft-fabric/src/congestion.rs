@@ -20,7 +20,7 @@
 //!
 //! [`InterfaceContext::admits_class_to`]: crate::InterfaceContext::admits_class_to
 
-use crate::build::BuildError;
+use crate::build::{BuildError, NetworkParameters};
 use crate::channel::Channel;
 use crate::constants::{AgeBits, Constants};
 use crate::endpoint::Endpoint;
@@ -697,6 +697,120 @@ pub enum CongestionError {
     Build(#[from] BuildError),
 }
 
+/// The algorithms of all traffic classes in a network.
+struct Rules {
+    rules: Vec<Rule>,
+    /// By class: its place among them; `None`: it is not controlled.
+    by_class: [Option<u8>; MAX_CLASSES],
+    path: Path,
+}
+
+impl Rules {
+    /// The algorithms that `congestion` makes.
+    fn of<T: Topology + Routing>(
+        topology: &T,
+        constants: &Constants,
+        congestion: impl Fn(&Path, u8) -> Option<Congestion>,
+    ) -> Result<Rules, CongestionError> {
+        // Packets are lost in full buffers, and algorithms that can will send them again.
+        let loses = constants.switch.flow_control == FlowControl::Drop;
+        let repair = if loses { Repair::Resend } else { Repair::None };
+        let path = Path { repair, ..Rules::longest_path(topology, constants) };
+        let mut rules = Vec::<Rule>::new();
+        let mut by_class = [None; MAX_CLASSES];
+        for (class, place) in (0..constants.plan.classes as u8).zip(&mut by_class) {
+            let Some(congestion) = congestion(&path, class) else { continue };
+            let known = rules.iter().position(|rule| rule.congestion == congestion);
+            if known.is_none() {
+                rules.push(Rules::rule(topology, constants, congestion)?);
+            }
+            *place = Some(known.unwrap_or(rules.len() - 1) as u8);
+        }
+        Ok(Rules { rules, by_class, path })
+    }
+
+    /// An algorithm in this network.
+    fn rule<T: Topology + Routing>(
+        topology: &T,
+        constants: &Constants,
+        congestion: Congestion,
+    ) -> Result<Rule, CongestionError> {
+        let (name, need) = (congestion.name(), congestion.need());
+        let loses = constants.switch.flow_control == FlowControl::Drop;
+        if need.lossless && loses {
+            return Err(CongestionError::NeedsLossless(name));
+        }
+        let timeout = congestion.timeout().filter(|_| loses);
+        let repair = match (timeout, congestion.trims()) {
+            (Some(_), true) => Repair::Trim,
+            (Some(_), false) => Repair::Resend,
+            (None, true) => return Err(CongestionError::NothingToTrim(name)),
+            (None, false) => Repair::None,
+        };
+        let can_be_one = topology.is_deterministic() || topology.spreads_blocks();
+        if need.one_way && (!can_be_one || constants.mixes_lanes && !constants.plan.is_plain()) {
+            return Err(CongestionError::NeedsOneWay(name));
+        }
+        if constants.switch.arbiter == ArbiterKind::Age {
+            return Err(CongestionError::AgeArbiter(name));
+        }
+        if matches!(constants.age_bits, AgeBits::Lead(_)) {
+            return Err(CongestionError::WakeSignal(name));
+        }
+        Ok(Rule { congestion, repair, timeout: timeout.unwrap_or(Span::MAX) })
+    }
+
+    /// The longest path from the first endpoint, there and back, through an empty network.
+    fn longest_path<T: Topology>(topology: &T, constants: &Constants) -> Path {
+        let (first, port) = topology.attachment(EndpointId(0));
+        let own = constants.link(topology.link_class(first, port));
+        // Switches by distance from that of the endpoint.
+        let mut distance = vec![u32::MAX; topology.switches() as usize];
+        let mut queue = VecDeque::from([first]);
+        distance[first.index()] = 0;
+        let mut farthest = 0;
+        while let Some(switch) = queue.pop_front() {
+            let steps = distance[switch.index()];
+            for port in (0..topology.ports(switch)).map(PortId) {
+                match topology.peer(switch, port) {
+                    Attachment::Switch(next, _) if distance[next.index()] == u32::MAX => {
+                        distance[next.index()] = steps + 1;
+                        queue.push_back(next);
+                    }
+                    Attachment::Endpoint(_) => farthest = farthest.max(steps),
+                    _ => {}
+                }
+            }
+        }
+        let links = u64::from(farthest) + 2;
+        let of_links = constants.links.iter();
+        let latency = of_links.map(|kind| kind.latency + kind.routing).max().unwrap_or(Span::ZERO);
+        let pipeline = constants.switch.clock.cycles(u64::from(constants.switch.pipeline_cycles) + 1);
+        let one_way = latency * links + pipeline * (links - 1);
+        let span = |bytes: Bytes| {
+            let stores = constants.switch.forwarding == Forwarding::StoreAndForward;
+            let slowest = constants.links.iter().map(|kind| kind.longest(bytes)).max().unwrap_or(Span::ZERO);
+            slowest * if stores { links } else { 1 }
+        };
+        let notice = constants.format.overhead() + Bytes::new(NOTICE_PAYLOAD.into());
+        let round_trip = one_way * 2 + span(constants.largest) + span(notice);
+        Path::new(own.bit_rate, round_trip, constants.largest + own.framing)
+    }
+}
+
+impl<T: Topology + Routing> NetworkParameters<T> {
+    /// Checks that the network has what algorithms need, as [`Network::with_congestion`] does.
+    ///
+    /// # Errors
+    /// As of that.
+    pub fn check_congestion(
+        &self,
+        congestion: impl Fn(&Path, u8) -> Option<Congestion>,
+    ) -> Result<(), CongestionError> {
+        Rules::of(&self.layout, &self.constants()?, congestion).map(drop)
+    }
+}
+
 impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
     /// Controls congestion, before the run begins. `congestion` makes the algorithm of a traffic class for
     /// the path of a flow: the longest through the network, at the rate of the first endpoint's link. `None`:
@@ -710,20 +824,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         congestion: impl Fn(&Path, u8) -> Option<Congestion>,
     ) -> Result<InitialState<Network<T, N>>, CongestionError> {
         let InitialState { mut model, mut sites, events, lookahead } = initial;
-        // Packets are lost in full buffers, and algorithms that can will send them again.
-        let loses = model.constants.switch.flow_control == FlowControl::Drop;
-        let repair = if loses { Repair::Resend } else { Repair::None };
-        let path = Path { repair, ..model.longest_path() };
-        let mut rules = Vec::<Rule>::new();
-        let mut by_class = [None; MAX_CLASSES];
-        for (class, place) in (0..model.constants.plan.classes as u8).zip(&mut by_class) {
-            let Some(congestion) = congestion(&path, class) else { continue };
-            let known = rules.iter().position(|rule| rule.congestion == congestion);
-            if known.is_none() {
-                rules.push(model.rule(congestion)?);
-            }
-            *place = Some(known.unwrap_or(rules.len() - 1) as u8);
-        }
+        let Rules { rules, by_class, path } = Rules::of(&model.topology, &model.constants, congestion)?;
         if rules.is_empty() {
             return Ok(InitialState { model, sites, events, lookahead });
         }
@@ -748,33 +849,6 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         }
         model.constants.congestion = Some(Box::new(control));
         Ok(InitialState { model, sites, events, lookahead })
-    }
-
-    /// An algorithm in this network.
-    fn rule(&self, congestion: Congestion) -> Result<Rule, CongestionError> {
-        let (name, need, constants) = (congestion.name(), congestion.need(), &self.constants);
-        let loses = constants.switch.flow_control == FlowControl::Drop;
-        if need.lossless && loses {
-            return Err(CongestionError::NeedsLossless(name));
-        }
-        let timeout = congestion.timeout().filter(|_| loses);
-        let repair = match (timeout, congestion.trims()) {
-            (Some(_), true) => Repair::Trim,
-            (Some(_), false) => Repair::Resend,
-            (None, true) => return Err(CongestionError::NothingToTrim(name)),
-            (None, false) => Repair::None,
-        };
-        let can_be_one = self.topology.is_deterministic() || self.topology.spreads_blocks();
-        if need.one_way && (!can_be_one || constants.mixes_lanes && !constants.plan.is_plain()) {
-            return Err(CongestionError::NeedsOneWay(name));
-        }
-        if constants.switch.arbiter == ArbiterKind::Age {
-            return Err(CongestionError::AgeArbiter(name));
-        }
-        if matches!(constants.age_bits, AgeBits::Lead(_)) {
-            return Err(CongestionError::WakeSignal(name));
-        }
-        Ok(Rule { congestion, repair, timeout: timeout.unwrap_or(Span::MAX) })
     }
 
     fn control_site(&self, site: &mut Site<N>, switch: SwitchId, (control, seed): (&Control, u64)) {
@@ -815,44 +889,6 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         });
         ports.points = points.collect();
         ports.takes_care = true;
-    }
-
-    /// The longest path from the first endpoint, there and back, through an empty network.
-    fn longest_path(&self) -> Path {
-        let Network { topology, constants, .. } = self;
-        let (first, port) = topology.attachment(EndpointId(0));
-        let own = constants.link(topology.link_class(first, port));
-        // Switches by distance from that of the endpoint.
-        let mut distance = vec![u32::MAX; topology.switches() as usize];
-        let mut queue = VecDeque::from([first]);
-        distance[first.index()] = 0;
-        let mut farthest = 0;
-        while let Some(switch) = queue.pop_front() {
-            let steps = distance[switch.index()];
-            for port in (0..topology.ports(switch)).map(PortId) {
-                match topology.peer(switch, port) {
-                    Attachment::Switch(next, _) if distance[next.index()] == u32::MAX => {
-                        distance[next.index()] = steps + 1;
-                        queue.push_back(next);
-                    }
-                    Attachment::Endpoint(_) => farthest = farthest.max(steps),
-                    _ => {}
-                }
-            }
-        }
-        let links = u64::from(farthest) + 2;
-        let of_links = constants.links.iter();
-        let latency = of_links.map(|kind| kind.latency + kind.routing).max().unwrap_or(Span::ZERO);
-        let pipeline = constants.switch.clock.cycles(u64::from(constants.switch.pipeline_cycles) + 1);
-        let one_way = latency * links + pipeline * (links - 1);
-        let span = |bytes: Bytes| {
-            let stores = constants.switch.forwarding == Forwarding::StoreAndForward;
-            let slowest = constants.links.iter().map(|kind| kind.longest(bytes)).max().unwrap_or(Span::ZERO);
-            slowest * if stores { links } else { 1 }
-        };
-        let notice = constants.format.overhead() + Bytes::new(NOTICE_PAYLOAD.into());
-        let round_trip = one_way * 2 + span(constants.largest) + span(notice);
-        Path::new(own.bit_rate, round_trip, constants.largest + own.framing)
     }
 
     /// The longest round trip that its congestion control reckons with; `None`: it has none.

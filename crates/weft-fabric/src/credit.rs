@@ -13,7 +13,6 @@
 
 use crate::channel::{Channel, Channels};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::hint::select_unpredictable;
 use weft_engine::prefetch;
 use weft_units::Time;
 
@@ -169,20 +168,6 @@ impl ReturningCredits {
         of_output.map(|entry| (entry.time, entry.credit))
     }
 
-    /// Units for `output` that have returned by `now` and are not counted yet. Without branches: which of the
-    /// entries it concerns cannot be guessed.
-    #[inline]
-    pub(crate) fn returned(&self, output: usize, now: Time) -> u32 {
-        if !self.may_be_for(output) {
-            return 0;
-        }
-        let of_output = |entry: &Entry| {
-            let has_come = usize::from(entry.credit.channel.port) == output && entry.time <= now;
-            select_unpredictable(has_come, entry.credit.amount, 0)
-        };
-        self.entries.iter().map(of_output).sum()
-    }
-
     /// All of them.
     pub(crate) fn all(&self) -> impl Iterator<Item = (Time, Credit)> {
         self.entries.iter().map(|entry| (entry.time, entry.credit))
@@ -235,7 +220,6 @@ mod tests {
             returning.push(at(time), credit(port, amount));
         }
         assert_eq!((returning.first(0), returning.first(1), returning.first(64)), (at(5), at(3), at(3)));
-        assert_eq!((returning.returned(0, at(6)), returning.returned(64, at(2))), (60, 0));
         assert_eq!(come(&mut returning, 0, 4), []);
         assert_eq!(come(&mut returning, 0, 6), [10, 50]);
         assert_eq!(come(&mut returning, 64, 6), [40]);

@@ -269,7 +269,9 @@ impl<'a> NetworkSetup<'a> {
             }
             machine::Nic::Portals(nic) => {
                 let mut interface = nic.parameters(self.machine.packet.payload);
-                interface.ordered &= self.layout.is_deterministic();
+                let mixes_lanes = assembly::channel_plan(self.machine, &self.layout)?
+                    .is_some_and(|plan| plan.mixes_lanes());
+                interface.ordered &= self.layout.is_deterministic() && !mixes_lanes;
                 let interface = NicParameters { interface, host: host_parameters };
                 self.build_over::<H, PortalsNic<H>>(interface, make_host)
             }

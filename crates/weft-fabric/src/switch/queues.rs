@@ -38,7 +38,8 @@ impl<'a> Occupancy<'a> {
     /// Bytes that wait for or occupy the buffer behind an output, at `now`.
     #[inline]
     pub(super) fn queued(&self, output: usize, now: Time) -> u64 {
-        self.beyond(output, self.returning.returned(output, now))
+        let returned = self.returning.of(output).filter(|(time, _)| *time <= now);
+        self.beyond(output, returned.map(|(_, credit)| credit.amount).sum())
     }
 
     /// The same, where `freed` of the credits have returned and are not counted yet.
