@@ -251,6 +251,9 @@ fn a_machine_that_cannot_run_does_not_check() {
         let error = refused(&["machine", "check", "communication-ip", "--set", set]);
         assert!(error.contains("packet.payload: a packet of "), "{set}: {error}");
     }
+    // ACC wants one way for each flow, and the routing chooses among several.
+    let controlled = refused(&["machine", "check", "bxi3-dragonfly", "--set", "congestion.kind=acc"]);
+    assert!(controlled.contains("needs one way for each flow"), "{controlled}");
     let unknown = ["machine", "check", "exanest", "--set", "faults=[{of=\"nowhere\"}]"];
     assert!(!weft(&unknown).status.success());
 }

@@ -1,5 +1,6 @@
 //! Packets that links have carried, and their fates, without the times that a whole
-//! [`LinkReport`](crate::LinkReport) has to work out: sums over all links are asked for several times in a run.
+//! [`LinkReport`](crate::LinkReport) has to work out: sums over all links are asked for several times in a
+//! run.
 
 use crate::endpoint::Endpoint;
 use crate::fault::{Fault, FaultCounts};

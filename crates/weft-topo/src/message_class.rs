@@ -90,9 +90,9 @@ pub struct ClassUse {
 pub struct MessageClasses(pub Vec<ClassUse>);
 
 impl MessageClasses {
-    /// Endpoints that consume whatever comes, with all classes of messaging on all of so many virtual channels. An
-    /// interface can do so if it has a place for every answer that it may owe: bounded by what its peers may
-    /// have outstanding, not by what it can send at the moment.
+    /// Endpoints that consume whatever comes, with all classes of messaging on all of so many virtual
+    /// channels. An interface can do so if it has a place for every answer that it may owe: bounded by what
+    /// its peers may have outstanding, not by what it can send at the moment.
     pub fn consumed(virtual_channels: u32) -> MessageClasses {
         let channels: BTreeSet<u32> = (0..virtual_channels).collect();
         let always =
@@ -295,8 +295,8 @@ mod tests {
             channels in prop::array::uniform5(prop::collection::btree_set(0u32..6, 1..3)),
             refusals in prop::collection::vec((0usize..5, 0usize..5), 0..5),
         ) {
-            let refusals: Vec<_> =
-                refusals.into_iter().map(|(a, b)| (MessageClass::OF_MESSAGING[a], MessageClass::OF_MESSAGING[b])).collect();
+            let class = |place: usize| MessageClass::OF_MESSAGING[place];
+            let refusals: Vec<_> = refusals.into_iter().map(|(a, b)| (class(a), class(b))).collect();
             let classes =
                 refusing(MessageClasses::consumed(1), &refusals, |class| channels[class as usize].clone());
             let mut graph = DiGraph::<(), ()>::new();

@@ -155,8 +155,8 @@ impl InterfaceModel for ExanetNic {
         true
     }
 
-    /// As the interface's own classes of packets say. It refuses by a NACK, for which its queue of answers has
-    /// room: the queue is bounded by what senders have outstanding (`exanet` in `weft_nic`).
+    /// As the interface's own classes of packets say. It refuses by a NACK, for which its queue of answers
+    /// has room: the queue is bounded by what senders have outstanding (`exanet` in `weft_nic`).
     fn message_classes(&self, virtual_channels: u32) -> MessageClasses {
         let of_class = |class: Class| {
             let refused_until: BTreeSet<MessageClass> =
