@@ -485,3 +485,17 @@ fn what_cannot_be_run_is_refused_before_it_starts() {
         skipped::leave_out("a machine without room", "the computer has 40 GB of memory to spare");
     }
 }
+
+/// Catches ordered flows of `portals` where packets choose lanes: what overtakes would be dropped and repeated.
+#[test]
+fn portals_keeps_no_order_beside_lanes_by_room() {
+    let rows = |more: &[&str]| {
+        let mut words = vec!["traffic", "-m", "bxi3-fattree", "--set", "topology.k=4", "--json", "--quiet"];
+        words.extend(["--set", "switch.virtual_channels=2", "--set", "switch.lane=room"]);
+        words.extend(["--load", "0.6", "--size", "64K", "--time", "20us", "--warm-up", "5us"]);
+        words.extend(more);
+        let row = json(&words)["rows"][0].clone();
+        ["latency_mean_ns", "packet_hops", "accepted_load"].map(|key| row[key].to_string())
+    };
+    assert_eq!(rows(&[]), rows(&["--set", "nic.transport.ordered=false"]));
+}
