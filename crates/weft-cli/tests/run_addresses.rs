@@ -64,7 +64,6 @@ fn results_are_the_same_in_any_environment() {
         ("4", &["buffers", "3"][..]),
         ("2", &["one-sided", "30000", "3"]),
         ("4", &["alltoall", "20000", "2"]),
-        ("2", &["spread sends", "16", "32"]),
     ] {
         let options = [&SENSITIVE[..], &["-n", ranks, "--ppn", "2"]].concat();
         let arguments = [&randomized[..], arguments].concat();
@@ -74,20 +73,18 @@ fn results_are_the_same_in_any_environment() {
     }
 }
 
-/// Catches parts of a window, or buffers of messages, that all lie at one address, and such that lie
-/// elsewhere each time.
+/// Catches parts of a window that all lie at one address, and such that lie elsewhere each time.
 #[test]
 fn more_pages_take_longer() {
     let Some(program) = job() else { return };
-    for what in ["spread puts", "spread gets", "spread sends"] {
-        let time = |buffers: &str, entries: &str| {
-            let options = ["-n", "2", "--set", "nic.iommu.walk=2us", "--set", entries];
+    for what in ["spread puts", "spread gets"] {
+        let time = |buffers: &str| {
+            let options = ["-n", "2", "--set", "nic.iommu.entries=64", "--set", "nic.iommu.walk=2us"];
             let document = document(ENVIRONMENTS[0], &options, &program, &[what, buffers, "48"]);
             document["virtual_time_us"].as_f64().unwrap()
         };
         // Nine pages for each buffer: one is walked for once, of 16 nothing stays among 64 pages.
-        let [few, many] = ["nic.iommu.entries=64", "nic.iommu.entries=1024"];
-        let (one, sixteen, kept) = (time("1", few), time("16", few), time("16", many));
-        assert!(sixteen > 1.2 * one && sixteen > 1.05 * kept, "{what}: {one} {sixteen} {kept} us");
+        let (one, sixteen) = (time("1"), time("16"));
+        assert!(sixteen > 1.2 * one, "{what}: {one} {sixteen} us");
     }
 }

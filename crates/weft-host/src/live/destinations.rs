@@ -2,8 +2,7 @@
 //!
 //! | message | its place |
 //! |---|---|
-//! | data of messaging | the buffer that the receiver has named in its clear-to-send |
-//! | the same of a collective | one buffer for each sender, as of a trace without addresses |
+//! | data of messaging | one buffer for each sender, as of a trace without addresses |
 //! | RDMA write | the piece of a region that the writer names |
 //! | answer to an RDMA read | the reader's buffer |
 //! | the same of virtual interfaces | what the initiator names: nothing is registered |
@@ -13,18 +12,17 @@
 //! first.
 //!
 //! # Not modelled
-//! The places of a collective's messages in the memory of real processes. An MPI library sends many of them
-//! from vectors of its own, and which memory its heap gives it depends on how many notices it takes at a
+//! The places of messages in the memory of real processes. An MPI library allocates vectors of its own
+//! between those of the program, and which memory its heap gives it depends on how many notices it takes at a
 //! time: that must change no result. The recorder, which sees the program's buffers alone, notes them.
-//!
-//! Of a message that goes by several rails, each part comes to the beginning of the buffer.
 
 use super::header::{Kind, LiveHeader};
 use super::{Handler, LiveHost};
 use crate::virtual_interfaces::{Carried, What};
 use weft_msg::Body;
 use weft_nic::{HostContext, Incoming};
-use weft_units::Address;
+use weft_trace::op::CommId;
+use weft_units::{Address, RankId};
 
 impl<C: HostContext<LiveHost>> Handler<'_, C> {
     /// The place of the data of a message that is on its way.
@@ -32,9 +30,8 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         let (seat, length) = (message.header.seat as usize, message.bytes.get());
         match message.header.kind {
             Kind::Message(envelope) => match envelope.body {
-                Body::Data { receive, .. } => {
-                    let reach = self.parameters.job.reach(self.host.ranks[seat].rank);
-                    reach.expected.get(&receive.0).map_or(Address::default(), |expected| expected.place)
+                Body::Data { .. } => {
+                    weft_msg::place_of_received(CommId::WORLD, Some(RankId(message.header.source)), Some(0))
                 }
                 _ => Address::default(),
             },

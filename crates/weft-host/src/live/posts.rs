@@ -5,8 +5,7 @@ use super::payloads::Data;
 use super::rails::{Departure, Part};
 use super::{Handler, LiveHost, LiveParameters};
 use crate::nonsense::{self, CheckedMessage, Nonsense};
-use crate::reach::{ExpectedData, Region};
-use crate::tag::program_tag;
+use crate::reach::Region;
 use crate::turns::TurnEnd;
 use std::num::NonZeroU32;
 use weft_client::device::{Entry, Post, PostKind};
@@ -170,10 +169,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         match envelope.body {
             Body::Eager { .. } => header.payload = Some(self.parameters.store(Data::Posted(bytes))),
             Body::ClearToSend { receive, .. } => {
-                let made_up = weft_msg::place_of_received(CommId::WORLD, Some(RankId(post.to)), Some(0));
-                let mut reach = self.parameters.job.reach(number);
-                let place = if is_of_program(tag) { reach.place(post.local, post.length) } else { made_up };
-                reach.expect(receive.0, ExpectedData { address: post.local, length: post.length, place });
+                self.parameters.job.reach(number).expect(receive.0, post.local, post.length);
             }
             Body::Data { .. } => {
                 self.parameters.check_memory(number, post.local, post.length)?;
@@ -181,10 +177,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
                 let place = self.parameters.store(Data::At { rank: number, address, length });
                 header.payload = Some(place);
                 capture = Some(place);
-                buffer = match is_of_program(tag) {
-                    true => self.parameters.job.reach(number).place(address, length),
-                    false => weft_msg::place_of_sent(CommId::WORLD, RankId(post.to), 0),
-                };
+                buffer = weft_msg::place_of_sent(CommId::WORLD, RankId(post.to), 0);
             }
             _ => {}
         }
@@ -290,12 +283,6 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             });
         }
     }
-}
-
-/// Whether a message lies where the program has said, as far as its tag tells: MPICH hands the buffers of
-/// sends and receives on, and gives its collectives vectors of its own.
-fn is_of_program(tag: Option<u64>) -> bool {
-    tag.and_then(program_tag).is_some()
 }
 
 impl Parcel {
