@@ -486,7 +486,8 @@ fn what_cannot_be_run_is_refused_before_it_starts() {
     }
 }
 
-/// Catches ordered flows of `portals` where packets choose lanes: what overtakes would be dropped and repeated.
+/// Catches ordered flows of `portals` where packets choose lanes: what overtakes would be dropped and
+/// repeated.
 #[test]
 fn portals_keeps_no_order_beside_lanes_by_room() {
     let rows = |more: &[&str]| {
