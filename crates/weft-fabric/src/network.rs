@@ -149,7 +149,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         for (SiteId(site), state) in simulation.sites() {
             let ports = state.switch.ports();
             if let Some(gauges) = &ports.gauges {
-                for port in 0..ports.ports.len() {
+                for port in 0..ports.links() {
                     let filled = gauges.filled(channels.of_port(port));
                     behind.insert((SwitchId(site), PortId(port as u32)), filled);
                 }

@@ -125,18 +125,20 @@ impl HeadroomRule<'_> {
     }
 
     /// The most room that packets take that count so many bytes together, each as many as `counted` says: on
-    /// a line with its framing.
+    /// a line with its framing. Cells of buffers and words of lines both round sizes up, so that every size
+    /// is tried: of those that are very large only the first and the last.
     fn room_of(&self, bytes: Bytes, counted: impl Fn(Bytes) -> Bytes) -> Bytes {
-        let (credit, least) = (self.switch.credit, self.format.overhead().max(Bytes::new(1)));
-        let largest = self.format.overhead() + self.format.payload;
-        // Of those that fill no cell more than another, the smallest takes the most room for its time.
-        let cell = credit.bytes(1);
-        let beyond = Bytes::new(least.div_ceil(cell) * cell.get() + 1);
-        let room = |packet: Bytes| {
+        const TRIED: u64 = 1 << 14;
+        let (credit, least) = (self.switch.credit, self.format.overhead().get().max(1));
+        let largest = least.max((self.format.overhead() + self.format.payload).get());
+        let first = least..=largest.min(least + TRIED);
+        let last = largest.saturating_sub(TRIED).max(least)..=largest;
+        let room = |size: u64| {
+            let packet = Bytes::new(size);
             let held = u128::from(credit.bytes(credit.taken_by(packet)).get());
             (u128::from(bytes.get()) * held).div_ceil(u128::from(counted(packet).get()))
         };
-        let most = [least, beyond.min(largest), largest].into_iter().map(room).max().unwrap_or(0);
+        let most = first.chain(last).map(room).max().unwrap_or(0);
         Bytes::new(u64::try_from(most).unwrap_or(u64::MAX))
     }
 

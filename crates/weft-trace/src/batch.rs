@@ -5,7 +5,7 @@ use crate::error::TraceError;
 use crate::format::{Column, MAX_ENTRIES};
 use crate::kind::Kind;
 use crate::op::{CollectiveBuffers, CollectiveSizes, CommId, Op, RankRange, RequestId, WindowId};
-use crate::row::{MAX_BYTES, MAX_SPAN_PS, RowError, address, buffer_ends, check_members, missing, ranges};
+use crate::row::{MAX_BYTES, MAX_SPAN_PS, RowError, address, check_members, missing, ranges};
 use weft_units::{Address, Bytes, RankId, Span};
 
 /// Rows, the first of which is the next of its rank. Takes up to 90 bytes for each, mostly below
@@ -196,7 +196,7 @@ impl<'a> RowOf<'a> {
                     receive_counts: self.counts(&batch.receive_counts, Column::ReceiveCounts)?,
                 },
                 buffers: CollectiveBuffers {
-                    send: self.address(&batch.buffer, Column::Buffer)?,
+                    send: self.buffer()?,
                     receive: self.address(&batch.receive_buffer, Column::ReceiveBuffer)?,
                 },
             },
@@ -282,13 +282,9 @@ impl<'a> RowOf<'a> {
         self.value(addresses, column).map(|value| address(value, column)).transpose()
     }
 
-    /// The buffer of which the operation takes all bytes.
     #[inline(always)]
     fn buffer(self) -> Result<Option<Address>, RowError> {
-        let Some(buffer) = self.address(&self.batch.buffer, Column::Buffer)? else { return Ok(None) };
-        let bytes = self.value(&self.batch.bytes, Column::Bytes).unwrap_or(0);
-        buffer_ends(buffer, bytes, Column::Buffer)?;
-        Ok(Some(buffer))
+        self.address(&self.batch.buffer, Column::Buffer)
     }
 
     #[inline(always)]

@@ -212,17 +212,6 @@ pub(crate) fn address(address: u64, column: Column) -> Result<Address, RowError>
     }
 }
 
-/// Checks that a buffer of so many bytes ends within the addresses that there are.
-#[inline]
-pub(crate) fn buffer_ends(buffer: Address, bytes: u64, column: Column) -> Result<(), RowError> {
-    let end = buffer.get().saturating_add(bytes);
-    if end <= 1 << AddressSpace::BITS {
-        return Ok(());
-    }
-    let bits = AddressSpace::BITS;
-    Err((column, format!("a buffer of {bytes} bytes at {:#x}; addresses have {bits} bits", buffer.get())))
-}
-
 /// A null where there should be none.
 pub(crate) fn missing(column: Column) -> RowError {
     (column, "null where this operation needs a value".to_owned())

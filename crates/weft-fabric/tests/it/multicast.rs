@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicBool;
 use weft_engine::{Progress, Simulation, Stream};
 use weft_fabric::parameters::{Forwarding, IdealParameters};
 use weft_fabric::{
-    GroupMembers, Ideal, LinkEnd, MulticastGroup, census, check_credits, check_packets, stuck,
+    GroupMembers, Ideal, LinkEnd, MulticastGroup, Network, census, check_credits, check_packets, stuck,
 };
 use weft_topo::{Ascent, BranchEnd, LaneChoice, Layout, MulticastTree, Topology};
 use weft_units::{BitRate, EndpointId, Span, Time};
@@ -127,6 +127,7 @@ proptest! {
         prop_assert_eq!(run.sites().map(|(_, site)| site.buffered()).sum::<usize>(), 0);
         prop_assert_eq!(check_credits(&run), Ok(()));
         prop_assert_eq!(check_packets(&run), Ok(()));
+        prop_assert_eq!(Network::overrun(&run), None);
         check_deliveries(&machine, (&script, &groups), &mut run)?;
     }
 }
