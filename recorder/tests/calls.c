@@ -361,6 +361,7 @@ static void killed(void)
 {
     for (int i = 0; i < 3; i++)
         MPI_Barrier(WORLD);
+    usleep(200000); /* the other rank has left the barrier too, on a busy machine */
     if (rank == 1)
         raise(SIGKILL);
     MPI_Recv(other, 1, MPI_INT, 1, 0, WORLD, IGNORE); /* never comes */
@@ -369,6 +370,7 @@ static void killed(void)
 static void aborted(void)
 {
     MPI_Barrier(WORLD);
+    usleep(200000);
     if (rank == 0)
         MPI_Abort(WORLD, 5);
     MPI_Recv(other, 1, MPI_INT, 0, 0, WORLD, IGNORE);
