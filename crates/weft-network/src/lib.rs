@@ -517,10 +517,15 @@ impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for PacketNetwork<H, N> {
             }
         };
         let is_injection = |link: &weft_fabric::LinkReport| matches!(link.from, LinkEnd::Endpoint(_));
-        // Endpoints are not numbered by switch on every topology.
-        let mut injection: Vec<LinkUse> = self.links().filter(is_injection).map(link_use).collect();
-        injection.sort_by_key(|link| link.from);
-        injection.into_iter().for_each(&mut *visit);
+        // Endpoints are not numbered by switch on every topology. Where they are, no list of them takes memory.
+        let endpoints = self.simulation.sites().flat_map(|(_, site)| site.interfaces().map(|(id, _)| id));
+        if endpoints.is_sorted() {
+            self.links().filter(is_injection).map(link_use).for_each(&mut *visit);
+        } else {
+            let mut injection: Vec<LinkUse> = self.links().filter(is_injection).map(link_use).collect();
+            injection.sort_unstable_by_key(|link| link.from);
+            injection.into_iter().for_each(&mut *visit);
+        }
         self.links().filter(|link| !is_injection(link)).map(link_use).for_each(visit);
     }
 
