@@ -517,7 +517,8 @@ impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for PacketNetwork<H, N> {
             }
         };
         let is_injection = |link: &weft_fabric::LinkReport| matches!(link.from, LinkEnd::Endpoint(_));
-        // Endpoints are not numbered by switch on every topology. Where they are, no list of them takes memory.
+        // Endpoints are not numbered by switch on every topology. Where they are, a list would only take
+        // memory.
         let endpoints = self.simulation.sites().flat_map(|(_, site)| site.interfaces().map(|(id, _)| id));
         if endpoints.is_sorted() {
             self.links().filter(is_injection).map(link_use).for_each(&mut *visit);
