@@ -79,10 +79,20 @@ impl Occupied {
         Occupied { slots: [0; SLOTS / 64], blocks: vec![0; SLOTS * words], words }
     }
 
-    #[inline]
-    fn mark(&mut self, slot: usize, local_block: usize) {
-        self.slots[slot / 64] |= 1 << (slot % 64);
-        self.blocks[slot * self.words + local_block / 64] |= 1 << (local_block % 64);
+    /// Something will be added to the batch of a slot and block. If it is the first, that is noted, and the
+    /// batch gets memory.
+    #[inline(always)]
+    fn begin<P: Payload, K>(
+        &mut self,
+        batch: &mut Batch<P, K>,
+        (slot, local_block): (usize, usize),
+        spare: &mut SpareBatches<P, K>,
+    ) {
+        if batch.is_empty() {
+            self.slots[slot / 64] |= 1 << (slot % 64);
+            self.blocks[slot * self.words + local_block / 64] |= 1 << (local_block % 64);
+            spare.begin(batch);
+        }
     }
 }
 
@@ -155,12 +165,10 @@ impl<P: Payload, K: Copy> PendingEvents<P, K> {
         }
         let slot = window as usize % SLOTS;
         let batch = &mut self.slots[slot * self.blocks + local];
-        // Empty ones and those that are full for the first time are among the multiples.
+        // One question for most events: a list that begins has none, and one that gets full has few.
         if batch.events.len().is_multiple_of(FEW_EVENTS) {
-            if batch.is_empty() {
-                self.occupied.mark(slot, local);
-                self.spare.begin(batch);
-            } else if batch.events.len() == FEW_EVENTS {
+            self.occupied.begin(batch, (slot, local), &mut self.spare);
+            if batch.events.len() == FEW_EVENTS {
                 self.spare.make_room(batch);
             }
         }
@@ -206,10 +214,7 @@ impl<P: Payload, K: Copy> PendingEvents<P, K> {
         }
         let slot = window as usize % SLOTS;
         let batch = &mut self.slots[slot * self.blocks + local];
-        if batch.is_empty() {
-            self.occupied.mark(slot, local);
-            self.spare.begin(batch);
-        }
+        self.occupied.begin(batch, (slot, local), &mut self.spare);
         append(&mut batch.notes, note, self.far);
     }
 
@@ -230,10 +235,7 @@ impl<P: Payload, K: Copy> PendingEvents<P, K> {
         let local = (site.0 >> BLOCK_SHIFT) as usize - self.first_block;
         let slot = window as usize % SLOTS;
         let batch = &mut self.slots[slot * self.blocks + local];
-        if batch.is_empty() {
-            self.occupied.mark(slot, local);
-            self.spare.begin(batch);
-        }
+        self.occupied.begin(batch, (slot, local), &mut self.spare);
         batch.decisions.push(site);
     }
 

@@ -72,8 +72,8 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
 
     /// Whether the machine says what power its links take, so that their reports have some.
     pub fn links_have_power(&self) -> bool {
-        let layers = self.constants.links.iter().filter_map(|kind| kind.layer.as_deref());
-        layers.into_iter().any(|kind| kind.layer.power.is_some())
+        let mut layers = self.constants.links.iter().filter_map(|kind| kind.layer.as_deref());
+        layers.any(|kind| kind.layer.power.is_some())
     }
 
     /// The links that begin at a site, and the buffers at the ends of those that lead to it.
