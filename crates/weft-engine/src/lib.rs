@@ -28,6 +28,7 @@ mod initial;
 mod keys;
 mod lookahead;
 mod model;
+mod own_events;
 mod partition;
 mod pending;
 mod prefetch;

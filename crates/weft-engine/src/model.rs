@@ -1,10 +1,10 @@
 //! The model: the functions that it must provide, and the context in which they are called.
 
-use crate::event::{Earliest, Event, Payload, SiteId};
+use crate::event::{Event, Payload, SiteId};
+use crate::own_events::OwnEvents;
 use crate::pending::{Note, PendingEvents};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::collections::BinaryHeap;
 use weft_units::{Span, Time};
 
 /// Pulses: virtual times at which all sites stand still, so that the model may look at all of them.
@@ -107,18 +107,18 @@ pub struct Context<'a, P: Payload, K> {
     pub(crate) site: SiteId,
     pub(crate) window_end: Time,
     pub(crate) undisturbed_until: Time,
-    /// Time of the first of the events that the site has sent itself; [`Time::NEVER`]: there is none.
-    pub(crate) first_local: Time,
-    pub(crate) local: &'a mut BinaryHeap<Earliest<P>>,
+    /// The time of the first of the events that the site has sent itself.
+    pub(crate) first_own: Time,
+    pub(crate) own: &'a mut OwnEvents<P>,
     pub(crate) outgoing: &'a mut PendingEvents<P, K>,
 }
 
 impl<P: Payload, K: Copy> Context<'_, P, K> {
     /// Takes the first of the events that the site has sent itself.
     #[inline]
-    pub(crate) fn pop_local(&mut self) -> Option<Event<P>> {
-        let event = self.local.pop().map(|Earliest(event)| event);
-        self.first_local = self.local.peek().map_or(Time::NEVER, |Earliest(event)| event.time);
+    pub(crate) fn take_own(&mut self) -> Option<Event<P>> {
+        let event = self.own.take();
+        self.first_own = self.own.first_time();
         event
     }
 
@@ -169,8 +169,8 @@ impl<P: Payload, K: Copy> Context<'_, P, K> {
             self.site.0,
             self.now
         );
-        self.first_local = self.first_local.min(event.time);
-        self.local.push(Earliest(event));
+        self.first_own = self.first_own.min(event.time);
+        self.own.push(event);
     }
 
     /// Sends a note to another site, to count from `time` on, which is at least the lookahead away.

@@ -2,13 +2,13 @@
 
 use crate::batch::Batch;
 use crate::by_site::{BySite, bits};
-use crate::event::{Earliest, SiteId};
+use crate::event::SiteId;
 use crate::keys::{Key, Sorted};
 use crate::lookahead::Windows;
 use crate::model::{Context, Model};
+use crate::own_events::OwnEvents;
 use crate::pending::{BLOCK, BLOCK_SHIFT, PendingEvents};
 use crate::prefetch::prefetch;
-use std::collections::BinaryHeap;
 use weft_units::Time;
 
 pub(crate) struct Partition<M: Model> {
@@ -25,7 +25,7 @@ pub(crate) struct Partition<M: Model> {
     note_order: Vec<u32>,
     /// Room for those of a site in order.
     sorted: Sorted,
-    local: BinaryHeap<Earliest<M::Payload>>,
+    own: OwnEvents<M::Payload>,
 }
 
 /// The work in one block and window.
@@ -62,7 +62,7 @@ impl<M: Model> Partition<M> {
             keys: Vec::new(),
             note_order: Vec::new(),
             sorted: Sorted::new(),
-            local: BinaryHeap::new(),
+            own: OwnEvents::default(),
         };
         for index in 0..partition.sites.len() {
             partition.arm(index);
@@ -97,9 +97,18 @@ impl<M: Model> Partition<M> {
                 let start = windows.start(window);
                 let mut room = std::mem::take(&mut self.sorted);
                 let work = BlockWork { model, first: block << BLOCK_SHIFT, batch: &batch, start, end };
-                match room.few_of_block(&batch.events, start) {
-                    Some(sorted) => self.run_sparse_block(&work, sorted),
-                    None => self.run_block(&work, &mut room),
+                if let Batch { events, notes, decisions } = &batch
+                    && let [event] = &events[..]
+                    && notes.is_empty()
+                    && decisions.is_empty()
+                {
+                    // So it is in most windows of a job of few ranks.
+                    let keys = [Key::new(event, start, 0), Key::END];
+                    self.run_site(&work, work.first + member(event.site), &keys);
+                } else if let Some(sorted) = room.few_of_block(&batch.events, start) {
+                    self.run_sparse_block(&work, sorted);
+                } else {
+                    self.run_block(&work, &mut room);
                 }
                 self.sorted = room;
                 self.pending.recycle(batch);
@@ -212,21 +221,21 @@ impl<M: Model> Partition<M> {
     #[inline(never)]
     fn run_site(&mut self, work: &BlockWork<'_, M>, index: usize, keys: &[Key]) {
         let BlockWork { model, batch: Batch { events, .. }, start, end, .. } = *work;
-        debug_assert!(self.local.is_empty());
+        debug_assert!(self.own.is_empty());
         let site = &mut self.sites[index];
         let mut context = Context {
             now: Time::ZERO,
             site: SiteId(self.first_site + index as u32),
             window_end: end,
             undisturbed_until: Time::ZERO,
-            first_local: Time::NEVER,
-            local: &mut self.local,
+            first_own: Time::NEVER,
+            own: &mut self.own,
             outgoing: &mut self.pending,
         };
         let mut next = 0;
         let mut arrival = keys[0].time(start);
         loop {
-            let time = arrival.min(context.first_local);
+            let time = arrival.min(context.first_own);
             // Decisions come after all events of their instant.
             let decision = M::decision(site);
             if decision < time {
@@ -242,21 +251,21 @@ impl<M: Model> Partition<M> {
             }
             context.now = time;
             self.events_handled += 1;
-            if context.first_local < arrival
-                || context.first_local == arrival && {
+            if context.first_own < arrival
+                || context.first_own == arrival && {
                     let arrived = &events[keys[next].index as usize];
-                    context.local.peek().is_some_and(|Earliest(local)| local.compare(arrived).is_lt())
+                    context.own.first().is_some_and(|own| own.compare(arrived).is_lt())
                 }
             {
-                if let Some(event) = context.pop_local() {
-                    context.undisturbed_until = arrival.min(context.first_local).min(end);
+                if let Some(event) = context.take_own() {
+                    context.undisturbed_until = arrival.min(context.first_own).min(end);
                     model.handle(site, &event, &mut self.output, &mut context);
                 }
             } else {
                 let event = &events[keys[next].index as usize];
                 next += 1;
                 arrival = keys[next].time(start);
-                context.undisturbed_until = arrival.min(context.first_local).min(end);
+                context.undisturbed_until = arrival.min(context.first_own).min(end);
                 model.handle(site, event, &mut self.output, &mut context);
             }
         }
@@ -264,7 +273,7 @@ impl<M: Model> Partition<M> {
         for key in &keys[next..keys.len() - 1] {
             context.outgoing.push(events[key.index as usize]);
         }
-        debug_assert!(context.local.is_empty(), "local events lie before the end of the window");
+        debug_assert!(context.own.is_empty(), "a site's own events lie before the end of the window");
         self.rest(index);
     }
 
