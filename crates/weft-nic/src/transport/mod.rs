@@ -24,6 +24,7 @@
 //! # Not modelled
 //! The bits of CRC and FCS: a packet that a link has damaged fails one of them, always.
 
+mod flow_table;
 mod receiver;
 mod sender;
 #[cfg(test)]
@@ -73,7 +74,7 @@ pub struct FlowId {
 }
 
 impl FlowId {
-    /// The flow as a number, which is compared faster.
+    /// The flow as a number of 38 bits.
     const fn key(self) -> u64 {
         (self.peer.0 as u64) << KIND_BITS | self.kind.bits() as u64
     }

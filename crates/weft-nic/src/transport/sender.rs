@@ -1,9 +1,10 @@
 //! The transmit engine's side: flows, the packets that are not acknowledged, and their time-outs.
 
+use super::flow_table::FlowTable;
 use super::{FlowId, OPENING_BITS, Sequence, TransportParameters};
 use serde::{Deserialize, Serialize};
 use slab::Slab;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use weft_units::{Span, Time};
 
 /// A packet that waits for its acknowledgement.
@@ -41,10 +42,14 @@ struct Flow {
     used: Time,
 }
 
-impl Flow {
-    /// A flow that is over: the next packet opens it.
-    const OVER: Flow = Flow { opening: 0, next: u32::MAX, outstanding: None, used: Time::ZERO };
+/// A flow that is over: the next packet opens it.
+impl Default for Flow {
+    fn default() -> Flow {
+        Flow { opening: 0, next: u32::MAX, outstanding: None, used: Time::ZERO }
+    }
+}
 
+impl Flow {
     fn is_over(&self, now: Time, idle: Span) -> bool {
         let used_up = self.next == u32::MAX;
         self.outstanding.is_none() && (used_up || now > self.used.saturating_add(idle))
@@ -98,7 +103,7 @@ type Due = (Time, u64, u32);
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Sender<P> {
     /// By [`FlowId::key`].
-    flows: BTreeMap<u64, Flow>,
+    flows: FlowTable<Flow>,
     next_opening: u32,
     /// Of all flows: a flow alone has few, and there are many flows.
     outstanding: Slab<Outstanding<P>>,
@@ -117,7 +122,7 @@ pub struct Sender<P> {
 impl<P> Default for Sender<P> {
     fn default() -> Sender<P> {
         Sender {
-            flows: BTreeMap::new(),
+            flows: FlowTable::default(),
             next_opening: 0,
             outstanding: Slab::new(),
             sent: 0,
@@ -142,7 +147,7 @@ impl<P: Copy> Sender<P> {
 
     /// Whether a flow has room for another packet.
     pub fn has_room(&mut self, flow: FlowId, parameters: &TransportParameters) -> bool {
-        if let Some(known) = self.flows.get(&flow.key()) {
+        if let Some(known) = self.flows.get(flow.key()) {
             return known
                 .outstanding
                 .is_none_or(|chain| known.next - chain.number < parameters.window && known.next < u32::MAX);
@@ -151,7 +156,7 @@ impl<P: Copy> Sender<P> {
             return true;
         }
         // Each of these may begin anew at any time: its next opening is a later one.
-        self.flows.retain(|_, known| known.outstanding.is_some());
+        self.flows.retain(|known| known.outstanding.is_some());
         self.flows.len() < parameters.flows as usize
     }
 
@@ -164,7 +169,7 @@ impl<P: Copy> Sender<P> {
         now: Time,
         parameters: &TransportParameters,
     ) -> (Sequence, Option<Time>) {
-        let known = self.flows.entry(flow.key()).or_insert(Flow::OVER);
+        let known = self.flows.get_or_add(flow.key());
         if known.is_over(now, parameters.idle) {
             (known.opening, known.next) = (self.next_opening, 0);
             self.next_opening = (self.next_opening + 1) & ((1 << OPENING_BITS) - 1);
@@ -198,7 +203,7 @@ impl<P: Copy> Sender<P> {
 
     /// A packet that is not acknowledged.
     pub fn packet_mut(&mut self, flow: FlowId, sequence: Sequence) -> Option<&mut P> {
-        let (_, place) = self.flows.get(&flow.key())?.find(sequence, &self.outstanding)?;
+        let (_, place) = self.flows.get(flow.key())?.find(sequence, &self.outstanding)?;
         Some(&mut self.outstanding[place as usize].packet)
     }
 
@@ -212,7 +217,7 @@ impl<P: Copy> Sender<P> {
 
     /// A packet has been acknowledged: it comes back, unless it was before.
     pub fn acknowledged(&mut self, flow: FlowId, sequence: Sequence, now: Time) -> Option<P> {
-        let known = self.flows.get_mut(&flow.key())?;
+        let known = self.flows.get_mut(flow.key())?;
         let (before, place) = known.find(sequence, &self.outstanding)?;
         let chain = known.outstanding?;
         let Outstanding { packet, serial, deadline, next, .. } = self.outstanding.remove(place as usize);
@@ -264,7 +269,7 @@ impl<P: Copy> Sender<P> {
                 continue;
             }
             let packet = &mut self.outstanding[place as usize];
-            let chain = self.flows.get(&packet.flow.key()).and_then(|known| known.outstanding);
+            let chain = self.flows.get(packet.flow.key()).and_then(|known| known.outstanding);
             // Of an ordered flow the oldest alone can tell that nothing arrives any more.
             let decides = packet.flow.kind.unordered || chain.is_some_and(|chain| chain.oldest == place);
             if !decides || packet.repeated < parameters.reliability.repetitions {
@@ -298,7 +303,7 @@ impl<P: Copy> Sender<P> {
 
     /// Ends a flow, and returns all packets of it that are not acknowledged.
     fn give_up(&mut self, flow: FlowId) -> Vec<(FlowId, P)> {
-        let chain = self.flows.remove(&flow.key()).and_then(|known| known.outstanding);
+        let chain = self.flows.remove(flow.key()).and_then(|known| known.outstanding);
         let (mut packets, mut next) = (Vec::new(), chain.map(|chain| chain.oldest));
         while let Some(place) = next {
             let outstanding = self.outstanding.remove(place as usize);
@@ -334,7 +339,7 @@ impl<P: Copy> Sender<P> {
                 continue;
             }
             let outstanding = &mut self.outstanding[place as usize];
-            let Some(known) = self.flows.get_mut(&outstanding.flow.key()) else { continue };
+            let Some(known) = self.flows.get_mut(outstanding.flow.key()) else { continue };
             outstanding.repeated = outstanding.repeated.saturating_add(1);
             let deadline = now + parameters.reliability.timeout_after(outstanding.repeated);
             let Outstanding { packet, flow, number, sent, .. } = *outstanding;
