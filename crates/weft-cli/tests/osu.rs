@@ -185,6 +185,11 @@ fn what_makes_no_sense_is_refused() {
         (&["expected-bcast", "--map", "random"], "--map"),
         (&["latency", "--set", RACK, "--from", "M1QAF1", "--to", "M9QAF1"], "M9QAF1 lie in parts"),
         (&["allreduce", "--set", RACK, "--sizes", "8"], "128 endpoints"),
+        (
+            &["allreduce", "--set", RACK, "--map", "random", "--ranks", "40", "--sizes", "8"],
+            "that no link joins",
+        ),
+        (&["latency", "--set", "topology.mezzanines=27"], "room for 27 blades"),
     ] {
         let said = said(words);
         assert!(said.contains(expected), "{words:?}: {said}");

@@ -60,12 +60,15 @@ fn forget_real_time(document: &mut Value) {
 fn results_are_the_same_in_any_environment() {
     let Some(program) = job() else { return };
     let randomized = [std::env::consts::ARCH, program.to_str().unwrap()];
-    for (ranks, arguments) in [
-        ("4", &["buffers", "3"][..]),
-        ("2", &["one-sided", "30000", "3"]),
-        ("4", &["alltoall", "20000", "2"]),
+    for (ranks, buffers, arguments) in [
+        ("4", "partner", &["buffers", "3"][..]),
+        ("2", "partner", &["one-sided", "30000", "3"]),
+        ("4", "partner", &["alltoall", "20000", "2"]),
+        ("4", "program", &["buffers", "3"]),
+        ("2", "program", &["spread sends", "16", "32"]),
     ] {
-        let options = [&SENSITIVE[..], &["-n", ranks, "--ppn", "2"]].concat();
+        let buffers = format!("host.message_buffers={buffers}");
+        let options = [&SENSITIVE[..], &["-n", ranks, "--ppn", "2", "--set", &buffers]].concat();
         let arguments = [&randomized[..], arguments].concat();
         let setarch = Path::new("setarch");
         let documents = ENVIRONMENTS.map(|environment| document(environment, &options, setarch, &arguments));
@@ -73,18 +76,21 @@ fn results_are_the_same_in_any_environment() {
     }
 }
 
-/// Catches parts of a window that all lie at one address, and such that lie elsewhere each time.
+/// Catches parts of a window, or buffers of messages, that all lie at one address, and such that lie
+/// elsewhere each time.
 #[test]
 fn more_pages_take_longer() {
     let Some(program) = job() else { return };
-    for what in ["spread puts", "spread gets"] {
-        let time = |buffers: &str| {
-            let options = ["-n", "2", "--set", "nic.iommu.entries=64", "--set", "nic.iommu.walk=2us"];
+    for what in ["spread puts", "spread gets", "spread sends"] {
+        let time = |buffers: &str, entries: &str| {
+            let [walk, own] = ["nic.iommu.walk=2us", "host.message_buffers=program"];
+            let options = ["-n", "2", "--set", walk, "--set", own, "--set", entries];
             let document = document(ENVIRONMENTS[0], &options, &program, &[what, buffers, "48"]);
             document["virtual_time_us"].as_f64().unwrap()
         };
         // Nine pages for each buffer: one is walked for once, of 16 nothing stays among 64 pages.
-        let (one, sixteen) = (time("1"), time("16"));
-        assert!(sixteen > 1.2 * one, "{what}: {one} {sixteen} us");
+        let [few, many] = ["nic.iommu.entries=64", "nic.iommu.entries=1024"];
+        let (one, sixteen, kept) = (time("1", few), time("16", few), time("16", many));
+        assert!(sixteen > 1.2 * one && sixteen > 1.05 * kept, "{what}: {one} {sixteen} {kept} us");
     }
 }

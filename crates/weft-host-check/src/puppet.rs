@@ -11,7 +11,7 @@ use weft_host::job::Job;
 use weft_host::live::seating;
 use weft_host::run::{LiveError, LiveRun};
 use weft_host::{Death, Domains, HostModel, LiveSetup};
-use weft_machine::Machine;
+use weft_machine::{Machine, MessageBuffers};
 use weft_msg::Protocol;
 use weft_sim::experiment::live::{LiveAccount, RunRequest};
 use weft_sim::experiment::replay::Mapping;
@@ -126,6 +126,7 @@ pub fn job(
         clock_read: Span::from_ns(20),
         jumps: false,
         watchdog: None,
+        message_buffers: MessageBuffers::Partner,
         domains: Domains::new(&DOMAINS),
         seed: 1,
     };

@@ -197,6 +197,7 @@ impl Plan {
             clock_read: self.clock_read,
             jumps: request.run.fast_polling,
             watchdog: request.watchdog,
+            message_buffers: self.machine.host.message_buffers,
             domains: Domains::new(&request.run.domains),
             seed: request.run.seed,
         };

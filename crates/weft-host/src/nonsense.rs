@@ -134,7 +134,8 @@ struct Exchange {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct CheckedMessage {
     pub envelope: Envelope,
-    /// The 64-bit tag; `None`: it is matched without.
+    /// The 64-bit tag, of a clear-to-send and of data that of the announced message; `None`: it is matched
+    /// without.
     pub tag: Option<u64>,
     /// Since when its data waits to be sent.
     pub waits_since: Time,
@@ -208,7 +209,9 @@ impl Exchanges {
                     (exchange.receiver, exchange.bytes, exchange.stage) == (from, bytes, Stage::Announced)
                 };
                 let wrong = Nonsense::Cleared { sender: to, send };
-                exchange.filter(waits).ok_or(wrong)?.stage = Stage::Cleared { receive };
+                let exchange = exchange.filter(waits).ok_or(wrong)?;
+                tag = exchange.tag;
+                exchange.stage = Stage::Cleared { receive };
                 self.control
             }
             Body::Data { send, receive } => {

@@ -46,6 +46,8 @@ impl Region {
 pub(crate) struct ExpectedData {
     pub address: u64,
     pub length: u64,
+    /// The virtual address by which the interface sees it.
+    pub place: Address,
 }
 
 /// The memory of a rank that the interface may reach. Only the simulating thread uses it.
@@ -79,11 +81,6 @@ impl Reach {
             self.place(whole.address, whole.length);
         }
         self.place(address, length)
-    }
-
-    /// A message is expected: its data goes to `length` bytes at `address`.
-    pub(crate) fn expect(&mut self, receive: u32, address: u64, length: u64) {
-        self.expected.insert(receive, ExpectedData { address, length });
     }
 
     /// The rank is closed. Its process may become another program, with other memory.

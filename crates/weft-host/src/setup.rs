@@ -3,6 +3,7 @@
 use crate::domains::Domains;
 use std::time::Duration;
 use weft_client::device::HostModel;
+use weft_machine::MessageBuffers;
 use weft_msg::Protocol;
 use weft_units::Span;
 
@@ -25,6 +26,8 @@ pub struct LiveSetup<'a> {
     /// Whether turns overlap where they may. Only the real time of the run depends on it: tests run jobs both
     /// ways.
     pub overlapping: bool,
+    /// Places of the messages of ranks, as their interfaces see them.
+    pub message_buffers: MessageBuffers,
     /// The protection domains that the job has been given.
     pub domains: Domains,
     /// Seed of the machine's random decisions.

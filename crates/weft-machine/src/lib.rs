@@ -48,8 +48,8 @@ pub use fabric::Fabric;
 pub use faults::{FaultRule, FaultyLinks, Outage, ScheduledOutage};
 pub use graph_file::Files;
 pub use interface::{
-    CarvnetNic, ExanetNic, Host, InterfaceModel, InterfacePace, Nic, OverheadsNic, ProcessLimits, RankLimit,
-    Rdma,
+    CarvnetNic, ExanetNic, Host, InterfaceModel, InterfacePace, MessageBuffers, Nic, OverheadsNic,
+    ProcessLimits, RankLimit, Rdma,
 };
 pub use messaging::{Messaging, Profile, Progress, Rule};
 pub use multicast::GroupRule;

@@ -345,6 +345,21 @@ static void spread_window(int gets, int count, int rounds)
     free(own);
 }
 
+/* Rank 0 sends from so many buffers in turn, 64 KB apart, and rank 1 receives into as many. */
+static void spread_sends(int count, int rounds)
+{
+    enum { BYTES = 32 << 10 };
+    char *own = calloc((size_t)count, 2 * (size_t)BYTES);
+    for (int round = 0; round < rounds; round++) {
+        char *part = own + (size_t)(round % count) * 2 * BYTES;
+        if (rank == 0)
+            MPI_Send(part, BYTES, MPI_CHAR, 1, 1, MPI_COMM_WORLD);
+        else
+            MPI_Recv(part, BYTES, MPI_CHAR, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    free(own);
+}
+
 /* Computes between two looks at the clock. */
 static void computes(void)
 {
@@ -597,6 +612,8 @@ int main(int argc, char **argv)
         buffers(first);
     else if (!strcmp(what, "spread puts") || !strcmp(what, "spread gets"))
         spread_window(!strcmp(what, "spread gets"), first, second);
+    else if (!strcmp(what, "spread sends"))
+        spread_sends(first, second);
     else if (!strcmp(what, "one-sided"))
         one_sided(first, second);
     else if (!strcmp(what, "computes"))

@@ -161,7 +161,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
                 // It goes where this rank has said, not where the sender says.
                 let number = self.host.ranks[seat].rank;
                 let expected = self.parameters.job.reach(number).expected.remove(&receive.0);
-                if let Some(ExpectedData { address, length }) = expected {
+                if let Some(ExpectedData { address, length, .. }) = expected {
                     let length = bytes.len().min(length as usize);
                     RankMemory::of(&self.parameters.job, number).write(address, &bytes[..length]);
                 }

@@ -2,7 +2,7 @@
 //!
 //! | message | its place |
 //! |---|---|
-//! | data of messaging | one buffer for each sender, as of a trace without addresses |
+//! | data of messaging | one buffer for each sender, as of a trace without addresses; or the program's |
 //! | RDMA write | the piece of a region that the writer names |
 //! | answer to an RDMA read | the reader's buffer |
 //! | the same of virtual interfaces | what the initiator names: nothing is registered |
@@ -12,17 +12,18 @@
 //! first.
 //!
 //! # Not modelled
-//! The places of messages in the memory of real processes. An MPI library allocates vectors of its own
-//! between those of the program, and which memory its heap gives it depends on how many notices it takes at a
+//! The places of a collective's messages in the memory of real processes. An MPI library sends many of them
+//! from vectors of its own, and which memory its heap gives it depends on how many notices it takes at a
 //! time: that must change no result. The recorder, which sees the program's buffers alone, notes them.
+//!
+//! Of a message that goes by several rails, each part comes to the beginning of the buffer.
 
 use super::header::{Kind, LiveHeader};
 use super::{Handler, LiveHost};
 use crate::virtual_interfaces::{Carried, What};
 use weft_msg::Body;
 use weft_nic::{HostContext, Incoming};
-use weft_trace::op::CommId;
-use weft_units::{Address, RankId};
+use weft_units::Address;
 
 impl<C: HostContext<LiveHost>> Handler<'_, C> {
     /// The place of the data of a message that is on its way.
@@ -30,8 +31,9 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         let (seat, length) = (message.header.seat as usize, message.bytes.get());
         match message.header.kind {
             Kind::Message(envelope) => match envelope.body {
-                Body::Data { .. } => {
-                    weft_msg::place_of_received(CommId::WORLD, Some(RankId(message.header.source)), Some(0))
+                Body::Data { receive, .. } => {
+                    let reach = self.parameters.job.reach(self.host.ranks[seat].rank);
+                    reach.expected.get(&receive.0).map_or(Address::default(), |expected| expected.place)
                 }
                 _ => Address::default(),
             },

@@ -75,6 +75,7 @@ use slab::Slab;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 use weft_client::device::{Notice, State};
+use weft_machine::MessageBuffers;
 use weft_msg::Protocol;
 use weft_nic::{Delivered, Failure, Host, HostContext, Incoming, Offer};
 use weft_units::{Address, Bytes, EndpointId, RankId, Span, Time};
@@ -119,6 +120,8 @@ pub struct LiveParameters {
     payloads: Mutex<Payloads>,
     exchanges: Mutex<Exchanges>,
     limits: InterfaceLimits,
+    /// Places of the messages of ranks, as their interfaces see them.
+    message_buffers: MessageBuffers,
     /// The protection domains of the job.
     domains: Domains,
     /// Endpoints of the machine.
@@ -152,6 +155,7 @@ impl LiveParameters {
             payloads: Mutex::default(),
             exchanges: Mutex::new(Exchanges::new(setup.protocol)),
             limits: limits.interfaces,
+            message_buffers: setup.message_buffers,
             domains: setup.domains.clone(),
             nodes: limits.endpoints,
             in_flight: Mutex::default(),

@@ -5,10 +5,12 @@ use super::payloads::Data;
 use super::rails::{Departure, Part};
 use super::{Handler, LiveHost, LiveParameters};
 use crate::nonsense::{self, CheckedMessage, Nonsense};
-use crate::reach::Region;
+use crate::reach::{ExpectedData, Region};
+use crate::tag::program_tag;
 use crate::turns::TurnEnd;
 use std::num::NonZeroU32;
 use weft_client::device::{Entry, Post, PostKind};
+use weft_machine::MessageBuffers;
 use weft_msg::{Body, Envelope, EnvelopeKind, RankEndpoints};
 use weft_nic::{Buffers, HostContext, Message, Primitive};
 use weft_trace::op::CommId;
@@ -165,11 +167,18 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             header.number = *next;
             *next = next.wrapping_add(1);
         }
+        let of_program = self.parameters.message_buffers == MessageBuffers::Program && is_of_program(tag);
         let (mut capture, mut buffer) = (None, Address::default());
         match envelope.body {
             Body::Eager { .. } => header.payload = Some(self.parameters.store(Data::Posted(bytes))),
             Body::ClearToSend { receive, .. } => {
-                self.parameters.job.reach(number).expect(receive.0, post.local, post.length);
+                let (address, length) = (post.local, post.length);
+                let place = match of_program {
+                    true => self.parameters.job.reach(number).place(address, length),
+                    false => weft_msg::place_of_received(CommId::WORLD, Some(RankId(post.to)), Some(0)),
+                };
+                let expected = ExpectedData { address, length, place };
+                self.parameters.job.reach(number).expected.insert(receive.0, expected);
             }
             Body::Data { .. } => {
                 self.parameters.check_memory(number, post.local, post.length)?;
@@ -177,7 +186,10 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
                 let place = self.parameters.store(Data::At { rank: number, address, length });
                 header.payload = Some(place);
                 capture = Some(place);
-                buffer = weft_msg::place_of_sent(CommId::WORLD, RankId(post.to), 0);
+                buffer = match of_program {
+                    true => self.parameters.job.reach(number).place(address, length),
+                    false => weft_msg::place_of_sent(CommId::WORLD, RankId(post.to), 0),
+                };
             }
             _ => {}
         }
@@ -283,6 +295,12 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             });
         }
     }
+}
+
+/// Whether a message lies where the program has said, as far as its tag tells: MPICH hands the buffers of
+/// sends and receives on, and gives its collectives vectors of its own.
+fn is_of_program(tag: Option<u64>) -> bool {
+    tag.and_then(program_tag).is_some()
 }
 
 impl Parcel {

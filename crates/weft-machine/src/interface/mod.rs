@@ -265,8 +265,25 @@ section! {
         poll: Option<Entry<Span>>,
         /// Time of a reading of the clock. `weft run` needs it.
         clock_read: Option<Entry<Span>>,
+        /// Places of the messages of real ranks, as their interface sees them; `partner` where not given.
+        message_buffers: Option<Entry<MessageBuffers>>,
     }
 }
+
+/// Places of the messages of real ranks, as their interface sees them.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+pub enum MessageBuffers {
+    /// One buffer for each direction and partner. Nothing depends on where the process has its memory.
+    #[default]
+    Partner,
+    /// The program's own, in the order of first use.
+    Program,
+}
+
+names!(MessageBuffers, "MessageBuffers", "places of messages", {
+    Partner = "partner",
+    Program = "program",
+});
 
 /// The hosts that endpoints are attached to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -279,6 +296,8 @@ pub struct Host {
     pub poll: Option<Span>,
     /// Time of a reading of the clock. Real programs need it.
     pub clock_read: Option<Span>,
+    /// Places of the messages of real ranks.
+    pub message_buffers: MessageBuffers,
 }
 
 /// Checks `[nic]`. The keys of other models may stand in the file, and are not in use.
@@ -298,6 +317,7 @@ pub(super) fn check_host(raw: RawHost, endpoints: Option<u64>, reader: &mut Read
         endpoints_per_host: raw.endpoints_per_host.as_ref().map_or(1, |entry| entry.value),
         poll: raw.poll.map(|entry| entry.value),
         clock_read: raw.clock_read.map(|entry| entry.value),
+        message_buffers: raw.message_buffers.map_or_else(MessageBuffers::default, |entry| entry.value),
     };
     let Some(per_host) = raw.endpoints_per_host else { return Some(host) };
     if endpoints.is_some_and(|endpoints| endpoints % u64::from(per_host.value) != 0) {
