@@ -105,6 +105,12 @@ impl<N> Endpoint<N> {
         self.line.busy_until()
     }
 
+    /// Whether no packet waits in the endpoint, and there are no places in which one could.
+    #[inline]
+    pub(crate) fn has_nothing_staged(&self) -> bool {
+        self.staged.is_none() && self.channels.is_none()
+    }
+
     /// Room will become free in the switch's buffer of a virtual channel at `time`.
     #[inline]
     pub(crate) fn expect_credit(&mut self, time: Time, vc: u8, amount: u32) {

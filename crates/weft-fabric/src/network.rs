@@ -519,6 +519,13 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         let Endpoint { interface, next_injection, .. } = endpoint;
         context.hand(event, interface, next_injection, &self.interface);
         if context.injection_requested {
+            if N::TELLS_WHEN_READY && !matches!(event, Wire::Inject) && endpoint.has_nothing_staged() {
+                let free = endpoint.line_free().max(context.now());
+                let ready = free.max(endpoint.interface.next_injection(free, &self.interface));
+                if ready > context.now() {
+                    return context.schedule_injection(&mut endpoint.next_injection, ready);
+                }
+            }
             self.inject(endpoint, site.endpoint_ports[index as usize], &mut context);
         }
     }

@@ -151,6 +151,7 @@ impl<H: Host> Nic<H> for ApenetxNic<H> {
 }
 
 impl<H: Host> Interface for ApenetxNic<H> {
+    const TELLS_WHEN_READY: bool = true;
     type Parameters = NicParameters<ApenetxParameters, H::Parameters>;
     type Timer = ApenetxTimer<H::Timer>;
     type Announcement = Announcement<H::Header>;

@@ -133,6 +133,7 @@ impl<H: Host> Nic<H> for CommunicationIpNic<H> {
 }
 
 impl<H: Host> Interface for CommunicationIpNic<H> {
+    const TELLS_WHEN_READY: bool = true;
     type Parameters = NicParameters<CommunicationIpParameters, H::Parameters>;
     type Timer = CommunicationIpTimer<H::Timer>;
     type Announcement = Announcement<H::Header>;

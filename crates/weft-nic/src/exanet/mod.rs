@@ -171,6 +171,7 @@ impl<H: Host> Nic<H> for ExanetNic<H> {
 }
 
 impl<H: Host> Interface for ExanetNic<H> {
+    const TELLS_WHEN_READY: bool = true;
     type Parameters = NicParameters<ExanetParameters, H::Parameters>;
     type Timer = ExanetTimer<H::Timer>;
     type Announcement = Announcement<H::Header>;

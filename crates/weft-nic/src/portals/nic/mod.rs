@@ -406,6 +406,7 @@ impl<H: Host> Nic<H> for PortalsNic<H> {
 }
 
 impl<H: Host> Interface for PortalsNic<H> {
+    const TELLS_WHEN_READY: bool = true;
     type Parameters = NicParameters<PortalsParameters, H::Parameters>;
     type Timer = PortalsTimer<H::Timer>;
     type Announcement = Announcement<H::Header>;
