@@ -300,7 +300,7 @@ impl ReplayRank {
     fn next_operation(&mut self, context: &mut RankContext<'_, impl HostContext<ReplayHost>>) {
         match &self.next_op(context.parameters) {
             Some(Ok(op)) => self.carry_out(op, context),
-            Some(Err(error)) => self.fail(error.to_string(), context),
+            Some(Err(reason)) => self.fail(reason.clone(), context),
             None => self.finish(context),
         }
     }
@@ -379,16 +379,22 @@ impl ReplayRank {
 
     /// The next operation of the program; `None`: there are no more.
     #[inline]
-    fn next_op(&mut self, parameters: &ReplayParameters) -> Option<Result<Op, TraceError>> {
+    fn next_op(&mut self, parameters: &ReplayParameters) -> Option<Result<Op, String>> {
+        let told = |op: Result<Op, TraceError>| op.map_err(|error| error.to_string());
         let op = match &parameters.programs[self.account.program as usize].operations {
             Operations::Generated(program) => program.operation(self.account.rank, self.position).map(Ok),
             Operations::Recorded(trace) => match &mut self.cursor {
-                Some(cursor) => cursor.next(),
+                Some(cursor) => cursor.next().map(told),
                 none => match trace.rank_at(self.account.rank, self.position) {
-                    Ok(cursor) => none.insert(cursor).next(),
-                    Err(error) => Some(Err(error)),
+                    Ok(cursor) => none.insert(cursor).next().map(told),
+                    Err(error) => Some(Err(error.to_string())),
                 },
             },
+            Operations::Stepped(program) => {
+                let RankAccount { rank, clock, untold, .. } = &mut self.account;
+                let received = untold.as_deref_mut().map(std::mem::take).unwrap_or_default();
+                program.next(*rank, *clock, &received).transpose()
+            }
         };
         self.position += u64::from(matches!(op, Some(Ok(_))));
         op

@@ -364,7 +364,7 @@ impl RankRun {
         }
         let interrupted = |program: &Program| match &program.operations {
             Operations::Recorded(trace) => trace.metadata().header.interrupted,
-            Operations::Generated(_) => false,
+            Operations::Generated(_) | Operations::Stepped(_) => false,
         };
         if self.programs.iter().any(interrupted) {
             lines.push("a recording was interrupted: its last messages may be missing".to_owned());
@@ -373,8 +373,12 @@ impl RankRun {
     }
 
     /// The share of all operations that are begun, without those that ranks wait for: a window of 64 messages
-    /// is begun at once, and takes nearly all of a bandwidth's time.
+    /// is begun at once, and takes nearly all of a bandwidth's time. 0 where nobody knows their number.
     pub fn share(&self) -> f64 {
+        let stepped = |program: &Program| matches!(program.operations, Operations::Stepped(_));
+        if self.programs.iter().any(stepped) {
+            return 0.0;
+        }
         let mut done = 0;
         self.network.visit_hosts(&mut |_, host| {
             let done_by = |rank: RankReport| rank.operations.saturating_sub(rank.awaited.into());

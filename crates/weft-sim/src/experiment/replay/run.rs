@@ -22,7 +22,6 @@ use weft_machine::Machine;
 use weft_network::{Crossed, LinkUse};
 use weft_results::{Beginning, Conclusion, Stopwatch, Table, Totals, peak_memory};
 use weft_topo::Layout;
-use weft_trace::Trace;
 use weft_units::{Bytes, Span, Time};
 use weft_workload::replay::{Operations, RankReport, Wanted};
 
@@ -54,11 +53,12 @@ fn run(
     let began = Beginning::now();
     let preparation = options.is_unwritten().then(|| control.interrupt.prepare());
     let machine = machine::checked(&request.machine)?;
-    let traces = programs::open(request)?;
-    let estimate = estimate(&machine, &operations(&traces))?;
+    check_saving(request, options)?;
+    let programs = programs::open(request)?;
+    let estimate = estimate(&machine, &programs)?;
     assembly::check_memory(&machine, Bytes::new(estimate.memory_bytes)).map_err(ExperimentError::input)?;
     let layout = assembly::layout(&machine).map_err(ExperimentError::input)?;
-    let setup = Setup { threads: options.threads, ..setup(request, &machine, &layout, traces)? };
+    let setup = Setup { threads: options.threads, ..setup(request, &machine, &layout, programs)? };
     // After what may be refused: of that nothing is estimated.
     control.progress.estimate(estimate);
     machine::warn_of_cuts(&machine, &layout, &[request.seed], control.progress)?;
@@ -118,9 +118,16 @@ fn run(
     Ok(ReplayReport { ended, detail, rows: rows.into_iter().map(measured).collect(), performance })
 }
 
-/// The operations of the traces.
-pub(super) fn operations(traces: &[Trace]) -> Vec<Operations> {
-    traces.iter().cloned().map(Operations::from).collect()
+/// Refuses to save what a stepped program keeps to itself.
+fn check_saving(request: &ReplayRequest, options: &ExperimentOptions) -> Result<(), ExperimentError> {
+    let stepped = request.traces.iter().find(|input| input.stepped.is_some());
+    match stepped.filter(|_| options.save_every.is_some()) {
+        Some(input) => Err(ExperimentError::input(format!(
+            "--save-every: the state of {} is its own, and cannot be saved; leave the option out",
+            input.name
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// The programs that are to be run, by one thread.
@@ -128,13 +135,13 @@ pub(super) fn setup<'a>(
     request: &ReplayRequest,
     machine: &'a Machine,
     layout: &'a Layout,
-    traces: Vec<Trace>,
+    programs: Vec<Operations>,
 ) -> Result<Setup<'a>, ExperimentError> {
     Ok(Setup {
         run: RUN,
         machine,
         layout,
-        programs: programs::place(request, machine, layout, traces)?,
+        programs: programs::place(request, machine, layout, programs)?,
         names: request.traces.iter().map(|trace| trace.name.clone()).collect(),
         protocol: protocol(machine, request.wildcards)?,
         seed: request.seed,
@@ -150,7 +157,9 @@ pub(super) fn setup<'a>(
 /// The time and memory that the run will take.
 fn estimate(machine: &Machine, operations: &[Operations]) -> Result<Estimate, ExperimentError> {
     let seconds = operations.iter().map(|program| ranks::seconds(machine, program));
-    let wall_seconds = Some(seconds.sum::<Result<f64, _>>()?);
+    // Nobody knows the length of a program that is stepped.
+    let stepped = operations.iter().any(|program| matches!(program, Operations::Stepped(_)));
+    let wall_seconds = Some(seconds.sum::<Result<f64, _>>()?).filter(|_| !stepped);
     Ok(Estimate { wall_seconds, memory_bytes: ranks::memory(machine, operations) })
 }
 
