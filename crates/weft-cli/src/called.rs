@@ -19,6 +19,8 @@ pub struct Caller {
 /// A call that goes on in this thread.
 struct Call {
     output: Vec<u8>,
+    /// How a run has ended that ended badly.
+    detail: String,
     caller: Caller,
 }
 
@@ -26,12 +28,18 @@ thread_local! {
     static CALL: RefCell<Option<Call>> = const { RefCell::new(None) };
 }
 
-/// Does `run` as a call; returns what it wrote to standard output.
-pub fn within<T>(caller: Caller, run: impl FnOnce() -> T) -> (T, String) {
-    CALL.set(Some(Call { output: Vec::new(), caller }));
+/// Does `run` as a call; returns what it wrote to standard output, and how a run has
+/// ended that ended badly.
+pub fn within<T>(caller: Caller, run: impl FnOnce() -> T) -> (T, String, String) {
+    CALL.set(Some(Call { output: Vec::new(), detail: String::new(), caller }));
     let outcome = run();
-    let output = CALL.take().map(|call| call.output).unwrap_or_default();
-    (outcome, String::from_utf8_lossy(&output).into_owned())
+    let (output, detail) = CALL.take().map(|call| (call.output, call.detail)).unwrap_or_default();
+    (outcome, String::from_utf8_lossy(&output).into_owned(), detail)
+}
+
+/// Keeps how a run has ended badly; `false`: this thread is in no call.
+pub fn keep_detail(detail: &str) -> bool {
+    CALL.with_borrow_mut(|call| call.as_mut().map(|call| detail.clone_into(&mut call.detail)).is_some())
 }
 
 /// Keeps output; `false`: this thread is in no call, and the output goes where it always goes.

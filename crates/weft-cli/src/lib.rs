@@ -105,9 +105,9 @@ pub fn call(words: &[String], caller: Caller) -> Called {
         Err(error) if error.use_stderr() => Err(Failure::usage(&error)),
         Err(help) => output::text(&help.to_string()).map(|()| Status::Done),
     };
-    let (outcome, output) = called::within(caller, outcome);
+    let (outcome, output, detail) = called::within(caller, outcome);
     let (status, message) = match outcome {
-        Ok(status) => (status, String::new()),
+        Ok(status) => (status, detail),
         Err(failure) => failure.into_parts(),
     };
     Called { status: status.code(), output, message }
