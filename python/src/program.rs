@@ -4,8 +4,8 @@
 //!  a rank asks ──► its queue ──► operation
 //!                      ▲ empty: step(rank, now, received) under Python's lock ──► a few operations
 //! ```
-//! `step` is of `weft/_program.py`: it advances the generator of a rank. What a program raises is kept, and the
-//! run ends.
+//! `step` is of `weft/_program.py`: it advances the generator of a rank. An exception of a program is kept,
+//! and ends the run.
 
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
@@ -158,8 +158,7 @@ fn operation(of: &Bound<'_, PyAny>) -> PyResult<Op> {
         }
         Some(Kind::Wait) => Op::Wait { request: RequestId(of.get_item(1)?.extract()?) },
         Some(Kind::Collective(kind)) => {
-            type Collective =
-                (String, Option<u32>, (u64, u64), (Vec<u64>, Vec<u64>), u32, Option<u32>);
+            type Collective = (String, Option<u32>, (u64, u64), (Vec<u64>, Vec<u64>), u32, Option<u32>);
             let (_, root, (send, receive), (send_counts, receive_counts), element, request): Collective =
                 of.extract()?;
             let (send, receive) = (Bytes::new(send), Bytes::new(receive));

@@ -6,6 +6,7 @@ print(r.links.collect())
 r.plot.load_curve("curve.png")
 """
 
+from weft import _libraries
 from weft._call import BadInput, EndedBadly, WeftError
 from weft._graph import NextHop
 from weft._machine import Machine, Picture, machine
@@ -44,6 +45,8 @@ from weft._program import (
 )
 from weft._result import Plots, Result, open, osu, replay, run, traffic
 from weft._sweep import Study, sweep
+
+_libraries.name_them()
 
 __all__ = [
     "BadInput",

@@ -68,9 +68,9 @@ class Message(Done):
     source: int
     """The rank that sent it."""
     tag: int
-    """Its tag."""
+    """The message's tag."""
     bytes: int
-    """Its size."""
+    """The message's size."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -477,12 +477,12 @@ class Program:
     function: RankProgram
     """The generator function."""
     ranks: int
-    """Number of ranks."""
+    """The number of ranks."""
     name: str
-    """Its name in results."""
+    """The name in results."""
 
     def _native(self) -> tuple[str, int, Callable[..., Parts | None]]:
-        """What the simulator calls: each call of this begins a run."""
+        """The function that the simulator calls. Each call of this begins a run."""
         ranks = [_Rank(self.name, rank, self.ranks) for rank in range(self.ranks)]
 
         def step(rank: int, now: int, received: list[tuple[int, int, int, int]]) -> Parts | None:

@@ -270,7 +270,7 @@ def osu(benchmark: str, on: str | Machine, placement: Placement | None = None, *
 
 
 Replayed = str | Path | RankProgram | Program
-"""What `weft.replay` takes: the file of a trace, or a rank program."""
+"""A program to replay: the file of a trace, or a rank program."""
 
 
 def replay(

@@ -9,7 +9,9 @@
 
 use super::{POLLS_BEFORE_WAIT, Process, WaitingFor, memory};
 use crate::collectives::CollectiveCall;
-use crate::envelope::{Body, Envelope, MAX_MESSAGE_BYTES, Match, MatchContext, RankEndpoints, ReceiveEntry, SendEntry};
+use crate::envelope::{
+    Body, Envelope, MAX_MESSAGE_BYTES, Match, MatchContext, RankEndpoints, ReceiveEntry, SendEntry,
+};
 use crate::error::MsgError;
 use crate::matching::{Owner, PostedReceive};
 use crate::protocol::{Protocol, WaitCosts, Wildcards};

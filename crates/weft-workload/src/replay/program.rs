@@ -37,9 +37,9 @@ pub struct ReceivedMessage {
     pub request: RequestId,
     /// The rank that sent it.
     pub source: RankId,
-    /// Its tag.
+    /// The message's tag.
     pub tag: Option<i32>,
-    /// Its payload.
+    /// The message's payload.
     pub bytes: Bytes,
 }
 

@@ -8,8 +8,8 @@ use super::{ReceivedMessage, ReplayHeader, ReplayHost, ReplayParameters};
 use slab::Slab;
 use std::num::NonZeroU32;
 use weft_msg::{
-    AcceleratorLimit, Allreduce, Envelope, EnvelopeKind, Group, GroupPosting, InMemory, MulticastLimit, OperationKind,
-    Posting, RailChoice, RailsBy, SendToken, Stripe, Transport, Work, stripes,
+    AcceleratorLimit, Allreduce, Envelope, EnvelopeKind, Group, GroupPosting, InMemory, MulticastLimit,
+    OperationKind, Posting, RailChoice, RailsBy, SendToken, Stripe, Transport, Work, stripes,
 };
 use weft_nic::allreduce::{AllreduceRequest, DataType, Operation};
 use weft_nic::{Buffers, HostContext, Message, Primitive};
