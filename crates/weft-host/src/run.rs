@@ -157,7 +157,10 @@ impl LiveRun {
         conclusion: Conclusion,
     ) -> Result<RunReport, ExperimentError> {
         let (ranks, finishes) = self.ranks();
-        let at_end = RanksAtEnd { ranks: &ranks, finishes, conclusion };
+        let mut calls = Vec::new();
+        self.network.visit_hosts(&mut |_, host| calls.extend(host.calls()));
+        calls.sort_by_key(|call| (call.rank, call.operation));
+        let at_end = RanksAtEnd { ranks: &ranks, finishes, calls, conclusion };
         self.account.finish(machine, layout, &mut *self.network, at_end)
     }
 

@@ -18,7 +18,8 @@ use crate::manifest::{FORMAT_VERSION, Performance, RunManifest, TableSummary, WE
 use crate::open_tables::{MergedTable, OpenTables, SavedTables, table_file};
 use crate::previous::{self, Snapshot};
 use crate::tables::{
-    FlowRateRow, FlowRow, LinkRow, MessagePieceRow, MessageRow, PartRow, QueueRow, RankRow, RateRow, Table,
+    CallRow, FlowRateRow, FlowRow, LinkRow, MessagePieceRow, MessageRow, PartRow, QueueRow, RankRow, RateRow,
+    Table,
 };
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
@@ -207,6 +208,11 @@ impl ResultsWriter {
     /// Adds a rank.
     pub fn rank(&mut self, row: RankRow) -> Result<(), ResultsError> {
         self.tables.ranks.as_mut().map_or(Ok(()), |table| table.push(row))
+    }
+
+    /// Adds the calls of an operation by a rank.
+    pub fn calls(&mut self, row: CallRow) -> Result<(), ResultsError> {
+        self.tables.calls.as_mut().map_or(Ok(()), |table| table.push(row))
     }
 
     /// Adds a switch or an interface.

@@ -6,7 +6,8 @@ use crate::manifest::TableSummary;
 use crate::row::Row;
 use crate::table::{SavedTable, TableWriter};
 use crate::tables::{
-    FlowRateRow, FlowRow, LinkRow, MessagePieceRow, MessageRow, PartRow, QueueRow, RankRow, RateRow, Table,
+    CallRow, FlowRateRow, FlowRow, LinkRow, MessagePieceRow, MessageRow, PartRow, QueueRow, RankRow, RateRow,
+    Table,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -23,6 +24,7 @@ pub(crate) struct OpenTables {
     pub(crate) flows: Option<TableWriter<FlowRow>>,
     pub(crate) links: Option<TableWriter<LinkRow>>,
     pub(crate) ranks: Option<TableWriter<RankRow>>,
+    pub(crate) calls: Option<TableWriter<CallRow>>,
     pub(crate) parts: Option<TableWriter<PartRow>>,
     pub(crate) pieces: Option<TableWriter<MessagePieceRow>>,
     pub(crate) rates: Option<TableWriter<RateRow>>,
@@ -38,6 +40,7 @@ pub(crate) struct SavedTables {
     flows: Option<SavedTable<FlowRow>>,
     links: Option<SavedTable<LinkRow>>,
     ranks: Option<SavedTable<RankRow>>,
+    calls: Option<SavedTable<CallRow>>,
     parts: Option<SavedTable<PartRow>>,
     rates: Option<SavedTable<RateRow>>,
     queues: Option<SavedTable<QueueRow>>,
@@ -63,6 +66,7 @@ impl OpenTables {
             flows: open(working, wants(Table::Flows)),
             links: open(working, wants(Table::Links)),
             ranks: open(working, wants(Table::Ranks)),
+            calls: open(working, wants(Table::Calls)),
             parts: open(working, wants(Table::Parts)),
             pieces: open(working, wants(Table::Pieces)),
             rates: open(working, wants(Table::Rates)),
@@ -84,6 +88,7 @@ impl OpenTables {
             flows: open(working, saved.flows)?,
             links: open(working, saved.links)?,
             ranks: open(working, saved.ranks)?,
+            calls: open(working, saved.calls)?,
             parts: open(working, saved.parts)?,
             pieces: None,
             rates: open(working, saved.rates)?,
@@ -99,6 +104,7 @@ impl OpenTables {
             Table::Flows => self.flows.is_some(),
             Table::Links => self.links.is_some(),
             Table::Ranks => self.ranks.is_some(),
+            Table::Calls => self.calls.is_some(),
             Table::Parts => self.parts.is_some(),
             Table::Pieces => self.pieces.is_some(),
             Table::Rates => self.rates.is_some(),
@@ -113,6 +119,7 @@ impl OpenTables {
         self.flows.as_mut().map_or(Ok(()), TableWriter::epoch)?;
         self.links.as_mut().map_or(Ok(()), TableWriter::epoch)?;
         self.ranks.as_mut().map_or(Ok(()), TableWriter::epoch)?;
+        self.calls.as_mut().map_or(Ok(()), TableWriter::epoch)?;
         self.parts.as_mut().map_or(Ok(()), TableWriter::epoch)?;
         self.pieces.as_mut().map_or(Ok(()), TableWriter::epoch)?;
         self.rates.as_mut().map_or(Ok(()), TableWriter::epoch)?;
@@ -128,6 +135,7 @@ impl OpenTables {
             flows: self.flows.as_mut().map(TableWriter::save).transpose()?,
             links: self.links.as_mut().map(TableWriter::save).transpose()?,
             ranks: self.ranks.as_mut().map(TableWriter::save).transpose()?,
+            calls: self.calls.as_mut().map(TableWriter::save).transpose()?,
             parts: self.parts.as_mut().map(TableWriter::save).transpose()?,
             rates: self.rates.as_mut().map(TableWriter::save).transpose()?,
             queues: self.queues.as_mut().map(TableWriter::save).transpose()?,
@@ -148,6 +156,7 @@ impl OpenTables {
             (Table::Flows, publish(&mut self.flows, generation)?),
             (Table::Links, publish(&mut self.links, generation)?),
             (Table::Ranks, publish(&mut self.ranks, generation)?),
+            (Table::Calls, publish(&mut self.calls, generation)?),
             (Table::Parts, publish(&mut self.parts, generation)?),
             (Table::Pieces, publish(&mut self.pieces, generation)?),
             (Table::Rates, publish(&mut self.rates, generation)?),
@@ -164,6 +173,7 @@ impl OpenTables {
             merge(self.flows.take(), working, Table::Flows)?,
             merge(self.links.take(), working, Table::Links)?,
             merge(self.ranks.take(), working, Table::Ranks)?,
+            merge(self.calls.take(), working, Table::Calls)?,
             merge(self.parts.take(), working, Table::Parts)?,
             merge(self.pieces.take(), working, Table::Pieces)?,
             merge(self.rates.take(), working, Table::Rates)?,

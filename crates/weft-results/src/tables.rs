@@ -217,6 +217,22 @@ row! {
 }
 
 row! {
+    /// The calls of one operation by one rank.
+    CallRow in "calls" version 1
+        ordered by |row| (row.run, Time::ZERO, row.rank.0.into(), 0);
+    /// Index of the run in `run.json`.
+    run: u32,
+    /// The rank.
+    rank: RankId,
+    /// The operation: as traces name it, such as `isend`, and of `weft run` the MPI call, such as `MPI_Send`.
+    operation: String,
+    /// Calls that have begun. Of `weft run`: those in which the library had something to do.
+    calls: u64,
+    /// Time in them, waiting included.
+    time_ps: Span,
+}
+
+row! {
     /// One piece of the time of a message that was delivered, from when it was posted. The pieces of a
     /// message are in the order of time, and the next begins where one ends: their times add up to the
     /// message's `delivered_ps` - `posted_ps`. Written where `--breakdown` is given.
@@ -369,6 +385,8 @@ pub enum Table {
     Links,
     /// [`RankRow`].
     Ranks,
+    /// [`CallRow`].
+    Calls,
     /// [`PartRow`]: not written by default.
     Parts,
     /// [`MessagePieceRow`]: very large; `--breakdown` writes it.
@@ -384,11 +402,12 @@ pub enum Table {
 
 impl Table {
     /// All of them.
-    pub const ALL: [Table; 9] = [
+    pub const ALL: [Table; 10] = [
         Table::Messages,
         Table::Flows,
         Table::Links,
         Table::Ranks,
+        Table::Calls,
         Table::Parts,
         Table::Pieces,
         Table::Rates,
@@ -396,10 +415,17 @@ impl Table {
         Table::FlowRates,
     ];
     /// Those that can be asked for by name.
-    pub const NAMED: [Table; 6] =
-        [Table::Messages, Table::Flows, Table::Links, Table::Ranks, Table::Parts, Table::FlowRates];
+    pub const NAMED: [Table; 7] = [
+        Table::Messages,
+        Table::Flows,
+        Table::Links,
+        Table::Ranks,
+        Table::Calls,
+        Table::Parts,
+        Table::FlowRates,
+    ];
     /// Those written unless others are asked for.
-    pub const DEFAULT: [Table; 3] = [Table::Flows, Table::Links, Table::Ranks];
+    pub const DEFAULT: [Table; 4] = [Table::Flows, Table::Links, Table::Ranks, Table::Calls];
 
     /// As it is written in options; its file is `NAME.parquet`.
     pub const fn name(self) -> &'static str {
@@ -408,6 +434,7 @@ impl Table {
             Table::Flows => FlowRow::TABLE,
             Table::Links => LinkRow::TABLE,
             Table::Ranks => RankRow::TABLE,
+            Table::Calls => CallRow::TABLE,
             Table::Parts => PartRow::TABLE,
             Table::Pieces => MessagePieceRow::TABLE,
             Table::Rates => RateRow::TABLE,
@@ -451,6 +478,7 @@ mod tests {
             FlowRow::columns(),
             LinkRow::columns(),
             RankRow::columns(),
+            CallRow::columns(),
             PartRow::columns(),
             MessagePieceRow::columns(),
             RateRow::columns(),

@@ -151,6 +151,17 @@ pub struct BusyLink {
     pub stall_us: f64,
 }
 
+/// The calls of one operation by all ranks of a program.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct CallFigures {
+    /// The operation: as traces name it, or the MPI call of a real program.
+    pub operation: String,
+    /// Calls of all ranks.
+    pub calls: u64,
+    /// Time in them, waiting included, of all ranks together.
+    pub time_us: f64,
+}
+
 /// The row of a trace.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ReplayRow {
@@ -208,6 +219,9 @@ pub struct Figures {
     /// Where the time of messages went, by size, where that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub breakdown: Option<Vec<SizeClass>>,
+    /// The calls by operation, those that took longest first; of the whole run, so that a region has none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<CallFigures>,
 }
 
 /// The report of `weft replay`.

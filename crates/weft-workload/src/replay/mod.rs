@@ -18,6 +18,7 @@
 
 mod account;
 mod background;
+mod calls;
 mod compute_scale;
 mod interface;
 mod program;
@@ -31,6 +32,7 @@ mod seating;
 mod transport;
 
 pub use background::Background;
+pub use calls::{CallReport, CallSum};
 pub use compute_scale::{ComputeScale, NotAScale};
 pub use program::{Generated, Operations, Program, ReceivedMessage, Stepped};
 pub use rails::{GuestFailure, GuestMessage, HostRails, RailEvent, Stripes};
@@ -281,6 +283,11 @@ impl ReplayHost {
     /// The summaries of its ranks.
     pub fn ranks(&self) -> impl Iterator<Item = RankReport> {
         self.ranks.iter().map(ReplayRank::report)
+    }
+
+    /// The calls of its ranks.
+    pub fn calls(&self) -> impl Iterator<Item = CallReport> {
+        self.ranks.iter().flat_map(ReplayRank::calls)
     }
 
     /// The calls in which its ranks wait, with their programs.

@@ -1,6 +1,7 @@
 //! One rank: its operations, its clock, and its side of messaging.
 
 use super::account::RankAccount;
+use super::calls::CallReport;
 use super::rails::Stripes;
 use super::record::{Cause, Finish, MessageId};
 use super::region::RegionReading;
@@ -158,6 +159,12 @@ impl ReplayRank {
         RankReport { awaited: self.process.awaited_requests(), ..report }
     }
 
+    /// The calls so far.
+    pub fn calls(&self) -> impl Iterator<Item = CallReport> {
+        let RankAccount { program, rank, ref calls, .. } = self.account;
+        calls.sums().map(move |(operation, sum)| CallReport { program, rank, operation, sum })
+    }
+
     /// The call in which it waits, with its program; `None`: it does not wait.
     pub fn blocked(&self) -> Option<(u32, Blocked)> {
         match self.state {
@@ -298,6 +305,7 @@ impl ReplayRank {
     }
 
     fn next_operation(&mut self, context: &mut RankContext<'_, impl HostContext<ReplayHost>>) {
+        self.account.calls.end(self.account.clock);
         match &self.next_op(context.parameters) {
             Some(Ok(op)) => self.carry_out(op, context),
             Some(Err(reason)) => self.fail(reason.clone(), context),
@@ -356,6 +364,7 @@ impl ReplayRank {
             account.operation = op.kind().name();
         }
         account.call = Some(op.kind());
+        account.calls.begin(op.kind(), account.clock);
         // Somebody may be at work on the rank's queues: then it waits until they are free.
         let cause = match account.queues_free > account.clock {
             true => account.last_steps.queues,

@@ -25,7 +25,7 @@ use weft_workload::flow::FlowReport;
 use weft_workload::osu::Stopwatch;
 use weft_workload::path::PathTrace;
 use weft_workload::replay::{
-    Compared, Damage, Delivery, RankReport, ReplayOutput, ReplayedMessage, Seating, TimelineEvent,
+    CallReport, Compared, Damage, Delivery, RankReport, ReplayOutput, ReplayedMessage, Seating, TimelineEvent,
 };
 
 /// The first epoch.
@@ -317,6 +317,16 @@ impl Account {
         write_links(self.run, network, end_of(ranks) - Time::ZERO, writer)?;
         ranks.iter().try_for_each(|rank| writer.rank(tables::rank_row(self.run, rank, &self.seating)))?;
         Ok(())
+    }
+
+    /// Writes the calls of ranks, which are in order.
+    pub fn write_calls(
+        &self,
+        calls: &[CallReport],
+        writer: &mut ResultsWriter,
+    ) -> Result<(), ExperimentError> {
+        let row = |calls| tables::call_row(self.run, calls, &self.seating);
+        Ok(calls.iter().try_for_each(|calls| writer.calls(row(calls)))?)
     }
 
     /// Number of the first rank of a program over all programs.

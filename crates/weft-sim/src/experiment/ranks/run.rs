@@ -18,7 +18,7 @@ use weft_trace::Region;
 use weft_units::{Span, Time};
 use weft_workload::osu::Stopwatch;
 use weft_workload::replay::{
-    Compared, ComputeScale, Delivery, Operations, Program, ProgressRule, RankReport, ReplayHost,
+    CallReport, Compared, ComputeScale, Delivery, Operations, Program, ProgressRule, RankReport, ReplayHost,
     ReplayParameters, Seating,
 };
 
@@ -395,6 +395,14 @@ impl RankRun {
         ranks
     }
 
+    /// The calls of all ranks, in order.
+    pub fn calls(&self) -> Vec<CallReport> {
+        let mut calls = Vec::new();
+        self.network.visit_hosts(&mut |_, host| calls.extend(host.calls()));
+        calls.sort_by_key(|call| (call.program, call.rank, call.operation));
+        calls
+    }
+
     /// The end of the last rank.
     pub fn end(&self) -> Time {
         end_of(&self.ranks())
@@ -408,7 +416,8 @@ impl RankRun {
     /// Writes the tables that are known at the end only.
     pub fn write_tables(&mut self, writer: &mut ResultsWriter) -> Result<(), ExperimentError> {
         let ranks = self.ranks();
-        self.account.write_tables(&*self.network, &ranks, writer)
+        self.account.write_tables(&*self.network, &ranks, writer)?;
+        self.account.write_calls(&self.calls(), writer)
     }
 }
 

@@ -11,7 +11,7 @@ use super::{Figures, ReplayReport, ReplayRequest, ReplayRow, Wildcards};
 use crate::experiment::busiest::Busiest;
 use crate::experiment::machine::{self, assumed, described};
 use crate::experiment::ranks::{
-    self, Drawing, RankRun, Setup, Shared, Step, Surroundings, Tally, figures, next_multiple,
+    self, Drawing, RankRun, Setup, Shared, Step, Surroundings, Tally, call_figures, figures, next_multiple,
 };
 use crate::experiment::{
     Control, EnergyFigures, Estimate, Experiment, ExperimentError, ExperimentOptions, MachineInput, Manifest,
@@ -221,13 +221,17 @@ pub(super) fn rows(
         compared_bytes: request.data.then(|| run.compared().bytes.get()),
     };
     let region = request.region.and_then(|region| run.region(region));
+    let calls = run.calls();
     let row = |(program, trace): (u32, &super::TraceInput)| {
         let own: Vec<RankReport> = ranks.iter().copied().filter(|rank| rank.program == program).collect();
         let delivered = run.delivered(program as usize);
         let first_rank = run.first_rank(program);
         let figures = match &region {
             Some(region) => region.figures(program, first_rank, &shared),
-            None => figures(first_rank, &own, &delivered, &shared),
+            None => Figures {
+                calls: call_figures(program, &calls),
+                ..figures(first_rank, &own, &delivered, &shared)
+            },
         };
         let figures = Figures { breakdown: run.classes(program), ..figures };
         ReplayRow { run: RUN, trace: trace.name.clone(), figures }
