@@ -18,8 +18,8 @@ use crate::manifest::{FORMAT_VERSION, Performance, RunManifest, TableSummary, WE
 use crate::open_tables::{MergedTable, OpenTables, SavedTables, table_file};
 use crate::previous::{self, Snapshot};
 use crate::tables::{
-    CallRow, FlowRateRow, FlowRow, LinkRow, MessagePieceRow, MessageRow, PartRow, QueueRow, RankRow, RateRow,
-    Table,
+    CallRow, FlowRateRow, FlowRow, LinkRow, MessagePieceRow, MessageRow, PacketRow, PartRow, QueueRow,
+    RankRow, RateRow, Table,
 };
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
@@ -223,6 +223,11 @@ impl ResultsWriter {
     /// Adds a piece of a message.
     pub fn piece(&mut self, row: MessagePieceRow) -> Result<(), ResultsError> {
         self.tables.pieces.as_mut().map_or(Ok(()), |table| table.push(row))
+    }
+
+    /// Adds a link that a packet has crossed.
+    pub fn packet(&mut self, row: PacketRow) -> Result<(), ResultsError> {
+        self.tables.packets.as_mut().map_or(Ok(()), |table| table.push(row))
     }
 
     /// Adds the traffic of a link in an interval of telemetry.

@@ -6,8 +6,8 @@ use crate::manifest::TableSummary;
 use crate::row::Row;
 use crate::table::{SavedTable, TableWriter};
 use crate::tables::{
-    CallRow, FlowRateRow, FlowRow, LinkRow, MessagePieceRow, MessageRow, PartRow, QueueRow, RankRow, RateRow,
-    Table,
+    CallRow, FlowRateRow, FlowRow, LinkRow, MessagePieceRow, MessageRow, PacketRow, PartRow, QueueRow,
+    RankRow, RateRow, Table,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -27,12 +27,13 @@ pub(crate) struct OpenTables {
     pub(crate) calls: Option<TableWriter<CallRow>>,
     pub(crate) parts: Option<TableWriter<PartRow>>,
     pub(crate) pieces: Option<TableWriter<MessagePieceRow>>,
+    pub(crate) packets: Option<TableWriter<PacketRow>>,
     pub(crate) rates: Option<TableWriter<RateRow>>,
     pub(crate) queues: Option<TableWriter<QueueRow>>,
     pub(crate) flow_rates: Option<TableWriter<FlowRateRow>>,
 }
 
-/// The tables of a result at a virtual time, for a snapshot. Pieces are not among them: a run that records
+/// The tables of a result at a virtual time, for a snapshot. Pieces and packets are not among them: a run that records
 /// them is not saved.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct SavedTables {
@@ -69,6 +70,7 @@ impl OpenTables {
             calls: open(working, wants(Table::Calls)),
             parts: open(working, wants(Table::Parts)),
             pieces: open(working, wants(Table::Pieces)),
+            packets: open(working, wants(Table::Packets)),
             rates: open(working, wants(Table::Rates)),
             queues: open(working, wants(Table::Queues)),
             flow_rates: open(working, wants(Table::FlowRates)),
@@ -91,6 +93,7 @@ impl OpenTables {
             calls: open(working, saved.calls)?,
             parts: open(working, saved.parts)?,
             pieces: None,
+            packets: None,
             rates: open(working, saved.rates)?,
             queues: open(working, saved.queues)?,
             flow_rates: open(working, saved.flow_rates)?,
@@ -107,6 +110,7 @@ impl OpenTables {
             Table::Calls => self.calls.is_some(),
             Table::Parts => self.parts.is_some(),
             Table::Pieces => self.pieces.is_some(),
+            Table::Packets => self.packets.is_some(),
             Table::Rates => self.rates.is_some(),
             Table::Queues => self.queues.is_some(),
             Table::FlowRates => self.flow_rates.is_some(),
@@ -122,6 +126,7 @@ impl OpenTables {
         self.calls.as_mut().map_or(Ok(()), TableWriter::epoch)?;
         self.parts.as_mut().map_or(Ok(()), TableWriter::epoch)?;
         self.pieces.as_mut().map_or(Ok(()), TableWriter::epoch)?;
+        self.packets.as_mut().map_or(Ok(()), TableWriter::epoch)?;
         self.rates.as_mut().map_or(Ok(()), TableWriter::epoch)?;
         self.queues.as_mut().map_or(Ok(()), TableWriter::epoch)?;
         self.flow_rates.as_mut().map_or(Ok(()), TableWriter::epoch)
@@ -129,7 +134,8 @@ impl OpenTables {
 
     /// The tables as they are now.
     pub(crate) fn save(&mut self) -> Result<SavedTables, ResultsError> {
-        debug_assert!(self.pieces.is_none(), "a run that records pieces is not saved");
+        let records = self.pieces.is_some() || self.packets.is_some();
+        debug_assert!(!records, "a run that records pieces is not saved");
         Ok(SavedTables {
             messages: self.messages.as_mut().map(TableWriter::save).transpose()?,
             flows: self.flows.as_mut().map(TableWriter::save).transpose()?,
@@ -159,6 +165,7 @@ impl OpenTables {
             (Table::Calls, publish(&mut self.calls, generation)?),
             (Table::Parts, publish(&mut self.parts, generation)?),
             (Table::Pieces, publish(&mut self.pieces, generation)?),
+            (Table::Packets, publish(&mut self.packets, generation)?),
             (Table::Rates, publish(&mut self.rates, generation)?),
             (Table::Queues, publish(&mut self.queues, generation)?),
             (Table::FlowRates, publish(&mut self.flow_rates, generation)?),
@@ -176,6 +183,7 @@ impl OpenTables {
             merge(self.calls.take(), working, Table::Calls)?,
             merge(self.parts.take(), working, Table::Parts)?,
             merge(self.pieces.take(), working, Table::Pieces)?,
+            merge(self.packets.take(), working, Table::Packets)?,
             merge(self.rates.take(), working, Table::Rates)?,
             merge(self.queues.take(), working, Table::Queues)?,
             merge(self.flow_rates.take(), working, Table::FlowRates)?,

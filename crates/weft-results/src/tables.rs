@@ -263,6 +263,41 @@ row! {
 }
 
 row! {
+    /// One link that one packet of a message crossed, with the times at the block before it: an interface, or
+    /// an input of a switch. Written where `--breakdown` is given and `--tables` names it.
+    PacketRow in "packets" version 1
+        ordered by |row| (row.run, row.began_ps, row.source_endpoint.0.into(), row.sequence);
+    /// Index of the run in `run.json`.
+    run: u32,
+    /// The endpoint that sent the packet.
+    source_endpoint: EndpointId,
+    /// Counts the messages of the source endpoint: with it, it names the packet's message.
+    sequence: u64,
+    /// The endpoint that the link leaves; null where it leaves a switch.
+    from_endpoint: Option<EndpointId>,
+    /// The switch that it leaves; null where it leaves an endpoint.
+    from_switch: Option<SwitchId>,
+    /// The port of that switch.
+    from_port: Option<PortId>,
+    /// The switch that it ends at; null where it ends at an endpoint.
+    to_switch: Option<SwitchId>,
+    /// When the packet's head came to the switch; at an endpoint, when the interface handed the packet over.
+    came_ps: Time,
+    /// When enough of it had come to go on: all of it where packets are stored.
+    ready_ps: Time,
+    /// When its head could have been on the line had nothing else been there.
+    could_ps: Time,
+    /// When its head was in the output buffer of a switch that has some; elsewhere as `began_ps`.
+    crossed_ps: Time,
+    /// When its head was on the line.
+    began_ps: Time,
+    /// When its tail was.
+    ended_ps: Time,
+    /// When its head was at the far end of the line.
+    arrived_ps: Time,
+}
+
+row! {
     /// The traffic of one direction of one link in one interval of telemetry; intervals in which it had none
     /// are left out, unless the machine says what its links take. Coarser levels have intervals ten times as
     /// long each, made of the finer ones. Rows are in the order of the ends of intervals. Written where
@@ -391,6 +426,8 @@ pub enum Table {
     Parts,
     /// [`MessagePieceRow`]: very large; `--breakdown` writes it.
     Pieces,
+    /// [`PacketRow`]: the largest; goes with `--breakdown`.
+    Packets,
     /// [`RateRow`]; `--telemetry` writes it.
     Rates,
     /// [`QueueRow`]; `--telemetry` writes it.
@@ -402,7 +439,7 @@ pub enum Table {
 
 impl Table {
     /// All of them.
-    pub const ALL: [Table; 10] = [
+    pub const ALL: [Table; 11] = [
         Table::Messages,
         Table::Flows,
         Table::Links,
@@ -410,18 +447,20 @@ impl Table {
         Table::Calls,
         Table::Parts,
         Table::Pieces,
+        Table::Packets,
         Table::Rates,
         Table::Queues,
         Table::FlowRates,
     ];
     /// Those that can be asked for by name.
-    pub const NAMED: [Table; 7] = [
+    pub const NAMED: [Table; 8] = [
         Table::Messages,
         Table::Flows,
         Table::Links,
         Table::Ranks,
         Table::Calls,
         Table::Parts,
+        Table::Packets,
         Table::FlowRates,
     ];
     /// Those written unless others are asked for.
@@ -437,6 +476,7 @@ impl Table {
             Table::Calls => CallRow::TABLE,
             Table::Parts => PartRow::TABLE,
             Table::Pieces => MessagePieceRow::TABLE,
+            Table::Packets => PacketRow::TABLE,
             Table::Rates => RateRow::TABLE,
             Table::Queues => QueueRow::TABLE,
             Table::FlowRates => FlowRateRow::TABLE,
@@ -481,6 +521,7 @@ mod tests {
             CallRow::columns(),
             PartRow::columns(),
             MessagePieceRow::columns(),
+            PacketRow::columns(),
             RateRow::columns(),
             QueueRow::columns(),
         ]

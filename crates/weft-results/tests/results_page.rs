@@ -4,8 +4,8 @@
 
 use std::fmt::Write;
 use weft_results::{
-    CallRow, FlowRateRow, FlowRow, LinkRow, MessagePieceRow, MessageRow, PartRow, QueueRow, RankRow, RateRow,
-    Row,
+    CallRow, FlowRateRow, FlowRow, LinkRow, MessagePieceRow, MessageRow, PacketRow, PartRow, QueueRow,
+    RankRow, RateRow, Row,
 };
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/formats/results.md");
@@ -60,6 +60,7 @@ fn the_page_says_what_the_files_hold() {
         table::<CallRow>(),
         table::<PartRow>(),
         table::<MessagePieceRow>(),
+        table::<PacketRow>(),
         table::<RateRow>(),
         table::<FlowRateRow>(),
         table::<QueueRow>(),
