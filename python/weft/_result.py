@@ -13,7 +13,7 @@ from weft._machine import Machine, Picture, machine
 from weft._placement import Placement, mapping
 from weft._program import Program, RankProgram, program
 
-TABLES = "messages,flows,links,ranks"
+TABLES = "messages,flows,links,ranks,calls"
 
 
 class Plots:
@@ -116,6 +116,7 @@ class Result:
             mends = {
                 "parts": 'tables="links,parts"',
                 "pieces": "breakdown=True",
+                "packets": 'breakdown=True, tables="packets"',
                 "rates": 'telemetry="10us"',
                 "queues": 'telemetry="10us"',
                 "flow_rates": 'telemetry="10us", tables="flow_rates"',
@@ -143,6 +144,16 @@ class Result:
     def ranks(self) -> pl.LazyFrame:
         """Ranks."""
         return self._table("ranks")
+
+    @property
+    def calls(self) -> pl.LazyFrame:
+        """Calls of each rank by operation: how many, and their time."""
+        return self._table("calls")
+
+    @property
+    def packets(self) -> pl.LazyFrame:
+        """Times of packets at each link; written with `breakdown=True, tables="packets"`."""
+        return self._table("packets")
 
     @property
     def parts(self) -> pl.LazyFrame:

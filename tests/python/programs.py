@@ -42,7 +42,8 @@ def check_times() -> None:
         second = yield weft.compute("1.5us")
         seen[rank] = (size, first.now_ps, second.now_ps)
 
-    ranks = weft.replay(computes, MACHINE, ranks=3).ranks.collect()
+    result = weft.replay(computes, MACHINE, ranks=3)
+    ranks = result.ranks.collect()
     assert seen == {rank: (3, 5_000_000, 6_500_000) for rank in range(3)}, seen
     assert ranks["computation_ps"].to_list() == [6_500_000] * 3
 
@@ -106,7 +107,19 @@ def check_operations() -> None:
         yield weft.compute("1us")
         yield weft.wait(request)
 
-    result = weft.replay(weft.program(each, ranks=4, name="each"), MACHINE, breakdown=True)
+    result = weft.replay(
+        weft.program(each, ranks=4, name="each"),
+        MACHINE,
+        breakdown=True,
+        tables="calls,links,messages,packets",
+    )
+    calls = {(row["rank"], row["operation"]): row for row in result.calls.collect().to_dicts()}
+    assert calls[2, "allreduce"]["calls"] == 2 and calls[2, "isend"]["calls"] == 2, calls
+    assert calls[0, "barrier"]["time_ps"] > 0
+    packets = result.packets.collect()
+    assert packets.height == result.links.collect()["packets"].sum()
+    steps = ["came_ps", "ready_ps", "could_ps", "crossed_ps", "began_ps", "ended_ps"]
+    assert packets["began_ps"].is_sorted() and (packets["came_ps"] <= packets["began_ps"]).all(), steps
     assert result.manifest["ended"] == "finished" and result.summary["trace"][0] == "each"
     # Beside another program, on a machine of blocks, and with real bytes.
     both = weft.replay([weft.program(each, 4), weft.program(ping_pong, 2)], "exanest", data=True)
