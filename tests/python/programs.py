@@ -4,6 +4,7 @@
 programs.py
 """
 
+import itertools
 import signal
 import tempfile
 import threading
@@ -118,8 +119,10 @@ def check_operations() -> None:
     assert calls[0, "barrier"]["time_ps"] > 0
     packets = result.packets.collect()
     assert packets.height == result.links.collect()["packets"].sum()
+    assert packets["began_ps"].is_sorted()
     steps = ["came_ps", "ready_ps", "could_ps", "crossed_ps", "began_ps", "ended_ps"]
-    assert packets["began_ps"].is_sorted() and (packets["came_ps"] <= packets["began_ps"]).all(), steps
+    for before, after in itertools.pairwise(steps):
+        assert (packets[before] <= packets[after]).all(), (before, after)
     assert result.manifest["ended"] == "finished" and result.summary["trace"][0] == "each"
     # Beside another program, on a machine of blocks, and with real bytes.
     both = weft.replay([weft.program(each, 4), weft.program(ping_pong, 2)], "exanest", data=True)
