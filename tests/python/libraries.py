@@ -24,14 +24,14 @@ ENVIRONMENT = {
 
 
 def call(*words: object, status: int = 0) -> str:
-    """What a command prints, which must end with this status."""
+    """The output of a command, which must end with this status."""
     done = subprocess.run(list(map(str, words)), env=ENVIRONMENT, text=True, stdout=subprocess.PIPE)
     assert done.returncode == status, (words, done.returncode)
     return done.stdout
 
 
 def missing() -> dict[str, str]:
-    """What `weft doctor` says is missing, with the mend."""
+    """The findings of `weft doctor` that are missing, with their mend."""
     done = subprocess.run(
         [BINARIES / "weft", "doctor", "--json"], env=ENVIRONMENT, text=True, stdout=subprocess.PIPE
     )
@@ -39,7 +39,7 @@ def missing() -> dict[str, str]:
 
 
 def main() -> None:
-    """Catches a wheel without libraries that could be built, and a doctor that does not say how to mend it."""
+    """Catches a wheel without libraries that could be built, and a doctor that does not mend it."""
     with tempfile.TemporaryDirectory() as folder:
         program, trace = Path(folder, "ping_pong"), Path(folder, "trace.weft")
         call(BINARIES / "mpicc", "-O1", ROOT / "demo/ping_pong.c", "-o", program)

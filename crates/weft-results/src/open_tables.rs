@@ -33,8 +33,8 @@ pub(crate) struct OpenTables {
     pub(crate) flow_rates: Option<TableWriter<FlowRateRow>>,
 }
 
-/// The tables of a result at a virtual time, for a snapshot. Pieces and packets are not among them: a run that records
-/// them is not saved.
+/// The tables of a result at a virtual time, for a snapshot. Pieces and packets are not among them: a run
+/// that records them is not saved.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct SavedTables {
     messages: Option<SavedTable<MessageRow>>,

@@ -281,19 +281,20 @@ row! {
     from_port: Option<PortId>,
     /// The switch that it ends at; null where it ends at an endpoint.
     to_switch: Option<SwitchId>,
-    /// When the packet's head came to the switch; at an endpoint, when the interface handed the packet over.
+    /// Time at which its head came to the switch; at an endpoint, at which the interface handed the packet
+    /// over.
     came_ps: Time,
-    /// When enough of it had come to go on: all of it where packets are stored.
+    /// Time at which enough of it had come to go on: all of it where packets are stored.
     ready_ps: Time,
-    /// When its head could have been on the line had nothing else been there.
+    /// Time at which its head could have been on the line had nothing else been there.
     could_ps: Time,
-    /// When its head was in the output buffer of a switch that has some; elsewhere as `began_ps`.
+    /// Time at which its head was in the output buffer of a switch that has some; elsewhere as `began_ps`.
     crossed_ps: Time,
-    /// When its head was on the line.
+    /// Time at which its head was on the line.
     began_ps: Time,
-    /// When its tail was.
+    /// Time at which its tail was.
     ended_ps: Time,
-    /// When its head was at the far end of the line.
+    /// Time at which its head was at the far end of the line.
     arrived_ps: Time,
 }
 

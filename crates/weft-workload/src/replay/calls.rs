@@ -22,7 +22,7 @@ pub struct CallReport {
     pub rank: RankId,
     /// The name of the operation: as traces have it, or of a real rank its MPI call.
     pub operation: &'static str,
-    /// How many, and how long.
+    /// The number of calls and their time.
     pub sum: CallSum,
 }
 
