@@ -120,9 +120,9 @@ def check_operations() -> None:
     # An interface whose acknowledgements are no packets, and messages of a packet each.
     plain = MACHINE.set("nic.model", "overheads")
     tables = "links,packets"
-    result = weft.replay(weft.program(ping_pong, 2), plain, breakdown=True, tables=tables)
-    packets = result.packets.collect()
-    assert packets.height == result.links.collect()["packets"].sum() > 0
+    followed = weft.replay(weft.program(ping_pong, 2), plain, breakdown=True, tables=tables)
+    packets = followed.packets.collect()
+    assert packets.height == followed.links.collect()["packets"].sum() > 0
     assert packets["began_ps"].is_sorted()
     steps = ["came_ps", "ready_ps", "could_ps", "crossed_ps", "began_ps", "ended_ps"]
     for before, after in itertools.pairwise(steps):
