@@ -116,7 +116,7 @@ class Result:
             mends = {
                 "parts": 'tables="links,parts"',
                 "pieces": "breakdown=True",
-                "packets": 'breakdown=True, tables="packets"',
+                "packets": 'tables="packets"',
                 "rates": 'telemetry="10us"',
                 "queues": 'telemetry="10us"',
                 "flow_rates": 'telemetry="10us", tables="flow_rates"',
@@ -152,7 +152,7 @@ class Result:
 
     @property
     def packets(self) -> pl.LazyFrame:
-        """Times of packets at each link; written with `breakdown=True, tables="packets"`."""
+        """Times of each packet at each link; written with `tables="packets"`."""
         return self._table("packets")
 
     @property

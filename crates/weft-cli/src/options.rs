@@ -213,10 +213,6 @@ impl ResultOptions {
             let mend = "add --telemetry TIME, such as --telemetry 5us, or leave it out";
             return Err(Failure::input(format!("--tables flow_rates is a look at each interval: {mend}")));
         }
-        if !breakdown && self.tables.contains(&Table::Packets) {
-            let mend = "add --breakdown, which weft traffic, replay and run have, or leave it out";
-            return Err(Failure::input(format!("--tables packets is of messages that are followed: {mend}")));
-        }
         let mut tables = self.tables.clone();
         tables.extend(breakdown.then_some(Table::Pieces));
         if self.telemetry.is_some() {

@@ -164,7 +164,7 @@ pub(crate) const fn written_by(table: Table) -> &'static str {
         Table::Pieces => {
             "--breakdown (of weft replay or run; of weft traffic it splits the latency in run.json)"
         }
-        Table::Packets => "--breakdown --tables packets (of weft traffic, replay or run)",
+        Table::Packets => "--tables packets",
         Table::Rates | Table::Queues => "--telemetry, such as --telemetry 10us",
         Table::FlowRates => "--telemetry 10us --tables flow_rates",
     }

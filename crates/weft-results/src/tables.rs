@@ -263,8 +263,8 @@ row! {
 }
 
 row! {
-    /// One link that one packet of a message crossed, with the times at the block before it: an interface, or
-    /// an input of a switch. Written where `--breakdown` is given and `--tables` names it.
+    /// One link that one packet crossed, with the times at the block before it: an interface, or an input of a
+    /// switch. Written where `--tables` names it.
     PacketRow in "packets" version 1
         ordered by |row| (row.run, row.began_ps, row.source_endpoint.0.into(), row.sequence);
     /// Index of the run in `run.json`.
@@ -427,7 +427,7 @@ pub enum Table {
     Parts,
     /// [`MessagePieceRow`]: very large; `--breakdown` writes it.
     Pieces,
-    /// [`PacketRow`]: the largest; goes with `--breakdown`.
+    /// [`PacketRow`]: the largest, and not written by default.
     Packets,
     /// [`RateRow`]; `--telemetry` writes it.
     Rates,

@@ -170,6 +170,14 @@ impl LiveAccount {
         self.recorded_from.is_some()
     }
 
+    /// Whether each link is told of that a packet crosses.
+    ///
+    /// # Errors
+    /// The machine has none.
+    pub fn follows_packets(&self, machine: &Machine) -> Result<bool, ExperimentError> {
+        self.options.follows_packets(machine)
+    }
+
     /// Leaves out the critical path, which cannot be recorded in this run.
     pub fn leave_out_path(&mut self) {
         self.recorded_from = None;

@@ -83,7 +83,7 @@ impl Ports {
         }
     }
 
-    /// The same for a packet that is watched, that is a copy, that may be lost, that carries its age, or to
+    /// The same for a packet that is watched or followed, that is a copy, that may be lost, that carries its age, or to
     /// which the link layer adds something.
     #[inline(never)]
     fn transmit_with_care<O: Outputs>(
@@ -179,7 +179,7 @@ impl Ports {
             self.stalling -= 1;
         }
         let peer = port.peer;
-        if CARE && packet.is_watched() {
+        if CARE && (packet.is_watched() || constants.follows_packets) {
             sink.hop(self.record(crossing.output, buffered, &sent, constants));
         }
         if CARE && packet.is_multicast() {

@@ -50,6 +50,8 @@ pub(crate) struct Setup<'a> {
     pub region: Option<Region>,
     /// The interval of telemetry.
     pub telemetry: Option<Span>,
+    /// Whether each link is told of that a packet crosses.
+    pub follows_packets: bool,
 }
 
 /// Real bytes were asked for of an interface that has no memory.
@@ -120,7 +122,7 @@ impl RankRun {
         adjust: impl FnOnce(&mut ReplayParameters),
     ) -> Result<RankRun, ExperimentError> {
         let Setup { run, machine, layout, programs, names, protocol, seed, threads, .. } = setup;
-        let Setup { data, breakdown, compute_scale, region, telemetry, .. } = setup;
+        let Setup { data, breakdown, compute_scale, region, telemetry, follows_packets, .. } = setup;
         if data && !machine.nic.model().carries_data() {
             return Err(ExperimentError::input(NoData));
         }
@@ -159,6 +161,7 @@ impl RankRun {
             threads: threads as usize,
             saved: state.as_deref(),
             groups,
+            follows_packets,
         };
         let network = network.with_ranks(parameters, &mut |_| hosts.next().unwrap_or_default());
         let network = network.map_err(ExperimentError::input)?;

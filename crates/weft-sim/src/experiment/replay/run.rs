@@ -58,7 +58,8 @@ fn run(
     let estimate = estimate(&machine, &programs)?;
     assembly::check_memory(&machine, Bytes::new(estimate.memory_bytes)).map_err(ExperimentError::input)?;
     let layout = assembly::layout(&machine).map_err(ExperimentError::input)?;
-    let setup = Setup { threads: options.threads, ..setup(request, &machine, &layout, programs)? };
+    let (threads, follows_packets) = (options.threads, options.follows_packets(&machine)?);
+    let setup = Setup { threads, follows_packets, ..setup(request, &machine, &layout, programs)? };
     // After what may be refused: of that nothing is estimated.
     control.progress.estimate(estimate);
     machine::warn_of_cuts(&machine, &layout, &[request.seed], control.progress)?;
@@ -151,6 +152,7 @@ pub(super) fn setup<'a>(
         compute_scale: request.compute_scale,
         region: request.region,
         telemetry: request.telemetry,
+        follows_packets: false,
     })
 }
 

@@ -395,6 +395,7 @@ impl Run {
             if let Some(ways) = &mut self.ways {
                 ways.take(output);
             }
+            output.hops.clear();
         });
         if let Some(ways) = &mut self.ways {
             ways.deliver(&messages, self.phase == Phase::Measure, around.of)?;
