@@ -13,8 +13,8 @@ use crate::packet::Packet;
 use weft_topo::LinkClass;
 use weft_units::{EndpointId, Span, SwitchId, Time};
 
-/// One link, crossed by a packet that its interface wants [watched](crate::Packet::watch), or by any where all
-/// are followed.
+/// One link, crossed by a packet that its interface wants [watched](crate::Packet::watch), or by any where
+/// all are followed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HopRecord {
     /// The endpoint that sends the packet.

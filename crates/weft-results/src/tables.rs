@@ -263,8 +263,8 @@ row! {
 }
 
 row! {
-    /// One link that one packet crossed, with the times at the block before it: an interface, or an input of a
-    /// switch. Written where `--tables` names it.
+    /// One link that one packet crossed, with the times at the block before it: an interface, or an input of
+    /// a switch. Written where `--tables` names it.
     PacketRow in "packets" version 1
         ordered by |row| (row.run, row.began_ps, row.source_endpoint.0.into(), row.sequence);
     /// Index of the run in `run.json`.

@@ -83,8 +83,8 @@ impl Ports {
         }
     }
 
-    /// The same for a packet that is watched or followed, that is a copy, that may be lost, that carries its age, or to
-    /// which the link layer adds something.
+    /// The same for a packet that is watched or followed, that is a copy, that may be lost, that carries its
+    /// age, or to which the link layer adds something.
     #[inline(never)]
     fn transmit_with_care<O: Outputs>(
         &mut self,
