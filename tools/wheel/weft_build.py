@@ -108,9 +108,7 @@ def recorders(folder: Path) -> list[Path]:
         if make("recorder", [f"OUT={folder}", f"PYTHON={sys.executable}", *words], file):
             built.append(file)
     if not built:
-        tell(
-            "weft record will not work: pip install mpich, or apt-get install libopenmpi-dev; then again"
-        )
+        tell("weft record will not work: pip install mpich, or apt-get install libopenmpi-dev; then again")
     return built
 
 

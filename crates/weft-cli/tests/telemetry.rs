@@ -180,8 +180,8 @@ fn flow_rates_add_up_to_what_flows_delivered() {
     );
 }
 
-/// Catches a packet that is not followed, one that is followed twice, times that go backwards, rows that depend
-/// on the number of threads, and results that change because packets are followed.
+/// Catches a packet that is not followed, one that is followed twice, times that go backwards, rows that
+/// depend on the number of threads, and results that change because packets are followed.
 #[test]
 fn each_packet_has_a_row_for_each_link() {
     let folder = tempfile::tempdir().unwrap();

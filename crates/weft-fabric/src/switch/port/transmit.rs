@@ -394,6 +394,7 @@ mod tests {
             largest: Bytes::new(64),
             largest_room: 64,
             thresholds: Vec::new(),
+            follows_packets: false,
             has_credits: true,
             cuts_through: true,
             passes: true,
