@@ -34,7 +34,7 @@ impl PacketTable {
 fn end(end: LinkEnd) -> (Option<u32>, Option<u32>, Option<u32>) {
     match end {
         LinkEnd::Endpoint(endpoint) => (Some(endpoint.0), None, None),
-        LinkEnd::Port(switch, port) => (None, Some(switch.0), Some(u32::from(port.0))),
+        LinkEnd::Port(switch, port) => (None, Some(switch.0), Some(port.0)),
     }
 }
 
