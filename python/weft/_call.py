@@ -45,9 +45,9 @@ def options(given: dict[str, Any]) -> list[str]:
     return words
 
 
-def text(words: list[str]) -> str:
-    """The output of the command, which must do its work."""
-    status, output, message = _call(words)
+def text(words: list[str], programs: list[Any] | None = None) -> str:
+    """The output of the command, which must do its work. `programs` are what it steps."""
+    status, output, message = _call(words, programs or [])
     if status != 0:
         raise error(message or f"weft {words[0]} ended with status {status}", status)
     return output

@@ -11,8 +11,9 @@ import polars as pl
 from weft import _call, _figure
 from weft._machine import Machine, Picture, machine
 from weft._placement import Placement, mapping
+from weft._program import Program, RankProgram, program
 
-TABLES = "messages,flows,links,ranks"
+TABLES = "messages,flows,links,ranks,calls"
 
 
 class Plots:
@@ -115,6 +116,7 @@ class Result:
             mends = {
                 "parts": 'tables="links,parts"',
                 "pieces": "breakdown=True",
+                "packets": 'tables="packets"',
                 "rates": 'telemetry="10us"',
                 "queues": 'telemetry="10us"',
                 "flow_rates": 'telemetry="10us", tables="flow_rates"',
@@ -142,6 +144,16 @@ class Result:
     def ranks(self) -> pl.LazyFrame:
         """Ranks."""
         return self._table("ranks")
+
+    @property
+    def calls(self) -> pl.LazyFrame:
+        """Calls of each rank by operation: how many, and their time."""
+        return self._table("calls")
+
+    @property
+    def packets(self) -> pl.LazyFrame:
+        """Times of each packet at each link; written with `tables="packets"`."""
+        return self._table("packets")
 
     @property
     def parts(self) -> pl.LazyFrame:
@@ -210,7 +222,11 @@ def open(directory: str | Path) -> Result:
 
 
 def _run(
-    words: list[str], given: dict[str, Any], tail: list[str] | None = None, placed: str | None = None
+    words: list[str],
+    given: dict[str, Any],
+    tail: list[str] | None = None,
+    placed: str | None = None,
+    programs: list[Any] | None = None,
 ) -> Result:
     """Runs a command into its directory, or into a temporary one. `placed` is the text of a mapping file."""
     keep = None
@@ -226,7 +242,7 @@ def _run(
             file.write(placed)
             file.flush()
             words += ["--map", file.name]
-        _call.text([*words, *(tail or [])])
+        _call.text([*words, *(tail or [])], programs)
     return Result(directory, keep)
 
 
@@ -264,23 +280,43 @@ def osu(benchmark: str, on: str | Machine, placement: Placement | None = None, *
     return _run(["osu", benchmark, *machine_of_it._words()], options, placed=placed)
 
 
+Replayed = str | Path | RankProgram | Program
+"""A program to replay: the file of a trace, or a rank program."""
+
+
 def replay(
-    trace: str | Path | list[str | Path],
+    trace: Replayed | list[Replayed],
     on: str | Machine,
     placement: Placement | None = None,
+    ranks: int | None = None,
     **options: Any,
 ) -> Result:
-    """Traces of programs, replayed on a machine.
+    """Traces of programs, or rank programs, on a machine, side by side where there are several.
 
-    `placement` is that of `weft.osu`; ranks of several traces count on. Options are those of `weft replay`.
+    Rank programs that are functions need `ranks`: `replay(pingpong, "exanest", ranks=2)`. `placement` is that
+    of `weft.osu`; ranks of several programs count on. Options are those of `weft replay`.
     """
-    traces = trace if isinstance(trace, list) else [trace]
+    names: list[str] = []
+    programs: list[Program] = []
+    for one in trace if isinstance(trace, list) else [trace]:
+        if isinstance(one, str | Path):
+            names.append(str(one))
+            continue
+        if not isinstance(one, Program):
+            one = program(one, ranks)
+        names.append(f"program:{len(programs)}")
+        programs.append(one)
+    if ranks is not None and not programs:
+        raise _call.BadInput("a trace has its own ranks; leave ranks out", 2)
     machine_of_it = machine(on)
-    ranks = {}
+    count = {}
     if placement is not None:
-        ranks["ranks"] = sum(_call.document(["trace", "info", str(one)])["ranks"] for one in traces)
-    placed = _map(placement, {**options, **ranks}, machine_of_it)
-    return _run(["replay", *machine_of_it._words(), *map(str, traces)], options, placed=placed)
+        traces = [one for one in names if not one.startswith("program:")]
+        recorded = sum(_call.document(["trace", "info", one])["ranks"] for one in traces)
+        count["ranks"] = recorded + sum(one.ranks for one in programs)
+    placed = _map(placement, {**options, **count}, machine_of_it)
+    native = [one._native() for one in programs]
+    return _run(["replay", *machine_of_it._words(), *names], options, placed=placed, programs=native)
 
 
 def run(program: list[str], on: str | Machine, placement: Placement | None = None, **options: Any) -> Result:

@@ -24,12 +24,14 @@ mod standard_error;
 mod study;
 mod value;
 
+pub use called::Caller;
 use clap::Parser;
 use command::Command;
 pub use exit::Failure as CommandFailure;
 use exit::{Failure, Status};
 pub use study::Sweep;
 pub use weft_sim::experiment::Interrupt;
+pub use weft_sim::experiment::replay::{ReceivedMessage, Stepped};
 pub use weft_study::{Outcome, Point};
 
 /// A virtual HPC interconnect.
@@ -96,17 +98,16 @@ pub struct Called {
     pub message: String,
 }
 
-/// Does what `words` say in this process and thread, and keeps its output: for other languages. `interrupt`
-/// takes the place of Ctrl-C.
-pub fn call(words: &[String], interrupt: Interrupt) -> Called {
+/// Does what `words` say in this process and thread, and keeps its output: for other languages.
+pub fn call(words: &[String], caller: Caller) -> Called {
     let outcome = || match Weft::try_parse_from(words) {
         Ok(weft) => weft.command.run(words),
         Err(error) if error.use_stderr() => Err(Failure::usage(&error)),
         Err(help) => output::text(&help.to_string()).map(|()| Status::Done),
     };
-    let (outcome, output) = called::within(interrupt, outcome);
+    let (outcome, output, detail) = called::within(caller, outcome);
     let (status, message) = match outcome {
-        Ok(status) => (status, String::new()),
+        Ok(status) => (status, detail),
         Err(failure) => failure.into_parts(),
     };
     Called { status: status.code(), output, message }

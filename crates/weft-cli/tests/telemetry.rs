@@ -179,3 +179,34 @@ fn flow_rates_add_up_to_what_flows_delivered() {
         "{said}"
     );
 }
+
+/// Catches a packet that is not followed, one that is followed twice, times that go backwards, rows that
+/// depend on the number of threads, and results that change because packets are followed.
+#[test]
+fn each_packet_has_a_row_for_each_link() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let base = TRAFFIC.replace("--set nic.model=overheads ", "").replace("20us", "5us");
+    run(&format!("{base} --warm-up 0us --tables packets,links"), &at("one"));
+    run(&format!("{base} --warm-up 0us --tables packets,links --threads 2"), &at("two"));
+    run(&format!("{base} --warm-up 0us --tables links"), &at("plain"));
+    let read = |name: &str, table: &str| fs::read(at(name).join(format!("{table}.parquet"))).unwrap();
+    assert!(read("one", "packets") == read("two", "packets"));
+    assert!(read("one", "links") == read("plain", "links"));
+    let mut followed: BTreeMap<_, u64> = BTreeMap::new();
+    const TIMES: [&str; 6] = ["came_ps", "ready_ps", "could_ps", "crossed_ps", "began_ps", "ended_ps"];
+    for row in rows(&at("one"), "packets") {
+        *followed.entry(link(&row)).or_default() += 1;
+        let times = TIMES.map(|column| number(&row, column).unwrap());
+        assert!(times.is_sorted(), "{times:?}");
+    }
+    let links = rows(&at("one"), "links");
+    let carried = links.iter().map(|row| (link(row), number(row, "packets").unwrap()));
+    let carried: BTreeMap<_, u64> = carried.filter(|(_, packets)| *packets > 0).collect();
+    assert_eq!(followed, carried);
+    let out = at("refused");
+    for wrong in ["--set fabric.kind=ideal", "--save-every 1us"] {
+        let text = format!("{base} --tables packets {wrong} -o {}", out.display());
+        assert!(refused(&words(&text)).contains("--tables packets"), "{wrong}");
+    }
+}

@@ -341,6 +341,7 @@ impl<T: Topology + Routing> NetworkParameters<T> {
             largest,
             largest_room,
             thresholds,
+            follows_packets: false,
             has_credits: switch.flow_control == FlowControl::Credits,
             cuts_through,
             passes: cuts_through && matches!(switch.arbiter, ArbiterKind::RoundRobin | ArbiterKind::Age),
@@ -654,6 +655,14 @@ const PURPOSE_LINK_FAULTS: u32 = 2;
 const PURPOSE_INJECTION_FAULTS: u32 = 3;
 const PURPOSE_LINK_LAYER: u32 = 21;
 const PURPOSE_INJECTION_LAYER: u32 = 22;
+
+impl<T: Topology, N: Interface> Network<T, N> {
+    /// Has each link reported that any packet crosses, before the run begins.
+    pub fn follow_packets(&mut self, sites: &mut [Site<N>]) {
+        self.constants.follows_packets = true;
+        sites.iter_mut().for_each(|site| site.switch.ports_mut().takes_care = true);
+    }
+}
 
 impl<T: Topology, N: Interface> Network<T, N> {
     /// Makes links fail, before the run begins: `faults` says how for each direction of each link, by where

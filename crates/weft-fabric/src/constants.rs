@@ -58,6 +58,8 @@ pub(crate) struct Constants {
     pub(crate) largest_room: u32,
     /// Under pause: the marks of an input buffer by class of the link that leads to it and virtual channel.
     pub(crate) thresholds: Vec<Thresholds>,
+    /// Whether every packet is followed, as those that their interface wants watched are.
+    pub(crate) follows_packets: bool,
     /// Whether senders count credits. If not, a switch counts what its buffers hold.
     pub(crate) has_credits: bool,
     /// Whether a packet may always go as soon as its head has come.

@@ -13,13 +13,16 @@ use crate::packet::Packet;
 use weft_topo::LinkClass;
 use weft_units::{EndpointId, Span, SwitchId, Time};
 
-/// One link, crossed by a packet that its interface wants [watched](crate::Packet::watch).
+/// One link, crossed by a packet that its interface wants [watched](crate::Packet::watch), or by any where
+/// all are followed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HopRecord {
     /// The endpoint that sends the packet.
     pub source: EndpointId,
     /// The packet's message, counted by the source.
     pub message: u32,
+    /// Whether its interface wants it watched.
+    pub is_watched: bool,
     /// The link's beginning.
     pub from: LinkEnd,
     /// The switch that it leads to; `None`: it leads to an endpoint.
@@ -79,6 +82,7 @@ impl HopRecord {
         HopRecord {
             source,
             message,
+            is_watched: packet.is_watched(),
             from,
             to,
             class,

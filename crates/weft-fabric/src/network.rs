@@ -763,7 +763,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         let size = self.constants.size(&packet);
         let kind = self.constants.link(class);
         let sent = endpoint.sender(kind, channel.vc).send(&packet, size, earliest);
-        if packet.is_watched() {
+        if packet.is_watched() || self.constants.follows_packets {
             let (from, to) = (LinkEnd::Endpoint(packet.source), Some(SwitchId(site.0)));
             let link = Crossed { from, to, class, latency: kind.latency, routing: kind.routing };
             let Sent { began, waking, ended, free, .. } = sent;

@@ -34,6 +34,9 @@ pub enum LiveError {
     /// The machine cannot be simulated.
     #[error(transparent)]
     Network(#[from] NetworkError),
+    /// The results that are asked for cannot be had of it.
+    #[error(transparent)]
+    Experiment(#[from] ExperimentError),
     /// The costs of messaging cannot be told to ranks.
     #[error("the machine's messaging cannot be told to the ranks: {0}")]
     Protocol(#[from] postcard::Error),
@@ -114,8 +117,9 @@ impl LiveRun {
             },
         );
         let mut hosts = parameters.hosts(layout.endpoints()).into_iter();
-        let mut network = NetworkSetup::new(machine, layout, setup.seed)
-            .build(parameters, |_| hosts.next().unwrap_or_default())?;
+        let follows_packets = account.follows_packets(machine)?;
+        let network = NetworkSetup { follows_packets, ..NetworkSetup::new(machine, layout, setup.seed) };
+        let mut network = network.build(parameters, |_| hosts.next().unwrap_or_default())?;
         // A rank that is woken although nothing has come goes on where it was.
         network.stand_when_dry();
         // Every host opens its interfaces before the first rank joins, which may be at the beginning of time.
@@ -157,7 +161,10 @@ impl LiveRun {
         conclusion: Conclusion,
     ) -> Result<RunReport, ExperimentError> {
         let (ranks, finishes) = self.ranks();
-        let at_end = RanksAtEnd { ranks: &ranks, finishes, conclusion };
+        let mut calls = Vec::new();
+        self.network.visit_hosts(&mut |_, host| calls.extend(host.calls()));
+        calls.sort_by_key(|call| (call.rank, call.operation));
+        let at_end = RanksAtEnd { ranks: &ranks, finishes, calls, conclusion };
         self.account.finish(machine, layout, &mut *self.network, at_end)
     }
 

@@ -456,6 +456,16 @@ impl Envelope {
         Envelope { source, kept: None, bytes, body }
     }
 
+    /// The program's tag, where this meets a receive: it is a message, or announces one.
+    pub const fn tag(&self) -> Option<i32> {
+        match self.body {
+            Body::Eager { matching, .. } | Body::RequestToSend { matching, .. } => {
+                matching.context.program_tag()
+            }
+            _ => None,
+        }
+    }
+
     /// Whether it brings what its receiver has asked for, or clears what it has announced.
     pub const fn is_reply(&self) -> bool {
         match self.body {

@@ -19,6 +19,7 @@ use crate::multicast_limit::MulticastLimit;
 use crate::work::{InMemory, Work};
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroU32;
+use weft_trace::op::RequestId;
 use weft_units::{Address, Bytes, RankId, Span};
 
 /// The network interface and the processor as messaging sees them.
@@ -47,6 +48,9 @@ pub trait Transport {
     /// place. `receive` is that of [`announced`](Transport::announced), where the message was. `completed`
     /// follows.
     fn received(&mut self, _key: u32, _receive: Option<ReceiveEntry>, _envelope: &Envelope) {}
+
+    /// The message of the program's receive `request` is here, whole.
+    fn request_received(&mut self, _request: RequestId, _envelope: &Envelope) {}
 
     /// Whether the receive that a real rank calls `key`, which repeats, has room for more messages.
     fn wants_more(&mut self, _key: u32) -> bool {

@@ -244,12 +244,22 @@ pub struct NetworkSetup<'a> {
     pub saved: Option<&'a [u8]>,
     /// The members of multicast groups of the workload. They are numbered after those of the machine.
     pub groups: Vec<Vec<EndpointId>>,
+    /// Whether hosts are told of each link that any packet crosses. The ideal network has none.
+    pub follows_packets: bool,
 }
 
 impl<'a> NetworkSetup<'a> {
     /// A network at the beginning of virtual time, simulated by one thread.
     pub fn new(machine: &'a Machine, layout: Layout, seed: u64) -> NetworkSetup<'a> {
-        NetworkSetup { machine, layout, seed, threads: 1, saved: None, groups: Vec::new() }
+        NetworkSetup {
+            machine,
+            layout,
+            seed,
+            threads: 1,
+            saved: None,
+            groups: Vec::new(),
+            follows_packets: false,
+        }
     }
 
     /// Builds the network.
@@ -306,7 +316,7 @@ impl<'a> NetworkSetup<'a> {
         interface: N::Parameters,
         mut make_host: impl FnMut(EndpointId) -> H,
     ) -> Result<Box<dyn SimulatedNetwork<H>>, NetworkError> {
-        let NetworkSetup { machine, layout, seed, threads, saved, groups } = self;
+        let NetworkSetup { machine, layout, seed, threads, saved, groups, follows_packets } = self;
         let groups = assembly::groups(machine, &layout, &groups)?;
         let endpoints = layout.endpoints();
         let make_nic = |endpoint, shared: &_| N::new(make_host(endpoint), endpoint, shared);
@@ -340,6 +350,10 @@ impl<'a> NetworkSetup<'a> {
                 }
                 if let Some(reroutes) = reroutes {
                     initial.model.reroute(reroutes);
+                }
+                if follows_packets {
+                    let InitialState { model, sites, .. } = &mut initial;
+                    model.follow_packets(sites);
                 }
                 let simulation = simulation(initial, threads, saved)?;
                 Ok(Box::new(PacketNetwork::<H, N> {

@@ -5,7 +5,7 @@ use crate::axis::number;
 use crate::image::{DrawError, svg};
 use html_escape::encode_safe;
 use weft_results::congestion::{CongestionTree, TreeFlow};
-use weft_results::report::{CriticalPath, HotLink, LatencyCase, Report, SlowMessage};
+use weft_results::report::{CriticalPath, HotLink, LatencyCase, ProgramCalls, Report, SlowMessage};
 use weft_results::{ComparedRow, ComparedValue, Comparison};
 
 /// Pieces of a message that are listed.
@@ -154,6 +154,10 @@ pub fn report(report: &Report) -> Result<String, DrawError> {
         Some(links) => hot_links(&mut page, links),
         None => page.remark("The table of links was not written; --tables links writes it."),
     };
+    if !report.calls.is_empty() {
+        page.heading("Calls");
+        report.calls.iter().for_each(|calls| program_calls(&mut page, calls));
+    }
     page.heading("Critical path");
     if report.critical_paths.is_empty() {
         page.remark(
@@ -283,6 +287,17 @@ fn hot_links<'a>(page: &'a mut Page, links: &[HotLink]) -> &'a mut Page {
     page.table(&headings, links.iter().map(row))
 }
 
+fn program_calls(page: &mut Page, calls: &ProgramCalls) {
+    page.markup("<p>").text(&calls.of).markup(", all ranks together</p>\n");
+    let all: f64 = calls.operations.iter().map(|(_, _, time)| time).sum();
+    let row = |(operation, number, time): &(String, u64, f64)| {
+        let share = if all > 0.0 { time / all * 100.0 } else { 0.0 };
+        vec![operation.clone(), number.to_string(), us(*time), format!("{share:.1} %")]
+    };
+    let headings = [("operation", false), ("calls", true), ("time (µs)", true), ("share of calls", true)];
+    page.table(&headings, calls.operations.iter().map(row));
+}
+
 fn critical_path(page: &mut Page, path: &CriticalPath) {
     page.markup("<p>").text(&path.of).markup("</p>\n");
     let row = |(category, time, share): &(String, f64, f64)| {
@@ -386,6 +401,7 @@ mod tests {
                 paused_us: 0.0,
                 lost: 0,
             }]),
+            calls: vec![ProgramCalls { of: text(), operations: vec![(text(), 2, 1.0)] }],
             critical_paths: vec![CriticalPath { of: text(), categories: vec![(text(), 1.0, 1.0)] }],
             assumed: vec![AssumedConstant { key: text(), value: text(), source: text() }],
         };

@@ -18,7 +18,8 @@ use crate::manifest::{FORMAT_VERSION, Performance, RunManifest, TableSummary, WE
 use crate::open_tables::{MergedTable, OpenTables, SavedTables, table_file};
 use crate::previous::{self, Snapshot};
 use crate::tables::{
-    FlowRateRow, FlowRow, LinkRow, MessagePieceRow, MessageRow, PartRow, QueueRow, RankRow, RateRow, Table,
+    CallRow, FlowRateRow, FlowRow, LinkRow, MessagePieceRow, MessageRow, PacketRow, PartRow, QueueRow,
+    RankRow, RateRow, Table,
 };
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
@@ -209,6 +210,11 @@ impl ResultsWriter {
         self.tables.ranks.as_mut().map_or(Ok(()), |table| table.push(row))
     }
 
+    /// Adds the calls of an operation by a rank.
+    pub fn calls(&mut self, row: CallRow) -> Result<(), ResultsError> {
+        self.tables.calls.as_mut().map_or(Ok(()), |table| table.push(row))
+    }
+
     /// Adds a switch or an interface.
     pub fn part(&mut self, row: PartRow) -> Result<(), ResultsError> {
         self.tables.parts.as_mut().map_or(Ok(()), |table| table.push(row))
@@ -217,6 +223,11 @@ impl ResultsWriter {
     /// Adds a piece of a message.
     pub fn piece(&mut self, row: MessagePieceRow) -> Result<(), ResultsError> {
         self.tables.pieces.as_mut().map_or(Ok(()), |table| table.push(row))
+    }
+
+    /// Adds a link that a packet has crossed.
+    pub fn packet(&mut self, row: PacketRow) -> Result<(), ResultsError> {
+        self.tables.packets.as_mut().map_or(Ok(()), |table| table.push(row))
     }
 
     /// Adds the traffic of a link in an interval of telemetry.

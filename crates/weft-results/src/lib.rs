@@ -1,7 +1,7 @@
 //! A result directory: Parquet tables with a JSON manifest, written as the run goes.
 //!
 //! ```text
-//!  run ──rows, in order──► ResultsWriter ──► messages, flows, links, ranks, parts, pieces, … .parquet
+//!  run ──rows, in order──► ResultsWriter ──► messages, flows, links, ranks, calls, pieces, … .parquet
 //!      ──RunManifest─────►               ──► run.json          (same inputs, same bytes)
 //!      ──Performance─────►               ──► performance.json  (outside the digest)
 //! ```
@@ -62,8 +62,8 @@ pub use row::{Column, Row};
 pub use stored::{RunOf, StoredResult};
 pub use table::{GROUP_ROWS, GROUP_ROWS_LIMIT};
 pub use tables::{
-    FlowRateRow, FlowRow, INTERVALS_PER_COARSER, LinkRow, MessagePieceRow, MessageRow, PartRow, QueueRow,
-    RankRow, RateRow, TELEMETRY_LEVELS, Table,
+    CallRow, FlowRateRow, FlowRow, INTERVALS_PER_COARSER, LinkRow, MessagePieceRow, MessageRow, PacketRow,
+    PartRow, QueueRow, RankRow, RateRow, TELEMETRY_LEVELS, Table,
 };
 pub use wall_clock::{Beginning, Stopwatch, date};
 

@@ -6,7 +6,8 @@ use crate::manifest::TableSummary;
 use crate::row::Row;
 use crate::table::{SavedTable, TableWriter};
 use crate::tables::{
-    FlowRateRow, FlowRow, LinkRow, MessagePieceRow, MessageRow, PartRow, QueueRow, RankRow, RateRow, Table,
+    CallRow, FlowRateRow, FlowRow, LinkRow, MessagePieceRow, MessageRow, PacketRow, PartRow, QueueRow,
+    RankRow, RateRow, Table,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -23,21 +24,24 @@ pub(crate) struct OpenTables {
     pub(crate) flows: Option<TableWriter<FlowRow>>,
     pub(crate) links: Option<TableWriter<LinkRow>>,
     pub(crate) ranks: Option<TableWriter<RankRow>>,
+    pub(crate) calls: Option<TableWriter<CallRow>>,
     pub(crate) parts: Option<TableWriter<PartRow>>,
     pub(crate) pieces: Option<TableWriter<MessagePieceRow>>,
+    pub(crate) packets: Option<TableWriter<PacketRow>>,
     pub(crate) rates: Option<TableWriter<RateRow>>,
     pub(crate) queues: Option<TableWriter<QueueRow>>,
     pub(crate) flow_rates: Option<TableWriter<FlowRateRow>>,
 }
 
-/// The tables of a result at a virtual time, for a snapshot. Pieces are not among them: a run that records
-/// them is not saved.
+/// The tables of a result at a virtual time, for a snapshot. Pieces and packets are not among them: a run
+/// that records them is not saved.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct SavedTables {
     messages: Option<SavedTable<MessageRow>>,
     flows: Option<SavedTable<FlowRow>>,
     links: Option<SavedTable<LinkRow>>,
     ranks: Option<SavedTable<RankRow>>,
+    calls: Option<SavedTable<CallRow>>,
     parts: Option<SavedTable<PartRow>>,
     rates: Option<SavedTable<RateRow>>,
     queues: Option<SavedTable<QueueRow>>,
@@ -63,8 +67,10 @@ impl OpenTables {
             flows: open(working, wants(Table::Flows)),
             links: open(working, wants(Table::Links)),
             ranks: open(working, wants(Table::Ranks)),
+            calls: open(working, wants(Table::Calls)),
             parts: open(working, wants(Table::Parts)),
             pieces: open(working, wants(Table::Pieces)),
+            packets: open(working, wants(Table::Packets)),
             rates: open(working, wants(Table::Rates)),
             queues: open(working, wants(Table::Queues)),
             flow_rates: open(working, wants(Table::FlowRates)),
@@ -84,8 +90,10 @@ impl OpenTables {
             flows: open(working, saved.flows)?,
             links: open(working, saved.links)?,
             ranks: open(working, saved.ranks)?,
+            calls: open(working, saved.calls)?,
             parts: open(working, saved.parts)?,
             pieces: None,
+            packets: None,
             rates: open(working, saved.rates)?,
             queues: open(working, saved.queues)?,
             flow_rates: open(working, saved.flow_rates)?,
@@ -99,8 +107,10 @@ impl OpenTables {
             Table::Flows => self.flows.is_some(),
             Table::Links => self.links.is_some(),
             Table::Ranks => self.ranks.is_some(),
+            Table::Calls => self.calls.is_some(),
             Table::Parts => self.parts.is_some(),
             Table::Pieces => self.pieces.is_some(),
+            Table::Packets => self.packets.is_some(),
             Table::Rates => self.rates.is_some(),
             Table::Queues => self.queues.is_some(),
             Table::FlowRates => self.flow_rates.is_some(),
@@ -113,8 +123,10 @@ impl OpenTables {
         self.flows.as_mut().map_or(Ok(()), TableWriter::epoch)?;
         self.links.as_mut().map_or(Ok(()), TableWriter::epoch)?;
         self.ranks.as_mut().map_or(Ok(()), TableWriter::epoch)?;
+        self.calls.as_mut().map_or(Ok(()), TableWriter::epoch)?;
         self.parts.as_mut().map_or(Ok(()), TableWriter::epoch)?;
         self.pieces.as_mut().map_or(Ok(()), TableWriter::epoch)?;
+        self.packets.as_mut().map_or(Ok(()), TableWriter::epoch)?;
         self.rates.as_mut().map_or(Ok(()), TableWriter::epoch)?;
         self.queues.as_mut().map_or(Ok(()), TableWriter::epoch)?;
         self.flow_rates.as_mut().map_or(Ok(()), TableWriter::epoch)
@@ -122,12 +134,14 @@ impl OpenTables {
 
     /// The tables as they are now.
     pub(crate) fn save(&mut self) -> Result<SavedTables, ResultsError> {
-        debug_assert!(self.pieces.is_none(), "a run that records pieces is not saved");
+        let records = self.pieces.is_some() || self.packets.is_some();
+        debug_assert!(!records, "a run that records pieces is not saved");
         Ok(SavedTables {
             messages: self.messages.as_mut().map(TableWriter::save).transpose()?,
             flows: self.flows.as_mut().map(TableWriter::save).transpose()?,
             links: self.links.as_mut().map(TableWriter::save).transpose()?,
             ranks: self.ranks.as_mut().map(TableWriter::save).transpose()?,
+            calls: self.calls.as_mut().map(TableWriter::save).transpose()?,
             parts: self.parts.as_mut().map(TableWriter::save).transpose()?,
             rates: self.rates.as_mut().map(TableWriter::save).transpose()?,
             queues: self.queues.as_mut().map(TableWriter::save).transpose()?,
@@ -148,8 +162,10 @@ impl OpenTables {
             (Table::Flows, publish(&mut self.flows, generation)?),
             (Table::Links, publish(&mut self.links, generation)?),
             (Table::Ranks, publish(&mut self.ranks, generation)?),
+            (Table::Calls, publish(&mut self.calls, generation)?),
             (Table::Parts, publish(&mut self.parts, generation)?),
             (Table::Pieces, publish(&mut self.pieces, generation)?),
+            (Table::Packets, publish(&mut self.packets, generation)?),
             (Table::Rates, publish(&mut self.rates, generation)?),
             (Table::Queues, publish(&mut self.queues, generation)?),
             (Table::FlowRates, publish(&mut self.flow_rates, generation)?),
@@ -164,8 +180,10 @@ impl OpenTables {
             merge(self.flows.take(), working, Table::Flows)?,
             merge(self.links.take(), working, Table::Links)?,
             merge(self.ranks.take(), working, Table::Ranks)?,
+            merge(self.calls.take(), working, Table::Calls)?,
             merge(self.parts.take(), working, Table::Parts)?,
             merge(self.pieces.take(), working, Table::Pieces)?,
+            merge(self.packets.take(), working, Table::Packets)?,
             merge(self.rates.take(), working, Table::Rates)?,
             merge(self.queues.take(), working, Table::Queues)?,
             merge(self.flow_rates.take(), working, Table::FlowRates)?,

@@ -54,6 +54,8 @@ pub struct Report {
     pub congestion_trees: Option<Vec<CongestionTree>>,
     /// The links that were busiest; `None`: the table was not written.
     pub hot_links: Option<Vec<HotLink>>,
+    /// Calls by operation, of each program that ran.
+    pub calls: Vec<ProgramCalls>,
     /// Critical paths: of each the categories with their time.
     pub critical_paths: Vec<CriticalPath>,
     /// Constants that no source gives.
@@ -105,6 +107,15 @@ pub struct HotLink {
     pub paused_us: f64,
     /// Packets that were lost on it, for any reason.
     pub lost: u64,
+}
+
+/// The calls of a program.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct ProgramCalls {
+    /// The program.
+    pub of: String,
+    /// The operation, how many calls of it all ranks made, and their time in µs.
+    pub operations: Vec<(String, u64, f64)>,
 }
 
 /// A critical path by categories.
@@ -170,6 +181,7 @@ impl Report {
             congestion_trees: trees,
             slowest: result.has(Table::Messages).then(|| slowest(result)).transpose()?,
             hot_links: result.has(Table::Links).then(|| hot_links(result)).transpose()?,
+            calls: result.manifest.rows.iter().filter_map(program_calls).collect(),
             critical_paths: explained.iter().map(critical_path).collect(),
             assumed: result.manifest.assumed.clone(),
         })
@@ -402,6 +414,16 @@ fn hot_links(result: &StoredResult) -> Result<Vec<HotLink>, ResultsError> {
     hot.sort_by(|a, b| heat(b).total_cmp(&heat(a)));
     hot.truncate(LISTED);
     Ok(hot)
+}
+
+/// The calls of a row that has some.
+fn program_calls(row: &Value) -> Option<ProgramCalls> {
+    let operation = |call: &Value| {
+        Some((call["operation"].as_str()?.to_owned(), call["calls"].as_u64()?, call["time_us"].as_f64()?))
+    };
+    let operations = row["calls"].as_array()?.iter().filter_map(operation).collect();
+    let of = row["trace"].as_str().or(row["program"].as_str()).unwrap_or("the program");
+    Some(ProgramCalls { of: of.to_owned(), operations })
 }
 
 fn critical_path(explained: &Value) -> CriticalPath {

@@ -159,10 +159,12 @@ pub(crate) const fn written_by(table: Table) -> &'static str {
         Table::Flows => "--tables flows",
         Table::Links => "--tables links",
         Table::Ranks => "--tables ranks (weft traffic has no ranks: take weft replay, osu or run)",
+        Table::Calls => "--tables calls (of weft replay, osu or run)",
         Table::Parts => "--tables links,parts",
         Table::Pieces => {
             "--breakdown (of weft replay or run; of weft traffic it splits the latency in run.json)"
         }
+        Table::Packets => "--tables packets",
         Table::Rates | Table::Queues => "--telemetry, such as --telemetry 10us",
         Table::FlowRates => "--telemetry 10us --tables flow_rates",
     }

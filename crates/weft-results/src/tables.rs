@@ -217,6 +217,22 @@ row! {
 }
 
 row! {
+    /// The calls of one operation by one rank.
+    CallRow in "calls" version 1
+        ordered by |row| (row.run, Time::ZERO, row.rank.0.into(), 0);
+    /// Index of the run in `run.json`.
+    run: u32,
+    /// The rank.
+    rank: RankId,
+    /// The operation: as traces name it, such as `isend`, and of `weft run` the MPI call, such as `MPI_Send`.
+    operation: String,
+    /// Calls that have begun. Of `weft run`: those in which the library had something to do.
+    calls: u64,
+    /// Time in them, waiting included.
+    time_ps: Span,
+}
+
+row! {
     /// One piece of the time of a message that was delivered, from when it was posted. The pieces of a
     /// message are in the order of time, and the next begins where one ends: their times add up to the
     /// message's `delivered_ps` - `posted_ps`. Written where `--breakdown` is given.
@@ -244,6 +260,42 @@ row! {
     what: String,
     /// The place: a rank, an interface, a link or a switch.
     place: String,
+}
+
+row! {
+    /// One link that one packet crossed, with the times at the block before it: an interface, or an input of
+    /// a switch. Written where `--tables` names it.
+    PacketRow in "packets" version 1
+        ordered by |row| (row.run, row.began_ps, row.source_endpoint.0.into(), row.sequence);
+    /// Index of the run in `run.json`.
+    run: u32,
+    /// The endpoint that sent the packet.
+    source_endpoint: EndpointId,
+    /// Counts the messages of the source endpoint: with it, it names the packet's message.
+    sequence: u64,
+    /// The endpoint that the link leaves; null where it leaves a switch.
+    from_endpoint: Option<EndpointId>,
+    /// The switch that it leaves; null where it leaves an endpoint.
+    from_switch: Option<SwitchId>,
+    /// The port of that switch.
+    from_port: Option<PortId>,
+    /// The switch that it ends at; null where it ends at an endpoint.
+    to_switch: Option<SwitchId>,
+    /// Time at which its head came to the switch; at an endpoint, at which the interface handed the packet
+    /// over.
+    came_ps: Time,
+    /// Time at which enough of it had come to go on: all of it where packets are stored.
+    ready_ps: Time,
+    /// Time at which its head could have been on the line had nothing else been there.
+    could_ps: Time,
+    /// Time at which its head was in the output buffer of a switch that has some; elsewhere as `began_ps`.
+    crossed_ps: Time,
+    /// Time at which its head was on the line.
+    began_ps: Time,
+    /// Time at which its tail was.
+    ended_ps: Time,
+    /// Time at which its head was at the far end of the line.
+    arrived_ps: Time,
 }
 
 row! {
@@ -369,10 +421,14 @@ pub enum Table {
     Links,
     /// [`RankRow`].
     Ranks,
+    /// [`CallRow`].
+    Calls,
     /// [`PartRow`]: not written by default.
     Parts,
     /// [`MessagePieceRow`]: very large; `--breakdown` writes it.
     Pieces,
+    /// [`PacketRow`]: the largest, and not written by default.
+    Packets,
     /// [`RateRow`]; `--telemetry` writes it.
     Rates,
     /// [`QueueRow`]; `--telemetry` writes it.
@@ -384,22 +440,32 @@ pub enum Table {
 
 impl Table {
     /// All of them.
-    pub const ALL: [Table; 9] = [
+    pub const ALL: [Table; 11] = [
         Table::Messages,
         Table::Flows,
         Table::Links,
         Table::Ranks,
+        Table::Calls,
         Table::Parts,
         Table::Pieces,
+        Table::Packets,
         Table::Rates,
         Table::Queues,
         Table::FlowRates,
     ];
     /// Those that can be asked for by name.
-    pub const NAMED: [Table; 6] =
-        [Table::Messages, Table::Flows, Table::Links, Table::Ranks, Table::Parts, Table::FlowRates];
+    pub const NAMED: [Table; 8] = [
+        Table::Messages,
+        Table::Flows,
+        Table::Links,
+        Table::Ranks,
+        Table::Calls,
+        Table::Parts,
+        Table::Packets,
+        Table::FlowRates,
+    ];
     /// Those written unless others are asked for.
-    pub const DEFAULT: [Table; 3] = [Table::Flows, Table::Links, Table::Ranks];
+    pub const DEFAULT: [Table; 4] = [Table::Flows, Table::Links, Table::Ranks, Table::Calls];
 
     /// As it is written in options; its file is `NAME.parquet`.
     pub const fn name(self) -> &'static str {
@@ -408,8 +474,10 @@ impl Table {
             Table::Flows => FlowRow::TABLE,
             Table::Links => LinkRow::TABLE,
             Table::Ranks => RankRow::TABLE,
+            Table::Calls => CallRow::TABLE,
             Table::Parts => PartRow::TABLE,
             Table::Pieces => MessagePieceRow::TABLE,
+            Table::Packets => PacketRow::TABLE,
             Table::Rates => RateRow::TABLE,
             Table::Queues => QueueRow::TABLE,
             Table::FlowRates => FlowRateRow::TABLE,
@@ -451,8 +519,10 @@ mod tests {
             FlowRow::columns(),
             LinkRow::columns(),
             RankRow::columns(),
+            CallRow::columns(),
             PartRow::columns(),
             MessagePieceRow::columns(),
+            PacketRow::columns(),
             RateRow::columns(),
             QueueRow::columns(),
         ]

@@ -4,7 +4,8 @@
 
 use std::fmt::Write;
 use weft_results::{
-    FlowRateRow, FlowRow, LinkRow, MessagePieceRow, MessageRow, PartRow, QueueRow, RankRow, RateRow, Row,
+    CallRow, FlowRateRow, FlowRow, LinkRow, MessagePieceRow, MessageRow, PacketRow, PartRow, QueueRow,
+    RankRow, RateRow, Row,
 };
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/formats/results.md");
@@ -56,8 +57,10 @@ fn the_page_says_what_the_files_hold() {
         table::<FlowRow>(),
         table::<LinkRow>(),
         table::<RankRow>(),
+        table::<CallRow>(),
         table::<PartRow>(),
         table::<MessagePieceRow>(),
+        table::<PacketRow>(),
         table::<RateRow>(),
         table::<FlowRateRow>(),
         table::<QueueRow>(),

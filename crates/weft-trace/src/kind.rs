@@ -1,9 +1,10 @@
 //! The kind of an operation and its name in trace files and reports.
 
 use crate::op::{Collective, OneSided, Op, SendMode, WindowSync};
+use serde::{Deserialize, Serialize};
 
 /// The kind of an operation, without its arguments.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[allow(missing_docs)] // Each is documented at the [`Op`] or enum of the same name.
 pub enum Kind {
     Compute,

@@ -7,7 +7,7 @@ use clap::Args;
 use serde::Serialize;
 use std::env;
 use std::path::PathBuf;
-use weft_host::launch::Libraries;
+use weft_host::launch::{Libraries, is_wheel};
 use weft_host::record::{Mpi, recorder};
 use weft_results::available_memory;
 
@@ -89,9 +89,16 @@ fn libraries() -> Vec<Finding> {
         // The message has the places that were searched, and the command that builds it.
         Err(error) => findings.push(missing("run", "libraries of ranks", error.to_string())),
     }
-    let mend = "make recorder (installs MPICH into build/venv), then PATH=build/venv/bin:$PATH";
-    findings.push(program("run", "mpicc", mend));
+    findings.push(program("run", "mpicc", mpi_mend()));
     findings
+}
+
+/// How an MPI comes to where this command is.
+fn mpi_mend() -> &'static str {
+    match is_wheel() {
+        true => "pip install mpich",
+        false => "make recorder (installs MPICH into build/venv), then PATH=build/venv/bin:$PATH",
+    }
 }
 
 /// A recorder per MPI: one suffices.
@@ -105,8 +112,7 @@ fn recorders() -> Vec<Finding> {
         .collect();
     let any = findings.iter().any(|finding| finding.found);
     findings.iter_mut().for_each(|finding| finding.optional = any);
-    let mend = "make recorder (installs MPICH into build/venv), then PATH=build/venv/bin:$PATH";
-    findings.push(program("record", "mpiexec", mend));
+    findings.push(program("record", "mpiexec", mpi_mend()));
     findings
 }
 

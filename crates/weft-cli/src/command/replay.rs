@@ -4,18 +4,19 @@ use super::breakdown::{ListOptions, size_classes};
 use super::live_view::{LiveOptions, LiveView};
 use super::region::{region_in_words, region_ranks};
 use super::simulation::{Shown, run_and_show};
+use crate::called;
 use crate::exit::{Failure, Status};
 use crate::options::{MachineOptions, PlaceOptions, SimulationOptions, mapping_name, parse_seed};
 use crate::output::{self, decimal, percent, thousands};
 use crate::standard_error::say;
 use clap::{Args, ValueEnum, ValueHint};
 use serde::Serialize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use weft_results::Ending;
 use weft_sim::experiment::replay::{
     BusyLink, ComputeScale, Figures, Region, ReplayReport, ReplayRequest, TraceInput, Wildcards, as_recorded,
 };
-use weft_sim::experiment::{ExperimentOptions, Request};
+use weft_sim::experiment::{ExperimentError, ExperimentOptions, Request};
 
 /// Options of `weft replay`.
 #[derive(Args)]
@@ -81,7 +82,7 @@ enum WildcardChoice {
 impl ReplayOptions {
     /// Runs it.
     pub fn run(mut self, words: &[String]) -> Result<Status, Failure> {
-        let others = self.machine.set_others(&as_recorded(&self.traces)?);
+        let others = self.machine.set_others(&as_recorded(&self.recorded())?);
         self.live.ask_for_telemetry(&mut self.simulation.results);
         let inputs = self.machine.file().into_iter().chain(self.places.file());
         let inputs: Vec<_> = inputs.chain(self.traces.iter().map(PathBuf::as_path)).collect();
@@ -103,6 +104,12 @@ impl ReplayOptions {
         }
     }
 
+    /// Those of its traces that are files.
+    fn recorded(&self) -> Vec<&Path> {
+        let files = self.traces.iter().filter(|path| called::program(path).is_none());
+        files.map(PathBuf::as_path).collect()
+    }
+
     fn request(&self) -> Result<ReplayRequest, Failure> {
         let wildcards = match self.wildcards {
             WildcardChoice::Recorded => Wildcards::Recorded,
@@ -110,7 +117,7 @@ impl ReplayOptions {
         };
         Ok(ReplayRequest {
             machine: self.machine.input()?,
-            traces: self.traces.iter().map(|path| TraceInput::at(path)).collect::<Result<_, _>>()?,
+            traces: self.traces.iter().map(|path| input(path)).collect::<Result<_, _>>()?,
             map: self.places.mapping()?,
             ranks_per_host: self.places.ppn,
             wildcards,
@@ -122,6 +129,11 @@ impl ReplayOptions {
             telemetry: self.simulation.results.telemetry,
         })
     }
+}
+
+/// A trace, or the program of this name that the caller steps.
+fn input(path: &Path) -> Result<TraceInput, ExperimentError> {
+    called::program(path).map_or_else(|| TraceInput::at(path), |program| Ok(TraceInput::stepped(program)))
 }
 
 /// The fields of the request, at the top of the JSON document.

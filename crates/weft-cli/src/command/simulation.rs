@@ -1,6 +1,7 @@
 //! The common part of commands that simulate: they run with progress and Ctrl-C, and show their report.
 
 use super::breakdown::ListOptions;
+use crate::called;
 use crate::exit::{Failure, Status};
 use crate::interrupt::on_ctrl_c;
 use crate::options::ReportOptions;
@@ -78,7 +79,10 @@ fn run_experiment<E: Shown>(
     }
     let status = Status::from(report.ended);
     if let (Status::EndedBadly, Some(detail)) = (status, &report.detail) {
-        say!("weft: {}: {detail}", report.ended);
+        let detail = format!("{}: {detail}", report.ended);
+        if !called::keep_detail(&detail) {
+            say!("weft: {detail}");
+        }
     }
     Ok(status)
 }

@@ -55,6 +55,17 @@ fn places(looked: &[PathBuf]) -> String {
     looked.iter().map(|place| place.display().to_string()).collect::<Vec<_>>().join(", ")
 }
 
+/// How pip builds the wheel again, in the clone.
+const FROM_WHEEL: &str = "pip install --force-reinstall --no-deps .";
+/// The same, with the headers that the provider needs.
+const FROM_WHEEL_WITH_HEADERS: &str =
+    "apt-get install libfabric-dev pkg-config && pip install --force-reinstall --no-deps .";
+
+/// Whether this is the command of a Python wheel, of which pip builds what is missing: it says so itself.
+pub fn is_wheel() -> bool {
+    std::env::var_os("WEFT_WHEEL").is_some()
+}
+
 impl Libraries {
     /// Finds them: in the folder that WEFT_LIBRARIES names, beside the command, or in the project's build
     /// folder.
@@ -62,6 +73,10 @@ impl Libraries {
     /// # Errors
     /// What is missing, and where it was looked for.
     pub fn find() -> Result<Libraries, Missing> {
+        let (of_ranks, of_provider) = match is_wheel() {
+            false => ("make quick` or `make release", "make -C libfabric"),
+            true => (FROM_WHEEL, FROM_WHEEL_WITH_HEADERS),
+        };
         let mut folders: Vec<PathBuf> =
             std::env::var_os("WEFT_LIBRARIES").into_iter().map(PathBuf::from).collect();
         if let Some(own) = std::env::current_exe().ok().and_then(|own| own.parent().map(Path::to_owned)) {
@@ -76,13 +91,9 @@ impl Libraries {
             let mut files = folders.iter().flat_map(|folder| names.iter().map(|name| folder.join(name)));
             files.find(|file| file.is_file()).ok_or_else(|| Missing { what, mend, looked: folders.clone() })
         };
-        let client = find(
-            &["libweft.so", "libweft_client.so"],
-            "the library of ranks, libweft.so,",
-            "make quick` or `make release",
-        )?;
-        let provider =
-            find(&["libweft-fi.so"], "the libfabric provider, libweft-fi.so,", "make -C libfabric")?;
+        let client =
+            find(&["libweft.so", "libweft_client.so"], "the library of ranks, libweft.so,", of_ranks)?;
+        let provider = find(&["libweft-fi.so"], "the libfabric provider, libweft-fi.so,", of_provider)?;
         let provider_folder = provider.parent().map(Path::to_owned).unwrap_or_default();
         // Beside the client library, whatever other versions lie in the other folders.
         let calls = Some(client.with_file_name("libweft_calls.so")).filter(|file| file.is_file());

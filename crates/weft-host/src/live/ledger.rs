@@ -11,14 +11,15 @@
 //! is computation.
 
 use super::recording::Recording;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use weft_client::device::{Call, Entry, Reason};
 use weft_msg::Work;
 use weft_trace::op::{OneSided, SendMode};
 use weft_trace::{Kind, RegionMark};
 use weft_units::{RankId, Span, Time};
 use weft_workload::replay::{
-    Activity, Cause, Finish, MessageId, RegionReading, ReplayOutput, Step, StepKind, TimelineEvent,
+    Activity, CallReport, CallSum, Cause, Finish, MessageId, RegionReading, ReplayOutput, Step, StepKind,
+    TimelineEvent,
 };
 
 /// The outputs to which a ledger reports.
@@ -55,6 +56,10 @@ pub(super) struct Ledger {
     within: Option<&'static str>,
     /// That call as a slice of the timeline: since when, and until when as far as is known.
     mpi_slice: Option<(&'static str, Time, Time)>,
+    /// MPI calls so far, by name.
+    calls: BTreeMap<&'static str, CallSum>,
+    /// The MPI call of the last entry, if it was of one.
+    last_call: Option<&'static str>,
     /// Notices that the rank was given and has not taken: when they came, and what they are of.
     given: VecDeque<(Time, Cause)>,
     slice: Option<Slice>,
@@ -86,6 +91,8 @@ impl Ledger {
             noticed: None,
             within: None,
             mpi_slice: None,
+            calls: BTreeMap::new(),
+            last_call: None,
             computation: Span::ZERO,
             work: Span::ZERO,
             given: VecDeque::new(),
@@ -104,6 +111,12 @@ impl Ledger {
     /// Time in the library.
     pub fn work(&self) -> Span {
         self.work
+    }
+
+    /// The MPI calls so far. Those in which the library had nothing to do are not known here.
+    pub fn calls(&self) -> impl Iterator<Item = CallReport> {
+        let (program, rank) = (0, self.rank);
+        self.calls.iter().map(move |(operation, sum)| CallReport { program, rank, operation, sum: *sum })
     }
 
     /// Up to where it goes.
@@ -161,8 +174,12 @@ impl Ledger {
             }
         }
         if let Some(name) = within {
+            let sum = self.calls.entry(name).or_default();
+            sum.calls += u64::from(entry.anew || self.last_call != Some(name));
+            sum.time = sum.time.saturating_add(self.clock.saturating_since(began));
             self.draw_call(name, entry.anew, (began, self.clock), told);
         }
+        self.last_call = within;
     }
 
     /// The program has called `MPI_Pcontrol` at `at`.

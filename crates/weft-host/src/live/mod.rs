@@ -80,7 +80,9 @@ use weft_msg::Protocol;
 use weft_nic::{Delivered, Failure, Host, HostContext, Incoming, Offer};
 use weft_units::{Address, Bytes, EndpointId, RankId, Span, Time};
 use weft_workload::replay::reorder::{Counters, ReorderBuffer};
-use weft_workload::replay::{Cause, Finish, HostRails, RankReport, ReplayOutput, Seating, Stripes, Wanted};
+use weft_workload::replay::{
+    CallReport, Cause, Finish, HostRails, RankReport, ReplayOutput, Seating, Stripes, Wanted,
+};
 
 /// The limits of a machine.
 #[derive(Clone, Copy, Debug)]
@@ -384,6 +386,11 @@ impl LiveHost {
     /// How its ranks have spent their time.
     pub fn reports(&self) -> impl Iterator<Item = RankReport> {
         self.ranks.iter().map(LiveRank::report)
+    }
+
+    /// The MPI calls of its ranks.
+    pub fn calls(&self) -> impl Iterator<Item = CallReport> {
+        self.ranks.iter().flat_map(|rank| rank.ledger.calls())
     }
 
     /// The ends of its ranks.

@@ -1,6 +1,7 @@
 //! Which MPI a command uses: the launcher's own word, and the libraries that its programs are linked to.
 
 use super::error::RecordError;
+use crate::launch::is_wheel;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs;
@@ -46,6 +47,13 @@ impl Mpi {
     /// How to build the recorder for it.
     pub(super) fn build_hint(self) -> &'static str {
         match self {
+            Mpi::Mpich | Mpi::Abi if is_wheel() => {
+                "`pip install mpich`, then `pip install --force-reinstall --no-deps .` in the clone"
+            }
+            Mpi::OpenMpi if is_wheel() => {
+                "`apt-get install openmpi-bin libopenmpi-dev`, then `pip install --force-reinstall \
+                 --no-deps .` in the clone"
+            }
             Mpi::Mpich | Mpi::Abi => "`pip install mpich` into build/venv, then `make -C recorder`",
             Mpi::OpenMpi => "`apt-get install openmpi-bin libopenmpi-dev`, then `make -C recorder`",
         }

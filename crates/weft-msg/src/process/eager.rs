@@ -144,9 +144,7 @@ impl<T: Transport> Rank<'_, T> {
         } else {
             self.spend(Work::ReceiveCopy, cost(self.protocol.receive_copy_rate, envelope.bytes));
         }
-        if let Owner::Live(key) = owner {
-            self.transport.received(key, None, envelope);
-        }
+        self.tell_received(owner, None, envelope);
         if !to_self {
             self.send_receipt(envelope);
         }

@@ -9,7 +9,9 @@
 
 use super::{POLLS_BEFORE_WAIT, Process, WaitingFor, memory};
 use crate::collectives::CollectiveCall;
-use crate::envelope::{Body, Envelope, MAX_MESSAGE_BYTES, Match, MatchContext, RankEndpoints, SendEntry};
+use crate::envelope::{
+    Body, Envelope, MAX_MESSAGE_BYTES, Match, MatchContext, RankEndpoints, ReceiveEntry, SendEntry,
+};
 use crate::error::MsgError;
 use crate::matching::{Owner, PostedReceive};
 use crate::protocol::{Protocol, WaitCosts, Wildcards};
@@ -254,6 +256,16 @@ impl<T: Transport> Rank<'_, T> {
         match self.protocol.wait_costs {
             WaitCosts::Call => self.spend(Work::WaitCall, self.protocol.wait_call),
             WaitCosts::Polls => self.process.polls_left = POLLS_BEFORE_WAIT,
+        }
+    }
+
+    /// The message of a receive is here, whole: the transport is told whose it is.
+    #[inline]
+    pub(super) fn tell_received(&mut self, owner: Owner, receive: Option<ReceiveEntry>, envelope: &Envelope) {
+        match owner {
+            Owner::Live(key) => self.transport.received(key, receive, envelope),
+            Owner::Request(request) => self.transport.request_received(request, envelope),
+            Owner::Nobody | Owner::Collective(_) => {}
         }
     }
 

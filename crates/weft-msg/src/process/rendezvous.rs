@@ -82,9 +82,7 @@ impl<T: Transport> Rank<'_, T> {
         let sent = self.process.sends.take(send);
         self.transport.spend_in_memory(Work::MemoryCopy, self.protocol.copy(envelope.bytes));
         self.complete(sent.owner);
-        if let Owner::Live(key) = owner {
-            self.transport.received(key, None, envelope);
-        }
+        self.tell_received(owner, None, envelope);
         self.complete(owner);
     }
 
@@ -111,9 +109,7 @@ impl<T: Transport> Rank<'_, T> {
         if let Body::Announce { access, send, window } = announced.body {
             return self.answer(access, announced, (send, window));
         }
-        if let Owner::Live(key) = pending.owner {
-            self.transport.received(key, Some(receive), announced);
-        }
+        self.tell_received(pending.owner, Some(receive), announced);
         if self.protocol.sender_awaits_ack() {
             self.post_control(source, bytes, Body::Ack { send, receive });
         }

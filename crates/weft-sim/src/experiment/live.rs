@@ -11,7 +11,7 @@
 use super::explain::{DEFAULT_TOP, Explained, RecordedRun, explained, explained_region, last_to_finish};
 use super::machine::{assumed, described};
 use super::path::{Names, pace};
-use super::ranks::{Account, Breakdown, Busiest, Drawing, Shared, Tally, end_of, figures};
+use super::ranks::{Account, Breakdown, Busiest, Drawing, Shared, Tally, call_figures, end_of, figures};
 use super::replay::{Figures, Mapping};
 use super::{
     EnergyFigures, ExperimentError, ExperimentOptions, MachineInput, Manifest, Measured, Report, Request,
@@ -27,7 +27,7 @@ use weft_results::{Beginning, Conclusion, Ending, ResultsWriter, Table, Totals};
 use weft_topo::Layout;
 use weft_trace::Region;
 use weft_units::{Span, Time};
-use weft_workload::replay::{Finish, RankReport, ReplayOutput, Seating, Wanted};
+use weft_workload::replay::{CallReport, Finish, RankReport, ReplayOutput, Seating, Wanted};
 
 /// The column `run` of the tables.
 const RUN: u32 = 0;
@@ -88,6 +88,8 @@ pub struct RanksAtEnd<'a> {
     pub ranks: &'a [RankReport],
     /// The ends of those that came to their end, and how far the others have come, in order.
     pub finishes: Vec<Finish>,
+    /// The calls of the ranks, in order.
+    pub calls: Vec<CallReport>,
     /// How the run ended.
     pub conclusion: Conclusion,
 }
@@ -168,6 +170,14 @@ impl LiveAccount {
         self.recorded_from.is_some()
     }
 
+    /// Whether each link is told of that a packet crosses.
+    ///
+    /// # Errors
+    /// The machine has none.
+    pub fn follows_packets(&self, machine: &Machine) -> Result<bool, ExperimentError> {
+        self.options.follows_packets(machine)
+    }
+
     /// Leaves out the critical path, which cannot be recorded in this run.
     pub fn leave_out_path(&mut self) {
         self.recorded_from = None;
@@ -238,7 +248,7 @@ impl LiveAccount {
         network: &mut dyn SimulatedNetwork<H>,
         at_end: RanksAtEnd<'_>,
     ) -> Result<RunReport, ExperimentError> {
-        let RanksAtEnd { ranks, finishes, conclusion: Conclusion { ended, detail } } = at_end;
+        let RanksAtEnd { ranks, finishes, calls, conclusion: Conclusion { ended, detail } } = at_end;
         self.take(network)?;
         if let Some(mut drawing) = self.drawing.take() {
             drawing.close_regions(&ranks.iter().map(|rank| rank.end).collect::<Vec<_>>())?;
@@ -267,7 +277,7 @@ impl LiveAccount {
         let region = region.map(|region| region.at_end(ranks));
         let figures = match &region {
             Some(region) => region.figures(0, 0, &shared),
-            None => figures(0, ranks, &delivered, &shared),
+            None => Figures { calls: call_figures(0, &calls), ..figures(0, ranks, &delivered, &shared) },
         };
         let figures = Figures { breakdown: self.account.classes(0), ..figures };
         let row = RunRow { run: RUN, program: name(&self.request), figures };
@@ -275,6 +285,7 @@ impl LiveAccount {
         let performance = options.performance(&began, crossed.packet_hops);
         if let Some(mut writer) = writer {
             account.write_tables(network, ranks, &mut writer)?;
+            account.write_calls(&calls, &mut writer)?;
             let mut totals = Totals {
                 end,
                 messages: delivered.completion.count(),

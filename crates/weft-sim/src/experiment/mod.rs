@@ -22,6 +22,7 @@ pub mod machine;
 mod options;
 pub mod osu;
 mod output;
+mod packet_table;
 pub mod path;
 mod ranks;
 pub mod replay;

@@ -3,7 +3,8 @@
 use super::{ExperimentError, Output, Request, Start};
 use serde::de::DeserializeOwned;
 use std::path::PathBuf;
-use weft_results::{Beginning, Existing, Performance, ResultsWriter};
+use weft_machine::{Fabric, Machine};
+use weft_results::{Beginning, Existing, Performance, ResultsWriter, Table};
 use weft_units::Span;
 
 /// How an experiment runs: what its results do not depend on.
@@ -50,6 +51,23 @@ impl ExperimentOptions {
     pub(crate) fn is_forced(&self) -> bool {
         let refuses = |output: &Output| output.start == Start::Fresh(Existing::Refuse);
         !self.output.as_ref().is_some_and(refuses)
+    }
+
+    /// Whether the table of packets is wanted, of which a machine has some.
+    ///
+    /// # Errors
+    /// It has none, or the run is to be saved.
+    pub fn follows_packets(&self, machine: &Machine) -> Result<bool, ExperimentError> {
+        let wanted = self.output.as_ref().is_some_and(|output| output.tables.contains(&Table::Packets));
+        let wrong = match (&machine.fabric, self.save_every) {
+            (Fabric::Ideal { .. }, _) => "the ideal network has no links that packets wait for",
+            (_, Some(_)) => "a run that is saved does not follow them",
+            _ => return Ok(wanted),
+        };
+        match wanted {
+            true => Err(ExperimentError::input(format!("--tables packets: {wrong}; leave it out"))),
+            false => Ok(false),
+        }
     }
 
     /// Opens the results that are asked for. With them comes the state of the last snapshot, where the run

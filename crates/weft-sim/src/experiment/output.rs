@@ -2,6 +2,7 @@
 
 use super::Request;
 use super::explain::Explained;
+use super::replay::TraceInput;
 use std::path::{Path, PathBuf};
 use weft_results::{Existing, ResultsError, ResultsWriter, RunManifest, StoredRequest, Table};
 
@@ -51,7 +52,12 @@ impl Output {
 /// The paths of a request's traces from the root, so that a rerun finds them from any folder.
 fn absolute_trace_paths(request: &Request) -> Result<Vec<PathBuf>, ResultsError> {
     let absolute = |path: &Path| std::path::absolute(path).map_err(|e| ResultsError::file("read", path, e));
-    request.traces().iter().map(|trace| absolute(&trace.path)).collect()
+    let path = |trace: &TraceInput| match trace.stepped {
+        // It is no file.
+        Some(_) => Ok(PathBuf::new()),
+        None => absolute(&trace.path),
+    };
+    request.traces().iter().map(path).collect()
 }
 
 /// The request of the result in `directory`, finished or saved, with the paths of its traces.
@@ -78,7 +84,7 @@ pub fn read_manifest(directory: &Path) -> Result<Manifest, ResultsError> {
 mod tests {
     use super::*;
     use crate::experiment::MachineInput;
-    use crate::experiment::replay::{Mapping, ReplayRequest, TraceInput, Wildcards};
+    use crate::experiment::replay::{Mapping, ReplayRequest, Wildcards};
     use weft_results::{Ending, Performance, Totals};
 
     /// Catches a run that cannot be repeated because nobody knows where its trace was, finished or not.

@@ -5,16 +5,21 @@
 //! | `as_recorded` | what traces of `weft run` ask of messaging |
 //! | `programs` | traces, checked, and their ranks on places |
 //! | `run` | epochs, snapshots, the end |
+//! | `stepped` | programs that are stepped while they run |
 
 mod as_recorded;
 mod explain;
 mod programs;
 mod run;
+mod stepped;
 
 pub use as_recorded::as_recorded;
 pub(crate) use explain::explain;
 pub use programs::Unsupported;
 pub(crate) use programs::open_traces;
+
+pub use stepped::{NotKept, SteppedProgram};
+pub use weft_workload::replay::{ReceivedMessage, Stepped};
 
 pub use super::ranks::{MeanPiece, RankRegionRow, RegionFigures, SizeClass};
 pub use weft_trace::{NotARegion, Region};
@@ -23,19 +28,24 @@ pub use weft_workload::replay::ComputeScale;
 use super::{EnergyFigures, ExperimentError, MachineInput, Report};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use weft_results::file_digest;
 use weft_units::Span;
 
-/// A trace to replay.
+/// A trace to replay, or a program to be stepped.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TraceInput {
-    /// The file's name without the folder.
+    /// The file's name without the folder, or the program's.
     pub name: String,
-    /// SHA-256 digest of the file, so that a rerun can tell that it is the same.
+    /// SHA-256 digest of the file, so that a rerun can tell that it is the same; empty for a program.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub digest: String,
     /// The path on this computer; results do not depend on it.
     #[serde(skip)]
     pub path: PathBuf,
+    /// The program, where it is no trace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stepped: Option<SteppedProgram>,
 }
 
 impl TraceInput {
@@ -49,7 +59,26 @@ impl TraceInput {
             return Err(ExperimentError::input(format!("{path} is not a regular file; name a trace")));
         }
         let digest = file_digest(path)?.to_string();
-        Ok(TraceInput { name, digest, path: path.to_owned() })
+        Ok(TraceInput { name, digest, path: path.to_owned(), stepped: None })
+    }
+
+    /// A program that is stepped while it runs.
+    pub fn stepped(program: Arc<dyn Stepped>) -> TraceInput {
+        let name = program.name().to_owned();
+        let stepped = SteppedProgram { ranks: program.ranks(), program: Some(program) };
+        TraceInput { name, digest: String::new(), path: PathBuf::new(), stepped: Some(stepped) }
+    }
+
+    /// The program to be stepped; `None`: it is a trace.
+    ///
+    /// # Errors
+    /// It was read from results, which do not keep it.
+    pub fn program(&self) -> Result<Option<&Arc<dyn Stepped>>, NotKept> {
+        let Some(stepped) = &self.stepped else { return Ok(None) };
+        match &stepped.program {
+            Some(program) => Ok(Some(program)),
+            None => Err(NotKept { name: self.name.clone() }),
+        }
     }
 }
 
@@ -122,6 +151,17 @@ pub struct BusyLink {
     pub stall_us: f64,
 }
 
+/// The calls of one operation by all ranks of a program.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct CallFigures {
+    /// The operation: as traces name it, or the MPI call of a real program.
+    pub operation: String,
+    /// Calls of all ranks.
+    pub calls: u64,
+    /// Time in them, waiting included, of all ranks together.
+    pub time_us: f64,
+}
+
 /// The row of a trace.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ReplayRow {
@@ -179,6 +219,9 @@ pub struct Figures {
     /// Where the time of messages went, by size, where that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub breakdown: Option<Vec<SizeClass>>,
+    /// The calls by operation, those that took longest first; of the whole run, so that a region has none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<CallFigures>,
 }
 
 /// The report of `weft replay`.

@@ -1,10 +1,11 @@
 //! The account of a rank: its processor's clock, the sums of its time, and its messages.
 
-use super::ReplayHost;
+use super::calls::CallCounts;
 use super::record::{LastSteps, RankRecord, Record};
 use super::reorder::Counters;
 use super::report::{Activity, RankReport, TimelineEvent};
 use super::transport::RankContext;
+use super::{ReceivedMessage, ReplayHost};
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroU32;
 use std::ops::Range;
@@ -47,6 +48,12 @@ pub(super) struct RankAccount {
     #[serde(skip)]
     pub(super) call: Option<Kind>,
     pub(super) last_steps: LastSteps,
+    /// Calls so far, by operation.
+    pub(super) calls: CallCounts,
+    /// Of a stepped program: the messages that its receives have taken since it was last asked.
+    #[serde(skip)]
+    #[allow(clippy::box_collection)] // Few ranks have one, and there may be a million ranks.
+    pub(super) untold: Option<Box<Vec<ReceivedMessage>>>,
 }
 
 impl RankAccount {
@@ -77,6 +84,8 @@ impl RankAccount {
             operation: "",
             call: None,
             last_steps: LastSteps::default(),
+            calls: CallCounts::default(),
+            untold: None,
         }
     }
 

@@ -18,6 +18,7 @@
 
 mod account;
 mod background;
+mod calls;
 mod compute_scale;
 mod interface;
 mod program;
@@ -31,8 +32,9 @@ mod seating;
 mod transport;
 
 pub use background::Background;
+pub use calls::{CallReport, CallSum};
 pub use compute_scale::{ComputeScale, NotAScale};
-pub use program::{Generated, Operations, Program};
+pub use program::{Generated, Operations, Program, ReceivedMessage, Stepped};
 pub use rails::{GuestFailure, GuestMessage, HostRails, RailEvent, Stripes};
 pub use record::{Cause, Finish, MessageId, PostedMessage, Record, Step, StepKind};
 pub use region::RegionReading;
@@ -192,7 +194,11 @@ impl ReplayParameters {
                 let number = self.number(index as u32, rank);
                 let ranks = &mut hosts[place.endpoint.index()].ranks;
                 let seat = ranks.len() as u32;
-                ranks.push(ReplayRank::new(index as u32, rank, number, program.operations.ranks()));
+                let mut new = ReplayRank::new(index as u32, rank, number, program.operations.ranks());
+                if matches!(program.operations, Operations::Stepped(_)) {
+                    new.account.untold = Some(Box::default());
+                }
+                ranks.push(new);
                 let interface = self.rails().interface(place.endpoint, seat);
                 for rail in 1..self.rails {
                     let endpoint = self.rails().endpoint(place.endpoint, rail);
@@ -277,6 +283,11 @@ impl ReplayHost {
     /// The summaries of its ranks.
     pub fn ranks(&self) -> impl Iterator<Item = RankReport> {
         self.ranks.iter().map(ReplayRank::report)
+    }
+
+    /// The calls of its ranks.
+    pub fn calls(&self) -> impl Iterator<Item = CallReport> {
+        self.ranks.iter().flat_map(ReplayRank::calls)
     }
 
     /// The calls in which its ranks wait, with their programs.

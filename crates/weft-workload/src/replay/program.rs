@@ -3,15 +3,16 @@
 //! ```text
 //!   a trace:     rank ──▶ cursor ──▶ Op, Op, …            read from a file
 //!   a function:  (rank, position) ──▶ Op                  computed when it is needed
+//!   stepped:     rank, clock, what it has received ──▶ Op  decided while the program runs
 //! ```
 //! A function keeps nothing: a rank that was saved goes on at its position, and a million operations
-//! take no memory.
+//! take no memory. A stepped program keeps what it likes, so that its ranks cannot be saved.
 
 use crate::mapping::Place;
 use std::sync::Arc;
 use weft_trace::Trace;
-use weft_trace::op::Op;
-use weft_units::RankId;
+use weft_trace::op::{Op, RequestId};
+use weft_units::{Bytes, RankId, Time};
 
 /// A program that is a function of rank and position.
 pub trait Generated: Send + Sync {
@@ -29,6 +30,38 @@ pub trait Generated: Send + Sync {
     fn operation(&self, rank: RankId, position: u64) -> Option<Op>;
 }
 
+/// A message that a receive of the program has taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ReceivedMessage {
+    /// The receive.
+    pub request: RequestId,
+    /// The rank that sent it.
+    pub source: RankId,
+    /// The message's tag.
+    pub tag: Option<i32>,
+    /// The message's payload.
+    pub bytes: Bytes,
+}
+
+/// A program whose ranks decide what they do next when their last operation has ended.
+///
+/// Ranks are asked by any thread, and in an order that depends on the threads: what one rank does must not
+/// depend on what another has done before in real time.
+pub trait Stepped: Send + Sync {
+    /// The program's name in messages.
+    fn name(&self) -> &str;
+
+    /// Number of ranks.
+    fn ranks(&self) -> u32;
+
+    /// The next operation of `rank`, whose last one has ended at `at` of its clock; `None`: its program is
+    /// over. `received`: the messages that its receives have taken since it was last asked.
+    ///
+    /// # Errors
+    /// The program is wrong: the run ends with this text.
+    fn next(&self, rank: RankId, at: Time, received: &[ReceivedMessage]) -> Result<Option<Op>, String>;
+}
+
 /// The source of a program's operations.
 #[derive(Clone)]
 pub enum Operations {
@@ -36,6 +69,8 @@ pub enum Operations {
     Recorded(Trace),
     /// A function.
     Generated(Arc<dyn Generated>),
+    /// A program that decides as it goes.
+    Stepped(Arc<dyn Stepped>),
 }
 
 impl Operations {
@@ -44,6 +79,7 @@ impl Operations {
         match self {
             Operations::Recorded(trace) => trace.file(),
             Operations::Generated(program) => program.name(),
+            Operations::Stepped(program) => program.name(),
         }
     }
 
@@ -52,16 +88,18 @@ impl Operations {
         match self {
             Operations::Recorded(trace) => trace.ranks(),
             Operations::Generated(program) => program.ranks(),
+            Operations::Stepped(program) => program.ranks(),
         }
     }
 
-    /// Number of operations of all ranks.
+    /// Number of operations of all ranks; 0 for a stepped program, of which nobody knows it before.
     pub fn count(&self) -> u64 {
         match self {
             Operations::Recorded(trace) => trace.operations(),
             Operations::Generated(program) => {
                 (0..program.ranks()).map(|rank| program.operations(RankId(rank))).sum()
             }
+            Operations::Stepped(_) => 0,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! One rank: its operations, its clock, and its side of messaging.
 
 use super::account::RankAccount;
+use super::calls::CallReport;
 use super::rails::Stripes;
 use super::record::{Cause, Finish, MessageId};
 use super::region::RegionReading;
@@ -158,6 +159,12 @@ impl ReplayRank {
         RankReport { awaited: self.process.awaited_requests(), ..report }
     }
 
+    /// The calls so far.
+    pub fn calls(&self) -> impl Iterator<Item = CallReport> {
+        let RankAccount { program, rank, ref calls, .. } = self.account;
+        calls.sums().map(move |(operation, sum)| CallReport { program, rank, operation, sum })
+    }
+
     /// The call in which it waits, with its program; `None`: it does not wait.
     pub fn blocked(&self) -> Option<(u32, Blocked)> {
         match self.state {
@@ -298,9 +305,10 @@ impl ReplayRank {
     }
 
     fn next_operation(&mut self, context: &mut RankContext<'_, impl HostContext<ReplayHost>>) {
+        self.account.calls.end(self.account.clock);
         match &self.next_op(context.parameters) {
             Some(Ok(op)) => self.carry_out(op, context),
-            Some(Err(error)) => self.fail(error.to_string(), context),
+            Some(Err(reason)) => self.fail(reason.clone(), context),
             None => self.finish(context),
         }
     }
@@ -356,6 +364,7 @@ impl ReplayRank {
             account.operation = op.kind().name();
         }
         account.call = Some(op.kind());
+        account.calls.begin(op.kind(), account.clock);
         // Somebody may be at work on the rank's queues: then it waits until they are free.
         let cause = match account.queues_free > account.clock {
             true => account.last_steps.queues,
@@ -379,16 +388,22 @@ impl ReplayRank {
 
     /// The next operation of the program; `None`: there are no more.
     #[inline]
-    fn next_op(&mut self, parameters: &ReplayParameters) -> Option<Result<Op, TraceError>> {
+    fn next_op(&mut self, parameters: &ReplayParameters) -> Option<Result<Op, String>> {
+        let told = |op: Result<Op, TraceError>| op.map_err(|error| error.to_string());
         let op = match &parameters.programs[self.account.program as usize].operations {
             Operations::Generated(program) => program.operation(self.account.rank, self.position).map(Ok),
             Operations::Recorded(trace) => match &mut self.cursor {
-                Some(cursor) => cursor.next(),
+                Some(cursor) => cursor.next().map(told),
                 none => match trace.rank_at(self.account.rank, self.position) {
-                    Ok(cursor) => none.insert(cursor).next(),
-                    Err(error) => Some(Err(error)),
+                    Ok(cursor) => none.insert(cursor).next().map(told),
+                    Err(error) => Some(Err(error.to_string())),
                 },
             },
+            Operations::Stepped(program) => {
+                let RankAccount { rank, clock, untold, .. } = &mut self.account;
+                let received = untold.as_deref_mut().map(std::mem::take).unwrap_or_default();
+                program.next(*rank, *clock, &received).transpose()
+            }
         };
         self.position += u64::from(matches!(op, Some(Ok(_))));
         op

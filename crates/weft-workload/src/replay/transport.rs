@@ -4,16 +4,17 @@ use super::account::RankAccount;
 use super::interface::{accelerator_group, accelerator_limit, data_type, primitive, purpose};
 use super::rails::PendingSend;
 use super::record::{CallRecord, Cause, MessageId, PostedMessage};
-use super::{ReplayHeader, ReplayHost, ReplayParameters};
+use super::{ReceivedMessage, ReplayHeader, ReplayHost, ReplayParameters};
 use slab::Slab;
 use std::num::NonZeroU32;
 use weft_msg::{
-    AcceleratorLimit, Allreduce, EnvelopeKind, Group, GroupPosting, InMemory, MulticastLimit, OperationKind,
-    Posting, RailChoice, RailsBy, SendToken, Stripe, Transport, Work, stripes,
+    AcceleratorLimit, Allreduce, Envelope, EnvelopeKind, Group, GroupPosting, InMemory, MulticastLimit,
+    OperationKind, Posting, RailChoice, RailsBy, SendToken, Stripe, Transport, Work, stripes,
 };
 use weft_nic::allreduce::{AllreduceRequest, DataType, Operation};
 use weft_nic::{Buffers, HostContext, Message, Primitive};
 use weft_trace::Kind;
+use weft_trace::op::RequestId;
 use weft_units::{Bytes, EndpointId, RankId, Span, Time};
 
 /// The context of a rank while it is called: its seat, its host's pending sends, the parameters and the
@@ -155,6 +156,14 @@ impl<C: HostContext<ReplayHost>> Transport for CallTransport<'_, '_, C> {
         if let Some(call_record) = &mut self.call_record {
             let record = &mut self.context.host.output().record;
             call_record.spend(work, begin, self.clock, &mut self.account.record(record));
+        }
+    }
+
+    #[inline]
+    fn request_received(&mut self, request: RequestId, envelope: &Envelope) {
+        if let Some(untold) = &mut self.account.untold {
+            let Envelope { source, bytes, .. } = *envelope;
+            untold.push(ReceivedMessage { request, source, tag: envelope.tag(), bytes });
         }
     }
 

@@ -9,4 +9,5 @@ mod osu;
 mod path;
 mod rendezvous;
 mod rules;
+mod stepped;
 mod support;

@@ -83,8 +83,8 @@ impl Ports {
         }
     }
 
-    /// The same for a packet that is watched, that is a copy, that may be lost, that carries its age, or to
-    /// which the link layer adds something.
+    /// The same for a packet that is watched or followed, that is a copy, that may be lost, that carries its
+    /// age, or to which the link layer adds something.
     #[inline(never)]
     fn transmit_with_care<O: Outputs>(
         &mut self,
@@ -179,7 +179,7 @@ impl Ports {
             self.stalling -= 1;
         }
         let peer = port.peer;
-        if CARE && packet.is_watched() {
+        if CARE && (packet.is_watched() || constants.follows_packets) {
             sink.hop(self.record(crossing.output, buffered, &sent, constants));
         }
         if CARE && packet.is_multicast() {
@@ -394,6 +394,7 @@ mod tests {
             largest: Bytes::new(64),
             largest_room: 64,
             thresholds: Vec::new(),
+            follows_packets: false,
             has_credits: true,
             cuts_through: true,
             passes: true,

@@ -135,7 +135,9 @@ impl Series<'_> {
         saved: Option<(Tally, Vec<u8>)>,
         adjust: impl FnOnce(&mut ReplayParameters),
     ) -> Result<RankRun, ExperimentError> {
+        let follows_packets = self.options.follows_packets(self.machine)?;
         let setup = Setup {
+            follows_packets,
             run: number,
             machine: self.machine,
             layout: self.layout,

@@ -26,7 +26,7 @@ impl PathRecorder {
     /// A record that takes too much memory.
     pub fn take(&mut self, output: &mut ReplayOutput, now: Time) -> Result<(), ExperimentError> {
         self.record.append(std::mem::take(&mut output.record));
-        self.hops.append(&mut output.hops);
+        self.hops.extend(output.hops.drain(..).filter(|hop| hop.is_watched));
         self.stages.append(&mut output.stages);
         if self.bytes() > LIMIT_BYTES {
             let us = (now - Time::ZERO).as_us_f64();

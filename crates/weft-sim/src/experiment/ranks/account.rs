@@ -10,6 +10,7 @@ use super::region::RegionAccount;
 use super::tables;
 use crate::experiment::ExperimentError;
 use crate::experiment::link_table::write_links;
+use crate::experiment::packet_table::PacketTable;
 use crate::experiment::path::PathRecorder;
 use crate::telemetry::Telemetry;
 use serde::{Deserialize, Serialize};
@@ -25,7 +26,7 @@ use weft_workload::flow::FlowReport;
 use weft_workload::osu::Stopwatch;
 use weft_workload::path::PathTrace;
 use weft_workload::replay::{
-    Compared, Damage, Delivery, RankReport, ReplayOutput, ReplayedMessage, Seating, TimelineEvent,
+    CallReport, Compared, Damage, Delivery, RankReport, ReplayOutput, ReplayedMessage, Seating, TimelineEvent,
 };
 
 /// The first epoch.
@@ -91,6 +92,8 @@ pub(crate) struct Account {
     tally: Tally,
     /// The record of the critical path. It is not saved.
     path: Option<PathRecorder>,
+    /// Hops that are not in the table of packets yet. A run that has some is not saved.
+    packets: PacketTable,
     /// The breakdown of messages, which is made from the same record.
     breakdown: Option<Breakdown>,
 }
@@ -98,7 +101,7 @@ pub(crate) struct Account {
 impl Account {
     /// An account that begins, or goes on with what was counted.
     pub fn new(run: u32, names: Vec<String>, seating: Seating, tally: Tally) -> Account {
-        Account { run, names, seating, tally, path: None, breakdown: None }
+        Account { run, names, seating, tally, path: None, packets: PacketTable::default(), breakdown: None }
     }
 
     /// Every message is to be broken down, by the record of the critical path.
@@ -233,7 +236,12 @@ impl Account {
         let mut damage: Option<Damage> = None;
         let (tally, ranks) = (&mut self.tally, self.seating.ranks());
         let (path, now, mut taken) = (&mut self.path, network.now(), Ok(()));
+        let keeps_packets = writer.as_ref().is_some_and(|writer| writer.wants(Table::Packets));
+        let packets = &mut self.packets;
         network.visit_outputs(&mut |output| {
+            if keeps_packets {
+                packets.take(&output.hops);
+            }
             if let (Some(path), Ok(())) = (path.as_mut(), &taken) {
                 taken = path.take(output, now);
             }
@@ -291,6 +299,7 @@ impl Account {
         }
         if let Some(writer) = writer {
             messages.iter().try_for_each(|message| writer.message(tables::message_row(self.run, message)))?;
+            self.packets.write(self.run, now, writer)?;
         }
         if let Some(drawing) = drawing {
             // The events of a rank are in order already.
@@ -314,9 +323,20 @@ impl Account {
         if writer.wants(Table::Flows) {
             tables::flow_rows(self.run, &self.tally.flows).try_for_each(|row| writer.flow(row))?;
         }
+        self.packets.write(self.run, Time::NEVER, writer)?;
         write_links(self.run, network, end_of(ranks) - Time::ZERO, writer)?;
         ranks.iter().try_for_each(|rank| writer.rank(tables::rank_row(self.run, rank, &self.seating)))?;
         Ok(())
+    }
+
+    /// Writes the calls of ranks, which are in order.
+    pub fn write_calls(
+        &self,
+        calls: &[CallReport],
+        writer: &mut ResultsWriter,
+    ) -> Result<(), ExperimentError> {
+        let row = |calls| tables::call_row(self.run, calls, &self.seating);
+        Ok(calls.iter().try_for_each(|calls| writer.calls(row(calls)))?)
     }
 
     /// Number of the first rank of a program over all programs.

@@ -26,14 +26,14 @@ pub(crate) fn memory(machine: &Machine, programs: &[Operations]) -> u64 {
         let page = match program {
             // A cursor holds a page: see the trace format.
             Operations::Recorded(_) => ((1 << 21) / ranks).clamp(64, 4096).min(program.count() / ranks),
-            Operations::Generated(_) => 1,
+            Operations::Generated(_) | Operations::Stepped(_) => 1,
         };
         memory = memory.saturating_add(ranks * (BYTES_PER_RANK + page * BYTES_PER_OPERATION));
     }
     memory
 }
 
-/// About how many seconds a program takes.
+/// About how many seconds a program takes; 0 for one that is stepped.
 pub(crate) fn seconds(machine: &Machine, program: &Operations) -> Result<f64, ExperimentError> {
     let (ranks, operations) = (program.ranks(), program.count());
     let (mut sampled, mut packets) = (0u64, 0u64);
@@ -54,6 +54,7 @@ pub(crate) fn seconds(machine: &Machine, program: &Operations) -> Result<f64, Ex
                 let first = 0..SAMPLED_OPERATIONS as u64;
                 first.map_while(|position| program.operation(rank, position)).for_each(|op| sample(&op));
             }
+            Operations::Stepped(_) => return Ok(0.0),
         }
     }
     let scale = operations as f64 / sampled.max(1) as f64;

@@ -35,6 +35,6 @@ pub(crate) use region::{RankWindows, RegionAtEnd};
 pub(crate) use run::{RankRun, Setup, Step, Surroundings, next_multiple, progress_rule};
 pub use seating::Placement;
 pub(crate) use seating::{check_joined, hosts};
-pub(crate) use tables::{Shared, figures};
+pub(crate) use tables::{Shared, call_figures, figures};
 
 pub(crate) use super::busiest::Busiest;

@@ -18,7 +18,7 @@ use weft_trace::Region;
 use weft_units::{Span, Time};
 use weft_workload::osu::Stopwatch;
 use weft_workload::replay::{
-    Compared, ComputeScale, Delivery, Operations, Program, ProgressRule, RankReport, ReplayHost,
+    CallReport, Compared, ComputeScale, Delivery, Operations, Program, ProgressRule, RankReport, ReplayHost,
     ReplayParameters, Seating,
 };
 
@@ -50,6 +50,8 @@ pub(crate) struct Setup<'a> {
     pub region: Option<Region>,
     /// The interval of telemetry.
     pub telemetry: Option<Span>,
+    /// Whether each link is told of that a packet crosses.
+    pub follows_packets: bool,
 }
 
 /// Real bytes were asked for of an interface that has no memory.
@@ -120,7 +122,7 @@ impl RankRun {
         adjust: impl FnOnce(&mut ReplayParameters),
     ) -> Result<RankRun, ExperimentError> {
         let Setup { run, machine, layout, programs, names, protocol, seed, threads, .. } = setup;
-        let Setup { data, breakdown, compute_scale, region, telemetry, .. } = setup;
+        let Setup { data, breakdown, compute_scale, region, telemetry, follows_packets, .. } = setup;
         if data && !machine.nic.model().carries_data() {
             return Err(ExperimentError::input(NoData));
         }
@@ -159,6 +161,7 @@ impl RankRun {
             threads: threads as usize,
             saved: state.as_deref(),
             groups,
+            follows_packets,
         };
         let network = network.with_ranks(parameters, &mut |_| hosts.next().unwrap_or_default());
         let network = network.map_err(ExperimentError::input)?;
@@ -364,7 +367,7 @@ impl RankRun {
         }
         let interrupted = |program: &Program| match &program.operations {
             Operations::Recorded(trace) => trace.metadata().header.interrupted,
-            Operations::Generated(_) => false,
+            Operations::Generated(_) | Operations::Stepped(_) => false,
         };
         if self.programs.iter().any(interrupted) {
             lines.push("a recording was interrupted: its last messages may be missing".to_owned());
@@ -373,8 +376,12 @@ impl RankRun {
     }
 
     /// The share of all operations that are begun, without those that ranks wait for: a window of 64 messages
-    /// is begun at once, and takes nearly all of a bandwidth's time.
+    /// is begun at once, and takes nearly all of a bandwidth's time. 0 where nobody knows their number.
     pub fn share(&self) -> f64 {
+        let stepped = |program: &Program| matches!(program.operations, Operations::Stepped(_));
+        if self.programs.iter().any(stepped) {
+            return 0.0;
+        }
         let mut done = 0;
         self.network.visit_hosts(&mut |_, host| {
             let done_by = |rank: RankReport| rank.operations.saturating_sub(rank.awaited.into());
@@ -391,6 +398,14 @@ impl RankRun {
         ranks
     }
 
+    /// The calls of all ranks, in order.
+    pub fn calls(&self) -> Vec<CallReport> {
+        let mut calls = Vec::new();
+        self.network.visit_hosts(&mut |_, host| calls.extend(host.calls()));
+        calls.sort_by_key(|call| (call.program, call.rank, call.operation));
+        calls
+    }
+
     /// The end of the last rank.
     pub fn end(&self) -> Time {
         end_of(&self.ranks())
@@ -404,7 +419,8 @@ impl RankRun {
     /// Writes the tables that are known at the end only.
     pub fn write_tables(&mut self, writer: &mut ResultsWriter) -> Result<(), ExperimentError> {
         let ranks = self.ranks();
-        self.account.write_tables(&*self.network, &ranks, writer)
+        self.account.write_tables(&*self.network, &ranks, writer)?;
+        self.account.write_calls(&self.calls(), writer)
     }
 }
 

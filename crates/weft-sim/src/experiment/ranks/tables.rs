@@ -3,13 +3,13 @@
 use super::account::end_of;
 use crate::experiment::EnergyFigures;
 use crate::experiment::busiest::{Busiest, link_name, share};
-use crate::experiment::replay::{BusyLink, Figures};
+use crate::experiment::replay::{BusyLink, CallFigures, Figures};
 use std::collections::BTreeMap;
-use weft_results::{FlowRow, MessageRow, RankRow};
+use weft_results::{CallRow, FlowRow, MessageRow, RankRow};
 use weft_topo::Layout;
 use weft_units::{EndpointId, Span, Time};
 use weft_workload::flow::FlowReport;
-use weft_workload::replay::{Delivery, RankReport, ReplayedMessage, Seating};
+use weft_workload::replay::{CallReport, Delivery, RankReport, ReplayedMessage, Seating};
 
 /// The row of a message.
 pub fn message_row(run: u32, message: &ReplayedMessage) -> MessageRow {
@@ -68,6 +68,35 @@ pub fn rank_row(run: u32, rank: &RankReport, seating: &Seating) -> RankRow {
         sent_bytes: rank.sent,
         received_bytes: rank.received,
     }
+}
+
+/// The row of the calls of an operation by a rank.
+pub fn call_row(run: u32, calls: &CallReport, seating: &Seating) -> CallRow {
+    CallRow {
+        run,
+        rank: seating.number(calls.program, calls.rank),
+        operation: calls.operation.to_owned(),
+        calls: calls.sum.calls,
+        time_ps: calls.sum.time,
+    }
+}
+
+/// The calls of all ranks of a program by operation, those that took longest first.
+pub fn call_figures(program: u32, calls: &[CallReport]) -> Vec<CallFigures> {
+    let mut sums: BTreeMap<&str, (u64, f64)> = BTreeMap::new();
+    for call in calls.iter().filter(|call| call.program == program) {
+        let (number, time_us) = sums.entry(call.operation).or_default();
+        *number += call.sum.calls;
+        *time_us += call.sum.time.as_us_f64();
+    }
+    let figures = |(operation, (calls, time_us)): (&str, _)| CallFigures {
+        operation: operation.to_owned(),
+        calls,
+        time_us,
+    };
+    let mut figures: Vec<_> = sums.into_iter().map(figures).collect();
+    figures.sort_by(|a, b| b.time_us.total_cmp(&a.time_us));
+    figures
 }
 
 /// The facts that all traces have in common.
@@ -131,5 +160,6 @@ pub fn figures(first_rank: u32, ranks: &[RankReport], delivered: &Delivery, shar
         energy: shared.energy.clone(),
         region: None,
         breakdown: None,
+        calls: Vec::new(),
     }
 }

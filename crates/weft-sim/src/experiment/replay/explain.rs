@@ -22,8 +22,8 @@ pub(crate) fn explain(
 ) -> Result<Option<Vec<Explained>>, ExperimentError> {
     let machine = machine::checked(&request.machine)?;
     let layout = assembly::layout(&machine).map_err(ExperimentError::input)?;
-    let traces = programs::open(request)?;
-    let memory = crate::experiment::ranks::memory(&machine, &super::run::operations(&traces));
+    let programs = programs::open(request)?;
+    let memory = crate::experiment::ranks::memory(&machine, &programs);
     assembly::check_memory(&machine, Bytes::new(memory)).map_err(ExperimentError::input)?;
     let (end, top) = (manifest.totals.end, options.top);
     let from = options.last.map_or(Time::ZERO, |last| {
@@ -31,10 +31,10 @@ pub(crate) fn explain(
     });
     // The record is walked for the program here: its messages have been broken down already.
     if let Some(region) = options.region {
-        programs::check_region(region, &traces)?;
+        programs::check_region(region, &programs)?;
     }
     let setup =
-        Setup { breakdown: false, threads: options.threads, ..setup(request, &machine, &layout, traces)? };
+        Setup { breakdown: false, threads: options.threads, ..setup(request, &machine, &layout, programs)? };
     let mut run = RankRun::new(setup, None, |parameters| {
         parameters.record_from = Some(from);
         parameters.wanted.regions |= options.region.is_some();

@@ -4,11 +4,12 @@ use super::{ReplayRequest, TraceInput};
 use crate::experiment::ExperimentError;
 use crate::experiment::ranks::Placement;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use weft_machine::Machine;
 use weft_topo::Layout;
 use weft_trace::{Kind, Region, Trace, TraceError};
 use weft_workload::mapping::Place;
-use weft_workload::replay::Program;
+use weft_workload::replay::{Operations, Program};
 
 /// Operations that messaging does not carry out.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -50,11 +51,16 @@ fn regions_in_words(regions: &BTreeSet<Region>) -> String {
     }
 }
 
-/// Makes sure that a rank of these traces opens the region.
-pub fn check_region(region: Region, traces: &[Trace]) -> Result<(), ExperimentError> {
+/// Makes sure that a rank of these programs opens the region. Of one that is stepped nobody knows.
+pub fn check_region(region: Region, programs: &[Operations]) -> Result<(), ExperimentError> {
     let mut regions = BTreeSet::new();
-    for trace in traces {
-        regions.extend(weft_trace::regions(trace).map_err(ExperimentError::input)?);
+    for program in programs {
+        match program {
+            Operations::Recorded(trace) => {
+                regions.extend(weft_trace::regions(trace).map_err(ExperimentError::input)?);
+            }
+            Operations::Generated(_) | Operations::Stepped(_) => return Ok(()),
+        }
     }
     match regions.contains(&region) {
         true => Ok(()),
@@ -62,52 +68,59 @@ pub fn check_region(region: Region, traces: &[Trace]) -> Result<(), ExperimentEr
     }
 }
 
-/// Opens the traces of a replay and makes sure that they can be replayed.
-pub fn open(request: &ReplayRequest) -> Result<Vec<Trace>, ExperimentError> {
-    let traces = open_traces(&request.traces)?;
-    if let Some(region) = request.region {
-        check_region(region, &traces)?;
+/// Opens the traces of a replay and makes sure that they can be replayed; programs to be stepped are there.
+pub fn open(request: &ReplayRequest) -> Result<Vec<Operations>, ExperimentError> {
+    let mut programs = Vec::new();
+    for input in &request.traces {
+        programs.push(match input.program().map_err(ExperimentError::input)? {
+            Some(program) => Operations::Stepped(Arc::clone(program)),
+            None => open_trace(input)?.into(),
+        });
     }
-    Ok(traces)
+    if let Some(region) = request.region {
+        check_region(region, &programs)?;
+    }
+    Ok(programs)
 }
 
 /// Opens traces and makes sure that they can be replayed.
 pub fn open_traces(inputs: &[TraceInput]) -> Result<Vec<Trace>, ExperimentError> {
+    inputs.iter().map(open_trace).collect()
+}
+
+fn open_trace(input: &TraceInput) -> Result<Trace, ExperimentError> {
     let open = |path: &std::path::Path| {
         let trace = Trace::open(path)?;
         weft_trace::validate(&trace)?;
         Ok::<_, TraceError>(trace)
     };
-    let mut traces = Vec::new();
-    for input in inputs {
-        let trace = open(&input.path).map_err(ExperimentError::input)?;
-        let counts = &trace.metadata().operations;
-        let operations: Vec<_> = Kind::ALL
-            .iter()
-            .filter(|kind| !weft_msg::supports(**kind))
-            .filter_map(|kind| counts.get(kind.name()).map(|&count| (kind.name(), count)))
-            .filter(|(_, count)| *count > 0)
-            .collect();
-        if !operations.is_empty() {
-            let trace = input.name.clone();
-            return Err(ExperimentError::input(Unsupported { trace, operations }));
-        }
-        traces.push(trace);
+    let trace = open(&input.path).map_err(ExperimentError::input)?;
+    let counts = &trace.metadata().operations;
+    let operations: Vec<_> = Kind::ALL
+        .iter()
+        .filter(|kind| !weft_msg::supports(**kind))
+        .filter_map(|kind| counts.get(kind.name()).map(|&count| (kind.name(), count)))
+        .filter(|(_, count)| *count > 0)
+        .collect();
+    if !operations.is_empty() {
+        let trace = input.name.clone();
+        return Err(ExperimentError::input(Unsupported { trace, operations }));
     }
-    Ok(traces)
+    Ok(trace)
 }
 
-/// Puts the ranks of the traces, one trace after another, on places of the machine.
+/// Puts the ranks of the programs, one program after another, on places of the machine.
 pub fn place(
     request: &ReplayRequest,
     machine: &Machine,
     layout: &Layout,
-    traces: Vec<Trace>,
+    programs: Vec<Operations>,
 ) -> Result<Vec<Program>, ExperimentError> {
-    let ranks = traces.iter().map(|trace| u64::from(trace.ranks())).sum();
+    let ranks = programs.iter().map(|program| u64::from(program.ranks())).sum();
     let ReplayRequest { map, ranks_per_host, seed, .. } = request;
     let placement = Placement { map, ranks, ranks_per_host: *ranks_per_host, seed: *seed };
     let mut places = placement.places(machine, layout)?.into_iter();
-    let mut take = |trace: &Trace| -> Vec<Place> { places.by_ref().take(trace.ranks() as usize).collect() };
-    Ok(traces.into_iter().map(|trace| Program { places: take(&trace), operations: trace.into() }).collect())
+    let mut take = |ranks: u32| -> Vec<Place> { places.by_ref().take(ranks as usize).collect() };
+    let program = |operations: Operations| Program { places: take(operations.ranks()), operations };
+    Ok(programs.into_iter().map(program).collect())
 }

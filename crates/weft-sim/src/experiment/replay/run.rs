@@ -11,7 +11,7 @@ use super::{Figures, ReplayReport, ReplayRequest, ReplayRow, Wildcards};
 use crate::experiment::busiest::Busiest;
 use crate::experiment::machine::{self, assumed, described};
 use crate::experiment::ranks::{
-    self, Drawing, RankRun, Setup, Shared, Step, Surroundings, Tally, figures, next_multiple,
+    self, Drawing, RankRun, Setup, Shared, Step, Surroundings, Tally, call_figures, figures, next_multiple,
 };
 use crate::experiment::{
     Control, EnergyFigures, Estimate, Experiment, ExperimentError, ExperimentOptions, MachineInput, Manifest,
@@ -22,7 +22,6 @@ use weft_machine::Machine;
 use weft_network::{Crossed, LinkUse};
 use weft_results::{Beginning, Conclusion, Stopwatch, Table, Totals, peak_memory};
 use weft_topo::Layout;
-use weft_trace::Trace;
 use weft_units::{Bytes, Span, Time};
 use weft_workload::replay::{Operations, RankReport, Wanted};
 
@@ -54,11 +53,13 @@ fn run(
     let began = Beginning::now();
     let preparation = options.is_unwritten().then(|| control.interrupt.prepare());
     let machine = machine::checked(&request.machine)?;
-    let traces = programs::open(request)?;
-    let estimate = estimate(&machine, &operations(&traces))?;
+    check_saving(request, options)?;
+    let programs = programs::open(request)?;
+    let estimate = estimate(&machine, &programs)?;
     assembly::check_memory(&machine, Bytes::new(estimate.memory_bytes)).map_err(ExperimentError::input)?;
     let layout = assembly::layout(&machine).map_err(ExperimentError::input)?;
-    let setup = Setup { threads: options.threads, ..setup(request, &machine, &layout, traces)? };
+    let (threads, follows_packets) = (options.threads, options.follows_packets(&machine)?);
+    let setup = Setup { threads, follows_packets, ..setup(request, &machine, &layout, programs)? };
     // After what may be refused: of that nothing is estimated.
     control.progress.estimate(estimate);
     machine::warn_of_cuts(&machine, &layout, &[request.seed], control.progress)?;
@@ -118,9 +119,16 @@ fn run(
     Ok(ReplayReport { ended, detail, rows: rows.into_iter().map(measured).collect(), performance })
 }
 
-/// The operations of the traces.
-pub(super) fn operations(traces: &[Trace]) -> Vec<Operations> {
-    traces.iter().cloned().map(Operations::from).collect()
+/// Refuses to save what a stepped program keeps to itself.
+fn check_saving(request: &ReplayRequest, options: &ExperimentOptions) -> Result<(), ExperimentError> {
+    let stepped = request.traces.iter().find(|input| input.stepped.is_some());
+    match stepped.filter(|_| options.save_every.is_some()) {
+        Some(input) => Err(ExperimentError::input(format!(
+            "--save-every: the state of {} is its own, and cannot be saved; leave the option out",
+            input.name
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// The programs that are to be run, by one thread.
@@ -128,13 +136,13 @@ pub(super) fn setup<'a>(
     request: &ReplayRequest,
     machine: &'a Machine,
     layout: &'a Layout,
-    traces: Vec<Trace>,
+    programs: Vec<Operations>,
 ) -> Result<Setup<'a>, ExperimentError> {
     Ok(Setup {
         run: RUN,
         machine,
         layout,
-        programs: programs::place(request, machine, layout, traces)?,
+        programs: programs::place(request, machine, layout, programs)?,
         names: request.traces.iter().map(|trace| trace.name.clone()).collect(),
         protocol: protocol(machine, request.wildcards)?,
         seed: request.seed,
@@ -144,13 +152,16 @@ pub(super) fn setup<'a>(
         compute_scale: request.compute_scale,
         region: request.region,
         telemetry: request.telemetry,
+        follows_packets: false,
     })
 }
 
 /// The time and memory that the run will take.
 fn estimate(machine: &Machine, operations: &[Operations]) -> Result<Estimate, ExperimentError> {
     let seconds = operations.iter().map(|program| ranks::seconds(machine, program));
-    let wall_seconds = Some(seconds.sum::<Result<f64, _>>()?);
+    // Nobody knows the length of a program that is stepped.
+    let stepped = operations.iter().any(|program| matches!(program, Operations::Stepped(_)));
+    let wall_seconds = Some(seconds.sum::<Result<f64, _>>()?).filter(|_| !stepped);
     Ok(Estimate { wall_seconds, memory_bytes: ranks::memory(machine, operations) })
 }
 
@@ -212,13 +223,17 @@ pub(super) fn rows(
         compared_bytes: request.data.then(|| run.compared().bytes.get()),
     };
     let region = request.region.and_then(|region| run.region(region));
+    let calls = run.calls();
     let row = |(program, trace): (u32, &super::TraceInput)| {
         let own: Vec<RankReport> = ranks.iter().copied().filter(|rank| rank.program == program).collect();
         let delivered = run.delivered(program as usize);
         let first_rank = run.first_rank(program);
         let figures = match &region {
             Some(region) => region.figures(program, first_rank, &shared),
-            None => figures(first_rank, &own, &delivered, &shared),
+            None => Figures {
+                calls: call_figures(program, &calls),
+                ..figures(first_rank, &own, &delivered, &shared)
+            },
         };
         let figures = Figures { breakdown: run.classes(program), ..figures };
         ReplayRow { run: RUN, trace: trace.name.clone(), figures }

@@ -527,6 +527,7 @@ impl Curve<'_> {
             threads: self.options.threads as usize,
             saved: state.as_deref(),
             groups: Vec::new(),
+            follows_packets: self.options.follows_packets(self.machine)?,
         };
         let network = network
             .with_traffic(parameters, &mut |endpoint| {

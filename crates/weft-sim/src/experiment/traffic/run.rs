@@ -20,6 +20,7 @@ use super::limit::{Before, Limit, Limits};
 use super::offered::Offered;
 use super::ways::Ways;
 use crate::experiment::link_table::write_links;
+use crate::experiment::packet_table::PacketTable;
 use crate::experiment::{ExperimentError, Interrupt};
 use crate::telemetry::Telemetry;
 use crate::timeline::TimelineWriter;
@@ -168,6 +169,9 @@ pub(super) struct Run {
     /// Where messages spend their time, where that is wanted. Such a run is not saved.
     #[serde(skip)]
     ways: Option<Ways>,
+    /// Hops that are not in the table of packets yet.
+    #[serde(skip)]
+    packets: PacketTable,
 }
 
 /// The surroundings of a run at its epochs.
@@ -206,6 +210,7 @@ impl Run {
             unnoticed: Vec::new(),
             telemetry: None,
             ways: None,
+            packets: PacketTable::default(),
         }
     }
 
@@ -378,7 +383,11 @@ impl Run {
         let mut latency = Histogram::<10>::default();
         let mut bytes = Bytes::ZERO;
         let mut messages: Vec<MessageReport> = Vec::new();
+        let keeps_packets = around.results.as_ref().is_some_and(|results| results.wants(Table::Packets));
         network.visit_outputs(&mut |output| {
+            if keeps_packets {
+                self.packets.take(&output.hops);
+            }
             latency.merge(&std::mem::take(&mut output.latency));
             bytes += std::mem::take(&mut output.bytes);
             self.last = self.last.max(output.last);
@@ -386,6 +395,7 @@ impl Run {
             if let Some(ways) = &mut self.ways {
                 ways.take(output);
             }
+            output.hops.clear();
         });
         if let Some(ways) = &mut self.ways {
             ways.deliver(&messages, self.phase == Phase::Measure, around.of)?;
@@ -413,6 +423,7 @@ impl Run {
             }
         }
         if let Some(results) = &mut around.results {
+            self.packets.write(self.index, until, results)?;
             results.epoch()?;
         }
         Ok(delivered)
@@ -448,6 +459,7 @@ impl Run {
         }
         if let Some(results) = &mut around.results {
             self.write_messages(Time::NEVER, results)?;
+            self.packets.write(self.index, Time::NEVER, results)?;
             write_flows(self.index, &self.flows, results)?;
             write_links(self.index, network, self.time, results)?;
             if let Some(telemetry) = &mut self.telemetry {

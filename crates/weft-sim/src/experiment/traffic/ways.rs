@@ -38,7 +38,7 @@ pub(super) struct Ways {
 impl Ways {
     /// Takes what a part of the network has recorded.
     pub fn take(&mut self, output: &mut TrafficOutput) {
-        self.hops.append(&mut output.hops);
+        self.hops.extend(output.hops.drain(..).filter(|hop| hop.is_watched));
         self.stages.append(&mut output.stages);
     }
 
