@@ -45,8 +45,8 @@ pub struct Announced<A> {
 /// A network interface. The fabric takes packets from it whenever the link can take one, and hands it those
 /// that arrive.
 pub trait Interface: Sized + Send + Serialize + DeserializeOwned + 'static {
-    /// Whether [`Interface::next_injection`] changes nothing and may be asked at any time. Then the fabric asks
-    /// for a packet when one is ready: little of what blocks hear of makes one at once.
+    /// Whether [`Interface::next_injection`] changes nothing and may be asked at any time. Then the fabric
+    /// asks for a packet when one is ready: little of what blocks hear of makes one at once.
     const TELLS_WHEN_READY: bool = false;
     /// Constants that all interfaces of a machine share.
     type Parameters: Sync;
