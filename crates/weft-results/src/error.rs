@@ -88,6 +88,14 @@ pub enum ResultsError {
         /// An interval that writes less than is refused.
         enough: Option<String>,
     },
+    /// A result that is still being written lacks a table, which comes at its end or while it goes on.
+    #[error("{} has no rows of the table {table} yet; wait: its run goes on", directory.display())]
+    NotYet {
+        /// The result.
+        directory: PathBuf,
+        /// The table.
+        table: &'static str,
+    },
     /// A result lacks the table that a picture or a report is drawn of.
     #[error("{} has no table {table}; run the command again with {mend}", directory.display())]
     NoTable {

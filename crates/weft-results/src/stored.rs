@@ -98,6 +98,9 @@ impl StoredResult {
         let table = table.expect("every row is of a table");
         if !self.has(table) {
             let (directory, table, mend) = (self.directory.clone(), table.name(), written_by(table));
+            if self.live.is_some() {
+                return Err(ResultsError::NotYet { directory, table });
+            }
             return Err(ResultsError::NoTable { directory, table, mend });
         }
         let whole = || vec![self.directory.join(table_file(table))];

@@ -222,6 +222,9 @@ fn a_result_is_read_while_it_is_written() {
         let seen = StoredResult::open_live(&live).unwrap();
         assert!(seen.is_live() && seen.has(Table::Messages) && !seen.has(Table::Links));
         assert_eq!(seen.manifest.request["pattern"], "uniform");
+        // Not an option that the run lacks: it comes at the end.
+        let error = seen.visit(|_: LinkRow| {}).unwrap_err().to_string();
+        assert!(error.ends_with("has no rows of the table links yet; wait: its run goes on"), "{error}");
         let mut sequences = Vec::new();
         seen.visit(|row: MessageRow| sequences.push(row.sequence)).unwrap();
         assert!(sequences.into_iter().eq(0..n), "{n} rows");

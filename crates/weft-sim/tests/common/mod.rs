@@ -24,7 +24,9 @@ pub fn machine(name: &str, sets: &[&str]) -> MachineInput {
 /// Writes all tables, if there is a directory.
 pub fn options(threads: u32, directory: Option<PathBuf>) -> ExperimentOptions {
     let start = Start::Fresh(Existing::Refuse);
-    let output = directory.map(|directory| Output { directory, tables: Table::NAMED.to_vec(), start });
+    // A run that is saved, and the ideal network, have no table of packets.
+    let tables = || Table::NAMED.into_iter().filter(|table| *table != Table::Packets).collect();
+    let output = directory.map(|directory| Output { directory, tables: tables(), start });
     ExperimentOptions { threads, output, ..ExperimentOptions::default() }
 }
 
