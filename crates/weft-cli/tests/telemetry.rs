@@ -209,4 +209,9 @@ fn each_packet_has_a_row_for_each_link() {
         let text = format!("{base} --tables packets {wrong} -o {}", out.display());
         assert!(refused(&words(&text)).contains("--tables packets"), "{wrong}");
     }
+    let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/incast-32.toml");
+    let words = ["traffic", "-m", "carvnet-spineleaf", "--scenario", scenario, "--tables", "packets", "-o"];
+    let said = refused(&[&words[..], &[out.to_str().unwrap()]].concat());
+    assert!(said.contains("a scenario has no such table"), "{said}");
+    assert!(!out.exists());
 }

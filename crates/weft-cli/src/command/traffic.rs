@@ -116,11 +116,6 @@ impl TrafficOptions {
     pub fn run(self, words: &[String]) -> Result<Status, Failure> {
         let inputs: Vec<_> = self.machine.file().into_iter().collect();
         let mut options = self.simulation.experiment_options(words, false, &inputs)?;
-        if let (Some(_), Some(output)) = (&self.scenario, &options.output)
-            && output.tables.contains(&Table::Packets)
-        {
-            return Err(Failure::input("--tables packets: a scenario has no table of packets; leave it out"));
-        }
         // The flows of a scenario are few, and what each gets is what one wants to see.
         if let (Some(_), Some(_), Some(output)) =
             (&self.scenario, self.simulation.results.telemetry, &mut options.output)

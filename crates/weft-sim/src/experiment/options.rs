@@ -58,16 +58,26 @@ impl ExperimentOptions {
     /// # Errors
     /// It has none, or the run is to be saved.
     pub fn follows_packets(&self, machine: &Machine) -> Result<bool, ExperimentError> {
-        let wanted = self.output.as_ref().is_some_and(|output| output.tables.contains(&Table::Packets));
-        let wrong = match (&machine.fabric, self.save_every) {
-            (Fabric::Ideal { .. }, _) => "the ideal network has no links that packets wait for",
-            (_, Some(_)) => "a run that is saved does not follow them",
-            _ => return Ok(wanted),
-        };
-        match wanted {
-            true => Err(ExperimentError::input(format!("--tables packets: {wrong}; leave it out"))),
-            false => Ok(false),
+        match (&machine.fabric, self.save_every) {
+            (Fabric::Ideal { .. }, _) => {
+                self.follows_none("the ideal network has no links that packets wait for")?;
+            }
+            (_, Some(_)) => self.follows_none("a run that is saved does not follow them")?,
+            _ => {}
         }
+        Ok(self.wants_packets())
+    }
+
+    /// Refuses the table of packets for this reason, where it is wanted.
+    pub(crate) fn follows_none(&self, wrong: &str) -> Result<(), ExperimentError> {
+        match self.wants_packets() {
+            true => Err(ExperimentError::input(format!("--tables packets: {wrong}; leave it out"))),
+            false => Ok(()),
+        }
+    }
+
+    fn wants_packets(&self) -> bool {
+        self.output.as_ref().is_some_and(|output| output.tables.contains(&Table::Packets))
     }
 
     /// Opens the results that are asked for. With them comes the state of the last snapshot, where the run

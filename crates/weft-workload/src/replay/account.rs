@@ -52,7 +52,7 @@ pub(super) struct RankAccount {
     pub(super) calls: CallCounts,
     /// Of a stepped program: the messages that its receives have taken since it was last asked.
     #[serde(skip)]
-    #[allow(clippy::box_collection)] // Few ranks have one, and there may be a million ranks.
+    #[expect(clippy::box_collection, reason = "few ranks have one, and there may be a million ranks")]
     pub(super) untold: Option<Box<Vec<ReceivedMessage>>>,
 }
 

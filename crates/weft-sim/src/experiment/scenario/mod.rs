@@ -150,6 +150,7 @@ impl Experiment for ScenarioRequest {
         control: Control<'_>,
     ) -> Result<ScenarioReport, ExperimentError> {
         let began = Beginning::now();
+        options.follows_none("a scenario has no such table")?;
         let ways = self.ways()?;
         let machine = machine::checked(&self.machine)?;
         // The ways change neither endpoints nor links: a mistake of the file is one under all of them.
