@@ -85,7 +85,8 @@ impl Pcie {
             let run = parameters.posted(count, bytes);
             let (limits, back) = (parameters.posted_limits(), parameters.one_way + parameters.one_way);
             let way = Way { window: &mut self.stores, line: &mut self.down, limits, back };
-            let (began, left) = way.post(came, run, parameters);
+            // Behind what is already on the line: none takes a gap that one before it has left.
+            let (began, left) = way.post(transfer.left, run, parameters);
             transfer.began = transfer.began.min(began);
             transfer.left = left;
         }
@@ -111,7 +112,8 @@ impl Pcie {
             let back = parameters.one_way + parameters.one_way + memory.write;
             let limits = parameters.posted_limits();
             let way = Way { window: &mut self.writes, line: &mut self.up, limits, back };
-            let (began, left) = way.post(came, run, parameters);
+            // Behind what is already on the line: none takes a gap that one before it has left.
+            let (began, left) = way.post(transfer.left, run, parameters);
             transfer.began = transfer.began.min(began);
             transfer.left = left;
         }
@@ -147,9 +149,9 @@ impl Pcie {
             let limits = parameters.read_limits();
             while rest > 0 {
                 // Without room for all of them one goes at a time, when a tag and room for its data are free.
-                let (group, at) = match self.reads.fits(came, rest, each, limits) {
-                    true => (rest, came),
-                    false => (1, self.reads.next(came, each, (limits, parameters))),
+                let (group, at) = match self.reads.fits(transfer.left, rest, each, limits) {
+                    true => (rest, transfer.left),
+                    false => (1, self.reads.next(transfer.left, each, (limits, parameters))),
                 };
                 let run = Run { count: group, bytes: parameters.request_header, each: [1, 0, 0] };
                 let (limits, back) = (parameters.request_limits(), parameters.one_way + parameters.one_way);
