@@ -72,13 +72,13 @@ impl Page {
         // Odd, so that the spaces of a node spread over all sets.
         const SPACE_DISTANCE: u64 = 0x9E37_79B9;
         let bits = sets.ilog2().max(1);
-        let mut rest = self.number ^ (u64::from(self.space) * SPACE_DISTANCE);
-        let mut folded = 0;
-        while rest != 0 {
-            folded ^= rest & ((1 << bits) - 1);
-            rest >>= bits;
+        let mut folded = self.number ^ (u64::from(self.space) * SPACE_DISTANCE);
+        // By halves: the lowest bits are those of all groups of so many, one upon the other.
+        for groups in [32, 16, 8, 4, 2, 1] {
+            folded ^= folded.checked_shr(groups * bits).unwrap_or(0);
         }
-        folded as usize % sets
+        // One set has a bit all the same.
+        (folded as usize & ((1 << bits) - 1)).min(sets - 1)
     }
 }
 
@@ -164,7 +164,12 @@ impl Iommu {
     /// The page of `address` in `space`.
     #[inline]
     pub fn page(space: u32, address: u64, parameters: &IommuParameters) -> Page {
-        Page { space, number: address / parameters.page.get().max(1) }
+        let size = parameters.page.get();
+        let number = match size.is_power_of_two() {
+            true => address >> size.trailing_zeros(),
+            false => address / size.max(1),
+        };
+        Page { space, number }
     }
 
     /// How far the system is with a page.
@@ -238,6 +243,7 @@ impl Iommu {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn parameters(faults: FaultModel) -> IommuParameters {
         IommuParameters {
@@ -273,6 +279,17 @@ mod tests {
         assert_eq!(table.len(), PageState::ALL.len() * 3);
         for (state, event, next) in table {
             assert_eq!(state.next(event), next, "{state:?} {event:?}");
+        }
+    }
+
+    proptest! {
+        /// Catches bits of a page's number that have no part in its set, or more than one.
+        #[test]
+        fn a_set_is_of_all_bits_in_groups(number in any::<u64>(), sets in 1usize..3000) {
+            let bits = sets.ilog2().max(1);
+            let groups = (0..64).step_by(bits as usize).map(|low| number >> low & ((1 << bits) - 1));
+            let folded = groups.fold(0, |one, other| one ^ other) as usize;
+            prop_assert_eq!(page(number).set(sets), folded % sets);
         }
     }
 

@@ -28,7 +28,11 @@ impl BitRate {
     /// Time that `data` takes at this rate, rounded up once. The rate must not be zero. Not for packets back
     /// to back, where rounding each of them up would accumulate: the fabric's line counts exactly.
     pub const fn span(self, data: Bytes) -> Span {
-        let ps = (data.get() as u128 * 8 * 1_000_000_000_000).div_ceil(self.0 as u128);
+        const BYTE: u64 = 8 * 1_000_000_000_000;
+        if let Some(product) = data.get().checked_mul(BYTE) {
+            return Span::from_ps(product.div_ceil(self.0));
+        }
+        let ps = (data.get() as u128 * BYTE as u128).div_ceil(self.0 as u128);
         Span::from_ps(if ps > u64::MAX as u128 { u64::MAX } else { ps as u64 })
     }
 }

@@ -19,10 +19,12 @@ use super::gpu::MemoryKind;
 use super::host_to_card::Port;
 use super::part::Part;
 use super::translation::{Known, translate};
+use crate::message_table::MessageTable;
 use crate::pcie::{Stretch, Transfer};
 use crate::server::{Server, Service};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use weft_fabric::Packet;
 use weft_units::{Address, Bytes, EndpointId, Span, Time};
 
@@ -71,8 +73,9 @@ pub(super) struct Writing {
 
 /// The module.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(bound = "T: Serialize + DeserializeOwned")]
 pub(super) struct CardToHost<T> {
-    incoming: BTreeMap<(EndpointId, u32), Incoming<T>>,
+    incoming: MessageTable<Incoming<T>>,
     module: Server,
     handler: Handler,
     known: Known,
@@ -81,7 +84,7 @@ pub(super) struct CardToHost<T> {
 impl<T> Default for CardToHost<T> {
     fn default() -> CardToHost<T> {
         let (module, handler) = (Server::default(), Handler::default());
-        CardToHost { incoming: BTreeMap::new(), module, handler, known: None }
+        CardToHost { incoming: MessageTable::default(), module, handler, known: None }
     }
 }
 
@@ -130,7 +133,7 @@ impl<T: Copy> CardToHost<T> {
             return None; // its CRC says so
         }
         let key = (packet.source, packet.message);
-        let incoming = self.incoming.get_mut(&key)?;
+        let incoming = self.incoming.get_mut(key)?;
         let offset = u64::from(index) * parameters.payload.get();
         if offset + bytes.get() > incoming.announced.bytes.get() || !incoming.is_new(index) {
             return None;
@@ -154,7 +157,7 @@ impl<T: Copy> CardToHost<T> {
             return None;
         }
         let announced = incoming.announced;
-        self.incoming.remove(&key);
+        self.incoming.remove(key);
         let behind = data.map_or(module.ended, |data| data.left);
         let card = &parameters.card_to_host;
         let stretch = Stretch { address: 0, bytes: card.entry.get() };

@@ -76,16 +76,20 @@ impl Reassembly {
         if end > bytes.get() || end < begin {
             return false;
         }
-        let place = self.ahead.partition_point(|part| part.0 < begin);
-        let is_known = self.ahead.get(place).is_some_and(|part| part.0 == begin);
-        let piece = if bytes > Bytes::ZERO && (begin < self.front || is_known) {
-            Piece::Again
-        } else {
-            self.ahead.insert(place, (begin, end));
+        let piece = if begin == self.front {
+            self.front = end;
             while self.ahead.first().is_some_and(|part| part.0 == self.front) {
                 self.front = self.ahead.remove(0).1;
             }
             if self.front == bytes.get() { Piece::Last } else { Piece::Some }
+        } else {
+            let place = self.ahead.partition_point(|part| part.0 < begin);
+            if begin < self.front || self.ahead.get(place).is_some_and(|part| part.0 == begin) {
+                Piece::Again
+            } else {
+                self.ahead.insert(place, (begin, end));
+                Piece::Some
+            }
         };
         match self.progress.after(piece) {
             Ok(progress) => self.progress = progress,

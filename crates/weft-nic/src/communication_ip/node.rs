@@ -19,9 +19,10 @@ use super::self_test::{SelfTest, TestPacket};
 use super::{Announcement, CommunicationIpNic, CommunicationIpTimer};
 use crate::host::{Delivered, Failure, FailureReason, Host, HostContext, Message, Offer};
 use crate::hosted::Hosted;
+use crate::message_table::MessageTable;
 use crate::observer::{Block, Observer as _, Stage};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use weft_fabric::{Addressing, Announced, ClassTag, Injection, InterfaceContext, Packet, PacketLabel, Part};
 use weft_units::{Bytes, EndpointId, Span, Time};
 
@@ -45,7 +46,7 @@ pub(super) struct Hardware<H: Host> {
     registers: Registers,
     test: SelfTest,
     /// Messages announced to this endpoint that have not come whole.
-    incoming: BTreeMap<(EndpointId, u32), Incoming<H::Header>>,
+    incoming: MessageTable<Incoming<H::Header>>,
     /// Messages that have come, in the order in which their kernels notice them.
     deliveries: VecDeque<Delivered<H::Header>>,
     /// Messages that failed as they were posted, and when the host learns of it.
@@ -62,7 +63,7 @@ impl<H: Host> Hardware<H> {
             ports: (0..lattice.ports).map(|_| Port::default()).collect(),
             registers: Registers::new(lattice.coordinates(endpoint), threshold, credit),
             test: SelfTest::default(),
-            incoming: BTreeMap::new(),
+            incoming: MessageTable::default(),
             deliveries: VecDeque::new(),
             failures: VecDeque::new(),
             turn: 0,
@@ -271,7 +272,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
         let Packet { source: from, message: number, hops, .. } = *packet;
         let (size, begin) = size_and_address(packet.carried);
         // One that comes again when its message is whole is of no message.
-        let incoming = self.hardware.incoming.get_mut(&(from, number))?;
+        let incoming = self.hardware.incoming.get_mut((from, number))?;
         let MessageHeader { bytes, born, header, interface } = incoming.header;
         let is_whole = incoming.reassembly.take(begin, begin.saturating_add(size), bytes);
         let dispatcher = &mut self.hardware.ports[usize::from(interface)].dispatcher;
@@ -289,7 +290,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
         if !is_whole {
             return None;
         }
-        self.hardware.incoming.remove(&(from, number));
+        self.hardware.incoming.remove((from, number));
         let (noticed, in_mailbox) = (reading.stored, false);
         Some(Delivered { from, number, bytes, born, noticed, hops, header, interface, in_mailbox })
     }

@@ -24,13 +24,14 @@ use crate::iommu::Iommu;
 use crate::mailbox::Mailbox;
 use crate::memory::MemoryChannel;
 use crate::memory_path::MemoryPath;
+use crate::message_table::MessageTable;
 use crate::observer::{Observer as _, Stage};
 use crate::packetizer::Packetizer;
 use crate::rdma::Rdma;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use weft_fabric::{Announced, InterfaceContext};
-use weft_units::{EndpointId, Time};
+use weft_units::Time;
 
 /// The blocks, and the queues between them.
 #[derive(Serialize, Deserialize)]
@@ -49,7 +50,7 @@ pub(super) struct Hardware<H: Host> {
     /// Messages that failed as they were posted, and when the host learns of it.
     pub(super) failures: VecDeque<(Time, Failure)>,
     /// Headers of messages for this interface whose packets have not come.
-    pub(super) headers: BTreeMap<(EndpointId, u32), MessageHeader<H::Header>>,
+    pub(super) headers: MessageTable<MessageHeader<H::Header>>,
     /// Messages that have come, in the order in which the host notices them.
     pub(super) deliveries: VecDeque<Delivered<H::Header>>,
     next_number: u32,
@@ -91,7 +92,7 @@ impl<H: Host> Hardware<H> {
             transmit: Transmit::default(),
             posts: Posts::default(),
             failures: VecDeque::new(),
-            headers: BTreeMap::new(),
+            headers: MessageTable::default(),
             deliveries: VecDeque::new(),
             next_number: 0,
             check: DamageCheck::default(),

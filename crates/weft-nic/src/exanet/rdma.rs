@@ -203,7 +203,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
         }
         let tail = self.fabric.now();
         let Packet { source, message, hops, .. } = *packet;
-        let Some(&header) = self.hardware.headers.get(&(source, message)) else {
+        let Some(&header) = self.hardware.headers.get((source, message)) else {
             self.hardware.rdma.late_cell(source, message, id, tail);
             self.fabric.request_injection();
             return None;
@@ -223,7 +223,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
             self.write_cell(packet, id, landing.address.get().wrapping_sub(address.get()));
         }
         let notified = landing.notified?;
-        self.hardware.headers.remove(&(source, message));
+        self.hardware.headers.remove((source, message));
         let noticed = notified + self.parameters.rdma.receive.poll;
         if watch {
             let (block, came, began, ended) = (Block::Polling, notified, notified, noticed);
@@ -240,7 +240,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
         let Some(data) = &mut self.hardware.data else { return };
         let (Packet { source, message, .. }, bad) = (*packet, packet.is_bad());
         data.memory.write_cell((source, message, id), offset, packet.payload().get(), bad);
-        if !self.hardware.headers.contains_key(&(source, message)) {
+        if self.hardware.headers.get((source, message)).is_none() {
             data.check_late((source, message), self.fabric.endpoint());
         }
     }

@@ -34,12 +34,12 @@ impl<H: Host> Node<'_, '_, '_, H> {
                 headers.insert((from, message), header);
             }
             Announcement::Transfer { first } => {
-                if let Some(header) = headers.get_mut(&(from, message)) {
+                if let Some(header) = headers.get_mut((from, message)) {
                     header.first = first;
                 }
             }
             Announcement::Withdrawn => {
-                headers.remove(&(from, message));
+                headers.remove((from, message));
                 if let Some(data) = data {
                     data.memory.forget(from, message);
                 }
@@ -85,7 +85,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
         let checked = hardware.mailbox.check(now - packet.stretch(), now, &parameters.mailbox);
         // Headers are kept until their packet is accepted, so that one without repeats what has been: the
         // hardware sees it by the sequence number of its source's channel.
-        let Some(&header) = hardware.headers.get(&(from, number)) else {
+        let Some(&header) = hardware.headers.get((from, number)) else {
             hardware.transmit.answer(checked.ended, Answer { to: from, message: number, refusal: None });
             self.fabric.request_injection();
             return None;
@@ -100,7 +100,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
         if let Some(data) = &mut hardware.data {
             data.memory.write((from, number), (0, 0), packet.payload().get(), packet.is_bad());
         }
-        hardware.headers.remove(&(from, number));
+        hardware.headers.remove((from, number));
         let entry = parameters.mailbox.entry.max(bytes);
         let written = hardware.memory.port.write(checked.ended, entry, &parameters.host_port);
         let noticed = written.ended + parameters.mailbox.poll;

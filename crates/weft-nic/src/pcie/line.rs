@@ -75,10 +75,12 @@ impl Line {
             self.worked = self.worked.saturating_add(takes);
             return (Since { began, since: began, before: 0 }, left);
         }
-        let packets = self.owed / parameters.acknowledged.max(1);
-        self.owed -= packets * parameters.acknowledged.max(1);
-        // An acknowledgement, and a packet with credits.
-        self.bytes += u64::from(packets) * 2 * parameters.link_packet;
+        if self.owed >= parameters.acknowledged {
+            let packets = self.owed / parameters.acknowledged.max(1);
+            self.owed -= packets * parameters.acknowledged.max(1);
+            // An acknowledgement, and a packet with credits.
+            self.bytes += u64::from(packets) * 2 * parameters.link_packet;
+        }
         let began = (self.since + parameters.wire(self.bytes)).max(came);
         self.append(began, all, parameters)
     }

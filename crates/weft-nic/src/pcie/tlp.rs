@@ -23,7 +23,7 @@ pub fn split(stretch: Stretch, size: u64) -> Pieces {
     let behind = address & (size - 1);
     let head = if behind == 0 { 0 } else { (size - behind).min(bytes) };
     let rest = bytes - head;
-    Pieces { head, whole: (rest / size) as u32, size, tail: rest & (size - 1) }
+    Pieces { head, whole: (rest >> size.trailing_zeros()) as u32, size, tail: rest & (size - 1) }
 }
 
 impl Pieces {

@@ -24,7 +24,6 @@
 //! # Not modelled
 //! The bits of CRC and FCS: a packet that a link has damaged fails one of them, always.
 
-mod flow_table;
 mod receiver;
 mod sender;
 #[cfg(test)]

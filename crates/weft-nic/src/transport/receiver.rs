@@ -7,8 +7,8 @@
 //!   above                     drop                         in the window: take once, acknowledge; else drop
 //! ```
 
-use super::flow_table::FlowTable;
 use super::{FlowId, OPENING_BITS, Sequence, TransportParameters};
+use crate::key_table::KeyTable;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use weft_units::Time;
@@ -65,7 +65,7 @@ impl Flow {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Receiver {
     /// By [`FlowId::key`].
-    flows: FlowTable<Flow>,
+    flows: KeyTable<Flow>,
 }
 
 impl Receiver {

@@ -1,7 +1,7 @@
 //! The transmit engine's side: flows, the packets that are not acknowledged, and their time-outs.
 
-use super::flow_table::FlowTable;
 use super::{FlowId, OPENING_BITS, Sequence, TransportParameters};
+use crate::key_table::KeyTable;
 use serde::{Deserialize, Serialize};
 use slab::Slab;
 use std::collections::{BTreeSet, VecDeque};
@@ -103,7 +103,7 @@ type Due = (Time, u64, u32);
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Sender<P> {
     /// By [`FlowId::key`].
-    flows: FlowTable<Flow>,
+    flows: KeyTable<Flow>,
     next_opening: u32,
     /// Of all flows: a flow alone has few, and there are many flows.
     outstanding: Slab<Outstanding<P>>,
@@ -122,7 +122,7 @@ pub struct Sender<P> {
 impl<P> Default for Sender<P> {
     fn default() -> Sender<P> {
         Sender {
-            flows: FlowTable::default(),
+            flows: KeyTable::default(),
             next_opening: 0,
             outstanding: Slab::new(),
             sent: 0,

@@ -33,13 +33,13 @@ use crate::host::{
     Primitive, Side,
 };
 use crate::hosted::Hosted;
+use crate::message_table::MessageTable;
 use crate::observer::{Block, Observer, Stage};
 use crate::overheads::watched;
 use crate::transport::{FlowId, FlowKind, Receiver, Sequence, TransportParameters, Verdict};
 use packet::{ACKNOWLEDGEMENT, Header};
 use serde::{Deserialize, Serialize};
-use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use transmit::{Answer, Next, Piece, Transmit, packet_of, packet_of_answer};
 use weft_engine::Payload;
 use weft_fabric::{Announced, HopRecord, Injection, Interface, InterfaceContext, Packet, Part};
@@ -151,7 +151,7 @@ pub struct PortalsNic<H: Host> {
     transmit: Transmit,
     receiver: Receiver,
     /// Messages announced to this interface that have not arrived whole.
-    incoming: BTreeMap<(EndpointId, u32), Incoming<H::Header>>,
+    incoming: MessageTable<Incoming<H::Header>>,
     /// Messages that have arrived, in the order in which the host notices them.
     due: VecDeque<Delivered<H::Header>>,
     failures: VecDeque<Failure>,
@@ -301,12 +301,13 @@ impl<H: Host> PortalsNic<H> {
     ) {
         let Packet { source: from, message: number, hops, .. } = *packet;
         // One that has been withdrawn, while its packets were on their way, is not announced any more.
-        let Entry::Occupied(mut announced) = self.incoming.entry((from, number)) else { return };
-        announced.get_mut().missing -= packet.payload();
-        if announced.get().missing > Bytes::ZERO {
+        let Some(announced) = self.incoming.get_mut((from, number)) else { return };
+        announced.missing -= packet.payload();
+        if announced.missing > Bytes::ZERO {
             return;
         }
-        let MessageHeader { bytes, born, header, watch, interface } = announced.remove().header;
+        let MessageHeader { bytes, born, header, watch, interface } = announced.header;
+        self.incoming.remove((from, number));
         let (noticed, in_mailbox) = (done + parameters.interface.receive_message, false);
         if watch {
             let (endpoint, source, message) = (context.endpoint(), from, number);
@@ -376,7 +377,7 @@ impl<H: Host> Nic<H> for PortalsNic<H> {
             host,
             transmit: Transmit::default(),
             receiver: Receiver::default(),
-            incoming: BTreeMap::new(),
+            incoming: MessageTable::default(),
             due: VecDeque::new(),
             failures: VecDeque::new(),
             receiver_free: Time::ZERO,
@@ -455,7 +456,7 @@ impl<H: Host> Interface for PortalsNic<H> {
             Announcement::Message(header) => {
                 self.incoming.insert((from, message), Incoming { missing: header.bytes, header });
             }
-            Announcement::Withdrawn => drop(self.incoming.remove(&(from, message))),
+            Announcement::Withdrawn => drop(self.incoming.remove((from, message))),
         }
     }
 

@@ -1,9 +1,9 @@
-//! The flows of an engine by their keys, as the hardware's table has them: each at the place that its key
-//! gives, or at the next free one.
+//! Entries by their keys, as hardware has a table of flows: each at the place that its key gives, or at the
+//! next free one.
 //!
 //! ```text
-//!   key ─ hash ─► place   [ flow ][ flow ][      ][ flow ] …    at most half of the places are taken
-//!                            ▲ another key ────────▲
+//!   key ─ hash ─► place   [ entry ][ entry ][       ][ entry ] …    at most three of four are taken
+//!                             ▲ another key ────────────▲
 //! ```
 //! Written here because each packet asks for the flow of its own peer, and the flows of a few hundred
 //! endpoints fit no cache: what counts is the lines of memory that a look takes. Here it is mostly one. A
@@ -15,28 +15,34 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// The key of a place that is free.
 const FREE: u64 = u64::MAX;
 
+/// Places of a table with an entry.
+const FEWEST: usize = 4;
+
+/// Places of a table that keeps them when its entries have gone.
+const SMALL: usize = 64;
+
 #[derive(Clone, Debug)]
-struct Place<F> {
+struct Place<T> {
     key: u64,
-    flow: F,
+    entry: T,
 }
 
-/// Flows by keys, none of which is [`u64::MAX`].
+/// Entries by keys, none of which is [`u64::MAX`].
 #[derive(Clone, Debug)]
-pub(super) struct FlowTable<F> {
+pub(crate) struct KeyTable<T> {
     /// None, or a power of two.
-    places: Vec<Place<F>>,
+    places: Vec<Place<T>>,
     len: usize,
 }
 
-impl<F> Default for FlowTable<F> {
+impl<T> Default for KeyTable<T> {
     fn default() -> Self {
-        FlowTable { places: Vec::new(), len: 0 }
+        KeyTable { places: Vec::new(), len: 0 }
     }
 }
 
-impl<F: Default> FlowTable<F> {
-    pub(super) fn len(&self) -> usize {
+impl<T: Default> KeyTable<T> {
+    pub(crate) fn len(&self) -> usize {
         self.len
     }
 
@@ -64,29 +70,29 @@ impl<F: Default> FlowTable<F> {
     }
 
     #[inline]
-    pub(super) fn get(&self, key: u64) -> Option<&F> {
+    pub(crate) fn get(&self, key: u64) -> Option<&T> {
         if self.places.is_empty() {
             return None;
         }
         let place = &self.places[self.find(key)];
-        (place.key == key).then_some(&place.flow)
+        (place.key == key).then_some(&place.entry)
     }
 
     #[inline]
-    pub(super) fn get_mut(&mut self, key: u64) -> Option<&mut F> {
+    pub(crate) fn get_mut(&mut self, key: u64) -> Option<&mut T> {
         if self.places.is_empty() {
             return None;
         }
         let place = self.find(key);
         let place = &mut self.places[place];
-        (place.key == key).then_some(&mut place.flow)
+        (place.key == key).then_some(&mut place.entry)
     }
 
-    /// The flow of a key; if there is none, a default one is added.
+    /// The entry of a key; if there is none, a default one is added.
     #[inline]
-    pub(super) fn get_or_add(&mut self, key: u64) -> &mut F {
-        if 2 * self.len >= self.places.len() {
-            self.grow();
+    pub(crate) fn get_or_add(&mut self, key: u64) -> &mut T {
+        if 4 * self.len >= 3 * self.places.len() {
+            self.resize((2 * self.places.len()).max(FEWEST));
         }
         let place = self.find(key);
         let place = &mut self.places[place];
@@ -94,25 +100,25 @@ impl<F: Default> FlowTable<F> {
             place.key = key;
             self.len += 1;
         }
-        &mut place.flow
+        &mut place.entry
     }
 
+    /// Gives it so many places, a power of two.
     #[cold]
-    fn grow(&mut self) {
-        let places = (2 * self.places.len()).max(4);
+    fn resize(&mut self, places: usize) {
         let before = std::mem::take(&mut self.places);
-        self.places.resize_with(places, || Place { key: FREE, flow: F::default() });
+        self.places.resize_with(places, || Place { key: FREE, entry: T::default() });
         for place in before.into_iter().filter(|place| place.key != FREE) {
             let free = self.find(place.key);
             self.places[free] = place;
         }
     }
 
-    pub(super) fn remove(&mut self, key: u64) -> Option<F> {
+    pub(crate) fn remove(&mut self, key: u64) -> Option<T> {
         self.get(key)?;
         let mut hole = self.find(key);
         self.len -= 1;
-        let removed = std::mem::replace(&mut self.places[hole], Place { key: FREE, flow: F::default() });
+        let removed = std::mem::replace(&mut self.places[hole], Place { key: FREE, entry: T::default() });
         // Those behind it that the hole would hide move up.
         let mut place = self.next_place(hole);
         while self.places[place].key != FREE {
@@ -124,36 +130,39 @@ impl<F: Default> FlowTable<F> {
             }
             place = self.next_place(place);
         }
-        Some(removed.flow)
+        if self.places.len() > SMALL && 8 * self.len < self.places.len() {
+            self.resize(self.places.len() / 2);
+        }
+        Some(removed.entry)
     }
 
-    /// Keeps the flows of which that is said.
-    pub(super) fn retain(&mut self, keep: impl Fn(&F) -> bool) {
-        let gone = self.places.iter().filter(|place| place.key != FREE && !keep(&place.flow));
+    /// Keeps the entries of which that is said.
+    pub(crate) fn retain(&mut self, keep: impl Fn(&T) -> bool) {
+        let gone = self.places.iter().filter(|place| place.key != FREE && !keep(&place.entry));
         for key in gone.map(|place| place.key).collect::<Vec<u64>>() {
             self.remove(key);
         }
     }
 }
 
-/// In the order of keys: the same flows are saved as the same bytes, whatever came before.
-impl<F: Serialize> Serialize for FlowTable<F> {
+/// In the order of keys: the same entries are saved as the same bytes, whatever came before.
+impl<T: Serialize> Serialize for KeyTable<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let taken = self.places.iter().filter(|place| place.key != FREE);
-        let mut flows: Vec<(u64, &F)> = taken.map(|place| (place.key, &place.flow)).collect();
-        flows.sort_by_key(|(key, _)| *key);
-        flows.serialize(serializer)
+        let mut entries: Vec<(u64, &T)> = taken.map(|place| (place.key, &place.entry)).collect();
+        entries.sort_by_key(|(key, _)| *key);
+        entries.serialize(serializer)
     }
 }
 
-impl<'de, F: Default + Deserialize<'de>> Deserialize<'de> for FlowTable<F> {
+impl<'de, T: Default + Deserialize<'de>> Deserialize<'de> for KeyTable<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut table = FlowTable::default();
-        for (key, flow) in Vec::<(u64, F)>::deserialize(deserializer)? {
+        let mut table = KeyTable::default();
+        for (key, entry) in Vec::<(u64, T)>::deserialize(deserializer)? {
             if key == FREE {
-                return Err(serde::de::Error::custom("no flow has this key"));
+                return Err(serde::de::Error::custom("no entry has this key"));
             }
-            *table.get_or_add(key) = flow;
+            *table.get_or_add(key) = entry;
         }
         Ok(table)
     }
@@ -165,13 +174,27 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
+    /// Catches memory of a burst that is kept for ever, and entries that are lost when it is given back.
+    #[test]
+    fn a_table_gives_the_memory_of_a_burst_back() {
+        let mut table = KeyTable::default();
+        for key in 0..1000u64 {
+            *table.get_or_add(key) = key;
+        }
+        for key in 3..1000 {
+            assert_eq!(table.remove(key), Some(key));
+        }
+        assert!(table.places.len() <= SMALL);
+        assert_eq!([0, 1, 2, 3].map(|key| table.get(key).copied()), [Some(0), Some(1), Some(2), None]);
+    }
+
     proptest! {
-        /// Catches a flow that is lost, found twice or under another's key, after others have gone.
+        /// Catches an entry that is lost, found twice or under another's key, after others have gone.
         #[test]
         fn it_holds_what_a_map_holds(
             steps in prop::collection::vec((0u64..40, 0u8..5, any::<u32>()), 1..300),
         ) {
-            let (mut table, mut map) = (FlowTable::default(), BTreeMap::new());
+            let (mut table, mut map) = (KeyTable::default(), BTreeMap::new());
             for (peer, step, value) in steps {
                 // Few places are the first of many keys.
                 let key = peer << 38;
@@ -194,7 +217,7 @@ mod tests {
             }
             let saved = serde_json::to_string(&table).unwrap();
             prop_assert_eq!(&saved, &serde_json::to_string(&map.iter().collect::<Vec<_>>()).unwrap());
-            let read: FlowTable<u32> = serde_json::from_str(&saved).unwrap();
+            let read: KeyTable<u32> = serde_json::from_str(&saved).unwrap();
             prop_assert_eq!(serde_json::to_string(&read).unwrap(), saved);
         }
     }
