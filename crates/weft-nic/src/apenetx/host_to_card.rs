@@ -57,9 +57,14 @@ pub(super) struct Taken {
     pub token: Option<u32>,
 }
 
-/// The reading of a packet, for reports.
+/// The reading of a packet, and what its message is.
 pub(super) struct Reading {
-    pub descriptor: Descriptor,
+    pub message: Taken,
+    pub watch: bool,
+    /// Whether it is the first of its message.
+    pub is_first: bool,
+    /// The time at which the descriptor was in the card.
+    pub arrived: Time,
     /// `None`: the data was in the line.
     pub read: Option<Transfer>,
     pub made: Service,
@@ -154,19 +159,19 @@ impl HostToCard {
             return None;
         }
         let descriptor = self.fetched.front_mut()?;
-        let before = *descriptor;
+        let Descriptor { number, interface, token, watch, arrived, source, .. } = *descriptor;
         let piece = (descriptor.bytes - descriptor.read).min(parameters.payload);
         let index = (descriptor.read.get() / parameters.payload.get().max(1)) as u32;
         let in_card = descriptor.inline || piece == Bytes::ZERO;
         let read = (!in_card).then(|| {
             let address = descriptor.buffer.plus(descriptor.read.get()).get();
             let stretch = Stretch { address, bytes: piece.get() };
-            let (space, known) = (u32::from(descriptor.interface), &mut self.known);
-            let walk = |at| match before.source {
+            let (space, known) = (u32::from(interface), &mut self.known);
+            let walk = |at| match source {
                 MemoryKind::GpuDirect => at,
                 _ => translate((iommu, &parameters.iommu), known, (space, stretch), at),
             };
-            pcie.read(now, stretch, (parameters.reads(before.source), &parameters.pcie), walk)
+            pcie.read(now, stretch, (parameters.reads(source), &parameters.pcie), walk)
         });
         descriptor.read += piece;
         let came = read.map_or(now, |read| read.ended);
@@ -181,18 +186,20 @@ impl HostToCard {
         self.packets.push_back(Outgoing {
             ready: made.ended,
             to: descriptor.to,
-            number: descriptor.number,
+            number,
             bytes: piece.get() as u32,
             index,
             is_whole: piece == descriptor.bytes,
-            watch: descriptor.watch && (index == 0 || is_last),
+            watch: watch && (index == 0 || is_last),
             class: descriptor.class,
         });
         if is_last {
             descriptor.happens(DescriptorEvent::LastRead);
             self.fetched.pop_front();
         }
-        Some(Reading { descriptor: before, read, made, taken: is_last.then_some(came) })
+        let message = Taken { number, interface, token };
+        let (is_first, taken) = (index == 0, is_last.then_some(came));
+        Some(Reading { message, watch, is_first, arrived, read, made, taken })
     }
 
     /// Messages that have not been read whole.

@@ -318,23 +318,23 @@ impl<H: Host> Node<'_, '_, '_, H> {
         let mut any = false;
         loop {
             let (send, mut port) = self.card.port(self.parameters);
-            let Some(Reading { descriptor, read, made, taken }) = send.read(now, &mut port) else { break };
+            let Some(reading) = send.read(now, &mut port) else { break };
             any = true;
-            let Descriptor { number, interface, token, watch, arrived, read: before, .. } = descriptor;
+            let Reading { message, watch, is_first, arrived, read, made, taken } = reading;
             if let Some(at) = taken
-                && (token.is_some() || self.parameters.host_to_card.blocking)
+                && (message.token.is_some() || self.parameters.host_to_card.blocking)
             {
-                self.card.taken.insert(at, Taken { number, interface, token });
+                self.card.taken.insert(at, message);
                 self.fabric.set_timer(at, ApenetxTimer::Taken);
             }
-            if watch && (taken.is_some() || before == Bytes::ZERO) {
+            if watch && (taken.is_some() || is_first) {
                 let endpoint = self.fabric.endpoint();
                 if let Some(read) = read {
-                    let came = if before == Bytes::ZERO { arrived } else { now };
-                    self.stage(endpoint, number, Part::PayloadRead, [came, now, read.ended]);
+                    let came = if is_first { arrived } else { now };
+                    self.stage(endpoint, message.number, Part::PayloadRead, [came, now, read.ended]);
                 }
                 let came = if read.is_some() { made.came } else { arrived };
-                self.stage(endpoint, number, Part::HostToCard, [came, made.began, made.ended]);
+                self.stage(endpoint, message.number, Part::HostToCard, [came, made.began, made.ended]);
             }
         }
         if any {
