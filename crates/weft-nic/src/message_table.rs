@@ -8,7 +8,7 @@ use weft_units::EndpointId;
 /// A message: its source, and its number there.
 type Name = (EndpointId, u32);
 
-/// What is known of each message.
+/// The messages, with a `T` for each.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(bound = "T: Serialize + DeserializeOwned")]
 pub(crate) struct MessageTable<T>(KeyTable<Option<T>>);
