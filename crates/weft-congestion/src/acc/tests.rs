@@ -154,18 +154,17 @@ fn flow_sets() -> impl Strategy<Value = (Vec<u64>, Vec<Given>)> {
 const SETS: usize = 400;
 const LATE: usize = 3;
 
+/// Rates of links, flows over them, and parameters.
+type Set = ((Vec<u64>, Vec<Given>), Parameters);
+
 /// Of [`SETS`] random sets with what `parameters` draws for each, those that do not have their max-min rates
 /// after so many pulses.
-fn late(
-    parameters: impl Strategy<Value = Parameters>,
-    pulses: u64,
-) -> Vec<((Vec<u64>, Vec<Given>), Parameters)> {
+fn late(parameters: impl Strategy<Value = Parameters>, pulses: u64) -> Vec<Set> {
     let mut runner = TestRunner::default();
     let sets = (flow_sets(), parameters);
-    let mut draw = || sets.new_tree(&mut runner).expect("a set").current();
-    let drawn = (0..SETS).map(|_| draw());
-    let is_late = |((rates, flows), parameters): &((Vec<u64>, Vec<Given>), Parameters)| {
-        !World::new(rates, flows, *parameters).converges_at().is_some_and(|at| at <= pulses)
+    let drawn = (0..SETS).map(|_| sets.new_tree(&mut runner).expect("a set").current());
+    let is_late = |((rates, flows), parameters): &Set| {
+        World::new(rates, flows, *parameters).converges_at().is_none_or(|at| at > pulses)
     };
     drawn.filter(is_late).collect()
 }
