@@ -115,7 +115,7 @@ MACHINES = [
     "bxi3-megafly",
     "carvnet-riscv --set topology.dims=[4,4]",
     "carvnet-spineleaf",
-    "communication-ip",
+    "communication-ip --set topology.dims=[4,4]",
     "deep-msa",
     "ethernet-100g-spineleaf",
     "ib-ndr-fattree",

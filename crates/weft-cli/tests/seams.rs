@@ -225,6 +225,16 @@ fn ctrl_c_in_validate_ends_with_130() {
     }
 }
 
+/// Catches rows of scenarios, whose size is a file's name, that end the variation of constants.
+#[test]
+fn constants_are_varied_for_scenarios_too() {
+    let words = ["validate", "--vary", "--threads", "2", "--quiet", "--only", "acc-new-shares-stop"];
+    let (report, _) = said(&weft(&words));
+    let varied =
+        report.lines().any(|line| line.starts_with("links.") && line.contains("acc-new-shares-stop"));
+    assert!(varied, "{report}");
+}
+
 /// Catches rows that look measured, and a report that hides what links have lost.
 #[test]
 fn traffic_says_what_its_numbers_are_of() {

@@ -3,7 +3,7 @@
 //! Constants are those that no source fixes: calibrated and assumed values that are a number with a unit.
 
 use super::publication::{Measure, Row};
-use super::{Subject, machines};
+use super::{SCENARIO, Subject, machines};
 use crate::experiment::ExperimentError;
 use serde::Serialize;
 use std::sync::Mutex;
@@ -129,8 +129,11 @@ fn take<'a, T>(all: &[&'a T], next: &AtomicUsize) -> Option<(usize, &'a T)> {
     Some((number, *all.get(number)?))
 }
 
-/// The row with shorter messages; `None`: its own are short.
+/// The row with shorter messages; `None`: its own are short, or a scenario says how long they are.
 fn trial(row: &Row) -> Result<Option<Row>, ExperimentError> {
+    if row.measure.benchmark == SCENARIO {
+        return Ok(None);
+    }
     let size: Bytes = row.measure.size.parse().map_err(ExperimentError::input)?;
     if size <= TRIAL || row.minus.is_some() || row.over.is_some() {
         return Ok(None);
