@@ -92,6 +92,10 @@ pub(super) struct Descriptor {
     pub arrived: Time,
     /// Whether the data came along with it.
     pub inline: bool,
+    /// Whether somebody sees its steps, or waits for the last of them.
+    pub is_followed: bool,
+    /// The time before which its first packet is not ready, whatever else the card does.
+    pub least_ready: Time,
 }
 
 impl Descriptor {

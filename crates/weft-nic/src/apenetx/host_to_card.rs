@@ -14,7 +14,7 @@
 
 use super::descriptor::{Descriptor, DescriptorEvent};
 use super::gpu::MemoryKind;
-use super::parameters::ApenetxParameters;
+use super::parameters::{ApenetxParameters, DOORBELL};
 use super::translation::{Known, translate};
 use crate::iommu::Iommu;
 use crate::pcie::{Pcie, Stretch, Transfer};
@@ -23,9 +23,6 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use weft_fabric::ClassTag;
 use weft_units::{Bytes, EndpointId, Span, Time};
-
-/// Bytes of a doorbell: a register.
-const DOORBELL: u64 = 4;
 
 /// The host as the card reaches it.
 pub(super) struct Port<'a> {
@@ -117,8 +114,8 @@ impl HostToCard {
     }
 
     /// Asks for the descriptors that the card has heard of, as many as may be on their way. Returns when they
-    /// are in the card.
-    pub fn fetch(&mut self, now: Time, port: &mut Port<'_>) -> Option<Time> {
+    /// are in the card, and whether one of them is followed.
+    pub fn fetch(&mut self, now: Time, port: &mut Port<'_>) -> Option<(Time, bool)> {
         let begins = self.ring.front()?.0.max(now);
         let parameters = port.parameters;
         let room = parameters.host_to_card.prefetch.saturating_sub(self.fetching) as usize;
@@ -130,12 +127,26 @@ impl HostToCard {
         let stretch = Stretch { address: 0, bytes };
         let read = port.pcie.read(begins, stretch, (&parameters.memory, &parameters.pcie), |at| at);
         self.fetching += count as u32;
+        let mut is_followed = false;
         for _ in 0..count {
             let Some((_, mut descriptor)) = self.ring.pop_front() else { break };
             descriptor.happens(DescriptorEvent::Fetch);
+            is_followed |= descriptor.is_followed;
             self.arrive(read.ended, descriptor);
         }
-        Some(read.ended)
+        Some((read.ended, is_followed))
+    }
+
+    /// The time at which the next descriptor is in the card.
+    #[inline]
+    pub fn next_arrival(&self) -> Time {
+        self.arriving.front().map_or(Time::NEVER, |(at, _)| *at)
+    }
+
+    /// The time before which no descriptor that the card has heard of has a packet ready.
+    pub fn least_ready(&self) -> Time {
+        let waiting = self.ring.iter().chain(&self.arriving);
+        waiting.map(|(_, descriptor)| descriptor.least_ready).min().unwrap_or(Time::NEVER)
     }
 
     /// The next descriptor that has arrived at `now`.

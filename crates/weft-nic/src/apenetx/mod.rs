@@ -8,7 +8,10 @@
 //!   └── completion: kernel, remapped, direct, user-queue ◄── entry ◄── data ◄── packets ◄───────── fabric
 //! ```
 //! The blocks are plain data that answer with times and know neither the fabric nor an event queue; `node.rs`
-//! joins them to both.
+//! joins them to both. A step within the card, such as a doorbell or the fetch of a descriptor, is no event:
+//! nobody outside sees it. All that are due are carried out in their order before anything else happens to the
+//! card, and the fabric asks for a packet no sooner than one can be ready. Where somebody follows a message, its
+//! steps have timers.
 //!
 //! # Deadlock
 //! A packet that arrives goes to memory, whatever else waits: no packet sets off another one, and none waits
@@ -66,12 +69,8 @@ pub struct ApenetxNic<H: Host> {
 pub enum ApenetxTimer<T> {
     /// The host's.
     Host(T),
-    /// A post is due.
-    Post,
-    /// A doorbell or a line is stored.
-    Store,
-    /// Descriptors are in the card.
-    Descriptors,
+    /// A post is due, or a step of a message whose steps somebody sees.
+    Step,
     /// All data of a message is in the card.
     Taken,
     /// The host sees that the data of the message with this token has been taken.
@@ -86,9 +85,7 @@ impl<T: Payload> Payload for ApenetxTimer<T> {
     fn tie(&self) -> u128 {
         let kind = |kind: u128, of: u128| kind << 120 | of;
         match self {
-            ApenetxTimer::Post => kind(0, 0),
-            ApenetxTimer::Store => kind(1, 0),
-            ApenetxTimer::Descriptors => kind(2, 0),
+            ApenetxTimer::Step => kind(0, 0),
             ApenetxTimer::Taken => kind(3, 0),
             ApenetxTimer::Deliver => kind(4, 0),
             ApenetxTimer::Failed => kind(5, 0),
@@ -200,6 +197,7 @@ impl<H: Host> Interface for ApenetxNic<H> {
         context: &mut InterfaceContext<'_, '_, Self>,
     ) {
         let mut hosted = self.hosted(parameters, context);
+        hosted.node.catch_up_before();
         if let Some(message) = hosted.node.packet(packet) {
             hosted.notify(message);
         }
@@ -216,7 +214,7 @@ impl<H: Host> Interface for ApenetxNic<H> {
             // Whatever makes room for another asks for a packet.
             false => Time::NEVER,
         };
-        self.card.next_packet().min(offer)
+        self.card.not_before(&parameters.interface).min(offer)
     }
 
     #[inline]
@@ -226,6 +224,7 @@ impl<H: Host> Interface for ApenetxNic<H> {
         context: &mut InterfaceContext<'_, '_, Self>,
     ) -> Injection {
         let mut hosted = self.hosted(parameters, context);
+        hosted.node.catch_up();
         let next_offer = hosted.take_offers();
         hosted.node.inject(next_offer)
     }

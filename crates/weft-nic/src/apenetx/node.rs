@@ -114,10 +114,29 @@ impl<H: Host> Card<H> {
         self.receive.expect(key, announced, buffer);
     }
 
-    /// The time at which the next packet is ready.
+    /// The time before which the card has no packet and makes no room for another message of the host, unless
+    /// something happens to it.
     #[inline]
-    pub(super) fn next_packet(&self) -> Time {
-        self.send.packets.front().map_or(Time::NEVER, |packet| packet.ready)
+    pub(super) fn not_before(&self, parameters: &ApenetxParameters) -> Time {
+        let packet = match self.send.packets.front() {
+            Some(packet) => packet.ready,
+            None => self.least_ready(),
+        };
+        if self.takes_offers(parameters) { packet } else { packet.min(self.next_step()) }
+    }
+
+    /// The time before which no message that is under way to the card has a packet ready.
+    fn least_ready(&self) -> Time {
+        let stores = self.stores.0.iter().map(|(_, descriptor)| descriptor.least_ready);
+        let least = stores.min().unwrap_or(Time::NEVER).min(self.send.least_ready());
+        // Others were in the way; and without a step there is no packet.
+        least.max(self.next_step())
+    }
+
+    /// The time of the next step of the card of its own.
+    #[inline]
+    fn next_step(&self) -> Time {
+        self.stores.first().min(self.send.next_arrival())
     }
 
     /// Whether the card would begin on another message of the host soon.
@@ -222,10 +241,12 @@ impl<H: Host> Node<'_, '_, '_, H> {
             rung: at,
             arrived: at,
             inline: false,
+            is_followed: !H::PASSIVE || watch || token.is_some() || self.parameters.host_to_card.blocking,
+            least_ready: Time::ZERO,
         };
         if at > self.fabric.now() {
             self.card.posts.insert(at, descriptor);
-            self.fabric.set_timer(at, ApenetxTimer::Post);
+            self.fabric.set_timer(at, ApenetxTimer::Step);
         } else {
             self.call(descriptor, at);
         }
@@ -261,85 +282,130 @@ impl<H: Host> Node<'_, '_, '_, H> {
                 came = ended;
             }
         }
-        self.card.stores.insert(call.stores, call.descriptor);
-        self.fabric.set_timer(call.stores, ApenetxTimer::Store);
+        let Call { mut descriptor, stores, .. } = call;
+        descriptor.least_ready = self.parameters.least_ready(&descriptor, stores);
+        self.card.stores.insert(stores, descriptor);
+        self.follow(&descriptor, stores);
+        self.fabric.request_injection();
     }
 
-    /// Stores of processes reach the port.
-    fn carry_out_stores(&mut self) {
-        let now = self.fabric.now();
-        while let Some(descriptor) = self.card.stores.pop_due(now) {
+    /// Somebody sees how a message passes the card: its next step is carried out at its time. All others are
+    /// when the fabric next asks.
+    #[inline]
+    fn follow(&mut self, descriptor: &Descriptor, step: Time) {
+        if descriptor.is_followed {
+            self.fabric.set_timer(step, ApenetxTimer::Step);
+        }
+    }
+
+    /// Carries out the steps of the card that are due.
+    #[inline]
+    pub(super) fn catch_up(&mut self) {
+        self.carry_out(self.fabric.now());
+    }
+
+    /// Carries out the steps of the card before this instant, whose packets come first.
+    #[inline]
+    pub(super) fn catch_up_before(&mut self) {
+        self.carry_out(Time::from_ps(self.fabric.now().as_ps().saturating_sub(1)));
+    }
+
+    /// Carries out the steps of the card up to `until`, in the order of their times.
+    #[inline]
+    fn carry_out(&mut self, until: Time) {
+        loop {
+            let at = self.card.next_step();
+            if at > until {
+                return;
+            }
+            match self.card.stores.first() == at {
+                true => self.carry_out_stores(at),
+                false => self.descriptors(at),
+            }
+        }
+    }
+
+    /// Stores of processes reach the port at `at`.
+    fn carry_out_stores(&mut self, at: Time) {
+        while let Some(descriptor) = self.card.stores.pop_due(at) {
             let (send, mut port) = self.card.port(self.parameters);
             let arrived = match self.parameters.host_to_card.fast {
                 true => {
-                    let arrived = send.store(descriptor, now, &mut port);
-                    self.fabric.set_timer(arrived, ApenetxTimer::Descriptors);
+                    let arrived = send.store(descriptor, at, &mut port);
+                    self.follow(&descriptor, arrived);
                     arrived
                 }
                 false => {
-                    let rung = send.ring(descriptor, now, &mut port);
-                    self.fetch();
+                    let rung = send.ring(descriptor, at, &mut port);
+                    self.fetch(at);
                     rung
                 }
             };
             if descriptor.watch {
                 let endpoint = self.fabric.endpoint();
-                self.stage(endpoint, descriptor.number, Part::Doorbell, [now, now, arrived]);
+                self.stage(endpoint, descriptor.number, Part::Doorbell, [at, at, arrived]);
             }
         }
     }
 
-    /// The card asks for descriptors, as many as it may.
-    fn fetch(&mut self) {
+    /// The card asks at `at` for descriptors, as many as it may.
+    fn fetch(&mut self, at: Time) {
         let (send, mut port) = self.card.port(self.parameters);
-        if let Some(ended) = send.fetch(self.fabric.now(), &mut port) {
-            self.fabric.set_timer(ended, ApenetxTimer::Descriptors);
+        if let Some((ended, is_followed)) = send.fetch(at, &mut port)
+            && is_followed
+        {
+            // It has room since a message that nobody follows has been fetched: that may be seen late.
+            self.fabric.set_timer(ended.max(self.fabric.now()), ApenetxTimer::Step);
         }
     }
 
-    /// Descriptors have come to the card.
-    fn descriptors(&mut self) {
-        let now = self.fabric.now();
-        while let Some(descriptor) = self.card.send.arrived(now) {
+    /// Descriptors have come to the card at `at`.
+    fn descriptors(&mut self, at: Time) {
+        while let Some(descriptor) = self.card.send.arrived(at) {
             if descriptor.watch && !self.parameters.host_to_card.fast {
                 let endpoint = self.fabric.endpoint();
                 let rung = descriptor.rung;
-                self.stage(endpoint, descriptor.number, Part::DescriptorFetch, [rung, rung, now]);
+                self.stage(endpoint, descriptor.number, Part::DescriptorFetch, [rung, rung, at]);
             }
         }
-        self.fetch();
-        self.read();
+        self.fetch(at);
+        self.read(at);
     }
 
-    /// The card reads data, as far as it has places for packets.
+    /// The card reads data from `now` on, as far as it has places for packets.
     #[inline]
-    fn read(&mut self) {
-        let now = self.fabric.now();
+    fn read(&mut self, now: Time) {
         let mut any = false;
         loop {
             let (send, mut port) = self.card.port(self.parameters);
             let Some(reading) = send.read(now, &mut port) else { break };
             any = true;
-            let Reading { message, watch, is_first, arrived, read, made, taken } = reading;
-            if let Some(at) = taken
-                && (message.token.is_some() || self.parameters.host_to_card.blocking)
+            if let Some(at) = reading.taken
+                && (reading.message.token.is_some() || self.parameters.host_to_card.blocking)
             {
-                self.card.taken.insert(at, message);
-                self.fabric.set_timer(at, ApenetxTimer::Taken);
+                self.card.taken.insert(at, reading.message);
+                self.fabric.set_timer(at.max(self.fabric.now()), ApenetxTimer::Taken);
             }
-            if watch && (taken.is_some() || is_first) {
-                let endpoint = self.fabric.endpoint();
-                if let Some(read) = read {
-                    let came = if is_first { arrived } else { now };
-                    self.stage(endpoint, message.number, Part::PayloadRead, [came, now, read.ended]);
-                }
-                let came = if read.is_some() { made.came } else { arrived };
-                self.stage(endpoint, message.number, Part::HostToCard, [came, made.began, made.ended]);
+            if reading.watch && (reading.taken.is_some() || reading.is_first) {
+                self.report_reading(&reading, now);
             }
         }
         if any {
             self.fabric.request_injection();
         }
+    }
+
+    /// Reports the reading of a packet of a message that is watched.
+    #[cold]
+    fn report_reading(&mut self, reading: &Reading, now: Time) {
+        let Reading { message, is_first, arrived, read, made, .. } = *reading;
+        let endpoint = self.fabric.endpoint();
+        if let Some(read) = read {
+            let came = if is_first { arrived } else { now };
+            self.stage(endpoint, message.number, Part::PayloadRead, [came, now, read.ended]);
+        }
+        let came = if read.is_some() { made.came } else { arrived };
+        self.stage(endpoint, message.number, Part::HostToCard, [came, made.began, made.ended]);
     }
 
     /// Data of messages is in the card: it says so.
@@ -399,17 +465,17 @@ impl<H: Host> Node<'_, '_, '_, H> {
     #[inline]
     pub(super) fn inject(&mut self, next_offer: Time) -> Injection {
         let now = self.fabric.now();
-        let Some(&first) = self.card.send.packets.front() else { return Injection::not_before(next_offer) };
-        if first.ready > now {
-            return Injection::not_before(first.ready.min(next_offer));
-        }
+        let first = match self.card.send.packets.front() {
+            Some(first) if first.ready <= now => *first,
+            _ => return Injection::not_before(self.card.not_before(self.parameters).min(next_offer)),
+        };
         let Outgoing { ready, to, number, bytes, index, is_whole, watch, class } = first;
         let part = if is_whole { OfMessage::Whole } else { OfMessage::Piece };
         if !self.fabric.admits_all() && !self.fabric.admits_class(class) {
             return Injection::Nothing; // asked again when there is a place
         }
         self.card.send.packets.pop_front();
-        self.read();
+        self.read(now);
         let source = self.fabric.endpoint();
         if watch {
             self.stage(source, number, Part::Transmit, [ready, now, now]);
@@ -427,16 +493,15 @@ impl<H: Host> ApenetxHosted<'_, '_, '_, H> {
     /// A timer of the node or of the host has fired.
     pub(super) fn timer(&mut self, timer: ApenetxTimer<H::Timer>) {
         let now = self.node.fabric.now();
+        self.node.catch_up();
         match timer {
             ApenetxTimer::Host(timer) => self.host_timer(timer),
             ApenetxTimer::Sent(token) => self.sent(token),
-            ApenetxTimer::Post => {
+            ApenetxTimer::Step => {
                 while let Some(descriptor) = self.node.card.posts.pop_due(now) {
                     self.node.call(descriptor, now);
                 }
             }
-            ApenetxTimer::Store => self.node.carry_out_stores(),
-            ApenetxTimer::Descriptors => self.node.descriptors(),
             ApenetxTimer::Taken => self.node.messages_taken(),
             ApenetxTimer::Deliver => {
                 if let Some(message) = self.node.card.due.pop_due(now) {

@@ -1,13 +1,17 @@
 //! The section of a machine file on the APEnetX interface.
 
 use super::completion::{CompletionPath, KernelWait};
+use super::descriptor::Descriptor;
 use super::gpu::{GpuParameters, MemoryKind};
 use super::part::Part;
 use super::software::SoftwareParameters;
 use crate::iommu::IommuParameters;
 use crate::pcie::{Memory, PcieParameters};
 use serde::{Deserialize, Serialize};
-use weft_units::{Bytes, Clock, Span};
+use weft_units::{Bytes, Clock, Span, Time};
+
+/// Bytes of a doorbell: a register.
+pub(super) const DOORBELL: u64 = 4;
 
 /// The module from the host to the network, with the queue of descriptors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -124,6 +128,30 @@ impl ApenetxParameters {
             (Some(gpu), MemoryKind::GpuStaged) => gpu.copy(bytes),
             _ => Span::ZERO,
         }
+    }
+
+    /// The time before which the first packet of a message is not ready whose store to the card is at
+    /// `stores`: what an idle card takes.
+    pub(super) fn least_ready(&self, descriptor: &Descriptor, stores: Time) -> Time {
+        // The port counts the bytes of a busy line, so that two transfers may be over a bit before twice one.
+        const ROUNDING: Span = Span::from_ps(16);
+        let card = &self.host_to_card;
+        let asked = match card.fast {
+            true => self.pcie.least_write(card.line.get()),
+            false => {
+                let fetch = self.pcie.least_read(card.descriptor.get(), &self.memory);
+                self.pcie.least_write(DOORBELL) + fetch
+            }
+        };
+        // Data may come along with the line, or there may be none.
+        let data = match descriptor.bytes.min(self.payload) {
+            Bytes::ZERO => Span::ZERO,
+            bytes if card.fast && bytes <= card.line_data => Span::ZERO,
+            bytes => self.pcie.least_read(bytes.get(), self.reads(descriptor.source)),
+        };
+        let least = stores + (asked + data + self.clock.cycles(card.cycles.into())).saturating_sub(ROUNDING);
+        // Without cycles of its own the module does not wait for an edge.
+        if card.cycles == 0 { least } else { self.clock.edge_at_or_after(least) }
     }
 
     /// Cycles of the data path for so many bytes.

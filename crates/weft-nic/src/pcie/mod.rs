@@ -79,20 +79,12 @@ pub struct Stretch {
 impl Pcie {
     /// A processor stores `bytes` into the card, by one TLP for each line of the largest payload.
     pub fn store(&mut self, came: Time, bytes: u64, parameters: &PcieParameters) -> Transfer {
-        let mut transfer = Transfer { came, began: Time::NEVER, left: came, ended: came };
         let pieces = split(Stretch { address: 0, bytes }, parameters.max_payload);
-        for (count, bytes) in pieces.runs() {
-            let run = parameters.posted(count, bytes);
-            let (limits, back) = (parameters.posted_limits(), parameters.one_way + parameters.one_way);
-            let way = Way { window: &mut self.stores, line: &mut self.down, limits, back };
-            // Behind what is already on the line: none takes a gap that one before it has left.
-            let (began, left) = way.post(transfer.left, run, parameters);
-            transfer.began = transfer.began.min(began);
-            transfer.left = left;
-        }
+        let (limits, back) = (parameters.posted_limits(), parameters.one_way + parameters.one_way);
+        let way = Way { window: &mut self.stores, line: &mut self.down, limits, back };
+        let (began, left) = way.post_all(came, &pieces, parameters);
         self.up.owe(pieces.count());
-        transfer.ended = transfer.left + parameters.one_way;
-        transfer
+        Transfer { came, began, left, ended: left + parameters.one_way }
     }
 
     /// The card writes a stretch of `memory`. `translate` answers when the address of what is at the root at
@@ -105,26 +97,18 @@ impl Pcie {
         (memory, parameters): (&Memory, &PcieParameters),
         translate: impl FnOnce(Time) -> Time,
     ) -> Transfer {
-        let mut transfer = Transfer { came, began: Time::NEVER, left: came, ended: came };
         let pieces = split(stretch, parameters.max_payload);
-        for (count, bytes) in pieces.runs() {
-            let run = parameters.posted(count, bytes);
-            let back = parameters.one_way + parameters.one_way + memory.write;
-            let limits = parameters.posted_limits();
-            let way = Way { window: &mut self.writes, line: &mut self.up, limits, back };
-            // Behind what is already on the line: none takes a gap that one before it has left.
-            let (began, left) = way.post(transfer.left, run, parameters);
-            transfer.began = transfer.began.min(began);
-            transfer.left = left;
-        }
+        let back = parameters.one_way + parameters.one_way + memory.write;
+        let limits = parameters.posted_limits();
+        let way = Way { window: &mut self.writes, line: &mut self.up, limits, back };
+        let (began, left) = way.post_all(came, &pieces, parameters);
         self.down.owe(pieces.count());
-        let there = transfer.left + parameters.one_way;
-        let kept_up = self.keep_up(memory, transfer.began + parameters.one_way, stretch.bytes);
+        let there = left + parameters.one_way;
+        let kept_up = self.keep_up(memory, began + parameters.one_way, stretch.bytes);
         let seen = translate(there).max(kept_up) + memory.write;
         // Posted TLPs pass no other: of two, the later one is never seen first.
         self.committed = self.committed.max(seen);
-        transfer.ended = self.committed;
-        transfer
+        Transfer { came, began, left, ended: self.committed }
     }
 
     /// The card reads a stretch of `memory`. `translate` as of [`Pcie::write`].
@@ -133,13 +117,30 @@ impl Pcie {
         &mut self,
         came: Time,
         stretch: Stretch,
-        (memory, parameters): (&Memory, &PcieParameters),
+        of: (&Memory, &PcieParameters),
         translate: impl FnOnce(Time) -> Time,
+    ) -> Transfer {
+        // Later requests find the translation there.
+        let (mut translate, mut known) = (Some(translate), came);
+        self.read_translated(came, stretch, of, &mut |at| {
+            if let Some(translate) = translate.take() {
+                known = translate(at);
+            }
+            known
+        })
+    }
+
+    /// The same once for all ways to translate: descriptors and data are read by the same instructions.
+    #[inline(never)]
+    fn read_translated(
+        &mut self,
+        came: Time,
+        stretch: Stretch,
+        (memory, parameters): (&Memory, &PcieParameters),
+        translate: &mut dyn FnMut(Time) -> Time,
     ) -> Transfer {
         let mut transfer = Transfer { came, began: Time::NEVER, left: came, ended: came };
         let requests = split(stretch, parameters.max_read_request);
-        let mut known = came;
-        let mut translate = Some(translate);
         // All requests but the first begin at a multiple of their size.
         let mut address = stretch.address;
         for (count, bytes) in requests.runs() {
@@ -155,12 +156,10 @@ impl Pcie {
                 };
                 let run = Run { count: group, bytes: parameters.request_header, each: [1, 0, 0] };
                 let (limits, back) = (parameters.request_limits(), parameters.one_way + parameters.one_way);
-                let way = Way { window: &mut self.requests, line: &mut self.up, limits, back };
+                let mut way = Way { window: &mut self.requests, line: &mut self.up, limits, back };
                 let (began, left) = way.post(at, run, parameters);
                 let first = began + parameters.wire(parameters.request_header) + parameters.one_way;
-                // Later requests find the translation there.
-                known = translate.take().map_or(known, |translate| translate(first));
-                let ready = first.max(known) + memory.read;
+                let ready = first.max(translate(first)) + memory.read;
                 let wire = completions.wire(parameters, bytes);
                 let (since, sent) = self.down.carry_run(ready, u64::from(group), wire, parameters);
                 // A tag is free when the card has the last of its data.
@@ -203,22 +202,40 @@ struct Way<'a> {
 }
 
 impl Way<'_> {
+    /// Posts the pieces of a stretch. Returns when the first began and the last has left.
+    #[inline(never)]
+    fn post_all(mut self, came: Time, pieces: &Pieces, parameters: &PcieParameters) -> (Time, Time) {
+        let (mut first, mut last) = (Time::NEVER, came);
+        for (count, bytes) in pieces.runs() {
+            // Behind what is already on the line: none takes a gap that one before it has left.
+            let (began, left) = self.post(last, parameters.posted(count, bytes), parameters);
+            first = first.min(began);
+            last = left;
+        }
+        (first, last)
+    }
+
     /// Puts a run of equal TLPs on the line, each as soon as it has credits. Returns when the first began and
     /// the last has left.
     #[inline]
-    fn post(self, came: Time, run: Run, parameters: &PcieParameters) -> (Time, Time) {
-        let Way { window, line, limits, back } = self;
-        if window.fits(came, run.count, run.each, limits) {
-            let (since, left) = line.carry_run(came, u64::from(run.count), run.bytes, parameters);
-            window.keep(since.run(run.count, run.bytes, run.each).back(back), parameters);
-            return (since.began, left);
+    fn post(&mut self, came: Time, run: Run, parameters: &PcieParameters) -> (Time, Time) {
+        if !self.window.fits(came, run.count, run.each, self.limits) {
+            return self.post_one_by_one(came, run, parameters);
         }
+        let (since, left) = self.line.carry_run(came, u64::from(run.count), run.bytes, parameters);
+        self.window.keep(since.run(run.count, run.bytes, run.each).back(self.back), parameters);
+        (since.began, left)
+    }
+
+    /// The same where there are not credits for all.
+    #[cold]
+    fn post_one_by_one(&mut self, came: Time, run: Run, parameters: &PcieParameters) -> (Time, Time) {
         let mut first = None;
         let mut last = came;
         for _ in 0..run.count {
-            let at = window.next(last, run.each, (limits, parameters));
-            let (since, left) = line.carry_run(at, 1, run.bytes, parameters);
-            window.keep(since.run(1, run.bytes, run.each).back(back), parameters);
+            let at = self.window.next(last, run.each, (self.limits, parameters));
+            let (since, left) = self.line.carry_run(at, 1, run.bytes, parameters);
+            self.window.keep(since.run(1, run.bytes, run.each).back(self.back), parameters);
             first = first.or(Some(since.began));
             last = left;
         }

@@ -98,6 +98,19 @@ impl PcieParameters {
         Span::from_ps(ps)
     }
 
+    /// Least time of a write of so many bytes until the other side has it.
+    pub fn least_write(&self, bytes: u64) -> Span {
+        let tlps = bytes.div_ceil(self.max_payload).max(1);
+        self.wire(tlps * self.request_header + bytes) + self.one_way
+    }
+
+    /// Least time of a read of so many bytes of a memory.
+    pub fn least_read(&self, bytes: u64, memory: &Memory) -> Span {
+        let tlps = bytes.div_ceil(self.max_payload).max(1);
+        let data = self.wire(tlps * self.completion_header + bytes);
+        self.wire(self.request_header) + self.one_way + memory.read + data + self.one_way
+    }
+
     /// Equal posted TLPs with `bytes` of data each.
     #[inline]
     pub(super) fn posted(&self, count: u32, bytes: u64) -> Run {

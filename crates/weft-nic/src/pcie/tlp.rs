@@ -36,11 +36,21 @@ impl Pieces {
     /// Runs of equal pieces: how many, and of how many bytes.
     #[inline]
     pub fn runs(&self) -> impl Iterator<Item = (u32, u64)> + use<> {
-        let Pieces { head, whole, size, tail } = *self;
-        let nothing = u32::from(head == 0 && whole == 0 && tail == 0);
-        [(u32::from(head > 0), head), (whole, size), (u32::from(tail > 0) + nothing, tail)]
-            .into_iter()
-            .filter(|(count, _)| *count > 0)
+        let mut rest = *self;
+        // One of no bytes is a piece all the same.
+        let mut is_empty = rest.head == 0 && rest.whole == 0 && rest.tail == 0;
+        std::iter::from_fn(move || {
+            let (head, whole) = (std::mem::take(&mut rest.head), std::mem::take(&mut rest.whole));
+            if head > 0 {
+                rest.whole = whole;
+                return Some((1, head));
+            }
+            if whole > 0 {
+                return Some((whole, rest.size));
+            }
+            let tail = std::mem::take(&mut rest.tail);
+            (tail > 0 || std::mem::take(&mut is_empty)).then_some((1, tail))
+        })
     }
 }
 

@@ -30,11 +30,10 @@ impl Kept {
     }
 }
 
-/// An entry: the run, and when its first and its last give back.
+/// An entry: the run, and when the last of it gives back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 struct Entry {
     run: Kept,
-    first: Time,
     last: Time,
 }
 
@@ -43,12 +42,26 @@ struct Entry {
 pub(super) struct Window {
     entries: VecDeque<Entry>,
     used: [u64; 3],
+    /// The time at which all will have been given back.
+    clear: Time,
 }
 
 impl Window {
     /// Gives back what is free at `now`, whole runs only.
     #[inline]
     fn release(&mut self, now: Time) {
+        // So it is at most times: a transfer finds the port idle.
+        match self.clear <= now {
+            true => {
+                self.entries.clear();
+                self.used = [0; 3];
+            }
+            false => self.release_some(now),
+        }
+    }
+
+    #[inline(never)]
+    fn release_some(&mut self, now: Time) {
         while let Some(entry) = self.entries.front().filter(|entry| entry.last <= now) {
             let Kept { count, each, .. } = entry.run;
             for (used, each) in self.used.iter_mut().zip(each) {
@@ -77,13 +90,12 @@ impl Window {
         self.release(now);
         while (0..3).any(|which| self.used[which] + each[which] > limits[which]) {
             let Some(entry) = self.entries.front_mut() else { break };
-            at = at.max(entry.first);
+            at = at.max(entry.run.end_of_first(parameters));
             for (used, each) in self.used.iter_mut().zip(entry.run.each) {
                 *used -= each;
             }
             entry.run.count -= 1;
             entry.run.before += entry.run.bytes;
-            entry.first = entry.run.end_of_first(parameters);
             if entry.run.count == 0 {
                 self.entries.pop_front();
             }
@@ -99,8 +111,8 @@ impl Window {
         }
         let all = run.before + u64::from(run.count) * run.bytes;
         let last = run.since + parameters.wire(all) + run.back;
-        let first = if run.count == 1 { last } else { run.end_of_first(parameters) };
-        self.entries.push_back(Entry { run, first, last });
+        self.clear = self.clear.max(last);
+        self.entries.push_back(Entry { run, last });
     }
 }
 
