@@ -24,8 +24,6 @@ pub struct MessageHeader<T> {
     pub(super) header: Option<T>,
     /// The virtual interface that the message is for.
     pub(super) interface: u16,
-    /// The address that the message goes to: noted by the destination when it hears of it.
-    pub(super) destination: Address,
     /// The protection domain of the sender.
     pub(super) domain: Pdid,
     /// The transaction of the first block of an RDMA write.
@@ -34,7 +32,15 @@ pub struct MessageHeader<T> {
     pub(super) watch: bool,
 }
 
-/// An announcement of a message.
+/// A message that is to come, as its destination knows it.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Expected<T> {
+    pub(super) header: MessageHeader<T>,
+    /// The address that it goes to.
+    pub(super) address: Address,
+}
+
+/// An announcement of a message. It must not be longer than it is: see the test.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub enum Announcement<T> {
     /// The message is on its way.
@@ -69,5 +75,18 @@ impl<T: Copy + Send + Sync> Payload for Announcement<T> {
             Announcement::Words(words) => kind(3, u64::from(words.part)),
             Announcement::Withdrawn => kind(4, 0),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exanet::ExanetTimer;
+    use weft_fabric::{Packet, Wire};
+
+    /// Catches an announcement that makes all events longer than those of packets: over a cache line.
+    #[test]
+    fn an_announcement_is_no_longer_than_a_packet() {
+        assert_eq!(size_of::<Wire<ExanetTimer<()>, Announcement<()>>>(), size_of::<Packet>());
     }
 }

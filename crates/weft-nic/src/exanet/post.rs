@@ -13,7 +13,7 @@ use crate::rdma::{ChannelKind, Descriptor};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use weft_fabric::InterfaceContext;
-use weft_units::{Address, Bytes, EndpointId, Span, Time};
+use weft_units::{Bytes, EndpointId, Span, Time};
 
 /// A post of a host, to enter the blocks at its time.
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -165,16 +165,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
             return number;
         }
         let domain = self.hardware.packetizer.domain(interface);
-        let header = MessageHeader {
-            bytes,
-            born,
-            header,
-            interface: to_interface,
-            destination: Address::default(),
-            domain,
-            first: 0,
-            watch,
-        };
+        let header = MessageHeader { bytes, born, header, interface: to_interface, domain, first: 0, watch };
         self.fabric.announce(to, number, Announcement::Header(header));
         let class = self.fabric.class_of(&message.purpose, bytes);
         let what = if small {

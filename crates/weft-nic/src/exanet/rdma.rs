@@ -9,6 +9,7 @@
 //!   once, and waits in the unit. Where descriptors have channels in SRAM, a process waits for room in its
 //!   own.
 
+use super::announcement::Expected;
 use super::header::Header;
 use super::node::{Hardware, Node};
 use super::{Announcement, ExanetNic, ExanetTimer, MessageHeader};
@@ -196,21 +197,17 @@ impl<H: Host> Node<'_, '_, '_, H> {
     /// A cell has come. Returns the message that it completes.
     #[inline]
     pub(super) fn cell(&mut self, packet: &Packet, id: CellId) -> Option<Delivered<H::Header>> {
-        let endpoint = self.fabric.endpoint();
-        if self.hardware.check.finds(packet, endpoint, self.parameters.check) {
+        if self.hardware.check.finds(packet, self.fabric.endpoint(), self.parameters.check) {
             // Its block will be sent again.
             return None;
         }
-        let tail = self.fabric.now();
-        let Packet { source, message, hops, .. } = *packet;
-        let Some(&header) = self.hardware.headers.get((source, message)) else {
-            self.hardware.rdma.late_cell(source, message, id, tail);
-            self.fabric.request_injection();
+        let Some(expected) = self.hardware.headers.get((packet.source, packet.message)) else {
+            self.late_cell(packet, id);
             return None;
         };
-        let MessageHeader { bytes, interface, destination: address, domain, first, born, header, watch } =
-            header;
-        let destination = Location { space: interface.into(), address };
+        let MessageHeader { bytes, interface, domain, first, watch, .. } = expected.header;
+        let destination = Location { space: interface.into(), address: expected.address };
+        let (source, message, tail) = (packet.source, packet.message, self.fabric.now());
         let transfer = TransferHeader { destination, bytes, domain, first, message, watch };
         let owner = self.hardware.packetizer.domain(interface);
         let arrival = Arrival { source, id, transfer: &transfer, owner, tail };
@@ -219,11 +216,25 @@ impl<H: Host> Node<'_, '_, '_, H> {
             // There may be an answer to send.
             self.fabric.request_injection();
         }
-        if landing.stored {
-            self.write_cell(packet, id, landing.address.get().wrapping_sub(address.get()));
+        if landing.stored && self.hardware.data.is_some() {
+            self.write_cell(packet, id, first);
         }
-        let notified = landing.notified?;
-        self.hardware.headers.remove((source, message));
+        landing.notified.and_then(|notified| self.message_written(packet, notified))
+    }
+
+    /// A cell has come of a transfer that is not known any more.
+    #[cold]
+    fn late_cell(&mut self, packet: &Packet, id: CellId) {
+        self.hardware.rdma.late_cell(packet.source, packet.message, id, self.fabric.now());
+        self.fabric.request_injection();
+    }
+
+    /// The last cell of a message has come, whose notification is written at `notified`.
+    #[inline(never)]
+    fn message_written(&mut self, packet: &Packet, notified: Time) -> Option<Delivered<H::Header>> {
+        let (endpoint, Packet { source, message, hops, .. }) = (self.fabric.endpoint(), *packet);
+        let Expected { header, .. } = self.hardware.headers.remove((source, message))?;
+        let MessageHeader { bytes, interface, born, header, watch, .. } = header;
         let noticed = notified + self.parameters.rdma.receive.poll;
         if watch {
             let (block, came, began, ended) = (Block::Polling, notified, notified, noticed);
@@ -235,9 +246,12 @@ impl<H: Host> Node<'_, '_, '_, H> {
         Some(message)
     }
 
-    /// A cell is written at `offset` of its message, where messages carry real bytes.
-    fn write_cell(&mut self, packet: &Packet, id: CellId, offset: u64) {
+    /// A cell of a message whose first block is `first` is written, where messages carry real bytes.
+    #[cold]
+    fn write_cell(&mut self, packet: &Packet, id: CellId, first: u32) {
         let Some(data) = &mut self.hardware.data else { return };
+        let block = id.transaction.wrapping_sub(first);
+        let offset = self.parameters.rdma.send.cut.offset(block, id.index).get();
         let (Packet { source, message, .. }, bad) = (*packet, packet.is_bad());
         data.memory.write_cell((source, message, id), offset, packet.payload().get(), bad);
         if self.hardware.headers.get((source, message)).is_none() {

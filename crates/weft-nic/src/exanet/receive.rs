@@ -1,5 +1,6 @@
 //! The way in from the network: the consequences of each kind of packet.
 
+use super::announcement::Expected;
 use super::header::Header;
 use super::node::Node;
 use super::post::{Post, Posted, channel_report};
@@ -11,7 +12,7 @@ use crate::observer::{Block, BlockChange, Observer as _, Stage, StateChange};
 use crate::packetizer::{ChannelId, Packetizer, Parcel};
 use crate::reliability::Expiry;
 use weft_fabric::{Announced, InterfaceContext, Packet};
-use weft_units::{Span, Time};
+use weft_units::{Address, Span, Time};
 
 /// The consequence of a packet for the host.
 pub(super) enum Notice<T> {
@@ -22,8 +23,8 @@ pub(super) enum Notice<T> {
 }
 
 impl<H: Host> Node<'_, '_, '_, H> {
-    /// Another interface has announced something of a message.
-    pub(super) fn announced(&mut self, announced: Announced<Announcement<H::Header>>) {
+    /// Another interface has announced something of a message, which goes to `address`.
+    pub(super) fn announced(&mut self, announced: Announced<Announcement<H::Header>>, address: Address) {
         let Announced { from, message, content } = announced;
         let (headers, data) = (&mut self.hardware.headers, self.hardware.data.as_mut());
         match content {
@@ -31,11 +32,11 @@ impl<H: Host> Node<'_, '_, '_, H> {
                 if let Some(data) = data {
                     data.memory.expect(from, message, header.bytes);
                 }
-                headers.insert((from, message), header);
+                headers.insert((from, message), Expected { header, address });
             }
             Announcement::Transfer { first } => {
-                if let Some(header) = headers.get_mut((from, message)) {
-                    header.first = first;
+                if let Some(expected) = headers.get_mut((from, message)) {
+                    expected.header.first = first;
                 }
             }
             Announcement::Withdrawn => {
@@ -51,7 +52,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
             }
             Announcement::Words(words) => {
                 if let Some(data) = data {
-                    data.memory.words(from, &words);
+                    data.memory.words((from, message), &words);
                 }
             }
         }
@@ -60,6 +61,15 @@ impl<H: Host> Node<'_, '_, '_, H> {
     /// The tail of a packet has come.
     #[inline]
     pub(super) fn packet(&mut self, packet: &Packet) -> Option<Notice<H::Header>> {
+        match Header::cell_of(packet) {
+            Some(id) => self.cell(packet, id).map(Notice::Message),
+            None => self.other_packet(packet),
+        }
+    }
+
+    /// A packet has come that is no cell.
+    #[inline(never)]
+    fn other_packet(&mut self, packet: &Packet) -> Option<Notice<H::Header>> {
         match Header::of(packet)? {
             Header::Small { offered } => self.small(packet, offered).map(Notice::Message),
             Header::Cell(id) => self.cell(packet, id).map(Notice::Message),
@@ -85,7 +95,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
         let checked = hardware.mailbox.check(now - packet.stretch(), now, &parameters.mailbox);
         // Headers are kept until their packet is accepted, so that one without repeats what has been: the
         // hardware sees it by the sequence number of its source's channel.
-        let Some(&header) = hardware.headers.get((from, number)) else {
+        let Some(&Expected { header, .. }) = hardware.headers.get((from, number)) else {
             hardware.transmit.answer(checked.ended, Answer { to: from, message: number, refusal: None });
             self.fabric.request_injection();
             return None;

@@ -99,6 +99,8 @@ impl ContextState {
 pub(super) struct Context {
     /// A bit per cell.
     written: u64,
+    /// How many of these are set.
+    cells: u8,
     state: ContextState,
     /// While it is faulted: until when.
     until: Time,
@@ -114,7 +116,7 @@ impl Context {
     /// Of a block whose first cell to find a context comes at `touched`.
     pub(super) fn new(touched: Time, gap: bool) -> Context {
         let state = ContextState::Receiving;
-        Context { written: 0, state, until: Time::ZERO, touched, page: None, gap }
+        Context { written: 0, cells: 0, state, until: Time::ZERO, touched, page: None, gap }
     }
 }
 
@@ -246,7 +248,14 @@ impl ReceiveUnit {
         }
     }
 
+    /// Whether a block waits for a context.
+    #[inline]
+    pub(super) fn postpones(&self) -> bool {
+        !self.postponed.is_empty()
+    }
+
     /// Takes a cell.
+    #[inline]
     pub fn cell(
         &mut self,
         arrival: &Arrival<'_>,
@@ -256,8 +265,6 @@ impl ReceiveUnit {
     ) -> Receipt {
         let Arrival { source, id, transfer, owner, tail } = *arrival;
         let CellId { channel, transaction, index, last, .. } = id;
-        let block = transaction.wrapping_sub(transfer.first);
-        let block_bytes = cut.block_bytes(transfer.bytes, block);
         if transfer.domain.check(owner).is_err() {
             return Receipt::Refused { refusal: Refusal::Protection, answer: last.then_some(tail) };
         }
@@ -279,26 +286,16 @@ impl ReceiveUnit {
             },
         };
         let context = self.contexts.at(place);
-        let mut change = |context: &mut Context, event| {
-            let from = context.state;
-            let Some(to) = from.next(event) else { return };
-            context.state = to;
-            if from != to {
-                let from = Some(from);
-                self.changes.push(RdmaChange::Context { source, channel, transaction, from, to });
-            }
-        };
         context.touched = tail;
-        if context.state == ContextState::Faulted && context.until <= tail {
-            change(context, ContextEvent::Handled);
-        }
-        if context.state == ContextState::Faulted {
+        if context.state == ContextState::Faulted && self.is_faulted(place, arrival) {
             return Receipt::Refused { refusal: Refusal::PageFault, answer: None };
         }
+        let context = self.contexts.at(place);
         if context.written >> index & 1 == 1 {
             // Of an earlier attempt, of which others are missing.
             return Receipt::Written(tail);
         }
+        let block_bytes = cut.block_bytes(transfer.bytes, transaction.wrapping_sub(transfer.first));
         let bytes = cut.cell_bytes(block_bytes, index);
         let location = ReceiveUnit::place(transfer, id, cut);
         // Words are written as they come: when the last one is there, only it is left.
@@ -307,22 +304,17 @@ impl ReceiveUnit {
         let through = tail + clock.cycles(u64::from(parameters.cycles));
         let translated = match path.translate(location, bytes, &mut context.page, through) {
             Translation::At(translated) => translated,
-            Translation::Fault(until) => {
-                change(context, ContextEvent::Fault);
-                context.until = until;
-                context.written = 0;
-                return Receipt::Refused { refusal: Refusal::PageFault, answer: Some(until) };
-            }
+            Translation::Fault(until) => return self.fault(place, arrival, until),
         };
         let from = Time::from_ps(translated.as_ps().saturating_sub(words.as_ps()));
         let (issued, written) = path.write(bytes, from);
         context.written |= 1 << index;
-        let whole = cut.ends_block(block_bytes, context.written.count_ones() as u8 - 1);
-        change(context, if whole { ContextEvent::LastCell } else { ContextEvent::Cell });
-        if context.state != ContextState::Complete {
+        context.cells += 1;
+        if !cut.ends_block(block_bytes, context.cells - 1) {
             let gap = last && std::mem::take(&mut context.gap);
             return if gap { Receipt::Gap(written) } else { Receipt::Written(written) };
         }
+        self.change(place, arrival, ContextEvent::LastCell);
         self.contexts.remove(place);
         let finished = self.block_done(source, channel, transaction, written);
         let notified = finished.then(|| {
@@ -333,7 +325,39 @@ impl ReceiveUnit {
         Receipt::Block { written, notified }
     }
 
+    /// Gives the context at a place, for whose block a cell has come, an event that is not
+    /// [`ContextEvent::Cell`]: that changes nothing.
+    fn change(&mut self, place: usize, arrival: &Arrival<'_>, event: ContextEvent) {
+        let context = self.contexts.at(place);
+        let from = context.state;
+        let Some(to) = from.next(event) else { return };
+        context.state = to;
+        let Arrival { source, id: CellId { channel, transaction, .. }, .. } = *arrival;
+        let from = Some(from);
+        self.changes.push(RdmaChange::Context { source, channel, transaction, from, to });
+    }
+
+    /// Whether a block that met a page fault waits for the page still, as a cell of it comes.
+    #[cold]
+    fn is_faulted(&mut self, place: usize, arrival: &Arrival<'_>) -> bool {
+        let waits = self.contexts.at(place).until > arrival.tail;
+        if !waits {
+            self.change(place, arrival, ContextEvent::Handled);
+        }
+        waits
+    }
+
+    /// A cell has met a page that will be mapped at `until`: what has come of its block does not count.
+    #[cold]
+    fn fault(&mut self, place: usize, arrival: &Arrival<'_>, until: Time) -> Receipt {
+        self.change(place, arrival, ContextEvent::Fault);
+        let context = self.contexts.at(place);
+        (context.until, context.written, context.cells) = (until, 0, 0);
+        Receipt::Refused { refusal: Refusal::PageFault, answer: Some(until) }
+    }
+
     /// Opens a context for the block of a cell, where it has not come and there is one; returns its place.
+    #[inline(never)]
     fn open(
         &mut self,
         arrival: &Arrival<'_>,
@@ -386,6 +410,7 @@ impl ReceiveUnit {
     }
 
     /// Notes that a block has come; whether it was the last of its transfer.
+    #[inline(never)]
     fn block_done(
         &mut self,
         source: EndpointId,

@@ -99,8 +99,8 @@ impl SendParameters {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Fetch {
     cell: Cell,
-    /// When its reads were issued, its page translated, its data there.
-    times: FetchTimes,
+    /// The time at which all its data is there.
+    ready: Time,
 }
 
 /// The times of a cell on its way to the link.
@@ -140,8 +140,8 @@ pub struct Cell {
 pub struct Sent {
     /// The cell.
     pub cell: Cell,
-    /// The times of the cell on its way.
-    pub times: FetchTimes,
+    /// The times of the cell on its way, where the observer is to be told of it.
+    pub times: Option<FetchTimes>,
     /// The time at which the timer of its channel is to fire; `None`: it need not be set.
     pub timer: Option<Time>,
 }
@@ -166,6 +166,8 @@ pub struct SendUnit {
     pub(super) channels: Channels,
     /// Cells in the buffers, in the order of their reads.
     fetched: VecDeque<Fetch>,
+    /// The times of those of them that are watched.
+    watched: VecDeque<FetchTimes>,
     /// The time at which the engine can begin with another cell: an edge of its clock.
     free: Time,
     /// Time in which cells have occupied the engine.
@@ -181,7 +183,7 @@ impl SendUnit {
         parameters: &SendParameters,
         path: &mut MemoryPath<'_>,
     ) -> Option<SourceFault> {
-        while self.fetched.len() < parameters.cell_buffers as usize
+        while self.may_fetch(parameters)
             && let Some(turn) = self.channels.turns.pop_front()
         {
             let id = turn.channel;
@@ -200,10 +202,8 @@ impl SendUnit {
             let translated = match path.translate(location, bytes, &mut transfer.page, now) {
                 Translation::At(translated) => translated,
                 Translation::Fault(until) => {
-                    transfer.queued = false;
                     let watched = watch.then_some((message, transfer.started));
-                    self.channels.block_event(id, transaction, BlockEvent::SourceFault, parameters);
-                    self.channels.queue(id, parameters);
+                    self.channels.faulted(id, transaction, parameters);
                     return Some(SourceFault { channel: id, transaction, until, watched });
                 }
             };
@@ -216,24 +216,32 @@ impl SendUnit {
             let watch = watch && (first || last);
             let cell = Cell { to, message, bytes, id: cell, offset, watch, class };
             block.next = if last_of_block { ALL_READ } else { block.next + 1 };
-            let started = transfer.started;
-            if transfer.sending().is_some() {
+            let ready = path.read(bytes, translated);
+            if watch {
+                let started = transfer.started;
+                self.watched.push_back(FetchTimes { started, issued: now, translated, ready });
+            }
+            if !last_of_block || transfer.sending().is_some() {
                 self.channels.turns.push_back(turn);
             } else {
                 transfer.queued = false;
             }
-            let ready = path.read(bytes, translated);
-            let times = FetchTimes { started, issued: now, translated, ready };
-            self.fetched.push_back(Fetch { cell, times });
+            self.fetched.push_back(Fetch { cell, ready });
         }
         None
+    }
+
+    /// Whether there is a buffer for another cell, and perhaps a cell for it.
+    #[inline]
+    pub(super) fn may_fetch(&self, parameters: &SendParameters) -> bool {
+        !self.channels.turns.is_empty() && self.fetched.len() < parameters.cell_buffers as usize
     }
 
     /// The time at which the next cell can go; [`Time::NEVER`]: there is none.
     #[inline]
     pub fn next_cell(&self) -> Time {
         match self.fetched.front() {
-            Some(fetch) => fetch.times.ready.max(self.free),
+            Some(fetch) => fetch.ready.max(self.free),
             None => Time::NEVER,
         }
     }
@@ -254,7 +262,8 @@ impl SendUnit {
         if self.next_cell() > now {
             return None;
         }
-        let Fetch { cell, times } = self.fetched.pop_front()?;
+        let cell = self.fetched.pop_front()?.cell;
+        let times = if cell.watch { self.watched.pop_front() } else { None };
         let begin = parameters.clock.edges_before(now);
         self.free = parameters.clock.edge(begin + parameters.cell_cycles(cell.bytes));
         self.worked = self.worked.saturating_add(self.free - parameters.clock.edge(begin));
@@ -266,6 +275,7 @@ impl SendUnit {
     }
 
     /// The last cell of a block has gone: from now on its answer is waited for.
+    #[inline(never)]
     fn sent(
         &mut self,
         cell: CellId,
@@ -274,20 +284,16 @@ impl SendUnit {
         reliability: &ReliabilityParameters,
     ) -> Option<Time> {
         let CellId { channel, transaction, attempt, .. } = cell;
+        let mut busy = self.channels.busy(channel, parameters)?;
         // A cell of an attempt that was refused before its cells had gone says nothing of the present one.
-        self.channels
-            .block(channel, transaction, parameters)
-            .filter(|block| block.attempt as u8 == attempt)?;
-        let block = self.channels.block_event(channel, transaction, BlockEvent::LastCell, parameters)?;
+        busy.transfer.block(transaction).filter(|block| block.attempt as u8 == attempt)?;
+        let block = busy.block_event(transaction, BlockEvent::LastCell)?;
         block.deadline = now.saturating_add(reliability.timeout_after(block.timeouts));
         let deadline = block.deadline;
-        if let Some(transfer) = self.channels.transfer(channel, parameters)
-            && transfer.descriptor.watch
-        {
-            transfer.stalls(now, parameters);
+        if busy.transfer.descriptor.watch {
+            busy.transfer.stalls(now, parameters);
         }
-        let armed = &mut self.channels.channel(channel, parameters)?.armed;
-        let pending = std::mem::replace(armed, true);
+        let pending = std::mem::replace(&mut busy.channel.armed, true);
         (!pending).then_some(deadline)
     }
 }
