@@ -30,6 +30,8 @@ struct Outlet<'a, 'b, 'c, H: Host> {
     failure: Option<Failure>,
     /// A descriptor channel that has room again.
     room: Option<(u32, ChannelKind)>,
+    /// The header of the message that is posted, if it has not been announced.
+    header: Option<MessageHeader<H::Header>>,
 }
 
 /// The surroundings of the engine.
@@ -44,7 +46,11 @@ impl<H: Host> Surface for Outlet<'_, '_, '_, H> {
 
     fn announce(&mut self, to: EndpointId, header: TransferHeader) {
         let TransferHeader { message, first, .. } = header;
-        self.fabric.announce(to, message, Announcement::Transfer { first });
+        let announcement = match self.header.take() {
+            Some(header) => Announcement::Header(MessageHeader { first, ..header }),
+            None => Announcement::Transfer { first },
+        };
+        self.fabric.announce(to, message, announcement);
     }
 
     fn ended(&mut self, descriptor: &Descriptor, outcome: Result<(), TransferError>) {
@@ -117,7 +123,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
     ) -> (R, Option<Failure>) {
         let parameters = &self.parameters.rdma;
         let mut path = self.hardware.memory.path(self.parameters);
-        let mut outlet = Outlet { fabric: self.fabric, failure: None, room: None };
+        let mut outlet = Outlet { fabric: self.fabric, failure: None, room: None, header: None };
         let now = outlet.fabric.now();
         let mut context = EngineContext { now, parameters, surface: &mut outlet };
         let result = call(&mut self.hardware.rdma, &mut path, &mut context);
@@ -126,25 +132,40 @@ impl<H: Host> Node<'_, '_, '_, H> {
         if let Some((page, kind)) = room
             && let Some((since, descriptor)) = self.hardware.posts.take_kept(page, kind)
         {
-            self.write(kind, descriptor, since);
+            self.write(kind, descriptor, (since, None));
         }
         (result, failure)
     }
 
-    /// A process wants to store a descriptor: it does so at once, or when there is room for it.
-    pub(super) fn write_when_room(&mut self, kind: ChannelKind, descriptor: Descriptor) {
+    /// A process wants to store a descriptor: it does so at once, or when there is room for it. Its message's
+    /// `header` is announced, if it is given.
+    pub(super) fn write_when_room(
+        &mut self,
+        kind: ChannelKind,
+        descriptor: Descriptor,
+        header: Option<MessageHeader<H::Header>>,
+    ) {
         let (now, page) = (self.fabric.now(), descriptor.source.space);
         let Hardware { posts, rdma, .. } = &mut *self.hardware;
-        if posts.keeps(page, kind) || !rdma.has_room(page, kind, &self.parameters.rdma.send) {
-            posts.keep(now, kind, descriptor);
-        } else {
-            self.write(kind, descriptor, now);
+        if !posts.keeps(page, kind) && rdma.has_room(page, kind, &self.parameters.rdma.send) {
+            return self.write(kind, descriptor, (now, header));
+        }
+        posts.keep(now, kind, descriptor);
+        if let Some(header) = header {
+            self.fabric.announce(descriptor.to, descriptor.message, Announcement::Header(header));
         }
     }
 
     /// A process, or the unit itself for a remote one, writes a descriptor into a channel of its page. It has
-    /// waited for room since `since`.
-    fn write(&mut self, kind: ChannelKind, mut descriptor: Descriptor, since: Time) {
+    /// waited for room since `since`. Its message's `header` is announced, if it is given: where it finds a
+    /// channel of the unit at once, together with its transfer.
+    #[inline(never)]
+    fn write(
+        &mut self,
+        kind: ChannelKind,
+        mut descriptor: Descriptor,
+        (since, header): (Time, Option<MessageHeader<H::Header>>),
+    ) {
         let now = self.fabric.now();
         let (bytes, port) = (self.parameters.rdma.send.descriptor, &self.parameters.host_port);
         let stored = self.hardware.memory.port.store(now, bytes, port);
@@ -161,7 +182,14 @@ impl<H: Host> Node<'_, '_, '_, H> {
             stage(Block::HostPort, now, stored.began, stored.ended);
         }
         let page = descriptor.source.space;
-        self.with_rdma(|rdma, _, context| rdma.post(page, kind, descriptor, context));
+        let (left, _) = self.with_rdma(|rdma, _, context| {
+            context.surface.header = header;
+            rdma.post(page, kind, descriptor, context);
+            context.surface.header
+        });
+        if let Some(header) = left {
+            self.fabric.announce(descriptor.to, descriptor.message, Announcement::Header(header));
+        }
     }
 
     /// The time for which the engine wanted to be woken. Returns a transfer that has failed.
@@ -174,7 +202,10 @@ impl<H: Host> Node<'_, '_, '_, H> {
     /// The packet that the engine has for the link.
     #[inline]
     pub(super) fn rdma_packet(&mut self) -> Option<Packet> {
-        let (outgoing, _) = self.with_rdma(|rdma, path, context| rdma.take_outgoing(path, context));
+        let (outgoing, _) = self.with_rdma(|rdma, _, context| rdma.take_outgoing(context));
+        if self.hardware.rdma.may_fetch(&self.parameters.rdma.send) {
+            self.with_rdma(|rdma, path, context| rdma.fetch(path, context));
+        }
         let source = self.fabric.endpoint();
         Some(match outgoing? {
             Outgoing::Cell(Cell { to, message, bytes, id, watch, offset, class }) => {

@@ -83,8 +83,11 @@ impl<H: Host> Node<'_, '_, '_, H> {
                 self.block_answer(id, answer);
                 None
             }
-            Header::Acknowledgement => self.answer(packet.message, None).map(Notice::Failure),
-            Header::Refused(refusal) => self.answer(packet.message, Some(refusal)).map(Notice::Failure),
+            Header::Acknowledgement => {
+                self.acknowledged(packet.message);
+                None
+            }
+            Header::Refused(refusal) => self.refused(packet.message, refusal).map(Notice::Failure),
         }
     }
 
@@ -137,26 +140,32 @@ impl<H: Host> Node<'_, '_, '_, H> {
         }
     }
 
-    /// A mailbox has a packet of this packetizer, or has refused it.
-    fn answer(&mut self, message: u32, refusal: Option<Refusal>) -> Option<Failure> {
-        let (channel, parcel) = self.hardware.packetizer.answered(
-            message,
-            refusal.is_none(),
-            &mut channel_report(self.fabric),
-        )?;
+    /// A mailbox has a packet of this packetizer.
+    fn acknowledged(&mut self, message: u32) {
+        let packetizer = &mut self.hardware.packetizer;
+        let answered = packetizer.answered(message, true, &mut channel_report(self.fabric));
+        if let Some((channel, _)) = answered {
+            self.serve_waiting(channel.interface);
+        }
+    }
+
+    /// A mailbox has refused a packet of this packetizer.
+    #[cold]
+    fn refused(&mut self, message: u32, refusal: Refusal) -> Option<Failure> {
+        let packetizer = &mut self.hardware.packetizer;
+        let (channel, parcel) = packetizer.answered(message, false, &mut channel_report(self.fabric))?;
         let now = self.fabric.now();
         let again = |refused, pause: Span| {
             Some(Post { at: now + pause, what: Posted::Small(Parcel { refused, ..parcel }) })
         };
         let (post, reason) = match refusal {
-            Some(Refusal::Full) => {
+            Refusal::Full => {
                 let refused = parcel.refused.saturating_add(1);
                 (again(refused, Packetizer::pause(refused, &self.parameters.packetizer)), None)
             }
-            Some(Refusal::Damaged) => (again(parcel.refused.max(1), Span::ZERO), None),
-            Some(Refusal::Domain) => (None, Some(FailureReason::Domain)),
-            Some(Refusal::Interface) => (None, Some(FailureReason::NoInterface)),
-            None => (None, None),
+            Refusal::Damaged => (again(parcel.refused.max(1), Span::ZERO), None),
+            Refusal::Domain => (None, Some(FailureReason::Domain)),
+            Refusal::Interface => (None, Some(FailureReason::NoInterface)),
         };
         // A process that waits for a channel comes before the packet that is posted again.
         self.serve_waiting(channel.interface);
@@ -168,7 +177,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
 
     /// Channels of an interface have become free.
     fn serve_waiting(&mut self, interface: u16) {
-        loop {
+        while self.hardware.packetizer.waiting() > 0 {
             let packetizer = &mut self.hardware.packetizer;
             let next = packetizer.next_waiting(
                 interface,

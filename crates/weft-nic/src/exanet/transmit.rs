@@ -77,6 +77,15 @@ impl Transmit {
     /// candidate's traffic class now.
     #[inline]
     pub fn next(&mut self, now: Time, rdma: Time, admits: impl Fn(Candidate) -> bool) -> Turn {
+        let later = |ready: Time| if ready > now { ready } else { Time::NEVER };
+        if self.answers.is_empty() && self.small.is_empty() {
+            // A long transfer has the link to itself, as a rule.
+            if rdma > now || !admits(Candidate::Rdma) {
+                return Turn::NotBefore(later(rdma));
+            }
+            self.turn = 0;
+            return Turn::Rdma;
+        }
         let answer = self.answers.front().map_or(Time::NEVER, |entry| entry.0);
         let small = self.small.front().map_or(Time::NEVER, |entry| entry.0);
         let ready = [answer, small, rdma];
@@ -98,7 +107,6 @@ impl Transmit {
             }
         }
         // Whatever is ready waits for a place in the network, which asks again.
-        let later = |ready: Time| if ready > now { ready } else { Time::NEVER };
         Turn::NotBefore(later(answer).min(later(small)).min(later(rdma)))
     }
 

@@ -389,8 +389,15 @@ impl Rdma {
         }
     }
 
+    /// Whether there is a buffer for another cell, and perhaps a cell for it.
+    #[inline]
+    pub fn may_fetch(&self, parameters: &SendParameters) -> bool {
+        self.send.may_fetch(parameters)
+    }
+
+    /// Fills the cell buffers.
     #[inline(never)]
-    fn fetch(&mut self, path: &mut MemoryPath<'_>, context: &mut EngineContext<'_, impl Surface>) {
+    pub fn fetch(&mut self, path: &mut MemoryPath<'_>, context: &mut EngineContext<'_, impl Surface>) {
         while let Some(fault) = self.send.fetch(context.now, &context.parameters.send, path) {
             if let Some((message, started)) = fault.watched {
                 let (began, ended) = (context.now, fault.until);
@@ -418,13 +425,10 @@ impl Rdma {
         self.send.next_class()
     }
 
-    /// Takes the next packet for the link; answers go first.
+    /// Takes the next packet for the link; answers go first. Call [`Rdma::fetch`] afterwards if there is a
+    /// buffer that it [may fill](Rdma::may_fetch).
     #[inline]
-    pub fn take_outgoing(
-        &mut self,
-        path: &mut MemoryPath<'_>,
-        context: &mut EngineContext<'_, impl Surface>,
-    ) -> Option<Outgoing> {
+    pub fn take_outgoing(&mut self, context: &mut EngineContext<'_, impl Surface>) -> Option<Outgoing> {
         if self.answers_next(context.now) {
             return self.replies.pop_front().map(Outgoing::Reply);
         }
@@ -436,9 +440,7 @@ impl Rdma {
         if let Some(times) = times {
             context.sent(cell.message, &times);
         }
-        if self.send.may_fetch(&context.parameters.send) {
-            self.fetch(path, context);
-        } else {
+        if cell.id.last {
             self.report(context.surface);
         }
         Some(Outgoing::Cell(cell))

@@ -319,8 +319,7 @@ impl ReceiveUnit {
         let finished = self.block_done(source, channel, transaction, written);
         let notified = finished.then(|| {
             // Behind the data on the same way, and not before it.
-            let (_, notified) = path.write(parameters.notification, issued);
-            notified.max(written)
+            path.notify(parameters.notification, issued).max(written)
         });
         Receipt::Block { written, notified }
     }

@@ -259,14 +259,15 @@ impl SendUnit {
         parameters: &SendParameters,
         reliability: &ReliabilityParameters,
     ) -> Option<Sent> {
-        if self.next_cell() > now {
+        let Fetch { cell, ready } = *self.fetched.front()?;
+        if ready.max(self.free) > now {
             return None;
         }
-        let cell = self.fetched.pop_front()?.cell;
+        self.fetched.pop_front();
         let times = if cell.watch { self.watched.pop_front() } else { None };
-        let begin = parameters.clock.edges_before(now);
-        self.free = parameters.clock.edge(begin + parameters.cell_cycles(cell.bytes));
-        self.worked = self.worked.saturating_add(self.free - parameters.clock.edge(begin));
+        let begin = parameters.clock.edge_at_or_after(now);
+        self.free = parameters.clock.later_edge(begin, parameters.cell_cycles(cell.bytes));
+        self.worked = self.worked.saturating_add(self.free - begin);
         let mut timer = None;
         if cell.id.last {
             timer = self.sent(cell.id, now, parameters, reliability);

@@ -250,7 +250,11 @@ impl World {
             self.plan_link(free, node);
             return;
         }
-        let out = self.call(node, |rdma, path, context| rdma.take_outgoing(path, context));
+        let out = self.call(node, |rdma, path, context| {
+            let out = rdma.take_outgoing(context);
+            rdma.fetch(path, context);
+            out
+        });
         let (to, bytes) = match &out {
             None => {
                 let next = self.nodes[node as usize].rdma.next_outgoing();
