@@ -58,6 +58,7 @@ pub struct StorePath {
 
 impl HostPortParameters {
     /// One way without waiting: half of a round trip.
+    #[inline]
     pub fn one_way(&self) -> Span {
         Span::from_ps(self.round_trip.as_ps() / 2)
     }
@@ -70,6 +71,7 @@ impl HostPortParameters {
     }
 
     /// Words that carry `bytes`; what carries nothing is a word all the same.
+    #[inline]
     fn words(&self, bytes: Bytes) -> u64 {
         bytes.div_ceil(self.word).max(1)
     }
@@ -119,6 +121,7 @@ impl HostPort {
     }
 
     /// The interface writes `bytes` into memory, by way of the last-level cache.
+    #[inline]
     pub fn write(&mut self, came: Time, bytes: Bytes, parameters: &HostPortParameters) -> Transfer {
         let service = self.writes.serve(came, parameters.words(bytes), &parameters.clock);
         posted(service, parameters.one_way())
@@ -145,7 +148,7 @@ impl HostPort {
     }
 
     /// Reads a burst of so many words, as soon as it may be outstanding.
-    #[inline]
+    #[inline(always)]
     fn read_burst(&mut self, came: Time, words: u64, parameters: &HostPortParameters) -> Transfer {
         if self.answers.len() < parameters.outstanding.max(1) as usize {
             // As if one that was answered long ago made way for it.
@@ -162,6 +165,7 @@ impl HostPort {
 }
 
 /// A transfer that is put on the port and that nobody waits for; it is there `latency` later.
+#[inline]
 fn posted(service: Service, latency: Span) -> Transfer {
     let Service { came, began, ended } = service;
     Transfer { came, began, issued: ended, ended: ended + latency }

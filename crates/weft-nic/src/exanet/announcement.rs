@@ -8,7 +8,7 @@
 use super::header::pack_cell;
 use crate::data::Words;
 use crate::gvas::Pdid;
-use crate::rdma::CellId;
+use crate::rdma::{CellId, Location, TransferHeader};
 use serde::{Deserialize, Serialize};
 use weft_engine::Payload;
 use weft_units::{Address, Bytes, Time};
@@ -35,9 +35,27 @@ pub struct MessageHeader<T> {
 /// A message that is to come, as its destination knows it.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Expected<T> {
-    pub(super) header: MessageHeader<T>,
-    /// The address that it goes to.
-    pub(super) address: Address,
+    /// As the receive unit sees it.
+    pub(super) transfer: TransferHeader,
+    /// The time at which the message was offered.
+    pub(super) born: Time,
+    /// The sending host's words to this one.
+    pub(super) header: Option<T>,
+}
+
+impl<T> Expected<T> {
+    /// A message of this header and number, which goes to `address`.
+    pub(super) fn new(header: MessageHeader<T>, message: u32, address: Address) -> Expected<T> {
+        let MessageHeader { bytes, born, header, interface, domain, first, watch } = header;
+        let destination = Location { space: interface.into(), address };
+        let transfer = TransferHeader { destination, bytes, domain, first, message, watch };
+        Expected { transfer, born, header }
+    }
+
+    /// The virtual interface that it is for.
+    pub(super) fn interface(&self) -> u16 {
+        self.transfer.destination.space as u16
+    }
 }
 
 /// An announcement of a message. It must not be longer than it is: see the test.

@@ -145,7 +145,7 @@ impl<H: Host> Nic<H> for ExanetNic<H> {
 
     fn unfinished(&self) -> (usize, usize) {
         let hardware = &self.hardware;
-        let posts = hardware.posts.len() + hardware.packetizer.unfinished() + hardware.rdma.under_way();
+        let posts = hardware.posts.len() + hardware.packetizer.unfinished() + hardware.rdma.unfinished();
         let posts = posts + hardware.reductions.as_ref().map_or(0, |reductions| reductions.unfinished());
         (posts, hardware.headers.len() + hardware.deliveries.len())
     }
@@ -234,13 +234,15 @@ impl<H: Host> Interface for ExanetNic<H> {
         parameters: &Self::Parameters,
         context: &mut InterfaceContext<'_, '_, Self>,
     ) -> Injection {
-        let mut hosted = self.hosted(parameters, context);
-        hosted.take_offers();
-        let now = hosted.node.fabric.now();
+        let now = context.now();
+        if self.host.next_offer() <= now {
+            self.hosted(parameters, context).take_offers();
+        }
         // An offer whose time has come waits for room in the blocks, which asks for a packet when it is
         // there.
-        let next_offer = Some(hosted.host.next_offer()).filter(|offer| *offer > now).unwrap_or(Time::NEVER);
-        hosted.node.inject(next_offer)
+        let next_offer = Some(self.host.next_offer()).filter(|offer| *offer > now).unwrap_or(Time::NEVER);
+        let (hardware, parameters) = (&mut self.hardware, &parameters.interface);
+        Node { hardware, parameters, fabric: context }.inject(next_offer)
     }
 }
 

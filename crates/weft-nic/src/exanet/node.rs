@@ -116,7 +116,7 @@ impl<H: Host> Hardware<H> {
 
     /// Whether the blocks would begin on another message of the host soon.
     fn takes_offers(&self, parameters: &ExanetParameters) -> bool {
-        self.packetizer.waiting() == 0 && self.rdma.under_way() < parameters.rdma.send.transfers() as usize
+        self.packetizer.waiting() == 0 && !self.rdma.is_full(&parameters.rdma.send)
     }
 }
 
@@ -238,17 +238,14 @@ impl<H: Host> ExanetHosted<'_, '_, '_, H> {
     }
 
     /// Draws messages from the host, as long as the blocks would begin on them.
-    #[inline]
-    pub(super) fn take_offers(&mut self) {
-        if self.host.next_offer() <= self.node.fabric.now() {
-            self.take_offers_due();
-        }
-    }
-
     #[inline(never)]
-    fn take_offers_due(&mut self) {
+    pub(super) fn take_offers(&mut self) {
         let now = self.node.fabric.now();
-        while self.host.next_offer() <= now && self.node.hardware.takes_offers(self.node.parameters) {
+        self.node.retire_due();
+        while self.host.next_offer() <= now {
+            if !self.node.hardware.takes_offers(self.node.parameters) {
+                return self.node.await_ends();
+            }
             let Offer::Message(message) = self.host.offer(self.parameters, now) else { return };
             self.node.accept(message, now);
         }

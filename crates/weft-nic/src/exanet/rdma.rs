@@ -39,6 +39,8 @@ type Engine<'s, 'a, 'b, 'c, H> = EngineContext<'s, Outlet<'a, 'b, 'c, H>>;
 
 impl<H: Host> Surface for Outlet<'_, '_, '_, H> {
     const HEARS_CHANGES: bool = H::Output::HEARS_STATES;
+    // Such a host's messages are taken as they are due, in `take_offers`.
+    const RETIRES: bool = H::PASSIVE && !H::Output::HEARS_STATES;
 
     fn wake(&mut self, at: Time, task: Task) {
         self.fabric.set_timer(at, ExanetTimer::Rdma(task));
@@ -199,6 +201,17 @@ impl<H: Host> Node<'_, '_, '_, H> {
         failure
     }
 
+    /// The host is about to be asked for messages: transfers that have ended by now make room for theirs.
+    #[inline]
+    pub(super) fn retire_due(&mut self) {
+        self.with_rdma(|rdma, _, context| rdma.retire_due(context));
+    }
+
+    /// The host has a message, which waits for a transfer to end.
+    pub(super) fn await_ends(&mut self) {
+        self.with_rdma(|rdma, _, context| rdma.await_ends(context));
+    }
+
     /// The packet that the engine has for the link.
     #[inline]
     pub(super) fn rdma_packet(&mut self) -> Option<Packet> {
@@ -232,17 +245,19 @@ impl<H: Host> Node<'_, '_, '_, H> {
             // Its block will be sent again.
             return None;
         }
-        let Some(expected) = self.hardware.headers.get((packet.source, packet.message)) else {
+        let Hardware { headers, packetizer, memory, rdma, .. } = &mut *self.hardware;
+        let Some(expected) = headers.get((packet.source, packet.message)) else {
             self.late_cell(packet, id);
             return None;
         };
-        let MessageHeader { bytes, interface, domain, first, watch, .. } = expected.header;
-        let destination = Location { space: interface.into(), address: expected.address };
-        let (source, message, tail) = (packet.source, packet.message, self.fabric.now());
-        let transfer = TransferHeader { destination, bytes, domain, first, message, watch };
-        let owner = self.hardware.packetizer.domain(interface);
-        let arrival = Arrival { source, id, transfer: &transfer, owner, tail };
-        let (landing, _) = self.with_rdma(|rdma, path, context| rdma.cell(&arrival, path, context));
+        let (transfer, tail) = (&expected.transfer, self.fabric.now());
+        let (owner, first) = (packetizer.domain(expected.interface()), transfer.first);
+        let arrival = Arrival { source: packet.source, id, transfer, owner, tail };
+        // No transfer of this host ends with it: there is neither a failure nor room for a descriptor.
+        let mut outlet = Outlet { fabric: self.fabric, failure: None, room: None, header: None };
+        let parameters = &self.parameters.rdma;
+        let mut context = EngineContext { now: tail, parameters, surface: &mut outlet };
+        let landing = rdma.cell(&arrival, &mut memory.path(self.parameters), &mut context);
         if id.last {
             // There may be an answer to send.
             self.fabric.request_injection();
@@ -264,8 +279,9 @@ impl<H: Host> Node<'_, '_, '_, H> {
     #[inline(never)]
     fn message_written(&mut self, packet: &Packet, notified: Time) -> Option<Delivered<H::Header>> {
         let (endpoint, Packet { source, message, hops, .. }) = (self.fabric.endpoint(), *packet);
-        let Expected { header, .. } = self.hardware.headers.remove((source, message))?;
-        let MessageHeader { bytes, interface, born, header, watch, .. } = header;
+        let expected = self.hardware.headers.remove((source, message))?;
+        let (interface, Expected { transfer, born, header }) = (expected.interface(), expected);
+        let TransferHeader { bytes, watch, .. } = transfer;
         let noticed = notified + self.parameters.rdma.receive.poll;
         if watch {
             let (block, came, began, ended) = (Block::Polling, notified, notified, noticed);

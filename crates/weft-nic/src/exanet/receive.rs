@@ -5,11 +5,12 @@ use super::header::Header;
 use super::node::Node;
 use super::post::{Post, Posted, channel_report};
 use super::transmit::Answer;
-use super::{Announcement, ExanetNic, ExanetTimer, MessageHeader};
+use super::{Announcement, ExanetNic, ExanetTimer};
 use crate::host::{Delivered, Failure, FailureReason, Host};
 use crate::mailbox::{Envelope, QueueChange, Refusal};
 use crate::observer::{Block, BlockChange, Observer as _, Stage, StateChange};
 use crate::packetizer::{ChannelId, Packetizer, Parcel};
+use crate::rdma::TransferHeader;
 use crate::reliability::Expiry;
 use weft_fabric::{Announced, InterfaceContext, Packet};
 use weft_units::{Address, Span, Time};
@@ -32,11 +33,11 @@ impl<H: Host> Node<'_, '_, '_, H> {
                 if let Some(data) = data {
                     data.memory.expect(from, message, header.bytes);
                 }
-                headers.insert((from, message), Expected { header, address });
+                headers.insert((from, message), Expected::new(header, message, address));
             }
             Announcement::Transfer { first } => {
                 if let Some(expected) = headers.get_mut((from, message)) {
-                    expected.header.first = first;
+                    expected.transfer.first = first;
                 }
             }
             Announcement::Withdrawn => {
@@ -98,12 +99,13 @@ impl<H: Host> Node<'_, '_, '_, H> {
         let checked = hardware.mailbox.check(now - packet.stretch(), now, &parameters.mailbox);
         // Headers are kept until their packet is accepted, so that one without repeats what has been: the
         // hardware sees it by the sequence number of its source's channel.
-        let Some(&Expected { header, .. }) = hardware.headers.get((from, number)) else {
+        let Some(expected) = hardware.headers.get((from, number)) else {
             hardware.transmit.answer(checked.ended, Answer { to: from, message: number, refusal: None });
             self.fabric.request_injection();
             return None;
         };
-        let MessageHeader { interface, domain, bytes, header, .. } = header;
+        let (interface, header) = (expected.interface(), expected.header);
+        let TransferHeader { domain, bytes, .. } = expected.transfer;
         let damaged = hardware.check.finds(packet, self.fabric.endpoint(), parameters.check);
         let envelope = Envelope { interface, domain, damaged };
         let put = hardware.mailbox.put(now, &envelope, &parameters.mailbox, &mut queue_report(self.fabric));

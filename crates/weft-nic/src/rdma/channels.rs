@@ -125,6 +125,15 @@ pub enum Retired {
     Finished(Descriptor),
 }
 
+/// A block whose acknowledgement has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Acknowledged {
+    /// Whether its transfer is watched.
+    pub watch: bool,
+    /// Whether its transfer ends with it, and nobody is told of that.
+    pub ends_unheard: bool,
+}
+
 /// How long a transfer had nothing to send, since too many of its blocks were outstanding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stall {
@@ -292,6 +301,16 @@ impl Channels {
         Some(Busy { id, channel, transfer, turns, changes })
     }
 
+    /// The channel whose turn it was has had a cell read; whether it `has_more`.
+    #[inline]
+    pub(super) fn next_turn(&mut self, has_more: bool) {
+        // Mostly there is one.
+        if !has_more || self.turns.len() > 1 {
+            let turn = self.turns.pop_front();
+            self.turns.extend(turn.filter(|_| has_more));
+        }
+    }
+
     /// The agent starts a channel at `now`.
     pub fn start(&mut self, id: ChannelId, now: Time, parameters: &SendParameters) {
         let Some(mut busy) = self.busy(id, parameters) else { return };
@@ -311,17 +330,18 @@ impl Channels {
         }
     }
 
-    /// An acknowledgement has come, with which the agent is to deal; whether its transfer is watched. `None`:
-    /// it means nothing.
+    /// An acknowledgement has come, with which the agent is to deal; `None`: it means nothing.
     pub fn acknowledge(
         &mut self,
         id: ChannelId,
         transaction: u32,
         parameters: &SendParameters,
-    ) -> Option<bool> {
+    ) -> Option<Acknowledged> {
         let mut busy = self.busy(id, parameters)?;
         busy.block_event(transaction, BlockEvent::Ack)?;
-        Some(busy.transfer.descriptor.watch)
+        let ends = busy.transfer.has_only_one_left(parameters);
+        let Descriptor { watch, token, .. } = busy.transfer.descriptor;
+        Some(Acknowledged { watch, ends_unheard: ends && !watch && token.is_none() })
     }
 
     /// A NACK of an attempt has come; whether the agent is to be invoked.
@@ -392,9 +412,9 @@ impl Channels {
         if busy.block_event(transaction, BlockEvent::Retire).is_none() {
             return Retired::Nothing;
         }
-        busy.transfer.blocks.retain(|block| block.state != BlockState::Done);
-        busy.start_blocks(parameters);
-        if !busy.transfer.blocks.is_empty() {
+        if !busy.transfer.has_only_one_left(parameters) {
+            busy.transfer.blocks.retain(|block| block.state != BlockState::Done);
+            busy.start_blocks(parameters);
             return Retired::Running;
         }
         match self.finish(id, parameters) {
@@ -493,6 +513,12 @@ impl Transfer {
     pub(super) fn block(&mut self, transaction: u32) -> Option<&mut Block> {
         let index = transaction.wrapping_sub(self.first);
         self.blocks.iter_mut().find(|block| block.index == index)
+    }
+
+    /// Whether all blocks but one are done.
+    #[inline]
+    fn has_only_one_left(&self, parameters: &SendParameters) -> bool {
+        self.blocks.len() == 1 && self.next_block >= parameters.cut.blocks(self.descriptor.bytes)
     }
 
     /// Starts another block, if there is one and it may be outstanding; returns its transaction.

@@ -35,7 +35,7 @@ mod tests;
 mod transfer;
 
 pub use channel::{ChannelEvent, ChannelState, RdmaChange};
-pub use channels::{Channels, Expired, Retired, Stall, WatchedTimeout};
+pub use channels::{Acknowledged, Channels, Expired, Retired, Stall, WatchedTimeout};
 pub use descriptors::SourceContexts;
 pub use receive::{Arrival, ContextEvent, ContextState, Postponed, Receipt, ReceiveParameters, ReceiveUnit};
 pub use send::{Cell, FetchTimes, SendParameters, SendUnit, Sent, SourceFault};
@@ -119,6 +119,9 @@ pub struct TransferStage {
 pub trait Surface {
     /// Whether it hears of changes of state.
     const HEARS_CHANGES: bool;
+    /// Whether it posts only after it has had [what is due](Rdma::retire_due) retired, and says when it [waits
+    /// for that](Rdma::await_ends): then there is no need to wake the engine for it.
+    const RETIRES: bool = false;
 
     /// The engine wants [`Rdma::wake`] to be called at `at`.
     fn wake(&mut self, at: Time, task: Task);
@@ -189,6 +192,9 @@ pub struct Rdma {
     under_way: u32,
     /// Posts that wait for a channel of their page, or for a context.
     descriptors: Descriptors,
+    /// The last blocks of transfers whose ends nobody hears of or waits for, and when the agent has dealt with
+    /// their acknowledgements.
+    retiring: VecDeque<(Time, ChannelId, u32)>,
 }
 
 impl Rdma {
@@ -214,6 +220,24 @@ impl Rdma {
         };
         if others_wait || !self.take(page, kind, descriptor, context) {
             self.descriptors.push((page, kind), descriptor);
+            self.await_ends(context);
+        }
+    }
+
+    /// Frees the channels of transfers that have ended by now, and whose ends nobody has waited for.
+    pub fn retire_due(&mut self, context: &mut EngineContext<'_, impl Surface>) {
+        while let Some(&(at, channel, transaction)) = self.retiring.front()
+            && at <= context.now
+        {
+            self.retiring.pop_front();
+            self.retire(channel, transaction, context);
+        }
+    }
+
+    /// Somebody waits from now on for transfers to end.
+    pub fn await_ends(&mut self, context: &mut EngineContext<'_, impl Surface>) {
+        for (at, channel, transaction) in self.retiring.drain(..) {
+            context.surface.wake(at, Task::Retire(channel, transaction));
         }
     }
 
@@ -271,10 +295,7 @@ impl Rdma {
                 if self.send.channels.is_stalled(channel, &context.parameters.send) {
                     self.stall_over(channel, transaction, context);
                 }
-                let retired = self.send.channels.retire(channel, transaction, &context.parameters.send);
-                if let Retired::Finished(descriptor) = retired {
-                    self.ended(channel, &descriptor, Ok(()), context);
-                }
+                self.retire(channel, transaction, context);
             }
             Task::GiveUp(channel, error) => {
                 if let Some(descriptor) = self.send.channels.finish(channel, &context.parameters.send) {
@@ -306,6 +327,19 @@ impl Rdma {
             }
         }
         self.fetch(path, context);
+    }
+
+    /// The agent has dealt with an acknowledgement.
+    fn retire(
+        &mut self,
+        channel: ChannelId,
+        transaction: u32,
+        context: &mut EngineContext<'_, impl Surface>,
+    ) {
+        let retired = self.send.channels.retire(channel, transaction, &context.parameters.send);
+        if let Retired::Finished(descriptor) = retired {
+            self.ended(channel, &descriptor, Ok(()), context);
+        }
     }
 
     /// The agent deals with an acknowledgement for which a watched transfer may have waited.
@@ -524,17 +558,23 @@ impl Rdma {
     }
 
     /// An answer to a block of this node has come.
-    pub fn answer(&mut self, id: CellId, answer: Answer, context: &mut EngineContext<'_, impl Surface>) {
+    pub fn answer<S: Surface>(&mut self, id: CellId, answer: Answer, context: &mut EngineContext<'_, S>) {
         let CellId { channel, transaction, attempt, .. } = id;
         match answer {
             Answer::Ack => {
                 let parameters = &context.parameters.send;
-                if let Some(watch) = self.send.channels.acknowledge(channel, transaction, parameters) {
+                let acknowledged = self.send.channels.acknowledge(channel, transaction, parameters);
+                if let Some(Acknowledged { watch, ends_unheard }) = acknowledged {
                     let service = self.agent.invoke(context.now, &context.parameters.segmentation);
                     if watch {
                         self.send.channels.deals(channel, transaction, service, parameters);
                     }
-                    context.surface.wake(service.ended, Task::Retire(channel, transaction));
+                    let is_awaited = !self.descriptors.is_empty() || self.is_full(parameters);
+                    if S::RETIRES && ends_unheard && !is_awaited {
+                        self.retiring.push_back((service.ended, channel, transaction));
+                    } else {
+                        context.surface.wake(service.ended, Task::Retire(channel, transaction));
+                    }
                 }
             }
             Answer::Nack(Refusal::Protection) => {
@@ -575,6 +615,17 @@ impl Rdma {
     #[inline]
     pub fn under_way(&self) -> usize {
         self.under_way as usize
+    }
+
+    /// Whether as many transfers are under way as one process may have.
+    #[inline]
+    pub fn is_full(&self, parameters: &SendParameters) -> bool {
+        self.under_way() >= parameters.transfers() as usize
+    }
+
+    /// Transfers that have not ended, those left out whose ends nobody waits for.
+    pub fn unfinished(&self) -> usize {
+        self.under_way().saturating_sub(self.retiring.len())
     }
 
     /// The time in which the agent, the contexts' allocation and the send engine have worked, by name.

@@ -33,10 +33,11 @@ use super::contexts::{BlockKey, Contexts};
 use super::transfer::{CellId, ChannelId, Location, Refusal, TransferHeader};
 use crate::gvas::Pdid;
 use crate::iommu::{Page, Translation};
+use crate::key_table::KeyTable;
 use crate::memory_path::MemoryPath;
 use crate::segmentation::Cut;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use weft_units::{Bytes, EndpointId, Span, Time};
 
 /// The receive unit's section of a machine file.
@@ -213,7 +214,7 @@ pub struct ReceiveUnit {
     contexts: Contexts,
     /// Blocks that wait for a context, in the order in which they were refused.
     postponed: VecDeque<Postponed>,
-    connections: BTreeMap<(EndpointId, ChannelId), Connection>,
+    connections: KeyTable<Option<Connection>>,
     /// Changes of state that have not been reported.
     #[serde(skip)]
     pub(super) changes: Vec<RdmaChange>,
@@ -227,7 +228,7 @@ impl ReceiveUnit {
         while !self.postponed.is_empty() && self.contexts.len() < parameters.contexts as usize {
             let block = self.postponed.pop_front()?;
             let Postponed { source, id: CellId { channel, transaction, .. }, .. } = block;
-            let connection = self.connections.get(&(source, channel));
+            let connection = self.connection(source, channel);
             let is_wanted = connection.is_some_and(|connection| !connection.has(transaction));
             if is_wanted && self.contexts.find(block.key()).is_none() {
                 let (from, to) = (None, ContextState::Receiving);
@@ -274,8 +275,7 @@ impl ReceiveUnit {
                 // Opened for a block that had not come, it goes when the block is whole and when a newer
                 // transfer of its channel begins: its connection has nothing else to say.
                 debug_assert!(
-                    self.connections
-                        .get(&(source, channel))
+                    self.connection(source, channel)
                         .is_some_and(|of| of.first == transfer.first && !of.has(transaction))
                 );
                 place
@@ -400,7 +400,8 @@ impl ReceiveUnit {
             missing: cut.blocks(transfer.bytes),
             written: Time::ZERO,
         };
-        let connection = self.connections.entry((source, channel)).or_insert_with(fresh);
+        let known = self.connections.get_or_add(connection_key(source, channel));
+        let connection = known.get_or_insert_with(fresh);
         if is_before(connection.first, first) {
             *connection = fresh();
             self.contexts.remove_ended(source, channel, |transaction| is_before(transaction, first));
@@ -417,7 +418,8 @@ impl ReceiveUnit {
         transaction: u32,
         written: Time,
     ) -> bool {
-        let Some(connection) = self.connections.get_mut(&(source, channel)) else { return false };
+        let known = self.connections.get_mut(connection_key(source, channel));
+        let Some(Some(connection)) = known else { return false };
         connection.written = connection.written.max(written);
         let place = transaction.wrapping_sub(connection.base);
         connection.done |= 1u64.checked_shl(place).unwrap_or(0);
@@ -444,13 +446,25 @@ impl ReceiveUnit {
 
     /// The time at which all that has come by a channel is in memory.
     pub fn in_memory(&self, source: EndpointId, channel: ChannelId) -> Time {
-        self.connections.get(&(source, channel)).map_or(Time::ZERO, |connection| connection.written)
+        self.connection(source, channel).map_or(Time::ZERO, |connection| connection.written)
+    }
+
+    /// What is known of a channel that sends here.
+    #[inline]
+    fn connection(&self, source: EndpointId, channel: ChannelId) -> Option<&Connection> {
+        self.connections.get(connection_key(source, channel))?.as_ref()
     }
 
     /// Blocks that are coming in.
     pub fn in_use(&self) -> usize {
         self.contexts.len()
     }
+}
+
+/// The key of a channel that sends here.
+#[inline]
+fn connection_key(source: EndpointId, channel: ChannelId) -> u64 {
+    u64::from(source.0) << 16 | u64::from(channel.0)
 }
 
 /// Whether transaction `a` comes before `b`, with numbers that wrap around.

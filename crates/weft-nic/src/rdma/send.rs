@@ -183,13 +183,17 @@ impl SendUnit {
         parameters: &SendParameters,
         path: &mut MemoryPath<'_>,
     ) -> Option<SourceFault> {
-        while self.may_fetch(parameters)
-            && let Some(turn) = self.channels.turns.pop_front()
+        while self.fetched.len() < parameters.cell_buffers as usize
+            && let Some(&turn) = self.channels.turns.front()
         {
             let id = turn.channel;
-            let Some(transfer) = self.channels.transfers.at(turn.place) else { continue };
+            let Some(transfer) = self.channels.transfers.at(turn.place) else {
+                self.channels.turns.pop_front();
+                continue;
+            };
             let Some(place) = transfer.sending() else {
                 transfer.queued = false;
+                self.channels.turns.pop_front();
                 continue;
             };
             let Descriptor { source, to, bytes: whole, message, watch, class, .. } = transfer.descriptor;
@@ -203,6 +207,7 @@ impl SendUnit {
                 Translation::At(translated) => translated,
                 Translation::Fault(until) => {
                     let watched = watch.then_some((message, transfer.started));
+                    self.channels.turns.pop_front();
                     self.channels.faulted(id, transaction, parameters);
                     return Some(SourceFault { channel: id, transaction, until, watched });
                 }
@@ -221,11 +226,9 @@ impl SendUnit {
                 let started = transfer.started;
                 self.watched.push_back(FetchTimes { started, issued: now, translated, ready });
             }
-            if !last_of_block || transfer.sending().is_some() {
-                self.channels.turns.push_back(turn);
-            } else {
-                transfer.queued = false;
-            }
+            let has_more = !last_of_block || transfer.sending().is_some();
+            transfer.queued = has_more;
+            self.channels.next_turn(has_more);
             self.fetched.push_back(Fetch { cell, ready });
         }
         None
