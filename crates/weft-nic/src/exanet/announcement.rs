@@ -58,7 +58,7 @@ impl<T> Expected<T> {
     }
 }
 
-/// An announcement of a message. It must not be longer than it is: see the test.
+/// An announcement of a message: no longer than a packet, so that no event is longer for it.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub enum Announcement<T> {
     /// The message is on its way.

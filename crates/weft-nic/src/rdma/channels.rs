@@ -73,36 +73,52 @@ struct Page {
     read: Vec<Channel>,
 }
 
+/// A place for a transfer.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+enum Place {
+    Taken(Transfer),
+    /// It keeps the memory for blocks, without any.
+    Free(Vec<Block>),
+}
+
 /// The transfers of all channels, side by side: the engine finds one without asking for its channel.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Transfers {
-    places: Vec<Option<Transfer>>,
+    places: Vec<Place>,
 }
 
 impl Transfers {
-    /// Keeps a transfer in the first place that is free, and returns that.
-    fn put(&mut self, transfer: Transfer) -> u16 {
-        let place = self.places.iter().position(Option::is_none).unwrap_or(self.places.len());
-        if place == self.places.len() {
-            self.places.push(None);
+    /// Keeps a transfer that has no blocks yet in the first place that is free, and returns that.
+    fn put(&mut self, mut transfer: Transfer) -> u16 {
+        let free = self.places.iter().position(|place| matches!(place, Place::Free(_)));
+        let number = free.unwrap_or(self.places.len());
+        match self.places.get_mut(number) {
+            Some(Place::Free(blocks)) => {
+                transfer.blocks = std::mem::take(blocks);
+                self.places[number] = Place::Taken(transfer);
+            }
+            _ => self.places.push(Place::Taken(transfer)),
         }
-        self.places[place] = Some(transfer);
         // There are no more of them than channels, which have numbers of 16 bits.
-        place as u16
+        number as u16
     }
 
     #[inline]
     pub(super) fn at(&mut self, place: u16) -> Option<&mut Transfer> {
-        self.places.get_mut(usize::from(place))?.as_mut()
+        match self.places.get_mut(usize::from(place))? {
+            Place::Taken(transfer) => Some(transfer),
+            Place::Free(_) => None,
+        }
     }
 
-    /// Frees a place. Returns its descriptor, and what is left of its blocks.
-    fn free(&mut self, place: u16) -> Option<(Descriptor, Vec<Block>)> {
-        let of_place = self.places.get_mut(usize::from(place))?;
-        let transfer = of_place.as_mut()?;
-        let ended = (transfer.descriptor, std::mem::take(&mut transfer.blocks));
-        *of_place = None;
-        Some(ended)
+    /// Frees a place, and returns its descriptor.
+    fn free(&mut self, place: u16) -> Option<Descriptor> {
+        let place = self.places.get_mut(usize::from(place))?;
+        let Place::Taken(transfer) = place else { return None };
+        let (descriptor, mut blocks) = (transfer.descriptor, std::mem::take(&mut transfer.blocks));
+        blocks.clear();
+        *place = Place::Free(blocks);
+        Some(descriptor)
     }
 }
 
@@ -181,9 +197,6 @@ pub struct Channels {
     /// Changes of state that have not been reported.
     #[serde(skip)]
     pub(super) changes: Vec<RdmaChange>,
-    /// Empty lists of blocks, whose memory the next transfers take.
-    #[serde(skip)]
-    spare: Vec<Vec<Block>>,
 }
 
 /// A channel with its transfer, while something happens to them.
@@ -243,7 +256,7 @@ impl Channels {
         &mut self,
         page: u32,
         kind: ChannelKind,
-        descriptor: Descriptor,
+        descriptor: &Descriptor,
         parameters: &SendParameters,
     ) -> Option<(ChannelId, u32)> {
         if page >= parameters.pages {
@@ -278,10 +291,10 @@ impl Channels {
         let first = channel.transactions;
         channel.transactions = first.wrapping_add(parameters.cut.blocks(descriptor.bytes));
         channel.transfer = Some(self.transfers.put(Transfer {
-            descriptor,
+            descriptor: *descriptor,
             first,
             next_block: 0,
-            blocks: self.spare.pop().unwrap_or_default(),
+            blocks: Vec::new(),
             started: Time::ZERO,
             stalled: None,
             queued: false,
@@ -304,7 +317,7 @@ impl Channels {
     /// The channel whose turn it was has had a cell read; whether it `has_more`.
     #[inline]
     pub(super) fn next_turn(&mut self, has_more: bool) {
-        // Mostly there is one.
+        // Mostly there is one channel, whose turn it is again.
         if !has_more || self.turns.len() > 1 {
             let turn = self.turns.pop_front();
             self.turns.extend(turn.filter(|_| has_more));
@@ -487,10 +500,7 @@ impl Channels {
         if busy.transfer.queued {
             busy.turns.retain(|turn| turn.channel != id);
         }
-        let (descriptor, mut blocks) = self.transfers.free(place)?;
-        blocks.clear();
-        self.spare.push(blocks);
-        Some(descriptor)
+        self.transfers.free(place)
     }
 }
 

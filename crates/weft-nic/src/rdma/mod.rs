@@ -192,9 +192,15 @@ pub struct Rdma {
     under_way: u32,
     /// Posts that wait for a channel of their page, or for a context.
     descriptors: Descriptors,
-    /// The last blocks of transfers whose ends nobody hears of or waits for, and when the agent has dealt with
-    /// their acknowledgements.
-    retiring: VecDeque<(Time, ChannelId, u32)>,
+    /// `None` before the first: an idle engine is small.
+    retiring: Option<Box<Retiring>>,
+}
+
+/// The last blocks of transfers whose ends nobody hears of or waits for, in the order in which the agent has
+/// dealt with their acknowledgements: when, and which.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Retiring {
+    blocks: VecDeque<(Time, ChannelId, u32)>,
 }
 
 impl Rdma {
@@ -218,7 +224,7 @@ impl Rdma {
             Some(_) => !self.descriptors.is_empty(),
             None => self.descriptors.held((page, kind)) > 0,
         };
-        if others_wait || !self.take(page, kind, descriptor, context) {
+        if others_wait || !self.take(page, kind, &descriptor, context) {
             self.descriptors.push((page, kind), descriptor);
             self.await_ends(context);
         }
@@ -226,17 +232,19 @@ impl Rdma {
 
     /// Frees the channels of transfers that have ended by now, and whose ends nobody has waited for.
     pub fn retire_due(&mut self, context: &mut EngineContext<'_, impl Surface>) {
-        while let Some(&(at, channel, transaction)) = self.retiring.front()
+        while let Some(retiring) = &mut self.retiring
+            && let Some(&(at, channel, transaction)) = retiring.blocks.front()
             && at <= context.now
         {
-            self.retiring.pop_front();
+            retiring.blocks.pop_front();
             self.retire(channel, transaction, context);
         }
     }
 
     /// Somebody waits from now on for transfers to end.
     pub fn await_ends(&mut self, context: &mut EngineContext<'_, impl Surface>) {
-        for (at, channel, transaction) in self.retiring.drain(..) {
+        let retiring = self.retiring.iter_mut().flat_map(|retiring| retiring.blocks.drain(..));
+        for (at, channel, transaction) in retiring {
             context.surface.wake(at, Task::Retire(channel, transaction));
         }
     }
@@ -246,13 +254,13 @@ impl Rdma {
         &mut self,
         page: u32,
         kind: ChannelKind,
-        descriptor: Descriptor,
+        descriptor: &Descriptor,
         context: &mut EngineContext<'_, impl Surface>,
     ) -> bool {
         let now = context.now.max(descriptor.posted);
         let taken = self.send.channels.post(page, kind, descriptor, &context.parameters.send);
         let Some((channel, first)) = taken else { return false };
-        let Descriptor { destination, bytes, domain, message, watch, posted, to, .. } = descriptor;
+        let Descriptor { destination, bytes, domain, message, watch, posted, to, .. } = *descriptor;
         context.surface.announce(to, TransferHeader { destination, bytes, domain, first, message, watch });
         let (waited_in, service, starter) = match &context.parameters.send.contexts {
             None => {
@@ -401,7 +409,7 @@ impl Rdma {
             self.descriptors.take(page).map(|next| (page, next))
         };
         if let Some(((page, kind), next)) = next {
-            let taken = self.take(page, kind, next, context);
+            let taken = self.take(page, kind, &next, context);
             debug_assert!(taken, "a channel of the page, or a context, has just become free");
             context.surface.room(page, kind);
         }
@@ -571,7 +579,11 @@ impl Rdma {
                     }
                     let is_awaited = !self.descriptors.is_empty() || self.is_full(parameters);
                     if S::RETIRES && ends_unheard && !is_awaited {
-                        self.retiring.push_back((service.ended, channel, transaction));
+                        self.retiring.get_or_insert_default().blocks.push_back((
+                            service.ended,
+                            channel,
+                            transaction,
+                        ));
                     } else {
                         context.surface.wake(service.ended, Task::Retire(channel, transaction));
                     }
@@ -625,7 +637,8 @@ impl Rdma {
 
     /// Transfers that have not ended, those left out whose ends nobody waits for.
     pub fn unfinished(&self) -> usize {
-        self.under_way().saturating_sub(self.retiring.len())
+        let retiring = self.retiring.as_ref().map_or(0, |retiring| retiring.blocks.len());
+        self.under_way().saturating_sub(retiring)
     }
 
     /// The time in which the agent, the contexts' allocation and the send engine have worked, by name.

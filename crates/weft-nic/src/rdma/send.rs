@@ -96,11 +96,13 @@ impl SendParameters {
 }
 
 /// A cell that is read from memory.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Fetch {
     cell: Cell,
     /// The time at which all its data is there.
     ready: Time,
+    /// Of a watched cell: its times on the way to there.
+    times: Option<Box<FetchTimes>>,
 }
 
 /// The times of a cell on its way to the link.
@@ -136,12 +138,12 @@ pub struct Cell {
 }
 
 /// The consequences of a cell that was put on the link.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sent {
     /// The cell.
     pub cell: Cell,
     /// The times of the cell on its way, where the observer is to be told of it.
-    pub times: Option<FetchTimes>,
+    pub times: Option<Box<FetchTimes>>,
     /// The time at which the timer of its channel is to fire; `None`: it need not be set.
     pub timer: Option<Time>,
 }
@@ -166,8 +168,6 @@ pub struct SendUnit {
     pub(super) channels: Channels,
     /// Cells in the buffers, in the order of their reads.
     fetched: VecDeque<Fetch>,
-    /// The times of those of them that are watched.
-    watched: VecDeque<FetchTimes>,
     /// The time at which the engine can begin with another cell: an edge of its clock.
     free: Time,
     /// Time in which cells have occupied the engine.
@@ -222,14 +222,12 @@ impl SendUnit {
             let cell = Cell { to, message, bytes, id: cell, offset, watch, class };
             block.next = if last_of_block { ALL_READ } else { block.next + 1 };
             let ready = path.read(bytes, translated);
-            if watch {
-                let started = transfer.started;
-                self.watched.push_back(FetchTimes { started, issued: now, translated, ready });
-            }
+            let started = transfer.started;
+            let times = watch.then(|| Box::new(FetchTimes { started, issued: now, translated, ready }));
             let has_more = !last_of_block || transfer.sending().is_some();
             transfer.queued = has_more;
             self.channels.next_turn(has_more);
-            self.fetched.push_back(Fetch { cell, ready });
+            self.fetched.push_back(Fetch { cell, ready, times });
         }
         None
     }
@@ -262,12 +260,10 @@ impl SendUnit {
         parameters: &SendParameters,
         reliability: &ReliabilityParameters,
     ) -> Option<Sent> {
-        let Fetch { cell, ready } = *self.fetched.front()?;
-        if ready.max(self.free) > now {
+        if self.next_cell() > now {
             return None;
         }
-        self.fetched.pop_front();
-        let times = if cell.watch { self.watched.pop_front() } else { None };
+        let Fetch { cell, times, .. } = self.fetched.pop_front()?;
         let begin = parameters.clock.edge_at_or_after(now);
         self.free = parameters.clock.later_edge(begin, parameters.cell_cycles(cell.bytes));
         self.worked = self.worked.saturating_add(self.free - begin);
