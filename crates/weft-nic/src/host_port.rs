@@ -128,7 +128,7 @@ impl HostPort {
     }
 
     /// The interface reads `bytes` of memory, in as many bursts as that takes.
-    #[inline]
+    #[inline(always)]
     pub fn read(&mut self, came: Time, bytes: Bytes, parameters: &HostPortParameters) -> Transfer {
         let (words, most) = (parameters.words(bytes), u64::from(parameters.burst_words));
         let first = self.read_burst(came, words.min(most), parameters);

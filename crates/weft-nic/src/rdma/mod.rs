@@ -467,8 +467,8 @@ impl Rdma {
         self.send.next_class()
     }
 
-    /// Takes the next packet for the link; answers go first. Call [`Rdma::fetch`] afterwards if there is a
-    /// buffer that it [may fill](Rdma::may_fetch).
+    /// Takes the next packet for the link, which is [due](Rdma::next_outgoing); answers go first. Call
+    /// [`Rdma::fetch`] afterwards if there is a buffer that it [may fill](Rdma::may_fetch).
     #[inline]
     pub fn take_outgoing(&mut self, context: &mut EngineContext<'_, impl Surface>) -> Option<Outgoing> {
         if self.answers_next(context.now) {

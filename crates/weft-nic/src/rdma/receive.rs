@@ -287,10 +287,12 @@ impl ReceiveUnit {
         };
         let context = self.contexts.at(place);
         context.touched = tail;
-        if context.state == ContextState::Faulted && self.is_faulted(place, arrival) {
-            return Receipt::Refused { refusal: Refusal::PageFault, answer: None };
+        if context.state == ContextState::Faulted {
+            if context.until > tail {
+                return Receipt::Refused { refusal: Refusal::PageFault, answer: None };
+            }
+            change(context, &mut self.changes, (arrival, ContextEvent::Handled));
         }
-        let context = self.contexts.at(place);
         if context.written >> index & 1 == 1 {
             // Of an earlier attempt, of which others are missing.
             return Receipt::Written(tail);
@@ -304,7 +306,11 @@ impl ReceiveUnit {
         let through = tail + clock.cycles(u64::from(parameters.cycles));
         let translated = match path.translate(location, bytes, &mut context.page, through) {
             Translation::At(translated) => translated,
-            Translation::Fault(until) => return self.fault(place, arrival, until),
+            Translation::Fault(until) => {
+                change(context, &mut self.changes, (arrival, ContextEvent::Fault));
+                (context.until, context.written, context.cells) = (until, 0, 0);
+                return Receipt::Refused { refusal: Refusal::PageFault, answer: Some(until) };
+            }
         };
         let from = Time::from_ps(translated.as_ps().saturating_sub(words.as_ps()));
         let (issued, written) = path.write(bytes, from);
@@ -314,7 +320,7 @@ impl ReceiveUnit {
             let gap = last && std::mem::take(&mut context.gap);
             return if gap { Receipt::Gap(written) } else { Receipt::Written(written) };
         }
-        self.change(place, arrival, ContextEvent::LastCell);
+        change(context, &mut self.changes, (arrival, ContextEvent::LastCell));
         self.contexts.remove(place);
         let finished = self.block_done(source, channel, transaction, written);
         let notified = finished.then(|| {
@@ -322,37 +328,6 @@ impl ReceiveUnit {
             path.notify(parameters.notification, issued).max(written)
         });
         Receipt::Block { written, notified }
-    }
-
-    /// Gives the context at a place, for whose block a cell has come, an event that is not
-    /// [`ContextEvent::Cell`]: that changes nothing.
-    fn change(&mut self, place: usize, arrival: &Arrival<'_>, event: ContextEvent) {
-        let context = self.contexts.at(place);
-        let from = context.state;
-        let Some(to) = from.next(event) else { return };
-        context.state = to;
-        let Arrival { source, id: CellId { channel, transaction, .. }, .. } = *arrival;
-        let from = Some(from);
-        self.changes.push(RdmaChange::Context { source, channel, transaction, from, to });
-    }
-
-    /// Whether a block that met a page fault waits for the page still, as a cell of it comes.
-    #[cold]
-    fn is_faulted(&mut self, place: usize, arrival: &Arrival<'_>) -> bool {
-        let waits = self.contexts.at(place).until > arrival.tail;
-        if !waits {
-            self.change(place, arrival, ContextEvent::Handled);
-        }
-        waits
-    }
-
-    /// A cell has met a page that will be mapped at `until`: what has come of its block does not count.
-    #[cold]
-    fn fault(&mut self, place: usize, arrival: &Arrival<'_>, until: Time) -> Receipt {
-        self.change(place, arrival, ContextEvent::Fault);
-        let context = self.contexts.at(place);
-        (context.until, context.written, context.cells) = (until, 0, 0);
-        Receipt::Refused { refusal: Refusal::PageFault, answer: Some(until) }
     }
 
     /// Opens a context for the block of a cell, where it has not come and there is one; returns its place.
@@ -459,6 +434,17 @@ impl ReceiveUnit {
     pub fn in_use(&self) -> usize {
         self.contexts.len()
     }
+}
+
+/// Gives the context of a cell that has come an event that is not [`ContextEvent::Cell`]: that changes nothing.
+#[inline(never)]
+fn change(context: &mut Context, changes: &mut Vec<RdmaChange>, of: (&Arrival<'_>, ContextEvent)) {
+    let (Arrival { source, id: CellId { channel, transaction, .. }, .. }, event) = (*of.0, of.1);
+    let from = context.state;
+    let Some(to) = from.next(event) else { return };
+    context.state = to;
+    let from = Some(from);
+    changes.push(RdmaChange::Context { source, channel, transaction, from, to });
 }
 
 /// The key of a channel that sends here.

@@ -252,7 +252,7 @@ impl SendUnit {
         self.fetched.front().map(|fetch| fetch.cell.class).unwrap_or_default()
     }
 
-    /// Takes the next cell, which goes onto the link at `now`. Call [`SendUnit::fetch`] afterwards.
+    /// Takes the next cell, which is ready and goes onto the link at `now`. Call [`SendUnit::fetch`] afterwards.
     #[inline]
     pub fn take(
         &mut self,
@@ -260,9 +260,7 @@ impl SendUnit {
         parameters: &SendParameters,
         reliability: &ReliabilityParameters,
     ) -> Option<Sent> {
-        if self.next_cell() > now {
-            return None;
-        }
+        debug_assert!(self.next_cell() <= now);
         let Fetch { cell, times, .. } = self.fetched.pop_front()?;
         let begin = parameters.clock.edge_at_or_after(now);
         self.free = parameters.clock.later_edge(begin, parameters.cell_cycles(cell.bytes));

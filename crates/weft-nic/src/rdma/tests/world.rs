@@ -251,7 +251,8 @@ impl World {
             return;
         }
         let out = self.call(node, |rdma, path, context| {
-            let out = rdma.take_outgoing(context);
+            let is_due = rdma.next_outgoing() <= context.now;
+            let out = if is_due { rdma.take_outgoing(context) } else { None };
             rdma.fetch(path, context);
             out
         });
