@@ -78,12 +78,14 @@ pub struct DataError {
 /// A part of a vector that travels beside a packet of the accelerator: [`Words::SIZE`] bytes at most.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Words {
-    /// The operation.
-    pub id: OperationId,
+    /// The number of the operation among those of its group, which the message of its packets says.
+    pub sequence: u32,
+    /// The block of the operation.
+    pub block: u32,
     /// The step of the operation.
     pub step: Step,
     /// Which part of the vector.
-    pub part: u8,
+    pub part: u16,
     /// The number of bytes that count.
     pub bytes: u8,
     /// The bytes.
@@ -92,14 +94,15 @@ pub struct Words {
 
 impl Words {
     /// Bytes of a part: it travels as a field of a header.
-    pub const SIZE: usize = 32;
+    pub const SIZE: usize = 8;
 
     /// A vector, part by part; one without bytes has none.
     pub fn of(id: OperationId, step: Step, vector: &[u8]) -> impl Iterator<Item = Words> {
-        (0u8..).zip(vector.chunks(Words::SIZE)).map(move |(part, chunk)| {
+        let OperationId { sequence, block, .. } = id;
+        (0u16..).zip(vector.chunks(Words::SIZE)).map(move |(part, chunk)| {
             let mut words = [0; Words::SIZE];
             words[..chunk.len()].copy_from_slice(chunk);
-            Words { id, step, part, bytes: chunk.len() as u8, words }
+            Words { sequence, block, step, part, bytes: chunk.len() as u8, words }
         })
     }
 }
@@ -274,8 +277,9 @@ impl Memory {
     }
 
     /// A part of a vector comes beside its packet.
-    pub fn words(&mut self, from: EndpointId, part: &Words) {
-        let vector = self.vectors.entry((part.id, part.step, from)).or_default();
+    pub fn words(&mut self, (from, group): (EndpointId, u32), part: &Words) {
+        let id = OperationId { group, sequence: part.sequence, block: part.block };
+        let vector = self.vectors.entry((id, part.step, from)).or_default();
         let begin = usize::from(part.part) * Words::SIZE;
         let end = begin + usize::from(part.bytes).min(Words::SIZE);
         if vector.len() < end {

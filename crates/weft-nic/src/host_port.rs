@@ -26,7 +26,6 @@
 
 use crate::server::{Server, Service};
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
 use weft_units::{Bytes, Clock, Span, Time};
 
 /// The host port's section of a machine file.
@@ -59,6 +58,7 @@ pub struct StorePath {
 
 impl HostPortParameters {
     /// One way without waiting: half of a round trip.
+    #[inline]
     pub fn one_way(&self) -> Span {
         Span::from_ps(self.round_trip.as_ps() / 2)
     }
@@ -71,6 +71,7 @@ impl HostPortParameters {
     }
 
     /// Words that carry `bytes`; what carries nothing is a word all the same.
+    #[inline]
     fn words(&self, bytes: Bytes) -> u64 {
         bytes.div_ceil(self.word).max(1)
     }
@@ -82,8 +83,10 @@ pub struct HostPort {
     stores: Server,
     reads: Server,
     writes: Server,
-    /// When the last bursts of reads were or will be answered, oldest first.
-    answers: VecDeque<Time>,
+    /// When the last bursts of reads were or will be answered, as many as may be outstanding.
+    answers: Vec<Time>,
+    /// Which of them is the oldest, once there are so many.
+    oldest: usize,
 }
 
 /// A transfer over the port.
@@ -118,34 +121,51 @@ impl HostPort {
     }
 
     /// The interface writes `bytes` into memory, by way of the last-level cache.
+    #[inline]
     pub fn write(&mut self, came: Time, bytes: Bytes, parameters: &HostPortParameters) -> Transfer {
         let service = self.writes.serve(came, parameters.words(bytes), &parameters.clock);
         posted(service, parameters.one_way())
     }
 
     /// The interface reads `bytes` of memory, in as many bursts as that takes.
+    #[inline(always)]
     pub fn read(&mut self, came: Time, bytes: Bytes, parameters: &HostPortParameters) -> Transfer {
-        let mut words = parameters.words(bytes);
-        let mut whole: Option<Transfer> = None;
-        loop {
-            let burst = words.min(u64::from(parameters.burst_words));
-            words -= burst;
-            let full = self.answers.len() >= parameters.outstanding as usize;
-            let free = if full { self.answers.pop_front() } else { None };
-            let asked = free.unwrap_or(Time::ZERO).max(came);
-            let service = self.reads.serve(asked + parameters.round_trip, burst, &parameters.clock);
-            self.answers.push_back(service.ended);
-            let began = whole.map_or(asked, |whole| whole.began);
-            let transfer = Transfer { came, began, issued: service.ended, ended: service.ended };
-            whole = Some(transfer);
-            if words == 0 {
-                return transfer;
-            }
+        let (words, most) = (parameters.words(bytes), u64::from(parameters.burst_words));
+        let first = self.read_burst(came, words.min(most), parameters);
+        if words <= most { first } else { self.read_further(first, words - most, parameters) }
+    }
+
+    /// The bursts of a read behind its first.
+    #[inline(never)]
+    fn read_further(&mut self, first: Transfer, words: u64, parameters: &HostPortParameters) -> Transfer {
+        let (mut whole, mut left) = (first, words);
+        while left > 0 {
+            let burst = left.min(u64::from(parameters.burst_words));
+            left -= burst;
+            whole = Transfer { began: first.began, ..self.read_burst(first.came, burst, parameters) };
         }
+        whole
+    }
+
+    /// Reads a burst of so many words, as soon as it may be outstanding.
+    #[inline(always)]
+    fn read_burst(&mut self, came: Time, words: u64, parameters: &HostPortParameters) -> Transfer {
+        if self.answers.len() < parameters.outstanding.max(1) as usize {
+            // As if one that was answered long ago made way for it.
+            self.oldest = self.answers.len();
+            self.answers.push(Time::ZERO);
+        }
+        let place = self.oldest;
+        let asked = self.answers[place].max(came);
+        let service = self.reads.serve(asked + parameters.round_trip, words, &parameters.clock);
+        self.answers[place] = service.ended;
+        self.oldest = if place + 1 < self.answers.len() { place + 1 } else { 0 };
+        Transfer { came, began: asked, issued: service.ended, ended: service.ended }
     }
 }
 
 /// A transfer that is put on the port and that nobody waits for; it is there `latency` later.
+#[inline]
 fn posted(service: Service, latency: Span) -> Transfer {
     let Service { came, began, ended } = service;
     Transfer { came, began, issued: ended, ended: ended + latency }

@@ -157,13 +157,20 @@ impl Mailbox {
         self.queue(interface).domain = domain;
     }
 
+    #[inline]
     fn queue(&mut self, interface: u16) -> &mut Queue {
         let index = usize::from(interface);
         if self.queues.len() <= index {
-            let missing = (self.queues.len()..=index).map(|interface| interface as u16);
-            self.queues.extend(missing.map(|interface| Queue { interface, ..Queue::default() }));
+            self.add_queues(index);
         }
         &mut self.queues[index]
+    }
+
+    /// Adds the queues that are missing up to the one at `index`.
+    #[cold]
+    fn add_queues(&mut self, index: usize) {
+        let missing = (self.queues.len()..=index).map(|interface| interface as u16);
+        self.queues.extend(missing.map(|interface| Queue { interface, ..Queue::default() }));
     }
 
     /// The time in which the block has looked at packets.

@@ -63,7 +63,7 @@ impl MemoryPath<'_> {
     }
 
     /// Reads `bytes` from memory through the port, from `from` on; returns when the last word has come.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn read(&mut self, bytes: Bytes, from: Time) -> Time {
         let one_way = self.port_parameters.one_way();
         let port = self.port.read(from, bytes, self.port_parameters).ended;
@@ -73,11 +73,17 @@ impl MemoryPath<'_> {
 
     /// Writes `bytes` into memory through the port, their words having come from `from` on; returns when
     /// the last one has left the interface, and when it is in memory.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn write(&mut self, bytes: Bytes, from: Time) -> (Time, Time) {
         let port = self.port.write(from, bytes, self.port_parameters);
         let one_way = self.port_parameters.one_way();
         let memory = self.memory.access(bytes, port.began + one_way, self.memory_parameters);
         (port.issued, port.ended.max(memory))
+    }
+
+    /// Writes a notification behind data that has left the interface at `issued`: it takes the same way.
+    #[inline(never)]
+    pub(crate) fn notify(&mut self, bytes: Bytes, issued: Time) -> Time {
+        self.write(bytes, issued).1
     }
 }

@@ -208,12 +208,19 @@ impl Packetizer {
         self.interfaces.get(usize::from(interface)).map_or(Pdid(0), |page| page.domain)
     }
 
+    #[inline]
     fn interface(&mut self, interface: u16) -> &mut VirtualInterface {
         let index = usize::from(interface);
         if self.interfaces.len() <= index {
-            self.interfaces.resize_with(index + 1, VirtualInterface::default);
+            self.add_interfaces(index);
         }
         &mut self.interfaces[index]
+    }
+
+    /// Adds the interfaces that are missing up to the one at `index`.
+    #[cold]
+    fn add_interfaces(&mut self, index: usize) {
+        self.interfaces.resize_with(index + 1, VirtualInterface::default);
     }
 
     /// A process wants to post at `now`: the channel that takes it, or `None` where it waits its turn.

@@ -34,7 +34,13 @@ pub struct ReliabilityParameters {
 
 impl ReliabilityParameters {
     /// How long to wait after `repeated` repetitions.
+    #[inline]
     pub fn timeout_after(&self, repeated: u32) -> Span {
+        if repeated == 0 { self.timeout } else { self.grown_timeout(repeated) }
+    }
+
+    #[cold]
+    fn grown_timeout(&self, repeated: u32) -> Span {
         let factor = u64::from(self.backoff).checked_pow(repeated);
         let grown = factor.and_then(|factor| self.timeout.checked_mul(factor));
         grown.unwrap_or(Span::MAX).min(self.longest.max(self.timeout))

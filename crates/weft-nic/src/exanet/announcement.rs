@@ -8,7 +8,7 @@
 use super::header::pack_cell;
 use crate::data::Words;
 use crate::gvas::Pdid;
-use crate::rdma::CellId;
+use crate::rdma::{CellId, Location, TransferHeader};
 use serde::{Deserialize, Serialize};
 use weft_engine::Payload;
 use weft_units::{Address, Bytes, Time};
@@ -24,8 +24,6 @@ pub struct MessageHeader<T> {
     pub(super) header: Option<T>,
     /// The virtual interface that the message is for.
     pub(super) interface: u16,
-    /// The address that the message goes to: noted by the destination when it hears of it.
-    pub(super) destination: Address,
     /// The protection domain of the sender.
     pub(super) domain: Pdid,
     /// The transaction of the first block of an RDMA write.
@@ -34,7 +32,33 @@ pub struct MessageHeader<T> {
     pub(super) watch: bool,
 }
 
-/// An announcement of a message.
+/// A message that is to come, as its destination knows it.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Expected<T> {
+    /// As the receive unit sees it.
+    pub(super) transfer: TransferHeader,
+    /// The time at which the message was offered.
+    pub(super) born: Time,
+    /// The sending host's words to this one.
+    pub(super) header: Option<T>,
+}
+
+impl<T> Expected<T> {
+    /// A message of this header and number, which goes to `address`.
+    pub(super) fn new(header: MessageHeader<T>, message: u32, address: Address) -> Expected<T> {
+        let MessageHeader { bytes, born, header, interface, domain, first, watch } = header;
+        let destination = Location { space: interface.into(), address };
+        let transfer = TransferHeader { destination, bytes, domain, first, message, watch };
+        Expected { transfer, born, header }
+    }
+
+    /// The virtual interface that it is for.
+    pub(super) fn interface(&self) -> u16 {
+        self.transfer.destination.space as u16
+    }
+}
+
+/// An announcement of a message: no longer than a packet, so that no event is longer for it.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub enum Announcement<T> {
     /// The message is on its way.
@@ -69,5 +93,18 @@ impl<T: Copy + Send + Sync> Payload for Announcement<T> {
             Announcement::Words(words) => kind(3, u64::from(words.part)),
             Announcement::Withdrawn => kind(4, 0),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exanet::ExanetTimer;
+    use weft_fabric::{Packet, Wire};
+
+    /// Catches an announcement that makes all events longer than those of packets: over a cache line.
+    #[test]
+    fn an_announcement_is_no_longer_than_a_packet() {
+        assert_eq!(size_of::<Wire<ExanetTimer<()>, Announcement<()>>>(), size_of::<Packet>());
     }
 }

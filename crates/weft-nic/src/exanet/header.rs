@@ -92,6 +92,12 @@ impl Header {
         })
     }
 
+    /// The identity of a cell; `None`: the packet is none.
+    #[inline]
+    pub(super) fn cell_of(packet: &Packet) -> Option<CellId> {
+        (packet.label == CELL).then(|| unpack_cell(packet.carried))
+    }
+
     /// The packet with this header and a payload of `bytes`. Between reduction modules the message is the
     /// operation's group.
     #[inline]

@@ -48,9 +48,10 @@ pub use parameters::ExanetParameters;
 use crate::allreduce::OperationId;
 use crate::host::{BlockWork, Host, Nic, NicParameters, Side};
 use crate::observer::{Block, Observer as _, Stage};
-use crate::packetizer::ChannelId;
-use crate::rdma::Task;
+use crate::packetizer::{ChannelId, Packetizer};
+use crate::rdma::{Rdma, Task};
 use node::{ExanetHosted, Hardware, Node};
+use reduction::Reductions;
 use serde::{Deserialize, Serialize};
 use transmit::{Answer, Candidate, Turn};
 use weft_engine::Payload;
@@ -144,7 +145,7 @@ impl<H: Host> Nic<H> for ExanetNic<H> {
 
     fn unfinished(&self) -> (usize, usize) {
         let hardware = &self.hardware;
-        let posts = hardware.posts.len() + hardware.packetizer.unfinished() + hardware.rdma.under_way();
+        let posts = hardware.posts.len() + hardware.packetizer.unfinished() + hardware.rdma.unfinished();
         let posts = posts + hardware.reductions.as_ref().map_or(0, |reductions| reductions.unfinished());
         (posts, hardware.headers.len() + hardware.deliveries.len())
     }
@@ -233,13 +234,15 @@ impl<H: Host> Interface for ExanetNic<H> {
         parameters: &Self::Parameters,
         context: &mut InterfaceContext<'_, '_, Self>,
     ) -> Injection {
-        let mut hosted = self.hosted(parameters, context);
-        hosted.take_offers();
-        let now = hosted.node.fabric.now();
+        let now = context.now();
+        if self.host.next_offer() <= now {
+            self.hosted(parameters, context).take_offers();
+        }
         // An offer whose time has come waits for room in the blocks, which asks for a packet when it is
         // there.
-        let next_offer = Some(hosted.host.next_offer()).filter(|offer| *offer > now).unwrap_or(Time::NEVER);
-        hosted.node.inject(next_offer)
+        let next_offer = Some(self.host.next_offer()).filter(|offer| *offer > now).unwrap_or(Time::NEVER);
+        let (hardware, parameters) = (&mut self.hardware, &parameters.interface);
+        Node { hardware, parameters, fabric: context }.inject(next_offer)
     }
 }
 
@@ -251,56 +254,76 @@ impl<H: Host> Node<'_, '_, '_, H> {
         let large_ready = self.hardware.large_ready();
         let Hardware { transmit, packetizer, rdma, reductions, .. } = &mut *self.hardware;
         let fabric = &*self.fabric;
-        let admits = |candidate| {
-            const ANSWER: PacketLabel = PacketLabel::acknowledgement(0);
-            const DATA: PacketLabel = PacketLabel::data(0);
-            if fabric.admits_all() {
-                return true;
-            }
-            match candidate {
-                Candidate::Answer => fabric.admits(ANSWER, Part::Whole, 0),
-                Candidate::Small(channel) => {
-                    // One that has been answered before it could be repeated needs no place.
-                    packetizer.parcel(channel).is_none_or(|parcel| fabric.admits_class(parcel.class))
-                }
-                Candidate::Rdma => match reductions.as_deref().and_then(|reductions| reductions.ready(now)) {
-                    Some(bytes) => fabric.admits(DATA, Part::Whole, bytes.get() as u32),
-                    None if rdma.answers_next(now) => fabric.admits(ANSWER, Part::Whole, 0),
-                    None => fabric.admits_class(rdma.next_class()),
-                },
-            }
-        };
-        match transmit.next(now, large_ready, admits) {
+        let (admits_all, waiting) = (fabric.admits_all(), Waiting { packetizer, rdma, reductions });
+        let turn = transmit
+            .next(now, large_ready, |candidate| admits_all || admits::<H>(fabric, &waiting, candidate));
+        match turn {
             Turn::Answer(Answer { to: destination, message, refusal }) => {
                 let header = refusal.map_or(Header::Acknowledgement, Header::Refused);
                 Injection::Packet(header.packet(Addressing { source, destination, message }, 0))
             }
-            Turn::Packetizer { ready, channel, message } => {
-                let parcel = self.hardware.packetizer.parcel(channel).copied();
-                let Some(parcel) = parcel.filter(|parcel| parcel.message == message) else {
-                    // It has been answered before it could be repeated.
-                    return Injection::NotBefore(now);
-                };
-                let timer = self.hardware.packetizer.sent(now, channel, &self.parameters.packetizer);
-                if let Some(at) = timer {
-                    self.fabric.set_timer(at, ExanetTimer::Retransmission(channel));
-                }
-                if parcel.watch {
-                    let (endpoint, block, came, began, ended) = (source, Block::Transmit, ready, now, now);
-                    self.stage(&Stage { endpoint, source, message, block, came, began, ended });
-                }
-                let addressing = Addressing { source, destination: parcel.to, message };
-                let header = Header::Small { offered: parcel.born };
-                let packet = header.packet(addressing, parcel.bytes.get() as u32);
-                let mut packet = packet.of_class(parcel.class);
-                packet.watch(parcel.watch);
-                Injection::Packet(packet)
-            }
+            Turn::Packetizer { ready, channel, message } => self.small_packet(ready, channel, message),
             Turn::Rdma => match self.next_reduction().or_else(|| self.rdma_packet()) {
                 Some(packet) => Injection::Packet(packet),
                 None => Injection::not_before(next_offer),
             },
             Turn::NotBefore(time) => Injection::not_before(time.min(next_offer)),
         }
+    }
+
+    /// The packet of a message in a channel, which has been ready since `ready`.
+    #[inline(never)]
+    fn small_packet(&mut self, ready: Time, channel: ChannelId, message: u32) -> Injection {
+        let (now, source) = (self.fabric.now(), self.fabric.endpoint());
+        let parcel = self.hardware.packetizer.parcel(channel).copied();
+        let Some(parcel) = parcel.filter(|parcel| parcel.message == message) else {
+            // It has been answered before it could be repeated.
+            return Injection::NotBefore(now);
+        };
+        let timer = self.hardware.packetizer.sent(now, channel, &self.parameters.packetizer);
+        if let Some(at) = timer {
+            self.fabric.set_timer(at, ExanetTimer::Retransmission(channel));
+        }
+        if parcel.watch {
+            let (endpoint, block, came, began, ended) = (source, Block::Transmit, ready, now, now);
+            self.stage(&Stage { endpoint, source, message, block, came, began, ended });
+        }
+        let addressing = Addressing { source, destination: parcel.to, message };
+        let header = Header::Small { offered: parcel.born };
+        let packet = header.packet(addressing, parcel.bytes.get() as u32);
+        let mut packet = packet.of_class(parcel.class);
+        packet.watch(parcel.watch);
+        Injection::Packet(packet)
+    }
+}
+
+/// The blocks that have packets, as the network is asked whether it takes them.
+struct Waiting<'a> {
+    packetizer: &'a Packetizer,
+    rdma: &'a Rdma,
+    reductions: &'a Option<Box<Reductions>>,
+}
+
+/// Whether the network takes a packet of the candidate's traffic class now.
+#[cold]
+fn admits<H: Host>(
+    fabric: &InterfaceContext<'_, '_, ExanetNic<H>>,
+    waiting: &Waiting<'_>,
+    candidate: Candidate,
+) -> bool {
+    const ANSWER: PacketLabel = PacketLabel::acknowledgement(0);
+    const DATA: PacketLabel = PacketLabel::data(0);
+    let (now, Waiting { packetizer, rdma, reductions }) = (fabric.now(), waiting);
+    match candidate {
+        Candidate::Answer => fabric.admits(ANSWER, Part::Whole, 0),
+        Candidate::Small(channel) => {
+            // One that has been answered before it could be repeated needs no place.
+            packetizer.parcel(channel).is_none_or(|parcel| fabric.admits_class(parcel.class))
+        }
+        Candidate::Rdma => match reductions.as_deref().and_then(|reductions| reductions.ready(now)) {
+            Some(bytes) => fabric.admits(DATA, Part::Whole, bytes.get() as u32),
+            None if rdma.answers_next(now) => fabric.admits(ANSWER, Part::Whole, 0),
+            None => fabric.admits_class(rdma.next_class()),
+        },
     }
 }

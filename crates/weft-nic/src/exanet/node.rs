@@ -10,13 +10,14 @@
 //! from the host in `post`, the way in from the network in `receive`, the engines in `rdma` and `reduction`.
 //! [`Hosted`] adds the host for what the host has to know.
 
+use super::announcement::Expected;
 use super::bytes::DataOfHost;
 use super::check::DamageCheck;
 use super::post::Posts;
 use super::receive::Notice;
 use super::reduction::Reductions;
 use super::transmit::Transmit;
-use super::{Announcement, ExanetNic, ExanetParameters, ExanetTimer, MessageHeader};
+use super::{Announcement, ExanetNic, ExanetParameters, ExanetTimer};
 use crate::host::{Delivered, Failure, Host, Incoming, Offer};
 use crate::host_port::HostPort;
 use crate::hosted::Hosted;
@@ -31,7 +32,7 @@ use crate::rdma::Rdma;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use weft_fabric::{Announced, InterfaceContext};
-use weft_units::Time;
+use weft_units::{Address, Time};
 
 /// The blocks, and the queues between them.
 #[derive(Serialize, Deserialize)]
@@ -50,7 +51,7 @@ pub(super) struct Hardware<H: Host> {
     /// Messages that failed as they were posted, and when the host learns of it.
     pub(super) failures: VecDeque<(Time, Failure)>,
     /// Headers of messages for this interface whose packets have not come.
-    pub(super) headers: MessageTable<MessageHeader<H::Header>>,
+    pub(super) headers: MessageTable<Expected<H::Header>>,
     /// Messages that have come, in the order in which the host notices them.
     pub(super) deliveries: VecDeque<Delivered<H::Header>>,
     next_number: u32,
@@ -115,7 +116,7 @@ impl<H: Host> Hardware<H> {
 
     /// Whether the blocks would begin on another message of the host soon.
     fn takes_offers(&self, parameters: &ExanetParameters) -> bool {
-        self.packetizer.waiting() == 0 && self.rdma.under_way() < parameters.rdma.send.transfers() as usize
+        self.packetizer.waiting() == 0 && !self.rdma.is_full(&parameters.rdma.send)
     }
 }
 
@@ -182,17 +183,19 @@ impl<H: Host> ExanetHosted<'_, '_, '_, H> {
     }
 
     /// Another interface has announced something of a message. The host says where the message goes to.
-    pub(super) fn announced(&mut self, mut announced: Announced<Announcement<H::Header>>) {
-        if let Announcement::Header(message) = &mut announced.content
+    pub(super) fn announced(&mut self, announced: Announced<Announcement<H::Header>>) {
+        let mut address = Address::default();
+        if let Announcement::Header(message) = &announced.content
             && let Some(header) = &message.header
         {
             let incoming = Incoming { header, bytes: message.bytes, interface: message.interface };
-            message.destination = self.host.destination(incoming, self.parameters, &mut self.node);
+            address = self.host.destination(incoming, self.parameters, &mut self.node);
         }
-        self.node.announced(announced);
+        self.node.announced(announced, address);
     }
 
     /// The host is to know of a message or a failure: now, or when it notices the message.
+    #[inline(never)]
     pub(super) fn notify(&mut self, notice: Notice<H::Header>) {
         match notice {
             Notice::Failure(failure) => self.fail(&failure),
@@ -221,6 +224,13 @@ impl<H: Host> ExanetHosted<'_, '_, '_, H> {
     /// Reports to the host where its memory is wrong.
     #[inline]
     pub(super) fn report_damage(&mut self) {
+        if self.node.hardware.data.is_some() {
+            self.report_errors();
+        }
+    }
+
+    #[cold]
+    fn report_errors(&mut self) {
         let Some(data) = &mut self.node.hardware.data else { return };
         for (error, header) in data.take_errors() {
             self.damage(&error, header.as_ref());
@@ -228,9 +238,14 @@ impl<H: Host> ExanetHosted<'_, '_, '_, H> {
     }
 
     /// Draws messages from the host, as long as the blocks would begin on them.
+    #[inline(never)]
     pub(super) fn take_offers(&mut self) {
         let now = self.node.fabric.now();
-        while self.host.next_offer() <= now && self.node.hardware.takes_offers(self.node.parameters) {
+        self.node.retire_due();
+        while self.host.next_offer() <= now {
+            if !self.node.hardware.takes_offers(self.node.parameters) {
+                return self.node.await_ends();
+            }
             let Offer::Message(message) = self.host.offer(self.parameters, now) else { return };
             self.node.accept(message, now);
         }

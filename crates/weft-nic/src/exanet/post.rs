@@ -13,7 +13,7 @@ use crate::rdma::{ChannelKind, Descriptor};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use weft_fabric::InterfaceContext;
-use weft_units::{Address, Bytes, EndpointId, Span, Time};
+use weft_units::{Bytes, EndpointId, Span, Time};
 
 /// A post of a host, to enter the blocks at its time.
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -49,6 +49,11 @@ impl Posts {
     fn pop_due(&mut self, now: Time) -> Option<Posted> {
         self.queue.front().filter(|post| post.at <= now)?;
         self.queue.pop_front().map(|post| post.what)
+    }
+
+    /// Whether a post is due at `now`.
+    fn is_due(&self, now: Time) -> bool {
+        self.queue.front().is_some_and(|post| post.at <= now)
     }
 
     /// Posts that have not entered the blocks.
@@ -165,17 +170,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
             return number;
         }
         let domain = self.hardware.packetizer.domain(interface);
-        let header = MessageHeader {
-            bytes,
-            born,
-            header,
-            interface: to_interface,
-            destination: Address::default(),
-            domain,
-            first: 0,
-            watch,
-        };
-        self.fabric.announce(to, number, Announcement::Header(header));
+        let header = MessageHeader { bytes, born, header, interface: to_interface, domain, first: 0, watch };
         let class = self.fabric.class_of(&message.purpose, bytes);
         let what = if small {
             let (message, refused) = (number, 0);
@@ -187,7 +182,13 @@ impl<H: Host> Node<'_, '_, '_, H> {
             };
             Posted::Write(kind, descriptor((&message, class), number, domain))
         };
-        self.post(Post { at, what });
+        if at <= self.fabric.now() && !self.hardware.posts.is_due(at) {
+            self.carry_out(what, Some(header));
+            self.fabric.request_injection();
+        } else {
+            self.fabric.announce(to, number, Announcement::Header(header));
+            self.post(Post { at, what });
+        }
         number
     }
 
@@ -226,23 +227,28 @@ impl<H: Host> Node<'_, '_, '_, H> {
     pub(super) fn carry_out_posts(&mut self) {
         let now = self.fabric.now();
         while let Some(posted) = self.hardware.posts.pop_due(now) {
-            match posted {
-                Posted::Small(parcel) => {
-                    let packetizer = &mut self.hardware.packetizer;
-                    let channel = packetizer.post(
-                        now,
-                        parcel,
-                        &self.parameters.packetizer,
-                        &mut channel_report(self.fabric),
-                    );
-                    if let Some(channel) = channel {
-                        self.store(now, channel, parcel);
-                    }
-                }
-                Posted::Write(kind, descriptor) => self.write_when_room(kind, descriptor),
-            }
+            self.carry_out(posted, None);
         }
         self.fabric.request_injection();
+    }
+
+    /// Carries out a post, and announces its message's `header`, if it is given.
+    fn carry_out(&mut self, posted: Posted, header: Option<MessageHeader<H::Header>>) {
+        let now = self.fabric.now();
+        match posted {
+            Posted::Small(parcel) => {
+                if let Some(header) = header {
+                    self.fabric.announce(parcel.to, parcel.message, Announcement::Header(header));
+                }
+                let packetizer = &mut self.hardware.packetizer;
+                let parameters = &self.parameters.packetizer;
+                let channel = packetizer.post(now, parcel, parameters, &mut channel_report(self.fabric));
+                if let Some(channel) = channel {
+                    self.store(now, channel, parcel);
+                }
+            }
+            Posted::Write(kind, descriptor) => self.write_when_room(kind, descriptor, header),
+        }
     }
 
     /// The processor stores a parcel, which it has wanted to since `since`, into its channel.

@@ -9,6 +9,7 @@
 //!   once, and waits in the unit. Where descriptors have channels in SRAM, a process waits for room in its
 //!   own.
 
+use super::announcement::Expected;
 use super::header::Header;
 use super::node::{Hardware, Node};
 use super::{Announcement, ExanetNic, ExanetTimer, MessageHeader};
@@ -29,6 +30,8 @@ struct Outlet<'a, 'b, 'c, H: Host> {
     failure: Option<Failure>,
     /// A descriptor channel that has room again.
     room: Option<(u32, ChannelKind)>,
+    /// The header of the message that is posted, if it has not been announced.
+    header: Option<MessageHeader<H::Header>>,
 }
 
 /// The surroundings of the engine.
@@ -36,6 +39,8 @@ type Engine<'s, 'a, 'b, 'c, H> = EngineContext<'s, Outlet<'a, 'b, 'c, H>>;
 
 impl<H: Host> Surface for Outlet<'_, '_, '_, H> {
     const HEARS_CHANGES: bool = H::Output::HEARS_STATES;
+    // Such a host's messages are taken as they are due, in `take_offers`.
+    const RETIRES: bool = H::PASSIVE && !H::Output::HEARS_STATES;
 
     fn wake(&mut self, at: Time, task: Task) {
         self.fabric.set_timer(at, ExanetTimer::Rdma(task));
@@ -43,7 +48,11 @@ impl<H: Host> Surface for Outlet<'_, '_, '_, H> {
 
     fn announce(&mut self, to: EndpointId, header: TransferHeader) {
         let TransferHeader { message, first, .. } = header;
-        self.fabric.announce(to, message, Announcement::Transfer { first });
+        let announcement = match self.header.take() {
+            Some(header) => Announcement::Header(MessageHeader { first, ..header }),
+            None => Announcement::Transfer { first },
+        };
+        self.fabric.announce(to, message, announcement);
     }
 
     fn ended(&mut self, descriptor: &Descriptor, outcome: Result<(), TransferError>) {
@@ -116,7 +125,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
     ) -> (R, Option<Failure>) {
         let parameters = &self.parameters.rdma;
         let mut path = self.hardware.memory.path(self.parameters);
-        let mut outlet = Outlet { fabric: self.fabric, failure: None, room: None };
+        let mut outlet = Outlet { fabric: self.fabric, failure: None, room: None, header: None };
         let now = outlet.fabric.now();
         let mut context = EngineContext { now, parameters, surface: &mut outlet };
         let result = call(&mut self.hardware.rdma, &mut path, &mut context);
@@ -125,25 +134,40 @@ impl<H: Host> Node<'_, '_, '_, H> {
         if let Some((page, kind)) = room
             && let Some((since, descriptor)) = self.hardware.posts.take_kept(page, kind)
         {
-            self.write(kind, descriptor, since);
+            self.write(kind, descriptor, (since, None));
         }
         (result, failure)
     }
 
-    /// A process wants to store a descriptor: it does so at once, or when there is room for it.
-    pub(super) fn write_when_room(&mut self, kind: ChannelKind, descriptor: Descriptor) {
+    /// A process wants to store a descriptor: it does so at once, or when there is room for it. Its message's
+    /// `header` is announced, if it is given.
+    pub(super) fn write_when_room(
+        &mut self,
+        kind: ChannelKind,
+        descriptor: Descriptor,
+        header: Option<MessageHeader<H::Header>>,
+    ) {
         let (now, page) = (self.fabric.now(), descriptor.source.space);
         let Hardware { posts, rdma, .. } = &mut *self.hardware;
-        if posts.keeps(page, kind) || !rdma.has_room(page, kind, &self.parameters.rdma.send) {
-            posts.keep(now, kind, descriptor);
-        } else {
-            self.write(kind, descriptor, now);
+        if !posts.keeps(page, kind) && rdma.has_room(page, kind, &self.parameters.rdma.send) {
+            return self.write(kind, descriptor, (now, header));
+        }
+        posts.keep(now, kind, descriptor);
+        if let Some(header) = header {
+            self.fabric.announce(descriptor.to, descriptor.message, Announcement::Header(header));
         }
     }
 
     /// A process, or the unit itself for a remote one, writes a descriptor into a channel of its page. It has
-    /// waited for room since `since`.
-    fn write(&mut self, kind: ChannelKind, mut descriptor: Descriptor, since: Time) {
+    /// waited for room since `since`. Its message's `header` is announced, if it is given: where it finds a
+    /// channel of the unit at once, together with its transfer.
+    #[inline(never)]
+    fn write(
+        &mut self,
+        kind: ChannelKind,
+        mut descriptor: Descriptor,
+        (since, header): (Time, Option<MessageHeader<H::Header>>),
+    ) {
         let now = self.fabric.now();
         let (bytes, port) = (self.parameters.rdma.send.descriptor, &self.parameters.host_port);
         let stored = self.hardware.memory.port.store(now, bytes, port);
@@ -160,7 +184,14 @@ impl<H: Host> Node<'_, '_, '_, H> {
             stage(Block::HostPort, now, stored.began, stored.ended);
         }
         let page = descriptor.source.space;
-        self.with_rdma(|rdma, _, context| rdma.post(page, kind, descriptor, context));
+        let (left, _) = self.with_rdma(|rdma, _, context| {
+            context.surface.header = header;
+            rdma.post(page, kind, descriptor, context);
+            context.surface.header
+        });
+        if let Some(header) = left {
+            self.fabric.announce(descriptor.to, descriptor.message, Announcement::Header(header));
+        }
     }
 
     /// The time for which the engine wanted to be woken. Returns a transfer that has failed.
@@ -170,10 +201,24 @@ impl<H: Host> Node<'_, '_, '_, H> {
         failure
     }
 
+    /// The host is about to be asked for messages: transfers that have ended by now make room for theirs.
+    #[inline]
+    pub(super) fn retire_due(&mut self) {
+        self.with_rdma(|rdma, _, context| rdma.retire_due(context));
+    }
+
+    /// The host has a message, which waits for a transfer to end.
+    pub(super) fn await_ends(&mut self) {
+        self.with_rdma(|rdma, _, context| rdma.await_ends(context));
+    }
+
     /// The packet that the engine has for the link.
     #[inline]
     pub(super) fn rdma_packet(&mut self) -> Option<Packet> {
-        let (outgoing, _) = self.with_rdma(|rdma, path, context| rdma.take_outgoing(path, context));
+        let (outgoing, _) = self.with_rdma(|rdma, _, context| rdma.take_outgoing(context));
+        if self.hardware.rdma.may_fetch(&self.parameters.rdma.send) {
+            self.with_rdma(|rdma, path, context| rdma.fetch(path, context));
+        }
         let source = self.fabric.endpoint();
         Some(match outgoing? {
             Outgoing::Cell(Cell { to, message, bytes, id, watch, offset, class }) => {
@@ -196,34 +241,47 @@ impl<H: Host> Node<'_, '_, '_, H> {
     /// A cell has come. Returns the message that it completes.
     #[inline]
     pub(super) fn cell(&mut self, packet: &Packet, id: CellId) -> Option<Delivered<H::Header>> {
-        let endpoint = self.fabric.endpoint();
-        if self.hardware.check.finds(packet, endpoint, self.parameters.check) {
+        if self.hardware.check.finds(packet, self.fabric.endpoint(), self.parameters.check) {
             // Its block will be sent again.
             return None;
         }
-        let tail = self.fabric.now();
-        let Packet { source, message, hops, .. } = *packet;
-        let Some(&header) = self.hardware.headers.get((source, message)) else {
-            self.hardware.rdma.late_cell(source, message, id, tail);
-            self.fabric.request_injection();
+        let Hardware { headers, packetizer, memory, rdma, .. } = &mut *self.hardware;
+        let Some(expected) = headers.get((packet.source, packet.message)) else {
+            self.late_cell(packet, id);
             return None;
         };
-        let MessageHeader { bytes, interface, destination: address, domain, first, born, header, watch } =
-            header;
-        let destination = Location { space: interface.into(), address };
-        let transfer = TransferHeader { destination, bytes, domain, first, message, watch };
-        let owner = self.hardware.packetizer.domain(interface);
-        let arrival = Arrival { source, id, transfer: &transfer, owner, tail };
-        let (landing, _) = self.with_rdma(|rdma, path, context| rdma.cell(&arrival, path, context));
+        let (transfer, tail) = (&expected.transfer, self.fabric.now());
+        let (owner, first) = (packetizer.domain(expected.interface()), transfer.first);
+        let arrival = Arrival { source: packet.source, id, transfer, owner, tail };
+        // No transfer of this host ends with it: there is neither a failure nor room for a descriptor.
+        let mut outlet = Outlet { fabric: self.fabric, failure: None, room: None, header: None };
+        let parameters = &self.parameters.rdma;
+        let mut context = EngineContext { now: tail, parameters, surface: &mut outlet };
+        let landing = rdma.cell(&arrival, &mut memory.path(self.parameters), &mut context);
         if id.last {
             // There may be an answer to send.
             self.fabric.request_injection();
         }
-        if landing.stored {
-            self.write_cell(packet, id, landing.address.get().wrapping_sub(address.get()));
+        if landing.stored && self.hardware.data.is_some() {
+            self.write_cell(packet, id, first);
         }
-        let notified = landing.notified?;
-        self.hardware.headers.remove((source, message));
+        landing.notified.and_then(|notified| self.message_written(packet, notified))
+    }
+
+    /// A cell has come of a transfer that is not known any more.
+    #[cold]
+    fn late_cell(&mut self, packet: &Packet, id: CellId) {
+        self.hardware.rdma.late_cell(packet.source, packet.message, id, self.fabric.now());
+        self.fabric.request_injection();
+    }
+
+    /// The last cell of a message has come, whose notification is written at `notified`.
+    #[inline(never)]
+    fn message_written(&mut self, packet: &Packet, notified: Time) -> Option<Delivered<H::Header>> {
+        let (endpoint, Packet { source, message, hops, .. }) = (self.fabric.endpoint(), *packet);
+        let expected = self.hardware.headers.remove((source, message))?;
+        let (interface, Expected { transfer, born, header }) = (expected.interface(), expected);
+        let TransferHeader { bytes, watch, .. } = transfer;
         let noticed = notified + self.parameters.rdma.receive.poll;
         if watch {
             let (block, came, began, ended) = (Block::Polling, notified, notified, noticed);
@@ -235,9 +293,12 @@ impl<H: Host> Node<'_, '_, '_, H> {
         Some(message)
     }
 
-    /// A cell is written at `offset` of its message, where messages carry real bytes.
-    fn write_cell(&mut self, packet: &Packet, id: CellId, offset: u64) {
+    /// A cell of a message whose first block is `first` is written, where messages carry real bytes.
+    #[cold]
+    fn write_cell(&mut self, packet: &Packet, id: CellId, first: u32) {
         let Some(data) = &mut self.hardware.data else { return };
+        let block = id.transaction.wrapping_sub(first);
+        let offset = self.parameters.rdma.send.cut.offset(block, id.index).get();
         let (Packet { source, message, .. }, bad) = (*packet, packet.is_bad());
         data.memory.write_cell((source, message, id), offset, packet.payload().get(), bad);
         if self.hardware.headers.get((source, message)).is_none() {

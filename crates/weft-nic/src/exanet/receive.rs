@@ -1,17 +1,19 @@
 //! The way in from the network: the consequences of each kind of packet.
 
+use super::announcement::Expected;
 use super::header::Header;
 use super::node::Node;
 use super::post::{Post, Posted, channel_report};
 use super::transmit::Answer;
-use super::{Announcement, ExanetNic, ExanetTimer, MessageHeader};
+use super::{Announcement, ExanetNic, ExanetTimer};
 use crate::host::{Delivered, Failure, FailureReason, Host};
 use crate::mailbox::{Envelope, QueueChange, Refusal};
 use crate::observer::{Block, BlockChange, Observer as _, Stage, StateChange};
 use crate::packetizer::{ChannelId, Packetizer, Parcel};
+use crate::rdma::TransferHeader;
 use crate::reliability::Expiry;
 use weft_fabric::{Announced, InterfaceContext, Packet};
-use weft_units::{Span, Time};
+use weft_units::{Address, Span, Time};
 
 /// The consequence of a packet for the host.
 pub(super) enum Notice<T> {
@@ -22,8 +24,8 @@ pub(super) enum Notice<T> {
 }
 
 impl<H: Host> Node<'_, '_, '_, H> {
-    /// Another interface has announced something of a message.
-    pub(super) fn announced(&mut self, announced: Announced<Announcement<H::Header>>) {
+    /// Another interface has announced something of a message, which goes to `address`.
+    pub(super) fn announced(&mut self, announced: Announced<Announcement<H::Header>>, address: Address) {
         let Announced { from, message, content } = announced;
         let (headers, data) = (&mut self.hardware.headers, self.hardware.data.as_mut());
         match content {
@@ -31,11 +33,11 @@ impl<H: Host> Node<'_, '_, '_, H> {
                 if let Some(data) = data {
                     data.memory.expect(from, message, header.bytes);
                 }
-                headers.insert((from, message), header);
+                headers.insert((from, message), Expected::new(header, message, address));
             }
             Announcement::Transfer { first } => {
-                if let Some(header) = headers.get_mut((from, message)) {
-                    header.first = first;
+                if let Some(expected) = headers.get_mut((from, message)) {
+                    expected.transfer.first = first;
                 }
             }
             Announcement::Withdrawn => {
@@ -51,7 +53,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
             }
             Announcement::Words(words) => {
                 if let Some(data) = data {
-                    data.memory.words(from, &words);
+                    data.memory.words((from, message), &words);
                 }
             }
         }
@@ -60,6 +62,15 @@ impl<H: Host> Node<'_, '_, '_, H> {
     /// The tail of a packet has come.
     #[inline]
     pub(super) fn packet(&mut self, packet: &Packet) -> Option<Notice<H::Header>> {
+        match Header::cell_of(packet) {
+            Some(id) => self.cell(packet, id).map(Notice::Message),
+            None => self.other_packet(packet),
+        }
+    }
+
+    /// A packet has come that is no cell.
+    #[inline(never)]
+    fn other_packet(&mut self, packet: &Packet) -> Option<Notice<H::Header>> {
         match Header::of(packet)? {
             Header::Small { offered } => self.small(packet, offered).map(Notice::Message),
             Header::Cell(id) => self.cell(packet, id).map(Notice::Message),
@@ -73,8 +84,11 @@ impl<H: Host> Node<'_, '_, '_, H> {
                 self.block_answer(id, answer);
                 None
             }
-            Header::Acknowledgement => self.answer(packet.message, None).map(Notice::Failure),
-            Header::Refused(refusal) => self.answer(packet.message, Some(refusal)).map(Notice::Failure),
+            Header::Acknowledgement => {
+                self.acknowledged(packet.message);
+                None
+            }
+            Header::Refused(refusal) => self.refused(packet.message, refusal).map(Notice::Failure),
         }
     }
 
@@ -85,12 +99,13 @@ impl<H: Host> Node<'_, '_, '_, H> {
         let checked = hardware.mailbox.check(now - packet.stretch(), now, &parameters.mailbox);
         // Headers are kept until their packet is accepted, so that one without repeats what has been: the
         // hardware sees it by the sequence number of its source's channel.
-        let Some(&header) = hardware.headers.get((from, number)) else {
+        let Some(expected) = hardware.headers.get((from, number)) else {
             hardware.transmit.answer(checked.ended, Answer { to: from, message: number, refusal: None });
             self.fabric.request_injection();
             return None;
         };
-        let MessageHeader { interface, domain, bytes, header, .. } = header;
+        let (interface, header) = (expected.interface(), expected.header);
+        let TransferHeader { domain, bytes, .. } = expected.transfer;
         let damaged = hardware.check.finds(packet, self.fabric.endpoint(), parameters.check);
         let envelope = Envelope { interface, domain, damaged };
         let put = hardware.mailbox.put(now, &envelope, &parameters.mailbox, &mut queue_report(self.fabric));
@@ -127,26 +142,32 @@ impl<H: Host> Node<'_, '_, '_, H> {
         }
     }
 
-    /// A mailbox has a packet of this packetizer, or has refused it.
-    fn answer(&mut self, message: u32, refusal: Option<Refusal>) -> Option<Failure> {
-        let (channel, parcel) = self.hardware.packetizer.answered(
-            message,
-            refusal.is_none(),
-            &mut channel_report(self.fabric),
-        )?;
+    /// A mailbox has a packet of this packetizer.
+    fn acknowledged(&mut self, message: u32) {
+        let packetizer = &mut self.hardware.packetizer;
+        let answered = packetizer.answered(message, true, &mut channel_report(self.fabric));
+        if let Some((channel, _)) = answered {
+            self.serve_waiting(channel.interface);
+        }
+    }
+
+    /// A mailbox has refused a packet of this packetizer.
+    #[cold]
+    fn refused(&mut self, message: u32, refusal: Refusal) -> Option<Failure> {
+        let packetizer = &mut self.hardware.packetizer;
+        let (channel, parcel) = packetizer.answered(message, false, &mut channel_report(self.fabric))?;
         let now = self.fabric.now();
         let again = |refused, pause: Span| {
             Some(Post { at: now + pause, what: Posted::Small(Parcel { refused, ..parcel }) })
         };
         let (post, reason) = match refusal {
-            Some(Refusal::Full) => {
+            Refusal::Full => {
                 let refused = parcel.refused.saturating_add(1);
                 (again(refused, Packetizer::pause(refused, &self.parameters.packetizer)), None)
             }
-            Some(Refusal::Damaged) => (again(parcel.refused.max(1), Span::ZERO), None),
-            Some(Refusal::Domain) => (None, Some(FailureReason::Domain)),
-            Some(Refusal::Interface) => (None, Some(FailureReason::NoInterface)),
-            None => (None, None),
+            Refusal::Damaged => (again(parcel.refused.max(1), Span::ZERO), None),
+            Refusal::Domain => (None, Some(FailureReason::Domain)),
+            Refusal::Interface => (None, Some(FailureReason::NoInterface)),
         };
         // A process that waits for a channel comes before the packet that is posted again.
         self.serve_waiting(channel.interface);
@@ -158,7 +179,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
 
     /// Channels of an interface have become free.
     fn serve_waiting(&mut self, interface: u16) {
-        loop {
+        while self.hardware.packetizer.waiting() > 0 {
             let packetizer = &mut self.hardware.packetizer;
             let next = packetizer.next_waiting(
                 interface,

@@ -40,6 +40,9 @@ pub(super) enum Candidate {
     Rdma,
 }
 
+/// Answers, small packets, RDMA.
+const SOURCES: u8 = 3;
+
 /// The arbiter, with the queues of blocks that make their packets ahead of time.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Transmit {
@@ -48,8 +51,6 @@ pub(super) struct Transmit {
     /// Whose turn it is among those that have a packet.
     turn: u8,
 }
-
-const SOURCES: u8 = 3;
 
 impl Transmit {
     /// An answer that will be ready at `ready`, no earlier than those before.
@@ -76,37 +77,58 @@ impl Transmit {
     /// candidate's traffic class now.
     #[inline]
     pub fn next(&mut self, now: Time, rdma: Time, admits: impl Fn(Candidate) -> bool) -> Turn {
-        for step in 0..SOURCES {
-            let source = (self.turn + step) % SOURCES;
+        let later = |ready: Time| if ready > now { ready } else { Time::NEVER };
+        if self.answers.is_empty() && self.small.is_empty() {
+            // A long transfer has the link to itself, as a rule.
+            if rdma > now || !admits(Candidate::Rdma) {
+                return Turn::NotBefore(later(rdma));
+            }
+            self.turn = 0;
+            return Turn::Rdma;
+        }
+        let answer = self.answers.front().map_or(Time::NEVER, |entry| entry.0);
+        let small = self.small.front().map_or(Time::NEVER, |entry| entry.0);
+        let ready = [answer, small, rdma];
+        let is_ready = |source: u8| u8::from(ready[usize::from(source)] <= now) << source;
+        let mut left = is_ready(0) | is_ready(1) | is_ready(2);
+        while left != 0 {
+            // The first from the one whose turn it is.
+            let in_turn = left >> self.turn << self.turn;
+            let source = if in_turn != 0 { in_turn } else { left }.trailing_zeros() as u8;
+            left &= !(1 << source);
             let turn = match source {
-                0 => self.answers.front().filter(|(ready, _)| *ready <= now).map(|e| Turn::Answer(e.1)),
-                1 => {
-                    let first = self.small.front().filter(|(ready, ..)| *ready <= now);
-                    first.map(|&(ready, channel, message)| Turn::Packetizer { ready, channel, message })
-                }
-                _ => (rdma <= now).then_some(Turn::Rdma),
+                0 => self.take_answer(&admits),
+                1 => self.take_small(&admits),
+                _ => admits(Candidate::Rdma).then_some(Turn::Rdma),
             };
-            let Some(turn) = turn else { continue };
-            let candidate = match turn {
-                Turn::Packetizer { channel, .. } => Candidate::Small(channel),
-                Turn::Rdma => Candidate::Rdma,
-                Turn::Answer(_) | Turn::NotBefore(_) => Candidate::Answer,
-            };
-            if !admits(candidate) {
-                continue;
+            if let Some(turn) = turn {
+                self.turn = if source + 1 < SOURCES { source + 1 } else { 0 };
+                return turn;
             }
-            match source {
-                0 => drop(self.answers.pop_front()),
-                1 => drop(self.small.pop_front()),
-                _ => {}
-            }
-            self.turn = (source + 1) % SOURCES;
-            return turn;
         }
         // Whatever is ready waits for a place in the network, which asks again.
-        let later = |ready: Option<Time>| ready.filter(|ready| *ready > now).unwrap_or(Time::NEVER);
-        let answers = later(self.answers.front().map(|entry| entry.0));
-        let small = later(self.small.front().map(|entry| entry.0));
-        Turn::NotBefore(answers.min(small).min(later(Some(rdma))))
+        Turn::NotBefore(later(answer).min(later(small)).min(later(rdma)))
+    }
+
+    /// Takes the first answer, if it is admitted.
+    #[inline]
+    fn take_answer(&mut self, admits: impl Fn(Candidate) -> bool) -> Option<Turn> {
+        let answer = self.answers.front()?.1;
+        if !admits(Candidate::Answer) {
+            return None;
+        }
+        self.answers.pop_front();
+        Some(Turn::Answer(answer))
+    }
+
+    /// Takes the first small packet, if it is admitted.
+    #[inline]
+    fn take_small(&mut self, admits: impl Fn(Candidate) -> bool) -> Option<Turn> {
+        let (ready, channel, message) = *self.small.front()?;
+        if !admits(Candidate::Small(channel)) {
+            return None;
+        }
+        self.small.pop_front();
+        Some(Turn::Packetizer { ready, channel, message })
     }
 }

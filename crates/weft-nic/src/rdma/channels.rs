@@ -44,7 +44,7 @@ pub(super) struct Transfer {
     /// The next block to start.
     pub(super) next_block: u32,
     /// Blocks that are started and not done, in their order.
-    pub(super) blocks: VecDeque<Block>,
+    pub(super) blocks: Vec<Block>,
     /// When the agent was done with starting it, or with the acknowledgement that let it go on.
     pub(super) started: Time,
     /// Since when it has nothing to send until a block is dealt with: all that may be outstanding are.
@@ -73,31 +73,52 @@ struct Page {
     read: Vec<Channel>,
 }
 
+/// A place for a transfer.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+enum Place {
+    Taken(Transfer),
+    /// It keeps the memory for blocks, without any.
+    Free(Vec<Block>),
+}
+
 /// The transfers of all channels, side by side: the engine finds one without asking for its channel.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Transfers {
-    places: Vec<Option<Transfer>>,
+    places: Vec<Place>,
 }
 
 impl Transfers {
-    /// Keeps a transfer in the first place that is free, and returns that.
-    fn put(&mut self, transfer: Transfer) -> u16 {
-        let place = self.places.iter().position(Option::is_none).unwrap_or(self.places.len());
-        if place == self.places.len() {
-            self.places.push(None);
+    /// Keeps a transfer that has no blocks yet in the first place that is free, and returns that.
+    fn put(&mut self, mut transfer: Transfer) -> u16 {
+        let free = self.places.iter().position(|place| matches!(place, Place::Free(_)));
+        let number = free.unwrap_or(self.places.len());
+        match self.places.get_mut(number) {
+            Some(Place::Free(blocks)) => {
+                transfer.blocks = std::mem::take(blocks);
+                self.places[number] = Place::Taken(transfer);
+            }
+            _ => self.places.push(Place::Taken(transfer)),
         }
-        self.places[place] = Some(transfer);
         // There are no more of them than channels, which have numbers of 16 bits.
-        place as u16
+        number as u16
     }
 
     #[inline]
     pub(super) fn at(&mut self, place: u16) -> Option<&mut Transfer> {
-        self.places.get_mut(usize::from(place))?.as_mut()
+        match self.places.get_mut(usize::from(place))? {
+            Place::Taken(transfer) => Some(transfer),
+            Place::Free(_) => None,
+        }
     }
 
-    fn take(&mut self, place: u16) -> Option<Transfer> {
-        self.places.get_mut(usize::from(place))?.take()
+    /// Frees a place, and returns its descriptor.
+    fn free(&mut self, place: u16) -> Option<Descriptor> {
+        let place = self.places.get_mut(usize::from(place))?;
+        let Place::Taken(transfer) = place else { return None };
+        let (descriptor, mut blocks) = (transfer.descriptor, std::mem::take(&mut transfer.blocks));
+        blocks.clear();
+        *place = Place::Free(blocks);
+        Some(descriptor)
     }
 }
 
@@ -118,6 +139,15 @@ pub enum Retired {
     Running,
     /// All have arrived; the channel is free.
     Finished(Descriptor),
+}
+
+/// A block whose acknowledgement has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Acknowledged {
+    /// Whether its transfer is watched.
+    pub watch: bool,
+    /// Whether its transfer ends with it, and nobody is told of that.
+    pub ends_unheard: bool,
 }
 
 /// How long a transfer had nothing to send, since too many of its blocks were outstanding.
@@ -169,16 +199,66 @@ pub struct Channels {
     pub(super) changes: Vec<RdmaChange>,
 }
 
+/// A channel with its transfer, while something happens to them.
+pub(super) struct Busy<'a> {
+    id: ChannelId,
+    pub(super) channel: &'a mut Channel,
+    pub(super) transfer: &'a mut Transfer,
+    turns: &'a mut VecDeque<Turn>,
+    changes: &'a mut Vec<RdmaChange>,
+}
+
+impl Busy<'_> {
+    /// Gives the channel an event; `None`: it means nothing.
+    fn channel_event(&mut self, event: ChannelEvent) -> Option<()> {
+        let from = self.channel.state;
+        let to = from.next(event)?;
+        self.channel.state = to;
+        self.changes.push(RdmaChange::Channel { channel: self.id, from, to });
+        Some(())
+    }
+
+    /// Gives a block an event; `None`: it means nothing.
+    pub(super) fn block_event(&mut self, transaction: u32, event: BlockEvent) -> Option<&mut Block> {
+        let block = self.transfer.block(transaction)?;
+        let from = block.state;
+        let to = from.next(event)?;
+        block.state = to;
+        self.changes.push(RdmaChange::Block { channel: self.id, transaction, from: Some(from), to });
+        Some(block)
+    }
+
+    /// Starts as many blocks as may be outstanding.
+    fn start_blocks(&mut self, parameters: &SendParameters) {
+        while let Some(transaction) = self.transfer.start_block(parameters) {
+            let to = BlockState::Sending;
+            self.changes.push(RdmaChange::Block { channel: self.id, transaction, from: None, to });
+        }
+        self.queue();
+    }
+
+    /// Puts the channel into the engine's round if it has cells to be read.
+    fn queue(&mut self) {
+        if let Some(place) = self.channel.transfer
+            && !self.transfer.queued
+            && self.transfer.sending().is_some()
+        {
+            self.transfer.queued = true;
+            self.turns.push_back(Turn { channel: self.id, place });
+        }
+    }
+}
+
 impl Channels {
     /// Takes a descriptor into a free channel of a page, or into a free context, which is of no page; `None`:
-    /// there is none, the post must wait.
+    /// there is none, the post must wait. Returns the channel, and the transaction of the first block.
     pub fn post(
         &mut self,
         page: u32,
         kind: ChannelKind,
-        descriptor: Descriptor,
+        descriptor: &Descriptor,
         parameters: &SendParameters,
-    ) -> Option<ChannelId> {
+    ) -> Option<(ChannelId, u32)> {
         if page >= parameters.pages {
             return None;
         }
@@ -211,115 +291,70 @@ impl Channels {
         let first = channel.transactions;
         channel.transactions = first.wrapping_add(parameters.cut.blocks(descriptor.bytes));
         channel.transfer = Some(self.transfers.put(Transfer {
-            descriptor,
+            descriptor: *descriptor,
             first,
             next_block: 0,
-            blocks: VecDeque::with_capacity(parameters.outstanding_blocks as usize),
+            blocks: Vec::new(),
             started: Time::ZERO,
             stalled: None,
             queued: false,
             page: None,
         }));
         let id = ChannelId((page * (of_writes + of_reads) + offset + index as u32) as u16);
-        self.channel_event(id, ChannelEvent::Post, parameters)?;
-        Some(id)
+        self.busy(id, parameters)?.channel_event(ChannelEvent::Post)?;
+        Some((id, first))
     }
 
-    pub(super) fn channel(&mut self, id: ChannelId, parameters: &SendParameters) -> Option<&mut Channel> {
-        channel(&mut self.pages, id, parameters)
+    /// A channel that has a transfer.
+    #[inline]
+    pub(super) fn busy(&mut self, id: ChannelId, parameters: &SendParameters) -> Option<Busy<'_>> {
+        let Channels { pages, transfers, turns, changes, .. } = self;
+        let channel = channel(pages, id, parameters)?;
+        let transfer = transfers.at(channel.transfer?)?;
+        Some(Busy { id, channel, transfer, turns, changes })
     }
 
-    pub(super) fn transfer(&mut self, id: ChannelId, parameters: &SendParameters) -> Option<&mut Transfer> {
-        let place = self.channel(id, parameters)?.transfer?;
-        self.transfers.at(place)
-    }
-
-    /// The descriptor of a channel's transfer, and the transaction of its first block.
-    pub fn descriptor(&mut self, id: ChannelId, parameters: &SendParameters) -> Option<(Descriptor, u32)> {
-        self.transfer(id, parameters).map(|transfer| (transfer.descriptor, transfer.first))
-    }
-
-    pub(super) fn block(
-        &mut self,
-        id: ChannelId,
-        transaction: u32,
-        parameters: &SendParameters,
-    ) -> Option<&mut Block> {
-        self.transfer(id, parameters)?.block(transaction)
-    }
-
-    /// Gives a block of a channel an event; `None`: it means nothing.
-    pub(super) fn block_event(
-        &mut self,
-        id: ChannelId,
-        transaction: u32,
-        event: BlockEvent,
-        parameters: &SendParameters,
-    ) -> Option<&mut Block> {
-        let Channels { pages, transfers, changes, .. } = self;
-        let transfer = transfers.at(channel(pages, id, parameters)?.transfer?)?;
-        let block = transfer.block(transaction)?;
-        let from = block.state;
-        let to = from.next(event)?;
-        block.state = to;
-        changes.push(RdmaChange::Block { channel: id, transaction, from: Some(from), to });
-        Some(block)
-    }
-
-    /// Gives a channel an event; `None`: it means nothing.
-    fn channel_event(
-        &mut self,
-        id: ChannelId,
-        event: ChannelEvent,
-        parameters: &SendParameters,
-    ) -> Option<&mut Channel> {
-        let channel = channel(&mut self.pages, id, parameters)?;
-        let from = channel.state;
-        let to = from.next(event)?;
-        channel.state = to;
-        self.changes.push(RdmaChange::Channel { channel: id, from, to });
-        Some(channel)
-    }
-
-    /// Starts as many blocks of a channel as may be outstanding.
-    fn start_blocks(&mut self, id: ChannelId, parameters: &SendParameters) {
-        let Channels { pages, transfers, changes, .. } = self;
-        let place = channel(pages, id, parameters).and_then(|channel| channel.transfer);
-        if let Some(transfer) = place.and_then(|place| transfers.at(place)) {
-            while let Some(transaction) = transfer.start_block(parameters) {
-                let to = BlockState::Sending;
-                changes.push(RdmaChange::Block { channel: id, transaction, from: None, to });
-            }
+    /// The channel whose turn it was has had a cell read; whether it `has_more`.
+    #[inline]
+    pub(super) fn next_turn(&mut self, has_more: bool) {
+        // Mostly there is one channel, whose turn it is again.
+        if !has_more || self.turns.len() > 1 {
+            let turn = self.turns.pop_front();
+            self.turns.extend(turn.filter(|_| has_more));
         }
-        self.queue(id, parameters);
     }
 
     /// The agent starts a channel at `now`.
     pub fn start(&mut self, id: ChannelId, now: Time, parameters: &SendParameters) {
-        if self.channel_event(id, ChannelEvent::Start, parameters).is_none() {
-            return;
-        }
-        if let Some(transfer) = self.transfer(id, parameters) {
-            transfer.started = now;
-        }
-        self.start_blocks(id, parameters);
-    }
-
-    /// Puts a channel into the engine's round if it has cells to be read.
-    pub(super) fn queue(&mut self, id: ChannelId, parameters: &SendParameters) {
-        if let Some(place) = self.channel(id, parameters).and_then(|channel| channel.transfer)
-            && let Some(transfer) = self.transfers.at(place)
-            && !transfer.queued
-            && transfer.sending().is_some()
-        {
-            transfer.queued = true;
-            self.turns.push_back(Turn { channel: id, place });
+        let Some(mut busy) = self.busy(id, parameters) else { return };
+        if busy.channel_event(ChannelEvent::Start).is_some() {
+            busy.transfer.started = now;
+            busy.start_blocks(parameters);
         }
     }
 
-    /// An acknowledgement has come; whether the agent is to be invoked.
-    pub fn acknowledge(&mut self, id: ChannelId, transaction: u32, parameters: &SendParameters) -> bool {
-        self.block_event(id, transaction, BlockEvent::Ack, parameters).is_some()
+    /// A page of a block was found not to be mapped.
+    #[cold]
+    pub(super) fn faulted(&mut self, id: ChannelId, transaction: u32, parameters: &SendParameters) {
+        if let Some(mut busy) = self.busy(id, parameters) {
+            busy.transfer.queued = false;
+            busy.block_event(transaction, BlockEvent::SourceFault);
+            busy.queue();
+        }
+    }
+
+    /// An acknowledgement has come, with which the agent is to deal; `None`: it means nothing.
+    pub fn acknowledge(
+        &mut self,
+        id: ChannelId,
+        transaction: u32,
+        parameters: &SendParameters,
+    ) -> Option<Acknowledged> {
+        let mut busy = self.busy(id, parameters)?;
+        busy.block_event(transaction, BlockEvent::Ack)?;
+        let ends = busy.transfer.has_only_one_left(parameters);
+        let Descriptor { watch, token, .. } = busy.transfer.descriptor;
+        Some(Acknowledged { watch, ends_unheard: ends && !watch && token.is_none() })
     }
 
     /// A NACK of an attempt has come; whether the agent is to be invoked.
@@ -330,23 +365,26 @@ impl Channels {
         attempt: u8,
         parameters: &SendParameters,
     ) -> bool {
-        let block = self.block(id, transaction, parameters).filter(|block| block.attempt as u8 == attempt);
+        let Some(mut busy) = self.busy(id, parameters) else { return false };
+        let block = busy.transfer.block(transaction).filter(|block| block.attempt as u8 == attempt);
         let Some(block) = block else { return false };
         // The destination is alive.
         block.timeouts = 0;
-        self.block_event(id, transaction, BlockEvent::Nack, parameters).is_some()
+        busy.block_event(transaction, BlockEvent::Nack).is_some()
     }
 
     /// The agent sends a block again.
     pub fn restart(&mut self, id: ChannelId, transaction: u32, parameters: &SendParameters) {
-        if let Some(block) = self.block_event(id, transaction, BlockEvent::Restart, parameters) {
+        let Some(mut busy) = self.busy(id, parameters) else { return };
+        if let Some(block) = busy.block_event(transaction, BlockEvent::Restart) {
             block.next = 0;
             block.attempt += 1;
-            self.queue(id, parameters);
+            busy.queue();
         }
     }
 
-    /// Notes how the agent will deal with the acknowledgement of a block, where that is watched.
+    /// Notes how the agent will deal with the acknowledgement of a block of a watched transfer.
+    #[cold]
     pub(super) fn deals(
         &mut self,
         id: ChannelId,
@@ -354,14 +392,14 @@ impl Channels {
         service: Service,
         parameters: &SendParameters,
     ) {
-        if self.transfer(id, parameters).is_some_and(|transfer| transfer.descriptor.watch)
-            && let Some(block) = self.block(id, transaction, parameters)
-        {
+        let block = self.busy(id, parameters).and_then(|busy| busy.transfer.block(transaction));
+        if let Some(block) = block {
             block.dealt = Some(service);
         }
     }
 
     /// The agent deals with an acknowledgement at `now`: the stall that ends with it.
+    #[cold]
     pub(super) fn stall_over(
         &mut self,
         id: ChannelId,
@@ -369,22 +407,27 @@ impl Channels {
         now: Time,
         parameters: &SendParameters,
     ) -> Option<Stall> {
-        let dealt = self.block(id, transaction, parameters)?.dealt?;
-        let transfer = self.transfer(id, parameters)?;
+        let transfer = self.busy(id, parameters)?.transfer;
+        let dealt = transfer.block(transaction)?.dealt?;
         let since = transfer.stalled.take()?;
         let started = std::mem::replace(&mut transfer.started, now);
         Some(Stall { message: transfer.descriptor.message, started, since, dealt })
     }
 
+    /// Whether the transfer of a channel waits for an acknowledgement and is watched.
+    pub(super) fn is_stalled(&mut self, id: ChannelId, parameters: &SendParameters) -> bool {
+        self.busy(id, parameters).is_some_and(|busy| busy.transfer.stalled.is_some())
+    }
+
     /// The agent deals with an acknowledgement: the next block may start.
     pub fn retire(&mut self, id: ChannelId, transaction: u32, parameters: &SendParameters) -> Retired {
-        if self.block_event(id, transaction, BlockEvent::Retire, parameters).is_none() {
+        let Some(mut busy) = self.busy(id, parameters) else { return Retired::Nothing };
+        if busy.block_event(transaction, BlockEvent::Retire).is_none() {
             return Retired::Nothing;
         }
-        let Some(transfer) = self.transfer(id, parameters) else { return Retired::Nothing };
-        transfer.blocks.retain(|block| block.state != BlockState::Done);
-        self.start_blocks(id, parameters);
-        if self.transfer(id, parameters).is_some_and(|transfer| !transfer.blocks.is_empty()) {
+        if !busy.transfer.has_only_one_left(parameters) {
+            busy.transfer.blocks.retain(|block| block.state != BlockState::Done);
+            busy.start_blocks(parameters);
             return Retired::Running;
         }
         match self.finish(id, parameters) {
@@ -402,12 +445,13 @@ impl Channels {
         reliability: &ReliabilityParameters,
     ) -> Expired {
         let mut outcome = Expired::default();
-        let Some(channel) = self.channel(id, parameters) else { return outcome };
+        let Some(channel) = channel(&mut self.pages, id, parameters) else { return outcome };
         channel.armed = false;
         if channel.state != ChannelState::Running {
             return outcome;
         }
-        let Some(transfer) = self.transfer(id, parameters) else { return outcome };
+        let Some(mut busy) = self.busy(id, parameters) else { return outcome };
+        let transfer = &mut *busy.transfer;
         let mut first_gone = Time::NEVER;
         for block in transfer.blocks.iter_mut().filter(|block| block.state == BlockState::Unacknowledged) {
             if block.deadline > now {
@@ -427,46 +471,45 @@ impl Channels {
             let (message, started) = (transfer.descriptor.message, transfer.started);
             outcome.watched = Some(WatchedTimeout { message, started, gone: first_gone });
         }
-        if let Some(channel) = self.channel(id, parameters) {
-            channel.armed = outcome.timer.is_some();
-        }
+        busy.channel.armed = outcome.timer.is_some();
         for &transaction in &outcome.again {
-            self.block_event(id, transaction, BlockEvent::Timeout, parameters);
+            busy.block_event(transaction, BlockEvent::Timeout);
         }
         outcome
     }
 
     /// A channel cannot be finished; whether the agent is to be invoked.
     pub fn abort(&mut self, id: ChannelId, parameters: &SendParameters) -> bool {
-        if self.channel_event(id, ChannelEvent::Abort, parameters).is_none() {
+        let Some(mut busy) = self.busy(id, parameters) else { return false };
+        if busy.channel_event(ChannelEvent::Abort).is_none() {
             return false;
         }
-        let transfer = self.transfer(id, parameters);
-        let transactions: Vec<u32> = transfer.map_or(Vec::new(), |transfer| {
-            transfer.blocks.iter().map(|block| transfer.first.wrapping_add(block.index)).collect()
-        });
+        let (first, blocks) = (busy.transfer.first, &busy.transfer.blocks);
+        let transactions: Vec<u32> = blocks.iter().map(|block| first.wrapping_add(block.index)).collect();
         for transaction in transactions {
-            self.block_event(id, transaction, BlockEvent::GiveUp, parameters);
+            busy.block_event(transaction, BlockEvent::GiveUp);
         }
         true
     }
 
     /// Frees a channel whose transfer has ended.
     pub fn finish(&mut self, id: ChannelId, parameters: &SendParameters) -> Option<Descriptor> {
-        let place = self.channel_event(id, ChannelEvent::Finish, parameters)?.transfer.take()?;
-        let transfer = self.transfers.take(place)?;
-        if transfer.queued {
-            self.turns.retain(|turn| turn.channel != id);
+        let mut busy = self.busy(id, parameters)?;
+        busy.channel_event(ChannelEvent::Finish)?;
+        let place = busy.channel.transfer.take()?;
+        if busy.transfer.queued {
+            busy.turns.retain(|turn| turn.channel != id);
         }
-        Some(transfer.descriptor)
+        self.transfers.free(place)
     }
 }
 
 /// A channel of these pages, by its number.
 fn channel<'a>(pages: &'a mut [Page], id: ChannelId, parameters: &SendParameters) -> Option<&'a mut Channel> {
     let (of_writes, of_reads) = parameters.channels_of_page();
-    let per_page = of_writes + of_reads;
-    let (page, index) = (u32::from(id.0) / per_page, u32::from(id.0) % per_page);
+    let (number, per_page) = (u32::from(id.0), of_writes + of_reads);
+    // Contexts are of one page, and most machines have few processes: a division takes long.
+    let (page, index) = if number < per_page { (0, number) } else { (number / per_page, number % per_page) };
     let page = pages.get_mut(page as usize)?;
     if index < of_writes {
         page.write.get_mut(index as usize)
@@ -477,9 +520,15 @@ fn channel<'a>(pages: &'a mut [Page], id: ChannelId, parameters: &SendParameters
 
 impl Transfer {
     /// The block of a transaction, if it may be outstanding.
-    fn block(&mut self, transaction: u32) -> Option<&mut Block> {
+    pub(super) fn block(&mut self, transaction: u32) -> Option<&mut Block> {
         let index = transaction.wrapping_sub(self.first);
         self.blocks.iter_mut().find(|block| block.index == index)
+    }
+
+    /// Whether all blocks but one are done.
+    #[inline]
+    fn has_only_one_left(&self, parameters: &SendParameters) -> bool {
+        self.blocks.len() == 1 && self.next_block >= parameters.cut.blocks(self.descriptor.bytes)
     }
 
     /// Starts another block, if there is one and it may be outstanding; returns its transaction.
@@ -490,7 +539,7 @@ impl Transfer {
         {
             return None;
         }
-        self.blocks.push_back(Block {
+        self.blocks.push(Block {
             index,
             state: BlockState::Sending,
             attempt: 0,

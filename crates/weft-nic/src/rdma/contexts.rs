@@ -76,8 +76,14 @@ impl Contexts {
     }
 
     pub(super) fn remove(&mut self, place: usize) {
-        self.keys.remove(place);
-        self.contexts.remove(place);
+        if place + 1 == self.keys.len() {
+            // Mostly there are few.
+            self.keys.pop();
+            self.contexts.pop();
+        } else {
+            self.keys.remove(place);
+            self.contexts.remove(place);
+        }
     }
 
     /// Removes the contexts of a channel's blocks for whose transactions `ended` holds.

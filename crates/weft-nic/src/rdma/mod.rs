@@ -35,7 +35,7 @@ mod tests;
 mod transfer;
 
 pub use channel::{ChannelEvent, ChannelState, RdmaChange};
-pub use channels::{Channels, Expired, Retired, Stall, WatchedTimeout};
+pub use channels::{Acknowledged, Channels, Expired, Retired, Stall, WatchedTimeout};
 pub use descriptors::SourceContexts;
 pub use receive::{Arrival, ContextEvent, ContextState, Postponed, Receipt, ReceiveParameters, ReceiveUnit};
 pub use send::{Cell, FetchTimes, SendParameters, SendUnit, Sent, SourceFault};
@@ -51,7 +51,7 @@ use descriptors::Descriptors;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use weft_fabric::ClassTag;
-use weft_units::{Address, EndpointId, Span, Time};
+use weft_units::{EndpointId, Span, Time};
 
 /// The engine's section of a machine file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -119,6 +119,9 @@ pub struct TransferStage {
 pub trait Surface {
     /// Whether it hears of changes of state.
     const HEARS_CHANGES: bool;
+    /// Whether it posts only after it has had [what is due](Rdma::retire_due) retired, and says when it [waits
+    /// for that](Rdma::await_ends): then there is no need to wake the engine for it.
+    const RETIRES: bool = false;
 
     /// The engine wants [`Rdma::wake`] to be called at `at`.
     fn wake(&mut self, at: Time, task: Task);
@@ -164,8 +167,6 @@ pub struct Reply {
 pub struct Landing {
     /// Whether its data is in memory.
     pub stored: bool,
-    /// The address of its data.
-    pub address: Address,
     /// When the notification of its transfer is written, if it completed it.
     pub notified: Option<Time>,
 }
@@ -191,6 +192,15 @@ pub struct Rdma {
     under_way: u32,
     /// Posts that wait for a channel of their page, or for a context.
     descriptors: Descriptors,
+    /// `None` before the first: an idle engine is small.
+    retiring: Option<Box<Retiring>>,
+}
+
+/// The last blocks of transfers whose ends nobody hears of or waits for, in the order in which the agent has
+/// dealt with their acknowledgements: when, and which.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Retiring {
+    blocks: VecDeque<(Time, ChannelId, u32)>,
 }
 
 impl Rdma {
@@ -214,8 +224,28 @@ impl Rdma {
             Some(_) => !self.descriptors.is_empty(),
             None => self.descriptors.held((page, kind)) > 0,
         };
-        if others_wait || !self.take(page, kind, descriptor, context) {
+        if others_wait || !self.take(page, kind, &descriptor, context) {
             self.descriptors.push((page, kind), descriptor);
+            self.await_ends(context);
+        }
+    }
+
+    /// Frees the channels of transfers that have ended by now, and whose ends nobody has waited for.
+    pub fn retire_due(&mut self, context: &mut EngineContext<'_, impl Surface>) {
+        while let Some(retiring) = &mut self.retiring
+            && let Some(&(at, channel, transaction)) = retiring.blocks.front()
+            && at <= context.now
+        {
+            retiring.blocks.pop_front();
+            self.retire(channel, transaction, context);
+        }
+    }
+
+    /// Somebody waits from now on for transfers to end.
+    pub fn await_ends(&mut self, context: &mut EngineContext<'_, impl Surface>) {
+        let retiring = self.retiring.iter_mut().flat_map(|retiring| retiring.blocks.drain(..));
+        for (at, channel, transaction) in retiring {
+            context.surface.wake(at, Task::Retire(channel, transaction));
         }
     }
 
@@ -224,17 +254,13 @@ impl Rdma {
         &mut self,
         page: u32,
         kind: ChannelKind,
-        descriptor: Descriptor,
+        descriptor: &Descriptor,
         context: &mut EngineContext<'_, impl Surface>,
     ) -> bool {
         let now = context.now.max(descriptor.posted);
-        let Some(channel) = self.send.channels.post(page, kind, descriptor, &context.parameters.send) else {
-            return false;
-        };
-        let Some((_, first)) = self.send.channels.descriptor(channel, &context.parameters.send) else {
-            return false;
-        };
-        let Descriptor { destination, bytes, domain, message, watch, posted, to, .. } = descriptor;
+        let taken = self.send.channels.post(page, kind, descriptor, &context.parameters.send);
+        let Some((channel, first)) = taken else { return false };
+        let Descriptor { destination, bytes, domain, message, watch, posted, to, .. } = *descriptor;
         context.surface.announce(to, TransferHeader { destination, bytes, domain, first, message, watch });
         let (waited_in, service, starter) = match &context.parameters.send.contexts {
             None => {
@@ -274,15 +300,10 @@ impl Rdma {
             }
             Task::Mapped(channel, transaction) => self.again(channel, transaction, context),
             Task::Retire(channel, transaction) => {
-                if let Some(stall) =
-                    self.send.channels.stall_over(channel, transaction, context.now, &context.parameters.send)
-                {
-                    context.stalled(&stall);
+                if self.send.channels.is_stalled(channel, &context.parameters.send) {
+                    self.stall_over(channel, transaction, context);
                 }
-                let retired = self.send.channels.retire(channel, transaction, &context.parameters.send);
-                if let Retired::Finished(descriptor) = retired {
-                    self.ended(channel, &descriptor, Ok(()), context);
-                }
+                self.retire(channel, transaction, context);
             }
             Task::GiveUp(channel, error) => {
                 if let Some(descriptor) = self.send.channels.finish(channel, &context.parameters.send) {
@@ -316,6 +337,33 @@ impl Rdma {
         self.fetch(path, context);
     }
 
+    /// The agent has dealt with an acknowledgement.
+    fn retire(
+        &mut self,
+        channel: ChannelId,
+        transaction: u32,
+        context: &mut EngineContext<'_, impl Surface>,
+    ) {
+        let retired = self.send.channels.retire(channel, transaction, &context.parameters.send);
+        if let Retired::Finished(descriptor) = retired {
+            self.ended(channel, &descriptor, Ok(()), context);
+        }
+    }
+
+    /// The agent deals with an acknowledgement for which a watched transfer may have waited.
+    #[cold]
+    fn stall_over(
+        &mut self,
+        channel: ChannelId,
+        transaction: u32,
+        context: &mut EngineContext<'_, impl Surface>,
+    ) {
+        let (now, parameters) = (context.now, &context.parameters.send);
+        if let Some(stall) = self.send.channels.stall_over(channel, transaction, now, parameters) {
+            context.stalled(&stall);
+        }
+    }
+
     fn invoke(&mut self, task: Task, context: &mut EngineContext<'_, impl Surface>) {
         context.surface.wake(self.agent.invoke(context.now, &context.parameters.segmentation).ended, task);
     }
@@ -323,10 +371,10 @@ impl Rdma {
     /// The agent is to have a block sent again.
     fn again(&mut self, channel: ChannelId, transaction: u32, context: &mut EngineContext<'_, impl Surface>) {
         let service = self.agent.invoke(context.now, &context.parameters.segmentation);
-        if let Some(transfer) = self.send.channels.transfer(channel, &context.parameters.send)
-            && transfer.descriptor.watch
+        if let Some(busy) = self.send.channels.busy(channel, &context.parameters.send)
+            && busy.transfer.descriptor.watch
         {
-            let (source, message, block) = (None, transfer.descriptor.message, Block::Segmentation);
+            let (source, message, block) = (None, busy.transfer.descriptor.message, Block::Segmentation);
             let (came, began, ended) = (context.now, service.began, service.ended);
             context.surface.stage(TransferStage { source, message, block, came, began, ended });
         }
@@ -361,7 +409,7 @@ impl Rdma {
             self.descriptors.take(page).map(|next| (page, next))
         };
         if let Some(((page, kind), next)) = next {
-            let taken = self.take(page, kind, next, context);
+            let taken = self.take(page, kind, &next, context);
             debug_assert!(taken, "a channel of the page, or a context, has just become free");
             context.surface.room(page, kind);
         }
@@ -383,7 +431,15 @@ impl Rdma {
         }
     }
 
-    fn fetch(&mut self, path: &mut MemoryPath<'_>, context: &mut EngineContext<'_, impl Surface>) {
+    /// Whether there is a buffer for another cell, and perhaps a cell for it.
+    #[inline]
+    pub fn may_fetch(&self, parameters: &SendParameters) -> bool {
+        self.send.may_fetch(parameters)
+    }
+
+    /// Fills the cell buffers.
+    #[inline(never)]
+    pub fn fetch(&mut self, path: &mut MemoryPath<'_>, context: &mut EngineContext<'_, impl Surface>) {
         while let Some(fault) = self.send.fetch(context.now, &context.parameters.send, path) {
             if let Some((message, started)) = fault.watched {
                 let (began, ended) = (context.now, fault.until);
@@ -411,40 +467,29 @@ impl Rdma {
         self.send.next_class()
     }
 
-    /// Takes the next packet for the link; answers go first.
+    /// Takes the next packet for the link, which is [due](Rdma::next_outgoing); answers go first. Call
+    /// [`Rdma::fetch`] afterwards if there is a buffer that it [may fill](Rdma::may_fetch).
     #[inline]
-    pub fn take_outgoing(
-        &mut self,
-        path: &mut MemoryPath<'_>,
-        context: &mut EngineContext<'_, impl Surface>,
-    ) -> Option<Outgoing> {
+    pub fn take_outgoing(&mut self, context: &mut EngineContext<'_, impl Surface>) -> Option<Outgoing> {
         if self.answers_next(context.now) {
             return self.replies.pop_front().map(Outgoing::Reply);
         }
-        let now = context.now;
         let Sent { cell, times, timer } =
             self.send.take(context.now, &context.parameters.send, &context.parameters.reliability)?;
         if let Some(timer) = timer {
             context.surface.wake(timer, Task::Timeout(cell.id.channel));
         }
-        if cell.watch {
-            let mut stage = |block, came, began, ended| {
-                let (source, message) = (None, cell.message);
-                context.surface.stage(TransferStage { source, message, block, came, began, ended });
-            };
-            let FetchTimes { started, issued, translated, ready } = times;
-            stage(Block::RdmaSend, started, issued, issued);
-            if translated > issued {
-                stage(Block::Iommu, issued, issued, translated);
-            }
-            stage(Block::Memory, translated, translated, ready);
-            stage(Block::RdmaSend, ready, now, now);
+        if let Some(times) = times {
+            context.sent(cell.message, &times);
         }
-        self.fetch(path, context);
+        if cell.id.last {
+            self.report(context.surface);
+        }
         Some(Outgoing::Cell(cell))
     }
 
     /// A cell has come.
+    #[inline]
     pub fn cell(
         &mut self,
         arrival: &Arrival<'_>,
@@ -453,6 +498,19 @@ impl Rdma {
     ) -> Landing {
         let receipt =
             self.receive.cell(arrival, &context.parameters.send.cut, &context.parameters.receive, path);
+        if self.receive.postpones() {
+            self.keep_contexts(arrival, context);
+        }
+        self.report(context.surface);
+        match receipt {
+            Receipt::Written(_) => Landing { stored: true, notified: None },
+            receipt => self.answer_to(&receipt, arrival, context),
+        }
+    }
+
+    /// Keeps the contexts that are free for blocks that have found none, whose senders send them again.
+    #[cold]
+    fn keep_contexts(&mut self, arrival: &Arrival<'_>, context: &EngineContext<'_, impl Surface>) {
         while let Some(block) = self.receive.keep_context(arrival.tail, &context.parameters.receive) {
             let Postponed { source: to, message, id } = block;
             self.reply(Reply {
@@ -463,14 +521,22 @@ impl Rdma {
                 due: arrival.tail,
             });
         }
-        self.report(context.surface);
+    }
+
+    /// Answers to the block of a cell that has come, if on account of this cell.
+    #[inline(never)]
+    fn answer_to(
+        &mut self,
+        receipt: &Receipt,
+        arrival: &Arrival<'_>,
+        context: &mut EngineContext<'_, impl Surface>,
+    ) -> Landing {
         let Arrival { source, id, transfer, tail, .. } = *arrival;
-        let address = ReceiveUnit::place(transfer, id, &context.parameters.send.cut).address;
-        let (answer, due, notified) = match receipt {
-            Receipt::Written(_) => return Landing { stored: true, address, notified: None },
-            Receipt::Duplicate { acknowledge: false } | Receipt::Refused { answer: None, .. } => {
-                return Landing { stored: false, address, notified: None };
-            }
+        let stored = matches!(receipt, Receipt::Written(_) | Receipt::Block { .. } | Receipt::Gap(_));
+        let (answer, due, notified) = match *receipt {
+            Receipt::Written(_)
+            | Receipt::Duplicate { acknowledge: false }
+            | Receipt::Refused { answer: None, .. } => return Landing { stored, notified: None },
             Receipt::Block { written, notified } => (Answer::Ack, written, notified),
             Receipt::Duplicate { acknowledge: true } => {
                 (Answer::Ack, tail.max(self.receive.in_memory(source, id.channel)), None)
@@ -479,37 +545,48 @@ impl Rdma {
             Receipt::Refused { refusal, answer: Some(due) } => (Answer::Nack(refusal), due, None),
         };
         self.reply(Reply { to: source, message: transfer.message, id, answer, due });
-        if transfer.watch && matches!(receipt, Receipt::Refused { refusal: Refusal::PageFault, .. }) {
-            // The block comes again when the page is mapped.
-            let (source, message) = (Some(source), transfer.message);
-            let (came, began, ended) = (tail, tail, due);
-            context.surface.stage(TransferStage { source, message, block: Block::Iommu, came, began, ended });
+        if transfer.watch {
+            // A block that met a page fault comes again when the page is mapped.
+            let faulted = matches!(receipt, Receipt::Refused { refusal: Refusal::PageFault, .. });
+            let stages = [(Block::Iommu, faulted.then_some(due)), (Block::RdmaReceive, notified)];
+            for (block, ended) in stages {
+                let Some(ended) = ended else { continue };
+                let (source, message) = (Some(source), transfer.message);
+                context.surface.stage(TransferStage {
+                    source,
+                    message,
+                    block,
+                    came: tail,
+                    began: tail,
+                    ended,
+                });
+            }
         }
-        if let Some(notified) = notified.filter(|_| transfer.watch) {
-            let (source, message) = (Some(source), transfer.message);
-            let (came, began, ended) = (tail, tail, notified);
-            context.surface.stage(TransferStage {
-                source,
-                message,
-                block: Block::RdmaReceive,
-                came,
-                began,
-                ended,
-            });
-        }
-        let stored = matches!(receipt, Receipt::Block { .. } | Receipt::Gap(_));
-        Landing { stored, address, notified }
+        Landing { stored, notified }
     }
 
     /// An answer to a block of this node has come.
-    pub fn answer(&mut self, id: CellId, answer: Answer, context: &mut EngineContext<'_, impl Surface>) {
+    pub fn answer<S: Surface>(&mut self, id: CellId, answer: Answer, context: &mut EngineContext<'_, S>) {
         let CellId { channel, transaction, attempt, .. } = id;
         match answer {
             Answer::Ack => {
-                if self.send.channels.acknowledge(channel, transaction, &context.parameters.send) {
+                let parameters = &context.parameters.send;
+                let acknowledged = self.send.channels.acknowledge(channel, transaction, parameters);
+                if let Some(Acknowledged { watch, ends_unheard }) = acknowledged {
                     let service = self.agent.invoke(context.now, &context.parameters.segmentation);
-                    self.send.channels.deals(channel, transaction, service, &context.parameters.send);
-                    context.surface.wake(service.ended, Task::Retire(channel, transaction));
+                    if watch {
+                        self.send.channels.deals(channel, transaction, service, parameters);
+                    }
+                    let is_awaited = !self.descriptors.is_empty() || self.is_full(parameters);
+                    if S::RETIRES && ends_unheard && !is_awaited {
+                        self.retiring.get_or_insert_default().blocks.push_back((
+                            service.ended,
+                            channel,
+                            transaction,
+                        ));
+                    } else {
+                        context.surface.wake(service.ended, Task::Retire(channel, transaction));
+                    }
                 }
             }
             Answer::Nack(Refusal::Protection) => {
@@ -537,7 +614,12 @@ impl Rdma {
 
     /// Queues an answer by when it is due.
     fn reply(&mut self, reply: Reply) {
-        let place = self.replies.partition_point(|other| other.due <= reply.due);
+        let place = match self.replies.back() {
+            Some(last) if last.due > reply.due => {
+                self.replies.partition_point(|other| other.due <= reply.due)
+            }
+            _ => self.replies.len(),
+        };
         self.replies.insert(place, reply);
     }
 
@@ -545,6 +627,18 @@ impl Rdma {
     #[inline]
     pub fn under_way(&self) -> usize {
         self.under_way as usize
+    }
+
+    /// Whether as many transfers are under way as one process may have.
+    #[inline]
+    pub fn is_full(&self, parameters: &SendParameters) -> bool {
+        self.under_way() >= parameters.transfers() as usize
+    }
+
+    /// Transfers that have not ended, those left out whose ends nobody waits for.
+    pub fn unfinished(&self) -> usize {
+        let retiring = self.retiring.as_ref().map_or(0, |retiring| retiring.blocks.len());
+        self.under_way().saturating_sub(retiring)
     }
 
     /// The time in which the agent, the contexts' allocation and the send engine have worked, by name.
@@ -579,6 +673,21 @@ struct Delay {
 }
 
 impl<S: Surface> EngineContext<'_, S> {
+    /// Reports the stages of a watched cell that goes onto the link now.
+    #[cold]
+    fn sent(&mut self, message: u32, times: &FetchTimes) {
+        let mut stage = |block, came, began, ended| {
+            self.surface.stage(TransferStage { source: None, message, block, came, began, ended });
+        };
+        let (now, FetchTimes { started, issued, translated, ready }) = (self.now, *times);
+        stage(Block::RdmaSend, started, issued, issued);
+        if translated > issued {
+            stage(Block::Iommu, issued, issued, translated);
+        }
+        stage(Block::Memory, translated, translated, ready);
+        stage(Block::RdmaSend, ready, now, now);
+    }
+
     /// Reports the cells of a watched transfer up to a delay, and the delay.
     #[cold]
     fn delayed(&mut self, delay: &Delay) {

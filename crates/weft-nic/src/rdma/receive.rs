@@ -33,10 +33,11 @@ use super::contexts::{BlockKey, Contexts};
 use super::transfer::{CellId, ChannelId, Location, Refusal, TransferHeader};
 use crate::gvas::Pdid;
 use crate::iommu::{Page, Translation};
+use crate::key_table::KeyTable;
 use crate::memory_path::MemoryPath;
 use crate::segmentation::Cut;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use weft_units::{Bytes, EndpointId, Span, Time};
 
 /// The receive unit's section of a machine file.
@@ -99,6 +100,8 @@ impl ContextState {
 pub(super) struct Context {
     /// A bit per cell.
     written: u64,
+    /// How many of these are set.
+    cells: u8,
     state: ContextState,
     /// While it is faulted: until when.
     until: Time,
@@ -114,7 +117,7 @@ impl Context {
     /// Of a block whose first cell to find a context comes at `touched`.
     pub(super) fn new(touched: Time, gap: bool) -> Context {
         let state = ContextState::Receiving;
-        Context { written: 0, state, until: Time::ZERO, touched, page: None, gap }
+        Context { written: 0, cells: 0, state, until: Time::ZERO, touched, page: None, gap }
     }
 }
 
@@ -211,7 +214,7 @@ pub struct ReceiveUnit {
     contexts: Contexts,
     /// Blocks that wait for a context, in the order in which they were refused.
     postponed: VecDeque<Postponed>,
-    connections: BTreeMap<(EndpointId, ChannelId), Connection>,
+    connections: KeyTable<Option<Connection>>,
     /// Changes of state that have not been reported.
     #[serde(skip)]
     pub(super) changes: Vec<RdmaChange>,
@@ -225,7 +228,7 @@ impl ReceiveUnit {
         while !self.postponed.is_empty() && self.contexts.len() < parameters.contexts as usize {
             let block = self.postponed.pop_front()?;
             let Postponed { source, id: CellId { channel, transaction, .. }, .. } = block;
-            let connection = self.connections.get(&(source, channel));
+            let connection = self.connection(source, channel);
             let is_wanted = connection.is_some_and(|connection| !connection.has(transaction));
             if is_wanted && self.contexts.find(block.key()).is_none() {
                 let (from, to) = (None, ContextState::Receiving);
@@ -246,7 +249,14 @@ impl ReceiveUnit {
         }
     }
 
+    /// Whether a block waits for a context.
+    #[inline]
+    pub(super) fn postpones(&self) -> bool {
+        !self.postponed.is_empty()
+    }
+
     /// Takes a cell.
+    #[inline]
     pub fn cell(
         &mut self,
         arrival: &Arrival<'_>,
@@ -256,8 +266,6 @@ impl ReceiveUnit {
     ) -> Receipt {
         let Arrival { source, id, transfer, owner, tail } = *arrival;
         let CellId { channel, transaction, index, last, .. } = id;
-        let block = transaction.wrapping_sub(transfer.first);
-        let block_bytes = cut.block_bytes(transfer.bytes, block);
         if transfer.domain.check(owner).is_err() {
             return Receipt::Refused { refusal: Refusal::Protection, answer: last.then_some(tail) };
         }
@@ -267,8 +275,7 @@ impl ReceiveUnit {
                 // Opened for a block that had not come, it goes when the block is whole and when a newer
                 // transfer of its channel begins: its connection has nothing else to say.
                 debug_assert!(
-                    self.connections
-                        .get(&(source, channel))
+                    self.connection(source, channel)
                         .is_some_and(|of| of.first == transfer.first && !of.has(transaction))
                 );
                 place
@@ -279,26 +286,18 @@ impl ReceiveUnit {
             },
         };
         let context = self.contexts.at(place);
-        let mut change = |context: &mut Context, event| {
-            let from = context.state;
-            let Some(to) = from.next(event) else { return };
-            context.state = to;
-            if from != to {
-                let from = Some(from);
-                self.changes.push(RdmaChange::Context { source, channel, transaction, from, to });
-            }
-        };
         context.touched = tail;
-        if context.state == ContextState::Faulted && context.until <= tail {
-            change(context, ContextEvent::Handled);
-        }
         if context.state == ContextState::Faulted {
-            return Receipt::Refused { refusal: Refusal::PageFault, answer: None };
+            if context.until > tail {
+                return Receipt::Refused { refusal: Refusal::PageFault, answer: None };
+            }
+            change(context, &mut self.changes, (arrival, ContextEvent::Handled));
         }
         if context.written >> index & 1 == 1 {
             // Of an earlier attempt, of which others are missing.
             return Receipt::Written(tail);
         }
+        let block_bytes = cut.block_bytes(transfer.bytes, transaction.wrapping_sub(transfer.first));
         let bytes = cut.cell_bytes(block_bytes, index);
         let location = ReceiveUnit::place(transfer, id, cut);
         // Words are written as they come: when the last one is there, only it is left.
@@ -308,32 +307,31 @@ impl ReceiveUnit {
         let translated = match path.translate(location, bytes, &mut context.page, through) {
             Translation::At(translated) => translated,
             Translation::Fault(until) => {
-                change(context, ContextEvent::Fault);
-                context.until = until;
-                context.written = 0;
+                change(context, &mut self.changes, (arrival, ContextEvent::Fault));
+                (context.until, context.written, context.cells) = (until, 0, 0);
                 return Receipt::Refused { refusal: Refusal::PageFault, answer: Some(until) };
             }
         };
         let from = Time::from_ps(translated.as_ps().saturating_sub(words.as_ps()));
         let (issued, written) = path.write(bytes, from);
         context.written |= 1 << index;
-        let whole = cut.ends_block(block_bytes, context.written.count_ones() as u8 - 1);
-        change(context, if whole { ContextEvent::LastCell } else { ContextEvent::Cell });
-        if context.state != ContextState::Complete {
+        context.cells += 1;
+        if !cut.ends_block(block_bytes, context.cells - 1) {
             let gap = last && std::mem::take(&mut context.gap);
             return if gap { Receipt::Gap(written) } else { Receipt::Written(written) };
         }
+        change(context, &mut self.changes, (arrival, ContextEvent::LastCell));
         self.contexts.remove(place);
         let finished = self.block_done(source, channel, transaction, written);
         let notified = finished.then(|| {
             // Behind the data on the same way, and not before it.
-            let (_, notified) = path.write(parameters.notification, issued);
-            notified.max(written)
+            path.notify(parameters.notification, issued).max(written)
         });
         Receipt::Block { written, notified }
     }
 
     /// Opens a context for the block of a cell, where it has not come and there is one; returns its place.
+    #[inline(never)]
     fn open(
         &mut self,
         arrival: &Arrival<'_>,
@@ -377,7 +375,8 @@ impl ReceiveUnit {
             missing: cut.blocks(transfer.bytes),
             written: Time::ZERO,
         };
-        let connection = self.connections.entry((source, channel)).or_insert_with(fresh);
+        let known = self.connections.get_or_add(connection_key(source, channel));
+        let connection = known.get_or_insert_with(fresh);
         if is_before(connection.first, first) {
             *connection = fresh();
             self.contexts.remove_ended(source, channel, |transaction| is_before(transaction, first));
@@ -386,6 +385,7 @@ impl ReceiveUnit {
     }
 
     /// Notes that a block has come; whether it was the last of its transfer.
+    #[inline(never)]
     fn block_done(
         &mut self,
         source: EndpointId,
@@ -393,7 +393,8 @@ impl ReceiveUnit {
         transaction: u32,
         written: Time,
     ) -> bool {
-        let Some(connection) = self.connections.get_mut(&(source, channel)) else { return false };
+        let known = self.connections.get_mut(connection_key(source, channel));
+        let Some(Some(connection)) = known else { return false };
         connection.written = connection.written.max(written);
         let place = transaction.wrapping_sub(connection.base);
         connection.done |= 1u64.checked_shl(place).unwrap_or(0);
@@ -420,13 +421,36 @@ impl ReceiveUnit {
 
     /// The time at which all that has come by a channel is in memory.
     pub fn in_memory(&self, source: EndpointId, channel: ChannelId) -> Time {
-        self.connections.get(&(source, channel)).map_or(Time::ZERO, |connection| connection.written)
+        self.connection(source, channel).map_or(Time::ZERO, |connection| connection.written)
+    }
+
+    /// What is known of a channel that sends here.
+    #[inline]
+    fn connection(&self, source: EndpointId, channel: ChannelId) -> Option<&Connection> {
+        self.connections.get(connection_key(source, channel))?.as_ref()
     }
 
     /// Blocks that are coming in.
     pub fn in_use(&self) -> usize {
         self.contexts.len()
     }
+}
+
+/// Gives the context of a cell that has come an event that is not [`ContextEvent::Cell`]: that changes nothing.
+#[inline(never)]
+fn change(context: &mut Context, changes: &mut Vec<RdmaChange>, of: (&Arrival<'_>, ContextEvent)) {
+    let (Arrival { source, id: CellId { channel, transaction, .. }, .. }, event) = (*of.0, of.1);
+    let from = context.state;
+    let Some(to) = from.next(event) else { return };
+    context.state = to;
+    let from = Some(from);
+    changes.push(RdmaChange::Context { source, channel, transaction, from, to });
+}
+
+/// The key of a channel that sends here.
+#[inline]
+fn connection_key(source: EndpointId, channel: ChannelId) -> u64 {
+    u64::from(source.0) << 16 | u64::from(channel.0)
 }
 
 /// Whether transaction `a` comes before `b`, with numbers that wrap around.

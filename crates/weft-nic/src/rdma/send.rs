@@ -96,11 +96,13 @@ impl SendParameters {
 }
 
 /// A cell that is read from memory.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Fetch {
     cell: Cell,
-    /// When its reads were issued, its page translated, its data there.
-    times: FetchTimes,
+    /// The time at which all its data is there.
+    ready: Time,
+    /// Of a watched cell: its times on the way to there.
+    times: Option<Box<FetchTimes>>,
 }
 
 /// The times of a cell on its way to the link.
@@ -136,12 +138,12 @@ pub struct Cell {
 }
 
 /// The consequences of a cell that was put on the link.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sent {
     /// The cell.
     pub cell: Cell,
-    /// The times of the cell on its way.
-    pub times: FetchTimes,
+    /// The times of the cell on its way, where the observer is to be told of it.
+    pub times: Option<Box<FetchTimes>>,
     /// The time at which the timer of its channel is to fire; `None`: it need not be set.
     pub timer: Option<Time>,
 }
@@ -182,12 +184,16 @@ impl SendUnit {
         path: &mut MemoryPath<'_>,
     ) -> Option<SourceFault> {
         while self.fetched.len() < parameters.cell_buffers as usize
-            && let Some(turn) = self.channels.turns.pop_front()
+            && let Some(&turn) = self.channels.turns.front()
         {
             let id = turn.channel;
-            let Some(transfer) = self.channels.transfers.at(turn.place) else { continue };
+            let Some(transfer) = self.channels.transfers.at(turn.place) else {
+                self.channels.turns.pop_front();
+                continue;
+            };
             let Some(place) = transfer.sending() else {
                 transfer.queued = false;
+                self.channels.turns.pop_front();
                 continue;
             };
             let Descriptor { source, to, bytes: whole, message, watch, class, .. } = transfer.descriptor;
@@ -200,10 +206,9 @@ impl SendUnit {
             let translated = match path.translate(location, bytes, &mut transfer.page, now) {
                 Translation::At(translated) => translated,
                 Translation::Fault(until) => {
-                    transfer.queued = false;
                     let watched = watch.then_some((message, transfer.started));
-                    self.channels.block_event(id, transaction, BlockEvent::SourceFault, parameters);
-                    self.channels.queue(id, parameters);
+                    self.channels.turns.pop_front();
+                    self.channels.faulted(id, transaction, parameters);
                     return Some(SourceFault { channel: id, transaction, until, watched });
                 }
             };
@@ -216,24 +221,28 @@ impl SendUnit {
             let watch = watch && (first || last);
             let cell = Cell { to, message, bytes, id: cell, offset, watch, class };
             block.next = if last_of_block { ALL_READ } else { block.next + 1 };
-            let started = transfer.started;
-            if transfer.sending().is_some() {
-                self.channels.turns.push_back(turn);
-            } else {
-                transfer.queued = false;
-            }
             let ready = path.read(bytes, translated);
-            let times = FetchTimes { started, issued: now, translated, ready };
-            self.fetched.push_back(Fetch { cell, times });
+            let started = transfer.started;
+            let times = watch.then(|| Box::new(FetchTimes { started, issued: now, translated, ready }));
+            let has_more = !last_of_block || transfer.sending().is_some();
+            transfer.queued = has_more;
+            self.channels.next_turn(has_more);
+            self.fetched.push_back(Fetch { cell, ready, times });
         }
         None
+    }
+
+    /// Whether there is a buffer for another cell, and perhaps a cell for it.
+    #[inline]
+    pub(super) fn may_fetch(&self, parameters: &SendParameters) -> bool {
+        !self.channels.turns.is_empty() && self.fetched.len() < parameters.cell_buffers as usize
     }
 
     /// The time at which the next cell can go; [`Time::NEVER`]: there is none.
     #[inline]
     pub fn next_cell(&self) -> Time {
         match self.fetched.front() {
-            Some(fetch) => fetch.times.ready.max(self.free),
+            Some(fetch) => fetch.ready.max(self.free),
             None => Time::NEVER,
         }
     }
@@ -243,7 +252,7 @@ impl SendUnit {
         self.fetched.front().map(|fetch| fetch.cell.class).unwrap_or_default()
     }
 
-    /// Takes the next cell, which goes onto the link at `now`. Call [`SendUnit::fetch`] afterwards.
+    /// Takes the next cell, which is ready and goes onto the link at `now`. Call [`SendUnit::fetch`] afterwards.
     #[inline]
     pub fn take(
         &mut self,
@@ -251,13 +260,11 @@ impl SendUnit {
         parameters: &SendParameters,
         reliability: &ReliabilityParameters,
     ) -> Option<Sent> {
-        if self.next_cell() > now {
-            return None;
-        }
-        let Fetch { cell, times } = self.fetched.pop_front()?;
-        let begin = parameters.clock.edges_before(now);
-        self.free = parameters.clock.edge(begin + parameters.cell_cycles(cell.bytes));
-        self.worked = self.worked.saturating_add(self.free - parameters.clock.edge(begin));
+        debug_assert!(self.next_cell() <= now);
+        let Fetch { cell, times, .. } = self.fetched.pop_front()?;
+        let begin = parameters.clock.edge_at_or_after(now);
+        self.free = parameters.clock.later_edge(begin, parameters.cell_cycles(cell.bytes));
+        self.worked = self.worked.saturating_add(self.free - begin);
         let mut timer = None;
         if cell.id.last {
             timer = self.sent(cell.id, now, parameters, reliability);
@@ -266,6 +273,7 @@ impl SendUnit {
     }
 
     /// The last cell of a block has gone: from now on its answer is waited for.
+    #[inline(never)]
     fn sent(
         &mut self,
         cell: CellId,
@@ -274,20 +282,16 @@ impl SendUnit {
         reliability: &ReliabilityParameters,
     ) -> Option<Time> {
         let CellId { channel, transaction, attempt, .. } = cell;
+        let mut busy = self.channels.busy(channel, parameters)?;
         // A cell of an attempt that was refused before its cells had gone says nothing of the present one.
-        self.channels
-            .block(channel, transaction, parameters)
-            .filter(|block| block.attempt as u8 == attempt)?;
-        let block = self.channels.block_event(channel, transaction, BlockEvent::LastCell, parameters)?;
+        busy.transfer.block(transaction).filter(|block| block.attempt as u8 == attempt)?;
+        let block = busy.block_event(transaction, BlockEvent::LastCell)?;
         block.deadline = now.saturating_add(reliability.timeout_after(block.timeouts));
         let deadline = block.deadline;
-        if let Some(transfer) = self.channels.transfer(channel, parameters)
-            && transfer.descriptor.watch
-        {
-            transfer.stalls(now, parameters);
+        if busy.transfer.descriptor.watch {
+            busy.transfer.stalls(now, parameters);
         }
-        let armed = &mut self.channels.channel(channel, parameters)?.armed;
-        let pending = std::mem::replace(armed, true);
+        let pending = std::mem::replace(&mut busy.channel.armed, true);
         (!pending).then_some(deadline)
     }
 }

@@ -250,7 +250,12 @@ impl World {
             self.plan_link(free, node);
             return;
         }
-        let out = self.call(node, |rdma, path, context| rdma.take_outgoing(path, context));
+        let out = self.call(node, |rdma, path, context| {
+            let is_due = rdma.next_outgoing() <= context.now;
+            let out = if is_due { rdma.take_outgoing(context) } else { None };
+            rdma.fetch(path, context);
+            out
+        });
         let (to, bytes) = match &out {
             None => {
                 let next = self.nodes[node as usize].rdma.next_outgoing();
