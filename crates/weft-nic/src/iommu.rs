@@ -73,8 +73,8 @@ impl Page {
         const SPACE_DISTANCE: u64 = 0x9E37_79B9;
         let bits = sets.ilog2().max(1);
         let mut folded = self.number ^ (u64::from(self.space) * SPACE_DISTANCE);
-        // By halves: the lowest bits are those of all groups of so many, one upon the other. Of few bits there
-        // is one group.
+        // By halves: the lowest bits are those of all groups of so many, one upon the other. Of few bits
+        // there is one group.
         if folded >> bits == 0 {
             return (folded as usize).min(sets - 1);
         }

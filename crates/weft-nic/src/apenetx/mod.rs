@@ -9,9 +9,9 @@
 //! ```
 //! The blocks are plain data that answer with times and know neither the fabric nor an event queue; `node.rs`
 //! joins them to both. A step within the card, such as a doorbell or the fetch of a descriptor, is no event:
-//! nobody outside sees it. All that are due are carried out in their order before anything else happens to the
-//! card, and the fabric asks for a packet no sooner than one can be ready. Where somebody follows a message, its
-//! steps have timers.
+//! nobody outside sees it. All that are due are carried out in their order before anything else happens to
+//! the card, and the fabric asks for a packet no sooner than one can be ready. Where somebody follows a
+//! message, its steps have timers.
 //!
 //! # Deadlock
 //! A packet that arrives goes to memory, whatever else waits: no packet sets off another one, and none waits

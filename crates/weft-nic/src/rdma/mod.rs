@@ -119,8 +119,8 @@ pub struct TransferStage {
 pub trait Surface {
     /// Whether it hears of changes of state.
     const HEARS_CHANGES: bool;
-    /// Whether it posts only after it has had [what is due](Rdma::retire_due) retired, and says when it [waits
-    /// for that](Rdma::await_ends): then there is no need to wake the engine for it.
+    /// Whether it posts only after it has had [what is due](Rdma::retire_due) retired, and says when it
+    /// [waits for that](Rdma::await_ends): then there is no need to wake the engine for it.
     const RETIRES: bool = false;
 
     /// The engine wants [`Rdma::wake`] to be called at `at`.

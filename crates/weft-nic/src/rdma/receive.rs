@@ -100,7 +100,7 @@ impl ContextState {
 pub(super) struct Context {
     /// A bit per cell.
     written: u64,
-    /// How many of these are set.
+    /// Cells that are set in it.
     cells: u8,
     state: ContextState,
     /// While it is faulted: until when.
@@ -424,7 +424,7 @@ impl ReceiveUnit {
         self.connection(source, channel).map_or(Time::ZERO, |connection| connection.written)
     }
 
-    /// What is known of a channel that sends here.
+    /// The connection of a channel that sends here.
     #[inline]
     fn connection(&self, source: EndpointId, channel: ChannelId) -> Option<&Connection> {
         self.connections.get(connection_key(source, channel))?.as_ref()
@@ -436,7 +436,8 @@ impl ReceiveUnit {
     }
 }
 
-/// Gives the context of a cell that has come an event that is not [`ContextEvent::Cell`]: that changes nothing.
+/// Gives the context of a cell that has come an event that is not [`ContextEvent::Cell`], which changes
+/// nothing.
 #[inline(never)]
 fn change(context: &mut Context, changes: &mut Vec<RdmaChange>, of: (&Arrival<'_>, ContextEvent)) {
     let (Arrival { source, id: CellId { channel, transaction, .. }, .. }, event) = (*of.0, of.1);

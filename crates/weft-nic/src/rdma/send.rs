@@ -252,7 +252,8 @@ impl SendUnit {
         self.fetched.front().map(|fetch| fetch.cell.class).unwrap_or_default()
     }
 
-    /// Takes the next cell, which is ready and goes onto the link at `now`. Call [`SendUnit::fetch`] afterwards.
+    /// Takes the next cell, which is ready and goes onto the link at `now`. Call [`SendUnit::fetch`]
+    /// afterwards.
     #[inline]
     pub fn take(
         &mut self,
