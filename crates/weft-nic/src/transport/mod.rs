@@ -73,9 +73,9 @@ pub struct FlowId {
 }
 
 impl FlowId {
-    /// The flow as a number of 38 bits.
+    /// The flow as a number of 38 bits. Those of one kind to consecutive peers are consecutive.
     const fn key(self) -> u64 {
-        (self.peer.0 as u64) << KIND_BITS | self.kind.bits() as u64
+        (self.kind.bits() as u64) << 32 | self.peer.0 as u64
     }
 }
 

@@ -4,24 +4,33 @@ use super::{FlowId, OPENING_BITS, Sequence, TransportParameters};
 use crate::key_table::KeyTable;
 use serde::{Deserialize, Serialize};
 use slab::Slab;
-use std::collections::{BTreeSet, VecDeque};
-use weft_units::{Span, Time};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use weft_units::Time;
 
-/// A packet that waits for its acknowledgement.
+/// The place of no packet.
+const NOWHERE: u32 = u32::MAX;
+
+/// A packet that waits for its acknowledgement. There are as many as are on their way, of all interfaces: what
+/// only some need is [apart](Repetition).
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Outstanding<P> {
     packet: P,
     flow: FlowId,
     /// The packet's number in the flow's present opening.
     number: u32,
+    /// The place of the next one of its flow, or [`NOWHERE`].
+    next: u32,
     /// Packets that the engine had sent before.
     serial: u64,
+}
+
+/// An outstanding packet whose time has been up.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Repetition {
     repeated: u32,
     sent: Time,
     /// `None`: its time is up, and it waits to be sent again.
     deadline: Option<Time>,
-    /// The next one of its flow.
-    next: Option<u32>,
 }
 
 /// The packets of a flow that are not acknowledged: a chain in the order of their numbers.
@@ -34,40 +43,48 @@ struct Chain {
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+enum State {
+    /// All of it has been acknowledged, the last at this time.
+    Idle(Time),
+    Outstanding(Chain),
+}
+
+/// A flow, in 24 bytes: there is one for each peer of each interface.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Flow {
     opening: u32,
     next: u32,
-    outstanding: Option<Chain>,
-    /// Of its last packet or acknowledgement.
-    used: Time,
+    state: State,
 }
 
 /// A flow that is over: the next packet opens it.
 impl Default for Flow {
     fn default() -> Flow {
-        Flow { opening: 0, next: u32::MAX, outstanding: None, used: Time::ZERO }
+        Flow { opening: 0, next: u32::MAX, state: State::Idle(Time::ZERO) }
     }
 }
 
 impl Flow {
-    fn is_over(&self, now: Time, idle: Span) -> bool {
-        let used_up = self.next == u32::MAX;
-        self.outstanding.is_none() && (used_up || now > self.used.saturating_add(idle))
+    fn chain(&self) -> Option<Chain> {
+        match self.state {
+            State::Idle(_) => None,
+            State::Outstanding(chain) => Some(chain),
+        }
     }
 
     /// The place of a packet, behind that of the one before it. Acknowledgements come in the order of the
     /// packets, or nearly so: it is among the first.
-    fn find<P>(&self, sequence: Sequence, all: &Slab<Outstanding<P>>) -> Option<(Option<u32>, u32)> {
+    fn find<P>(&self, sequence: Sequence, all: &Slab<Outstanding<P>>) -> Option<(u32, u32)> {
         if self.opening != sequence.opening {
             return None;
         }
-        let (mut before, mut place) = (None, self.outstanding?.oldest);
+        let (mut before, mut place) = (NOWHERE, self.chain()?.oldest);
         loop {
-            let packet = &all[place as usize];
+            let packet = all.get(place as usize)?;
             if packet.number >= sequence.number {
                 return (packet.number == sequence.number).then_some((before, place));
             }
-            (before, place) = (Some(place), packet.next?);
+            (before, place) = (place, packet.next);
         }
     }
 }
@@ -109,8 +126,11 @@ pub struct Sender<P> {
     outstanding: Slab<Outstanding<P>>,
     /// Packets sent.
     sent: u64,
-    /// Deadlines of packets sent for the first time, in order. The first is of one that is outstanding.
-    first: VecDeque<Due>,
+    /// Deadlines and places of the last packets sent, in order, each for the first time. Those acknowledged
+    /// since are [`NOWHERE`]; the first is not.
+    first: VecDeque<(Time, u32)>,
+    /// By serial number.
+    repetitions: BTreeMap<u64, Repetition>,
     /// Deadlines of packets that were repeated.
     later: BTreeSet<Due>,
     /// Serial numbers and places of packets to be sent again, those acknowledged since included.
@@ -127,6 +147,7 @@ impl<P> Default for Sender<P> {
             outstanding: Slab::new(),
             sent: 0,
             first: VecDeque::new(),
+            repetitions: BTreeMap::new(),
             later: BTreeSet::new(),
             repeats: VecDeque::new(),
             timer: None,
@@ -145,68 +166,69 @@ impl<P: Copy> Sender<P> {
         self.flows.len()
     }
 
-    /// Whether a flow has room for another packet.
-    pub fn has_room(&mut self, flow: FlowId, parameters: &TransportParameters) -> bool {
-        if let Some(known) = self.flows.get(flow.key()) {
-            return known
-                .outstanding
-                .is_none_or(|chain| known.next - chain.number < parameters.window && known.next < u32::MAX);
-        }
-        if self.flows.len() < parameters.flows as usize {
+    /// Whether the table, which is full, has room for a flow, when those that are over have been forgotten.
+    #[cold]
+    #[inline(never)]
+    fn makes_room(&mut self, flow: FlowId, parameters: &TransportParameters) -> bool {
+        if self.flows.get(flow.key()).is_some() {
             return true;
         }
         // Each of these may begin anew at any time: its next opening is a later one.
-        self.flows.retain(|known| known.outstanding.is_some());
+        self.flows.retain(|known| known.chain().is_some());
         self.flows.len() < parameters.flows as usize
     }
 
-    /// A packet of a flow that has [room](Sender::has_room) is sent. Returns its number, and the time to set
-    /// a timer for, if none is pending.
+    /// A packet is sent. Returns its number, and the time to set a timer for, if none is pending; `None`: its
+    /// flow has no room for another.
+    #[inline]
     pub fn send(
         &mut self,
         flow: FlowId,
         packet: P,
         now: Time,
         parameters: &TransportParameters,
-    ) -> (Sequence, Option<Time>) {
-        let known = self.flows.get_or_add(flow.key());
-        if known.is_over(now, parameters.idle) {
-            (known.opening, known.next) = (self.next_opening, 0);
-            self.next_opening = (self.next_opening + 1) & ((1 << OPENING_BITS) - 1);
+    ) -> Option<(Sequence, Option<Time>)> {
+        if self.flows.len() >= parameters.flows as usize && !self.makes_room(flow, parameters) {
+            return None;
         }
-        let sequence = Sequence { opening: known.opening, number: known.next };
-        let deadline = now + parameters.reliability.timeout;
-        let (serial, number) = (self.sent, sequence.number);
-        self.sent += 1;
-        let place = self.outstanding.insert(Outstanding {
-            packet,
-            flow,
-            number,
-            serial,
-            repeated: 0,
-            sent: now,
-            deadline: Some(deadline),
-            next: None,
-        }) as u32;
-        known.next += 1;
-        known.used = now;
-        match &mut known.outstanding {
-            None => known.outstanding = Some(Chain { number, oldest: place, newest: place }),
-            Some(chain) => {
-                self.outstanding[chain.newest as usize].next = Some(place);
-                chain.newest = place;
+        let known = self.flows.get_or_add(flow.key());
+        match known.state {
+            State::Outstanding(chain) => {
+                if known.next - chain.number >= parameters.window || known.next == u32::MAX {
+                    return None;
+                }
+            }
+            State::Idle(since) => {
+                if known.next == u32::MAX || now > since.saturating_add(parameters.idle) {
+                    (known.opening, known.next) = (self.next_opening, 0);
+                    self.next_opening = (self.next_opening + 1) & ((1 << OPENING_BITS) - 1);
+                }
             }
         }
-        self.first.push_back((deadline, serial, place));
-        (sequence, self.set_timer(deadline))
+        let sequence = Sequence { opening: known.opening, number: known.next };
+        let (number, serial) = (sequence.number, self.sent);
+        let outstanding = Outstanding { packet, flow, number, next: NOWHERE, serial };
+        let place = self.outstanding.insert(outstanding) as u32;
+        let mut chain = Chain { number, oldest: place, newest: place };
+        if let State::Outstanding(before) = known.state {
+            self.outstanding[before.newest as usize].next = place;
+            chain = Chain { newest: place, ..before };
+        }
+        (known.next, known.state) = (number + 1, State::Outstanding(chain));
+        self.sent += 1;
+        let deadline = now + parameters.reliability.timeout;
+        self.first.push_back((deadline, place));
+        Some((sequence, self.set_timer(deadline)))
     }
 
     /// A packet that is not acknowledged.
+    #[cold]
     pub fn packet_mut(&mut self, flow: FlowId, sequence: Sequence) -> Option<&mut P> {
         let (_, place) = self.flows.get(flow.key())?.find(sequence, &self.outstanding)?;
-        Some(&mut self.outstanding[place as usize].packet)
+        Some(&mut self.outstanding.get_mut(place as usize)?.packet)
     }
 
+    #[inline]
     fn set_timer(&mut self, at: Time) -> Option<Time> {
         if self.timer.is_some_and(|timer| timer <= at) {
             return None;
@@ -216,45 +238,86 @@ impl<P: Copy> Sender<P> {
     }
 
     /// A packet has been acknowledged: it comes back, unless it was before.
+    #[inline]
     pub fn acknowledged(&mut self, flow: FlowId, sequence: Sequence, now: Time) -> Option<P> {
         let known = self.flows.get_mut(flow.key())?;
-        let (before, place) = known.find(sequence, &self.outstanding)?;
-        let chain = known.outstanding?;
-        let Outstanding { packet, serial, deadline, next, .. } = self.outstanding.remove(place as usize);
-        known.outstanding = match before {
-            None => next.map(|oldest| {
-                let first = &mut self.outstanding[oldest as usize];
-                // It may have been repeated in vain, behind this one: it begins anew.
-                if !flow.kind.unordered {
-                    first.repeated = 0;
-                }
-                Chain { number: first.number, oldest, ..chain }
-            }),
-            Some(before) => {
-                self.outstanding[before as usize].next = next;
-                Some(Chain { newest: if next.is_none() { before } else { chain.newest }, ..chain })
-            }
+        let State::Outstanding(chain) = known.state else { return None };
+        if known.opening != sequence.opening || chain.number != sequence.number {
+            return self.acknowledged_behind(flow, sequence);
+        }
+        let Outstanding { packet, serial, next, .. } = self.outstanding.try_remove(chain.oldest as usize)?;
+        known.state = match self.outstanding.get(next as usize) {
+            None => State::Idle(now),
+            Some(first) => State::Outstanding(Chain { number: first.number, oldest: next, ..chain }),
         };
-        known.used = now;
-        if let Some(deadline) = deadline {
-            self.later.remove(&(deadline, serial, place));
+        if !self.repetitions.is_empty() {
+            self.begin_anew(flow, next);
+        }
+        self.settle(serial, chain.oldest);
+        Some(packet)
+    }
+
+    /// The same of a packet that is not the oldest of its flow.
+    #[cold]
+    #[inline(never)]
+    fn acknowledged_behind(&mut self, flow: FlowId, sequence: Sequence) -> Option<P> {
+        let known = self.flows.get_mut(flow.key())?;
+        let (before, place) = known.find(sequence, &self.outstanding)?;
+        let Outstanding { packet, serial, next, .. } = self.outstanding.try_remove(place as usize)?;
+        self.outstanding.get_mut(before as usize)?.next = next;
+        if let State::Outstanding(chain) = &mut known.state
+            && next == NOWHERE
+        {
+            chain.newest = before;
+        }
+        self.settle(serial, place);
+        Some(packet)
+    }
+
+    /// A packet has become the oldest of an ordered flow. It may have been repeated in vain, behind the one
+    /// before it: it begins anew.
+    #[cold]
+    #[inline(never)]
+    fn begin_anew(&mut self, flow: FlowId, place: u32) {
+        if let Some(packet) = self.outstanding.get(place as usize).filter(|_| !flow.kind.unordered)
+            && let Some(repetition) = self.repetitions.get_mut(&packet.serial)
+        {
+            repetition.repeated = 0;
+        }
+    }
+
+    /// Forgets the deadline of a packet that is not outstanding any more.
+    #[inline]
+    fn settle(&mut self, serial: u64, place: u32) {
+        let serial_of_first = self.sent - self.first.len() as u64;
+        if serial < serial_of_first {
+            return self.forget_repetition(serial, place);
+        }
+        if let Some(first) = self.first.get_mut((serial - serial_of_first) as usize) {
+            first.1 = NOWHERE;
         }
         self.forget_acknowledged();
-        Some(packet)
+    }
+
+    /// Forgets the deadlines of packets that have been acknowledged, up to the first that has not.
+    #[inline]
+    fn forget_acknowledged(&mut self) {
+        while self.first.front().is_some_and(|first| first.1 == NOWHERE) {
+            self.first.pop_front();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn forget_repetition(&mut self, serial: u64, place: u32) {
+        if let Some(Repetition { deadline: Some(deadline), .. }) = self.repetitions.remove(&serial) {
+            self.later.remove(&(deadline, serial, place));
+        }
     }
 
     /// Whether a packet is still not acknowledged.
     fn is_outstanding(&self, serial: u64, place: u32) -> bool {
         self.outstanding.get(place as usize).is_some_and(|packet| packet.serial == serial)
-    }
-
-    /// Forgets the deadlines of packets that have been acknowledged, up to the first that has not.
-    fn forget_acknowledged(&mut self) {
-        while let Some((_, serial, place)) = self.first.front()
-            && !self.is_outstanding(*serial, *place)
-        {
-            self.first.pop_front();
-        }
     }
 
     /// The timer has fired. One that fires at another time than the last that was set is of the past.
@@ -264,19 +327,20 @@ impl<P: Copy> Sender<P> {
         }
         self.timer = None;
         let mut failed = Vec::new();
-        while let Some((_, serial, place)) = self.take_due(now) {
-            if !self.is_outstanding(serial, place) {
-                continue;
-            }
-            let packet = &mut self.outstanding[place as usize];
-            let chain = self.flows.get(packet.flow.key()).and_then(|known| known.outstanding);
+        while let Some((deadline, serial, place)) = self.take_due(now) {
+            let Some(packet) = self.outstanding.get(place as usize) else { continue };
+            let flow = packet.flow;
+            let timeout = parameters.reliability.timeout;
+            let sent = Time::from_ps(deadline.as_ps().saturating_sub(timeout.as_ps()));
+            let first = Repetition { repeated: 0, sent, deadline: None };
+            let repetition = self.repetitions.entry(serial).or_insert(first);
+            repetition.deadline = None;
+            let chain = self.flows.get(flow.key()).and_then(Flow::chain);
             // Of an ordered flow the oldest alone can tell that nothing arrives any more.
-            let decides = packet.flow.kind.unordered || chain.is_some_and(|chain| chain.oldest == place);
-            if !decides || packet.repeated < parameters.reliability.repetitions {
-                packet.deadline = None;
+            let decides = flow.kind.unordered || chain.is_some_and(|chain| chain.oldest == place);
+            if !decides || repetition.repeated < parameters.reliability.repetitions {
                 self.repeats.push_back((serial, place));
             } else {
-                let flow = packet.flow;
                 failed.extend(self.give_up(flow));
             }
         }
@@ -290,33 +354,34 @@ impl<P: Copy> Sender<P> {
         })
     }
 
-    /// Takes the first deadline that has passed.
+    /// Takes the first deadline that has passed, of a packet that is outstanding.
     fn take_due(&mut self, now: Time) -> Option<Due> {
-        let is_due = |entry: &Due| entry.0 <= now;
-        if self.first.front().is_some_and(is_due) {
-            return self.first.pop_front();
+        while let Some((deadline, place)) = self.first.front().copied().filter(|first| first.0 <= now) {
+            let serial = self.sent - self.first.len() as u64;
+            self.first.pop_front();
+            if place != NOWHERE {
+                return Some((deadline, serial, place));
+            }
         }
-        let later = *self.later.first().filter(|entry| is_due(entry))?;
+        let later = *self.later.first().filter(|entry| entry.0 <= now)?;
         self.later.remove(&later);
         Some(later)
     }
 
     /// Ends a flow, and returns all packets of it that are not acknowledged.
     fn give_up(&mut self, flow: FlowId) -> Vec<(FlowId, P)> {
-        let chain = self.flows.remove(flow.key()).and_then(|known| known.outstanding);
-        let (mut packets, mut next) = (Vec::new(), chain.map(|chain| chain.oldest));
-        while let Some(place) = next {
-            let outstanding = self.outstanding.remove(place as usize);
-            if let Some(deadline) = outstanding.deadline {
-                self.later.remove(&(deadline, outstanding.serial, place));
-            }
+        let chain = self.flows.remove(flow.key()).and_then(|known| known.chain());
+        let (mut packets, mut place) = (Vec::new(), chain.map_or(NOWHERE, |chain| chain.oldest));
+        while let Some(outstanding) = self.outstanding.try_remove(place as usize) {
             packets.push((flow, outstanding.packet));
-            next = outstanding.next;
+            self.settle(outstanding.serial, place);
+            place = outstanding.next;
         }
         packets
     }
 
     /// Whether packets wait to be sent again.
+    #[inline]
     pub fn has_repeats(&self) -> bool {
         !self.repeats.is_empty()
     }
@@ -329,22 +394,24 @@ impl<P: Copy> Sender<P> {
 
     /// Takes the next packet that is to be sent again, now, and the time to set a timer for, if none is
     /// pending.
+    #[cold]
     pub fn take_repeat(
         &mut self,
         now: Time,
         parameters: &TransportParameters,
     ) -> Option<(Repeat<P>, Option<Time>)> {
         while let Some((serial, place)) = self.repeats.pop_front() {
-            if !self.is_outstanding(serial, place) {
+            let Some(outstanding) = self.outstanding.get(place as usize) else { continue };
+            if outstanding.serial != serial {
                 continue;
             }
-            let outstanding = &mut self.outstanding[place as usize];
-            let Some(known) = self.flows.get_mut(outstanding.flow.key()) else { continue };
-            outstanding.repeated = outstanding.repeated.saturating_add(1);
-            let deadline = now + parameters.reliability.timeout_after(outstanding.repeated);
-            let Outstanding { packet, flow, number, sent, .. } = *outstanding;
-            (outstanding.deadline, outstanding.sent) = (Some(deadline), now);
-            known.used = now;
+            let Outstanding { packet, flow, number, .. } = *outstanding;
+            let Some(known) = self.flows.get(flow.key()) else { continue };
+            let Some(repetition) = self.repetitions.get_mut(&serial) else { continue };
+            repetition.repeated = repetition.repeated.saturating_add(1);
+            let deadline = now + parameters.reliability.timeout_after(repetition.repeated);
+            let sent = std::mem::replace(&mut repetition.sent, now);
+            repetition.deadline = Some(deadline);
             let sequence = Sequence { opening: known.opening, number };
             self.later.insert((deadline, serial, place));
             return Some((Repeat { flow, sequence, packet, sent }, self.set_timer(deadline)));

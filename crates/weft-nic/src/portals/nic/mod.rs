@@ -36,13 +36,15 @@ use crate::hosted::Hosted;
 use crate::message_table::MessageTable;
 use crate::observer::{Block, Observer, Stage};
 use crate::overheads::watched;
-use crate::transport::{FlowId, FlowKind, Receiver, Sequence, TransportParameters, Verdict};
+use crate::transport::{FlowId, Receiver, Repeat, Sequence, TransportParameters, Verdict};
 use packet::{ACKNOWLEDGEMENT, Header};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use transmit::{Answer, Next, Piece, Transmit, packet_of, packet_of_answer};
+use transmit::{Answer, Next, Piece, Supplied, Transmit, packet_of, packet_of_answer};
 use weft_engine::Payload;
-use weft_fabric::{Announced, HopRecord, Injection, Interface, InterfaceContext, Packet, Part};
+use weft_fabric::{
+    Announced, HopRecord, Injection, Interface, InterfaceContext, MulticastGroup, Packet, Part,
+};
 use weft_units::{Bytes, EndpointId, Span, Time};
 
 /// The section of a machine file on the interface.
@@ -172,16 +174,15 @@ struct Node<'a, 'b, 'c, H: Host> {
 impl<H: Host> Node<'_, '_, '_, H> {
     /// Takes a message over that the host posts at `at`.
     fn accept(&mut self, message: &Message<H::Header>, at: Time) -> u32 {
-        let posted = at + self.parameters.start_of(message.primitive);
-        let class = self.fabric.class_of(&message.purpose, message.bytes);
-        let (number, place) = self.transmit.accept((message, class), posted, self.parameters);
-        let Message { to, bytes, born, header, watch, interface, to_interface, token, .. } = *message;
-        if let Some(place) = place.filter(|_| to.index() >= self.fabric.endpoints()) {
-            self.transmit.withdraw(number, place);
-            self.failures.push_back(Failure { to, number, interface, token, reason: FailureReason::NoNode });
-            self.fabric.set_timer(at.max(self.fabric.now()), PortalsTimer::Failed);
+        let number = self.transmit.take_number();
+        let Message { to, bytes, born, header, watch, to_interface, .. } = *message;
+        if to.index() >= self.fabric.endpoints() && MulticastGroup::of(to).is_none() {
+            self.refuse(number, message, at);
             return number;
         }
+        let posted = at + self.parameters.start_of(message.primitive);
+        let class = self.fabric.class_of(&message.purpose, bytes);
+        self.transmit.accept(number, (message, class), posted, self.parameters);
         let header = MessageHeader { bytes, born, header, watch, interface: to_interface };
         self.fabric.announce(to, number, Announcement::Message(header));
         if watch {
@@ -190,6 +191,15 @@ impl<H: Host> Node<'_, '_, '_, H> {
             self.transmit.watched.post(endpoint, &handed_over, self.fabric.output());
         }
         number
+    }
+
+    /// The message is for no node that exists: its host is told.
+    #[cold]
+    #[inline(never)]
+    fn refuse(&mut self, number: u32, message: &Message<H::Header>, at: Time) {
+        let Message { to, interface, token, .. } = *message;
+        self.failures.push_back(Failure { to, number, interface, token, reason: FailureReason::NoNode });
+        self.fabric.set_timer(at.max(self.fabric.now()), PortalsTimer::Failed);
     }
 }
 
@@ -341,7 +351,7 @@ impl<H: Host> PortalsNic<H> {
             context.set_timer(next, PortalsTimer::Retransmission);
         }
         for (flow, piece) in expired.failed {
-            let Some(message) = self.transmit.withdraw(piece.message, piece.place) else { continue };
+            let Some(message) = self.transmit.withdraw(piece) else { continue };
             context.announce(flow.peer, piece.message, Announcement::Withdrawn);
             let (to, number, interface) = (flow.peer, piece.message, message.interface);
             let failure =
@@ -352,22 +362,36 @@ impl<H: Host> PortalsNic<H> {
     }
 
     /// The packet of a message, sent for the first time.
+    #[inline]
     fn first_time(
         &mut self,
-        (to, kind): (EndpointId, FlowKind),
-        mut piece: Piece,
-        (sequence, last): (Option<Sequence>, bool),
-        (pace, context): (Option<Span>, &mut InterfaceContext<'_, '_, Self>),
+        supplied: &Supplied,
+        pace: Option<Span>,
+        context: &mut InterfaceContext<'_, '_, Self>,
     ) -> Packet {
+        let Supplied { to, kind, mut piece, sequence, last, .. } = *supplied;
         let (endpoint, now, block) = (context.endpoint(), context.now(), Block::TransmitEngine);
-        let supplied = watched::Supplied { message: piece.message, last, now, gap: Span::ZERO, pace, block };
-        piece.watch = self.transmit.watched.supply(endpoint, &supplied, context.output());
+        let report = watched::Supplied { message: piece.message, last, now, gap: Span::ZERO, pace, block };
+        piece.watch = self.transmit.watched.supply(endpoint, &report, context.output());
         if let Some(sequence) = sequence.filter(|_| piece.watch)
             && let Some(kept) = self.transmit.sender.packet_mut(FlowId { peer: to, kind }, sequence)
         {
             kept.watch = true;
         }
         packet_of(&piece, (endpoint, to), sequence.map(|sequence| (kind, sequence)))
+    }
+
+    /// A packet that is sent again.
+    #[cold]
+    #[inline(never)]
+    fn again(&mut self, repeat: &Repeat<Piece>, context: &mut InterfaceContext<'_, '_, Self>) -> Packet {
+        let (source, piece, now) = (context.endpoint(), repeat.packet, context.now());
+        if piece.watch {
+            let (message, block) = (piece.message, Block::Timeout);
+            let (endpoint, came, began, ended) = (source, repeat.sent, now, now);
+            context.output().stage(&Stage { endpoint, source, message, block, came, began, ended });
+        }
+        packet_of(&piece, (source, repeat.flow.peer), Some((repeat.flow.kind, repeat.sequence)))
     }
 }
 
@@ -394,8 +418,7 @@ impl<H: Host> Nic<H> for PortalsNic<H> {
     }
 
     fn unfinished(&self) -> (usize, usize) {
-        let waiting = self.transmit.waiting().max(self.transmit.messages.len());
-        (waiting, self.incoming.len() + self.due.len())
+        (self.transmit.unfinished(), self.incoming.len() + self.due.len())
     }
 
     fn visit_work(&self, visit: &mut dyn FnMut(BlockWork)) {
@@ -530,23 +553,12 @@ impl<H: Host> Interface for PortalsNic<H> {
                 return Injection::not_before(time.min(offer.unwrap_or(Time::NEVER)));
             }
             Next::Answer(answer) => (packet_of_answer(context.endpoint(), &answer), None),
-            Next::Repeat(repeat, timer) => {
-                let (source, piece) = (context.endpoint(), repeat.packet);
-                if piece.watch {
-                    let (message, block) = (piece.message, Block::Timeout);
-                    let (endpoint, came, began, ended) = (source, repeat.sent, now, now);
-                    context.output().stage(&Stage { endpoint, source, message, block, came, began, ended });
-                }
-                let numbered = Some((repeat.flow.kind, repeat.sequence));
-                (packet_of(&piece, (source, repeat.flow.peer), numbered), timer)
-            }
-            Next::Data { outgoing, piece, sequence, last } => {
-                if let Some(token) = outgoing.token.filter(|_| last && sequence.is_none()) {
+            Next::Repeat(repeat, timer) => (self.again(&repeat, context), timer),
+            Next::Data(supplied) => {
+                if let Some(token) = supplied.token.filter(|_| supplied.last && supplied.sequence.is_none()) {
                     context.set_timer(now, PortalsTimer::Sent(token));
                 }
-                let (sequence, timer) = sequence.unzip();
-                let to = (outgoing.to, outgoing.kind);
-                (self.first_time(to, piece, (sequence, last), (pace, context)), timer.flatten())
+                (self.first_time(&supplied, pace, context), supplied.timer)
             }
         };
         if let Some(at) = timer {

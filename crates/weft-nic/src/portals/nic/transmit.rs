@@ -11,6 +11,9 @@ use std::collections::VecDeque;
 use weft_fabric::{Addressing, ClassTag, HeaderBits, MulticastGroup, Packet, Part};
 use weft_units::{Bytes, EndpointId, Span, Time};
 
+/// The place of a message of one packet whose end nobody is told.
+const NOWHERE: u32 = u32::MAX;
+
 /// A message of which not all packets have been sent.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Outgoing {
@@ -22,8 +25,8 @@ pub(super) struct Outgoing {
     pub posted: Time,
     pub kind: FlowKind,
     pub token: Option<u32>,
-    /// The place among those that are not acknowledged; none, where it is for a group.
-    pub place: Option<u32>,
+    /// The place among the messages of which somebody is told, or [`NOWHERE`].
+    place: u32,
     pub class: ClassTag,
 }
 
@@ -36,7 +39,7 @@ impl Outgoing {
     }
 
     fn is_for_group(&self) -> bool {
-        self.place.is_none()
+        MulticastGroup::of(self.to).is_some()
     }
 }
 
@@ -44,21 +47,21 @@ impl Outgoing {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct Piece {
     pub message: u32,
-    /// The place of the message among those that are not acknowledged.
-    pub place: u32,
+    /// The place of the message among those of which somebody is told, or [`NOWHERE`].
+    place: u32,
     pub bytes: u32,
     pub is_whole: bool,
     pub watch: bool,
     pub class: ClassTag,
 }
 
-/// A message that is not acknowledged whole.
+/// A message that is not acknowledged whole. There is none for one whose only packet says as much as this.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Unacknowledged {
-    pub number: u32,
-    pub missing: Bytes,
+    number: u32,
+    missing: Bytes,
     /// A message without bytes has one packet, too.
-    pub is_empty: bool,
+    is_empty: bool,
     pub token: Option<u32>,
     pub interface: u16,
 }
@@ -73,16 +76,26 @@ pub(super) struct Answer {
     pub sequence: Sequence,
 }
 
+/// A packet of a message, sent for the first time.
+#[derive(Clone, Copy)]
+pub(super) struct Supplied {
+    pub to: EndpointId,
+    pub kind: FlowKind,
+    pub piece: Piece,
+    /// `None`: it is for a group.
+    pub sequence: Option<Sequence>,
+    /// When to set a timer for.
+    pub timer: Option<Time>,
+    /// Whether it is the last of its message.
+    pub last: bool,
+    pub token: Option<u32>,
+}
+
 /// The next packet of a side, or why there is none.
 pub(super) enum Next {
     Answer(Answer),
     Repeat(Repeat<Piece>, Option<Time>),
-    Data {
-        outgoing: Outgoing,
-        piece: Piece,
-        sequence: Option<(Sequence, Option<Time>)>,
-        last: bool,
-    },
+    Data(Supplied),
     /// Nothing before this time.
     NotBefore(Time),
 }
@@ -97,7 +110,9 @@ pub(super) struct Transmit {
     pub next_packet: Time,
     pub answers: VecDeque<Answer>,
     pub sender: Sender<Piece>,
-    pub messages: Slab<Unacknowledged>,
+    messages: Slab<Unacknowledged>,
+    /// Messages that are not acknowledged, and not among these.
+    others: usize,
     /// Time that packets have taken the transmit engine.
     pub worked: Span,
     pub watched: Watched,
@@ -113,6 +128,7 @@ impl Default for Transmit {
             answers: VecDeque::new(),
             sender: Sender::default(),
             messages: Slab::new(),
+            others: 0,
             worked: Span::ZERO,
             watched: Watched::default(),
         }
@@ -125,24 +141,43 @@ impl Transmit {
         self.queue.len()
     }
 
-    /// Takes a message of a traffic class over, whose first packet may go at `posted`. Returns its number
-    /// and its place among those that are not acknowledged.
+    /// Messages of which not all packets are sent and acknowledged.
+    pub fn unfinished(&self) -> usize {
+        self.waiting().max(self.messages.len() + self.others)
+    }
+
+    /// The number of the next message.
+    #[inline]
+    pub fn take_number(&mut self) -> u32 {
+        let number = self.next_number;
+        self.next_number = number.wrapping_add(1);
+        number
+    }
+
+    /// Takes a message of a traffic class over, whose first packet may go at `posted`.
+    #[inline]
     pub fn accept<H>(
         &mut self,
+        number: u32,
         (message, class): (&Message<H>, ClassTag),
         posted: Time,
         parameters: &PortalsParameters,
-    ) -> (u32, Option<u32>) {
-        let number = self.next_number;
-        self.next_number = number.wrapping_add(1);
+    ) {
         let Message { to, bytes, token, interface, primitive, .. } = *message;
         let response = primitive == Primitive::WriteBack;
         let class_number = class.class().unwrap_or(0);
         let kind = FlowKind { response, unordered: !parameters.ordered, service: false, class: class_number };
-        let place = MulticastGroup::of(to).is_none().then(|| {
-            let is_empty = bytes == Bytes::ZERO;
-            self.messages.insert(Unacknowledged { number, missing: bytes, is_empty, token, interface }) as u32
-        });
+        let is_untold = bytes <= parameters.payload && token.is_none() && interface == 0;
+        let mut place = NOWHERE;
+        if MulticastGroup::of(to).is_none() {
+            if is_untold {
+                self.others += 1;
+            } else {
+                let is_empty = bytes == Bytes::ZERO;
+                let message = Unacknowledged { number, missing: bytes, is_empty, token, interface };
+                place = self.messages.insert(message) as u32;
+            }
+        }
         let outgoing = Outgoing { to, number, bytes, sent: Bytes::ZERO, posted, kind, token, place, class };
         match self.queue.back() {
             Some(last) if last.posted > posted => {
@@ -151,7 +186,6 @@ impl Transmit {
             }
             _ => self.queue.push_back(outgoing),
         }
-        (number, place)
     }
 
     /// When there will be a packet, as far as is known.
@@ -167,6 +201,7 @@ impl Transmit {
 
     /// The next packet: acknowledgements first, then what is repeated, then messages in turn. `admits` says
     /// whether the network takes a packet of a class now; `None`: an acknowledgement.
+    #[inline]
     pub fn next(
         &mut self,
         now: Time,
@@ -190,56 +225,71 @@ impl Transmit {
             return Next::Repeat(repeat, timer);
         }
         match self.next_data(now, parameters, admits) {
-            Ok(next) => next,
+            Ok(supplied) => Next::Data(supplied),
             Err(time) => Next::NotBefore(later.min(time)),
         }
     }
 
     /// The next packet of a message; or when there may be one.
+    #[inline]
     fn next_data(
         &mut self,
         now: Time,
         parameters: &PortalsParameters,
         admits: impl Fn(Option<ClassTag>) -> bool,
-    ) -> Result<Next, Time> {
-        let ready = self.queue.partition_point(|outgoing| outgoing.posted <= now);
+    ) -> Result<Supplied, Time> {
+        let ready = match self.queue.back() {
+            Some(last) if last.posted <= now => self.queue.len(),
+            _ => self.queue.partition_point(|outgoing| outgoing.posted <= now),
+        };
         let channels = ready.min(parameters.channels as usize);
+        let turn = self.turn as usize;
+        let turn = if turn < channels { turn } else { turn.checked_rem(channels).unwrap_or(0) };
         // Those behind are looked at where none of the first may go.
-        let in_turn = (0..channels).map(|step| (self.turn as usize + step) % channels);
-        let mut found = None;
-        for place in in_turn.chain(channels..ready) {
-            let outgoing = &self.queue[place];
-            let flow = FlowId { peer: outgoing.to, kind: outgoing.kind };
-            let is_free = outgoing.is_for_group() || self.sender.has_room(flow, &parameters.transport);
-            if is_free && admits(Some(outgoing.class)) {
-                found = Some(place);
-                break;
+        for place in (turn..channels).chain(0..turn).chain(channels..ready) {
+            if admits(Some(self.queue[place].class))
+                && let Some(supplied) = self.send_of(place, now, parameters)
+            {
+                return Ok(supplied);
             }
         }
-        let Some(place) = found else {
-            return Err(self.queue.get(ready).map_or(Time::NEVER, |outgoing| outgoing.posted));
-        };
-        let outgoing = &mut self.queue[place];
-        let (part, bytes) = outgoing.next_piece(parameters.payload);
-        outgoing.sent += Bytes::new(u64::from(bytes));
-        let last = outgoing.sent == outgoing.bytes;
-        let outgoing = *outgoing;
-        if last {
-            self.queue.remove(place);
-        }
-        self.turn = place as u32 + u32::from(!last);
-        let Outgoing { number: message, place, class, .. } = outgoing;
-        let is_whole = part == Part::Whole;
-        let piece = Piece { message, place: place.unwrap_or_default(), bytes, is_whole, watch: false, class };
-        let sequence = place.is_some().then(|| {
-            let flow = FlowId { peer: outgoing.to, kind: outgoing.kind };
-            self.sender.send(flow, piece, now, &parameters.transport)
-        });
-        Ok(Next::Data { outgoing, piece, sequence, last })
+        Err(self.queue.get(ready).map_or(Time::NEVER, |outgoing| outgoing.posted))
     }
 
-    /// A packet of a message has been acknowledged. Returns the message, where it was the last.
+    /// Sends the next packet of a message, by its place in the queue. `None`: its flow has no room.
+    #[inline]
+    fn send_of(&mut self, queued: usize, now: Time, parameters: &PortalsParameters) -> Option<Supplied> {
+        let outgoing = &mut self.queue[queued];
+        let Outgoing { to, number: message, kind, token, place, class, .. } = *outgoing;
+        let (part, bytes) = outgoing.next_piece(parameters.payload);
+        let piece = Piece { message, place, bytes, is_whole: part == Part::Whole, watch: false, class };
+        let (sequence, timer) = match outgoing.is_for_group() {
+            true => (None, None),
+            false => {
+                let flow = FlowId { peer: to, kind };
+                let (sequence, timer) = self.sender.send(flow, piece, now, &parameters.transport)?;
+                (Some(sequence), timer)
+            }
+        };
+        outgoing.sent += Bytes::new(u64::from(bytes));
+        let last = outgoing.sent == outgoing.bytes;
+        if last && queued == 0 {
+            self.queue.pop_front();
+        } else if last {
+            self.queue.remove(queued);
+        }
+        self.turn = queued as u32 + u32::from(!last);
+        Some(Supplied { to, kind, piece, sequence, timer, last, token })
+    }
+
+    /// A packet of a message has been acknowledged. Returns the message, where it was the last and somebody is
+    /// told.
+    #[inline]
     pub fn settle(&mut self, piece: Piece) -> Option<Unacknowledged> {
+        if piece.place == NOWHERE {
+            self.others -= 1;
+            return None;
+        }
         let place = piece.place as usize;
         let message = self.messages.get_mut(place).filter(|message| message.number == piece.message)?;
         message.missing -= Bytes::new(u64::from(piece.bytes));
@@ -247,11 +297,19 @@ impl Transmit {
         is_done.then(|| self.messages.remove(place))
     }
 
-    /// Gives a message up. `None`: it has been before.
-    pub fn withdraw(&mut self, number: u32, place: u32) -> Option<Unacknowledged> {
+    /// Gives the message of a packet up. `None`: it has been before.
+    #[cold]
+    pub fn withdraw(&mut self, piece: Piece) -> Option<Unacknowledged> {
+        let (number, place) = (piece.message, piece.place as usize);
+        if piece.place == NOWHERE {
+            self.others -= 1;
+            self.watched.withdraw(number);
+            let (missing, is_empty) = (Bytes::new(u64::from(piece.bytes)), piece.bytes == 0);
+            return Some(Unacknowledged { number, missing, is_empty, token: None, interface: 0 });
+        }
         // Its place may be another's by now.
-        self.messages.get(place as usize).filter(|message| message.number == number)?;
-        let message = self.messages.remove(place as usize);
+        self.messages.get(place).filter(|message| message.number == number)?;
+        let message = self.messages.remove(place);
         self.queue.retain(|outgoing| outgoing.number != number);
         self.watched.withdraw(number);
         Some(message)
@@ -259,6 +317,7 @@ impl Transmit {
 }
 
 /// The packet of a piece.
+#[inline]
 pub(super) fn packet_of(
     piece: &Piece,
     (source, destination): (EndpointId, EndpointId),
@@ -278,6 +337,7 @@ pub(super) fn packet_of(
 }
 
 /// The packet of an acknowledgement.
+#[inline]
 pub(super) fn packet_of_answer(source: EndpointId, answer: &Answer) -> Packet {
     let Answer { to: destination, message, kind, sequence, .. } = *answer;
     let addressing = Addressing { source, destination, message };
