@@ -82,7 +82,7 @@ impl Link {
 
     /// Sends a packet as soon as its flow has room.
     fn send(&mut self, id: FlowId, packet: u64) {
-        let (sequence, timer) = loop {
+        let Sent { sequence, timer, .. } = loop {
             match self.sender.send(id, packet, self.now, &parameters()) {
                 Some(sent) => break sent,
                 None => assert!(self.step(), "the flow has no room, and nothing will make any"),

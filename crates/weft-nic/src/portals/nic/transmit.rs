@@ -1,10 +1,10 @@
 //! The sending side: messages take turns, packets get their numbers, and what is not acknowledged is kept.
 
 use super::PortalsParameters;
-use super::packet::{self, ACKNOWLEDGEMENT, DATA, DATAGRAM};
+use super::packet::{self, ACKNOWLEDGEMENT, ALONE, DATA, DATAGRAM, OfferBits};
 use crate::host::{Message, Primitive};
 use crate::overheads::watched::Watched;
-use crate::transport::{FlowId, FlowKind, Repeat, Sender, Sequence};
+use crate::transport::{FlowId, FlowKind, NUMBER_BITS, Repeat, Sender, Sent, Sequence};
 use serde::{Deserialize, Serialize};
 use slab::Slab;
 use std::collections::VecDeque;
@@ -13,6 +13,9 @@ use weft_units::{Bytes, EndpointId, Span, Time};
 
 /// The place of a message of one packet whose end nobody is told.
 const NOWHERE: u32 = u32::MAX;
+
+/// The largest window in which a packet may travel alone.
+const LARGEST_WINDOW: u32 = 1 << (NUMBER_BITS - 2);
 
 /// A message of which not all packets have been sent.
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -27,6 +30,8 @@ pub(super) struct Outgoing {
     pub token: Option<u32>,
     /// The place among the messages of which somebody is told, or [`NOWHERE`].
     place: u32,
+    /// The time of its offer, where its packet may travel alone.
+    offered: Option<Time>,
     pub class: ClassTag,
 }
 
@@ -47,12 +52,40 @@ impl Outgoing {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct Piece {
     pub message: u32,
-    /// The place of the message among those of which somebody is told, or [`NOWHERE`].
-    place: u32,
+    about: About,
     pub bytes: u32,
     pub is_whole: bool,
     pub watch: bool,
     pub class: ClassTag,
+}
+
+/// What is known of the message of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+enum About {
+    /// Its place among those of which somebody is told, or [`NOWHERE`].
+    Place(u32),
+    /// Nobody is told, and its packet may travel alone.
+    Offer(OfferBits),
+}
+
+impl Piece {
+    /// The place of its message among those of which somebody is told.
+    #[inline]
+    fn place(&self) -> Option<usize> {
+        match self.about {
+            About::Place(place) if place != NOWHERE => Some(place as usize),
+            _ => None,
+        }
+    }
+
+    /// The time at which its message was offered, where it may travel alone.
+    #[inline]
+    pub fn offer(&self) -> Option<OfferBits> {
+        match self.about {
+            About::Place(_) => None,
+            About::Offer(offer) => Some(offer),
+        }
+    }
 }
 
 /// A message that is not acknowledged whole. There is none for one whose only packet says as much as this.
@@ -83,9 +116,9 @@ pub(super) struct Supplied {
     pub kind: FlowKind,
     pub piece: Piece,
     /// `None`: it is for a group.
-    pub sequence: Option<Sequence>,
-    /// When to set a timer for.
-    pub timer: Option<Time>,
+    pub sent: Option<Sent>,
+    /// The time of the offer of its message, which has not been announced.
+    pub offered: Option<Time>,
     /// Whether it is the last of its message.
     pub last: bool,
     pub token: Option<u32>,
@@ -154,7 +187,8 @@ impl Transmit {
         number
     }
 
-    /// Takes a message of a traffic class over, whose first packet may go at `posted`.
+    /// Takes a message of a traffic class over, whose first packet may go at `posted`. Returns whether that
+    /// is to be announced now, and not when its packet goes.
     #[inline]
     pub fn accept<H>(
         &mut self,
@@ -162,15 +196,18 @@ impl Transmit {
         (message, class): (&Message<H>, ClassTag),
         posted: Time,
         parameters: &PortalsParameters,
-    ) {
-        let Message { to, bytes, token, interface, primitive, .. } = *message;
+    ) -> bool {
+        let Message { to, bytes, born, token, interface, primitive, .. } = *message;
         let response = primitive == Primitive::WriteBack;
         let class_number = class.class().unwrap_or(0);
         let kind = FlowKind { response, unordered: !parameters.ordered, service: false, class: class_number };
         let is_untold = bytes <= parameters.payload && token.is_none() && interface == 0;
-        let mut place = NOWHERE;
+        let is_plain = message.header.is_none() && !message.watch && message.to_interface == 0;
+        let (mut place, mut offered) = (NOWHERE, None);
         if MulticastGroup::of(to).is_none() {
             if is_untold {
+                let fits = parameters.ordered && parameters.transport.window <= LARGEST_WINDOW;
+                offered = Some(born).filter(|_| is_plain && fits);
                 self.others += 1;
             } else {
                 let is_empty = bytes == Bytes::ZERO;
@@ -178,7 +215,8 @@ impl Transmit {
                 place = self.messages.insert(message) as u32;
             }
         }
-        let outgoing = Outgoing { to, number, bytes, sent: Bytes::ZERO, posted, kind, token, place, class };
+        let sent = Bytes::ZERO;
+        let outgoing = Outgoing { to, number, bytes, sent, posted, kind, token, place, offered, class };
         match self.queue.back() {
             Some(last) if last.posted > posted => {
                 let turn = self.queue.partition_point(|other| other.posted <= posted);
@@ -186,6 +224,7 @@ impl Transmit {
             }
             _ => self.queue.push_back(outgoing),
         }
+        offered.is_none()
     }
 
     /// When there will be a packet, as far as is known.
@@ -260,16 +299,19 @@ impl Transmit {
     #[inline]
     fn send_of(&mut self, queued: usize, now: Time, parameters: &PortalsParameters) -> Option<Supplied> {
         let outgoing = &mut self.queue[queued];
-        let Outgoing { to, number: message, kind, token, place, class, .. } = *outgoing;
+        let Outgoing { to, number: message, kind, token, place, offered, class, .. } = *outgoing;
         let (part, bytes) = outgoing.next_piece(parameters.payload);
-        let piece = Piece { message, place, bytes, is_whole: part == Part::Whole, watch: false, class };
-        let (sequence, timer) = match outgoing.is_for_group() {
-            true => (None, None),
-            false => {
-                let flow = FlowId { peer: to, kind };
-                let (sequence, timer) = self.sender.send(flow, piece, now, &parameters.transport)?;
-                (Some(sequence), timer)
-            }
+        let mut about = About::Place(place);
+        if let Some(time) = offered
+            && let Some(passed) = now.as_ps().checked_sub(time.as_ps())
+            && passed.saturating_add(parameters.transport.reliability.timeout.as_ps()) <= OfferBits::ENOUGH
+        {
+            about = About::Offer(OfferBits::of(time));
+        }
+        let piece = Piece { message, about, bytes, is_whole: part == Part::Whole, watch: false, class };
+        let sent = match outgoing.is_for_group() {
+            true => None,
+            false => Some(self.sender.send(FlowId { peer: to, kind }, piece, now, &parameters.transport)?),
         };
         outgoing.sent += Bytes::new(u64::from(bytes));
         let last = outgoing.sent == outgoing.bytes;
@@ -279,18 +321,17 @@ impl Transmit {
             self.queue.remove(queued);
         }
         self.turn = queued as u32 + u32::from(!last);
-        Some(Supplied { to, kind, piece, sequence, timer, last, token })
+        Some(Supplied { to, kind, piece, sent, offered, last, token })
     }
 
     /// A packet of a message has been acknowledged. Returns the message, where it was the last and somebody is
     /// told.
     #[inline]
     pub fn settle(&mut self, piece: Piece) -> Option<Unacknowledged> {
-        if piece.place == NOWHERE {
+        let Some(place) = piece.place() else {
             self.others -= 1;
             return None;
-        }
-        let place = piece.place as usize;
+        };
         let message = self.messages.get_mut(place).filter(|message| message.number == piece.message)?;
         message.missing -= Bytes::new(u64::from(piece.bytes));
         let is_done = message.is_empty || message.missing == Bytes::ZERO;
@@ -300,13 +341,13 @@ impl Transmit {
     /// Gives the message of a packet up. `None`: it has been before.
     #[cold]
     pub fn withdraw(&mut self, piece: Piece) -> Option<Unacknowledged> {
-        let (number, place) = (piece.message, piece.place as usize);
-        if piece.place == NOWHERE {
+        let number = piece.message;
+        let Some(place) = piece.place() else {
             self.others -= 1;
             self.watched.withdraw(number);
             let (missing, is_empty) = (Bytes::new(u64::from(piece.bytes)), piece.bytes == 0);
             return Some(Unacknowledged { number, missing, is_empty, token: None, interface: 0 });
-        }
+        };
         // Its place may be another's by now.
         self.messages.get(place).filter(|message| message.number == number)?;
         let message = self.messages.remove(place);
@@ -334,6 +375,19 @@ pub(super) fn packet_of(
     let mut made = made.in_block(block).of_class(piece.class);
     made.watch(piece.watch);
     made
+}
+
+/// The packet of a piece that travels alone, by an ordered flow.
+#[inline]
+pub(super) fn packet_alone(
+    piece: &Piece,
+    (source, destination): (EndpointId, EndpointId),
+    carried: HeaderBits,
+) -> Packet {
+    let addressing = Addressing { source, destination, message: piece.message };
+    let mut made = Packet::new(addressing, piece.bytes, carried, Part::Whole).in_block(1);
+    made.label = ALONE;
+    made.of_class(piece.class)
 }
 
 /// The packet of an acknowledgement.
