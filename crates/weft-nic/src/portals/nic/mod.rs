@@ -42,7 +42,7 @@ use crate::transport::{
 use packet::{ACKNOWLEDGEMENT, Header, OfferBits, pack_alone};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use transmit::{Answer, Next, Piece, Supplied, Transmit, packet_alone, packet_of, packet_of_answer};
+use transmit::{Answer, Piece, Supplied, Transmit, packet_alone, packet_of, packet_of_answer};
 use weft_engine::Payload;
 use weft_fabric::{
     Announced, HopRecord, Injection, Interface, InterfaceContext, MulticastGroup, Packet, Part,
@@ -442,8 +442,14 @@ impl<H: Host> PortalsNic<H> {
         pace: Option<Span>,
         context: &mut InterfaceContext<'_, '_, Self>,
     ) -> Packet {
-        let Supplied { to, kind, mut piece, sent, offered, last, .. } = *supplied;
+        let Supplied { to, kind, mut piece, sent, offered, last, token } = *supplied;
         let (endpoint, now, block) = (context.endpoint(), context.now(), Block::TransmitEngine);
+        if let Some(at) = sent.and_then(|sent| sent.timer) {
+            Self::set_retransmission(at, context);
+        }
+        if let Some(token) = token.filter(|_| last && sent.is_none()) {
+            context.set_timer(now, PortalsTimer::Sent(token));
+        }
         let report = watched::Supplied { message: piece.message, last, now, gap: Span::ZERO, pace, block };
         piece.watch = self.transmit.watched.supply(endpoint, &report, context.output());
         if let Some(Sent { sequence: Sequence { number, .. }, is_known: true, .. }) = sent
@@ -462,11 +468,24 @@ impl<H: Host> PortalsNic<H> {
         packet_of(&piece, (endpoint, to), sent.map(|sent| (kind, sent.sequence)))
     }
 
+    #[cold]
+    #[inline(never)]
+    fn set_retransmission(at: Time, context: &mut InterfaceContext<'_, '_, Self>) {
+        context.set_timer(at, PortalsTimer::Retransmission);
+    }
+
     /// A packet that is sent again.
     #[cold]
     #[inline(never)]
-    fn again(&mut self, repeat: &Repeat<Piece>, context: &mut InterfaceContext<'_, '_, Self>) -> Packet {
+    fn again(
+        &mut self,
+        (repeat, timer): &(Repeat<Piece>, Option<Time>),
+        context: &mut InterfaceContext<'_, '_, Self>,
+    ) -> Packet {
         let (source, piece, now) = (context.endpoint(), repeat.packet, context.now());
+        if let Some(at) = *timer {
+            Self::set_retransmission(at, context);
+        }
         if piece.watch {
             let (message, block) = (piece.message, Block::Timeout);
             let (endpoint, came, began, ended) = (source, repeat.sent, now, now);
@@ -623,33 +642,27 @@ impl<H: Host> Interface for PortalsNic<H> {
         }
         self.take_offers(parameters, context);
         let admits_all = context.admits_all();
-        let next = self.transmit.next(now, &parameters.interface, |class| {
-            admits_all
-                || match class {
-                    Some(class) => context.admits_class(class),
-                    None => context.admits(ACKNOWLEDGEMENT, Part::Whole, 0),
-                }
-        });
-        let pace = (self.transmit.next_packet == now).then_some(parameters.interface.send_packet);
-        let (packet, timer) = match next {
-            Next::NotBefore(time) => {
-                // An offer whose time has come waits for a turn, which asks for a packet.
-                let offer = parameters.interface.earliest(self.host.next_offer());
-                let offer = Some(offer).filter(|offer| *offer > now);
-                return Injection::not_before(time.min(offer.unwrap_or(Time::NEVER)));
-            }
-            Next::Answer(answer) => (packet_of_answer(context.endpoint(), &answer), None),
-            Next::Repeat(repeat, timer) => (self.again(&repeat, context), timer),
-            Next::Data(supplied) => {
-                if let Some(token) = supplied.token.filter(|_| supplied.last && supplied.sent.is_none()) {
-                    context.set_timer(now, PortalsTimer::Sent(token));
-                }
-                (self.first_time(&supplied, pace, context), supplied.sent.and_then(|sent| sent.timer))
-            }
+        let admits =
+            |context: &InterfaceContext<'_, '_, Self>, class| admits_all || context.admits_class(class);
+        let admits_answer = || admits_all || context.admits(ACKNOWLEDGEMENT, Part::Whole, 0);
+        let packet = if let Some(answer) = self.transmit.take_answer(now, admits_answer) {
+            packet_of_answer(context.endpoint(), &answer)
+        } else if self.transmit.sender.has_repeats()
+            && let Some(repeat) =
+                self.transmit.take_repeat(now, &parameters.interface, |class| admits(context, class))
+        {
+            self.again(&repeat, context)
+        } else if let Some(supplied) =
+            self.transmit.take_data(now, &parameters.interface, |class| admits(context, class))
+        {
+            let pace = (self.transmit.next_packet == now).then_some(parameters.interface.send_packet);
+            self.first_time(&supplied, pace, context)
+        } else {
+            // An offer whose time has come waits for a turn, which asks for a packet.
+            let offer = parameters.interface.earliest(self.host.next_offer());
+            let offer = if offer > now { offer } else { Time::NEVER };
+            return Injection::not_before(self.transmit.next_time(now).min(offer));
         };
-        if let Some(at) = timer {
-            context.set_timer(at, PortalsTimer::Retransmission);
-        }
         self.transmit.next_packet = now + parameters.interface.send_packet;
         self.transmit.worked = self.transmit.worked.saturating_add(parameters.interface.send_packet);
         Injection::Packet(packet)

@@ -124,15 +124,6 @@ pub(super) struct Supplied {
     pub token: Option<u32>,
 }
 
-/// The next packet of a side, or why there is none.
-pub(super) enum Next {
-    Answer(Answer),
-    Repeat(Repeat<Piece>, Option<Time>),
-    Data(Supplied),
-    /// Nothing before this time.
-    NotBefore(Time),
-}
-
 #[derive(Serialize, Deserialize)]
 pub(super) struct Transmit {
     /// In the order in which they are posted.
@@ -238,61 +229,74 @@ impl Transmit {
         answer.min(data).max(self.next_packet)
     }
 
-    /// The next packet: acknowledgements first, then what is repeated, then messages in turn. `admits` says
-    /// whether the network takes a packet of a class now; `None`: an acknowledgement.
+    /// The next acknowledgement, if it is ready. `admits` says whether the network takes one now.
     #[inline]
-    pub fn next(
+    pub fn take_answer(&mut self, now: Time, admits: impl Fn() -> bool) -> Option<Answer> {
+        let answer = *self.answers.front().filter(|answer| answer.ready <= now)?;
+        if !admits() {
+            return None;
+        }
+        self.answers.pop_front();
+        Some(answer)
+    }
+
+    /// The next packet that is to be sent again, and when to set a timer for. `admits` says whether the network
+    /// takes a packet of a class now.
+    #[cold]
+    pub fn take_repeat(
         &mut self,
         now: Time,
         parameters: &PortalsParameters,
-        admits: impl Fn(Option<ClassTag>) -> bool,
-    ) -> Next {
-        let mut later = Time::NEVER;
-        if let Some(answer) = self.answers.front() {
-            if answer.ready > now {
-                later = answer.ready;
-            } else if admits(None)
-                && let Some(answer) = self.answers.pop_front()
+        admits: impl Fn(ClassTag) -> bool,
+    ) -> Option<(Repeat<Piece>, Option<Time>)> {
+        if self.sender.next_repeat().is_some_and(|piece| !admits(piece.class)) {
+            return None;
+        }
+        self.sender.take_repeat(now, &parameters.transport)
+    }
+
+    /// The next packet of a message, in turn.
+    #[inline]
+    pub fn take_data(
+        &mut self,
+        now: Time,
+        parameters: &PortalsParameters,
+        admits: impl Fn(ClassTag) -> bool,
+    ) -> Option<Supplied> {
+        let ready = self.posted(now);
+        let channels = ready.min(parameters.channels as usize);
+        let mut place = self.turn as usize;
+        if place >= channels {
+            place = place.checked_rem(channels)?;
+        }
+        // Those behind are looked at where none of the first may go.
+        for step in 0..ready {
+            if admits(self.queue[place].class)
+                && let Some(supplied) = self.send_of(place, now, parameters)
             {
-                return Next::Answer(answer);
+                return Some(supplied);
             }
+            place = if step + 1 >= channels { step + 1 } else { (place + 1) % channels };
         }
-        if self.sender.has_repeats()
-            && self.sender.next_repeat().is_none_or(|piece| admits(Some(piece.class)))
-            && let Some((repeat, timer)) = self.sender.take_repeat(now, &parameters.transport)
-        {
-            return Next::Repeat(repeat, timer);
-        }
-        match self.next_data(now, parameters, admits) {
-            Ok(supplied) => Next::Data(supplied),
-            Err(time) => Next::NotBefore(later.min(time)),
+        None
+    }
+
+    /// Messages whose first packet may have gone.
+    #[inline]
+    fn posted(&self, now: Time) -> usize {
+        match self.queue.back() {
+            Some(last) if last.posted <= now => self.queue.len(),
+            _ => self.queue.partition_point(|outgoing| outgoing.posted <= now),
         }
     }
 
-    /// The next packet of a message; or when there may be one.
-    #[inline]
-    fn next_data(
-        &mut self,
-        now: Time,
-        parameters: &PortalsParameters,
-        admits: impl Fn(Option<ClassTag>) -> bool,
-    ) -> Result<Supplied, Time> {
-        let ready = match self.queue.back() {
-            Some(last) if last.posted <= now => self.queue.len(),
-            _ => self.queue.partition_point(|outgoing| outgoing.posted <= now),
-        };
-        let channels = ready.min(parameters.channels as usize);
-        let turn = self.turn as usize;
-        let turn = if turn < channels { turn } else { turn.checked_rem(channels).unwrap_or(0) };
-        // Those behind are looked at where none of the first may go.
-        for place in (turn..channels).chain(0..turn).chain(channels..ready) {
-            if admits(Some(self.queue[place].class))
-                && let Some(supplied) = self.send_of(place, now, parameters)
-            {
-                return Ok(supplied);
-            }
-        }
-        Err(self.queue.get(ready).map_or(Time::NEVER, |outgoing| outgoing.posted))
+    /// When there may be another packet, where none may go now.
+    #[cold]
+    pub fn next_time(&self, now: Time) -> Time {
+        let answer = self.answers.front().filter(|answer| answer.ready > now);
+        let answer = answer.map_or(Time::NEVER, |answer| answer.ready);
+        let data = self.queue.get(self.posted(now)).map_or(Time::NEVER, |outgoing| outgoing.posted);
+        answer.min(data)
     }
 
     /// Sends the next packet of a message, by its place in the queue. `None`: its flow has no room.
