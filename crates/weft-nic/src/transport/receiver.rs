@@ -97,6 +97,12 @@ impl Receiver {
         }
     }
 
+    /// All packets of a flow below this number have been taken, for tests of high numbers.
+    #[cfg(test)]
+    pub(super) fn expect(&mut self, id: FlowId, number: u32) {
+        self.flows.get_or_add(id.key()).expected = number;
+    }
+
     /// A packet has come undamaged that says of its number but the low [`NUMBER_BITS`], and nothing of the
     /// opening: its sender knows that this engine knows it. Returns both as well.
     #[inline]

@@ -256,6 +256,27 @@ fn a_receiver_takes_each_packet_once() {
     assert_eq!([at(other, of(last, 0)), at(other, of(0, 0)), at(other, of(last, 1))], [Take, Take, Drop]);
 }
 
+/// Catches a number of few bits that is taken for another, on both sides of where the bits begin anew.
+#[test]
+fn a_known_flow_needs_few_bits_of_a_number() {
+    use Verdict::{AcknowledgeAgain, Drop, Take};
+    let (id, opening, mask) = (flow(0, ORDERED), 7, (1 << NUMBER_BITS) - 1);
+    let mut receiver = Receiver::default();
+    let known = |receiver: &mut Receiver, number: u32| {
+        let (verdict, sequence) = receiver.receive_known(id, number & mask, Time::ZERO, &parameters());
+        assert!(verdict == Drop || sequence == Sequence { opening, number });
+        verdict
+    };
+    assert_eq!(known(&mut receiver, 0), Drop);
+    let first = receiver.receive(id, Sequence { opening, number: 0 }, Time::ZERO, &parameters());
+    assert_eq!(first, Take);
+    assert_eq!([0, 2, 1, 2].map(|number| known(&mut receiver, number)), [AcknowledgeAgain, Drop, Take, Take]);
+    receiver.expect(id, mask);
+    let numbers = [mask - 1, mask + 1, mask, mask + 1, mask, mask + 2];
+    let verdicts = [AcknowledgeAgain, Drop, Take, Take, AcknowledgeAgain, Take];
+    assert_eq!(numbers.map(|number| known(&mut receiver, number)), verdicts);
+}
+
 #[test]
 fn kinds_are_read_as_they_are_written() {
     for bits in 0..8 {
