@@ -54,7 +54,7 @@ impl<T: Default> KeyTable<T> {
         // Fibonacci hashing (Knuth, The Art of Computer Programming 3, §6.4): consecutive keys lie far apart,
         // and fill the table evenly.
         let hash = key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
-        (hash * self.places.len() as u64 >> 32) as usize
+        ((hash * self.places.len() as u64) >> 32) as usize
     }
 
     #[inline]
