@@ -15,13 +15,15 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// The key of a place that is free.
 const FREE: u64 = u64::MAX;
 
-/// Places of a table with an entry.
+/// Places of a table with an entry: a power of two.
 const FEWEST: usize = 4;
 
 /// Places of a table that keeps them when its entries have gone.
 const SMALL: usize = 64;
 
+/// In one line of memory where the entry has no more than 24 bytes.
 #[derive(Clone, Debug)]
+#[repr(align(32))]
 struct Place<T> {
     key: u64,
     entry: T,
@@ -30,7 +32,7 @@ struct Place<T> {
 /// Entries by keys, none of which is [`u64::MAX`].
 #[derive(Clone, Debug)]
 pub(crate) struct KeyTable<T> {
-    /// None, or a power of two.
+    /// None, or a power of two, or one and a half of it.
     places: Vec<Place<T>>,
     len: usize,
 }
@@ -49,14 +51,15 @@ impl<T: Default> KeyTable<T> {
     /// The place at which a key would be first.
     #[inline]
     fn first_place(&self, key: u64) -> usize {
-        // Fibonacci hashing (Knuth, The Art of Computer Programming 3, §6.4): keys of neighbouring peers lie
-        // far apart.
-        let hash = key.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        (hash >> 32) as usize & (self.places.len() - 1)
+        // Fibonacci hashing (Knuth, The Art of Computer Programming 3, §6.4): consecutive keys lie far apart,
+        // and fill the table evenly.
+        let hash = key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+        ((hash * self.places.len() as u64) >> 32) as usize
     }
 
+    #[inline]
     fn next_place(&self, place: usize) -> usize {
-        (place + 1) & (self.places.len() - 1)
+        if place + 1 == self.places.len() { 0 } else { place + 1 }
     }
 
     /// The place of a key, or the free one at which it would be.
@@ -92,7 +95,9 @@ impl<T: Default> KeyTable<T> {
     #[inline]
     pub(crate) fn get_or_add(&mut self, key: u64) -> &mut T {
         if 4 * self.len >= 3 * self.places.len() {
-            self.resize((2 * self.places.len()).max(FEWEST));
+            let before = self.places.len();
+            let more = if before.is_power_of_two() { before / 2 } else { before / 3 };
+            self.resize((before + more).max(FEWEST));
         }
         let place = self.find(key);
         let place = &mut self.places[place];
@@ -103,7 +108,7 @@ impl<T: Default> KeyTable<T> {
         &mut place.entry
     }
 
-    /// Gives it so many places, a power of two.
+    /// Gives it so many places.
     #[cold]
     fn resize(&mut self, places: usize) {
         let before = std::mem::take(&mut self.places);
@@ -115,15 +120,20 @@ impl<T: Default> KeyTable<T> {
     }
 
     pub(crate) fn remove(&mut self, key: u64) -> Option<T> {
-        self.get(key)?;
+        if self.places.is_empty() {
+            return None;
+        }
         let mut hole = self.find(key);
+        if self.places[hole].key != key {
+            return None;
+        }
         self.len -= 1;
         let removed = std::mem::replace(&mut self.places[hole], Place { key: FREE, entry: T::default() });
         // Those behind it that the hole would hide move up.
         let mut place = self.next_place(hole);
         while self.places[place].key != FREE {
             let first = self.first_place(self.places[place].key);
-            let distance = |to: usize| to.wrapping_sub(first) & (self.places.len() - 1);
+            let distance = |to: usize| if to < first { to + self.places.len() - first } else { to - first };
             if distance(hole) < distance(place) {
                 self.places.swap(hole, place);
                 hole = place;

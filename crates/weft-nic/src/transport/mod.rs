@@ -30,7 +30,7 @@ mod sender;
 mod tests;
 
 pub use receiver::{Receiver, Verdict};
-pub use sender::{Expired, Repeat, Sender};
+pub use sender::{Acknowledged, Expired, Repeat, Sender, Sent};
 
 use crate::reliability::ReliabilityParameters;
 use serde::{Deserialize, Serialize};
@@ -73,9 +73,9 @@ pub struct FlowId {
 }
 
 impl FlowId {
-    /// The flow as a number of 38 bits.
+    /// The flow as a number of 38 bits. Those of one kind to consecutive peers are consecutive.
     const fn key(self) -> u64 {
-        (self.peer.0 as u64) << KIND_BITS | self.kind.bits() as u64
+        (self.kind.bits() as u64) << 32 | self.peer.0 as u64
     }
 }
 
@@ -93,6 +93,10 @@ pub const KIND_BITS: u32 = 6;
 
 /// Bits of an opening.
 pub const OPENING_BITS: u32 = 32 - KIND_BITS;
+
+/// Bits of a sequence number that tell the packets of an opening apart that can be on their way at once: at
+/// 220 million packets a second, those of 300 ms.
+pub const NUMBER_BITS: u32 = 26;
 
 /// The section of a machine file on the transport.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -36,13 +36,17 @@ use crate::hosted::Hosted;
 use crate::message_table::MessageTable;
 use crate::observer::{Block, Observer, Stage};
 use crate::overheads::watched;
-use crate::transport::{FlowId, FlowKind, Receiver, Sequence, TransportParameters, Verdict};
-use packet::{ACKNOWLEDGEMENT, Header};
+use crate::transport::{
+    Acknowledged, FlowId, FlowKind, Receiver, Repeat, Sent, Sequence, TransportParameters, Verdict,
+};
+use packet::{ACKNOWLEDGEMENT, Header, OfferBits, pack_alone};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use transmit::{Answer, Next, Piece, Transmit, packet_of, packet_of_answer};
+use transmit::{Answer, Piece, Supplied, Transmit, packet_alone, packet_of, packet_of_answer};
 use weft_engine::Payload;
-use weft_fabric::{Announced, HopRecord, Injection, Interface, InterfaceContext, Packet, Part};
+use weft_fabric::{
+    Announced, HopRecord, Injection, Interface, InterfaceContext, MulticastGroup, Packet, Part,
+};
 use weft_units::{Bytes, EndpointId, Span, Time};
 
 /// The section of a machine file on the interface.
@@ -172,24 +176,33 @@ struct Node<'a, 'b, 'c, H: Host> {
 impl<H: Host> Node<'_, '_, '_, H> {
     /// Takes a message over that the host posts at `at`.
     fn accept(&mut self, message: &Message<H::Header>, at: Time) -> u32 {
-        let posted = at + self.parameters.start_of(message.primitive);
-        let class = self.fabric.class_of(&message.purpose, message.bytes);
-        let (number, place) = self.transmit.accept((message, class), posted, self.parameters);
-        let Message { to, bytes, born, header, watch, interface, to_interface, token, .. } = *message;
-        if let Some(place) = place.filter(|_| to.index() >= self.fabric.endpoints()) {
-            self.transmit.withdraw(number, place);
-            self.failures.push_back(Failure { to, number, interface, token, reason: FailureReason::NoNode });
-            self.fabric.set_timer(at.max(self.fabric.now()), PortalsTimer::Failed);
+        let number = self.transmit.take_number();
+        let Message { to, bytes, born, header, watch, to_interface, .. } = *message;
+        if to.index() >= self.fabric.endpoints() && MulticastGroup::of(to).is_none() {
+            self.refuse(number, message, at);
             return number;
         }
-        let header = MessageHeader { bytes, born, header, watch, interface: to_interface };
-        self.fabric.announce(to, number, Announcement::Message(header));
+        let posted = at + self.parameters.start_of(message.primitive);
+        let class = self.fabric.class_of(&message.purpose, bytes);
+        if self.transmit.accept(number, (message, class), posted, self.parameters) {
+            let header = MessageHeader { bytes, born, header, watch, interface: to_interface };
+            self.fabric.announce(to, number, Announcement::Message(header));
+        }
         if watch {
             let endpoint = self.fabric.endpoint();
             let handed_over = watched::Posted { message: number, at, ready: posted, block: Block::Command };
             self.transmit.watched.post(endpoint, &handed_over, self.fabric.output());
         }
         number
+    }
+
+    /// The message is for no node that exists: its host is told.
+    #[cold]
+    #[inline(never)]
+    fn refuse(&mut self, number: u32, message: &Message<H::Header>, at: Time) {
+        let Message { to, interface, token, .. } = *message;
+        self.failures.push_back(Failure { to, number, interface, token, reason: FailureReason::NoNode });
+        self.fabric.set_timer(at.max(self.fabric.now()), PortalsTimer::Failed);
     }
 }
 
@@ -275,13 +288,19 @@ impl<H: Host> PortalsNic<H> {
     }
 
     /// A packet has been acknowledged.
+    #[inline]
     fn acknowledged(
         &mut self,
         (flow, sequence): (FlowId, Sequence),
         done: Time,
         context: &mut InterfaceContext<'_, '_, Self>,
     ) {
-        let Some(piece) = self.transmit.sender.acknowledged(flow, sequence, context.now()) else { return };
+        let acknowledged = self.transmit.sender.acknowledged(flow, sequence, context.now());
+        let Some(Acknowledged { packet: piece, was_late }) = acknowledged else { return };
+        if was_late && piece.offer().is_some() {
+            // It may have come before it was announced.
+            context.announce(flow.peer, piece.message, Announcement::Withdrawn);
+        }
         if let Some(token) = self.transmit.settle(piece).and_then(|message| message.token) {
             context.set_timer(done, PortalsTimer::Sent(token));
         }
@@ -291,7 +310,24 @@ impl<H: Host> PortalsNic<H> {
         }
     }
 
-    /// A packet of a message has been taken.
+    /// A packet of a message is acknowledged, if the receive engine has not dropped it.
+    #[inline]
+    fn answer(
+        &mut self,
+        verdict: Verdict,
+        (packet, kind, sequence): (&Packet, FlowKind, Sequence),
+        ready: Time,
+        context: &mut InterfaceContext<'_, '_, Self>,
+    ) {
+        if verdict != Verdict::Drop {
+            let (to, message) = (packet.source, packet.message);
+            self.transmit.answers.push_back(Answer { ready, to, message, kind, sequence });
+            context.request_injection();
+        }
+    }
+
+    /// A packet of a message that was announced has been taken.
+    #[inline(never)]
     fn take(
         &mut self,
         packet: &Packet,
@@ -319,15 +355,57 @@ impl<H: Host> PortalsNic<H> {
             }
         }
         let message = Delivered { from, number, bytes, born, noticed, hops, header, interface, in_mailbox };
-        if noticed > context.now() && !H::PASSIVE {
+        self.arrived(message, parameters, context);
+    }
+
+    /// A packet that travels alone has been taken.
+    #[inline]
+    fn take_alone(
+        &mut self,
+        (packet, offer): (&Packet, OfferBits),
+        done: Time,
+        parameters: &NicParameters<PortalsParameters, H::Parameters>,
+        context: &mut InterfaceContext<'_, '_, Self>,
+    ) {
+        let Packet { source: from, message: number, hops, .. } = *packet;
+        // One that has taken long has been announced since.
+        if self.incoming.len() > 0 && self.incoming.get((from, number)).is_some() {
+            return self.take(packet, done, parameters, context);
+        }
+        let (bytes, born) = (packet.payload(), offer.before(context.now()));
+        let noticed = done + parameters.interface.receive_message;
+        let (header, interface, in_mailbox) = (None, 0, false);
+        let message = Delivered { from, number, bytes, born, noticed, hops, header, interface, in_mailbox };
+        self.arrived(message, parameters, context);
+    }
+
+    /// A message has arrived whole; the host notices it, if not now.
+    #[inline]
+    fn arrived(
+        &mut self,
+        message: Delivered<H::Header>,
+        parameters: &NicParameters<PortalsParameters, H::Parameters>,
+        context: &mut InterfaceContext<'_, '_, Self>,
+    ) {
+        if message.noticed > context.now() && !H::PASSIVE {
             self.due.push_back(message);
-            context.set_timer(noticed, PortalsTimer::Deliver);
+            context.set_timer(message.noticed, PortalsTimer::Deliver);
         } else {
             self.hosted(parameters, context).deliver(&message);
         }
     }
 
+    /// The message of a packet that may travel alone is announced: its packet does not, or is late.
+    #[cold]
+    #[inline(never)]
+    fn announce(to: EndpointId, piece: &Piece, born: Time, context: &mut InterfaceContext<'_, '_, Self>) {
+        let bytes = Bytes::new(u64::from(piece.bytes));
+        let header = MessageHeader { bytes, born, header: None, watch: false, interface: 0 };
+        context.announce(to, piece.message, Announcement::Message(header));
+    }
+
     /// Time may be up for packets.
+    #[cold]
     fn expired(
         &mut self,
         parameters: &NicParameters<PortalsParameters, H::Parameters>,
@@ -340,8 +418,13 @@ impl<H: Host> PortalsNic<H> {
         if let Some(next) = expired.next {
             context.set_timer(next, PortalsTimer::Retransmission);
         }
+        for (flow, piece, sent) in expired.late {
+            if let Some(offer) = piece.offer() {
+                Self::announce(flow.peer, &piece, offer.before(sent), context);
+            }
+        }
         for (flow, piece) in expired.failed {
-            let Some(message) = self.transmit.withdraw(piece.message, piece.place) else { continue };
+            let Some(message) = self.transmit.withdraw(piece) else { continue };
             context.announce(flow.peer, piece.message, Announcement::Withdrawn);
             let (to, number, interface) = (flow.peer, piece.message, message.interface);
             let failure =
@@ -352,22 +435,63 @@ impl<H: Host> PortalsNic<H> {
     }
 
     /// The packet of a message, sent for the first time.
+    #[inline]
     fn first_time(
         &mut self,
-        (to, kind): (EndpointId, FlowKind),
-        mut piece: Piece,
-        (sequence, last): (Option<Sequence>, bool),
-        (pace, context): (Option<Span>, &mut InterfaceContext<'_, '_, Self>),
+        supplied: &Supplied,
+        pace: Option<Span>,
+        context: &mut InterfaceContext<'_, '_, Self>,
     ) -> Packet {
+        let Supplied { to, kind, mut piece, sent, offered, last, token } = *supplied;
         let (endpoint, now, block) = (context.endpoint(), context.now(), Block::TransmitEngine);
-        let supplied = watched::Supplied { message: piece.message, last, now, gap: Span::ZERO, pace, block };
-        piece.watch = self.transmit.watched.supply(endpoint, &supplied, context.output());
-        if let Some(sequence) = sequence.filter(|_| piece.watch)
+        if let Some(at) = sent.and_then(|sent| sent.timer) {
+            Self::set_retransmission(at, context);
+        }
+        if let Some(token) = token.filter(|_| last && sent.is_none()) {
+            context.set_timer(now, PortalsTimer::Sent(token));
+        }
+        let report = watched::Supplied { message: piece.message, last, now, gap: Span::ZERO, pace, block };
+        piece.watch = self.transmit.watched.supply(endpoint, &report, context.output());
+        if let Some(Sent { sequence: Sequence { number, .. }, is_known: true, .. }) = sent
+            && let Some(offer) = piece.offer()
+        {
+            return packet_alone(&piece, (endpoint, to), pack_alone(kind, number, offer));
+        }
+        if let Some(born) = offered {
+            Self::announce(to, &piece, born, context);
+        }
+        if let Some(Sent { sequence, .. }) = sent.filter(|_| piece.watch)
             && let Some(kept) = self.transmit.sender.packet_mut(FlowId { peer: to, kind }, sequence)
         {
             kept.watch = true;
         }
-        packet_of(&piece, (endpoint, to), sequence.map(|sequence| (kind, sequence)))
+        packet_of(&piece, (endpoint, to), sent.map(|sent| (kind, sent.sequence)))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn set_retransmission(at: Time, context: &mut InterfaceContext<'_, '_, Self>) {
+        context.set_timer(at, PortalsTimer::Retransmission);
+    }
+
+    /// A packet that is sent again.
+    #[cold]
+    #[inline(never)]
+    fn again(
+        &mut self,
+        (repeat, timer): &(Repeat<Piece>, Option<Time>),
+        context: &mut InterfaceContext<'_, '_, Self>,
+    ) -> Packet {
+        let (source, piece, now) = (context.endpoint(), repeat.packet, context.now());
+        if let Some(at) = *timer {
+            Self::set_retransmission(at, context);
+        }
+        if piece.watch {
+            let (message, block) = (piece.message, Block::Timeout);
+            let (endpoint, came, began, ended) = (source, repeat.sent, now, now);
+            context.output().stage(&Stage { endpoint, source, message, block, came, began, ended });
+        }
+        packet_of(&piece, (source, repeat.flow.peer), Some((repeat.flow.kind, repeat.sequence)))
     }
 }
 
@@ -394,8 +518,7 @@ impl<H: Host> Nic<H> for PortalsNic<H> {
     }
 
     fn unfinished(&self) -> (usize, usize) {
-        let waiting = self.transmit.waiting().max(self.transmit.messages.len());
-        (waiting, self.incoming.len() + self.due.len())
+        (self.transmit.unfinished(), self.incoming.len() + self.due.len())
     }
 
     fn visit_work(&self, visit: &mut dyn FnMut(BlockWork)) {
@@ -481,13 +604,18 @@ impl<H: Host> Interface for PortalsNic<H> {
             Some(Header::Data(kind, sequence)) => {
                 let flow = FlowId { peer: packet.source, kind };
                 let verdict = self.receiver.receive(flow, sequence, now, &parameters.interface.transport);
-                if verdict != Verdict::Drop {
-                    let (to, message) = (packet.source, packet.message);
-                    self.transmit.answers.push_back(Answer { ready: done, to, message, kind, sequence });
-                    context.request_injection();
-                }
+                self.answer(verdict, (packet, kind, sequence), done, context);
                 if verdict == Verdict::Take {
                     self.take(packet, done, parameters, context);
+                }
+            }
+            Some(Header::Alone(kind, low, offer)) => {
+                let flow = FlowId { peer: packet.source, kind };
+                let transport = &parameters.interface.transport;
+                let (verdict, sequence) = self.receiver.receive_known(flow, low, now, transport);
+                self.answer(verdict, (packet, kind, sequence), done, context);
+                if verdict == Verdict::Take {
+                    self.take_alone((packet, offer), done, parameters, context);
                 }
             }
         }
@@ -514,44 +642,27 @@ impl<H: Host> Interface for PortalsNic<H> {
         }
         self.take_offers(parameters, context);
         let admits_all = context.admits_all();
-        let next = self.transmit.next(now, &parameters.interface, |class| {
-            admits_all
-                || match class {
-                    Some(class) => context.admits_class(class),
-                    None => context.admits(ACKNOWLEDGEMENT, Part::Whole, 0),
-                }
-        });
-        let pace = (self.transmit.next_packet == now).then_some(parameters.interface.send_packet);
-        let (packet, timer) = match next {
-            Next::NotBefore(time) => {
-                // An offer whose time has come waits for a turn, which asks for a packet.
-                let offer = parameters.interface.earliest(self.host.next_offer());
-                let offer = Some(offer).filter(|offer| *offer > now);
-                return Injection::not_before(time.min(offer.unwrap_or(Time::NEVER)));
-            }
-            Next::Answer(answer) => (packet_of_answer(context.endpoint(), &answer), None),
-            Next::Repeat(repeat, timer) => {
-                let (source, piece) = (context.endpoint(), repeat.packet);
-                if piece.watch {
-                    let (message, block) = (piece.message, Block::Timeout);
-                    let (endpoint, came, began, ended) = (source, repeat.sent, now, now);
-                    context.output().stage(&Stage { endpoint, source, message, block, came, began, ended });
-                }
-                let numbered = Some((repeat.flow.kind, repeat.sequence));
-                (packet_of(&piece, (source, repeat.flow.peer), numbered), timer)
-            }
-            Next::Data { outgoing, piece, sequence, last } => {
-                if let Some(token) = outgoing.token.filter(|_| last && sequence.is_none()) {
-                    context.set_timer(now, PortalsTimer::Sent(token));
-                }
-                let (sequence, timer) = sequence.unzip();
-                let to = (outgoing.to, outgoing.kind);
-                (self.first_time(to, piece, (sequence, last), (pace, context)), timer.flatten())
-            }
+        let admits =
+            |context: &InterfaceContext<'_, '_, Self>, class| admits_all || context.admits_class(class);
+        let admits_answer = || admits_all || context.admits(ACKNOWLEDGEMENT, Part::Whole, 0);
+        let packet = if let Some(answer) = self.transmit.take_answer(now, admits_answer) {
+            packet_of_answer(context.endpoint(), &answer)
+        } else if self.transmit.sender.has_repeats()
+            && let Some(repeat) =
+                self.transmit.take_repeat(now, &parameters.interface, |class| admits(context, class))
+        {
+            self.again(&repeat, context)
+        } else if let Some(supplied) =
+            self.transmit.take_data(now, &parameters.interface, |class| admits(context, class))
+        {
+            let pace = (self.transmit.next_packet == now).then_some(parameters.interface.send_packet);
+            self.first_time(&supplied, pace, context)
+        } else {
+            // An offer whose time has come waits for a turn, which asks for a packet.
+            let offer = parameters.interface.earliest(self.host.next_offer());
+            let offer = if offer > now { offer } else { Time::NEVER };
+            return Injection::not_before(self.transmit.next_time(now).min(offer));
         };
-        if let Some(at) = timer {
-            context.set_timer(at, PortalsTimer::Retransmission);
-        }
         self.transmit.next_packet = now + parameters.interface.send_packet;
         self.transmit.worked = self.transmit.worked.saturating_add(parameters.interface.send_packet);
         Injection::Packet(packet)

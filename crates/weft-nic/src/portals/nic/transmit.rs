@@ -1,15 +1,21 @@
 //! The sending side: messages take turns, packets get their numbers, and what is not acknowledged is kept.
 
 use super::PortalsParameters;
-use super::packet::{self, ACKNOWLEDGEMENT, DATA, DATAGRAM};
+use super::packet::{self, ACKNOWLEDGEMENT, ALONE, DATA, DATAGRAM, OfferBits};
 use crate::host::{Message, Primitive};
 use crate::overheads::watched::Watched;
-use crate::transport::{FlowId, FlowKind, Repeat, Sender, Sequence};
+use crate::transport::{FlowId, FlowKind, NUMBER_BITS, Repeat, Sender, Sent, Sequence};
 use serde::{Deserialize, Serialize};
 use slab::Slab;
 use std::collections::VecDeque;
 use weft_fabric::{Addressing, ClassTag, HeaderBits, MulticastGroup, Packet, Part};
 use weft_units::{Bytes, EndpointId, Span, Time};
+
+/// The place of a message of one packet whose end nobody is told.
+const NOWHERE: u32 = u32::MAX;
+
+/// The largest window in which a packet may travel alone.
+const LARGEST_WINDOW: u32 = 1 << (NUMBER_BITS - 2);
 
 /// A message of which not all packets have been sent.
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -22,8 +28,10 @@ pub(super) struct Outgoing {
     pub posted: Time,
     pub kind: FlowKind,
     pub token: Option<u32>,
-    /// The place among those that are not acknowledged; none, where it is for a group.
-    pub place: Option<u32>,
+    /// The place among the messages of which somebody is told, or [`NOWHERE`].
+    place: u32,
+    /// The time of its offer, where its packet may travel alone.
+    offered: Option<Time>,
     pub class: ClassTag,
 }
 
@@ -36,7 +44,7 @@ impl Outgoing {
     }
 
     fn is_for_group(&self) -> bool {
-        self.place.is_none()
+        MulticastGroup::of(self.to).is_some()
     }
 }
 
@@ -44,21 +52,49 @@ impl Outgoing {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct Piece {
     pub message: u32,
-    /// The place of the message among those that are not acknowledged.
-    pub place: u32,
+    about: About,
     pub bytes: u32,
     pub is_whole: bool,
     pub watch: bool,
     pub class: ClassTag,
 }
 
-/// A message that is not acknowledged whole.
+/// What is known of the message of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+enum About {
+    /// Its place among those of which somebody is told, or [`NOWHERE`].
+    Place(u32),
+    /// Nobody is told, and its packet may travel alone.
+    Offer(OfferBits),
+}
+
+impl Piece {
+    /// The place of its message among those of which somebody is told.
+    #[inline]
+    fn place(&self) -> Option<usize> {
+        match self.about {
+            About::Place(place) if place != NOWHERE => Some(place as usize),
+            _ => None,
+        }
+    }
+
+    /// The time at which its message was offered, where it may travel alone.
+    #[inline]
+    pub fn offer(&self) -> Option<OfferBits> {
+        match self.about {
+            About::Place(_) => None,
+            About::Offer(offer) => Some(offer),
+        }
+    }
+}
+
+/// A message that is not acknowledged whole. There is none for one whose only packet says as much as this.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Unacknowledged {
-    pub number: u32,
-    pub missing: Bytes,
+    number: u32,
+    missing: Bytes,
     /// A message without bytes has one packet, too.
-    pub is_empty: bool,
+    is_empty: bool,
     pub token: Option<u32>,
     pub interface: u16,
 }
@@ -73,18 +109,19 @@ pub(super) struct Answer {
     pub sequence: Sequence,
 }
 
-/// The next packet of a side, or why there is none.
-pub(super) enum Next {
-    Answer(Answer),
-    Repeat(Repeat<Piece>, Option<Time>),
-    Data {
-        outgoing: Outgoing,
-        piece: Piece,
-        sequence: Option<(Sequence, Option<Time>)>,
-        last: bool,
-    },
-    /// Nothing before this time.
-    NotBefore(Time),
+/// A packet of a message, sent for the first time.
+#[derive(Clone, Copy)]
+pub(super) struct Supplied {
+    pub to: EndpointId,
+    pub kind: FlowKind,
+    pub piece: Piece,
+    /// `None`: it is for a group.
+    pub sent: Option<Sent>,
+    /// The time of the offer of its message, which has not been announced.
+    pub offered: Option<Time>,
+    /// Whether it is the last of its message.
+    pub last: bool,
+    pub token: Option<u32>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -97,7 +134,9 @@ pub(super) struct Transmit {
     pub next_packet: Time,
     pub answers: VecDeque<Answer>,
     pub sender: Sender<Piece>,
-    pub messages: Slab<Unacknowledged>,
+    messages: Slab<Unacknowledged>,
+    /// Messages that are not acknowledged, and not among these.
+    others: usize,
     /// Time that packets have taken the transmit engine.
     pub worked: Span,
     pub watched: Watched,
@@ -113,6 +152,7 @@ impl Default for Transmit {
             answers: VecDeque::new(),
             sender: Sender::default(),
             messages: Slab::new(),
+            others: 0,
             worked: Span::ZERO,
             watched: Watched::default(),
         }
@@ -125,25 +165,49 @@ impl Transmit {
         self.queue.len()
     }
 
-    /// Takes a message of a traffic class over, whose first packet may go at `posted`. Returns its number
-    /// and its place among those that are not acknowledged.
+    /// Messages of which not all packets are sent and acknowledged.
+    pub fn unfinished(&self) -> usize {
+        self.waiting().max(self.messages.len() + self.others)
+    }
+
+    /// The number of the next message.
+    #[inline]
+    pub fn take_number(&mut self) -> u32 {
+        let number = self.next_number;
+        self.next_number = number.wrapping_add(1);
+        number
+    }
+
+    /// Takes a message of a traffic class over, whose first packet may go at `posted`. Returns whether that
+    /// is to be announced now, and not when its packet goes.
+    #[inline]
     pub fn accept<H>(
         &mut self,
+        number: u32,
         (message, class): (&Message<H>, ClassTag),
         posted: Time,
         parameters: &PortalsParameters,
-    ) -> (u32, Option<u32>) {
-        let number = self.next_number;
-        self.next_number = number.wrapping_add(1);
-        let Message { to, bytes, token, interface, primitive, .. } = *message;
+    ) -> bool {
+        let Message { to, bytes, born, token, interface, primitive, .. } = *message;
         let response = primitive == Primitive::WriteBack;
         let class_number = class.class().unwrap_or(0);
         let kind = FlowKind { response, unordered: !parameters.ordered, service: false, class: class_number };
-        let place = MulticastGroup::of(to).is_none().then(|| {
-            let is_empty = bytes == Bytes::ZERO;
-            self.messages.insert(Unacknowledged { number, missing: bytes, is_empty, token, interface }) as u32
-        });
-        let outgoing = Outgoing { to, number, bytes, sent: Bytes::ZERO, posted, kind, token, place, class };
+        let is_untold = bytes <= parameters.payload && token.is_none() && interface == 0;
+        let is_plain = message.header.is_none() && !message.watch && message.to_interface == 0;
+        let (mut place, mut offered) = (NOWHERE, None);
+        if MulticastGroup::of(to).is_none() {
+            if is_untold {
+                let fits = parameters.ordered && parameters.transport.window <= LARGEST_WINDOW;
+                offered = Some(born).filter(|_| is_plain && fits);
+                self.others += 1;
+            } else {
+                let is_empty = bytes == Bytes::ZERO;
+                let message = Unacknowledged { number, missing: bytes, is_empty, token, interface };
+                place = self.messages.insert(message) as u32;
+            }
+        }
+        let sent = Bytes::ZERO;
+        let outgoing = Outgoing { to, number, bytes, sent, posted, kind, token, place, offered, class };
         match self.queue.back() {
             Some(last) if last.posted > posted => {
                 let turn = self.queue.partition_point(|other| other.posted <= posted);
@@ -151,7 +215,7 @@ impl Transmit {
             }
             _ => self.queue.push_back(outgoing),
         }
-        (number, place)
+        offered.is_none()
     }
 
     /// When there will be a packet, as far as is known.
@@ -165,93 +229,132 @@ impl Transmit {
         answer.min(data).max(self.next_packet)
     }
 
-    /// The next packet: acknowledgements first, then what is repeated, then messages in turn. `admits` says
-    /// whether the network takes a packet of a class now; `None`: an acknowledgement.
-    pub fn next(
+    /// The next acknowledgement, if it is ready. `admits` says whether the network takes one now.
+    #[inline]
+    pub fn take_answer(&mut self, now: Time, admits: impl Fn() -> bool) -> Option<Answer> {
+        let answer = *self.answers.front().filter(|answer| answer.ready <= now)?;
+        if !admits() {
+            return None;
+        }
+        self.answers.pop_front();
+        Some(answer)
+    }
+
+    /// The next packet that is to be sent again, and when to set a timer for. `admits` says whether the network
+    /// takes a packet of a class now.
+    #[cold]
+    pub fn take_repeat(
         &mut self,
         now: Time,
         parameters: &PortalsParameters,
-        admits: impl Fn(Option<ClassTag>) -> bool,
-    ) -> Next {
-        let mut later = Time::NEVER;
-        if let Some(answer) = self.answers.front() {
-            if answer.ready > now {
-                later = answer.ready;
-            } else if admits(None)
-                && let Some(answer) = self.answers.pop_front()
+        admits: impl Fn(ClassTag) -> bool,
+    ) -> Option<(Repeat<Piece>, Option<Time>)> {
+        if self.sender.next_repeat().is_some_and(|piece| !admits(piece.class)) {
+            return None;
+        }
+        self.sender.take_repeat(now, &parameters.transport)
+    }
+
+    /// The next packet of a message, in turn.
+    #[inline]
+    pub fn take_data(
+        &mut self,
+        now: Time,
+        parameters: &PortalsParameters,
+        admits: impl Fn(ClassTag) -> bool,
+    ) -> Option<Supplied> {
+        let ready = self.posted(now);
+        let channels = ready.min(parameters.channels as usize);
+        let mut place = self.turn as usize;
+        if place >= channels {
+            place = place.checked_rem(channels)?;
+        }
+        // Those behind are looked at where none of the first may go.
+        for step in 0..ready {
+            if admits(self.queue[place].class)
+                && let Some(supplied) = self.send_of(place, now, parameters)
             {
-                return Next::Answer(answer);
+                return Some(supplied);
             }
+            place = if step + 1 >= channels { step + 1 } else { (place + 1) % channels };
         }
-        if self.sender.has_repeats()
-            && self.sender.next_repeat().is_none_or(|piece| admits(Some(piece.class)))
-            && let Some((repeat, timer)) = self.sender.take_repeat(now, &parameters.transport)
-        {
-            return Next::Repeat(repeat, timer);
-        }
-        match self.next_data(now, parameters, admits) {
-            Ok(next) => next,
-            Err(time) => Next::NotBefore(later.min(time)),
+        None
+    }
+
+    /// Messages whose first packet may have gone.
+    #[inline]
+    fn posted(&self, now: Time) -> usize {
+        match self.queue.back() {
+            Some(last) if last.posted <= now => self.queue.len(),
+            _ => self.queue.partition_point(|outgoing| outgoing.posted <= now),
         }
     }
 
-    /// The next packet of a message; or when there may be one.
-    fn next_data(
-        &mut self,
-        now: Time,
-        parameters: &PortalsParameters,
-        admits: impl Fn(Option<ClassTag>) -> bool,
-    ) -> Result<Next, Time> {
-        let ready = self.queue.partition_point(|outgoing| outgoing.posted <= now);
-        let channels = ready.min(parameters.channels as usize);
-        // Those behind are looked at where none of the first may go.
-        let in_turn = (0..channels).map(|step| (self.turn as usize + step) % channels);
-        let mut found = None;
-        for place in in_turn.chain(channels..ready) {
-            let outgoing = &self.queue[place];
-            let flow = FlowId { peer: outgoing.to, kind: outgoing.kind };
-            let is_free = outgoing.is_for_group() || self.sender.has_room(flow, &parameters.transport);
-            if is_free && admits(Some(outgoing.class)) {
-                found = Some(place);
-                break;
-            }
-        }
-        let Some(place) = found else {
-            return Err(self.queue.get(ready).map_or(Time::NEVER, |outgoing| outgoing.posted));
-        };
-        let outgoing = &mut self.queue[place];
+    /// When there may be another packet, where none may go now.
+    #[cold]
+    pub fn next_time(&self, now: Time) -> Time {
+        let answer = self.answers.front().filter(|answer| answer.ready > now);
+        let answer = answer.map_or(Time::NEVER, |answer| answer.ready);
+        let data = self.queue.get(self.posted(now)).map_or(Time::NEVER, |outgoing| outgoing.posted);
+        answer.min(data)
+    }
+
+    /// Sends the next packet of a message, by its place in the queue. `None`: its flow has no room.
+    #[inline]
+    fn send_of(&mut self, queued: usize, now: Time, parameters: &PortalsParameters) -> Option<Supplied> {
+        let outgoing = &mut self.queue[queued];
+        let Outgoing { to, number: message, kind, token, place, offered, class, .. } = *outgoing;
         let (part, bytes) = outgoing.next_piece(parameters.payload);
+        let mut about = About::Place(place);
+        if let Some(time) = offered
+            && let Some(passed) = now.as_ps().checked_sub(time.as_ps())
+            && passed.saturating_add(parameters.transport.reliability.timeout.as_ps()) <= OfferBits::ENOUGH
+        {
+            about = About::Offer(OfferBits::of(time));
+        }
+        let piece = Piece { message, about, bytes, is_whole: part == Part::Whole, watch: false, class };
+        let sent = match outgoing.is_for_group() {
+            true => None,
+            false => Some(self.sender.send(FlowId { peer: to, kind }, piece, now, &parameters.transport)?),
+        };
         outgoing.sent += Bytes::new(u64::from(bytes));
         let last = outgoing.sent == outgoing.bytes;
-        let outgoing = *outgoing;
-        if last {
-            self.queue.remove(place);
+        if last && queued == 0 {
+            self.queue.pop_front();
+        } else if last {
+            self.queue.remove(queued);
         }
-        self.turn = place as u32 + u32::from(!last);
-        let Outgoing { number: message, place, class, .. } = outgoing;
-        let is_whole = part == Part::Whole;
-        let piece = Piece { message, place: place.unwrap_or_default(), bytes, is_whole, watch: false, class };
-        let sequence = place.is_some().then(|| {
-            let flow = FlowId { peer: outgoing.to, kind: outgoing.kind };
-            self.sender.send(flow, piece, now, &parameters.transport)
-        });
-        Ok(Next::Data { outgoing, piece, sequence, last })
+        self.turn = queued as u32 + u32::from(!last);
+        Some(Supplied { to, kind, piece, sent, offered, last, token })
     }
 
-    /// A packet of a message has been acknowledged. Returns the message, where it was the last.
+    /// A packet of a message has been acknowledged. Returns the message, where it was the last and somebody is
+    /// told.
+    #[inline]
     pub fn settle(&mut self, piece: Piece) -> Option<Unacknowledged> {
-        let place = piece.place as usize;
+        let Some(place) = piece.place() else {
+            self.others -= 1;
+            return None;
+        };
         let message = self.messages.get_mut(place).filter(|message| message.number == piece.message)?;
         message.missing -= Bytes::new(u64::from(piece.bytes));
         let is_done = message.is_empty || message.missing == Bytes::ZERO;
         is_done.then(|| self.messages.remove(place))
     }
 
-    /// Gives a message up. `None`: it has been before.
-    pub fn withdraw(&mut self, number: u32, place: u32) -> Option<Unacknowledged> {
+    /// Gives the message of a packet up. `None`: it has been before.
+    #[cold]
+    pub fn withdraw(&mut self, piece: Piece) -> Option<Unacknowledged> {
+        let number = piece.message;
+        let Some(place) = piece.place() else {
+            self.others -= 1;
+            self.watched.withdraw(number);
+            let (missing, is_empty) = (Bytes::new(u64::from(piece.bytes)), piece.bytes == 0);
+            return Some(Unacknowledged { number, missing, is_empty, token: None, interface: 0 });
+        };
         // Its place may be another's by now.
-        self.messages.get(place as usize).filter(|message| message.number == number)?;
-        let message = self.messages.remove(place as usize);
+        self.messages.get(place).filter(|message| message.number == number)?;
+        let message = self.messages.remove(place);
         self.queue.retain(|outgoing| outgoing.number != number);
         self.watched.withdraw(number);
         Some(message)
@@ -259,6 +362,7 @@ impl Transmit {
 }
 
 /// The packet of a piece.
+#[inline]
 pub(super) fn packet_of(
     piece: &Piece,
     (source, destination): (EndpointId, EndpointId),
@@ -277,7 +381,21 @@ pub(super) fn packet_of(
     made
 }
 
+/// The packet of a piece that travels alone, by an ordered flow.
+#[inline]
+pub(super) fn packet_alone(
+    piece: &Piece,
+    (source, destination): (EndpointId, EndpointId),
+    carried: HeaderBits,
+) -> Packet {
+    let addressing = Addressing { source, destination, message: piece.message };
+    let mut made = Packet::new(addressing, piece.bytes, carried, Part::Whole).in_block(1);
+    made.label = ALONE;
+    made.of_class(piece.class)
+}
+
 /// The packet of an acknowledgement.
+#[inline]
 pub(super) fn packet_of_answer(source: EndpointId, answer: &Answer) -> Packet {
     let Answer { to: destination, message, kind, sequence, .. } = *answer;
     let addressing = Addressing { source, destination, message };
