@@ -58,8 +58,8 @@ impl Header {
 pub(super) struct OfferBits(u32);
 
 impl OfferBits {
-    /// The longest time in ps after which they are surely enough. Half of it is for the announcement of a packet that
-    /// takes longer.
+    /// The longest time in ps after which they are surely enough. Half of it is for the announcement of a
+    /// packet that takes longer.
     pub const ENOUGH: u64 = 1 << 31;
 
     #[inline]

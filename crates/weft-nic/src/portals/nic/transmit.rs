@@ -59,10 +59,10 @@ pub(super) struct Piece {
     pub class: ClassTag,
 }
 
-/// What is known of the message of a packet.
+/// The message of a packet, as far as it is known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 enum About {
-    /// Its place among those of which somebody is told, or [`NOWHERE`].
+    /// The place among those of which somebody is told, or [`NOWHERE`].
     Place(u32),
     /// Nobody is told, and its packet may travel alone.
     Offer(OfferBits),
@@ -240,8 +240,8 @@ impl Transmit {
         Some(answer)
     }
 
-    /// The next packet that is to be sent again, and when to set a timer for. `admits` says whether the network
-    /// takes a packet of a class now.
+    /// The next packet that is to be sent again, and when to set a timer for. `admits` says whether the
+    /// network takes a packet of a class now.
     #[cold]
     pub fn take_repeat(
         &mut self,
@@ -328,8 +328,8 @@ impl Transmit {
         Some(Supplied { to, kind, piece, sent, offered, last, token })
     }
 
-    /// A packet of a message has been acknowledged. Returns the message, where it was the last and somebody is
-    /// told.
+    /// A packet of a message has been acknowledged. Returns the message, where it was the last and somebody
+    /// is told.
     #[inline]
     pub fn settle(&mut self, piece: Piece) -> Option<Unacknowledged> {
         let Some(place) = piece.place() else {
