@@ -39,7 +39,7 @@ type Engine<'s, 'a, 'b, 'c, H> = EngineContext<'s, Outlet<'a, 'b, 'c, H>>;
 
 impl<H: Host> Surface for Outlet<'_, '_, '_, H> {
     const HEARS_CHANGES: bool = H::Output::HEARS_STATES;
-    // Such a host's messages are taken as they are due, in `take_offers`.
+    // What is due is retired before such a host is asked for messages, and before each that it posts.
     const RETIRES: bool = H::PASSIVE && !H::Output::HEARS_STATES;
 
     fn wake(&mut self, at: Time, task: Task) {
@@ -183,6 +183,8 @@ impl<H: Host> Node<'_, '_, '_, H> {
             }
             stage(Block::HostPort, now, stored.began, stored.ended);
         }
+        // A passive host may post at times of its own, too.
+        self.retire_due();
         let page = descriptor.source.space;
         let (left, _) = self.with_rdma(|rdma, _, context| {
             context.surface.header = header;
@@ -201,7 +203,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
         failure
     }
 
-    /// The host is about to be asked for messages: transfers that have ended by now make room for theirs.
+    /// The host may have messages: transfers that have ended by now make room for theirs.
     #[inline]
     pub(super) fn retire_due(&mut self) {
         self.with_rdma(|rdma, _, context| rdma.retire_due(context));

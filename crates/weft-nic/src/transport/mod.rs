@@ -30,7 +30,7 @@ mod sender;
 mod tests;
 
 pub use receiver::{Receiver, Verdict};
-pub use sender::{Acknowledged, Expired, Repeat, Sender, Sent};
+pub use sender::{Expired, Repeat, Sender};
 
 use crate::reliability::ReliabilityParameters;
 use serde::{Deserialize, Serialize};
@@ -93,10 +93,6 @@ pub const KIND_BITS: u32 = 6;
 
 /// Bits of an opening.
 pub const OPENING_BITS: u32 = 32 - KIND_BITS;
-
-/// Bits of a sequence number that tell the packets of an opening apart that can be on their way at once: at
-/// 220 million packets a second, those of 300 ms.
-pub const NUMBER_BITS: u32 = 26;
 
 /// The section of a machine file on the transport.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]

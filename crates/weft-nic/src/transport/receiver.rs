@@ -7,7 +7,7 @@
 //!   above                     drop                         in the window: take once, acknowledge; else drop
 //! ```
 
-use super::{FlowId, NUMBER_BITS, OPENING_BITS, Sequence, TransportParameters};
+use super::{FlowId, OPENING_BITS, Sequence, TransportParameters};
 use crate::key_table::KeyTable;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -95,36 +95,6 @@ impl Receiver {
             }
             _ => self.begin(id, sequence, now, parameters),
         }
-    }
-
-    /// All packets of a flow below this number have been taken, for tests of high numbers.
-    #[cfg(test)]
-    pub(super) fn expect(&mut self, id: FlowId, number: u32) {
-        self.flows.get_or_add(id.key()).expected = number;
-    }
-
-    /// A packet has come undamaged that says of its number but the low [`NUMBER_BITS`], and nothing of the
-    /// opening: its sender knows that this engine knows it. Returns both as well.
-    #[inline]
-    pub fn receive_known(
-        &mut self,
-        id: FlowId,
-        low: u32,
-        now: Time,
-        parameters: &TransportParameters,
-    ) -> (Verdict, Sequence) {
-        let Some(flow) = self.flows.get_mut(id.key()) else {
-            return (Verdict::Drop, Sequence { opening: 0, number: low });
-        };
-        // The nearest number with these bits.
-        let ahead = (low.wrapping_sub(flow.expected) << (32 - NUMBER_BITS)) as i32 >> (32 - NUMBER_BITS);
-        let sequence = Sequence { opening: flow.opening, number: flow.expected.wrapping_add_signed(ahead) };
-        flow.used = now;
-        if ahead == 0 && flow.beyond.is_none() {
-            flow.expected += 1;
-            return (Verdict::Take, sequence);
-        }
-        (flow.receive(sequence.number, id.kind.unordered, parameters.window), sequence)
     }
 
     /// A packet of another opening than the present one has come, or of a flow that is not in the table.

@@ -2,39 +2,38 @@
 
 use super::{FlowId, OPENING_BITS, Sequence, TransportParameters};
 use crate::key_table::KeyTable;
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use slab::Slab;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use weft_units::{Span, Time};
+use weft_units::Time;
 
-/// A packet that waits for its acknowledgement.
+/// The place of no packet.
+const NOWHERE: u32 = u32::MAX;
+
+/// A packet that waits for its acknowledgement. There are as many as are on their way, of all interfaces: what
+/// only some need is [apart](Repetition).
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Outstanding<P> {
     packet: P,
     flow: FlowId,
     /// The packet's number in the flow's present opening.
     number: u32,
-    /// Number of the next one of its flow.
-    next_number: u32,
-    /// By how much more serial that one is; 0: there is none.
+    /// The place of the next one of its flow, or [`NOWHERE`].
     next: u32,
-    /// The time at which it was sent first.
-    sent: Time,
+    /// Packets that the engine had sent before.
+    serial: u64,
 }
 
 /// An outstanding packet whose time has been up.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Late<P> {
-    outstanding: Outstanding<P>,
+struct Repetition {
     repeated: u32,
-    /// The time at which it was sent last.
     sent: Time,
     /// `None`: its time is up, and it waits to be sent again.
     deadline: Option<Time>,
 }
 
-/// The packets of a flow that are not acknowledged: a chain in the order of their numbers. Serial numbers are
-/// the low halves: so many packets are never on their way.
+/// The packets of a flow that are not acknowledged: a chain in the order of their numbers.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Chain {
     /// Number of the oldest.
@@ -72,6 +71,22 @@ impl Flow {
             State::Outstanding(chain) => Some(chain),
         }
     }
+
+    /// The place of a packet, behind that of the one before it. Acknowledgements come in the order of the
+    /// packets, or nearly so: it is among the first.
+    fn find<P>(&self, sequence: Sequence, all: &Slab<Outstanding<P>>) -> Option<(u32, u32)> {
+        if self.opening != sequence.opening {
+            return None;
+        }
+        let (mut before, mut place) = (NOWHERE, self.chain()?.oldest);
+        loop {
+            let packet = all.get(place as usize)?;
+            if packet.number >= sequence.number {
+                return (packet.number == sequence.number).then_some((before, place));
+            }
+            (before, place) = (place, packet.next);
+        }
+    }
 }
 
 /// A packet that is to be sent again.
@@ -87,22 +102,9 @@ pub struct Repeat<P> {
     pub sent: Time,
 }
 
-/// A packet that is sent.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Sent {
-    /// The packet's number.
-    pub sequence: Sequence,
-    /// Whether the receiver knows the opening of the flow: it has acknowledged the first packet of it.
-    pub is_known: bool,
-    /// The time to set a timer for, if none is pending.
-    pub timer: Option<Time>,
-}
-
 /// The outcome of a look at the deadlines.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Expired<P> {
-    /// Packets whose time is up for the first time, and when they were sent.
-    pub late: Vec<(FlowId, P, Time)>,
     /// Packets of flows that have been given up, the oldest of each first.
     pub failed: Vec<(FlowId, P)>,
     /// Whether packets wait to be sent again.
@@ -111,122 +113,28 @@ pub struct Expired<P> {
     pub next: Option<Time>,
 }
 
-/// The packets of a transmit engine that are not acknowledged, by their serial numbers: how many it has sent
-/// before.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(bound = "P: Serialize + DeserializeOwned")]
-struct Log<P> {
-    /// Packets sent.
-    sent: u64,
-    /// The last packets sent, in order, whose time has not been up; none where one has been acknowledged. The
-    /// first is outstanding. In order, since acknowledgements come nearly so: what is asked for lies close
-    /// together.
-    recent: VecDeque<Option<Outstanding<P>>>,
-    /// Others, by serial number.
-    late: BTreeMap<u64, Late<P>>,
-    /// Deadlines and serial numbers of packets that were repeated.
-    later: BTreeSet<(Time, u64)>,
-}
-
-impl<P: Copy> Log<P> {
-    /// Adds a packet that is sent.
-    #[inline]
-    fn push(&mut self, outstanding: Outstanding<P>) {
-        self.recent.push_back(Some(outstanding));
-        self.sent += 1;
-    }
-
-    /// The serial number of an outstanding packet with this low half.
-    #[inline]
-    fn serial_of(&self, low: u32) -> u64 {
-        self.sent - u64::from((self.sent as u32).wrapping_sub(low))
-    }
-
-    /// The serial number of the first of the recent packets.
-    #[inline]
-    fn first_recent(&self) -> u64 {
-        self.sent - self.recent.len() as u64
-    }
-
-    #[inline]
-    fn get_mut(&mut self, serial: u64) -> Option<&mut Outstanding<P>> {
-        match serial.checked_sub(self.first_recent()) {
-            Some(place) => self.recent.get_mut(place as usize)?.as_mut(),
-            None => Some(&mut self.late.get_mut(&serial)?.outstanding),
-        }
-    }
-
-    /// Takes a packet out. Returns also whether its time has been up.
-    #[inline]
-    fn take(&mut self, serial: u64) -> Option<(Outstanding<P>, bool)> {
-        let Some(place) = serial.checked_sub(self.first_recent()) else { return self.take_late(serial) };
-        let taken = self.recent.get_mut(place as usize)?.take();
-        self.forget_acknowledged();
-        taken.map(|outstanding| (outstanding, false))
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn take_late(&mut self, serial: u64) -> Option<(Outstanding<P>, bool)> {
-        let Late { outstanding, deadline, .. } = self.late.remove(&serial)?;
-        if let Some(deadline) = deadline {
-            self.later.remove(&(deadline, serial));
-        }
-        Some((outstanding, true))
-    }
-
-    /// Forgets recent packets that have been acknowledged, up to the first that has not.
-    #[inline]
-    fn forget_acknowledged(&mut self) {
-        while self.recent.front().is_some_and(Option::is_none) {
-            self.recent.pop_front();
-        }
-    }
-
-    /// Takes the first deadline that has passed: the serial number of its packet, which is late, and the
-    /// packet itself where it has not been before.
-    fn take_due(&mut self, now: Time, timeout: Span) -> Option<(u64, Option<Outstanding<P>>)> {
-        if let Some(outstanding) = self.recent.front().copied().flatten()
-            && outstanding.sent + timeout <= now
-        {
-            let serial = self.first_recent();
-            self.recent.pop_front();
-            self.forget_acknowledged();
-            let sent = outstanding.sent;
-            self.late.insert(serial, Late { outstanding, repeated: 0, sent, deadline: None });
-            return Some((serial, Some(outstanding)));
-        }
-        let later = *self.later.first().filter(|entry| entry.0 <= now)?;
-        self.later.remove(&later);
-        Some((later.1, None))
-    }
-
-    /// The next deadline.
-    fn next_due(&self, timeout: Span) -> Option<Time> {
-        let first = self.recent.front().copied().flatten().map(|packet| packet.sent + timeout);
-        [first, self.later.first().map(|of| of.0)].into_iter().flatten().min()
-    }
-}
-
-/// A packet that has been acknowledged.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Acknowledged<P> {
-    /// The packet.
-    pub packet: P,
-    /// Whether its time has been up.
-    pub was_late: bool,
-}
+/// The time at which a packet is due, its serial number and its place.
+type Due = (Time, u64, u32);
 
 /// All flows of a transmit engine.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(bound = "P: Serialize + DeserializeOwned")]
 pub struct Sender<P> {
     /// By [`FlowId::key`].
     flows: KeyTable<Flow>,
     next_opening: u32,
-    log: Log<P>,
-    /// Serial numbers of packets to be sent again, those acknowledged since included.
-    repeats: VecDeque<u64>,
+    /// Of all flows: a flow alone has few, and there are many flows.
+    outstanding: Slab<Outstanding<P>>,
+    /// Packets sent.
+    sent: u64,
+    /// Deadlines and places of the last packets sent, in order, each for the first time. Those acknowledged
+    /// since are [`NOWHERE`]; the first is not.
+    first: VecDeque<(Time, u32)>,
+    /// By serial number.
+    repetitions: BTreeMap<u64, Repetition>,
+    /// Deadlines of packets that were repeated.
+    later: BTreeSet<Due>,
+    /// Serial numbers and places of packets to be sent again, those acknowledged since included.
+    repeats: VecDeque<(u64, u32)>,
     /// The time at which the timer fires.
     timer: Option<Time>,
 }
@@ -236,7 +144,11 @@ impl<P> Default for Sender<P> {
         Sender {
             flows: KeyTable::default(),
             next_opening: 0,
-            log: Log { sent: 0, recent: VecDeque::new(), late: BTreeMap::new(), later: BTreeSet::new() },
+            outstanding: Slab::new(),
+            sent: 0,
+            first: VecDeque::new(),
+            repetitions: BTreeMap::new(),
+            later: BTreeSet::new(),
             repeats: VecDeque::new(),
             timer: None,
         }
@@ -246,7 +158,7 @@ impl<P> Default for Sender<P> {
 impl<P: Copy> Sender<P> {
     /// Packets that are not acknowledged.
     pub fn outstanding(&self) -> usize {
-        self.log.recent.iter().flatten().count() + self.log.late.len()
+        self.outstanding.len()
     }
 
     /// Flows in the table.
@@ -266,7 +178,8 @@ impl<P: Copy> Sender<P> {
         self.flows.len() < parameters.flows as usize
     }
 
-    /// A packet is sent. `None`: its flow has no room for another.
+    /// A packet is sent. Returns its number, and the time to set a timer for, if none is pending; `None`: its
+    /// flow has no room for another.
     #[inline]
     pub fn send(
         &mut self,
@@ -274,59 +187,45 @@ impl<P: Copy> Sender<P> {
         packet: P,
         now: Time,
         parameters: &TransportParameters,
-    ) -> Option<Sent> {
+    ) -> Option<(Sequence, Option<Time>)> {
         if self.flows.len() >= parameters.flows as usize && !self.makes_room(flow, parameters) {
             return None;
         }
-        let serial = self.log.sent as u32;
         let known = self.flows.get_or_add(flow.key());
-        let mut chain = match known.state {
+        match known.state {
             State::Outstanding(chain) => {
                 if known.next - chain.number >= parameters.window || known.next == u32::MAX {
                     return None;
                 }
-                if let Some(before) = self.log.get_mut(self.log.serial_of(chain.newest)) {
-                    before.next = serial.wrapping_sub(chain.newest);
-                    before.next_number = known.next;
-                }
-                chain
             }
             State::Idle(since) => {
                 if known.next == u32::MAX || now > since.saturating_add(parameters.idle) {
                     (known.opening, known.next) = (self.next_opening, 0);
                     self.next_opening = (self.next_opening + 1) & ((1 << OPENING_BITS) - 1);
                 }
-                Chain { number: known.next, oldest: serial, newest: serial }
             }
-        };
-        chain.newest = serial;
-        let number = known.next;
-        (known.next, known.state) = (number + 1, State::Outstanding(chain));
-        let (sequence, is_known) = (Sequence { opening: known.opening, number }, chain.number > 0);
-        self.log.push(Outstanding { packet, flow, number, next_number: 0, next: 0, sent: now });
-        Some(Sent { sequence, is_known, timer: self.set_timer(now + parameters.reliability.timeout) })
-    }
-
-    /// The serial number of a packet, behind that of the one before it, if any. Acknowledgements come in the
-    /// order of the packets, or nearly so: it is among the first.
-    fn find(&mut self, flow: FlowId, sequence: Sequence) -> Option<(Option<u64>, u64)> {
-        let known = self.flows.get(flow.key()).filter(|known| known.opening == sequence.opening)?;
-        let (mut before, mut serial) = (None, self.log.serial_of(known.chain()?.oldest));
-        loop {
-            let packet = self.log.get_mut(serial)?;
-            if packet.number >= sequence.number || packet.next == 0 {
-                return (packet.number == sequence.number).then_some((before, serial));
-            }
-            let next = serial + u64::from(packet.next);
-            (before, serial) = (Some(serial), next);
         }
+        let sequence = Sequence { opening: known.opening, number: known.next };
+        let (number, serial) = (sequence.number, self.sent);
+        let outstanding = Outstanding { packet, flow, number, next: NOWHERE, serial };
+        let place = self.outstanding.insert(outstanding) as u32;
+        let mut chain = Chain { number, oldest: place, newest: place };
+        if let State::Outstanding(before) = known.state {
+            self.outstanding[before.newest as usize].next = place;
+            chain = Chain { newest: place, ..before };
+        }
+        (known.next, known.state) = (number + 1, State::Outstanding(chain));
+        self.sent += 1;
+        let deadline = now + parameters.reliability.timeout;
+        self.first.push_back((deadline, place));
+        Some((sequence, self.set_timer(deadline)))
     }
 
     /// A packet that is not acknowledged.
     #[cold]
     pub fn packet_mut(&mut self, flow: FlowId, sequence: Sequence) -> Option<&mut P> {
-        let (_, serial) = self.find(flow, sequence)?;
-        Some(&mut self.log.get_mut(serial)?.packet)
+        let (_, place) = self.flows.get(flow.key())?.find(sequence, &self.outstanding)?;
+        Some(&mut self.outstanding.get_mut(place as usize)?.packet)
     }
 
     #[inline]
@@ -340,51 +239,85 @@ impl<P: Copy> Sender<P> {
 
     /// A packet has been acknowledged: it comes back, unless it was before.
     #[inline]
-    pub fn acknowledged(&mut self, flow: FlowId, sequence: Sequence, now: Time) -> Option<Acknowledged<P>> {
+    pub fn acknowledged(&mut self, flow: FlowId, sequence: Sequence, now: Time) -> Option<P> {
         let known = self.flows.get_mut(flow.key())?;
         let State::Outstanding(chain) = known.state else { return None };
         if known.opening != sequence.opening || chain.number != sequence.number {
             return self.acknowledged_behind(flow, sequence);
         }
-        let serial = self.log.serial_of(chain.oldest);
-        let (Outstanding { packet, next, next_number, .. }, was_late) = self.log.take(serial)?;
-        let oldest = chain.oldest.wrapping_add(next);
-        known.state = match next {
-            0 => State::Idle(now),
-            _ => State::Outstanding(Chain { number: next_number, oldest, ..chain }),
+        let Outstanding { packet, serial, next, .. } = self.outstanding.try_remove(chain.oldest as usize)?;
+        known.state = match self.outstanding.get(next as usize) {
+            None => State::Idle(now),
+            Some(first) => State::Outstanding(Chain { number: first.number, oldest: next, ..chain }),
         };
-        if !self.log.late.is_empty() && !flow.kind.unordered {
-            self.begin_anew(serial + u64::from(next));
+        if !self.repetitions.is_empty() {
+            self.begin_anew(flow, next);
         }
-        Some(Acknowledged { packet, was_late })
+        self.settle(serial, chain.oldest);
+        Some(packet)
     }
 
     /// The same of a packet that is not the oldest of its flow.
     #[cold]
     #[inline(never)]
-    fn acknowledged_behind(&mut self, flow: FlowId, sequence: Sequence) -> Option<Acknowledged<P>> {
-        let (before, serial) = self.find(flow, sequence)?;
-        let before = before?;
-        let (Outstanding { packet, next, next_number, .. }, was_late) = self.log.take(serial)?;
-        let link = self.log.get_mut(before)?;
-        link.next = if next == 0 { 0 } else { (serial - before) as u32 + next };
-        link.next_number = next_number;
-        if let State::Outstanding(chain) = &mut self.flows.get_mut(flow.key())?.state
-            && next == 0
+    fn acknowledged_behind(&mut self, flow: FlowId, sequence: Sequence) -> Option<P> {
+        let known = self.flows.get_mut(flow.key())?;
+        let (before, place) = known.find(sequence, &self.outstanding)?;
+        let Outstanding { packet, serial, next, .. } = self.outstanding.try_remove(place as usize)?;
+        self.outstanding.get_mut(before as usize)?.next = next;
+        if let State::Outstanding(chain) = &mut known.state
+            && next == NOWHERE
         {
-            chain.newest = before as u32;
+            chain.newest = before;
         }
-        Some(Acknowledged { packet, was_late })
+        self.settle(serial, place);
+        Some(packet)
     }
 
     /// A packet has become the oldest of an ordered flow. It may have been repeated in vain, behind the one
     /// before it: it begins anew.
     #[cold]
     #[inline(never)]
-    fn begin_anew(&mut self, serial: u64) {
-        if let Some(late) = self.log.late.get_mut(&serial) {
-            late.repeated = 0;
+    fn begin_anew(&mut self, flow: FlowId, place: u32) {
+        if let Some(packet) = self.outstanding.get(place as usize).filter(|_| !flow.kind.unordered)
+            && let Some(repetition) = self.repetitions.get_mut(&packet.serial)
+        {
+            repetition.repeated = 0;
         }
+    }
+
+    /// Forgets the deadline of a packet that is not outstanding any more.
+    #[inline]
+    fn settle(&mut self, serial: u64, place: u32) {
+        let serial_of_first = self.sent - self.first.len() as u64;
+        if serial < serial_of_first {
+            return self.forget_repetition(serial, place);
+        }
+        if let Some(first) = self.first.get_mut((serial - serial_of_first) as usize) {
+            first.1 = NOWHERE;
+        }
+        self.forget_acknowledged();
+    }
+
+    /// Forgets the deadlines of packets that have been acknowledged, up to the first that has not.
+    #[inline]
+    fn forget_acknowledged(&mut self) {
+        while self.first.front().is_some_and(|first| first.1 == NOWHERE) {
+            self.first.pop_front();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn forget_repetition(&mut self, serial: u64, place: u32) {
+        if let Some(Repetition { deadline: Some(deadline), .. }) = self.repetitions.remove(&serial) {
+            self.later.remove(&(deadline, serial, place));
+        }
+    }
+
+    /// Whether a packet is still not acknowledged.
+    fn is_outstanding(&self, serial: u64, place: u32) -> bool {
+        self.outstanding.get(place as usize).is_some_and(|packet| packet.serial == serial)
     }
 
     /// The timer has fired. One that fires at another time than the last that was set is of the past.
@@ -393,36 +326,56 @@ impl<P: Copy> Sender<P> {
             return None;
         }
         self.timer = None;
-        let timeout = parameters.reliability.timeout;
-        let (mut failed, mut late) = (Vec::new(), Vec::new());
-        while let Some((serial, first_time)) = self.log.take_due(now, timeout) {
-            late.extend(first_time.map(|packet| (packet.flow, packet.packet, packet.sent)));
-            let Some(due) = self.log.late.get_mut(&serial) else { continue };
-            due.deadline = None;
-            let flow = due.outstanding.flow;
+        let mut failed = Vec::new();
+        while let Some((deadline, serial, place)) = self.take_due(now) {
+            let Some(packet) = self.outstanding.get(place as usize) else { continue };
+            let flow = packet.flow;
+            let timeout = parameters.reliability.timeout;
+            let sent = Time::from_ps(deadline.as_ps().saturating_sub(timeout.as_ps()));
+            let first = Repetition { repeated: 0, sent, deadline: None };
+            let repetition = self.repetitions.entry(serial).or_insert(first);
+            repetition.deadline = None;
             let chain = self.flows.get(flow.key()).and_then(Flow::chain);
             // Of an ordered flow the oldest alone can tell that nothing arrives any more.
-            let decides = flow.kind.unordered || chain.is_some_and(|chain| chain.oldest == serial as u32);
-            if !decides || due.repeated < parameters.reliability.repetitions {
-                self.repeats.push_back(serial);
+            let decides = flow.kind.unordered || chain.is_some_and(|chain| chain.oldest == place);
+            if !decides || repetition.repeated < parameters.reliability.repetitions {
+                self.repeats.push_back((serial, place));
             } else {
                 failed.extend(self.give_up(flow));
             }
         }
-        let next = self.log.next_due(timeout);
-        let repeats = !self.repeats.is_empty();
-        Some(Expired { failed, late, repeats, next: next.and_then(|at| self.set_timer(at)) })
+        self.forget_acknowledged();
+        let next = [self.first.front().map(|of| of.0), self.later.first().map(|of| of.0)];
+        let next = next.into_iter().flatten().min();
+        Some(Expired {
+            failed,
+            repeats: !self.repeats.is_empty(),
+            next: next.and_then(|at| self.set_timer(at)),
+        })
+    }
+
+    /// Takes the first deadline that has passed, of a packet that is outstanding.
+    fn take_due(&mut self, now: Time) -> Option<Due> {
+        while let Some((deadline, place)) = self.first.front().copied().filter(|first| first.0 <= now) {
+            let serial = self.sent - self.first.len() as u64;
+            self.first.pop_front();
+            if place != NOWHERE {
+                return Some((deadline, serial, place));
+            }
+        }
+        let later = *self.later.first().filter(|entry| entry.0 <= now)?;
+        self.later.remove(&later);
+        Some(later)
     }
 
     /// Ends a flow, and returns all packets of it that are not acknowledged.
     fn give_up(&mut self, flow: FlowId) -> Vec<(FlowId, P)> {
-        let mut packets = Vec::new();
         let chain = self.flows.remove(flow.key()).and_then(|known| known.chain());
-        let mut serial = chain.map(|chain| self.log.serial_of(chain.oldest));
-        while let Some((outstanding, _)) = serial.and_then(|serial| self.log.take(serial)) {
+        let (mut packets, mut place) = (Vec::new(), chain.map_or(NOWHERE, |chain| chain.oldest));
+        while let Some(outstanding) = self.outstanding.try_remove(place as usize) {
             packets.push((flow, outstanding.packet));
-            let next = u64::from(outstanding.next);
-            serial = serial.filter(|_| next > 0).map(|serial| serial + next);
+            self.settle(outstanding.serial, place);
+            place = outstanding.next;
         }
         packets
     }
@@ -435,8 +388,8 @@ impl<P: Copy> Sender<P> {
 
     /// The next packet that is to be sent again; `None`: none waits.
     pub fn next_repeat(&self) -> Option<&P> {
-        let mut waiting = self.repeats.iter().filter_map(|serial| self.log.late.get(serial));
-        waiting.next().map(|late| &late.outstanding.packet)
+        let mut waiting = self.repeats.iter().filter(|(serial, place)| self.is_outstanding(*serial, *place));
+        waiting.next().map(|(_, place)| &self.outstanding[*place as usize].packet)
     }
 
     /// Takes the next packet that is to be sent again, now, and the time to set a timer for, if none is
@@ -447,16 +400,20 @@ impl<P: Copy> Sender<P> {
         now: Time,
         parameters: &TransportParameters,
     ) -> Option<(Repeat<P>, Option<Time>)> {
-        while let Some(serial) = self.repeats.pop_front() {
-            let Some(late) = self.log.late.get_mut(&serial) else { continue };
-            let Outstanding { packet, flow, number, .. } = late.outstanding;
+        while let Some((serial, place)) = self.repeats.pop_front() {
+            let Some(outstanding) = self.outstanding.get(place as usize) else { continue };
+            if outstanding.serial != serial {
+                continue;
+            }
+            let Outstanding { packet, flow, number, .. } = *outstanding;
             let Some(known) = self.flows.get(flow.key()) else { continue };
-            late.repeated = late.repeated.saturating_add(1);
-            let deadline = now + parameters.reliability.timeout_after(late.repeated);
-            let sent = std::mem::replace(&mut late.sent, now);
-            late.deadline = Some(deadline);
+            let Some(repetition) = self.repetitions.get_mut(&serial) else { continue };
+            repetition.repeated = repetition.repeated.saturating_add(1);
+            let deadline = now + parameters.reliability.timeout_after(repetition.repeated);
+            let sent = std::mem::replace(&mut repetition.sent, now);
+            repetition.deadline = Some(deadline);
             let sequence = Sequence { opening: known.opening, number };
-            self.log.later.insert((deadline, serial));
+            self.later.insert((deadline, serial, place));
             return Some((Repeat { flow, sequence, packet, sent }, self.set_timer(deadline)));
         }
         None

@@ -36,13 +36,11 @@ use crate::hosted::Hosted;
 use crate::message_table::MessageTable;
 use crate::observer::{Block, Observer, Stage};
 use crate::overheads::watched;
-use crate::transport::{
-    Acknowledged, FlowId, FlowKind, Receiver, Repeat, Sent, Sequence, TransportParameters, Verdict,
-};
-use packet::{ACKNOWLEDGEMENT, Header, OfferBits, pack_alone};
+use crate::transport::{FlowId, Receiver, Repeat, Sequence, TransportParameters, Verdict};
+use packet::{ACKNOWLEDGEMENT, Header};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use transmit::{Answer, Piece, Supplied, Transmit, packet_alone, packet_of, packet_of_answer};
+use transmit::{Answer, Next, Piece, Supplied, Transmit, packet_of, packet_of_answer};
 use weft_engine::Payload;
 use weft_fabric::{
     Announced, HopRecord, Injection, Interface, InterfaceContext, MulticastGroup, Packet, Part,
@@ -184,10 +182,9 @@ impl<H: Host> Node<'_, '_, '_, H> {
         }
         let posted = at + self.parameters.start_of(message.primitive);
         let class = self.fabric.class_of(&message.purpose, bytes);
-        if self.transmit.accept(number, (message, class), posted, self.parameters) {
-            let header = MessageHeader { bytes, born, header, watch, interface: to_interface };
-            self.fabric.announce(to, number, Announcement::Message(header));
-        }
+        self.transmit.accept(number, (message, class), posted, self.parameters);
+        let header = MessageHeader { bytes, born, header, watch, interface: to_interface };
+        self.fabric.announce(to, number, Announcement::Message(header));
         if watch {
             let endpoint = self.fabric.endpoint();
             let handed_over = watched::Posted { message: number, at, ready: posted, block: Block::Command };
@@ -288,19 +285,13 @@ impl<H: Host> PortalsNic<H> {
     }
 
     /// A packet has been acknowledged.
-    #[inline]
     fn acknowledged(
         &mut self,
         (flow, sequence): (FlowId, Sequence),
         done: Time,
         context: &mut InterfaceContext<'_, '_, Self>,
     ) {
-        let acknowledged = self.transmit.sender.acknowledged(flow, sequence, context.now());
-        let Some(Acknowledged { packet: piece, was_late }) = acknowledged else { return };
-        if was_late && piece.offer().is_some() {
-            // It may have come before it was announced.
-            context.announce(flow.peer, piece.message, Announcement::Withdrawn);
-        }
+        let Some(piece) = self.transmit.sender.acknowledged(flow, sequence, context.now()) else { return };
         if let Some(token) = self.transmit.settle(piece).and_then(|message| message.token) {
             context.set_timer(done, PortalsTimer::Sent(token));
         }
@@ -310,24 +301,7 @@ impl<H: Host> PortalsNic<H> {
         }
     }
 
-    /// A packet of a message is acknowledged, if the receive engine has not dropped it.
-    #[inline]
-    fn answer(
-        &mut self,
-        verdict: Verdict,
-        (packet, kind, sequence): (&Packet, FlowKind, Sequence),
-        ready: Time,
-        context: &mut InterfaceContext<'_, '_, Self>,
-    ) {
-        if verdict != Verdict::Drop {
-            let (to, message) = (packet.source, packet.message);
-            self.transmit.answers.push_back(Answer { ready, to, message, kind, sequence });
-            context.request_injection();
-        }
-    }
-
-    /// A packet of a message that was announced has been taken.
-    #[inline(never)]
+    /// A packet of a message has been taken.
     fn take(
         &mut self,
         packet: &Packet,
@@ -355,57 +329,15 @@ impl<H: Host> PortalsNic<H> {
             }
         }
         let message = Delivered { from, number, bytes, born, noticed, hops, header, interface, in_mailbox };
-        self.arrived(message, parameters, context);
-    }
-
-    /// A packet that travels alone has been taken.
-    #[inline]
-    fn take_alone(
-        &mut self,
-        (packet, offer): (&Packet, OfferBits),
-        done: Time,
-        parameters: &NicParameters<PortalsParameters, H::Parameters>,
-        context: &mut InterfaceContext<'_, '_, Self>,
-    ) {
-        let Packet { source: from, message: number, hops, .. } = *packet;
-        // One that has taken long has been announced since.
-        if self.incoming.len() > 0 && self.incoming.get((from, number)).is_some() {
-            return self.take(packet, done, parameters, context);
-        }
-        let (bytes, born) = (packet.payload(), offer.before(context.now()));
-        let noticed = done + parameters.interface.receive_message;
-        let (header, interface, in_mailbox) = (None, 0, false);
-        let message = Delivered { from, number, bytes, born, noticed, hops, header, interface, in_mailbox };
-        self.arrived(message, parameters, context);
-    }
-
-    /// A message has arrived whole; the host notices it, if not now.
-    #[inline]
-    fn arrived(
-        &mut self,
-        message: Delivered<H::Header>,
-        parameters: &NicParameters<PortalsParameters, H::Parameters>,
-        context: &mut InterfaceContext<'_, '_, Self>,
-    ) {
-        if message.noticed > context.now() && !H::PASSIVE {
+        if noticed > context.now() && !H::PASSIVE {
             self.due.push_back(message);
-            context.set_timer(message.noticed, PortalsTimer::Deliver);
+            context.set_timer(noticed, PortalsTimer::Deliver);
         } else {
             self.hosted(parameters, context).deliver(&message);
         }
     }
 
-    /// The message of a packet that may travel alone is announced: its packet does not, or is late.
-    #[cold]
-    #[inline(never)]
-    fn announce(to: EndpointId, piece: &Piece, born: Time, context: &mut InterfaceContext<'_, '_, Self>) {
-        let bytes = Bytes::new(u64::from(piece.bytes));
-        let header = MessageHeader { bytes, born, header: None, watch: false, interface: 0 };
-        context.announce(to, piece.message, Announcement::Message(header));
-    }
-
     /// Time may be up for packets.
-    #[cold]
     fn expired(
         &mut self,
         parameters: &NicParameters<PortalsParameters, H::Parameters>,
@@ -417,11 +349,6 @@ impl<H: Host> PortalsNic<H> {
         };
         if let Some(next) = expired.next {
             context.set_timer(next, PortalsTimer::Retransmission);
-        }
-        for (flow, piece, sent) in expired.late {
-            if let Some(offer) = piece.offer() {
-                Self::announce(flow.peer, &piece, offer.before(sent), context);
-            }
         }
         for (flow, piece) in expired.failed {
             let Some(message) = self.transmit.withdraw(piece) else { continue };
@@ -442,50 +369,23 @@ impl<H: Host> PortalsNic<H> {
         pace: Option<Span>,
         context: &mut InterfaceContext<'_, '_, Self>,
     ) -> Packet {
-        let Supplied { to, kind, mut piece, sent, offered, last, token } = *supplied;
+        let Supplied { to, kind, mut piece, sequence, last, .. } = *supplied;
         let (endpoint, now, block) = (context.endpoint(), context.now(), Block::TransmitEngine);
-        if let Some(at) = sent.and_then(|sent| sent.timer) {
-            Self::set_retransmission(at, context);
-        }
-        if let Some(token) = token.filter(|_| last && sent.is_none()) {
-            context.set_timer(now, PortalsTimer::Sent(token));
-        }
         let report = watched::Supplied { message: piece.message, last, now, gap: Span::ZERO, pace, block };
         piece.watch = self.transmit.watched.supply(endpoint, &report, context.output());
-        if let Some(Sent { sequence: Sequence { number, .. }, is_known: true, .. }) = sent
-            && let Some(offer) = piece.offer()
-        {
-            return packet_alone(&piece, (endpoint, to), pack_alone(kind, number, offer));
-        }
-        if let Some(born) = offered {
-            Self::announce(to, &piece, born, context);
-        }
-        if let Some(Sent { sequence, .. }) = sent.filter(|_| piece.watch)
+        if let Some(sequence) = sequence.filter(|_| piece.watch)
             && let Some(kept) = self.transmit.sender.packet_mut(FlowId { peer: to, kind }, sequence)
         {
             kept.watch = true;
         }
-        packet_of(&piece, (endpoint, to), sent.map(|sent| (kind, sent.sequence)))
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn set_retransmission(at: Time, context: &mut InterfaceContext<'_, '_, Self>) {
-        context.set_timer(at, PortalsTimer::Retransmission);
+        packet_of(&piece, (endpoint, to), sequence.map(|sequence| (kind, sequence)))
     }
 
     /// A packet that is sent again.
     #[cold]
     #[inline(never)]
-    fn again(
-        &mut self,
-        (repeat, timer): &(Repeat<Piece>, Option<Time>),
-        context: &mut InterfaceContext<'_, '_, Self>,
-    ) -> Packet {
+    fn again(&mut self, repeat: &Repeat<Piece>, context: &mut InterfaceContext<'_, '_, Self>) -> Packet {
         let (source, piece, now) = (context.endpoint(), repeat.packet, context.now());
-        if let Some(at) = *timer {
-            Self::set_retransmission(at, context);
-        }
         if piece.watch {
             let (message, block) = (piece.message, Block::Timeout);
             let (endpoint, came, began, ended) = (source, repeat.sent, now, now);
@@ -604,18 +504,13 @@ impl<H: Host> Interface for PortalsNic<H> {
             Some(Header::Data(kind, sequence)) => {
                 let flow = FlowId { peer: packet.source, kind };
                 let verdict = self.receiver.receive(flow, sequence, now, &parameters.interface.transport);
-                self.answer(verdict, (packet, kind, sequence), done, context);
+                if verdict != Verdict::Drop {
+                    let (to, message) = (packet.source, packet.message);
+                    self.transmit.answers.push_back(Answer { ready: done, to, message, kind, sequence });
+                    context.request_injection();
+                }
                 if verdict == Verdict::Take {
                     self.take(packet, done, parameters, context);
-                }
-            }
-            Some(Header::Alone(kind, low, offer)) => {
-                let flow = FlowId { peer: packet.source, kind };
-                let transport = &parameters.interface.transport;
-                let (verdict, sequence) = self.receiver.receive_known(flow, low, now, transport);
-                self.answer(verdict, (packet, kind, sequence), done, context);
-                if verdict == Verdict::Take {
-                    self.take_alone((packet, offer), done, parameters, context);
                 }
             }
         }
@@ -642,27 +537,33 @@ impl<H: Host> Interface for PortalsNic<H> {
         }
         self.take_offers(parameters, context);
         let admits_all = context.admits_all();
-        let admits =
-            |context: &InterfaceContext<'_, '_, Self>, class| admits_all || context.admits_class(class);
-        let admits_answer = || admits_all || context.admits(ACKNOWLEDGEMENT, Part::Whole, 0);
-        let packet = if let Some(answer) = self.transmit.take_answer(now, admits_answer) {
-            packet_of_answer(context.endpoint(), &answer)
-        } else if self.transmit.sender.has_repeats()
-            && let Some(repeat) =
-                self.transmit.take_repeat(now, &parameters.interface, |class| admits(context, class))
-        {
-            self.again(&repeat, context)
-        } else if let Some(supplied) =
-            self.transmit.take_data(now, &parameters.interface, |class| admits(context, class))
-        {
-            let pace = (self.transmit.next_packet == now).then_some(parameters.interface.send_packet);
-            self.first_time(&supplied, pace, context)
-        } else {
-            // An offer whose time has come waits for a turn, which asks for a packet.
-            let offer = parameters.interface.earliest(self.host.next_offer());
-            let offer = if offer > now { offer } else { Time::NEVER };
-            return Injection::not_before(self.transmit.next_time(now).min(offer));
+        let next = self.transmit.next(now, &parameters.interface, |class| {
+            admits_all
+                || match class {
+                    Some(class) => context.admits_class(class),
+                    None => context.admits(ACKNOWLEDGEMENT, Part::Whole, 0),
+                }
+        });
+        let pace = (self.transmit.next_packet == now).then_some(parameters.interface.send_packet);
+        let (packet, timer) = match next {
+            Next::NotBefore(time) => {
+                // An offer whose time has come waits for a turn, which asks for a packet.
+                let offer = parameters.interface.earliest(self.host.next_offer());
+                let offer = Some(offer).filter(|offer| *offer > now);
+                return Injection::not_before(time.min(offer.unwrap_or(Time::NEVER)));
+            }
+            Next::Answer(answer) => (packet_of_answer(context.endpoint(), &answer), None),
+            Next::Repeat(repeat, timer) => (self.again(&repeat, context), timer),
+            Next::Data(supplied) => {
+                if let Some(token) = supplied.token.filter(|_| supplied.last && supplied.sequence.is_none()) {
+                    context.set_timer(now, PortalsTimer::Sent(token));
+                }
+                (self.first_time(&supplied, pace, context), supplied.timer)
+            }
         };
+        if let Some(at) = timer {
+            context.set_timer(at, PortalsTimer::Retransmission);
+        }
         self.transmit.next_packet = now + parameters.interface.send_packet;
         self.transmit.worked = self.transmit.worked.saturating_add(parameters.interface.send_packet);
         Injection::Packet(packet)

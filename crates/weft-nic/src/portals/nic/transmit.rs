@@ -1,10 +1,10 @@
 //! The sending side: messages take turns, packets get their numbers, and what is not acknowledged is kept.
 
 use super::PortalsParameters;
-use super::packet::{self, ACKNOWLEDGEMENT, ALONE, DATA, DATAGRAM, OfferBits};
+use super::packet::{self, ACKNOWLEDGEMENT, DATA, DATAGRAM};
 use crate::host::{Message, Primitive};
 use crate::overheads::watched::Watched;
-use crate::transport::{FlowId, FlowKind, NUMBER_BITS, Repeat, Sender, Sent, Sequence};
+use crate::transport::{FlowId, FlowKind, Repeat, Sender, Sequence};
 use serde::{Deserialize, Serialize};
 use slab::Slab;
 use std::collections::VecDeque;
@@ -13,9 +13,6 @@ use weft_units::{Bytes, EndpointId, Span, Time};
 
 /// The place of a message of one packet whose end nobody is told.
 const NOWHERE: u32 = u32::MAX;
-
-/// The largest window in which a packet may travel alone.
-const LARGEST_WINDOW: u32 = 1 << (NUMBER_BITS - 2);
 
 /// A message of which not all packets have been sent.
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -30,8 +27,6 @@ pub(super) struct Outgoing {
     pub token: Option<u32>,
     /// The place among the messages of which somebody is told, or [`NOWHERE`].
     place: u32,
-    /// The time of its offer, where its packet may travel alone.
-    offered: Option<Time>,
     pub class: ClassTag,
 }
 
@@ -52,40 +47,12 @@ impl Outgoing {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct Piece {
     pub message: u32,
-    about: About,
+    /// The place of the message among those of which somebody is told, or [`NOWHERE`].
+    place: u32,
     pub bytes: u32,
     pub is_whole: bool,
     pub watch: bool,
     pub class: ClassTag,
-}
-
-/// The message of a packet, as far as it is known.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-enum About {
-    /// The place among those of which somebody is told, or [`NOWHERE`].
-    Place(u32),
-    /// Nobody is told, and its packet may travel alone.
-    Offer(OfferBits),
-}
-
-impl Piece {
-    /// The place of its message among those of which somebody is told.
-    #[inline]
-    fn place(&self) -> Option<usize> {
-        match self.about {
-            About::Place(place) if place != NOWHERE => Some(place as usize),
-            _ => None,
-        }
-    }
-
-    /// The time at which its message was offered, where it may travel alone.
-    #[inline]
-    pub fn offer(&self) -> Option<OfferBits> {
-        match self.about {
-            About::Place(_) => None,
-            About::Offer(offer) => Some(offer),
-        }
-    }
 }
 
 /// A message that is not acknowledged whole. There is none for one whose only packet says as much as this.
@@ -116,12 +83,21 @@ pub(super) struct Supplied {
     pub kind: FlowKind,
     pub piece: Piece,
     /// `None`: it is for a group.
-    pub sent: Option<Sent>,
-    /// The time of the offer of its message, which has not been announced.
-    pub offered: Option<Time>,
+    pub sequence: Option<Sequence>,
+    /// When to set a timer for.
+    pub timer: Option<Time>,
     /// Whether it is the last of its message.
     pub last: bool,
     pub token: Option<u32>,
+}
+
+/// The next packet of a side, or why there is none.
+pub(super) enum Next {
+    Answer(Answer),
+    Repeat(Repeat<Piece>, Option<Time>),
+    Data(Supplied),
+    /// Nothing before this time.
+    NotBefore(Time),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -178,8 +154,7 @@ impl Transmit {
         number
     }
 
-    /// Takes a message of a traffic class over, whose first packet may go at `posted`. Returns whether that
-    /// is to be announced now, and not when its packet goes.
+    /// Takes a message of a traffic class over, whose first packet may go at `posted`.
     #[inline]
     pub fn accept<H>(
         &mut self,
@@ -187,18 +162,15 @@ impl Transmit {
         (message, class): (&Message<H>, ClassTag),
         posted: Time,
         parameters: &PortalsParameters,
-    ) -> bool {
-        let Message { to, bytes, born, token, interface, primitive, .. } = *message;
+    ) {
+        let Message { to, bytes, token, interface, primitive, .. } = *message;
         let response = primitive == Primitive::WriteBack;
         let class_number = class.class().unwrap_or(0);
         let kind = FlowKind { response, unordered: !parameters.ordered, service: false, class: class_number };
         let is_untold = bytes <= parameters.payload && token.is_none() && interface == 0;
-        let is_plain = message.header.is_none() && !message.watch && message.to_interface == 0;
-        let (mut place, mut offered) = (NOWHERE, None);
+        let mut place = NOWHERE;
         if MulticastGroup::of(to).is_none() {
             if is_untold {
-                let fits = parameters.ordered && parameters.transport.window <= LARGEST_WINDOW;
-                offered = Some(born).filter(|_| is_plain && fits);
                 self.others += 1;
             } else {
                 let is_empty = bytes == Bytes::ZERO;
@@ -206,8 +178,7 @@ impl Transmit {
                 place = self.messages.insert(message) as u32;
             }
         }
-        let sent = Bytes::ZERO;
-        let outgoing = Outgoing { to, number, bytes, sent, posted, kind, token, place, offered, class };
+        let outgoing = Outgoing { to, number, bytes, sent: Bytes::ZERO, posted, kind, token, place, class };
         match self.queue.back() {
             Some(last) if last.posted > posted => {
                 let turn = self.queue.partition_point(|other| other.posted <= posted);
@@ -215,7 +186,6 @@ impl Transmit {
             }
             _ => self.queue.push_back(outgoing),
         }
-        offered.is_none()
     }
 
     /// When there will be a packet, as far as is known.
@@ -229,93 +199,77 @@ impl Transmit {
         answer.min(data).max(self.next_packet)
     }
 
-    /// The next acknowledgement, if it is ready. `admits` says whether the network takes one now.
+    /// The next packet: acknowledgements first, then what is repeated, then messages in turn. `admits` says
+    /// whether the network takes a packet of a class now; `None`: an acknowledgement.
     #[inline]
-    pub fn take_answer(&mut self, now: Time, admits: impl Fn() -> bool) -> Option<Answer> {
-        let answer = *self.answers.front().filter(|answer| answer.ready <= now)?;
-        if !admits() {
-            return None;
-        }
-        self.answers.pop_front();
-        Some(answer)
-    }
-
-    /// The next packet that is to be sent again, and when to set a timer for. `admits` says whether the
-    /// network takes a packet of a class now.
-    #[cold]
-    pub fn take_repeat(
+    pub fn next(
         &mut self,
         now: Time,
         parameters: &PortalsParameters,
-        admits: impl Fn(ClassTag) -> bool,
-    ) -> Option<(Repeat<Piece>, Option<Time>)> {
-        if self.sender.next_repeat().is_some_and(|piece| !admits(piece.class)) {
-            return None;
-        }
-        self.sender.take_repeat(now, &parameters.transport)
-    }
-
-    /// The next packet of a message, in turn.
-    #[inline]
-    pub fn take_data(
-        &mut self,
-        now: Time,
-        parameters: &PortalsParameters,
-        admits: impl Fn(ClassTag) -> bool,
-    ) -> Option<Supplied> {
-        let ready = self.posted(now);
-        let channels = ready.min(parameters.channels as usize);
-        let mut place = self.turn as usize;
-        if place >= channels {
-            place = place.checked_rem(channels)?;
-        }
-        // Those behind are looked at where none of the first may go.
-        for step in 0..ready {
-            if admits(self.queue[place].class)
-                && let Some(supplied) = self.send_of(place, now, parameters)
+        admits: impl Fn(Option<ClassTag>) -> bool,
+    ) -> Next {
+        let mut later = Time::NEVER;
+        if let Some(answer) = self.answers.front() {
+            if answer.ready > now {
+                later = answer.ready;
+            } else if admits(None)
+                && let Some(answer) = self.answers.pop_front()
             {
-                return Some(supplied);
+                return Next::Answer(answer);
             }
-            place = if step + 1 >= channels { step + 1 } else { (place + 1) % channels };
         }
-        None
+        if self.sender.has_repeats()
+            && self.sender.next_repeat().is_none_or(|piece| admits(Some(piece.class)))
+            && let Some((repeat, timer)) = self.sender.take_repeat(now, &parameters.transport)
+        {
+            return Next::Repeat(repeat, timer);
+        }
+        match self.next_data(now, parameters, admits) {
+            Ok(supplied) => Next::Data(supplied),
+            Err(time) => Next::NotBefore(later.min(time)),
+        }
     }
 
-    /// Messages whose first packet may have gone.
+    /// The next packet of a message; or when there may be one.
     #[inline]
-    fn posted(&self, now: Time) -> usize {
-        match self.queue.back() {
+    fn next_data(
+        &mut self,
+        now: Time,
+        parameters: &PortalsParameters,
+        admits: impl Fn(Option<ClassTag>) -> bool,
+    ) -> Result<Supplied, Time> {
+        let ready = match self.queue.back() {
             Some(last) if last.posted <= now => self.queue.len(),
             _ => self.queue.partition_point(|outgoing| outgoing.posted <= now),
+        };
+        let channels = ready.min(parameters.channels as usize);
+        let turn = self.turn as usize;
+        let turn = if turn < channels { turn } else { turn.checked_rem(channels).unwrap_or(0) };
+        // Those behind are looked at where none of the first may go.
+        for place in (turn..channels).chain(0..turn).chain(channels..ready) {
+            if admits(Some(self.queue[place].class))
+                && let Some(supplied) = self.send_of(place, now, parameters)
+            {
+                return Ok(supplied);
+            }
         }
-    }
-
-    /// When there may be another packet, where none may go now.
-    #[cold]
-    pub fn next_time(&self, now: Time) -> Time {
-        let answer = self.answers.front().filter(|answer| answer.ready > now);
-        let answer = answer.map_or(Time::NEVER, |answer| answer.ready);
-        let data = self.queue.get(self.posted(now)).map_or(Time::NEVER, |outgoing| outgoing.posted);
-        answer.min(data)
+        Err(self.queue.get(ready).map_or(Time::NEVER, |outgoing| outgoing.posted))
     }
 
     /// Sends the next packet of a message, by its place in the queue. `None`: its flow has no room.
     #[inline]
     fn send_of(&mut self, queued: usize, now: Time, parameters: &PortalsParameters) -> Option<Supplied> {
         let outgoing = &mut self.queue[queued];
-        let Outgoing { to, number: message, kind, token, place, offered, class, .. } = *outgoing;
+        let Outgoing { to, number: message, kind, token, place, class, .. } = *outgoing;
         let (part, bytes) = outgoing.next_piece(parameters.payload);
-        let mut about = About::Place(place);
-        if let Some(time) = offered
-            && let Some(passed) = now.as_ps().checked_sub(time.as_ps())
-            && passed.saturating_add(parameters.transport.reliability.timeout.as_ps()) <= OfferBits::ENOUGH
-        {
-            about = About::Offer(OfferBits::of(time));
-        }
-        let piece = Piece { message, about, bytes, is_whole: part == Part::Whole, watch: false, class };
-        let sent = match outgoing.is_for_group() {
-            true => None,
-            false => Some(self.sender.send(FlowId { peer: to, kind }, piece, now, &parameters.transport)?),
+        let piece = Piece { message, place, bytes, is_whole: part == Part::Whole, watch: false, class };
+        let (sequence, timer) = match outgoing.is_for_group() {
+            true => (None, None),
+            false => {
+                let flow = FlowId { peer: to, kind };
+                let (sequence, timer) = self.sender.send(flow, piece, now, &parameters.transport)?;
+                (Some(sequence), timer)
+            }
         };
         outgoing.sent += Bytes::new(u64::from(bytes));
         let last = outgoing.sent == outgoing.bytes;
@@ -325,17 +279,18 @@ impl Transmit {
             self.queue.remove(queued);
         }
         self.turn = queued as u32 + u32::from(!last);
-        Some(Supplied { to, kind, piece, sent, offered, last, token })
+        Some(Supplied { to, kind, piece, sequence, timer, last, token })
     }
 
-    /// A packet of a message has been acknowledged. Returns the message, where it was the last and somebody
-    /// is told.
+    /// A packet of a message has been acknowledged. Returns the message, where it was the last and somebody is
+    /// told.
     #[inline]
     pub fn settle(&mut self, piece: Piece) -> Option<Unacknowledged> {
-        let Some(place) = piece.place() else {
+        if piece.place == NOWHERE {
             self.others -= 1;
             return None;
-        };
+        }
+        let place = piece.place as usize;
         let message = self.messages.get_mut(place).filter(|message| message.number == piece.message)?;
         message.missing -= Bytes::new(u64::from(piece.bytes));
         let is_done = message.is_empty || message.missing == Bytes::ZERO;
@@ -345,13 +300,13 @@ impl Transmit {
     /// Gives the message of a packet up. `None`: it has been before.
     #[cold]
     pub fn withdraw(&mut self, piece: Piece) -> Option<Unacknowledged> {
-        let number = piece.message;
-        let Some(place) = piece.place() else {
+        let (number, place) = (piece.message, piece.place as usize);
+        if piece.place == NOWHERE {
             self.others -= 1;
             self.watched.withdraw(number);
             let (missing, is_empty) = (Bytes::new(u64::from(piece.bytes)), piece.bytes == 0);
             return Some(Unacknowledged { number, missing, is_empty, token: None, interface: 0 });
-        };
+        }
         // Its place may be another's by now.
         self.messages.get(place).filter(|message| message.number == number)?;
         let message = self.messages.remove(place);
@@ -379,19 +334,6 @@ pub(super) fn packet_of(
     let mut made = made.in_block(block).of_class(piece.class);
     made.watch(piece.watch);
     made
-}
-
-/// The packet of a piece that travels alone, by an ordered flow.
-#[inline]
-pub(super) fn packet_alone(
-    piece: &Piece,
-    (source, destination): (EndpointId, EndpointId),
-    carried: HeaderBits,
-) -> Packet {
-    let addressing = Addressing { source, destination, message: piece.message };
-    let mut made = Packet::new(addressing, piece.bytes, carried, Part::Whole).in_block(1);
-    made.label = ALONE;
-    made.of_class(piece.class)
 }
 
 /// The packet of an acknowledgement.
