@@ -10,8 +10,8 @@ use weft_units::Time;
 /// The place of no packet.
 const NOWHERE: u32 = u32::MAX;
 
-/// A packet that waits for its acknowledgement. There are as many as are on their way, of all interfaces: what
-/// only some need is [apart](Repetition).
+/// A packet that waits for its acknowledgement. There are as many as are on their way, of all interfaces:
+/// what only some need is [apart](Repetition).
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Outstanding<P> {
     packet: P,

@@ -84,7 +84,7 @@ pub(super) struct Supplied {
     pub piece: Piece,
     /// `None`: it is for a group.
     pub sequence: Option<Sequence>,
-    /// When to set a timer for.
+    /// The time to set a timer for, if none is pending.
     pub timer: Option<Time>,
     /// Whether it is the last of its message.
     pub last: bool,
@@ -282,8 +282,8 @@ impl Transmit {
         Some(Supplied { to, kind, piece, sequence, timer, last, token })
     }
 
-    /// A packet of a message has been acknowledged. Returns the message, where it was the last and somebody is
-    /// told.
+    /// A packet of a message has been acknowledged. Returns the message, where it was the last and somebody
+    /// is told.
     #[inline]
     pub fn settle(&mut self, piece: Piece) -> Option<Unacknowledged> {
         if piece.place == NOWHERE {
