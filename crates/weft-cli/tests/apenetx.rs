@@ -55,35 +55,6 @@ fn memory_of_a_gpu_costs_more_as_a_source() {
     assert_eq!(refused.status.code(), Some(2));
 }
 
-/// The rows of `weft traffic` on a torus with these words, without what only a breakdown has and what the
-/// computer decides.
-fn traffic(words: &[&str]) -> Vec<Value> {
-    let torus = ["traffic", "-m", "apenetx-u200", "--set", "topology.dims=[4,4]", "--time", "60us"];
-    let output = weft(&[&torus[..], &["--warm-up", "10us", "--json", "--quiet"], words].concat());
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let mut report: Value = serde_json::from_slice(&output.stdout).unwrap();
-    for row in report["rows"].as_array_mut().unwrap() {
-        for key in ["latency_split", "packet_hops_per_second", "build_time_s", "peak_memory_bytes"] {
-            row.as_object_mut().unwrap().remove(key);
-        }
-    }
-    report["rows"].as_array().unwrap().clone()
-}
-
-/// The steps of a message that somebody follows are carried out each at its time, those of others when they
-/// are asked for. Catches one that is carried out in another order, or too late.
-#[test]
-fn nobody_sees_that_steps_are_carried_out_late() {
-    for set in ["nic.host_to_card.fast_send=false", "nic.host_to_card.fast_send=true"] {
-        for (size, loads) in [("64", "0.005,0.02,1"), ("4K", "0.1,0.5,1"), ("64K", "0.2,1")] {
-            let words = ["--set", set, "--size", size, "--load", loads];
-            let (plain, followed) = (traffic(&words), traffic(&[&words[..], &["--breakdown"]].concat()));
-            assert!(plain.iter().all(|row| row["messages"].as_u64().unwrap() > 10), "{plain:?}");
-            assert_eq!(plain, followed, "{words:?}");
-        }
-    }
-}
-
 /// Catches a breakdown that does not add up, or that does not name the parts.
 #[test]
 fn a_breakdown_names_the_parts() {

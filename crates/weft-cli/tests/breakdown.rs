@@ -1,4 +1,4 @@
-//! `--breakdown` of replays and of real programs.
+//! `--breakdown` of traffic, of replays and of real programs.
 //!
 //! Real programs need MPICH in build/venv (`make test` installs it) and are skipped where it is not there.
 
@@ -224,6 +224,37 @@ fn below_software_real_and_simulated_messages_are_alike() {
             let of = |sums: &BTreeMap<String, f64>| sums.get(what).copied().unwrap_or(0.0);
             let (time, other) = (of(&real), of(&simulated));
             assert!((time - other).abs() < 13.4, "{bytes} B, {what}: {time} ns, simulated {other} ns");
+        }
+    }
+}
+
+/// The rows of `weft traffic` on a torus with these words, without what only a breakdown has and what the
+/// computer decides.
+fn traffic(words: &[&str]) -> Vec<Value> {
+    let torus = ["traffic", "--set", "topology.dims=[4,4]", "--time", "60us", "--warm-up", "10us"];
+    let mut report = json(&[&torus[..], &["--json", "--quiet"], words].concat());
+    for row in report["rows"].as_array_mut().unwrap() {
+        for key in ["latency_split", "packet_hops_per_second", "build_time_s", "peak_memory_bytes"] {
+            row.as_object_mut().unwrap().remove(key);
+        }
+    }
+    report["rows"].as_array().unwrap().clone()
+}
+
+/// Where nobody follows a message, the interfaces save events: steps within a card, ends of transfers. With a
+/// breakdown each has its own. Catches one that is carried out in another order, or too late.
+#[test]
+fn nobody_sees_which_events_interfaces_save() {
+    for machine in [
+        &["-m", "apenetx-u200"][..],
+        &["-m", "apenetx-u200", "--set", "nic.host_to_card.fast_send=true"],
+        &["-m", "carvnet-riscv"],
+    ] {
+        for (size, loads) in [("64", "0.005,0.02,1"), ("4K", "0.1,0.5,1"), ("64K", "0.2,1")] {
+            let words = [machine, &["--size", size, "--load", loads]].concat();
+            let (plain, followed) = (traffic(&words), traffic(&[&words[..], &["--breakdown"]].concat()));
+            assert!(plain.iter().all(|row| row["messages"].as_u64().unwrap() > 10), "{plain:?}");
+            assert_eq!(plain, followed, "{words:?}");
         }
     }
 }

@@ -383,6 +383,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
             if let Some(at) = reading.taken
                 && (reading.message.token.is_some() || self.parameters.host_to_card.blocking)
             {
+                // As in `fetch`, the reading may be seen late.
                 self.card.taken.insert(at, reading.message);
                 self.fabric.set_timer(at.max(self.fabric.now()), ApenetxTimer::Taken);
             }

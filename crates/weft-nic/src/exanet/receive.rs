@@ -73,7 +73,8 @@ impl<H: Host> Node<'_, '_, '_, H> {
     fn other_packet(&mut self, packet: &Packet) -> Option<Notice<H::Header>> {
         match Header::of(packet)? {
             Header::Small { offered } => self.small(packet, offered).map(Notice::Message),
-            Header::Cell(id) => self.cell(packet, id).map(Notice::Message),
+            // It is known by its label, and taken before.
+            Header::Cell(_) => None,
             // A damaged answer says nothing: the packet will be repeated.
             _ if packet.is_bad() => None,
             Header::Reduction(id, step) => {

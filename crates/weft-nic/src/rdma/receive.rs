@@ -100,7 +100,7 @@ impl ContextState {
 pub(super) struct Context {
     /// A bit per cell.
     written: u64,
-    /// Cells that are set in it.
+    /// Cells that are set in it: counted as they come, for each asks whether it is the last.
     cells: u8,
     state: ContextState,
     /// While it is faulted: until when.
