@@ -385,6 +385,16 @@ pub(crate) fn schedule_injection<T: Payload, A: Payload>(
 ) {
     if at < *due {
         *due = at;
-        events.send(place.event(EventKind::Injection, at, Wire::Inject));
+        send_injection(at, place, events);
     }
+}
+
+/// The event of an injection. On its own: endpoints send it in many places.
+#[inline(never)]
+fn send_injection<T: Payload, A: Payload>(
+    at: Time,
+    place: EndpointPlace,
+    events: &mut Context<'_, Wire<T, A>, Credit>,
+) {
+    events.send(place.event(EventKind::Injection, at, Wire::Inject));
 }

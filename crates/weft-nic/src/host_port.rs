@@ -72,7 +72,7 @@ impl HostPortParameters {
 
     /// Words that carry `bytes`; what carries nothing is a word all the same.
     #[inline]
-    fn words(&self, bytes: Bytes) -> u64 {
+    pub(crate) fn words(&self, bytes: Bytes) -> u64 {
         bytes.div_ceil(self.word).max(1)
     }
 }
@@ -123,7 +123,18 @@ impl HostPort {
     /// The interface writes `bytes` into memory, by way of the last-level cache.
     #[inline]
     pub fn write(&mut self, came: Time, bytes: Bytes, parameters: &HostPortParameters) -> Transfer {
-        let service = self.writes.serve(came, parameters.words(bytes), &parameters.clock);
+        self.write_words(came, parameters.words(bytes), parameters)
+    }
+
+    /// The same of so many words.
+    #[inline]
+    pub(crate) fn write_words(
+        &mut self,
+        came: Time,
+        words: u64,
+        parameters: &HostPortParameters,
+    ) -> Transfer {
+        let service = self.writes.serve(came, words, &parameters.clock);
         posted(service, parameters.one_way())
     }
 

@@ -142,11 +142,25 @@ struct Entry {
     used: u64,
 }
 
+/// Entries of the TLB among which a page is looked for.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Set {
+    /// The page that was found last. Mostly it is found again, and the entries are several lines of memory.
+    #[serde(skip, default = "no_page")]
+    recent: Page,
+    /// In no order.
+    entries: Box<[Entry]>,
+}
+
+/// Stands for none: no page is so far up.
+const fn no_page() -> Page {
+    Page { space: u32::MAX, number: u64::MAX }
+}
+
 /// The unit.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Iommu {
-    /// By set, the entries of a set in no order.
-    sets: Vec<Vec<Entry>>,
+    sets: Vec<Set>,
     /// Counts translations: the clock of least recent use.
     translations: u64,
     /// Pages that are faulting, until when, or have been mapped; empty without faults.
@@ -203,20 +217,45 @@ impl Iommu {
         self.worked
     }
 
+    /// Makes the sets of the TLB.
+    #[cold]
+    fn begin(&mut self, parameters: &IommuParameters) {
+        let ways = parameters.ways.clamp(1, parameters.entries.max(1));
+        let sets = (parameters.entries / ways).max(1) as usize;
+        self.sets.resize(sets, Set { recent: no_page(), entries: Box::default() });
+    }
+
     /// Translates an address of a page at `now`.
     pub fn translate(&mut self, page: Page, now: Time, parameters: &IommuParameters) -> Translation {
+        if self.sets.is_empty() {
+            self.begin(parameters);
+        }
+        let place = page.set(self.sets.len());
+        // It is the one used last of its set, and no walk goes on: nothing changes.
+        if self.sets[place].recent == page && now >= self.walker {
+            return Translation::At(now);
+        }
+        self.look(page, place, now, parameters)
+    }
+
+    /// The same by a look at its set.
+    #[inline(never)]
+    fn look(&mut self, page: Page, place: usize, now: Time, parameters: &IommuParameters) -> Translation {
         self.translations += 1;
         let used = self.translations;
-        let ways = parameters.ways.clamp(1, parameters.entries.max(1));
-        if self.sets.is_empty() {
-            self.sets.resize((parameters.entries / ways).max(1) as usize, Vec::new());
-        }
-        let sets = self.sets.len();
-        let set = &mut self.sets[page.set(sets)];
-        if let Some(entry) = set.iter_mut().find(|entry| entry.page == page) {
+        let Set { recent, entries } = &mut self.sets[place];
+        if let Some(entry) = entries.iter_mut().find(|entry| entry.page == page) {
             entry.used = used;
+            *recent = page;
             return Translation::At(now.max(entry.walked));
         }
+        self.walk(page, place, now, parameters)
+    }
+
+    /// The same of a page that the TLB does not hold.
+    #[inline(never)]
+    fn walk(&mut self, page: Page, place: usize, now: Time, parameters: &IommuParameters) -> Translation {
+        let (used, ways) = (self.translations, parameters.ways.clamp(1, parameters.entries.max(1)));
         self.misses += 1;
         let walked = now.max(self.walker) + parameters.walk;
         self.walker = walked;
@@ -224,23 +263,39 @@ impl Iommu {
         let before = self.state(page, walked, parameters);
         let state = before.next(PageEvent::Access);
         if state != PageState::Mapped {
-            let until = match before {
-                PageState::Unmapped => walked + parameters.fault,
-                _ => self.pages.get(&page).map_or(walked, |(_, until)| *until),
-            };
-            self.faults += u64::from(before == PageState::Unmapped);
-            self.pages.insert(page, (state, until));
-            return Translation::Fault(until);
+            return self.fault(page, (before, state), walked, parameters);
         }
         if parameters.entries > 0 {
-            let set = &mut self.sets[page.set(sets)];
-            if set.len() < ways as usize {
-                set.push(Entry { page, walked, used });
-            } else if let Some(oldest) = set.iter_mut().min_by_key(|entry| entry.used) {
-                *oldest = Entry { page, walked, used };
+            let Set { recent, entries } = &mut self.sets[place];
+            let entry = Entry { page, walked, used };
+            if entries.len() < ways as usize {
+                let mut more = std::mem::take(entries).into_vec();
+                more.push(entry);
+                *entries = more.into_boxed_slice();
+            } else if let Some(oldest) = entries.iter_mut().min_by_key(|entry| entry.used) {
+                *oldest = entry;
             }
+            *recent = page;
         }
         Translation::At(walked)
+    }
+
+    /// A walk that has ended at `walked` has found that a page is not mapped.
+    #[cold]
+    fn fault(
+        &mut self,
+        page: Page,
+        (before, state): (PageState, PageState),
+        walked: Time,
+        parameters: &IommuParameters,
+    ) -> Translation {
+        let until = match before {
+            PageState::Unmapped => walked + parameters.fault,
+            _ => self.pages.get(&page).map_or(walked, |(_, until)| *until),
+        };
+        self.faults += u64::from(before == PageState::Unmapped);
+        self.pages.insert(page, (state, until));
+        Translation::Fault(until)
     }
 }
 
@@ -333,6 +388,38 @@ mod tests {
         assert_eq!(distinct(&mut (0..4).map(|space| Page { space, number: 1 << 24 })), 4);
         assert_eq!(distinct(&mut (20..27).map(|bit| page(1 << bit))), 7);
         assert!((0..1000).all(|number| page(number).set(1) == 0 && page(number).set(3) < 3));
+    }
+
+    proptest! {
+        /// Catches a look at the page used last that answers too early, after the page has left, or hides a
+        /// use from the order in which pages leave. The reference looks through lists of pages, the one used
+        /// last at their ends.
+        #[test]
+        fn pages_are_found_as_in_lists(
+            accesses in prop::collection::vec((0u64..300_000, 0u64..9), 1..200),
+            ways in 1u32..4,
+        ) {
+            let parameters = IommuParameters { entries: 2 * ways, ways, ..parameters(FaultModel::Off) };
+            let (mut iommu, mut lists) = (Iommu::default(), [const { Vec::<(Page, Time)>::new() }; 2]);
+            let (mut now, mut walker) = (Time::ZERO, Time::ZERO);
+            for (later, number) in accesses {
+                now += Span::from_ps(later);
+                let page = page(number);
+                let list = &mut lists[page.set(2)];
+                let walked = match list.iter().position(|entry| entry.0 == page) {
+                    Some(place) => list.remove(place).1,
+                    None => {
+                        walker = now.max(walker) + parameters.walk;
+                        if list.len() == ways as usize {
+                            list.remove(0);
+                        }
+                        walker
+                    }
+                };
+                list.push((page, walked));
+                prop_assert_eq!(iommu.translate(page, now, &parameters), Translation::At(now.max(walked)));
+            }
+        }
     }
 
     /// Catches walks that overlap in the one walker.

@@ -75,7 +75,13 @@ impl MemoryPath<'_> {
     /// the last one has left the interface, and when it is in memory.
     #[inline(always)]
     pub(crate) fn write(&mut self, bytes: Bytes, from: Time) -> (Time, Time) {
-        let port = self.port.write(from, bytes, self.port_parameters);
+        self.write_words(bytes, self.port_parameters.words(bytes), from)
+    }
+
+    /// The same where the number of words is known.
+    #[inline(always)]
+    pub(crate) fn write_words(&mut self, bytes: Bytes, words: u64, from: Time) -> (Time, Time) {
+        let port = self.port.write_words(from, words, self.port_parameters);
         let one_way = self.port_parameters.one_way();
         let memory = self.memory.access(bytes, port.began + one_way, self.memory_parameters);
         (port.issued, port.ended.max(memory))

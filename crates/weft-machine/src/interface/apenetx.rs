@@ -13,7 +13,7 @@ use weft_nic::apenetx::{
     CardToHostParameters, CompletionPath, GpuParameters, HostToCardParameters, KernelWait, MemoryKind,
     SoftwareParameters,
 };
-use weft_nic::pcie::{Memory, PcieGeneration, PcieParameters};
+use weft_nic::pcie::{Memory, PcieGeneration, PcieLanes, PcieParameters};
 use weft_topo::MessageClasses;
 use weft_units::{BitRate, Bytes, Span};
 
@@ -328,8 +328,7 @@ fn gpu(raw: &RawGpu, reader: &mut Reader<'_>) -> Option<GpuParameters> {
 
 fn port(raw: &RawPcie) -> PcieParameters {
     PcieParameters {
-        generation: raw.generation.value,
-        lanes: raw.lanes.value,
+        lanes: PcieLanes::new(raw.generation.value, raw.lanes.value),
         request_header: raw.request_header.value.get(),
         completion_header: raw.completion_header.value.get(),
         max_payload: raw.max_payload.value.get(),

@@ -93,13 +93,27 @@ impl<T> Incoming<T> {
     #[inline]
     fn is_new(&mut self, index: u32) -> bool {
         if index != self.expected {
-            return index > self.expected && self.early.insert(index);
+            return self.is_early(index);
         }
         self.expected += 1;
+        if !self.early.is_empty() {
+            self.pass_early();
+        }
+        true
+    }
+
+    /// Whether a packet that is not the one expected has come for the first time, before others.
+    #[cold]
+    fn is_early(&mut self, index: u32) -> bool {
+        index > self.expected && self.early.insert(index)
+    }
+
+    /// Passes the packets that have come early.
+    #[cold]
+    fn pass_early(&mut self) {
         while self.early.remove(&self.expected) {
             self.expected += 1;
         }
-        true
     }
 }
 
@@ -161,10 +175,10 @@ impl<T: Copy> CardToHost<T> {
         let behind = data.map_or(module.ended, |data| data.left);
         let card = &parameters.card_to_host;
         let stretch = Stretch { address: 0, bytes: card.entry.get() };
-        let mut entry = pcie.write(behind, stretch, memory, |at| at);
+        let mut entry = pcie.write_mapped(behind, stretch, memory);
         if completion.interrupts(card.wait) {
             let stretch = Stretch { address: 0, bytes: INTERRUPT };
-            entry.ended = pcie.write(entry.left, stretch, memory, |at| at).ended;
+            entry.ended = pcie.write_mapped(entry.left, stretch, memory).ended;
         }
         let watched = packet.is_watched();
         if watched {

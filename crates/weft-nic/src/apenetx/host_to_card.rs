@@ -54,10 +54,10 @@ pub(super) struct Taken {
     pub token: Option<u32>,
 }
 
-/// The reading of a packet, and what its message is.
+/// The reading of the first or last packet of a message that is watched.
 pub(super) struct Reading {
-    pub message: Taken,
-    pub watch: bool,
+    /// The number of the message.
+    pub message: u32,
     /// Whether it is the first of its message.
     pub is_first: bool,
     /// The time at which the descriptor was in the card.
@@ -65,8 +65,14 @@ pub(super) struct Reading {
     /// `None`: the data was in the line.
     pub read: Option<Transfer>,
     pub made: Service,
-    /// When all data of the message is in the card, if this is its last packet.
-    pub taken: Option<Time>,
+}
+
+/// What follows from the reading of a packet.
+pub(super) struct Read {
+    /// The message whose last packet it is, if somebody waits for it, and when all its data is in the card.
+    pub awaited: Option<(Time, Taken)>,
+    /// For reports. In a box: few messages are watched.
+    pub watched: Option<Box<Reading>>,
 }
 
 /// The module.
@@ -125,7 +131,7 @@ impl HostToCard {
         }
         let bytes = count as u64 * parameters.host_to_card.descriptor.get();
         let stretch = Stretch { address: 0, bytes };
-        let read = port.pcie.read(begins, stretch, (&parameters.memory, &parameters.pcie), |at| at);
+        let read = port.pcie.read(begins, stretch, (&parameters.memory, &parameters.pcie), &mut |at| at);
         self.fetching += count as u32;
         let mut is_followed = false;
         for _ in 0..count {
@@ -162,13 +168,16 @@ impl HostToCard {
         Some(descriptor)
     }
 
-    /// Reads the data of the next packet, if there is a place for it.
+    /// Whether there is another packet whose data can be read, and a place for it.
     #[inline]
-    pub fn read(&mut self, now: Time, port: &mut Port<'_>) -> Option<Reading> {
+    pub fn may_read(&self, parameters: &ApenetxParameters) -> bool {
+        !self.fetched.is_empty() && self.packets.len() < parameters.host_to_card.packets as usize
+    }
+
+    /// Reads the data of the next packet, for which there must be a [place](Self::may_read).
+    #[inline(never)]
+    pub fn read(&mut self, now: Time, port: &mut Port<'_>) -> Option<Read> {
         let Port { pcie, iommu, parameters } = port;
-        if self.packets.len() >= parameters.host_to_card.packets as usize {
-            return None;
-        }
         let descriptor = self.fetched.front_mut()?;
         let Descriptor { number, interface, token, watch, arrived, source, .. } = *descriptor;
         let piece = (descriptor.bytes - descriptor.read).min(parameters.payload);
@@ -178,11 +187,11 @@ impl HostToCard {
             let address = descriptor.buffer.plus(descriptor.read.get()).get();
             let stretch = Stretch { address, bytes: piece.get() };
             let (space, known) = (u32::from(interface), &mut self.known);
-            let walk = |at| match source {
+            let mut walk = |at| match source {
                 MemoryKind::GpuDirect => at,
                 _ => translate((iommu, &parameters.iommu), known, (space, stretch), at),
             };
-            pcie.read(now, stretch, (parameters.reads(source), &parameters.pcie), walk)
+            pcie.read(now, stretch, (parameters.reads(source), &parameters.pcie), &mut walk)
         });
         descriptor.read += piece;
         let came = read.map_or(now, |read| read.ended);
@@ -208,9 +217,13 @@ impl HostToCard {
             descriptor.happens(DescriptorEvent::LastRead);
             self.fetched.pop_front();
         }
-        let message = Taken { number, interface, token };
-        let (is_first, taken) = (index == 0, is_last.then_some(came));
-        Some(Reading { message, watch, is_first, arrived, read, made, taken })
+        let is_awaited = is_last && (token.is_some() || parameters.host_to_card.blocking);
+        let awaited = is_awaited.then_some((came, Taken { number, interface, token }));
+        let is_first = index == 0;
+        let is_watched = watch && (is_first || is_last);
+        let watched =
+            is_watched.then(|| Box::new(Reading { message: number, is_first, arrived, read, made }));
+        Some(Read { awaited, watched })
     }
 
     /// Messages that have not been read whole.

@@ -201,6 +201,7 @@ impl<H: Host> HostContext<H> for Node<'_, '_, '_, H> {
 
 impl<H: Host> Node<'_, '_, '_, H> {
     /// Reports a stage of a message of `source`.
+    #[cold]
     fn stage(&mut self, source: EndpointId, message: u32, part: Part, [came, began, ended]: [Time; 3]) {
         let (endpoint, block) = (self.fabric.endpoint(), Block::Apenetx(part));
         self.fabric.output().stage(&Stage { endpoint, source, message, block, came, began, ended });
@@ -273,20 +274,26 @@ impl<H: Host> Node<'_, '_, '_, H> {
     /// A call has begun, or begins later, if any.
     fn begin(&mut self, call: Option<Call>) {
         let Some(call) = call else { return };
-        let Descriptor { watch, number, posted, .. } = call.descriptor;
-        if watch {
-            let endpoint = self.fabric.endpoint();
-            let mut came = posted;
-            for (part, began, ended) in call.steps(self.parameters) {
-                self.stage(endpoint, number, part, [came, began, ended]);
-                came = ended;
-            }
+        if call.descriptor.watch {
+            self.report_call(&call);
         }
         let Call { mut descriptor, stores, .. } = call;
         descriptor.least_ready = self.parameters.least_ready(&descriptor, stores);
         self.card.stores.insert(stores, descriptor);
         self.follow(&descriptor, stores);
         self.fabric.request_injection();
+    }
+
+    /// Reports the steps of a call for a message that is watched.
+    #[cold]
+    fn report_call(&mut self, call: &Call) {
+        let Descriptor { number, posted, .. } = call.descriptor;
+        let endpoint = self.fabric.endpoint();
+        let mut came = posted;
+        for (part, began, ended) in call.steps(self.parameters) {
+            self.stage(endpoint, number, part, [came, began, ended]);
+            came = ended;
+        }
     }
 
     /// Somebody sees how a message passes the card: its next step is carried out at its time. All others are
@@ -313,6 +320,14 @@ impl<H: Host> Node<'_, '_, '_, H> {
     /// Carries out the steps of the card up to `until`, in the order of their times.
     #[inline]
     fn carry_out(&mut self, until: Time) {
+        // Mostly there is none.
+        if self.card.next_step() <= until {
+            self.carry_out_some(until);
+        }
+    }
+
+    #[inline(never)]
+    fn carry_out_some(&mut self, until: Time) {
         loop {
             let at = self.card.next_step();
             if at > until {
@@ -375,38 +390,32 @@ impl<H: Host> Node<'_, '_, '_, H> {
     /// The card reads data from `now` on, as far as it has places for packets.
     #[inline]
     fn read(&mut self, now: Time) {
-        let mut any = false;
-        loop {
+        while self.card.send.may_read(self.parameters) {
             let (send, mut port) = self.card.port(self.parameters);
-            let Some(reading) = send.read(now, &mut port) else { break };
-            any = true;
-            if let Some(at) = reading.taken
-                && (reading.message.token.is_some() || self.parameters.host_to_card.blocking)
-            {
+            let Some(read) = send.read(now, &mut port) else { break };
+            self.fabric.request_injection();
+            if let Some((at, message)) = read.awaited {
                 // As in `fetch`, the reading may be seen late.
-                self.card.taken.insert(at, reading.message);
+                self.card.taken.insert(at, message);
                 self.fabric.set_timer(at.max(self.fabric.now()), ApenetxTimer::Taken);
             }
-            if reading.watch && (reading.taken.is_some() || reading.is_first) {
+            if let Some(reading) = read.watched {
                 self.report_reading(&reading, now);
             }
-        }
-        if any {
-            self.fabric.request_injection();
         }
     }
 
     /// Reports the reading of a packet of a message that is watched.
     #[cold]
     fn report_reading(&mut self, reading: &Reading, now: Time) {
-        let Reading { message, is_first, arrived, read, made, .. } = *reading;
+        let Reading { message, is_first, arrived, read, made } = *reading;
         let endpoint = self.fabric.endpoint();
         if let Some(read) = read {
             let came = if is_first { arrived } else { now };
-            self.stage(endpoint, message.number, Part::PayloadRead, [came, now, read.ended]);
+            self.stage(endpoint, message, Part::PayloadRead, [came, now, read.ended]);
         }
         let came = if read.is_some() { made.came } else { arrived };
-        self.stage(endpoint, message.number, Part::HostToCard, [came, made.began, made.ended]);
+        self.stage(endpoint, message, Part::HostToCard, [came, made.began, made.ended]);
     }
 
     /// Data of messages is in the card: it says so.
@@ -416,7 +425,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
             let parameters = self.parameters;
             let stretch = Stretch { address: 0, bytes: parameters.host_to_card.status.get() };
             let memory = (&parameters.memory, &parameters.pcie);
-            let status = self.card.pcie.write(now, stretch, memory, |at| at);
+            let status = self.card.pcie.write_mapped(now, stretch, memory);
             let seen = status.ended + parameters.software.poll;
             if let Some(token) = token {
                 self.fabric.set_timer(seen, ApenetxTimer::Sent(token));

@@ -22,9 +22,10 @@ pub(super) fn translate(
     if known.is_some_and(|page| page.space == space && page.holds(first, last, parameters)) {
         return at;
     }
-    let (first, last) = (Iommu::page(space, first, parameters), Iommu::page(space, last, parameters));
+    let page = Iommu::page(space, first, parameters);
+    let last = if page.holds(first, last, parameters) { page } else { Iommu::page(space, last, parameters) };
     let mut time = at;
-    for number in first.number..=last.number {
+    for number in page.number..=last.number {
         let page = Page { space, number };
         // A registered buffer is mapped: what is not yet is waited for.
         let (Translation::At(there) | Translation::Fault(there)) = iommu.translate(page, at, parameters);

@@ -37,7 +37,7 @@ pub(super) struct Since {
 impl Since {
     /// The run as a window keeps it.
     #[inline]
-    pub(super) fn run(self, count: u32, bytes: u64, each: [u64; 3]) -> Kept {
+    pub(super) fn run(self, count: u32, bytes: u32, each: [u32; 3]) -> Kept {
         Kept { since: self.since, before: self.before, bytes, count, each, back: Span::ZERO }
     }
 }
@@ -55,11 +55,11 @@ impl Line {
     pub(super) fn carry_run(
         &mut self,
         came: Time,
-        count: u64,
-        bytes: u64,
+        count: u32,
+        bytes: u32,
         parameters: &PcieParameters,
     ) -> (Since, Time) {
-        let all = count * bytes;
+        let all = u64::from(count) * u64::from(bytes);
         if came > self.free {
             // Idle until then; acknowledgements have gone meanwhile.
             self.gap = (self.free, came);

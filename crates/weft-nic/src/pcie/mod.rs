@@ -24,7 +24,7 @@ mod parameters;
 mod tlp;
 mod window;
 
-pub use parameters::{Memory, PcieGeneration, PcieParameters};
+pub use parameters::{Memory, PcieGeneration, PcieLanes, PcieParameters};
 pub use tlp::{Pieces, split};
 
 use line::Line;
@@ -97,84 +97,95 @@ impl Pcie {
         (memory, parameters): (&Memory, &PcieParameters),
         translate: impl FnOnce(Time) -> Time,
     ) -> Transfer {
+        let (began, left, kept_up) = self.post_write(came, stretch, (memory, parameters));
+        let seen = translate(left + parameters.one_way).max(kept_up) + memory.write;
+        // Posted TLPs pass no other: of two, the later one is never seen first.
+        self.committed = self.committed.max(seen);
+        Transfer { came, began, left, ended: self.committed }
+    }
+
+    /// The same where the address is known: entries and signals of a driver.
+    #[inline(never)]
+    pub fn write_mapped(&mut self, came: Time, stretch: Stretch, of: (&Memory, &PcieParameters)) -> Transfer {
+        self.write(came, stretch, of, |at| at)
+    }
+
+    /// The TLPs of a write. Returns when the first began, when the last has left, and when the memory has
+    /// kept up with them.
+    #[inline(never)]
+    fn post_write(
+        &mut self,
+        came: Time,
+        stretch: Stretch,
+        (memory, parameters): (&Memory, &PcieParameters),
+    ) -> (Time, Time, Time) {
         let pieces = split(stretch, parameters.max_payload);
         let back = parameters.one_way + parameters.one_way + memory.write;
         let limits = parameters.posted_limits();
         let way = Way { window: &mut self.writes, line: &mut self.up, limits, back };
         let (began, left) = way.post_all(came, &pieces, parameters);
         self.down.owe(pieces.count());
-        let there = left + parameters.one_way;
-        let kept_up = self.keep_up(memory, began + parameters.one_way, stretch.bytes);
-        let seen = translate(there).max(kept_up) + memory.write;
-        // Posted TLPs pass no other: of two, the later one is never seen first.
-        self.committed = self.committed.max(seen);
-        Transfer { came, began, left, ended: self.committed }
+        (began, left, self.keep_up(memory, began + parameters.one_way, stretch.bytes))
     }
 
-    /// The card reads a stretch of `memory`. `translate` as of [`Pcie::write`].
-    #[inline]
+    /// The card reads a stretch of `memory`. `translate` as of [`Pcie::write`]; the first request asks for it.
+    /// On its own, whatever translates: descriptors and data are read by the same instructions.
+    #[inline(never)]
     pub fn read(
         &mut self,
         came: Time,
         stretch: Stretch,
         of: (&Memory, &PcieParameters),
-        translate: impl FnOnce(Time) -> Time,
-    ) -> Transfer {
-        // Later requests find the translation there.
-        let (mut translate, mut known) = (Some(translate), came);
-        self.read_translated(came, stretch, of, &mut |at| {
-            if let Some(translate) = translate.take() {
-                known = translate(at);
-            }
-            known
-        })
-    }
-
-    /// The same once for all ways to translate: descriptors and data are read by the same instructions.
-    #[inline(never)]
-    fn read_translated(
-        &mut self,
-        came: Time,
-        stretch: Stretch,
-        (memory, parameters): (&Memory, &PcieParameters),
         translate: &mut dyn FnMut(Time) -> Time,
     ) -> Transfer {
         let mut transfer = Transfer { came, began: Time::NEVER, left: came, ended: came };
-        let requests = split(stretch, parameters.max_read_request);
-        // All requests but the first begin at a multiple of their size.
-        let mut address = stretch.address;
-        for (count, bytes) in requests.runs() {
-            let mut rest = count;
-            let completions = parameters.completions(std::mem::take(&mut address), bytes);
-            let each = parameters.room(&completions, bytes);
-            let limits = parameters.read_limits();
-            while rest > 0 {
-                // Without room for all of them one goes at a time, when a tag and room for its data are free.
-                let (group, at) = match self.reads.fits(transfer.left, rest, each, limits) {
-                    true => (rest, transfer.left),
-                    false => (1, self.reads.next(transfer.left, each, (limits, parameters))),
-                };
-                let run = Run { count: group, bytes: parameters.request_header, each: [1, 0, 0] };
-                let (limits, back) = (parameters.request_limits(), parameters.one_way + parameters.one_way);
-                let mut way = Way { window: &mut self.requests, line: &mut self.up, limits, back };
-                let (began, left) = way.post(at, run, parameters);
-                let first = began + parameters.wire(parameters.request_header) + parameters.one_way;
-                let ready = first.max(translate(first)) + memory.read;
-                let wire = completions.wire(parameters, bytes);
-                let (since, sent) = self.down.carry_run(ready, u64::from(group), wire, parameters);
-                // A tag is free when the card has the last of its data.
-                let kept = since.run(group, wire, each).back(parameters.one_way);
-                self.reads.keep(kept, parameters);
-                self.down.owe(group);
-                self.up.owe(group * completions.count());
-                transfer.began = transfer.began.min(began);
-                transfer.left = left;
-                let kept_up = self.keep_up(memory, ready, u64::from(group) * bytes);
-                transfer.ended = transfer.ended.max(sent.max(kept_up) + parameters.one_way);
-                rest -= group;
-            }
-        }
+        // All requests but the first begin at a multiple of their size, and find the translation there.
+        let (mut address, mut known) = (stretch.address, Known { translate, at: None });
+        split(stretch, of.1.max_read_request).visit_runs(|count, bytes| {
+            let requests = (count, Stretch { address: std::mem::take(&mut address), bytes });
+            self.read_run(&mut transfer, requests, of, &mut known);
+        });
         transfer
+    }
+
+    /// Reads by a run of equal requests, the first of which begins at the address.
+    #[inline(never)]
+    fn read_run(
+        &mut self,
+        transfer: &mut Transfer,
+        (count, Stretch { address, bytes }): (u32, Stretch),
+        (memory, parameters): (&Memory, &PcieParameters),
+        known: &mut Known<'_>,
+    ) {
+        let mut rest = count;
+        let completions = parameters.completions(address, bytes);
+        let each = parameters.room(&completions, bytes);
+        while rest > 0 {
+            let limits = parameters.read_limits();
+            // Without room for all of them one goes at a time, when a tag and room for its data are free.
+            let (group, at) = match self.reads.take(transfer.left, rest, each, limits) {
+                true => (rest, transfer.left),
+                false => (1, self.reads.take_next(transfer.left, each, (limits, parameters))),
+            };
+            let run = Run { count: group, bytes: parameters.request_header as u32, each: [1, 0, 0] };
+            let (limits, back) = (parameters.request_limits(), parameters.one_way + parameters.one_way);
+            let mut way = Way { window: &mut self.requests, line: &mut self.up, limits, back };
+            let (began, left) = way.post(at, run, parameters);
+            let first = began + parameters.wire(parameters.request_header) + parameters.one_way;
+            let ready = first.max(known.at(first)) + memory.read;
+            let wire = completions.wire(parameters, bytes);
+            let (since, sent) = self.down.carry_run(ready, group, wire, parameters);
+            // A tag is free when the card has the last of its data.
+            let kept = since.run(group, wire, each).back(parameters.one_way);
+            self.reads.keep(kept, parameters);
+            self.down.owe(group);
+            self.up.owe(group * completions.count());
+            transfer.began = transfer.began.min(began);
+            transfer.left = left;
+            let kept_up = self.keep_up(memory, ready, u64::from(group) * bytes);
+            transfer.ended = transfer.ended.max(sent.max(kept_up) + parameters.one_way);
+            rest -= group;
+        }
     }
 
     /// The time at which a memory that is slower than the port is done with `bytes` that it begins on at
@@ -192,6 +203,21 @@ impl Pcie {
     }
 }
 
+/// The address of a read at the root.
+struct Known<'a> {
+    translate: &'a mut dyn FnMut(Time) -> Time,
+    /// The time at which it is known, when a request has asked.
+    at: Option<Time>,
+}
+
+impl Known<'_> {
+    /// The time at which it is known, asked for at `now`.
+    #[inline]
+    fn at(&mut self, now: Time) -> Time {
+        *self.at.get_or_insert_with(|| (self.translate)(now))
+    }
+}
+
 /// A line with the credits of its far end for one kind of TLPs.
 struct Way<'a> {
     window: &'a mut Window,
@@ -206,23 +232,23 @@ impl Way<'_> {
     #[inline(never)]
     fn post_all(mut self, came: Time, pieces: &Pieces, parameters: &PcieParameters) -> (Time, Time) {
         let (mut first, mut last) = (Time::NEVER, came);
-        for (count, bytes) in pieces.runs() {
+        pieces.visit_runs(|count, bytes| {
             // Behind what is already on the line: none takes a gap that one before it has left.
             let (began, left) = self.post(last, parameters.posted(count, bytes), parameters);
             first = first.min(began);
             last = left;
-        }
+        });
         (first, last)
     }
 
     /// Puts a run of equal TLPs on the line, each as soon as it has credits. Returns when the first began and
     /// the last has left.
-    #[inline]
+    #[inline(never)]
     fn post(&mut self, came: Time, run: Run, parameters: &PcieParameters) -> (Time, Time) {
-        if !self.window.fits(came, run.count, run.each, self.limits) {
+        if !self.window.take(came, run.count, run.each, self.limits) {
             return self.post_one_by_one(came, run, parameters);
         }
-        let (since, left) = self.line.carry_run(came, u64::from(run.count), run.bytes, parameters);
+        let (since, left) = self.line.carry_run(came, run.count, run.bytes, parameters);
         self.window.keep(since.run(run.count, run.bytes, run.each).back(self.back), parameters);
         (since.began, left)
     }
@@ -233,7 +259,7 @@ impl Way<'_> {
         let mut first = None;
         let mut last = came;
         for _ in 0..run.count {
-            let at = self.window.next(last, run.each, (self.limits, parameters));
+            let at = self.window.take_next(last, run.each, (self.limits, parameters));
             let (since, left) = self.line.carry_run(at, 1, run.bytes, parameters);
             self.window.keep(since.run(1, run.bytes, run.each).back(self.back), parameters);
             first = first.or(Some(since.began));

@@ -27,6 +27,43 @@ impl PcieGeneration {
     }
 }
 
+/// The lanes of a port: how fast its lines are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct PcieLanes {
+    /// Picoseconds of a byte are [`BYTE`] divided by this.
+    divisor: u64,
+    /// log2 of that, if it is a power of two: a TLP asks several times, and a division takes far longer.
+    shift: Option<u8>,
+}
+
+/// 8 bits, 130 for 128, in thousandths of a nanosecond.
+const BYTE: u64 = 8 * 130 * 1000;
+
+impl PcieLanes {
+    /// So many lanes of a generation.
+    pub const fn new(generation: PcieGeneration, lanes: u32) -> PcieLanes {
+        let divisor = 128 * lanes as u64 * generation.gigatransfers();
+        // So it is for all widths but x12.
+        let shift = if divisor.is_power_of_two() { Some(divisor.trailing_zeros() as u8) } else { None };
+        PcieLanes { divisor, shift }
+    }
+
+    /// The time of so many bytes on the line, rounded up once.
+    #[inline]
+    const fn span(&self, bytes: u64) -> Span {
+        let product = bytes * BYTE;
+        Span::from_ps(match self.shift {
+            Some(shift) => (product + (self.divisor - 1)) >> shift,
+            None => return self.uneven_span(product),
+        })
+    }
+
+    #[cold]
+    const fn uneven_span(&self, product: u64) -> Span {
+        Span::from_ps(product.div_ceil(self.divisor))
+    }
+}
+
 /// A memory behind the port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Memory {
@@ -41,10 +78,8 @@ pub struct Memory {
 /// The PCIe port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct PcieParameters {
-    /// The generation.
-    pub generation: PcieGeneration,
-    /// Lanes.
-    pub lanes: u32,
+    /// The lanes.
+    pub lanes: PcieLanes,
     /// Bytes on the line of a TLP with a request header, beside its data: framing, header, CRC.
     pub request_header: u64,
     /// The same of a completion.
@@ -79,23 +114,10 @@ pub struct PcieParameters {
 pub(super) const CREDIT: u64 = 16;
 
 impl PcieParameters {
-    /// Picoseconds of so many bytes, as a ratio: 8 bits per byte, 130 for 128, over the lanes.
-    #[inline]
-    const fn ratio(&self) -> (u64, u64) {
-        (8 * 130 * 1000, 128 * self.lanes as u64 * self.generation.gigatransfers())
-    }
-
     /// The time of so many bytes on the line, rounded up once.
     #[inline]
     pub fn wire(&self, bytes: u64) -> Span {
-        let (ps, divisor) = self.ratio();
-        let product = bytes * ps;
-        // So it is for all widths but x12. A TLP asks several times, and a division takes far longer.
-        let ps = match divisor.is_power_of_two() {
-            true => (product + (divisor - 1)) >> divisor.trailing_zeros(),
-            false => product.div_ceil(divisor),
-        };
-        Span::from_ps(ps)
+        self.lanes.span(bytes)
     }
 
     /// Least time of a write of so many bytes until the other side has it.
@@ -114,7 +136,8 @@ impl PcieParameters {
     /// Equal posted TLPs with `bytes` of data each.
     #[inline]
     pub(super) fn posted(&self, count: u32, bytes: u64) -> Run {
-        Run { count, bytes: self.request_header + bytes, each: [1, bytes.div_ceil(CREDIT), 0] }
+        let (wire, credits) = ((self.request_header + bytes) as u32, bytes.div_ceil(CREDIT) as u32);
+        Run { count, bytes: wire, each: [1, credits, 0] }
     }
 
     pub(super) fn posted_limits(&self) -> [u64; 3] {
@@ -138,7 +161,7 @@ impl PcieParameters {
 
     /// The room that a request takes: a tag, headers and data of its completions.
     #[inline]
-    pub(super) fn room(&self, completions: &Completions, bytes: u64) -> [u64; 3] {
-        [1, completions.count().into(), bytes.div_ceil(CREDIT)]
+    pub(super) fn room(&self, completions: &Completions, bytes: u64) -> [u32; 3] {
+        [1, completions.count(), bytes.div_ceil(CREDIT) as u32]
     }
 }

@@ -33,24 +33,20 @@ impl Pieces {
         (u32::from(self.head > 0) + self.whole + u32::from(self.tail > 0)).max(1)
     }
 
-    /// Runs of equal pieces: how many, and of how many bytes.
+    /// Visits the runs of equal pieces: how many, and of how many bytes.
     #[inline]
-    pub fn runs(&self) -> impl Iterator<Item = (u32, u64)> + use<> {
-        let mut rest = *self;
+    pub fn visit_runs(&self, mut visit: impl FnMut(u32, u64)) {
+        let Pieces { head, whole, size, tail } = *self;
+        if head > 0 {
+            visit(1, head);
+        }
+        if whole > 0 {
+            visit(whole, size);
+        }
         // One of no bytes is a piece all the same.
-        let mut is_empty = rest.head == 0 && rest.whole == 0 && rest.tail == 0;
-        std::iter::from_fn(move || {
-            let (head, whole) = (std::mem::take(&mut rest.head), std::mem::take(&mut rest.whole));
-            if head > 0 {
-                rest.whole = whole;
-                return Some((1, head));
-            }
-            if whole > 0 {
-                return Some((whole, rest.size));
-            }
-            let tail = std::mem::take(&mut rest.tail);
-            (tail > 0 || std::mem::take(&mut is_empty)).then_some((1, tail))
-        })
+        if tail > 0 || head == 0 && whole == 0 {
+            visit(1, tail);
+        }
     }
 }
 
@@ -66,8 +62,8 @@ impl Completions {
 
     /// Bytes on the line: their headers, and the data.
     #[inline]
-    pub(super) fn wire(&self, parameters: &PcieParameters, bytes: u64) -> u64 {
-        u64::from(self.0) * parameters.completion_header + bytes
+    pub(super) fn wire(&self, parameters: &PcieParameters, bytes: u64) -> u32 {
+        (u64::from(self.0) * parameters.completion_header + bytes) as u32
     }
 }
 
@@ -76,7 +72,7 @@ impl Completions {
 pub(super) struct Run {
     pub count: u32,
     /// Bytes of each on the line.
-    pub bytes: u64,
+    pub bytes: u32,
     /// Credits of each: headers, data, a third resource.
-    pub each: [u64; 3],
+    pub each: [u32; 3],
 }

@@ -15,10 +15,10 @@ pub(super) struct Kept {
     /// Bytes of it before the run.
     pub before: u64,
     /// Bytes of each on the line.
-    pub bytes: u64,
+    pub bytes: u32,
     pub count: u32,
     /// Credits of each.
-    pub each: [u64; 3],
+    pub each: [u32; 3],
     /// From its leaving to its credits' return.
     pub back: Span,
 }
@@ -65,51 +65,57 @@ impl Window {
         while let Some(entry) = self.entries.front().filter(|entry| entry.last <= now) {
             let Kept { count, each, .. } = entry.run;
             for (used, each) in self.used.iter_mut().zip(each) {
-                *used -= u64::from(count) * each;
+                *used -= u64::from(count) * u64::from(each);
             }
             self.entries.pop_front();
         }
     }
 
-    /// Whether `count` TLPs all have credits at `now`.
+    /// Takes the credits of `count` TLPs at `now`, if there are some for all.
     #[inline]
-    pub(super) fn fits(&mut self, now: Time, count: u32, each: [u64; 3], limits: [u64; 3]) -> bool {
+    pub(super) fn take(&mut self, now: Time, count: u32, each: [u32; 3], limits: [u64; 3]) -> bool {
         self.release(now);
-        let count = u64::from(count);
-        (0..3).all(|which| self.used[which] + count * each[which] <= limits[which])
+        let taken = |which: usize| self.used[which] + u64::from(count) * u64::from(each[which]);
+        let used = [taken(0), taken(1), taken(2)];
+        let fits = (0..3).all(|which| used[which] <= limits[which]);
+        if fits {
+            self.used = used;
+        }
+        fits
     }
 
-    /// The time from `now` on at which one TLP has credits; those are given back.
-    pub(super) fn next(
+    /// Takes the credits of one TLP as soon as there are some; those are given back. Returns the time from
+    /// `now` on at which it has them.
+    pub(super) fn take_next(
         &mut self,
         now: Time,
-        each: [u64; 3],
+        each: [u32; 3],
         (limits, parameters): ([u64; 3], &PcieParameters),
     ) -> Time {
         let mut at = now;
         self.release(now);
-        while (0..3).any(|which| self.used[which] + each[which] > limits[which]) {
+        while (0..3).any(|which| self.used[which] + u64::from(each[which]) > limits[which]) {
             let Some(entry) = self.entries.front_mut() else { break };
             at = at.max(entry.run.end_of_first(parameters));
             for (used, each) in self.used.iter_mut().zip(entry.run.each) {
-                *used -= each;
+                *used -= u64::from(each);
             }
             entry.run.count -= 1;
-            entry.run.before += entry.run.bytes;
+            entry.run.before += u64::from(entry.run.bytes);
             if entry.run.count == 0 {
                 self.entries.pop_front();
             }
         }
+        for (used, each) in self.used.iter_mut().zip(each) {
+            *used += u64::from(each);
+        }
         at
     }
 
-    /// Takes the credits of a run that has been put on the line.
+    /// Notes where a run that has taken its credits is on the line.
     #[inline]
     pub(super) fn keep(&mut self, run: Kept, parameters: &PcieParameters) {
-        for (used, each) in self.used.iter_mut().zip(run.each) {
-            *used += u64::from(run.count) * each;
-        }
-        let all = run.before + u64::from(run.count) * run.bytes;
+        let all = run.before + u64::from(run.count) * u64::from(run.bytes);
         let last = run.since + parameters.wire(all) + run.back;
         self.clear = self.clear.max(last);
         self.entries.push_back(Entry { run, last });
@@ -119,6 +125,6 @@ impl Window {
 impl Kept {
     /// The time at which the first TLP of the rest gives back.
     fn end_of_first(&self, parameters: &PcieParameters) -> Time {
-        self.since + parameters.wire(self.before + self.bytes) + self.back
+        self.since + parameters.wire(self.before + u64::from(self.bytes)) + self.back
     }
 }

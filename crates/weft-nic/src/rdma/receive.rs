@@ -302,7 +302,7 @@ impl ReceiveUnit {
         let location = ReceiveUnit::place(transfer, id, cut);
         // Words are written as they come: when the last one is there, only it is left.
         let clock = &path.port_parameters.clock;
-        let words = clock.cycles(bytes.div_ceil(path.port_parameters.word));
+        let words = path.port_parameters.words(bytes);
         let through = tail + clock.cycles(u64::from(parameters.cycles));
         let translated = match path.translate(location, bytes, &mut context.page, through) {
             Translation::At(translated) => translated,
@@ -312,8 +312,10 @@ impl ReceiveUnit {
                 return Receipt::Refused { refusal: Refusal::PageFault, answer: Some(until) };
             }
         };
-        let from = Time::from_ps(translated.as_ps().saturating_sub(words.as_ps()));
-        let (issued, written) = path.write(bytes, from);
+        // Without data there is a word, which comes with its header.
+        let before = if bytes == Bytes::ZERO { Span::ZERO } else { clock.cycles(words) };
+        let from = Time::from_ps(translated.as_ps().saturating_sub(before.as_ps()));
+        let (issued, written) = path.write_words(bytes, words, from);
         context.written |= 1 << index;
         context.cells += 1;
         if !cut.ends_block(block_bytes, context.cells - 1) {

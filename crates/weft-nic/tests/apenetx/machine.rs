@@ -9,7 +9,7 @@ use weft_nic::apenetx::{
     CardToHostParameters, CompletionPath, HostToCardParameters, KernelWait, SoftwareParameters,
 };
 use weft_nic::iommu::{FaultModel, IommuParameters};
-use weft_nic::pcie::{Memory, PcieGeneration, PcieParameters};
+use weft_nic::pcie::{Memory, PcieGeneration, PcieLanes, PcieParameters};
 use weft_nic::{
     ApenetxNic, ApenetxParameters, Buffers, Delivered, Failure, FailureReason, Host, HostContext, Incoming,
     Message, Nic, NicParameters, Observer, Offer, Stage,
@@ -129,8 +129,7 @@ pub fn parameters(completion: CompletionPath) -> ApenetxParameters {
         queues: 8,
         payload: Bytes::new(4096),
         pcie: PcieParameters {
-            generation: PcieGeneration::Gen3,
-            lanes: 16,
+            lanes: PcieLanes::new(PcieGeneration::Gen3, 16),
             request_header: 24,
             completion_header: 20,
             max_payload: 256,

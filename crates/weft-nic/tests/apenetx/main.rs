@@ -15,7 +15,7 @@ use std::sync::atomic::AtomicBool;
 use weft_engine::Progress;
 use weft_fabric::{FaultParameters, OffTimes};
 use weft_nic::apenetx::{CompletionPath, GpuParameters, KernelWait, MemoryKind};
-use weft_nic::pcie::Memory;
+use weft_nic::pcie::{Memory, PcieGeneration, PcieLanes};
 use weft_nic::{ApenetxParameters, FailureReason, Nic as _};
 use weft_units::{BitRate, Bytes, EndpointId, Span, Time};
 
@@ -263,7 +263,7 @@ fn long_messages_run_at_the_rate_of_the_slowest_part() {
     let found = rate(direct);
     assert!((found / 32.0 - 1.0).abs() < 0.01, "{found} Gb/s");
     let mut narrow = direct;
-    narrow.pcie.lanes = 2;
+    narrow.pcie.lanes = PcieLanes::new(PcieGeneration::Gen3, 2);
     let found = rate(narrow);
     let expected = 16.0 * 128.0 / 130.0 * 256.0 / 276.0;
     assert!((found / expected - 1.0).abs() < 0.02, "{found} Gb/s, not {expected}");
