@@ -204,7 +204,6 @@ impl Sorted {
 }
 
 /// Orders sorted keys of the same rank by the payloads of their events.
-#[cold]
 fn settle<P: Payload>(sorted: &mut [Key], events: &[Event<P>]) {
     for run in sorted.chunk_by_mut(|one, next| one.rank == next.rank) {
         run.sort_unstable_by_key(|key| events[key.index as usize].payload.tie());

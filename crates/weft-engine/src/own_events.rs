@@ -80,16 +80,10 @@ impl<P: Payload> OwnEvents<P> {
             self.order.clear();
             self.next = 0;
         } else if self.next == FORGOTTEN_AT {
-            self.forget();
+            self.order.drain(..FORGOTTEN_AT);
+            self.next = 0;
         }
         Some(self.events[place as usize])
-    }
-
-    /// Forgets the entries of events that have been taken.
-    #[cold]
-    fn forget(&mut self) {
-        self.order.drain(..self.next);
-        self.next = 0;
     }
 }
 

@@ -151,9 +151,7 @@ impl<M: Model> Partition<M> {
         }
     }
 
-    /// Works off the events, notes and decisions of one block, site by site. On its own: blocks of few events do
-    /// not step over its instructions.
-    #[inline(never)]
+    /// Works off the events, notes and decisions of one block, site by site.
     fn run_block(&mut self, work: &BlockWork<'_, M>, sorted: &mut Sorted) {
         let BlockWork { model, first, batch: Batch { events, notes, decisions }, start, end } = *work;
         let far = self.pending.far;
@@ -271,11 +269,9 @@ impl<M: Model> Partition<M> {
                 model.handle(site, event, &mut self.output, &mut context);
             }
         }
-        if next < keys.len() - 1 {
-            // Only when a window is cut short by an epoch.
-            for key in &keys[next..keys.len() - 1] {
-                context.outgoing.push(events[key.index as usize]);
-            }
+        // Only when a window is cut short by an epoch.
+        for key in &keys[next..keys.len() - 1] {
+            context.outgoing.push(events[key.index as usize]);
         }
         debug_assert!(context.own.is_empty(), "a site's own events lie before the end of the window");
         self.rest(index);

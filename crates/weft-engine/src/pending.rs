@@ -202,30 +202,20 @@ impl<P: Payload, K: Copy> PendingEvents<P, K> {
         let block = (note.site.0 >> BLOCK_SHIFT) as usize;
         let local = block.wrapping_sub(self.first_block);
         if local >= self.blocks {
-            return self.mail_note(block, note);
+            let to = self.partition_of(block);
+            self.mail_earliest = self.mail_earliest.min(note.time);
+            self.mail[to].notes.push(note);
+            return;
         }
         let window = self.windows.of(note.time);
         if window - self.window >= SLOTS as u64 {
-            return self.put_note_beyond(window, note);
+            self.notes_beyond.entry(window).or_default().push(note);
+            return;
         }
         let slot = window as usize % SLOTS;
         let batch = &mut self.slots[slot * self.blocks + local];
         self.occupied.begin(batch, (slot, local), &mut self.spare);
         append(&mut batch.notes, note, self.far);
-    }
-
-    /// Adds a note to the mail for the partition of a block.
-    #[inline(never)]
-    fn mail_note(&mut self, block: usize, note: Note<K>) {
-        let to = self.partition_of(block);
-        self.mail_earliest = self.mail_earliest.min(note.time);
-        self.mail[to].notes.push(note);
-    }
-
-    /// Adds a note that counts from a later window on than all lists are for.
-    #[cold]
-    fn put_note_beyond(&mut self, window: u64, note: Note<K>) {
-        self.notes_beyond.entry(window).or_default().push(note);
     }
 
     /// Takes over what another partition has sent, and empties it.

@@ -299,7 +299,6 @@ impl<M: Model> Simulation<M> {
         Stretch::of(self.events_handled() - before, self.partitions.len())
     }
 
-    #[inline(never)]
     fn deliver_mail(&mut self) {
         for from in 0..self.partitions.len() {
             if self.partitions[from].pending.mail_earliest == Time::NEVER {
@@ -315,7 +314,6 @@ impl<M: Model> Simulation<M> {
     }
 
     /// Works off windows with a thread per partition, until the end or until a stretch was idle.
-    #[inline(never)]
     fn run_threads(&mut self, until: Time, interrupt: &AtomicBool) -> Stretch {
         let task = Task { model: &self.model, windows: self.windows, until, interrupt };
         let (stretch, reached) = threads::run(&mut self.partitions, &task);

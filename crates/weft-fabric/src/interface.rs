@@ -385,16 +385,6 @@ pub(crate) fn schedule_injection<T: Payload, A: Payload>(
 ) {
     if at < *due {
         *due = at;
-        send_injection(at, place, events);
+        events.send(place.event(EventKind::Injection, at, Wire::Inject));
     }
-}
-
-/// The event of an injection. On its own: endpoints send it in many places.
-#[inline(never)]
-fn send_injection<T: Payload, A: Payload>(
-    at: Time,
-    place: EndpointPlace,
-    events: &mut Context<'_, Wire<T, A>, Credit>,
-) {
-    events.send(place.event(EventKind::Injection, at, Wire::Inject));
 }

@@ -35,12 +35,6 @@ impl Bytes {
         if piece.0.is_power_of_two() {
             return (self.0 >> piece.0.trailing_zeros()) + (self.0 & (piece.0 - 1) != 0) as u64;
         }
-        self.uneven_pieces(piece)
-    }
-
-    /// The same by a division.
-    #[cold]
-    const fn uneven_pieces(self, piece: Bytes) -> u64 {
         self.0.div_ceil(piece.0)
     }
 

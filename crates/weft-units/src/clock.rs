@@ -89,7 +89,6 @@ impl Clock {
         Time::from_ps(before + if before < time.as_ps() { self.numerator } else { 0 })
     }
 
-    #[inline(never)]
     const fn uneven_edge_at_or_after(&self, time: Time) -> Time {
         self.edge(self.edges_before(time))
     }
@@ -110,14 +109,8 @@ impl Clock {
     const fn whole_periods(&self, ps: u64) -> u64 {
         match ps.checked_mul(self.denominator) {
             Some(product) => self.periods(product),
-            None => self.whole_periods_of_long(ps),
+            None => (ps as u128 * self.denominator as u128 / self.numerator as u128) as u64,
         }
-    }
-
-    /// The same where 64 bits do not hold the product.
-    #[cold]
-    const fn whole_periods_of_long(&self, ps: u64) -> u64 {
-        (ps as u128 * self.denominator as u128 / self.numerator as u128) as u64
     }
 
     /// The first edge strictly after `time`.
@@ -129,13 +122,15 @@ impl Clock {
     /// Edge number `n`.
     #[inline]
     pub const fn edge(&self, n: u64) -> Time {
-        if self.denominator == 1 {
-            return Time::from_ps(n.wrapping_mul(self.numerator));
-        }
         if n > self.last_near {
             return self.far_edge(n);
         }
-        Time::from_ps(high(n * self.numerator + (self.denominator - 1), self.denominator_reciprocal))
+        let product = n * self.numerator;
+        Time::from_ps(if self.denominator == 1 {
+            product
+        } else {
+            high(product + (self.denominator - 1), self.denominator_reciprocal)
+        })
     }
 
     #[cold]
@@ -154,7 +149,6 @@ impl Clock {
 
     /// The same where the period is no whole number: on its own, so that the common case stays short where
     /// it is inlined.
-    #[inline(never)]
     const fn uneven_edge_at_or_before(&self, time: Time) -> Time {
         // The last n with ceil(n·num/den) <= t, i.e. n <= t·den/num.
         self.edge(self.whole_periods(time.as_ps()))
@@ -169,7 +163,6 @@ impl Clock {
         Time::from_ps(edge.as_ps() + count * self.numerator)
     }
 
-    #[inline(never)]
     const fn uneven_later_edge(&self, edge: Time, count: u64) -> Time {
         // edge = ceil(n·num/den) and num >= den, so n = floor(edge·den/num).
         self.edge(self.whole_periods(edge.as_ps()) + count)

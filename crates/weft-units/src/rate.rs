@@ -32,13 +32,7 @@ impl BitRate {
         if let Some(product) = data.get().checked_mul(BYTE) {
             return Span::from_ps(product.div_ceil(self.0));
         }
-        self.span_of_many(data)
-    }
-
-    /// The same where 64 bits do not hold the product.
-    #[cold]
-    const fn span_of_many(self, data: Bytes) -> Span {
-        let ps = (data.get() as u128 * (8 * 1_000_000_000_000)).div_ceil(self.0 as u128);
+        let ps = (data.get() as u128 * BYTE as u128).div_ceil(self.0 as u128);
         Span::from_ps(if ps > u64::MAX as u128 { u64::MAX } else { ps as u64 })
     }
 }

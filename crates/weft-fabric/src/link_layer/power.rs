@@ -134,7 +134,6 @@ impl PowerState {
 
     /// A packet whose head comes to the line at `head`, and its signal at `told`: the first instant at which
     /// the packet may begin.
-    #[inline(never)]
     pub(crate) fn wake(&mut self, head: Time, told: Time) -> Time {
         let (Some(sleep), Some(last)) = (self.power.sleep, self.stretches.last_mut()) else { return head };
         let told = if sleep.signal.is_some() { told } else { head };
@@ -154,7 +153,6 @@ impl PowerState {
     }
 
     /// The line will be idle from `idle` on. Nobody will ask for what was before `now`.
-    #[inline(never)]
     pub(crate) fn sent(&mut self, idle: Time, now: Time) {
         if let Some(last) = self.stretches.last_mut() {
             last.idle = last.idle.max(idle);

@@ -228,7 +228,7 @@ impl LayerState {
     ) -> OnLine {
         let bytes = self.frame(kind, packet, line.busy_until() < earliest.head);
         self.extra += bytes.get() as i64 - (packet + kind.framing).get() as i64;
-        let began = earliest.head.max(line.busy_until());
+        let mut began = earliest.head.max(line.busy_until());
         let sent = line.send(&kind.rate, began, bytes);
         line.hold(earliest.tail);
         let left = line.busy_until();
@@ -236,15 +236,9 @@ impl LayerState {
             // Idle words filled the time until the tail came.
             self.deficit = 0;
         }
-        let on_line = OnLine { began, ended: left, left, free: left, waking: Span::ZERO, is_bad: false };
-        if self.noise.is_some() { self.carry_over_noise(kind, line, bytes, on_line) } else { on_line }
-    }
-
-    /// The rest of it, where bits may be hit: what comes of the first attempt.
-    #[inline(never)]
-    fn carry_over_noise(&mut self, kind: &LayerKind, line: &mut Line, bytes: Bytes, first: OnLine) -> OnLine {
-        let Some(noise) = &mut self.noise else { return first };
-        let OnLine { mut began, left, .. } = first;
+        let Some(noise) = &mut self.noise else {
+            return OnLine { began, ended: left, left, free: left, waking: Span::ZERO, is_bad: false };
+        };
         let mut ended = left;
         let mut is_hit = noise.hit(kind, bytes, (began, ended));
         if kind.layer.replay.is_some() {

@@ -200,34 +200,42 @@ impl SendUnit {
             let block = &mut transfer.blocks[place];
             let transaction = transfer.first.wrapping_add(block.index);
             let block_bytes = parameters.cut.block_bytes(whole, block.index);
-            let bytes = parameters.cut.cell_bytes(block_bytes, block.next);
-            let offset = parameters.cut.offset(block.index, block.next).get();
-            let location = Location { address: source.address.plus(offset), ..source };
-            let translated = match path.translate(location, bytes, &mut transfer.page, now) {
-                Translation::At(translated) => translated,
-                Translation::Fault(until) => {
-                    let watched = watch.then_some((message, transfer.started));
-                    self.channels.turns.pop_front();
-                    self.channels.faulted(id, transaction, parameters);
-                    return Some(SourceFault { channel: id, transaction, until, watched });
-                }
-            };
-            let last_of_block = parameters.cut.ends_block(block_bytes, block.next);
-            let last = last_of_block && parameters.cut.ends_transfer(whole, block.index);
             let attempt = block.attempt as u8;
-            let index = block.next;
-            let cell = CellId { channel: id, transaction, index, last: last_of_block, attempt };
-            let first = block.index == 0 && index == 0;
-            let watch = watch && (first || last);
-            let cell = Cell { to, message, bytes, id: cell, offset, watch, class };
-            block.next = if last_of_block { ALL_READ } else { block.next + 1 };
-            let ready = path.read(bytes, translated);
-            let started = transfer.started;
-            let times = watch.then(|| Box::new(FetchTimes { started, issued: now, translated, ready }));
-            let has_more = !last_of_block || transfer.sending().is_some();
+            let is_alone = self.channels.turns.len() == 1;
+            loop {
+                let index = block.next;
+                let bytes = parameters.cut.cell_bytes(block_bytes, index);
+                let offset = parameters.cut.offset(block.index, index).get();
+                let location = Location { address: source.address.plus(offset), ..source };
+                let translated = match path.translate(location, bytes, &mut transfer.page, now) {
+                    Translation::At(translated) => translated,
+                    Translation::Fault(until) => {
+                        let watched = watch.then_some((message, transfer.started));
+                        self.channels.turns.pop_front();
+                        self.channels.faulted(id, transaction, parameters);
+                        return Some(SourceFault { channel: id, transaction, until, watched });
+                    }
+                };
+                let ready = path.read(bytes, translated);
+                let last = parameters.cut.ends_block(block_bytes, index);
+                let cell = CellId { channel: id, transaction, index, last, attempt };
+                let is_first = block.index == 0 && index == 0;
+                let is_watched =
+                    watch && (is_first || last && parameters.cut.ends_transfer(whole, block.index));
+                let cell = Cell { to, message, bytes, id: cell, offset, watch: is_watched, class };
+                let started = transfer.started;
+                let times =
+                    is_watched.then(|| Box::new(FetchTimes { started, issued: now, translated, ready }));
+                self.fetched.push_back(Fetch { cell, ready, times });
+                block.next = if last { ALL_READ } else { index + 1 };
+                // The next cell of a channel that is alone is of the same block.
+                if last || !is_alone || self.fetched.len() >= parameters.cell_buffers as usize {
+                    break;
+                }
+            }
+            let has_more = block.next != ALL_READ || transfer.sending().is_some();
             transfer.queued = has_more;
             self.channels.next_turn(has_more);
-            self.fetched.push_back(Fetch { cell, ready, times });
         }
         None
     }
