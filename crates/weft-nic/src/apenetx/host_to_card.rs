@@ -67,7 +67,7 @@ pub(super) struct Reading {
     pub made: Service,
 }
 
-/// What follows from the reading of a packet.
+/// The consequences of the reading of a packet.
 pub(super) struct Read {
     /// The message whose last packet it is, if somebody waits for it, and when all its data is in the card.
     pub awaited: Option<(Time, Taken)>,

@@ -128,8 +128,8 @@ impl Pcie {
         (began, left, self.keep_up(memory, began + parameters.one_way, stretch.bytes))
     }
 
-    /// The card reads a stretch of `memory`. `translate` as of [`Pcie::write`]; the first request asks for it.
-    /// On its own, whatever translates: descriptors and data are read by the same instructions.
+    /// The card reads a stretch of `memory`. `translate` is as that of [`Pcie::write`], and the first request
+    /// asks for it. On its own, whatever translates: descriptors and data are read by the same instructions.
     #[inline(never)]
     pub fn read(
         &mut self,

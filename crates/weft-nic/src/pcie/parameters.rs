@@ -40,7 +40,7 @@ pub struct PcieLanes {
 const BYTE: u64 = 8 * 130 * 1000;
 
 impl PcieLanes {
-    /// So many lanes of a generation.
+    /// The rate of a number of lanes of a generation.
     pub const fn new(generation: PcieGeneration, lanes: u32) -> PcieLanes {
         let divisor = 128 * lanes as u64 * generation.gigatransfers();
         // So it is for all widths but x12.
