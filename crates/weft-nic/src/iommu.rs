@@ -149,7 +149,7 @@ struct Set {
     #[serde(skip, default = "no_page")]
     recent: Page,
     /// In no order.
-    entries: Box<[Entry]>,
+    entries: Vec<Entry>,
 }
 
 /// Stands for none: no page is so far up.
@@ -222,7 +222,7 @@ impl Iommu {
     fn begin(&mut self, parameters: &IommuParameters) {
         let ways = parameters.ways.clamp(1, parameters.entries.max(1));
         let sets = (parameters.entries / ways).max(1) as usize;
-        self.sets.resize(sets, Set { recent: no_page(), entries: Box::default() });
+        self.sets.resize(sets, Set { recent: no_page(), entries: Vec::new() });
     }
 
     /// Translates an address of a page at `now`.
@@ -269,9 +269,7 @@ impl Iommu {
             let Set { recent, entries } = &mut self.sets[place];
             let entry = Entry { page, walked, used };
             if entries.len() < ways as usize {
-                let mut more = std::mem::take(entries).into_vec();
-                more.push(entry);
-                *entries = more.into_boxed_slice();
+                entries.push(entry);
             } else if let Some(oldest) = entries.iter_mut().min_by_key(|entry| entry.used) {
                 *oldest = entry;
             }

@@ -5,6 +5,7 @@ mod world;
 use super::*;
 use crate::gvas::Pdid;
 use crate::iommu::FaultModel;
+use crate::memory::MemoryParameters;
 use crate::segmentation::Cut;
 use proptest::prelude::*;
 use weft_units::{BitRate, Bytes, Span};
@@ -61,6 +62,33 @@ fn channels_take_turns_cell_by_cell() {
     let ends = [0, 1].map(|message| world.notified[&(0, message)][0].as_ps());
     // The first has filled the cell buffers before the second comes.
     assert!(ends[0].abs_diff(ends[1]) < 2_000_000, "{ends:?}");
+}
+
+/// Catches a channel that is read on while others have cells, where several buffers are free.
+#[test]
+fn free_buffers_are_filled_from_all_channels() {
+    let (parameters, port, mut send) = (parameters().send, world::port(), SendUnit::default());
+    for page in 0..3 {
+        let descriptor =
+            world::descriptor(Write { at: Time::ZERO, page, from: 0, to: 1, bytes: 600, place: (0, 0) });
+        let (id, _) = send.channels.post(page, ChannelKind::Write, &descriptor, &parameters).unwrap();
+        send.channels.start(id, Time::ZERO, &parameters);
+    }
+    let mut path = MemoryPath {
+        port: &mut Default::default(),
+        port_parameters: &port,
+        memory: &mut Default::default(),
+        memory_parameters: &MemoryParameters::new(BitRate::from_gigabits(130)).unwrap(),
+        iommu: &mut Default::default(),
+        iommu_parameters: &iommu(FaultModel::Off),
+    };
+    assert!(send.fetch(Time::ZERO, &parameters, &mut path).is_none());
+    let reliability = world::parameters().reliability;
+    let cells = std::iter::from_fn(|| send.take(send.next_cell(), &parameters, &reliability));
+    let cells = cells.map(|sent| (parameters.place(sent.cell.id.channel).0, sent.cell.id.index));
+    // There are eight buffers, and three cells of each.
+    let turns = [(0, 0), (1, 0), (2, 0), (0, 1), (1, 1), (2, 1), (0, 2), (1, 2)];
+    assert_eq!(cells.collect::<Vec<_>>(), turns);
 }
 
 /// Catches transfers that are lost instead of waiting where all channels of a page are in use.

@@ -59,6 +59,23 @@ pub(super) fn iommu(faults: FaultModel) -> IommuParameters {
     IommuParameters { page: Bytes::new(4096), entries: 16, ways: 4, walk, faults, fault }
 }
 
+/// The descriptor of a write that is watched.
+pub(super) fn descriptor(write: Write) -> Descriptor {
+    let Write { at, page, to, bytes, place, .. } = write;
+    Descriptor {
+        source: Location { space: page, address: Address::new(place.0) },
+        to: EndpointId(to),
+        destination: Location { space: 0, address: Address::new(place.1) },
+        bytes: Bytes::new(bytes),
+        domain: DOMAIN,
+        message: 0,
+        posted: at,
+        token: None,
+        watch: true,
+        class: weft_fabric::ClassTag::default(),
+    }
+}
+
 pub(super) const LATENCY: Span = Span::from_ns(300);
 pub(super) const MEMORY: usize = 1 << 18;
 pub(super) const DOMAIN: Pdid = Pdid(7);
@@ -182,20 +199,9 @@ impl World {
 
     /// Posts a transfer. Returns its number.
     pub(super) fn post(&mut self, write: Write) -> u32 {
-        let Write { at, page, from, to, bytes, place } = write;
+        let Write { at, page, from, .. } = write;
         let message = self.posted.len() as u32;
-        let descriptor = Descriptor {
-            source: Location { space: page, address: Address::new(place.0) },
-            to: EndpointId(to),
-            destination: Location { space: 0, address: Address::new(place.1) },
-            bytes: Bytes::new(bytes),
-            domain: DOMAIN,
-            message,
-            posted: at,
-            token: None,
-            watch: true,
-            class: weft_fabric::ClassTag::default(),
-        };
+        let descriptor = Descriptor { message, ..descriptor(write) };
         self.posted.insert((from, message), descriptor);
         self.plan(at, from, Happening::Post(page, ChannelKind::Write, descriptor));
         message
