@@ -9,9 +9,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot be set up ends")]
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../tests/it/common.rs"]
 mod common;
-#[path = "../tests/rdma/machine.rs"]
+#[path = "../tests/it/rdma/machine.rs"]
 #[allow(dead_code, reason = "the tests use the rest")]
 mod machine;
 

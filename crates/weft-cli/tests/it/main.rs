@@ -1,0 +1,38 @@
+//! The `weft` program, run as its users run it.
+
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod apenetx;
+mod breakdown;
+mod classes;
+mod command;
+mod common;
+mod explain;
+mod failures;
+mod flow_control;
+mod machine;
+mod machine_draw;
+mod machine_files;
+mod multicast;
+mod osu;
+mod pages;
+mod plot;
+mod power;
+mod record;
+mod region;
+mod replay;
+mod run;
+mod run_addresses;
+mod run_calls;
+mod run_endpoints;
+mod run_rails;
+mod run_results;
+mod scenario;
+mod seams;
+mod skipped;
+mod support;
+mod sweep;
+mod telemetry;
+mod traffic;
+mod tutorial;
+mod view;

@@ -1,0 +1,213 @@
+//! `--telemetry`: links and queues over virtual time, through the whole program.
+
+use crate::common::{json, refused, weft};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::{Field, Row};
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::Path;
+
+const TRAFFIC: &str = "traffic -m bxi3-fattree --set topology.k=4 --set topology.n=2 \
+                       --set nic.model=overheads --set switch.kind=input-queued --set switch.buffer=128K \
+                       --pattern uniform --load 0.7 --size 4K --time 20us --quiet";
+
+fn words(text: &str) -> Vec<&str> {
+    text.split_whitespace().collect()
+}
+
+fn run(text: &str, out: &Path) {
+    let mut words = words(text);
+    words.extend(["-o", out.to_str().unwrap()]);
+    let output = weft(&words);
+    assert!(output.status.success(), "{text}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+fn rows(directory: &Path, table: &str) -> Vec<Row> {
+    let file = File::open(directory.join(format!("{table}.parquet"))).unwrap();
+    SerializedFileReader::new(file).unwrap().get_row_iter(None).unwrap().map(Result::unwrap).collect()
+}
+
+/// The number in a column; `None`: null.
+fn number(row: &Row, name: &str) -> Option<u64> {
+    let (_, field) = row.get_column_iter().find(|(column, _)| *column == name).unwrap();
+    match field {
+        Field::UInt(value) => Some((*value).into()),
+        Field::ULong(value) => Some(*value),
+        Field::Null => None,
+        other => panic!("{name}: {other}"),
+    }
+}
+
+fn link(row: &Row) -> [Option<u64>; 3] {
+    ["from_endpoint", "from_switch", "from_port"].map(|column| number(row, column))
+}
+
+/// Catches intervals that lose or count twice what a link carries, on any level, the last one that is cut
+/// short among them; and links that have rows without traffic.
+#[test]
+fn rates_add_up_to_what_links_carried() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    run(&format!("{TRAFFIC} --warm-up 0us --telemetry 700ns"), &out);
+    const COLUMNS: [&str; 4] = ["packets", "packet_bytes", "busy_ps", "stall_ps"];
+    let of = |row: &Row| COLUMNS.map(|column| number(row, column).unwrap());
+    let carried: BTreeMap<_, _> = rows(&out, "links").iter().map(|row| (link(row), of(row))).collect();
+    let mut sums: BTreeMap<u64, BTreeMap<_, [u64; 4]>> = BTreeMap::new();
+    let rates = rows(&out, "rates");
+    for row in &rates {
+        let (begin, end) = (number(row, "begin_ps").unwrap(), number(row, "end_ps").unwrap());
+        let level = number(row, "level").unwrap();
+        assert!(begin < end && end - begin <= 700_000 * 10u64.pow(level as u32), "{row}");
+        let sum = sums.entry(level).or_default().entry(link(row)).or_default();
+        sum.iter_mut().zip(of(row)).for_each(|(sum, value)| *sum += value);
+        assert!(of(row) != [0; 4] || number(row, "paused_ps") != Some(0), "{row}");
+    }
+    assert_eq!(sums.keys().copied().collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+    let used: BTreeMap<_, _> = carried.into_iter().filter(|(_, counters)| *counters != [0; 4]).collect();
+    assert!(used.len() > 40);
+    for (level, sums) in sums {
+        assert_eq!(sums, used, "level {level}");
+    }
+}
+
+/// Catches queues that are fuller than their buffer, empty queues with rows, and a coarse level that misses
+/// the fullest moment.
+#[test]
+fn queues_fill_within_their_buffers() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    run(&format!("{TRAFFIC} --telemetry 100ns"), &out);
+    let mut most: BTreeMap<_, BTreeMap<_, u64>> = BTreeMap::new();
+    let queues = rows(&out, "queues");
+    assert!(queues.len() > 1000, "{}", queues.len());
+    for row in &queues {
+        let held = number(row, "most_held_bytes").unwrap();
+        assert!(number(row, "most_packets").unwrap() > 0 && held > 0, "{row}");
+        assert!(number(row, "mean_held_bytes").unwrap() <= held, "{row}");
+        let queue = ["switch", "port", "virtual_channel"].map(|column| number(row, column).unwrap());
+        let level = most.entry(number(row, "level").unwrap()).or_default();
+        let fullest = level.entry(queue).or_default();
+        *fullest = (*fullest).max(held);
+    }
+    let finest = most[&0].clone();
+    assert!(most.into_values().all(|level| level == finest));
+    let buffer = 128 << 10;
+    assert!(finest.values().all(|held| *held <= buffer), "{finest:?}");
+}
+
+/// Catches telemetry that changes a result, and rows that depend on threads.
+#[test]
+fn telemetry_changes_nothing_and_does_not_depend_on_threads() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = |name: &str| folder.path().join(name);
+    run(&format!("{TRAFFIC} --tables messages,links,flows"), &directory("without"));
+    for threads in [1, 3] {
+        let name = format!("with-{threads}");
+        let telemetry = "--tables messages,links,flows --telemetry 1us";
+        run(&format!("{TRAFFIC} {telemetry} --threads {threads}"), &directory(&name));
+        for table in ["messages", "links", "flows"] {
+            let file = format!("{table}.parquet");
+            let read = |name: &str| fs::read(directory(name).join(&file)).unwrap();
+            assert!(read("without") == read(&name), "{table}, {threads} threads");
+        }
+    }
+    for table in ["rates.parquet", "queues.parquet"] {
+        let read = |name: &str| fs::read(directory(name).join(table)).unwrap();
+        assert!(read("with-1") == read("with-3"), "{table}");
+    }
+    // The request has the interval, so that a rerun writes the same tables.
+    let same = json(&["rerun", directory("with-1").to_str().unwrap(), "--quiet", "--json"]);
+    assert_eq!(same["same"], true);
+}
+
+/// Catches telemetry that only traffic has, and an interval that is no interval.
+#[test]
+fn benchmarks_have_it_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    run("osu bw -m exanest --sizes 4K:8K --telemetry 10us --quiet", &out);
+    let runs: Vec<u64> = rows(&out, "rates").iter().map(|row| number(row, "run").unwrap()).collect();
+    assert!(runs.is_sorted() && runs.first() == Some(&0) && runs.last() == Some(&1));
+    let path = out.to_str().unwrap();
+    let zero = ["osu", "bw", "-m", "exanest", "--telemetry", "0us", "-o", path, "--force"];
+    assert!(refused(&zero).contains("a time of 0 never passes"));
+    let nowhere = refused(&["osu", "bw", "-m", "exanest", "--telemetry", "1us"]);
+    assert!(nowhere.contains("--output"), "{nowhere}");
+}
+
+/// Catches flows over time that do not add up, on any level, to what `flows` says came; flows that are
+/// written though nobody asked; and requests for what cannot be.
+#[test]
+fn flow_rates_add_up_to_what_flows_delivered() {
+    let folder = tempfile::tempdir().unwrap();
+    let (out, plain) = (folder.path().join("out"), folder.path().join("plain"));
+    // Messages that are whole packets, all of which come: then payload that came is payload delivered.
+    let burst = "traffic -m bxi3-fattree --set topology.k=4 --set nic.model=overheads --pattern permutation \
+                 --size 4K --messages 20 --quiet --telemetry 700ns";
+    run(&format!("{burst} --tables flows,flow_rates"), &out);
+    run(burst, &plain);
+    assert!(!plain.join("flow_rates.parquet").exists());
+    let flow = |row: &Row| ["source_endpoint", "destination_endpoint"].map(|column| number(row, column));
+    let delivered: BTreeMap<_, _> =
+        rows(&out, "flows").iter().map(|row| (flow(row), number(row, "payload_bytes"))).collect();
+    assert!(delivered.len() > 10);
+    let mut sums: BTreeMap<u64, BTreeMap<_, Option<u64>>> = BTreeMap::new();
+    for row in rows(&out, "flow_rates") {
+        let of_level = sums.entry(number(&row, "level").unwrap()).or_default();
+        let sum = of_level.entry(flow(&row)).or_insert(Some(0));
+        *sum = sum.zip(number(&row, "payload_bytes")).map(|(sum, more)| sum + more);
+        assert_eq!(number(&row, "allowed_bits_per_second"), None, "nobody controls congestion");
+    }
+    assert_eq!(sums.len(), 5);
+    for (level, sums) in sums {
+        assert_eq!(sums, delivered, "level {level}");
+    }
+    let asked = |more: &str| {
+        let out = folder.path().join("refused");
+        let all = format!("traffic -m bxi3-fattree --load 0.3 {more} -o {}", out.display());
+        refused(&words(&all))
+    };
+    assert!(asked("--tables flow_rates").contains("add --telemetry TIME"));
+    assert!(asked("--tables flow_rates --telemetry 1us --set fabric.kind=ideal").contains("ideal network"));
+    let said = asked("--time 100ms --telemetry 1ns");
+    assert!(
+        said.contains("GB: look every 10ns or less often") || said.contains("look every 100ns"),
+        "{said}"
+    );
+}
+
+/// Catches a packet that is not followed, one that is followed twice, times that go backwards, rows that
+/// depend on the number of threads, and results that change because packets are followed.
+#[test]
+fn each_packet_has_a_row_for_each_link() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let base = TRAFFIC.replace("--set nic.model=overheads ", "").replace("20us", "5us");
+    run(&format!("{base} --warm-up 0us --tables packets,links"), &at("one"));
+    run(&format!("{base} --warm-up 0us --tables packets,links --threads 2"), &at("two"));
+    run(&format!("{base} --warm-up 0us --tables links"), &at("plain"));
+    let read = |name: &str, table: &str| fs::read(at(name).join(format!("{table}.parquet"))).unwrap();
+    assert!(read("one", "packets") == read("two", "packets"));
+    assert!(read("one", "links") == read("plain", "links"));
+    let mut followed: BTreeMap<_, u64> = BTreeMap::new();
+    const TIMES: [&str; 6] = ["came_ps", "ready_ps", "could_ps", "crossed_ps", "began_ps", "ended_ps"];
+    for row in rows(&at("one"), "packets") {
+        *followed.entry(link(&row)).or_default() += 1;
+        let times = TIMES.map(|column| number(&row, column).unwrap());
+        assert!(times.is_sorted(), "{times:?}");
+    }
+    let links = rows(&at("one"), "links");
+    let carried = links.iter().map(|row| (link(row), number(row, "packets").unwrap()));
+    let carried: BTreeMap<_, u64> = carried.filter(|(_, packets)| *packets > 0).collect();
+    assert_eq!(followed, carried);
+    let out = at("refused");
+    for wrong in ["--set fabric.kind=ideal", "--save-every 1us"] {
+        let text = format!("{base} --tables packets {wrong} -o {}", out.display());
+        assert!(refused(&words(&text)).contains("--tables packets"), "{wrong}");
+    }
+    let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/incast-32.toml");
+    let words = ["traffic", "-m", "carvnet-spineleaf", "--scenario", scenario, "--tables", "packets", "-o"];
+    let said = refused(&[&words[..], &[out.to_str().unwrap()]].concat());
+    assert!(said.contains("a scenario has no such table"), "{said}");
+    assert!(!out.exists());
+}
