@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 """Compares the results of short commands with those of the last commit that changed results on purpose.
 
-    same.py [--weft WEFT] [--keep DIR] [--write LINE] [NAME...]
+    same.py [--weft WEFT] [--keep DIR] [--write LINE | --add] [NAME...]
 
-tests/same/commands.toml has the commands, and tests/same/digests.json the SHA-256 of what each of them measured:
-of the rows of its JSON document, without what depends on the computer, and of each of its tables. NAME chooses
-the commands whose names contain it.
+tests/same/commands.toml has the commands. tests/same/digests.json has the SHA-256 of what each measured: of
+the rows of its JSON document, without what depends on the computer, and of each table. NAME chooses the
+commands whose names contain it.
 
 A change that is meant is kept by `--write LINE`. LINE says what changes and why; it goes to the top of
-RESULTS.md with the names of the commands. `--keep DIR` leaves the results in DIR: do it with the command of the
-commit before as well, and `weft compare` shows what differs.
+RESULTS.md with the names of the commands. `--add` keeps what commands measure that are new in commands.toml.
+`--keep DIR` leaves the results in DIR: do it with the command of the commit before as well, and `weft
+compare` shows what differs.
 """
 
 import argparse
@@ -36,10 +37,18 @@ PROGRAM = ROOT / "build/same/patterns"
 
 # Seconds that a command may take. The slowest takes a few.
 PATIENCE = 120
-# The most commands that an entry of RESULTS.md names.
-MOST_NAMED = 6
+# The most commands that an entry of RESULTS.md names, and the fewest letters that say why.
+MOST_NAMED = 3
+SHORTEST_LINE = 20
 # Keys of JSON documents, at any depth, that depend on the computer.
-OF_THE_COMPUTER = {"build_time_s", "proof_time_s", "packet_hops_per_second", "peak_memory_bytes", "threads", "wall_time_s"}
+OF_THE_COMPUTER = {
+    "build_time_s",
+    "proof_time_s",
+    "packet_hops_per_second",
+    "peak_memory_bytes",
+    "threads",
+    "wall_time_s",
+}
 
 # What a command measured: the digest of its rows, and of each table by its file's name.
 Digests = dict[str, str]
@@ -92,7 +101,7 @@ class Runner(NamedTuple):
         return done.stdout
 
     def digests(self, command: Command) -> Digests | Failed:
-        """What a command measures now."""
+        """Digests of the results that a command has now."""
         with tempfile.TemporaryDirectory(prefix="weft-same-") as temporary:
             folder = Path(temporary)
             try:
@@ -154,26 +163,36 @@ def skip(commands: list[Command]) -> None:
         sys.stderr.write(lines)
 
 
-def differences(known: Digests, now: Digests) -> list[str]:
-    """The names of what differs, is new or is gone."""
-    return [name for name in sorted(known | now) if known.get(name) != now.get(name)]
+def differences(known: dict[str, Digests], found: dict[str, Digests], name: str) -> list[str]:
+    """Parts of the results of a command that differ: rows, tables."""
+    before, now = known.get(name, {}), found[name]
+    return [part for part in sorted(before | now) if before.get(part) != now.get(part)]
 
 
-def write(stored: dict, found: dict[str, Digests], line: str) -> None:
-    """Keeps what was found, with the reason at the top of RESULTS.md."""
-    changed = [name for name in found if stored["commands"].get(name) != found[name]]
-    if not changed:
-        sys.exit("same.py: nothing differs, so there is nothing to write")
+def gone(known: dict[str, Digests], listed: list[Command]) -> list[str]:
+    """Commands that have digests and are listed no more."""
+    return sorted(known.keys() - {command.name for command in listed})
+
+
+def machines_left_out(listed: list[Command]) -> list[str]:
+    """Machines that ship, and that no command is on."""
+    words = {word for command in listed for word in shlex.split(command.weft)}
+    return sorted({file.stem for file in (ROOT / "machines").glob("*.toml")} - words)
+
+
+def store(digests: dict[str, Digests], line: str) -> None:
+    """Writes digests.json: the digests by command, and the line of RESULTS.md that says why."""
+    DIGESTS.write_text(json.dumps({"line": line, "commands": digests}, indent=1, sort_keys=True) + "\n")
+
+
+def tell(line: str, changed: list[str], of: int) -> None:
+    """Puts an entry at the top of RESULTS.md."""
     named = "; ".join(changed[:MOST_NAMED]) + (" …" if len(changed) > MOST_NAMED else "")
-    commands = f"{len(changed)} of {len(found)} commands: {named}"
-    entry = f"- **{datetime.date.today()}** {line.rstrip('.')}. ({commands})\n"
+    entry = f"- **{datetime.date.today()}** {line}\n  ({len(changed)} of {of} commands: {named})\n"
     head, mark, entries = RESULTS.read_text().partition("<!-- entries -->\n\n")
     if not mark:
         sys.exit(f"same.py: {RESULTS.name} has no line `<!-- entries -->` with an empty line below it")
     RESULTS.write_text(head + mark + entry + entries)
-    of_commands = {**stored["commands"], **found}
-    DIGESTS.write_text(json.dumps({"line": line, "commands": of_commands}, indent=1, sort_keys=True) + "\n")
-    print(f"{len(changed)} commands written: {named}")
 
 
 def main() -> int:
@@ -181,46 +200,62 @@ def main() -> int:
     parser.add_argument("--weft", type=Path, default=ROOT / "target/debug/weft")
     parser.add_argument("--keep", type=Path, help="a new folder for the results")
     parser.add_argument("--write", metavar="LINE", help="keep the results; LINE says what changes and why")
+    parser.add_argument("--add", action="store_true", help="keep the results of commands that are new")
     parser.add_argument("names", nargs="*", help="parts of names of commands; all by default")
     arguments = parser.parse_args()
-    if arguments.write is not None and (len(arguments.write) < 20 or arguments.names):
+    line = arguments.write
+    if line is not None and (len(line) < SHORTEST_LINE or arguments.names or arguments.add):
         parser.error("--write takes all commands, and a line that says what changes and why")
     if not arguments.weft.is_file():
         parser.error(f"there is no {arguments.weft}; `cargo build -p weft-cli` builds target/debug/weft")
-    runner = Runner(arguments.weft.absolute(), arguments.keep)
     listed = [Command(**entry) for entry in tomllib.loads(COMMANDS.read_text())["command"]]
     chosen = arguments.names or [""]
     commands = [command for command in listed if any(name in command.name for name in chosen)]
     if not build_program():
+        if line is not None or arguments.add:
+            parser.error("all commands must run, and some need the MPICH that `make test` installs")
         skip([command for command in commands if command.needs_mpi])
         commands = [command for command in commands if not command.needs_mpi]
-    stored = json.loads(DIGESTS.read_text())
+    runner = Runner(arguments.weft.absolute(), arguments.keep)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         found = dict(zip((each.name for each in commands), pool.map(runner.digests, commands), strict=True))
 
+    stored = json.loads(DIGESTS.read_text())
+    known = stored["commands"]
     failed = {name: result for name, result in found.items() if isinstance(result, Failed)}
+    changed = {
+        name: parts for name in found.keys() - failed.keys() if (parts := differences(known, found, name))
+    }
+    new = [name for name in changed if name not in known]
+    if line is not None and not failed and changed:
+        tell(line, [name for name in found if name in changed], len(found))
+        store(found, line)
+        print(f"{len(changed)} commands written")
+        return 0
+    if arguments.add and not failed and len(new) == len(changed):
+        store(
+            {name: known.get(name, found.get(name)) for name in (each.name for each in listed)},
+            stored["line"],
+        )
+        print(f"{len(new)} commands added")
+        return 0
+
     for name, result in failed.items():
         print(f"{name}: {result}")
-    if failed:
-        return 1
-    if arguments.write is not None:
-        write(stored, found, arguments.write)
-        return 0
-    differing = 0
-    for name, now in found.items():
-        if parts := differences(stored["commands"].get(name, {}), now):
-            differing += 1
-            print(f"{name}: differs in {', '.join(parts)}")
-    gone = stored["commands"].keys() - {command.name for command in listed}
-    for name in sorted(gone):
-        print(f"{name}: in {DIGESTS.name}, but not in {COMMANDS.name}")
-    without_reason = stored["line"].rstrip(".") not in RESULTS.read_text()
-    if without_reason:
-        print(f"{RESULTS.name} lacks the reason of {DIGESTS.name}: {stored['line']}")
-    print(f"{len(found)} commands, {differing} differ")
-    if differing:
+    for name in (name for name in found if name in changed):
+        print(f"{name}: " + ("is new" if name in new else f"differs in {', '.join(changed[name])}"))
+    complaints = [
+        f"{name}: has digests, but is no command of {COMMANDS.name}" for name in gone(known, listed)
+    ]
+    complaints += [f"no command is on the machine {name}" for name in machines_left_out(listed)]
+    if stored["line"] not in RESULTS.read_text():
+        complaints.append(f"{RESULTS.name} lacks the reason of the last change: {stored['line']}")
+    for complaint in complaints:
+        print(complaint)
+    print(f"{len(found)} commands, {len(changed)} differ, {len(failed)} failed")
+    if changed:
         print("Is it meant? `tools/same.py --write 'what changes, and why'` keeps it, and tells RESULTS.md.")
-    return 1 if differing or gone or without_reason else 0
+    return 1 if changed or failed or complaints else 0
 
 
 if __name__ == "__main__":
