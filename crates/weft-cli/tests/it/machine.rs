@@ -114,7 +114,7 @@ fn files_that_are_no_machines_are_refused() {
         std::fs::write(&path, bytes).unwrap();
         path.to_str().unwrap().to_owned()
     };
-    let exanest = include_str!("../../../machines/exanest.toml");
+    let exanest = include_str!("../../../../machines/exanest.toml");
     let huge = file("huge.toml", &vec![b'#'; 5 << 20]);
     let deep = file("deep.toml", format!("x = {}", "[".repeat(100_000)).as_bytes());
     for (path, mend) in [
@@ -133,7 +133,7 @@ fn files_that_are_no_machines_are_refused() {
     }
     // A file that is no machine at all: a few errors, their number, and how to start.
     let users = file("users.toml", "root:x:0:0:root:/root:/bin/sh\n".repeat(40).as_bytes());
-    let other = file("other.toml", include_bytes!("../Cargo.toml"));
+    let other = file("other.toml", include_bytes!("../../Cargo.toml"));
     for (path, count) in [(users, "37 more lines are no TOML"), (other, "the sections [machine], [topology]")]
     {
         let said = refused(&["machine", "check", &path]);
