@@ -1,21 +1,23 @@
 //! The server: who is let in, threads, headers.
 
 use crate::api::{self, Answer, Refusal};
+use crate::connections::{Asked, Connections};
+use crate::http::{Head, Response};
 use crate::page;
 use crate::shown::Shown;
 use crate::source::Source;
 use crate::token::Token;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
-use std::time::Duration;
-use tiny_http::{Header, Method, Request, Response, StatusCode};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Mutex, PoisonError};
 use weft_results::forget_live;
 
 /// Requests that are answered at a time: a browser asks for six.
 const THREADS: usize = 4;
-/// The time after which a thread looks whether the server is to end.
-const LOOK: Duration = Duration::from_millis(200);
+/// Requests that wait for a thread. Those of more are closed unanswered.
+const MAX_WAITING: usize = 64;
 
 /// The command that builds the page.
 pub const PAGE_MEND: &str = "make view (needs Node 20.19 or later)";
@@ -67,7 +69,7 @@ pub fn has_page() -> bool {
 
 /// A server of results.
 pub struct Server {
-    http: tiny_http::Server,
+    listener: TcpListener,
     port: u16,
     token: Token,
     source: Source,
@@ -98,15 +100,15 @@ impl Server {
 
     fn of(port: u16, source: Source) -> Result<Server, ViewError> {
         let token = Token::random()?;
-        let http = tiny_http::Server::http((Ipv4Addr::LOCALHOST, port)).map_err(|error| {
-            match error.downcast_ref::<io::Error>().map(io::Error::kind) {
-                Some(io::ErrorKind::AddrInUse) => ViewError::Busy(port),
-                Some(io::ErrorKind::PermissionDenied) => ViewError::Forbidden(port),
-                _ => ViewError::Listen { port, why: error.to_string() },
-            }
-        })?;
-        let port = http.server_addr().to_ip().map_or(port, |address: SocketAddr| address.port());
-        Ok(Server { http, port, token, source })
+        let failed = |error: io::Error| match error.kind() {
+            io::ErrorKind::AddrInUse => ViewError::Busy(port),
+            io::ErrorKind::PermissionDenied => ViewError::Forbidden(port),
+            _ => ViewError::Listen { port, why: error.to_string() },
+        };
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
+        let port = listener.local_addr().map_err(failed)?.port();
+        Ok(Server { listener, port, token, source })
     }
 
     /// The address, with the token.
@@ -115,81 +117,70 @@ impl Server {
     }
 
     /// Answers until `is_over`, which is asked a few times a second.
-    pub fn run(&self, is_over: impl Fn() -> bool + Sync) {
+    pub fn run(&self, is_over: impl Fn() -> bool) {
+        let (to_answer, asked) = sync_channel(MAX_WAITING);
+        let asked = Mutex::new(asked);
         std::thread::scope(|scope| {
             for _ in 0..THREADS {
-                scope.spawn(|| {
-                    while !is_over() {
-                        match self.http.recv_timeout(LOOK) {
-                            Ok(Some(request)) => self.answer(request),
-                            Ok(None) => {}
-                            // A connection that broke; not the server.
-                            Err(_) => std::thread::sleep(LOOK),
-                        }
-                    }
-                });
+                scope.spawn(|| self.answer_all(&asked));
             }
+            let mut connections = Connections::to(&self.listener);
+            while !is_over() {
+                for request in connections.requests() {
+                    // One too many is closed.
+                    let _ = to_answer.try_send(request);
+                }
+            }
+            // The threads end with the channel.
+            drop(to_answer);
         });
     }
 
-    fn answer(&self, request: Request) {
-        let response = match self.response(&request) {
-            Ok(response) => response,
-            Err(Refusal { status, why }) => {
-                let text = serde_json::json!({ "error": why }).to_string();
-                of_kind("application/json", text.into_bytes()).with_status_code(StatusCode(status))
-            }
-        };
-        let with_headers = HEADERS
-            .into_iter()
-            .fold(response, |response, (name, value)| response.with_header(header(name, value)));
-        // Whoever asked may have gone.
-        let _ = request.respond(with_headers);
+    fn answer_all(&self, asked: &Mutex<Receiver<Asked>>) {
+        let next = || asked.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        while let Ok(Asked { head, answer_to }) = next() {
+            let with_content = !head.as_ref().is_ok_and(|head| head.method == "HEAD");
+            let response = head.and_then(|head| self.response(&head)).unwrap_or_else(refusal);
+            answer_to.answer(|mut to| response.write(&HEADERS, with_content, &mut to));
+        }
     }
 
-    fn response(&self, request: &Request) -> Result<Response<io::Cursor<Vec<u8>>>, Refusal> {
+    fn response(&self, head: &Head) -> Result<Response, Refusal> {
         let refused = |why: &str| Refusal { status: 403, why: why.to_owned() };
-        let names_us = |header: &&Header| {
-            let (ip, local) = (format!("127.0.0.1:{}", self.port), format!("localhost:{}", self.port));
-            header.value == ip.as_str() || header.value == local.as_str()
-        };
-        let host = request.headers().iter().find(|header| header.field.equiv("Host"));
-        if host.as_ref().is_none_or(|host| !names_us(host)) {
+        let names = [format!("127.0.0.1:{}", self.port), format!("localhost:{}", self.port)];
+        if !names.contains(&head.host) {
             return Err(refused("this server is asked as 127.0.0.1 only"));
         }
-        let address = request.url().strip_prefix('/').unwrap_or("");
+        let address = head.target.strip_prefix('/').unwrap_or("");
         let (token, rest) = address.split_once('/').unwrap_or((address, ""));
         if !self.token.is(token) {
             return Err(refused("the address lacks the token: take the one that weft view printed"));
         }
-        if !matches!(request.method(), Method::Get | Method::Head) {
+        if !matches!(head.method.as_str(), "GET" | "HEAD") {
             return Err(Refusal { status: 405, why: "only GET is answered".to_owned() });
         }
+        if head.has_body {
+            return Err(Refusal { status: 413, why: "a question has no body".to_owned() });
+        }
         if !address.contains('/') {
-            let place = header("Location", &format!("/{token}/"));
-            return Ok(of_kind("text/plain", Vec::new())
-                .with_status_code(StatusCode(307))
-                .with_header(place));
+            let location = Some(format!("/{token}/"));
+            return Ok(Response { status: 307, location, ..Response::of("text/plain", Vec::new()) });
         }
         if let Some(question) = rest.strip_prefix("api/") {
             return api::answer(&self.source, question).map(|answer| match answer {
-                Answer::Json(text) => of_kind("application/json", text),
-                Answer::Numbers(bytes) => of_kind("application/octet-stream", bytes),
+                Answer::Json(text) => Response::of("application/json", text),
+                Answer::Numbers(bytes) => Response::of("application/octet-stream", bytes),
             });
         }
         let name = rest.split('?').next().unwrap_or("");
         let file = page::file(name);
         let file =
             file.ok_or_else(|| Refusal { status: 404, why: format!("the page has no file {name}") })?;
-        Ok(of_kind(file.kind, file.content.to_vec()))
+        Ok(Response::of(file.kind, file.content.to_vec()))
     }
 }
 
-fn of_kind(kind: &str, content: Vec<u8>) -> Response<io::Cursor<Vec<u8>>> {
-    Response::from_data(content).with_header(header("Content-Type", kind))
-}
-
-/// A header; the names and values are ours, and plain.
-fn header(name: &str, value: &str) -> Header {
-    Header::from_bytes(name.as_bytes(), value.as_bytes()).expect("headers are plain text")
+fn refusal(Refusal { status, why }: Refusal) -> Response {
+    let text = serde_json::json!({ "error": why }).to_string();
+    Response { status, ..Response::of("application/json", text.into_bytes()) }
 }

@@ -61,16 +61,84 @@ impl View {
     }
 
     fn ask(&self, method: &str, path: &str, host: &str) -> Answer {
-        // Of this version answers come in one piece.
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
-        write!(stream, "{method} {path} HTTP/1.0\r\nHost: {host}\r\n\r\n").unwrap();
+        self.send(format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes())
+    }
+
+    fn connect(&self) -> TcpStream {
+        TcpStream::connect(("127.0.0.1", self.port)).unwrap()
+    }
+
+    /// Sends bytes, as far as the server takes them, and reads the answer.
+    fn send(&self, bytes: &[u8]) -> Answer {
+        let mut stream = self.connect();
+        let _ = stream.write_all(bytes);
         let mut all = Vec::new();
-        stream.read_to_end(&mut all).unwrap();
+        // A server that has answered may break off what it does not want to read.
+        let _ = stream.read_to_end(&mut all);
         let end = all.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
         let head = String::from_utf8(all[..end].to_vec()).unwrap();
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
         Answer { status, head, body: all[end + 4..].to_vec() }
     }
+}
+
+/// Requests that are meant to end a server, or to fill its memory, with the statuses of their answers:
+/// without the token, and with it.
+fn hostile(port: u16, token: &str) -> Vec<(String, u16)> {
+    let mut all = Vec::new();
+    let lengths = ["99999999999", "9223372036854775807", "18446744073709551615", "1e99", "-1", "", "1024"];
+    let lengths = lengths.map(|length| format!("Content-Length: {length}"));
+    let chunked = "Transfer-Encoding: chunked\r\nContent-Length: 99999999999".to_owned();
+    let waits = "Expect: 100-continue\r\nContent-Length: 99999999999".to_owned();
+    let upgrade = "Connection: upgrade\r\nUpgrade: h2c\r\nContent-Length: 99999999999".to_owned();
+    for (method, with_token) in [("GET", 413), ("POST", 405), ("HEAD", 413)] {
+        for header in lengths.iter().chain([&chunked, &waits, &upgrade]) {
+            for (path, status) in [("/", 403), (&*format!("/{token}/api/results"), with_token)] {
+                let head = format!("{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{header}\r\n\r\n");
+                all.push((head + "FFFFFFFFFFFFFFFF\r\nbody", status));
+            }
+        }
+    }
+    let head = format!("GET / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n");
+    all.push((format!("{head}X: {}\r\n\r\n", "y".repeat(1 << 20)), 431));
+    all.push((format!("{head}{}\r\n", "X: y\r\n".repeat(1000)), 431));
+    all.push((format!("GET /{} HTTP/1.1\r\n\r\n", "a".repeat(1 << 20)), 431));
+    all.push((format!("{head}no colon\r\n\r\n"), 400));
+    all.push(("\0\u{1}\u{2}\r\n\r\n".to_owned(), 400));
+    all
+}
+
+/// A figure of a process in KB, or a count, from /proc.
+fn status_of(process: u32, name: &str) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+    line.trim_start_matches(':').split_whitespace().next().unwrap().parse().unwrap()
+}
+
+/// Sends what is meant to end the server, with idle connections beside it, and checks that it costs little.
+fn attack(view: &View) {
+    let process = view.child.id();
+    let figures = || (status_of(process, "VmPeak"), status_of(process, "Threads"));
+    let (memory, threads) = figures();
+    let idle: Vec<TcpStream> = (0..300).map(|_| view.connect()).collect();
+    let mut slow: Vec<TcpStream> = (0..20).map(|_| view.connect()).collect();
+    for (request, status) in hostile(view.port, &view.token) {
+        for stream in &mut slow {
+            let _ = stream.write_all(b"GET /");
+        }
+        let answer = view.send(request.as_bytes());
+        let shown = &request[..request.len().min(200)];
+        assert_eq!(answer.status, status, "{shown}: {}", String::from_utf8_lossy(&answer.body));
+    }
+    let open = fs::read_dir(format!("/proc/{process}/fd")).unwrap().count();
+    let (peak, then) = figures();
+    assert!(
+        peak < memory + (64 << 10) && then <= threads + 4,
+        "{memory} KB, then {peak}; {threads}, then {then}"
+    );
+    assert!(open < 200, "{open} descriptors");
+    assert_eq!(view.get("api/live").status, 200);
+    drop(idle);
 }
 
 impl Drop for View {
@@ -126,6 +194,37 @@ fn only_who_has_the_address_is_answered() {
     let listening = fs::read_to_string("/proc/net/tcp").unwrap();
     let any = format!("00000000:{:04X}", view.port);
     assert!(!listening.contains(&any), "listens everywhere");
+}
+
+/// Catches a request of a stranger that ends the server, or takes memory, threads or descriptors of it
+/// without a bound.
+#[test]
+fn a_hostile_request_costs_little() {
+    let folder = tempfile::tempdir().unwrap();
+    let view = View::of(&[&result(&folder.path().join("out"))]);
+    view.json("api/results");
+    attack(&view);
+    view.json("api/results");
+}
+
+/// Catches a head that is waited for without an end, however slowly it comes.
+#[test]
+fn a_slow_request_is_given_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let view = View::of(&[&result(&folder.path().join("out"))]);
+    let (mut silent, mut slow) = (view.connect(), view.connect());
+    let mut slow_too = slow.try_clone().unwrap();
+    let writer = std::thread::spawn(move || {
+        while slow_too.write_all(b"G").is_ok() {
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+    });
+    let (mut nothing, mut told) = (Vec::new(), Vec::new());
+    silent.read_to_end(&mut nothing).unwrap();
+    let _ = slow.read_to_end(&mut told);
+    writer.join().unwrap();
+    assert!(nothing.is_empty() && told.starts_with(b"HTTP/1.1 408 "), "{}", String::from_utf8_lossy(&told));
+    view.json("api/results");
 }
 
 /// Catches figures that are not those of the tables, of another run or another interval.
@@ -326,6 +425,7 @@ fn a_run_is_shown_as_it_goes() {
     assert_eq!(view.json("api/machine")["name"], "exanest");
     let host = format!("127.0.0.1:{}", view.port);
     assert_eq!(view.ask("GET", "/api/live", &host).status, 403);
+    attack(&view);
     fs::write(&go, "").unwrap();
     assert!(view.child.wait().unwrap().success());
     let words = [&run[..], &[plain.to_str().unwrap(), "--telemetry", "10us"], &ranks].concat();
