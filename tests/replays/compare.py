@@ -4,7 +4,7 @@
 Each pattern of patterns.c is run with messages of each size, recorded, and replayed on the same machine.
 Those that are known to differ stand below; docs/src/commands/run.md says why.
 
-Usage: compare.py [--weft PATH] [--ranks 2,4,8] [--ppn 1] [--sizes 8,512,4096,40000] [--rounds 100] [PATTERN...]
+Usage: compare.py [--weft PATH] [--ranks 2,4,8] [--ppn 1] [--sizes 8,512] [--rounds 100] [PATTERN...]
 """
 
 import argparse

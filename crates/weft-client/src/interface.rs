@@ -7,11 +7,11 @@
 //!                              └── ended, refused ──► weft_interface_poll
 //! ```
 //! Only opening and closing go through the system software; all else are stores and loads of the process's
-//! own. A post takes its process the stores and calls by which it is made ([`PostCosts`](weft_msg::PostCosts)),
-//! and an empty poll the machine's `host.poll`. No memory is registered: all that a process has mapped can be
-//! reached by those of its protection domain, and what it has not is a page fault that the system cannot
-//! handle. An interface that is restricted reaches registered memory alone, as cards do whose driver pins
-//! buffers.
+//! own. A post takes its process the stores and calls by which it is made
+//! ([`PostCosts`](weft_msg::PostCosts)), and an empty poll the machine's `host.poll`. No memory is
+//! registered: all that a process has mapped can be reached by those of its protection domain, and what it
+//! has not is a page fault that the system cannot handle. An interface that is restricted reaches registered
+//! memory alone, as cards do whose driver pins buffers.
 //!
 //! # Source
 //! FORTH-ICS / TR-488 §5.1; §4.3 for the address; §4.5.3 for the whole address space.
@@ -21,8 +21,8 @@
 //! those of real processes are longer, and [`Address::memory`] has them whole. The simulated interface sees
 //! that memory laid out anew. Allocation of packetizer, mailbox and pages apart from each other. Small
 //! messages to the address of a process (§5.1): they go to an interface. Operations that find no channel:
-//! they wait in the interface, and the call returns. Stores that wait for those of other processes. Status bits of a small message: the sender learns of a
-//! failure only.
+//! they wait in the interface, and the call returns. Stores that wait for those of other processes. Status
+//! bits of a small message: the sender learns of a failure only.
 
 use crate::device::{Notice, NoticeKind, PostKind};
 use crate::operation::flag;

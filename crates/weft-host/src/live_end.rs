@@ -46,7 +46,8 @@ pub enum LiveEnd {
     NoRank,
     /// Nothing can ever happen again, and these ranks wait, each since a time.
     Deadlock(Vec<(u32, Time)>),
-    /// Mailboxes are full, the network only repeats what they refuse, and these ranks wait, each since a time.
+    /// Mailboxes are full, the network only repeats what they refuse, and these ranks wait, each since a
+    /// time.
     NoProgress(Vec<(u32, Time)>, FullMailboxes),
     /// This rank has kept its turn for longer than the watchdog allows.
     Silent(u32),

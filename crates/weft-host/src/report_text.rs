@@ -14,8 +14,8 @@ const MAX_RANKS_SHOWN: usize = 20;
 /// Operations that a report names of each rank at most.
 const MAX_OPERATIONS_SHOWN: usize = 4;
 
-/// The reason for which a job ended, in some lines, or none. A [`deadlock`] and a job that makes [`no_progress`]
-/// have texts of their own.
+/// The reason for which a job ended, in some lines, or none. A [`deadlock`] and a job that makes
+/// [`no_progress`] have texts of their own.
 pub(crate) fn reason(job: &Job, end: &LiveEnd) -> String {
     match end {
         LiveEnd::RankEnded(rank, death) => {
@@ -83,8 +83,8 @@ pub(crate) fn no_progress(job: &Job, waiting: &[(u32, Time)], full: &FullMailbox
     let what = if *refused == 1 { "message is" } else { "messages are" };
     let held = held.join("; ");
     let head = format!(
-        "{refused} small {what} repeated without end, since a full mailbox refuses them and no rank takes what \
-         is in it (weft_interface_receive): {held}"
+        "{refused} small {what} repeated without end, since a full mailbox refuses them and no rank takes \
+         what is in it (weft_interface_receive): {held}"
     );
     let waiting = deadlock(job, waiting);
     if waiting.is_empty() { head } else { format!("{head}\n{waiting}") }

@@ -215,8 +215,8 @@ impl LiveRun {
         progress
     }
 
-    /// Nothing is pending, or only repetitions are: the job has ended, or the ranks that wait get turns in vain.
-    /// Returns the end, if it is one.
+    /// Nothing is pending, or only repetitions are: the job has ended, or the ranks that wait get turns in
+    /// vain. Returns the end, if it is one.
     fn go_on_or_end(&mut self) -> Option<LiveEnd> {
         let states: Vec<State> = (0..self.job.ranks()).map(|rank| self.job.state(rank).0).collect();
         if states.iter().all(|state| *state == State::Exit) {
@@ -253,7 +253,8 @@ impl LiveRun {
     }
 
     /// Simulates up to `limit`, epoch after epoch, for as long as anything happens and nothing is to be
-    /// looked after outside virtual time. A network that only repeats, while all ranks wait, is as good as dry.
+    /// looked after outside virtual time. A network that only repeats, while all ranks wait, is as good as
+    /// dry.
     fn run_epochs(&mut self, limit: Time) -> Result<Progress, ExperimentError> {
         loop {
             let end = self.account.epoch_end();

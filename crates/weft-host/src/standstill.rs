@@ -19,8 +19,8 @@ const MAX_TURNS_IN_VAIN: u32 = 1000;
 const MIN_REPEATS: u64 = 16;
 /// Least virtual time between two looks at whether the network does anything but repeat.
 const LOOK_INTERVAL: Span = Span::from_us(10_000);
-/// The looks are no further apart than this part of the virtual time that has passed: a long run is not looked
-/// at too often, and one that stands still ends soon.
+/// The looks are no further apart than this part of the virtual time that has passed: a long run is not
+/// looked at too often, and one that stands still ends soon.
 const LOOK_PART: u64 = 100;
 /// Virtual time for which a network that repeats goes on after each turn in vain.
 const REPEAT_STRETCH: Span = Span::from_us(1);
@@ -150,6 +150,10 @@ mod tests {
         }
         assert_eq!(step(100 + 36 * MIN_REPEATS - 1), (Step::GoOn, at(10_009)));
         assert_eq!(step(100 + 36 * MIN_REPEATS), (Step::End, at(10_009)));
-        assert_eq!(standstill.step(activity(7, 35, 900), Vec::new(), at(9)), Step::GiveTurns, "one was taken");
+        assert_eq!(
+            standstill.step(activity(7, 35, 900), Vec::new(), at(9)),
+            Step::GiveTurns,
+            "one was taken"
+        );
     }
 }

@@ -1,11 +1,11 @@
-//! What a post to the interface takes the process that makes it.
+//! The time that a post to the interface takes the process that makes it.
 //!
 //! ```text
 //!   process   calls ─► stores of the descriptor, and of what goes with it ─┐ goes on
 //!   interface          the same stores, as they come, ─► the message's own time
 //! ```
-//! The message's way begins with the post: stores and calls that lie on it are the interface's to count, and a
-//! process that posts is busy with them meanwhile.
+//! The message's way begins with the post: stores and calls that lie on it are the interface's to count, and
+//! a process that posts is busy with them meanwhile.
 //!
 //! # Not modelled
 //! Stores that wait for the port, or for room in the interface.

@@ -164,8 +164,8 @@ pub trait SimulatedNetwork<H: Host> {
     /// order that does not depend on threads or time.
     fn visit_work(&self, visit: &mut dyn FnMut(EndpointId, BlockWork));
 
-    /// The messages that full queues of their receivers have refused, where interfaces send nothing else: they
-    /// only repeat. `None`: there is no such message, or others are under way.
+    /// The messages that full queues of their receivers have refused, where interfaces send nothing else:
+    /// they only repeat. `None`: there is no such message, or others are under way.
     fn only_repeats(&self) -> Option<Refused>;
 
     /// Calls `visit` with every direction of every link: those that leave endpoints first, by endpoint;

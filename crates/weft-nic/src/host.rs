@@ -304,7 +304,8 @@ pub trait Nic<H: Host>: Interface<Output = H::Output> {
     /// Messages that it has not sent whole, and such that have not arrived whole.
     fn unfinished(&self) -> (usize, usize);
 
-    /// The messages among those not sent whole that a full queue of their receiver has refused. None by default.
+    /// The messages among those not sent whole that a full queue of their receiver has refused. None by
+    /// default.
     fn refused(&self) -> Refused {
         Refused::default()
     }

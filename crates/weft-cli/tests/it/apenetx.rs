@@ -136,15 +136,7 @@ fn bad_requests_are_errors_to_their_process() {
 /// nobody sends that does not.
 #[test]
 fn a_buffer_is_polled_until_a_time() {
-    let text = |condition: &str| {
-        format!(
-            "{EXPECTATIONS}\nint main(void)\n{{\n    static char in[64];\n    qcm *card;\n    qcm_buffer *target;\n    \
-             qcm_rx_done done;\n    EXPECT(qcm_open(&card), 0);\n    \
-             EXPECT(qcm_register(card, in, sizeof in, QCM_DIRECT, &target), 0);\n    while ({condition})\n        \
-             EXPECT(qcm_poll(target, &done), 0);\n    \
-             printf(\"%llu\\n\", (unsigned long long)qcm_clock_ps(card));\n    return 0;\n}}\n"
-        )
-    };
+    let text = |condition: &str| [EXPECTATIONS, &POLLS.replace("CONDITION", condition)].concat();
     let output = run(&program("qcm_until", &text("qcm_clock_ps(card) < 1000000000")), &[]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let ends = String::from_utf8(output.stdout).unwrap();
@@ -171,6 +163,23 @@ static void expect(int found, int wanted, int line)
     }
 }
 #define EXPECT(call, wanted) expect(call, wanted, __LINE__)
+"#;
+
+/// A process that polls a buffer as long as CONDITION holds.
+const POLLS: &str = r#"
+int main(void)
+{
+    static char in[64];
+    qcm *card;
+    qcm_buffer *target;
+    qcm_rx_done done;
+    EXPECT(qcm_open(&card), 0);
+    EXPECT(qcm_register(card, in, sizeof in, QCM_DIRECT, &target), 0);
+    while (CONDITION)
+        EXPECT(qcm_poll(target, &done), 0);
+    printf("%llu\n", (unsigned long long)qcm_clock_ps(card));
+    return 0;
+}
 "#;
 
 const HOSTILE: &str = r#"

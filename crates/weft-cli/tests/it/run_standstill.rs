@@ -1,5 +1,5 @@
-//! Real ranks that wait for ever, and such that only seem to: by mailboxes that nobody drains, by polls until a
-//! time, by posts that take time.
+//! Real ranks that wait for ever, and such that only seem to: by mailboxes that nobody drains, by polls until
+//! a time, by posts that take time.
 //!
 //! The programs are over `weft.h`: none needs MPI.
 
@@ -110,7 +110,7 @@ fn a_mailbox_that_nobody_drains_is_no_progress() {
     assert!(first.ends_with("64 lie in the mailbox of virtual interface 1 of rank 1"), "{detail}");
     assert!(detail.contains("rank 1 waits since "), "{detail}");
     // So does one whose sender has left.
-    let main = "    if (me == 0) {\n        send_small(100);\n        return 0;\n    }\n    for (;;)\n        look();";
+    let main = "    if (me == 0) {\n        send_small(100);\n        return 0;\n    }\n    for (;;) look();";
     assert_eq!(ending("undrained_by_one", main).0, "no-progress");
 }
 
@@ -160,9 +160,12 @@ fn polls_until_a_time_end_then() {
          while (now - from < 1000000);",
     ];
     for (number, text) in loops.into_iter().enumerate() {
-        let main = format!("    {text}\n    printf(\"%\" PRIu64 \"\\n\", weft_clock_ps(rank));\n    return 0;");
+        let main =
+            format!("    {text}\n    printf(\"%\" PRIu64 \"\\n\", weft_clock_ps(rank));\n    return 0;");
         let name = format!("until_a_time_{number}");
-        let source = format!("#define _GNU_SOURCE\n#include <time.h>\n{BEGIN}\nint main(void)\n{{\n    begin();\n{main}\n}}\n");
+        let source = format!(
+            "#define _GNU_SOURCE\n#include <time.h>\n{BEGIN}\nint main(void)\n{{\n    begin();\n{main}\n}}\n"
+        );
         let output = run_program(&over_weft(&name, &source, &[]), &["-m", "exanest"]);
         let (printed, said) = texts(&output);
         assert!(output.status.success(), "{text}: {printed}{said}");
@@ -225,8 +228,8 @@ fn posts_take_the_time_of_their_stores_and_calls() {
     assert_eq!(looks(&overheads), [60 * 7_000 + 1, 7_000 + 1, 9_000 + 1]);
 }
 
-/// Catches memory that is reached behind an interface that is restricted: data or a notification's word that is
-/// not registered, or not any more, and a read; and registered memory that is not reached.
+/// Catches memory that is reached behind an interface that is restricted: data or a notification's word that
+/// is not registered, or not any more, and a read; and registered memory that is not reached.
 #[test]
 fn a_restricted_interface_reaches_registered_memory_only() {
     let main = r#"

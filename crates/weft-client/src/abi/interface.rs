@@ -95,8 +95,8 @@ pub unsafe extern "C" fn weft_interface_free(interface: *mut InterfaceHandle) {
 }
 
 /// From now on peers reach by this interface only memory that weft_register lets them reach, words of
-/// notifications included: the rest is EFAULT to them, as memory that is not mapped is. So it is on cards whose
-/// driver registers buffers. -EBADF: the interface is not open any more.
+/// notifications included: the rest is EFAULT to them, as memory that is not mapped is. So it is on cards
+/// whose driver registers buffers. -EBADF: the interface is not open any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weft_interface_restrict(interface: *mut InterfaceHandle) -> c_int {
     // SAFETY: the header's contract.

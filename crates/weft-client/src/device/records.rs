@@ -41,7 +41,9 @@ impl PostKind {
     /// The kind of that number.
     pub fn of(kind: u32) -> Option<PostKind> {
         use PostKind::*;
-        let all = [Message, Register, Unregister, Write, Read, Forget, Open, Close, Small, Take, Put, Get, Restrict];
+        let all = [
+            Message, Register, Unregister, Write, Read, Forget, Open, Close, Small, Take, Put, Get, Restrict,
+        ];
         all.into_iter().find(|known| *known as u32 == kind)
     }
 }

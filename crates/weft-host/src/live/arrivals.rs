@@ -31,7 +31,7 @@ struct Wanted {
     opening: u32,
 }
 
-/// What tables say of a message with data of ranks.
+/// The entries of tables on a message with data of ranks.
 struct Reported {
     bytes: Bytes,
     class: MessageClass,
@@ -239,10 +239,11 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         }
     }
 
-    /// The interface answers a message that has just arrived.
+    /// The interface answers a message that has just arrived, by nothing but the fields of a packet.
     fn answer(&mut self, to: &LiveHeader, kind: Kind, cause: MessageId) {
         let (seat, now) = (to.seat as usize, self.context.now());
-        let parcel = Parcel::control(to.source, self.back(to, kind), self.parameters, now);
+        let control = Parcel::control(to.source, self.back(to, kind), self.parameters, now);
+        let parcel = Parcel { bytes: Bytes::ZERO, ..control };
         self.send(seat, parcel, Sender::Interface(cause), now);
     }
 

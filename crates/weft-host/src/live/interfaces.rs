@@ -313,8 +313,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             (What::Put { remote, notify, is_silent }, Some(open)) => {
                 let data = (remote, bytes.len() as u64);
                 let admits = open.admits_write(&self.parameters.job.reach(rank), data, notify);
-                let error =
-                    if admits { put(&memory, remote, notify, &bytes) } else { PageFault::ERRNO };
+                let error = if admits { put(&memory, remote, notify, &bytes) } else { PageFault::ERRNO };
                 written_for = (error == 0).then_some(seat);
                 answers = error != 0 || !is_silent;
                 What::Ended { kind, error }

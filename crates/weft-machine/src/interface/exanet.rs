@@ -139,7 +139,8 @@ impl InterfaceModel for ExanetNic {
         ProcessLimits { interfaces, pages: pages.min(interfaces), small: self.packetizer.payload }
     }
 
-    /// A processor stores what it posts into the pages of the blocks. The request of a read is a small message.
+    /// A processor stores what it posts into the pages of the blocks. The request of a read is a small
+    /// message.
     fn post_costs(&self, protocol: &Protocol) -> PostCosts {
         let StorePath { clock, word, .. } = self.host_port.store_path();
         let stored = |stored| PostCost { call: Span::ZERO, stored };

@@ -116,8 +116,8 @@ pub trait InterfaceModel {
     /// The limits that a real process finds at its endpoint.
     fn process_limits(&self) -> ProcessLimits;
 
-    /// What a post to a virtual interface takes a real process. What messaging says of such posts, where the
-    /// interface says nothing of its own.
+    /// The time that a post to a virtual interface takes a real process: what messaging says of such posts,
+    /// where the interface says nothing of its own.
     fn post_costs(&self, protocol: &Protocol) -> PostCosts {
         PostCosts::of_messaging(protocol)
     }

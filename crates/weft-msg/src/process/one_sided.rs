@@ -131,8 +131,8 @@ impl<T: Transport> Rank<'_, T> {
         let asks = self.protocol.active_messages != ActiveMessages::None;
         let by_message = asks && access.reduces() && self.protocol.path(access) == OneSidedPath::Emulated;
         let to_own = call.target == self.process.rank;
-        if to_own || !by_message {
-            // An active message has the call of its own send.
+        // An active message has the call of its own send, and MPICH works on its own memory without one.
+        if !(if to_own { self.protocol.keeps_own_messages() } else { by_message }) {
             self.spend(Work::SendCall, self.protocol.send_call);
         }
         if to_own {

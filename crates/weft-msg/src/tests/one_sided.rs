@@ -194,8 +194,9 @@ fn active_messages_are_those_of_mpich() {
     assert_eq!(epoch, [(1, 40), (0, 40)]);
 }
 
-/// Catches a send that costs its call twice, once for the operation and once for the active message that it is;
-/// and polls of a synchronization that lie before its wait, where they cost nothing. A call costs 100, a poll 1.
+/// Catches a send that costs its call twice, once for the operation and once for the active message that it
+/// is; and polls of a synchronization that lie before its wait, where they cost nothing. A call costs 100, a
+/// poll 1.
 #[test]
 fn active_messages_cost_one_call_each() {
     use WindowSync::{Complete, Fence, Flush, Post, Start, Wait};
@@ -227,7 +228,11 @@ fn active_messages_cost_one_call_each() {
     // Its answer is a send, and ends the second loop of the flush.
     assert_eq!(flushed(OneSided::FetchAndOp), [100 + 1, 100]);
     // Beside the barrier.
-    let barrier = spent(&Protocol { wait_call: Span::ZERO, ..protocol.clone() }, vec![sync(Fence, None)], vec![sync(Fence, None)]);
+    let barrier = spent(
+        &Protocol { wait_call: Span::ZERO, ..protocol.clone() },
+        vec![sync(Fence, None)],
+        vec![sync(Fence, None)],
+    );
     let fence = spent(&protocol, vec![sync(Fence, None)], vec![sync(Fence, None)]);
     assert_eq!(fence.map(|ps| ps % 100), barrier.map(|ps| ps % 100 + 2));
 }
