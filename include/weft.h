@@ -113,6 +113,9 @@
 // The interface writes it into a queue that the process polls.
 #define WEFT_PATH_USER_QUEUE 4
 
+// Of weft_interface_deliver, added to a path: the target answers, and the completion comes with that.
+#define WEFT_ANSWERED (1 << 8)
+
 // A rank: this process's side of the job.
 typedef struct weft_rank weft_rank;
 
@@ -193,7 +196,8 @@ uint32_t weft_number(const weft_rank *rank);
 // The number of ranks in the job.
 uint32_t weft_count(const weft_rank *rank);
 
-// The virtual clock in picoseconds since the job began.
+// The virtual clock in picoseconds since the job began. As every look at a clock it takes the machine's
+// `host.clock_read`, so that a loop which waits for a time ends.
 uint64_t weft_clock_ps(const weft_rank *rank);
 
 // For recorders: the virtual clock in picoseconds, and how much of it the program itself has taken, that is
@@ -265,7 +269,7 @@ void weft_search(weft_rank *rank, uint64_t entries);
 // taken as given where it is not UINT64_MAX, and chosen otherwise.
 int weft_register(weft_rank *rank, void *base, size_t length, uint64_t access, uint64_t *key);
 
-// Lets them no more.
+// Lets them no more: what comes from now on is refused.
 int weft_unregister(weft_rank *rank, uint64_t key);
 
 // RDMA write. `remote` is an address in the peer's virtual memory.
@@ -302,6 +306,11 @@ int weft_interface_allocate(weft_rank *rank, uint32_t domain, weft_interface **i
 // Gives it back. What is under way is forgotten, and nothing is reached by it any more.
 void weft_interface_free(weft_interface *interface);
 
+// From now on peers reach by this interface only memory that weft_register lets them reach, words of
+// notifications included: the rest is EFAULT to them, as memory that is not mapped is. So it is on cards whose
+// driver registers buffers. -EBADF: the interface is not open any more.
+int weft_interface_restrict(weft_interface *interface);
+
 // The global address of memory of this process behind the interface; of the interface itself with NULL.
 // Peers learn it by messages.
 weft_address weft_interface_address(const weft_interface *interface, const void *memory);
@@ -334,7 +343,8 @@ int weft_interface_write(weft_interface *interface,
 // As weft_interface_write, but nothing comes back from the target: the completion, WEFT_WRITTEN, comes when
 // the interface has the data, and the buffer may be used again. A second one comes with an errno if the
 // target cannot carry it out. `path` says how the process at the target learns of it, on machines whose
-// interface has several paths: WEFT_PATH_MACHINE, WEFT_PATH_KERNEL, ... -EINVAL: there is no such path.
+// interface has several paths: WEFT_PATH_MACHINE, WEFT_PATH_KERNEL, ... With WEFT_ANSWERED added the target
+// answers, and there is one completion, which comes with the answer. -EINVAL: there is no such path.
 int weft_interface_deliver(weft_interface *interface,
                            const void *local,
                            size_t length,

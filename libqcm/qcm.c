@@ -33,6 +33,8 @@ struct request {
     uint64_t id;
     qcm_buffer *buffer;
     bool under_way;
+    bool blocking; /* its process waits for its end, and takes its error */
+    int error;     /* of a blocking one, negative */
 };
 
 struct qcm {
@@ -55,6 +57,7 @@ struct qcm_buffer {
     uint64_t seen;                /* the completion that was last taken */
     volatile uint64_t completion; /* written by the card or the driver */
     uint32_t sent;                /* messages, for their sequence */
+    uint64_t memory_key, completion_key;
 };
 
 int qcm_open(qcm **opened)
@@ -67,12 +70,23 @@ int qcm_open(qcm **opened)
     int status = weft_open(&card->rank);
     if (status == 0)
         status = weft_interface_allocate(card->rank, WEFT_DOMAIN_JOB, &card->queue);
+    /* The card knows no memory but what the driver has registered. */
+    if (status == 0)
+        status = weft_interface_restrict(card->queue);
     if (status < 0) {
         free(card);
         return status;
     }
     *opened = card;
     return 0;
+}
+
+/* Peers write into a buffer no more. */
+static void forget(qcm_buffer *buffer)
+{
+    weft_unregister(buffer->card->rank, buffer->memory_key);
+    weft_unregister(buffer->card->rank, buffer->completion_key);
+    free(buffer);
 }
 
 void qcm_close(qcm *card)
@@ -83,7 +97,7 @@ void qcm_close(qcm *card)
     while (card->buffers) {
         qcm_buffer *buffer = card->buffers;
         card->buffers = buffer->next;
-        free(buffer);
+        forget(buffer);
     }
     weft_interface_free(card->queue);
     weft_close(card->rank);
@@ -118,6 +132,15 @@ int qcm_register(qcm *card, void *memory, size_t length, enum qcm_completion pat
     buffer->memory = memory;
     buffer->length = length;
     buffer->path = path;
+    buffer->memory_key = buffer->completion_key = UINT64_MAX;
+    int status = weft_register(card->rank, memory, length, WEFT_ACCESS_WRITE, &buffer->memory_key);
+    if (status == 0)
+        status = weft_register(card->rank, (void *)&buffer->completion, sizeof buffer->completion, WEFT_ACCESS_WRITE,
+                               &buffer->completion_key);
+    if (status < 0) {
+        forget(buffer);
+        return status;
+    }
     buffer->next = card->buffers;
     card->buffers = buffer;
     *registered = buffer;
@@ -133,7 +156,7 @@ int qcm_deregister(qcm_buffer *buffer)
     for (qcm_buffer **place = &buffer->card->buffers; *place; place = &(*place)->next) {
         if (*place == buffer) {
             *place = buffer->next;
-            free(buffer);
+            forget(buffer);
             return 0;
         }
     }
@@ -177,9 +200,11 @@ static void take_ends(qcm *card)
     for (ptrdiff_t place = 0; place < count; place++) {
         uint64_t id = (uintptr_t)ended[place].context;
         struct request *request = &card->requests[id % REQUESTS];
-        if (ended[place].error && !card->error)
-            card->error = -ended[place].error;
-        if (request->id != id || !request->under_way)
+        bool is_known = request->id == id && request->under_way;
+        int *error = is_known && request->blocking ? &request->error : &card->error;
+        if (ended[place].error && !*error)
+            *error = -ended[place].error;
+        if (!is_known)
             continue;
         request->under_way = false;
         request->buffer->under_way--;
@@ -193,6 +218,8 @@ int qcm_send(qcm_buffer *from, size_t offset, size_t length, const qcm_remote *t
         return -EINVAL;
     if (to_offset > to->length || length > to->length - to_offset || flags & ~QCM_BLOCKING)
         return -EINVAL;
+    if (to->path > QCM_USER_QUEUE)
+        return -EINVAL;
     qcm *card = from->card;
     uint64_t sequence = ++from->sent & SEQUENCE_MASK;
     uint64_t word = sequence << SEQUENCE_SHIFT | (uint64_t)length << 1 | 1;
@@ -202,17 +229,21 @@ int qcm_send(qcm_buffer *from, size_t offset, size_t length, const qcm_remote *t
         if (request->under_way)
             weft_yield(card->rank);
     }
+    bool blocking = flags & QCM_BLOCKING;
     weft_address place = {.memory = to->address + to_offset, .node = to->node, .interface = to->queue, .domain = 0};
     int status = weft_interface_deliver(card->queue, from->memory + offset, length, place, to->completion, word,
-                                        to->path, (void *)(uintptr_t)card->last);
+                                        to->path | (blocking ? WEFT_ANSWERED : 0), (void *)(uintptr_t)card->last);
     if (status < 0)
         return status;
-    *request = (struct request){.id = card->last, .buffer = from, .under_way = true};
+    *request = (struct request){.id = card->last, .buffer = from, .under_way = true, .blocking = blocking};
     from->under_way++;
     card->under_way++;
-    if (!(flags & QCM_BLOCKING))
-        return 0;
-    return qcm_flush(card);
+    while (blocking && request->under_way) {
+        take_ends(card);
+        if (request->under_way)
+            weft_yield(card->rank);
+    }
+    return blocking ? request->error : 0;
 }
 
 int qcm_flush(qcm *card)

@@ -30,7 +30,8 @@ enum qcm_completion {
     QCM_USER_QUEUE = 4, /* the card writes it into the completion queue, mapped into the process */
 };
 
-/* Of qcm_send: waits for the end of this transmission. Without it the call returns at once. */
+/* Of qcm_send: waits for the end of this transmission, which is the answer of the peer's card: its data is there, or
+ * why it is not. Without it the call returns at once, and the end is that the own card has the data. */
 #define QCM_BLOCKING (1u << 0)
 
 /* A process's side of the card: a queue of its own. */
@@ -52,7 +53,7 @@ typedef struct {
 /* An RX done event: data has been written. */
 typedef struct {
     uint64_t length;   /* bytes */
-    uint32_t sequence; /* counts the messages to the buffer, from 1 on; of 24 bits */
+    uint32_t sequence; /* counts what the sender's buffer has sent, from 1 on; of 24 bits */
 } qcm_rx_done;
 
 /* Opens the card. -ENOENT: the process was not started by `weft run`. -ENOSPC: the card has no more queues. */
@@ -65,24 +66,27 @@ void qcm_close(qcm *card);
 uint32_t qcm_number(const qcm *card);
 uint32_t qcm_count(const qcm *card);
 
-/* The virtual clock in picoseconds. */
+/* The virtual clock in picoseconds. A look takes time, so that a loop which polls until a time ends. */
 uint64_t qcm_clock_ps(const qcm *card);
 
 /* Registers memory. -EINVAL: no memory, or no such path. -ENOMEM. */
 int qcm_register(qcm *card, void *memory, size_t length, enum qcm_completion path, qcm_buffer **buffer);
 
-/* Deregisters it: it must not be used any more. -EBUSY: a transmission of it has not ended; call qcm_flush. */
+/* Deregisters it: it must not be used any more, and what peers still send to it is not written. -EBUSY: a transmission
+ * of it has not ended; call qcm_flush. */
 int qcm_deregister(qcm_buffer *buffer);
 
 /* Exchange of a buffer with one of a peer's: both call it. -ENXIO: there is no such peer. */
 int qcm_handshake(qcm *card, uint32_t peer, const qcm_buffer *own, qcm_remote *theirs);
 
 /* Sends `length` bytes at `offset` of a registered buffer to `to_offset` of a peer's. -EINVAL: beyond either
- * buffer, of another card, or no such path. With QCM_BLOCKING also the error of this transmission. */
+ * buffer, of another card, or no such path. With QCM_BLOCKING also the error of this transmission, as of qcm_flush,
+ * which then does not tell it again. The call takes the time of library and driver. */
 int qcm_send(qcm_buffer *from, size_t offset, size_t length, const qcm_remote *to, size_t to_offset, unsigned flags);
 
-/* Waits for the end of all transmissions: the first of their errors since the last call, or 0. -EFAULT: the peer has no
- * such memory. -ENETUNREACH: no such card. -ENXIO: no such queue. */
+/* Waits for the end of all transmissions: the first of their errors since the last call, or 0. -EFAULT: the peer has
+ * registered no such memory. -ENETUNREACH: no such card. -ENXIO: no such queue. The card of a peer that refuses what
+ * was sent without QCM_BLOCKING says so later: the first call after its answer tells it. */
 int qcm_flush(qcm *card);
 
 /* Looks at the completion of a buffer: 1 and what has come since it was last looked at, the newest where it was

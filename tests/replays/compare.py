@@ -4,7 +4,7 @@
 Each pattern of patterns.c is run with messages of each size, recorded, and replayed on the same machine.
 Those that are known to differ stand below; docs/src/commands/run.md says why.
 
-Usage: compare.py [--weft PATH] [--ranks 8] [--ppn 1] [--sizes 8,512,4096,40000] [--rounds 100] [PATTERN...]
+Usage: compare.py [--weft PATH] [--ranks 2,4,8] [--ppn 1] [--sizes 8,512] [--rounds 100] [PATTERN...]
 """
 
 import argparse
@@ -13,6 +13,8 @@ import os
 import subprocess
 import sys
 import tempfile
+from fnmatch import fnmatch
+from itertools import product
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -60,11 +62,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--weft", default=str(ROOT / "target/release/weft"))
     parser.add_argument("--machine", default="exanest")
-    parser.add_argument("--ranks", default="8")
+    parser.add_argument("--ranks", default="8", help="numbers of ranks")
     parser.add_argument("--ppn", default="1")
     parser.add_argument("--sizes", default="8,512,4096,40000")
     parser.add_argument("--rounds", default="100")
-    parser.add_argument("patterns", nargs="*")
+    parser.add_argument("patterns", nargs="*", help="all where none is named; win_* are those of windows")
     arguments = parser.parse_args()
     build()
     environment = dict(os.environ, LD_LIBRARY_PATH=str(VENV / "lib"))
@@ -74,22 +76,23 @@ def main() -> int:
     compared, off = 0, 0
     with tempfile.TemporaryDirectory() as directory:
         trace = Path(directory) / "recorded.weft"
-        for pattern in arguments.patterns or known:
-            for size in arguments.sizes.split(","):
-                place = ["-m", arguments.machine, "--ppn", arguments.ppn]
-                program = ["--", PROGRAM, pattern, size, arguments.rounds]
-                record = ["--record", trace, "--force", "--json", "--quiet"]
-                run = [arguments.weft, "run", *place, "-n", arguments.ranks, *record, *program]
-                real = document(run, environment)["virtual_time_us"]
-                replay = document([arguments.weft, "replay", *place, "--json", trace], environment)["rows"][0]
-                ratio = 100 * (replay["run_time_us"] / real - 1)
-                is_off = abs(ratio) > KNOWN.get(pattern, MOST)
-                compared, off = compared + 1, off + is_off
-                times = f"{real:12.1f} us {replay['run_time_us']:12.1f} us"
-                line = f"{pattern:16} {size:>8} B {times} {ratio:+6.1f} %"
-                print(line + ("  <- differs" if is_off else ""), flush=True)
+        wanted = [name for name in known if any(fnmatch(name, one) for one in arguments.patterns or ["*"])]
+        cases = product(wanted, arguments.ranks.split(","), arguments.sizes.split(","))
+        for pattern, ranks, size in cases:
+            place = ["-m", arguments.machine, "--ppn", arguments.ppn]
+            program = ["--", PROGRAM, pattern, size, arguments.rounds]
+            record = ["--record", trace, "--force", "--json", "--quiet"]
+            run = [arguments.weft, "run", *place, "-n", ranks, *record, *program]
+            real = document(run, environment)["virtual_time_us"]
+            replay = document([arguments.weft, "replay", *place, "--json", trace], environment)["rows"][0]
+            ratio = 100 * (replay["run_time_us"] / real - 1)
+            is_off = abs(ratio) > KNOWN.get(pattern, MOST)
+            compared, off = compared + 1, off + is_off
+            times = f"{real:12.1f} us {replay['run_time_us']:12.1f} us"
+            line = f"{pattern:16} {ranks:>3} ranks {size:>8} B {times} {ratio:+7.2f} %"
+            print(line + ("  <- differs" if is_off else ""), flush=True)
     print(f"{compared} compared, {off} differ")
-    return 1 if off else 0
+    return 1 if off or not compared else 0
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ interface Slice {
 }
 
 /** Kinds in the order of their colours. */
-const KNOWN = ["compute", "wait", "communicate", "collective", "point-to-point", "pattern"];
+const KNOWN = ["compute", "wait", "communicate", "collective", "point-to-point", "pattern", "one-sided"];
 const COLLECTIVE = /Allreduce|Reduce|Bcast|Barrier|Allgather|Alltoall|Gather|Scatter|Scan/i;
 
 /** The kind of an activity: a call of a collective is told apart. */
@@ -52,7 +52,7 @@ export class Timeline {
     this.element.append(this.legend, this.canvas, this.told);
     for (const kind of this.kinds) {
       const key = h("span", { class: "key" });
-      key.style.background = seriesColour(KNOWN.indexOf(kind) < 0 ? 6 : KNOWN.indexOf(kind));
+      key.style.background = seriesColour(KNOWN.indexOf(kind) < 0 ? KNOWN.length : KNOWN.indexOf(kind));
       this.legend.append(key, `${kind}  `);
     }
     this.legend.append(
@@ -186,7 +186,7 @@ export class Timeline {
       if (right < drawnTo[slice.lane] + 0.5) continue;
       drawnTo[slice.lane] = right;
       const kind = KNOWN.indexOf(this.kinds[slice.kind]);
-      context.fillStyle = seriesColour(kind < 0 ? 6 : kind);
+      context.fillStyle = seriesColour(kind < 0 ? KNOWN.length : kind);
       context.fillRect(left, top + 1 + slice.lane * high, Math.max(right - left, 0.7), high - 1);
       if (right - left > 60 && high > 10) {
         context.fillStyle = "#101418";

@@ -69,14 +69,20 @@ fn rank_ns(device: &Shared) -> u64 {
     BASE_NS + device.clock() / PS_PER_NS
 }
 
+/// The program looks at the clock, if it is in virtual time. Returns the rank's device then.
+pub(crate) fn look() -> Option<&'static Shared> {
+    let device = rank_thread::device()?;
+    settle(device);
+    READS.fetch_add(1, Ordering::Relaxed);
+    let span = device.identity().clock_read.as_ps();
+    device.look(span);
+    add_program_ps(span);
+    Some(device)
+}
+
 /// Reads the clock: the time that it shows, in ns; `None`: the system's.
 pub(crate) fn shown_ns() -> Option<u64> {
-    if let Some(device) = rank_thread::device() {
-        settle(device);
-        READS.fetch_add(1, Ordering::Relaxed);
-        let span = device.identity().clock_read.as_ps();
-        device.look(span);
-        add_program_ps(span);
+    if let Some(device) = look() {
         return Some(rank_ns(device));
     }
     if !rank_thread::may_be_rank() {

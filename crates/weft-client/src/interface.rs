@@ -7,10 +7,11 @@
 //!                              └── ended, refused ──► weft_interface_poll
 //! ```
 //! Only opening and closing go through the system software; all else are stores and loads of the process's
-//! own. The software above costs nothing here: what a descriptor takes is the interface's time, and an empty
-//! poll takes the machine's `host.poll`. No memory is registered: all that a process has mapped can be
-//! reached by those of its protection domain, and what it has not is a page fault that the system cannot
-//! handle.
+//! own. A post takes its process the stores and calls by which it is made
+//! ([`PostCosts`](weft_msg::PostCosts)), and an empty poll the machine's `host.poll`. No memory is
+//! registered: all that a process has mapped can be reached by those of its protection domain, and what it
+//! has not is a page fault that the system cannot handle. An interface that is restricted reaches registered
+//! memory alone, as cards do whose driver pins buffers.
 //!
 //! # Source
 //! FORTH-ICS / TR-488 §5.1; §4.3 for the address; §4.5.3 for the whole address space.
@@ -20,8 +21,8 @@
 //! those of real processes are longer, and [`Address::memory`] has them whole. The simulated interface sees
 //! that memory laid out anew. Allocation of packetizer, mailbox and pages apart from each other. Small
 //! messages to the address of a process (§5.1): they go to an interface. Operations that find no channel:
-//! they wait in the interface, and the call returns. Status bits of a small message: the sender learns of a
-//! failure only.
+//! they wait in the interface, and the call returns. Stores that wait for those of other processes. Status
+//! bits of a small message: the sender learns of a failure only.
 
 use crate::device::{Notice, NoticeKind, PostKind};
 use crate::operation::flag;
@@ -69,19 +70,37 @@ impl WantedDomain {
     }
 }
 
+/// How a write tells both sides of its end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Delivery {
+    /// The path of the completion at the target.
+    pub path: WantedPath,
+    /// Whether the target answers; else the write ends when the interface has its data.
+    pub is_answered: bool,
+}
+
+impl Delivery {
+    /// The delivery that `weft_interface_deliver` means by a number; `None`: there is no such path.
+    pub fn of(number: u32) -> Option<Delivery> {
+        let path = WantedPath::of(number & !flag::ANSWERED)?;
+        Some(Delivery { path, is_answered: number & flag::ANSWERED != 0 })
+    }
+}
+
 /// The path of completions that a process chooses for a write, on interfaces that have several.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
 pub enum WantedPath {
     /// The machine's.
-    Machine,
+    Machine = flag::PATH_MACHINE,
     /// The driver copies the completion to the process.
-    Kernel,
+    Kernel = flag::PATH_KERNEL,
     /// The driver copies it into a buffer that the process polls.
-    Remapped,
+    Remapped = flag::PATH_REMAPPED,
     /// The interface writes it where the process polls.
-    Direct,
+    Direct = flag::PATH_DIRECT,
     /// The interface writes it into a queue that the process polls.
-    UserQueue,
+    UserQueue = flag::PATH_USER_QUEUE,
 }
 
 impl WantedPath {

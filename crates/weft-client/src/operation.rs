@@ -75,6 +75,8 @@ pub mod flag {
     pub const PATH_DIRECT: u32 = 3;
     /// The interface writes it into a queue that the process polls.
     pub const PATH_USER_QUEUE: u32 = 4;
+    /// Of weft_interface_deliver, added to a path: the target answers, and the completion comes with that.
+    pub const ANSWERED: u32 = 1 << 8;
 }
 
 /// The outcome of an operation.

@@ -287,6 +287,9 @@ impl Scene {
             Some(LiveEnd::Deadlock(waiting)) => {
                 Scene { waiting: report_text::deadlock(job, waiting), others: String::new() }
             }
+            Some(LiveEnd::NoProgress(waiting, full)) => {
+                Scene { waiting: report_text::no_progress(job, waiting, full), others: String::new() }
+            }
             // Ranks that have come to their ends are nowhere.
             Some(LiveEnd::Finished) => Scene::default(),
             _ => {
@@ -356,7 +359,11 @@ fn execute_in<'scope>(
     let reason = report_text::reason(&job, &end);
     let detail = if reason.is_empty() { scene.waiting } else { reason };
     let others = match end {
-        LiveEnd::Finished | LiveEnd::NoRank | LiveEnd::Interrupted | LiveEnd::Deadlock(_) => String::new(),
+        LiveEnd::Finished
+        | LiveEnd::NoRank
+        | LiveEnd::Interrupted
+        | LiveEnd::Deadlock(_)
+        | LiveEnd::NoProgress(..) => String::new(),
         _ => scene.others,
     };
     let (messages, bytes) = run.sent();

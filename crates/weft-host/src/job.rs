@@ -136,8 +136,8 @@ pub struct RankSetup {
 
 /// Settings of all ranks.
 pub struct JobSetup<'a> {
-    /// The machine's messaging, serialized.
-    pub protocol: &'a [u8],
+    /// The machine's messaging and the costs of posts, serialized.
+    pub messaging: &'a [u8],
     /// The protection domain.
     pub domain: u16,
     /// How computation moves clocks.
@@ -176,7 +176,7 @@ impl Job {
                 small: setup.small,
                 rails: setup.rails,
             };
-            let (device, file) = Shared::create(&identity, setup.protocol)?;
+            let (device, file) = Shared::create(&identity, setup.messaging)?;
             let lists = Mutex::new(Shared::open(&file)?);
             Ok(Member { device, file, lists, reach: Mutex::default() })
         });

@@ -34,6 +34,7 @@ mod report_text;
 pub mod run;
 mod setup;
 pub mod stand_in;
+mod standstill;
 mod tag;
 mod turns;
 mod virtual_interfaces;
@@ -43,7 +44,7 @@ mod watchers;
 pub use domains::Domains;
 pub use execute::{ExecuteError, Execution, Request, execute};
 pub use launch::Recorder;
-pub use live_end::{Death, LiveEnd};
+pub use live_end::{Death, FullMailboxes, LiveEnd, Mailbox};
 pub use nonsense::Nonsense;
 pub use setup::LiveSetup;
 // What ranks load is built with the command.

@@ -13,6 +13,26 @@ pub enum Death {
     Killed(i32),
 }
 
+/// Mailboxes from which no process takes messages, and what waits for room in them.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct FullMailboxes {
+    /// Messages that they have refused.
+    pub refused: u64,
+    /// Those with messages, the fullest first.
+    pub mailboxes: Vec<Mailbox>,
+}
+
+/// A mailbox of a virtual interface, with messages that its process has not taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Mailbox {
+    /// Whose.
+    pub rank: u32,
+    /// The virtual interface.
+    pub interface: u16,
+    /// Messages in it.
+    pub messages: u32,
+}
+
 /// How a job ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum LiveEnd {
@@ -26,6 +46,9 @@ pub enum LiveEnd {
     NoRank,
     /// Nothing can ever happen again, and these ranks wait, each since a time.
     Deadlock(Vec<(u32, Time)>),
+    /// Mailboxes are full, the network only repeats what they refuse, and these ranks wait, each since a
+    /// time.
+    NoProgress(Vec<(u32, Time)>, FullMailboxes),
     /// This rank has kept its turn for longer than the watchdog allows.
     Silent(u32),
     /// The network has lost a message for good: why.
@@ -51,6 +74,7 @@ impl LiveEnd {
             LiveEnd::Aborted(..) => "aborted",
             LiveEnd::NoRank => "no rank",
             LiveEnd::Deadlock(_) => "deadlock",
+            LiveEnd::NoProgress(..) => "no progress",
             LiveEnd::Silent(_) => "silent",
             LiveEnd::Lost(_) => "lost data",
             LiveEnd::Broken(..) => "broken rank",
@@ -67,6 +91,7 @@ impl LiveEnd {
                 Ending::RankFailed
             }
             LiveEnd::Deadlock(_) => Ending::Deadlock,
+            LiveEnd::NoProgress(..) => Ending::NoProgress,
             LiveEnd::Lost(_) => Ending::LostData,
             LiveEnd::Silent(_) | LiveEnd::TimeLimit | LiveEnd::WallLimit => Ending::LimitReached,
             LiveEnd::Interrupted => Ending::Interrupted,
@@ -80,6 +105,7 @@ impl LiveEnd {
             LiveEnd::RankEnded(_, death) => status_of(*death),
             LiveEnd::Aborted(_, status) => status_of(Death::Exited(*status)),
             LiveEnd::Deadlock(_)
+            | LiveEnd::NoProgress(..)
             | LiveEnd::Silent(_)
             | LiveEnd::Lost(_)
             | LiveEnd::Broken(..)

@@ -66,6 +66,11 @@ pub(crate) struct Reach {
 }
 
 impl Reach {
+    /// Whether peers may reach `length` bytes at `address` under some key.
+    pub(crate) fn registers(&self, address: u64, length: u64, writes: bool) -> bool {
+        self.regions.values().any(|region| region.permits(address, length, writes))
+    }
+
     /// The virtual address of `length` bytes of the rank's memory.
     pub(crate) fn place(&mut self, address: u64, length: u64) -> Address {
         self.space.place(address, Bytes::new(length))

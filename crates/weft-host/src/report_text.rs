@@ -4,7 +4,7 @@
 //! receives. What the library above has posted for itself, to take messages of any kind, is not among them.
 
 use crate::job::Job;
-use crate::live_end::{Death, LiveEnd};
+use crate::live_end::{Death, FullMailboxes, LiveEnd, Mailbox};
 use crate::tag::{context, is_synchronous, tag};
 use weft_client::device::{Awaited, AwaitedKind, State};
 use weft_units::Time;
@@ -14,7 +14,8 @@ const MAX_RANKS_SHOWN: usize = 20;
 /// Operations that a report names of each rank at most.
 const MAX_OPERATIONS_SHOWN: usize = 4;
 
-/// The reason for which a job ended, in some lines, or none. A [`deadlock`] has a text of its own.
+/// The reason for which a job ended, in some lines, or none. A [`deadlock`] and a job that makes
+/// [`no_progress`] have texts of their own.
 pub(crate) fn reason(job: &Job, end: &LiveEnd) -> String {
     match end {
         LiveEnd::RankEnded(rank, death) => {
@@ -45,6 +46,7 @@ pub(crate) fn reason(job: &Job, end: &LiveEnd) -> String {
         ),
         LiveEnd::Finished
         | LiveEnd::Deadlock(_)
+        | LiveEnd::NoProgress(..)
         | LiveEnd::TimeLimit
         | LiveEnd::WallLimit
         | LiveEnd::Interrupted
@@ -63,6 +65,29 @@ pub(crate) fn deadlock(job: &Job, waiting: &[(u32, Time)]) -> String {
     lines
         .extend(dead.take(MAX_RANKS_SHOWN).map(|(rank, death)| format!("rank {rank} has {}", ending(death))));
     lines.join("\n")
+}
+
+/// One line for the mailboxes that are full, then those of a deadlock.
+pub(crate) fn no_progress(job: &Job, waiting: &[(u32, Time)], full: &FullMailboxes) -> String {
+    let FullMailboxes { refused, mailboxes } = full;
+    let mut held: Vec<String> = mailboxes
+        .iter()
+        .take(MAX_OPERATIONS_SHOWN)
+        .map(|Mailbox { rank, interface, messages }| {
+            format!("{messages} lie in the mailbox of virtual interface {interface} of rank {rank}")
+        })
+        .collect();
+    if mailboxes.len() > held.len() {
+        held.push(format!("{} more mailboxes have some", mailboxes.len() - held.len()));
+    }
+    let what = if *refused == 1 { "message is" } else { "messages are" };
+    let held = held.join("; ");
+    let head = format!(
+        "{refused} small {what} repeated without end, since a full mailbox refuses them and no rank takes \
+         what is in it (weft_interface_receive): {held}"
+    );
+    let waiting = deadlock(job, waiting);
+    if waiting.is_empty() { head } else { format!("{head}\n{waiting}") }
 }
 
 /// Where the ranks are that have not ended, a line each: for a job that is ended from outside, or by the rank

@@ -8,8 +8,10 @@
 use crate::cores::Cores;
 use crate::job::{Gathered, Job, JobSetup, RankSetup};
 use crate::live::{Accounts, InterfaceLimits, LiveHost, LiveParameters, MachineLimits, Recording, Resume};
-use crate::live_end::{Death, LiveEnd};
+use crate::live_end::{Death, FullMailboxes, LiveEnd};
 use crate::setup::LiveSetup;
+use crate::standstill::{Activity, Standstill, Step};
+use std::cmp::Reverse;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use weft_client::device::{DeviceError, State};
@@ -42,23 +44,6 @@ pub enum LiveError {
     Protocol(#[from] postcard::Error),
 }
 
-/// Turns that ranks that wait are given in vain before that is a deadlock. A program may test and yield in
-/// vain and then go on by itself, and MPICH moves a message of a rank to itself piece by piece as it polls.
-const MAX_TURNS_IN_VAIN: u32 = 1000;
-
-/// The turns that ranks were given although no notice had come.
-#[derive(Default)]
-struct TurnsInVain {
-    /// Messages that ranks had sent by the first of them.
-    sent: u64,
-    /// MPI calls that ranks had made by the first of them.
-    calls: u32,
-    /// Turns of each rank.
-    given: u32,
-    /// The ranks that waited at the first of them, and since when.
-    since: Vec<(u32, Time)>,
-}
-
 /// A job on a simulated machine.
 pub struct LiveRun {
     network: Box<dyn SimulatedNetwork<LiveHost>>,
@@ -67,7 +52,7 @@ pub struct LiveRun {
     recording: Arc<Recording>,
     /// Ranks outside virtual time.
     outside: Vec<bool>,
-    in_vain: TurnsInVain,
+    standstill: Standstill,
 }
 
 impl LiveRun {
@@ -81,7 +66,8 @@ impl LiveRun {
         account: LiveAccount,
         setup: &LiveSetup<'_>,
     ) -> Result<LiveRun, LiveError> {
-        let protocol = postcard::to_stdvec(setup.protocol)?;
+        let posts = machine.nic.model().post_costs(setup.protocol);
+        let messaging = postcard::to_stdvec(&(setup.protocol, posts))?;
         let limits = limits(machine);
         let seating = account.seating();
         let numbers = (0..seating.ranks()).map(RankId);
@@ -90,7 +76,7 @@ impl LiveRun {
         let job = Job::new(
             &ranks,
             &JobSetup {
-                protocol: &protocol,
+                messaging: &messaging,
                 domain: setup.domains.own().0,
                 host: setup.host,
                 poll: setup.poll,
@@ -125,7 +111,7 @@ impl LiveRun {
         // Every host opens its interfaces before the first rank joins, which may be at the beginning of time.
         network.run_until(Time::ZERO + Span::from_ps(1), &AtomicBool::new(false));
         let outside = vec![true; ranks.len()];
-        Ok(LiveRun { network, job, account, recording, outside, in_vain: TurnsInVain::default() })
+        Ok(LiveRun { network, job, account, recording, outside, standstill: Standstill::default() })
     }
 
     /// The job, for whoever starts and watches its processes.
@@ -229,8 +215,8 @@ impl LiveRun {
         progress
     }
 
-    /// Nothing is pending: the job has ended, or the ranks that wait get turns in vain. Returns the end, if
-    /// it is one.
+    /// Nothing is pending, or only repetitions are: the job has ended, or the ranks that wait get turns in
+    /// vain. Returns the end, if it is one.
     fn go_on_or_end(&mut self) -> Option<LiveEnd> {
         let states: Vec<State> = (0..self.job.ranks()).map(|rank| self.job.state(rank).0).collect();
         if states.iter().all(|state| *state == State::Exit) {
@@ -242,34 +228,55 @@ impl LiveRun {
         if waiting.is_empty() || outside {
             return None;
         }
-        // Waiting is guessed from how a rank polls: one that only tests must have had its turns.
-        let (sent, calls) = (self.sent().0, self.job.calls_of_waiting());
-        if self.in_vain.sent != sent || self.in_vain.calls != calls || self.in_vain.given == 0 {
-            let clock = |rank: &u32| (*rank, Time::from_ps(self.job.state(*rank).1));
-            self.in_vain = TurnsInVain { sent, calls, given: 0, since: waiting.iter().map(clock).collect() };
+        let refused = self.network.only_repeats().unwrap_or_default();
+        let activity = Activity { sent: self.sent().0, calls: self.job.calls_of_waiting(), refused };
+        let clock = |rank: &u32| (*rank, Time::from_ps(self.job.state(*rank).1));
+        match self.standstill.step(activity, waiting.iter().map(clock).collect(), self.network.now()) {
+            Step::GiveTurns => waiting.into_iter().for_each(|rank| self.wake(rank)),
+            Step::GoOn => {}
+            Step::End => return Some(self.end_of_standstill(refused.messages)),
         }
-        self.in_vain.given += 1;
-        if self.in_vain.given > MAX_TURNS_IN_VAIN {
-            let lost = self.network.lost_packets().map(LiveEnd::Lost);
-            return lost.or_else(|| Some(LiveEnd::Deadlock(std::mem::take(&mut self.in_vain.since))));
-        }
-        waiting.into_iter().for_each(|rank| self.wake(rank));
         None
     }
 
+    /// How a job ends that stands still, with so many messages that are only repeated.
+    fn end_of_standstill(&mut self, refused: u64) -> LiveEnd {
+        let since = self.standstill.take_since();
+        if refused > 0 {
+            let mut mailboxes = Vec::new();
+            self.network.visit_hosts(&mut |_, host| mailboxes.extend(host.mailboxes()));
+            mailboxes.sort_by_key(|mailbox| (Reverse(mailbox.messages), mailbox.rank, mailbox.interface));
+            return LiveEnd::NoProgress(since, FullMailboxes { refused, mailboxes });
+        }
+        let lost = self.network.lost_packets().map(LiveEnd::Lost);
+        lost.unwrap_or(LiveEnd::Deadlock(since))
+    }
+
     /// Simulates up to `limit`, epoch after epoch, for as long as anything happens and nothing is to be
-    /// looked after outside virtual time.
+    /// looked after outside virtual time. A network that only repeats, while all ranks wait, is as good as
+    /// dry.
     fn run_epochs(&mut self, limit: Time) -> Result<Progress, ExperimentError> {
         loop {
             let end = self.account.epoch_end();
-            let progress = self.account.run_until(&mut *self.network, end.min(limit), self.job.pause())?;
-            if progress != Progress::Reached || end > limit {
+            let until = end.min(limit).min(self.standstill.next_look(self.network.now()));
+            let progress = self.account.run_until(&mut *self.network, until, self.job.pause())?;
+            if progress != Progress::Reached || until == limit && end > limit {
                 return Ok(progress);
             }
-            if self.account.epoch(&mut *self.network)? {
+            if until == end && self.account.epoch(&mut *self.network)? {
                 self.recording.begin_anew();
             }
+            if self.nobody_moves() && self.network.only_repeats().is_some() {
+                return Ok(Progress::Dry);
+            }
+            self.standstill.moves();
         }
+    }
+
+    /// Whether every rank waits for a notice, or has left.
+    fn nobody_moves(&self) -> bool {
+        let state = |rank| self.job.state(rank).0;
+        (0..self.job.ranks()).all(|rank| matches!(state(rank), State::Wait | State::Exit | State::Fence))
     }
 
     fn stopped(&self) -> LiveEnd {

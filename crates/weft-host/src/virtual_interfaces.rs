@@ -14,6 +14,7 @@
 //!
 //! An interface opens the whole address space of its process to its domain. Nothing is registered: what the
 //! process has mapped when the operation comes can be reached, as by the page table that the hardware walks.
+//! One that is restricted opens what is registered when the operation comes, and no more.
 //!
 //! # Source
 //! FORTH-ICS / TR-488 §4.3, §4.4, §4.5.3, §5.1.
@@ -25,6 +26,7 @@
 
 use crate::nonsense::Nonsense;
 use crate::rank_memory::{PageFault, RankMemory};
+use crate::reach::Reach;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weft_client::device::{Notice, NoticeKind, Post, PostKind};
@@ -79,6 +81,22 @@ pub(crate) struct Open {
     pub place: Gvas,
     /// Messages in the mailbox that the program has not taken.
     pub in_mailbox: u32,
+    /// Whether peers reach registered memory only.
+    pub is_restricted: bool,
+}
+
+impl Open {
+    /// Whether the memory of a write is reached by it: its data, and the word behind them.
+    pub(crate) fn admits_write(&self, reach: &Reach, data: (u64, u64), notify: Option<(u64, u64)>) -> bool {
+        let word = notify.map(|(place, word)| (place, size_of_val(&word) as u64));
+        let pieces = [Some(data), word].into_iter().flatten();
+        !self.is_restricted || pieces.into_iter().all(|(at, length)| reach.registers(at, length, true))
+    }
+
+    /// Whether `length` bytes at `address`, which are to be read, are reached by it.
+    pub(crate) fn admits_read(&self, reach: &Reach, (address, length): (u64, u64)) -> bool {
+        !self.is_restricted || reach.registers(address, length, false)
+    }
 }
 
 /// Carries out an RDMA write in the memory of a rank: an errno, or 0.
@@ -101,13 +119,19 @@ impl VirtualInterfaces {
     pub(crate) fn open(&mut self, ranks: usize, all: u32, seat: usize, place: Gvas) -> Option<u16> {
         let number = (ranks as u32..all.min(u16::MAX.into())).map(|number| number as u16);
         let number = number.into_iter().find(|number| !self.open.contains_key(number))?;
-        self.open.insert(number, Open { seat, place, in_mailbox: 0 });
+        self.open.insert(number, Open { seat, place, in_mailbox: 0, is_restricted: false });
         Some(number)
     }
 
     /// Whether none is open.
     pub(crate) fn is_empty(&self) -> bool {
         self.open.is_empty()
+    }
+
+    /// The mailboxes with messages that no process has taken: number, seat and count.
+    pub(crate) fn mailboxes(&self) -> impl Iterator<Item = (u16, usize, u32)> {
+        let filled = self.open.iter().filter(|(_, open)| open.in_mailbox > 0);
+        filled.map(|(number, open)| (*number, open.seat, open.in_mailbox))
     }
 
     /// The interface of that number, if it is open.

@@ -51,6 +51,7 @@ mod error;
 mod interface;
 mod matching;
 mod multicast_limit;
+mod post_costs;
 mod process;
 mod protocol;
 mod rails;
@@ -78,6 +79,7 @@ pub use envelope::{
 pub use error::MsgError;
 pub use interface::InterfaceAnswer;
 pub use multicast_limit::MulticastLimit;
+pub use post_costs::{PostCost, PostCosts, Stores};
 pub use process::Process;
 pub use process::false_envelope::FalseEnvelope;
 pub use process::memory::{received as place_of_received, sent as place_of_sent};

@@ -26,6 +26,7 @@ use weft_fabric::{
 use weft_machine::{self as machine, CongestionRule, Machine, MachinePower};
 use weft_nic::{
     ApenetxNic, BlockWork, CommunicationIpNic, ExanetNic, Host, Nic, NicParameters, OverheadsNic, PortalsNic,
+    Refused,
 };
 use weft_topo::{Attachment, Layout, Routing, Topology};
 use weft_units::{BitRate, Bytes, EndpointId, Span, Time};
@@ -162,6 +163,10 @@ pub trait SimulatedNetwork<H: Host> {
     /// Calls `visit` with the work of each block of every endpoint's interface since the run began, in an
     /// order that does not depend on threads or time.
     fn visit_work(&self, visit: &mut dyn FnMut(EndpointId, BlockWork));
+
+    /// The messages that full queues of their receivers have refused, where interfaces send nothing else:
+    /// they only repeat. `None`: there is no such message, or others are under way.
+    fn only_repeats(&self) -> Option<Refused>;
 
     /// Calls `visit` with every direction of every link: those that leave endpoints first, by endpoint;
     /// then those that leave switches, by switch and port.
@@ -435,6 +440,15 @@ macro_rules! by_the_engine {
                 let interfaces = site.interfaces();
                 interfaces.for_each(|(endpoint, nic)| nic.visit_work(&mut |work| visit(endpoint, work)));
             }
+        }
+
+        fn only_repeats(&self) -> Option<Refused> {
+            let (mut unfinished, mut refused) = (0, Refused::default());
+            for (_, nic) in self.simulation.sites().flat_map(|(_, site)| site.interfaces()) {
+                unfinished += nic.unfinished().0 as u64;
+                refused += nic.refused();
+            }
+            (unfinished > 0 && refused.messages == unfinished).then_some(refused)
         }
 
         fn save(&mut self) -> Result<Vec<u8>, SnapshotError> {

@@ -254,6 +254,22 @@ pub struct NicParameters<I, H> {
     pub host: H,
 }
 
+/// Messages that full queues of their receivers have refused, and that are repeated until there is room.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Refused {
+    /// Their number.
+    pub messages: u64,
+    /// How often they have been refused, all together.
+    pub repeats: u64,
+}
+
+impl std::ops::AddAssign for Refused {
+    fn add_assign(&mut self, other: Refused) {
+        self.messages += other.messages;
+        self.repeats += other.repeats;
+    }
+}
+
 /// How long a block of an interface has worked since the run began: what telemetry divides by time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BlockWork {
@@ -287,6 +303,12 @@ pub trait Nic<H: Host>: Interface<Output = H::Output> {
 
     /// Messages that it has not sent whole, and such that have not arrived whole.
     fn unfinished(&self) -> (usize, usize);
+
+    /// The messages among those not sent whole that a full queue of their receiver has refused. None by
+    /// default.
+    fn refused(&self) -> Refused {
+        Refused::default()
+    }
 
     /// Calls `visit` with each block that does one thing at a time, and how long it has worked since the run
     /// began, in the same order every time. None by default.

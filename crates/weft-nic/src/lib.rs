@@ -44,7 +44,7 @@ pub use exanet::{
 };
 pub use host::{
     BlockWork, Buffers, Delivered, Failure, FailureReason, Host, HostContext, Incoming, Message, Nic,
-    NicParameters, Offer, Primitive, Side,
+    NicParameters, Offer, Primitive, Refused, Side,
 };
 pub use hosted::Hosted;
 pub use observer::{Block, BlockChange, Observer, Stage, StateChange};

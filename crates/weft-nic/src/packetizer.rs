@@ -381,6 +381,12 @@ impl Packetizer {
         parameters.pause.checked_mul(factor).unwrap_or(longest).min(longest)
     }
 
+    /// The parcels that are not done: in channels, and such that wait for one.
+    pub fn parcels(&self) -> impl Iterator<Item = &Parcel> {
+        let ongoing = self.ongoing.iter().filter_map(|(_, id)| self.parcel(*id));
+        ongoing.chain(self.interfaces.iter().flat_map(|page| page.waiting.iter().map(|(_, parcel)| parcel)))
+    }
+
     /// Parcels in channels and such that wait for one.
     pub fn unfinished(&self) -> usize {
         self.ongoing.len() + self.waiting

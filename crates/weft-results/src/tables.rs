@@ -36,7 +36,7 @@ row! {
     destination_rank: Option<RankId>,
     /// The tag; null for traffic patterns and for messages of collectives.
     tag: Option<i32>,
-    /// The kind of traffic: `pattern`, `point-to-point` or `collective`.
+    /// The kind of traffic: `pattern`, `point-to-point`, `collective` or `one-sided`.
     class: String,
     /// Bytes of the program or pattern, without headers.
     payload_bytes: Bytes,

@@ -78,17 +78,15 @@ fn a_breakdown_names_the_parts() {
     }
 }
 
-/// LibQCM and a program over it, built with the library beside the command.
-fn program(source: &Path, name: &str) -> PathBuf {
-    crate::support::provider();
-    let root = crate::support::root();
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let library = Path::new(env!("CARGO_BIN_EXE_weft")).parent().unwrap().join("deps/libweft_client.so");
-    let mut compiler = Command::new("cc");
-    compiler.args(["-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-I"]).arg(root.join("include"));
-    compiler.arg("-I").arg(root.join("libqcm")).arg(source).arg(root.join("libqcm/qcm.c"));
-    assert!(compiler.arg(library).arg("-o").arg(&program).status().unwrap().success());
-    program
+/// A program over LibQCM, which is built into it.
+fn program(name: &str, text: &str) -> PathBuf {
+    crate::support::over_weft(name, text, &["libqcm/qcm.c"])
+}
+
+/// The example that comes with LibQCM.
+fn ping_pong() -> PathBuf {
+    let text = std::fs::read_to_string(crate::support::root().join("examples/qcm_ping_pong.c")).unwrap();
+    program("qcm_ping_pong", &text)
 }
 
 fn run(program: &Path, words: &[&str]) -> Output {
@@ -112,7 +110,7 @@ fn run(program: &Path, words: &[&str]) -> Output {
 /// Catches a program over LibQCM that does not run, paths that a program does not choose, and their order.
 #[test]
 fn a_program_chooses_the_path_of_its_completions() {
-    let ping_pong = program(&crate::support::root().join("examples/qcm_ping_pong.c"), "qcm_ping_pong");
+    let ping_pong = ping_pong();
     let times = PATHS.map(|path| {
         let output = run(&ping_pong, &["--completion", path]);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -130,17 +128,32 @@ fn a_program_chooses_the_path_of_its_completions() {
 /// A process that writes where it may not gets an error, and the simulator stands.
 #[test]
 fn bad_requests_are_errors_to_their_process() {
-    let source = Path::new(env!("CARGO_TARGET_TMPDIR")).join("qcm_hostile.c");
-    std::fs::write(&source, HOSTILE).unwrap();
-    let output = run(&program(&source, "qcm_hostile"), &[]);
+    let output = run(&program("qcm_hostile", &[EXPECTATIONS, HOSTILE].concat()), &[]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-const HOSTILE: &str = r#"
+/// Catches a poll of a buffer until a time that counts as a wait, on both sides at once, and a poll for what
+/// nobody sends that does not.
+#[test]
+fn a_buffer_is_polled_until_a_time() {
+    let text = |condition: &str| [EXPECTATIONS, &POLLS.replace("CONDITION", condition)].concat();
+    let output = run(&program("qcm_until", &text("qcm_clock_ps(card) < 1000000000")), &[]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let ends = String::from_utf8(output.stdout).unwrap();
+    let late = |end: &str| (1_000_000_000..1_010_000_000).contains(&end.parse::<u64>().unwrap());
+    assert!(ends.lines().count() == 2 && ends.lines().all(late), "{ends}");
+    let output = run(&program("qcm_for_ever", &text("1")), &[]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(1) && said.contains("deadlock"), "{said}");
+}
+
+/// The head of programs that compare what calls return.
+const EXPECTATIONS: &str = r#"
 #include "qcm.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void expect(int found, int wanted, int line)
 {
@@ -150,7 +163,26 @@ static void expect(int found, int wanted, int line)
     }
 }
 #define EXPECT(call, wanted) expect(call, wanted, __LINE__)
+"#;
 
+/// A process that polls a buffer as long as CONDITION holds.
+const POLLS: &str = r#"
+int main(void)
+{
+    static char in[64];
+    qcm *card;
+    qcm_buffer *target;
+    qcm_rx_done done;
+    EXPECT(qcm_open(&card), 0);
+    EXPECT(qcm_register(card, in, sizeof in, QCM_DIRECT, &target), 0);
+    while (CONDITION)
+        EXPECT(qcm_poll(target, &done), 0);
+    printf("%llu\n", (unsigned long long)qcm_clock_ps(card));
+    return 0;
+}
+"#;
+
+const HOSTILE: &str = r#"
 int main(void)
 {
     static char out[4096], in[4096];
@@ -178,11 +210,18 @@ int main(void)
             error = qcm_flush(card);
         }
         EXPECT(error, -EFAULT);
+        /* A call that waits for the end has the error itself, and nobody else has it again. */
+        EXPECT(qcm_send(source, 0, 64, &bad, 0, QCM_BLOCKING), -EFAULT);
+        bad = theirs;
+        bad.completion = 64;
+        EXPECT(qcm_send(source, 0, 64, &bad, 0, QCM_BLOCKING), -EFAULT);
         bad = theirs;
         bad.node = 1u << 20;
         EXPECT(qcm_send(source, 0, 64, &bad, 0, QCM_BLOCKING), -ENETUNREACH);
         bad = theirs;
         bad.queue = 63;
+        EXPECT(qcm_send(source, 0, 64, &bad, 0, QCM_BLOCKING), -ENXIO);
+        EXPECT(qcm_flush(card), 0);
         bad.path = 6;
         EXPECT(qcm_send(source, 0, 64, &bad, 0, 0), -EINVAL);
         EXPECT(qcm_send(source, 0, 64, &theirs, 0, QCM_BLOCKING), 0);
@@ -191,6 +230,28 @@ int main(void)
         while (qcm_poll(target, &done) == 0)
             ;
         EXPECT((int)done.length, 64);
+        /* One for each descriptor that was made, and none for what was refused before. */
+        EXPECT((int)done.sequence, 6);
+    }
+    /* What a peer still sends to a buffer that is deregistered is not written, and it learns of that. */
+    qcm_buffer *signal;
+    qcm_remote back;
+    static char word[8];
+    EXPECT(qcm_register(card, word, sizeof word, QCM_DIRECT, &signal), 0);
+    EXPECT(qcm_handshake(card, 1 - qcm_number(card), signal, &back), 0);
+    if (qcm_number(card) == 1) {
+        memset(in, 0, sizeof in);
+        EXPECT(qcm_deregister(target), 0);
+        EXPECT(qcm_send(source, 0, 8, &back, 0, QCM_BLOCKING), 0);
+        while (qcm_poll(signal, NULL) == 0)
+            ;
+        EXPECT(in[0] || in[63], 0);
+    } else {
+        memset(out, 7, sizeof out);
+        while (qcm_poll(signal, NULL) == 0)
+            ;
+        EXPECT(qcm_send(source, 0, 64, &theirs, 0, QCM_BLOCKING), -EFAULT);
+        EXPECT(qcm_send(source, 0, 8, &back, 0, QCM_BLOCKING), 0);
     }
     EXPECT(qcm_deregister(source), 0);
     qcm_close(card);

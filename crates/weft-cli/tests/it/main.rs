@@ -27,6 +27,7 @@ mod run_calls;
 mod run_endpoints;
 mod run_rails;
 mod run_results;
+mod run_standstill;
 mod scenario;
 mod seams;
 mod skipped;

@@ -36,6 +36,21 @@ pub fn provider() {
     PROVIDER.call_once(|| make("libfabric"));
 }
 
+/// A C program over `weft.h`, with the sources beside its own, built with the library beside the command.
+pub fn over_weft(name: &str, text: &str, beside: &[&str]) -> PathBuf {
+    provider();
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let source = program.with_extension("c");
+    std::fs::write(&source, text).unwrap();
+    let library = Path::new(env!("CARGO_BIN_EXE_weft")).parent().unwrap().join("deps/libweft_client.so");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function"]);
+    compiler.arg("-I").arg(root().join("include")).arg("-I").arg(root().join("libqcm")).arg(source);
+    compiler.args(beside.iter().map(|source| root().join(source)));
+    assert!(compiler.arg(library).arg("-o").arg(&program).status().unwrap().success(), "{name}");
+    program
+}
+
 fn make(folder: &str) {
     let made = Command::new("make").arg("-sC").arg(root().join(folder)).status();
     assert!(made.unwrap().success(), "{folder}");

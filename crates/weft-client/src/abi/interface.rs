@@ -1,7 +1,7 @@
 //! Virtual interfaces in `weft.h`.
 
 use super::{Handle, of};
-use crate::interface::{Address, InterfaceCompletion, WantedDomain, WantedPath};
+use crate::interface::{Address, Delivery, InterfaceCompletion, WantedDomain};
 use crate::operation::Lent;
 use crate::rank::Transfer;
 use std::ffi::{c_int, c_void};
@@ -92,6 +92,20 @@ pub unsafe extern "C" fn weft_interface_free(interface: *mut InterfaceHandle) {
     if rank.rank.interface_address(handle.number).is_some() {
         rank.rank.close_interface(handle.number);
     }
+}
+
+/// From now on peers reach by this interface only memory that weft_register lets them reach, words of
+/// notifications included: the rest is EFAULT to them, as memory that is not mapped is. So it is on cards
+/// whose driver registers buffers. -EBADF: the interface is not open any more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn weft_interface_restrict(interface: *mut InterfaceHandle) -> c_int {
+    // SAFETY: the header's contract.
+    let (handle, number) = unsafe { behind(interface) };
+    if handle.rank.interface_address(number).is_none() {
+        return -libc::EBADF;
+    }
+    handle.rank.restrict_interface(number);
+    0
 }
 
 /// The global address of memory of this process behind the interface; of the interface itself with NULL.
@@ -190,7 +204,8 @@ pub unsafe extern "C" fn weft_interface_write(
 /// As weft_interface_write, but nothing comes back from the target: the completion, WEFT_WRITTEN, comes when
 /// the interface has the data, and the buffer may be used again. A second one comes with an errno if the
 /// target cannot carry it out. `path` says how the process at the target learns of it, on machines whose
-/// interface has several paths: WEFT_PATH_MACHINE, WEFT_PATH_KERNEL, ... -EINVAL: there is no such path.
+/// interface has several paths: WEFT_PATH_MACHINE, WEFT_PATH_KERNEL, ... With WEFT_ANSWERED added the target
+/// answers, and there is one completion, which comes with the answer. -EINVAL: there is no such path.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weft_interface_deliver(
     interface: *mut InterfaceHandle,
@@ -207,11 +222,9 @@ pub unsafe extern "C" fn weft_interface_deliver(
         Ok(found) => found,
         Err(error) => return -error,
     };
-    if WantedPath::of(path).is_none() {
-        return -libc::EINVAL;
-    }
+    let Some(delivery) = Delivery::of(path) else { return -libc::EINVAL };
     let transfer = Transfer { local, remote: to, context: context as usize };
-    handle.rank.put_silently(number, transfer, (notify, word), path);
+    handle.rank.deliver(number, transfer, (notify, word), delivery);
     0
 }
 

@@ -184,10 +184,11 @@ pub unsafe extern "C" fn weft_count(rank: *const Handle) -> u32 {
     unsafe { of(rank.cast_mut()) }.rank.count()
 }
 
-/// The virtual clock in picoseconds since the job began.
+/// The virtual clock in picoseconds since the job began. As every look at a clock it takes the machine's
+/// `host.clock_read`, so that a loop which waits for a time ends.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weft_clock_ps(rank: *const Handle) -> u64 {
-    on_event(Event::Looks);
+    clock::look();
     // SAFETY: the header's contract.
     unsafe { of(rank.cast_mut()) }.rank.clock()
 }
@@ -396,7 +397,7 @@ pub unsafe extern "C" fn weft_register(
     0
 }
 
-/// Lets them no more.
+/// Lets them no more: what comes from now on is refused.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weft_unregister(rank: *mut Handle, key: u64) -> c_int {
     // SAFETY: the header's contract.

@@ -33,13 +33,17 @@ pub enum PostKind {
     Put = 11,
     /// RDMA read.
     Get = 12,
+    /// From now on only registered memory is reached by a virtual interface.
+    Restrict = 13,
 }
 
 impl PostKind {
     /// The kind of that number.
     pub fn of(kind: u32) -> Option<PostKind> {
         use PostKind::*;
-        let all = [Message, Register, Unregister, Write, Read, Forget, Open, Close, Small, Take, Put, Get];
+        let all = [
+            Message, Register, Unregister, Write, Read, Forget, Open, Close, Small, Take, Put, Get, Restrict,
+        ];
         all.into_iter().find(|known| *known as u32 == kind)
     }
 }

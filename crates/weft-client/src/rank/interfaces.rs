@@ -2,8 +2,10 @@
 
 use super::Rank;
 use crate::device::{Call, Post, PostKind, State};
-use crate::interface::{Address, Interface, InterfaceCompletion, Small, WantedDomain};
+use crate::interface::{Address, Delivery, Interface, InterfaceCompletion, Small, WantedDomain};
 use crate::operation::Lent;
+use weft_msg::{Transport, Work};
+use weft_units::Bytes;
 
 impl Rank {
     /// Allocates a virtual interface in a protection domain; see `weft_interface_allocate`.
@@ -37,6 +39,13 @@ impl Rank {
         self.port.leave();
     }
 
+    /// Only registered memory is reached by it from now on; see `weft_interface_restrict`.
+    pub fn restrict_interface(&mut self, number: u16) {
+        self.enter(Call::None);
+        self.port.post_raw(PostKind::Restrict, Post { interface: number.into(), ..Post::default() }, &[]);
+        self.port.leave();
+    }
+
     /// The address of an interface of this rank; `None`: it is not open.
     pub fn interface_address(&mut self, number: u16) -> Option<Address> {
         self.interfaces.of(number).map(|interface| interface.own)
@@ -59,6 +68,7 @@ impl Rank {
         let post = descriptor(number, to, context);
         let bytes = bytes.copy();
         self.port.post_raw(PostKind::Small, Post { length: bytes.len() as u64, ..post }, &bytes);
+        self.port.spend(Work::SendCall, self.posts.small(Bytes::new(bytes.len() as u64)));
         self.port.leave();
         Ok(())
     }
@@ -86,19 +96,28 @@ impl Rank {
         self.enter(Call::Write);
         let (place, data) = notify.unwrap_or_default();
         let flags = if notify.is_some() { Post::NOTIFIES } else { 0 };
-        let post = Post { notify: place, data, flags, ..transfer.descriptor(number) };
-        self.port.post_raw(PostKind::Put, post, &[]);
-        self.port.leave();
+        self.write_by(Post { notify: place, data, flags, ..transfer.descriptor(number) });
     }
 
-    /// RDMA write that its target does not answer, with the path of its completion there; see
-    /// `weft_interface_deliver`.
-    pub fn put_silently(&mut self, number: u16, transfer: Transfer, (place, data): (u64, u64), path: u32) {
+    /// RDMA write with a choice of how both sides learn of its end; see `weft_interface_deliver`.
+    pub fn deliver(
+        &mut self,
+        number: u16,
+        transfer: Transfer,
+        (place, data): (u64, u64),
+        delivery: Delivery,
+    ) {
         self.enter(Call::Write);
+        let silent = if delivery.is_answered { 0 } else { Post::SILENT };
         let notifies = if place != 0 { Post::NOTIFIES } else { 0 };
-        let flags = Post::SILENT | notifies | path << Post::PATH_SHIFT;
-        let post = Post { notify: place, data, flags, ..transfer.descriptor(number) };
+        let flags = silent | notifies | (delivery.path as u32) << Post::PATH_SHIFT;
+        self.write_by(Post { notify: place, data, flags, ..transfer.descriptor(number) });
+    }
+
+    /// Posts an RDMA write, by which its call ends.
+    fn write_by(&mut self, post: Post) {
         self.port.post_raw(PostKind::Put, post, &[]);
+        self.port.spend(Work::DataSend, self.posts.write());
         self.port.leave();
     }
 
@@ -106,6 +125,7 @@ impl Rank {
     pub fn get(&mut self, number: u16, transfer: Transfer) {
         self.enter(Call::Read);
         self.port.post_raw(PostKind::Get, transfer.descriptor(number), &[]);
+        self.port.spend(Work::DataSend, self.posts.read());
         self.port.leave();
     }
 

@@ -19,7 +19,8 @@ use crate::interface::Interfaces;
 use crate::operation::{About, Completion, Kept, Lent, Operation, Source, endpoints_in, flag};
 use crate::port::Port;
 use weft_msg::{
-    Envelope, KeptEntry, Process, Protocol, RankEndpoints, TaggedReceive, TaggedSend, Transport, Work,
+    Envelope, KeptEntry, PostCosts, Process, Protocol, RankEndpoints, TaggedReceive, TaggedSend, Transport,
+    Work,
 };
 use weft_units::{Bytes, RankId};
 
@@ -34,6 +35,7 @@ const LARGEST_COPY: usize = 256 << 10;
 pub struct Rank {
     pub(crate) process: Process,
     pub(crate) protocol: Protocol,
+    pub(crate) posts: PostCosts,
     pub(crate) port: Port,
     pub(crate) interfaces: Interfaces,
 }
@@ -42,11 +44,11 @@ impl Rank {
     /// A rank on its device. `shared` and `lists` are two mappings of it.
     pub fn new(shared: &'static Shared, lists: Shared) -> Option<Rank> {
         let identity = shared.identity();
-        let mut protocol: Protocol = postcard::from_bytes(&shared.protocol()).ok()?;
+        let (mut protocol, posts): (Protocol, PostCosts) = postcard::from_bytes(&shared.protocol()).ok()?;
         protocol.eager_limit = protocol.eager_limit.min(Bytes::new(LARGEST_COPY as u64));
         let port = Port::new(shared, lists, protocol.further_parts(identity.rails));
         let process = Process::new(RankId(identity.rank), identity.ranks);
-        Some(Rank { process, protocol, port, interfaces: Interfaces::default() })
+        Some(Rank { process, protocol, posts, port, interfaces: Interfaces::default() })
     }
 
     /// The rank's number.
@@ -296,6 +298,8 @@ impl Rank {
     /// Lets them no more.
     pub fn unregister(&mut self, key: u64) {
         self.enter(Call::None);
+        // What reaches the memory before the rank's clock finds it registered.
+        self.port.gives_way();
         self.port.post_raw(PostKind::Unregister, Post { key, ..Post::default() }, &[]);
         self.port.leave();
     }

@@ -5,7 +5,7 @@ use crate::device::{Notice, NoticeKind, Post};
 use crate::operation::{Completion, Kept, Operation, endpoint_flags, flag};
 use std::io::Write;
 use std::num::NonZeroU32;
-use weft_msg::{Body, KeptEntry, SendToken};
+use weft_msg::{Body, KeptEntry, SendToken, Transport, Work};
 use weft_units::Bytes;
 
 /// Exit status of a rank whose device cannot be relied on: EX_SOFTWARE.
@@ -61,6 +61,8 @@ impl Rank {
                 process.on(protocol, port).sent(token);
             }
             kind if kind == NoticeKind::Done as u32 => {
+                // Native one-sided operations end by a control message.
+                port.spend(Work::ControlReceive, protocol.control_receive);
                 let key = notice.token.wrapping_sub(1) as usize;
                 if let Some(Operation::Remote { mut completion, reports, .. }) =
                     port.operations.try_remove(key)

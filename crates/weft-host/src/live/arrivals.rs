@@ -12,7 +12,7 @@ use weft_client::device::{Notice, NoticeKind, Post, RawEnvelope, State};
 use weft_msg::{Body, Envelope, EnvelopeKind, RankEndpoints};
 use weft_nic::{Delivered, HostContext, Primitive};
 use weft_units::{Bytes, RankId};
-use weft_workload::replay::{Cause, MessageId, ReplayedMessage};
+use weft_workload::replay::{Cause, MessageClass, MessageId, ReplayedMessage};
 
 /// The place of the data that an RDMA write brings.
 struct WrittenPlace {
@@ -29,6 +29,29 @@ struct Wanted {
     local: u64,
     /// The opening of the rank whose memory is to take them.
     opening: u32,
+}
+
+/// The entries of tables on a message with data of ranks.
+struct Reported {
+    bytes: Bytes,
+    class: MessageClass,
+    tag: Option<i32>,
+}
+
+impl Reported {
+    /// RDMA, by which MPICH carries out puts and gets.
+    fn one_sided(bytes: Bytes) -> Reported {
+        Reported { bytes, class: MessageClass::OneSided, tag: None }
+    }
+
+    /// A message with this tag. Without one it is an active message, by which MPICH carries out what else
+    /// there is on windows.
+    fn of_tag(bytes: Bytes, tag: Option<u64>) -> Reported {
+        let Some(bits) = tag else { return Reported::one_sided(bytes) };
+        let tag = program_tag(bits);
+        let class = if tag.is_some() { MessageClass::PointToPoint } else { MessageClass::Collective };
+        Reported { bytes, class, tag }
+    }
 }
 
 impl<C: HostContext<LiveHost>> Handler<'_, C> {
@@ -51,7 +74,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             Kind::Message(envelope) => self.message_arrived(message, &header, &envelope),
             Kind::Write { remote, key, endpoints } => {
                 self.leave_mailbox(message, &header);
-                self.report(message, &header, (message.bytes, None));
+                self.report(message, &header, Reported::one_sided(message.bytes));
                 self.written(&header, &WrittenPlace { remote, key, endpoints }, cause);
             }
             Kind::Read { remote, key, length, local, opening } => {
@@ -65,7 +88,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             }
             Kind::Answer { local, token, opening } => {
                 self.leave_mailbox(message, &header);
-                self.report(message, &header, (message.bytes, None));
+                self.report(message, &header, Reported::one_sided(message.bytes));
                 let bytes = self.parameters.take(header.payload);
                 let rank = self.host.ranks[header.seat as usize].rank;
                 // A rank that has been closed since has its memory back.
@@ -101,8 +124,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             self.leave_mailbox(message, header);
         }
         if carries_data(envelope) {
-            let tag = header.tag.and_then(program_tag);
-            self.report(message, header, (envelope.bytes, tag));
+            self.report(message, header, Reported::of_tag(envelope.bytes, header.tag));
         }
         while let Some(header) = next.take() {
             if let Kind::Message(envelope) = header.kind {
@@ -217,20 +239,17 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         }
     }
 
-    /// The interface answers a message that has just arrived.
+    /// The interface answers a message that has just arrived, by nothing but the fields of a packet.
     fn answer(&mut self, to: &LiveHeader, kind: Kind, cause: MessageId) {
         let (seat, now) = (to.seat as usize, self.context.now());
-        let parcel = Parcel::control(to.source, self.back(to, kind), self.parameters, now);
+        let control = Parcel::control(to.source, self.back(to, kind), self.parameters, now);
+        let parcel = Parcel { bytes: Bytes::ZERO, ..control };
         self.send(seat, parcel, Sender::Interface(cause), now);
     }
 
-    /// Reports a message with data of ranks: how much, and its tag if it has one.
-    fn report(
-        &mut self,
-        message: &Delivered<LiveHeader>,
-        header: &LiveHeader,
-        (bytes, tag): (Bytes, Option<i32>),
-    ) {
+    /// Reports a message with data of ranks.
+    fn report(&mut self, message: &Delivered<LiveHeader>, header: &LiveHeader, reported: Reported) {
+        let Reported { bytes, class, tag } = reported;
         let rank = &mut self.host.ranks[header.seat as usize];
         rank.messages_received += 1;
         rank.received += bytes;
@@ -241,6 +260,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             number: message.number,
             source_rank: RankId(header.source),
             destination_rank: RankId(rank.rank),
+            class,
             tag,
             bytes,
             posted: message.born,

@@ -175,9 +175,19 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             }
             State::Real | State::Run | State::Fence | State::Exit => {
                 rank.ledger.leaves(&mut self.parameters.told(self.context.output()));
+                if rank.wants == State::Exit {
+                    self.give_back(seat);
+                }
                 false
             }
         }
+    }
+
+    /// The process of a rank has ended: the system software takes back what it had of the interface, in which
+    /// nobody makes room any more.
+    fn give_back(&mut self, seat: usize) {
+        self.host.ranks[seat].empty_mailbox(seat, self.context);
+        self.close_all(seat);
     }
 
     /// Gives a rank a notice; a rank that waits goes on.

@@ -88,6 +88,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         let (number, open) = self.host.interfaces.of_post(post, seat)?;
         match kind {
             PostKind::Close => self.close(number),
+            PostKind::Restrict => open.is_restricted = true,
             PostKind::Take => {
                 // Messages of the overheads interface lie in no mailbox.
                 if open.in_mailbox > 0 {
@@ -309,20 +310,25 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
                 };
                 return self.tell(seat, notice, bytes, Cause::Arrived(cause));
             }
-            (What::Put { remote, notify, is_silent }, Some(_)) => {
-                let error = put(&memory, remote, notify, &bytes);
+            (What::Put { remote, notify, is_silent }, Some(open)) => {
+                let data = (remote, bytes.len() as u64);
+                let admits = open.admits_write(&self.parameters.job.reach(rank), data, notify);
+                let error = if admits { put(&memory, remote, notify, &bytes) } else { PageFault::ERRNO };
                 written_for = (error == 0).then_some(seat);
                 answers = error != 0 || !is_silent;
                 What::Ended { kind, error }
             }
-            (What::Get { remote, length, local }, Some(_)) => match memory.get(remote, length) {
-                Ok(bytes) => {
-                    read = Some(bytes);
-                    buffer = self.parameters.job.reach(rank).place(remote, length);
-                    What::Got { local }
+            (What::Get { remote, length, local }, Some(open)) => {
+                let admits = open.admits_read(&self.parameters.job.reach(rank), (remote, length));
+                match if admits { memory.get(remote, length) } else { Err(PageFault) } {
+                    Ok(bytes) => {
+                        read = Some(bytes);
+                        buffer = self.parameters.job.reach(rank).place(remote, length);
+                        What::Got { local }
+                    }
+                    Err(PageFault) => What::Ended { kind, error: PageFault::ERRNO },
                 }
-                Err(PageFault) => What::Ended { kind, error: PageFault::ERRNO },
-            },
+            }
             (_, _) => What::Ended { kind, error: refused },
         };
         let bytes = match &read {

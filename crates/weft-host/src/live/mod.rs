@@ -55,6 +55,7 @@ pub use recording::Recording;
 
 use crate::domains::Domains;
 use crate::job::Job;
+use crate::live_end::Mailbox;
 use crate::lock::lock;
 use crate::nonsense::{Exchanges, Nonsense};
 use crate::rank_memory::RankMemory;
@@ -396,6 +397,15 @@ impl LiveHost {
     /// The ends of its ranks.
     pub fn finishes(&self) -> impl Iterator<Item = Finish> {
         self.ranks.iter().map(|rank| rank.ledger.finish())
+    }
+
+    /// The mailboxes of its virtual interfaces with messages that no process has taken.
+    pub(crate) fn mailboxes(&self) -> impl Iterator<Item = Mailbox> {
+        self.interfaces.mailboxes().map(|(interface, seat, messages)| Mailbox {
+            rank: self.ranks[seat].rank,
+            interface,
+            messages,
+        })
     }
 
     /// Messages that its ranks have sent, and their bytes.

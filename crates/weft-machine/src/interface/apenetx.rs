@@ -8,6 +8,7 @@ use crate::read::{Entry, Reader, names, section};
 use crate::value::Cost;
 use serde::{Deserialize, Serialize};
 use weft_fabric::parameters::PacketFormat;
+use weft_msg::{PostCost, PostCosts, Protocol};
 use weft_nic::ApenetxParameters;
 use weft_nic::apenetx::{
     CardToHostParameters, CompletionPath, GpuParameters, HostToCardParameters, KernelWait, MemoryKind,
@@ -199,6 +200,13 @@ impl InterfaceModel for ApenetxNic {
     fn process_limits(&self) -> ProcessLimits {
         let queues = self.parameters.queues;
         ProcessLimits { interfaces: queues, pages: queues, small: self.parameters.payload }
+    }
+
+    /// Whatever a process sends goes through the library, and without the fast send through the driver.
+    fn post_costs(&self, _protocol: &Protocol) -> PostCosts {
+        let ApenetxParameters { software, host_to_card, .. } = &self.parameters;
+        let call = PostCost::of_call(software.send_call(host_to_card.fast));
+        PostCosts { small: call, write: call, read: call, stores: None }
     }
 
     /// Packets are written into memory as they come.

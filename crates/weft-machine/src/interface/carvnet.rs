@@ -9,6 +9,7 @@ use crate::source::Location;
 use crate::value::Cost;
 use serde::{Deserialize, Serialize};
 use weft_fabric::parameters::PacketFormat;
+use weft_msg::{PostCosts, Protocol};
 use weft_nic::ExanetParameters;
 use weft_nic::rdma::SourceContexts;
 use weft_nic::segmentation::SegmentationParameters;
@@ -51,6 +52,10 @@ impl InterfaceModel for CarvnetNic {
 
     fn process_limits(&self) -> ProcessLimits {
         self.blocks.process_limits()
+    }
+
+    fn post_costs(&self, protocol: &Protocol) -> PostCosts {
+        self.blocks.post_costs(protocol)
     }
 
     fn pace(&self, payload: Bytes) -> InterfacePace {

@@ -8,6 +8,7 @@ use crate::value::Cost;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use weft_fabric::parameters::PacketFormat;
+use weft_msg::{PostCost, PostCosts, Protocol, Stores};
 use weft_nic::host_port::{HostPortParameters, StorePath};
 use weft_nic::mailbox::MailboxParameters;
 use weft_nic::packetizer::PacketizerParameters;
@@ -136,6 +137,20 @@ impl InterfaceModel for ExanetNic {
     fn process_limits(&self) -> ProcessLimits {
         let (interfaces, pages) = (self.interfaces(), self.rdma.engine.send.pages);
         ProcessLimits { interfaces, pages: pages.min(interfaces), small: self.packetizer.payload }
+    }
+
+    /// A processor stores what it posts into the pages of the blocks. The request of a read is a small
+    /// message.
+    fn post_costs(&self, protocol: &Protocol) -> PostCosts {
+        let StorePath { clock, word, .. } = self.host_port.store_path();
+        let stored = |stored| PostCost { call: Span::ZERO, stored };
+        let PacketizerParameters { descriptor, payload, .. } = self.packetizer;
+        PostCosts {
+            small: stored(descriptor),
+            write: stored(self.rdma.engine.send.descriptor),
+            read: stored(descriptor + protocol.control_bytes.min(payload)),
+            stores: Some(Stores { clock, word }),
+        }
     }
 
     /// The receive unit writes cells as they come: its stages say what else they wait for.

@@ -29,6 +29,7 @@ use super::read::{Entry, Reader, names, section};
 use super::value::Cost;
 use serde::{Deserialize, Serialize};
 use weft_fabric::parameters::PacketFormat;
+use weft_msg::{PostCosts, Protocol};
 use weft_nic::apenetx::CompletionPath;
 use weft_topo::{MessageClasses, Misfit, TopologyParameters};
 use weft_units::{Bytes, Clock, Span};
@@ -114,6 +115,12 @@ pub trait InterfaceModel {
 
     /// The limits that a real process finds at its endpoint.
     fn process_limits(&self) -> ProcessLimits;
+
+    /// The time that a post to a virtual interface takes a real process: what messaging says of such posts,
+    /// where the interface says nothing of its own.
+    fn post_costs(&self, protocol: &Protocol) -> PostCosts {
+        PostCosts::of_messaging(protocol)
+    }
 
     /// The pace at which packets of one message follow each other, for packets with `payload`.
     fn pace(&self, payload: Bytes) -> InterfacePace;

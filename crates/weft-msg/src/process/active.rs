@@ -19,7 +19,7 @@
 use super::rank::Rank;
 use crate::envelope::{Access, ActiveMessage, Envelope, SendEntry};
 use crate::matching::Owner;
-use crate::protocol::cost;
+use crate::protocol::{OneSidedPath, cost};
 use crate::sends::{Content, MessageToSend};
 use crate::transport::Transport;
 use crate::windows::EpochNotice;
@@ -94,7 +94,7 @@ impl<T: Transport> Rank<'_, T> {
                 let data = self.reduce(bytes);
                 self.send_active(ActiveMessage::Answer { operation }, source, ANSWER_HEADER + data);
             }
-            ActiveMessage::Answer { operation } => self.operation_done(operation),
+            ActiveMessage::Answer { operation } => self.operation_done(operation, OneSidedPath::Emulated),
             ActiveMessage::Posted { window } => self.process.note(EpochNotice::Posted, window, source),
             ActiveMessage::Completed { window } => self.process.note(EpochNotice::Completed, window, source),
         }

@@ -178,15 +178,26 @@ impl Process {
         }
     }
 
+    /// The operation that a message with data is part of which has arrived for this rank and that it has not
+    /// noticed.
+    pub fn operation_arrived(&self, envelope: &Envelope) -> OperationKind {
+        self.announced_body(envelope).map_or(OperationKind::Other, OperationKind::of_body)
+    }
+
+    /// The body of a message with data that has arrived for this rank, or of that which has announced it;
+    /// `None`: nothing has.
+    fn announced_body(&self, envelope: &Envelope) -> Option<Body> {
+        match envelope.body {
+            Body::Data { receive, .. } => Some(self.receives.get(receive)?.announced.body),
+            body => Some(body),
+        }
+    }
+
     /// The tag of a message with data that has arrived for this rank and that it has not noticed. Of a
     /// one-sided operation: its origin's own number for the window. `None`: it is a collective's or the
     /// library's own.
     pub fn tag_of(&self, envelope: &Envelope) -> Option<i32> {
-        let announced = match envelope.body {
-            Body::Data { receive, .. } => self.receives.get(receive)?.announced.body,
-            body => body,
-        };
-        match announced {
+        match self.announced_body(envelope)? {
             Body::Eager { matching, .. } | Body::RequestToSend { matching, .. } => {
                 matching.context.program_tag()
             }

@@ -128,16 +128,21 @@ impl<T: Transport> Rank<'_, T> {
         }
         let owner = call.request.map_or(Owner::Nobody, Owner::Request);
         let access = Access::of(call.kind);
-        self.spend(Work::SendCall, self.protocol.send_call);
-        if call.target == self.process.rank {
+        let asks = self.protocol.active_messages != ActiveMessages::None;
+        let by_message = asks && access.reduces() && self.protocol.path(access) == OneSidedPath::Emulated;
+        let to_own = call.target == self.process.rank;
+        // An active message has the call of its own send, and MPICH works on its own memory without one.
+        if !(if to_own { self.protocol.keeps_own_messages() } else { by_message }) {
+            self.spend(Work::SendCall, self.protocol.send_call);
+        }
+        if to_own {
             self.access_own(access, call.bytes);
             self.complete(owner);
             return Ok(());
         }
         let buffer = call.buffer.unwrap_or_else(|| memory::origin(window));
         let send = self.process.expect_answer((access, window), owner, call.target, (call.bytes, buffer));
-        let asks = self.protocol.active_messages != ActiveMessages::None;
-        if asks && access.reduces() && self.protocol.path(access) == OneSidedPath::Emulated {
+        if by_message {
             self.send_operation(access, call.target, send, call.bytes);
         } else {
             self.request_access(access, call, (send, window));
@@ -207,14 +212,12 @@ impl<T: Transport> Rank<'_, T> {
         }
         if locks {
             self.ask_for_locks(window, target)?;
-        } else if asks && self.protocol.wait_costs == WaitCosts::Polls {
-            // MPICH polls where it need not wait, too.
-            self.spend(Work::WaitCall, self.protocol.wait_call * 2);
         }
         self.begin_wait();
         if let Some(windows) = &mut self.process.windows {
             let ends_locks = asks && matches!(kind, Unlock | UnlockAll);
-            windows.waiting = Some(Synchronization { kind, window, target, ends_locks });
+            let polls = Synchronization::polls_at_end(kind, OneSidedPath::Native);
+            windows.waiting = Some(Synchronization { kind, window, target, ends_locks, polls });
         }
         self.process.waiting = WaitingFor::Window;
         Ok(())
@@ -222,7 +225,10 @@ impl<T: Transport> Rank<'_, T> {
 
     /// Lets `origin` access the rank, and tells it.
     fn expose(&mut self, window: WindowId, origin: RankId) {
-        self.spend(Work::SendCall, self.protocol.send_call);
+        if self.protocol.active_messages == ActiveMessages::None || origin == self.process.rank {
+            // An active message has the call of its own send.
+            self.spend(Work::SendCall, self.protocol.send_call);
+        }
         if let Some(exposure) = self.process.windows.as_mut().and_then(|windows| windows.exposure(window)) {
             exposure.expose(origin);
         }
@@ -236,9 +242,14 @@ impl<T: Transport> Rank<'_, T> {
         if windows.must_wait(&synchronization, sends) {
             return;
         }
-        let Synchronization { kind, window, target, ends_locks } = synchronization;
+        let Synchronization { kind, window, target, ends_locks, polls } = synchronization;
+        let protocol = self.protocol;
+        if protocol.active_messages != ActiveMessages::None && protocol.wait_costs == WaitCosts::Polls {
+            self.spend(Work::WaitCall, protocol.wait_call * u64::from(polls));
+        }
+        let Process { windows: Some(windows), .. } = &mut *self.process else { return };
         if ends_locks {
-            windows.waiting = Some(Synchronization { ends_locks: false, ..synchronization });
+            windows.waiting = Some(Synchronization { ends_locks: false, polls: 0, ..synchronization });
             // The communicator was there when the window was made.
             if let Err(error) = self.ask_for_locks(window, target) {
                 self.process.fail_later(error);
@@ -329,14 +340,14 @@ impl<T: Transport> Rank<'_, T> {
                 }
             }
         }
-        self.operation_done(send);
+        self.operation_done(send, protocol.path(access));
     }
 
-    /// The operation of this rank in entry `send` has been carried out.
-    pub(super) fn operation_done(&mut self, send: SendEntry) {
+    /// The operation of this rank in entry `send` has been carried out, by this path.
+    pub(super) fn operation_done(&mut self, send: SendEntry, path: OneSidedPath) {
         let done = self.process.sends.take(send);
         if let (Some(windows), Purpose::Access { window, .. }) = (&mut self.process.windows, done.purpose) {
-            windows.answered(window);
+            windows.answered(window, path);
         }
         self.complete(done.owner);
     }

@@ -2,7 +2,7 @@
 
 use super::collectives::protocols;
 use super::network::{Delays, Network, Observer, Outcome};
-use crate::{Access, ActiveMessages, Envelope, EnvelopeKind, MsgError, OneSidedPath, Protocol};
+use crate::{Access, ActiveMessages, Envelope, EnvelopeKind, MsgError, OneSidedPath, Protocol, WaitCosts};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use weft_trace::op::{CommId, OneSided, Op, RequestId, WindowId, WindowSync};
@@ -192,6 +192,49 @@ fn active_messages_are_those_of_mpich() {
         vec![sync(Post, Some(0)), sync(Wait, None)],
     );
     assert_eq!(epoch, [(1, 40), (0, 40)]);
+}
+
+/// Catches a send that costs its call twice, once for the operation and once for the active message that it
+/// is; and polls of a synchronization that lie before its wait, where they cost nothing. A call costs 100, a
+/// poll 1.
+#[test]
+fn active_messages_cost_one_call_each() {
+    use WindowSync::{Complete, Fence, Flush, Post, Start, Wait};
+    let spent = |protocol: &Protocol, origin: Vec<Op>, target: Vec<Op>| {
+        let of = |origin: Vec<Op>, target: Vec<Op>| {
+            let programs = [origin, target].map(|ops| [vec![window()], ops].concat());
+            go(programs.to_vec(), protocol).spent
+        };
+        let (all, none) = (of(origin, target), of(vec![], vec![]));
+        [all[0] - none[0], all[1] - none[1]]
+    };
+    let protocol = Protocol {
+        one_sided: OneSidedPath::Native,
+        active_messages: ActiveMessages::Mpich5,
+        send_call: Span::from_ps(100),
+        wait_call: Span::from_ps(1),
+        wait_costs: WaitCosts::Polls,
+        ..both(OneSidedPath::Emulated)
+    };
+    let epoch = |origin: Vec<Op>| {
+        let origin = [vec![sync(Start, Some(1))], origin, vec![sync(Complete, None)]].concat();
+        spent(&protocol, origin, vec![sync(Post, Some(0)), sync(Wait, None)])
+    };
+    // The post; the complete behind two polls.
+    assert_eq!(epoch(vec![]), [2 + 100, 100]);
+    assert_eq!(epoch(vec![access(OneSided::Put, 1, 8, None)]), [100 + 2 + 100, 100]);
+    let flushed = |kind| spent(&protocol, vec![access(kind, 1, 8, None), sync(Flush, Some(1))], vec![]);
+    assert_eq!(flushed(OneSided::Put), [100 + 2, 0]);
+    // Its answer is a send, and ends the second loop of the flush.
+    assert_eq!(flushed(OneSided::FetchAndOp), [100 + 1, 100]);
+    // Beside the barrier.
+    let barrier = spent(
+        &Protocol { wait_call: Span::ZERO, ..protocol.clone() },
+        vec![sync(Fence, None)],
+        vec![sync(Fence, None)],
+    );
+    let fence = spent(&protocol, vec![sync(Fence, None)], vec![sync(Fence, None)]);
+    assert_eq!(fence.map(|ps| ps % 100), barrier.map(|ps| ps % 100 + 2));
 }
 
 /// Catches a processor of the target that has a part in native operations, and one that has none in

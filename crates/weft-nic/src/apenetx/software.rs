@@ -81,6 +81,12 @@ impl SoftwareParameters {
         if fast { Span::ZERO } else { self.system_call.saturating_sub(self.kernel_entry()) }
     }
 
+    /// How long a process is in a call that sends.
+    pub fn send_call(&self, fast: bool) -> Span {
+        let steps = self.send_steps(fast).into_iter().map(|(_, takes)| takes);
+        steps.fold(self.out_of_kernel(fast), Span::saturating_add)
+    }
+
     #[cfg(test)]
     pub(super) fn of_ns(ns: [u64; 10]) -> SoftwareParameters {
         let [library, system_call, send, copy, interrupt, receive, _, context_switch, poll, queue_entry] =

@@ -46,7 +46,7 @@ pub use header::Header;
 pub use parameters::ExanetParameters;
 
 use crate::allreduce::OperationId;
-use crate::host::{BlockWork, Host, Nic, NicParameters, Side};
+use crate::host::{BlockWork, Host, Nic, NicParameters, Refused, Side};
 use crate::observer::{Block, Observer as _, Stage};
 use crate::packetizer::{ChannelId, Packetizer};
 use crate::rdma::{Rdma, Task};
@@ -148,6 +148,15 @@ impl<H: Host> Nic<H> for ExanetNic<H> {
         let posts = hardware.posts.len() + hardware.packetizer.unfinished() + hardware.rdma.unfinished();
         let posts = posts + hardware.reductions.as_ref().map_or(0, |reductions| reductions.unfinished());
         (posts, hardware.headers.len() + hardware.deliveries.len())
+    }
+
+    fn refused(&self) -> Refused {
+        let mut refused = Refused::default();
+        let Hardware { packetizer, posts, .. } = &self.hardware;
+        for parcel in packetizer.parcels().chain(posts.parcels()).filter(|parcel| parcel.refused > 0) {
+            refused += Refused { messages: 1, repeats: parcel.refused.into() };
+        }
+        refused
     }
 
     fn visit_work(&self, visit: &mut dyn FnMut(BlockWork)) {

@@ -61,6 +61,14 @@ impl Posts {
         self.queue.len() + self.kept.values().map(VecDeque::len).sum::<usize>()
     }
 
+    /// Small messages that have not entered the blocks.
+    pub(super) fn parcels(&self) -> impl Iterator<Item = &Parcel> {
+        self.queue.iter().filter_map(|post| match &post.what {
+            Posted::Small(parcel) => Some(parcel),
+            Posted::Write(..) => None,
+        })
+    }
+
     /// A descriptor waits since `now` for room in its descriptor channel.
     pub(super) fn keep(&mut self, now: Time, kind: ChannelKind, descriptor: Descriptor) {
         self.kept.entry((descriptor.source.space, kind)).or_default().push_back((now, descriptor));

@@ -39,7 +39,7 @@ pub use rails::{GuestFailure, GuestMessage, HostRails, RailEvent, Stripes};
 pub use record::{Cause, Finish, MessageId, PostedMessage, Record, Step, StepKind};
 pub use region::RegionReading;
 pub use report::{
-    Activity, ClockReading, Compared, Damage, Delivery, RankFailure, RankReport, ReplayOutput,
+    Activity, ClockReading, Compared, Damage, Delivery, MessageClass, RankFailure, RankReport, ReplayOutput,
     ReplayedMessage, TimelineEvent, Wanted,
 };
 pub use seating::Seating;

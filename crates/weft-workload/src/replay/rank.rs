@@ -6,12 +6,14 @@ use super::rails::Stripes;
 use super::record::{Cause, Finish, MessageId};
 use super::region::RegionReading;
 use super::reorder::ReorderBuffer;
-use super::report::{Activity, ClockReading, RankFailure, RankReport, ReplayedMessage, TimelineEvent};
+use super::report::{
+    Activity, ClockReading, MessageClass, RankFailure, RankReport, ReplayedMessage, TimelineEvent,
+};
 use super::transport::{CallStart, CallTransport, RankContext};
 use super::{Operations, ProgressRule, ReplayHeader, ReplayHost, ReplayParameters, ReplayTimer};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use weft_msg::{Blocked, CallStatus, Envelope, Process, SendToken};
+use weft_msg::{Blocked, CallStatus, Envelope, OperationKind, Process, SendToken};
 use weft_nic::{Delivered, Failure, FailureReason, HostContext};
 use weft_trace::op::Op;
 use weft_trace::{RankCursor, RegionMark, TraceError};
@@ -145,6 +147,13 @@ impl ReplayRank {
             number: message.number,
             source_rank: self.number_of(header.envelope.source),
             destination_rank: self.account.number,
+            class: match self.process.operation_arrived(&header.envelope) {
+                OperationKind::TwoSided => MessageClass::PointToPoint,
+                OperationKind::Collective => MessageClass::Collective,
+                OperationKind::Put | OperationKind::Get | OperationKind::Atomic | OperationKind::Other => {
+                    MessageClass::OneSided
+                }
+            },
             tag: self.process.tag_of(&header.envelope),
             bytes,
             posted: message.born,

@@ -168,7 +168,10 @@ pub struct ReplayedMessage {
     pub source_rank: RankId,
     /// The rank that received it, counted over all programs.
     pub destination_rank: RankId,
-    /// The message's tag; `None`: it belongs to a collective.
+    /// The kind of communication that it is part of.
+    pub class: MessageClass,
+    /// The tag of a message between two ranks; of a one-sided operation its origin's own number for the
+    /// window, where that is known. `None`: it has none.
     pub tag: Option<i32>,
     /// The program's payload.
     pub bytes: Bytes,
@@ -176,6 +179,28 @@ pub struct ReplayedMessage {
     pub posted: Time,
     /// Links that its last packet crossed.
     pub hops: u8,
+}
+
+/// The kind of communication that a message is part of.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum MessageClass {
+    /// A send of the program that a receive takes.
+    PointToPoint,
+    /// A collective.
+    Collective,
+    /// An operation on the memory of another rank, or what libraries tell each other about such.
+    OneSided,
+}
+
+impl MessageClass {
+    /// The name in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            MessageClass::PointToPoint => "point-to-point",
+            MessageClass::Collective => "collective",
+            MessageClass::OneSided => "one-sided",
+        }
+    }
 }
 
 /// The activity of a rank.

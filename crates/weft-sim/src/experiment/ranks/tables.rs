@@ -22,7 +22,7 @@ pub fn message_row(run: u32, message: &ReplayedMessage) -> MessageRow {
         source_rank: Some(message.source_rank),
         destination_rank: Some(message.destination_rank),
         tag: message.tag,
-        class: if message.tag.is_some() { "point-to-point" } else { "collective" }.to_owned(),
+        class: message.class.name().to_owned(),
         payload_bytes: message.bytes,
         posted_ps: message.posted,
         hops: u32::from(message.hops),
