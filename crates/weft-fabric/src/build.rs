@@ -578,6 +578,7 @@ impl<'a, T: Topology, N: Interface, F: FnMut(EndpointId) -> N> Builder<'a, T, N,
         let dice = Stream::new(seed, switch.0.into(), PURPOSE_SWITCH);
         let mut ports = Ports::new((switch, self.layout.switch_address(switch)), ports, credits, dice);
         if layers.iter().any(Option::is_some) {
+            ports.takes_care = layers.iter().flatten().any(LayerState::gives_credits);
             ports.layers = layers.into_iter().map(Option::unwrap_or_default).collect();
         }
         if !self.constants.has_credits {

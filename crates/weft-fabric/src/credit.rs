@@ -5,6 +5,8 @@
 //!              ▲                                                          │
 //!              └───────────────── returning, known ahead ◄────────────────┘
 //! ```
+//! Where the link's layer [says so](crate::LinkLayer::credit), a word on the line comes before the latency.
+//!
 //! When a packet leaves the buffer is known as soon as it is granted its output. The sender learns of the
 //! credit then, and keeps it in a list until the time from which it counts. A switch learns of it at the
 //! beginning of the window of the engine in which it will count, so that its list holds no more than the
@@ -78,6 +80,15 @@ pub struct Credit {
     pub(crate) channel: Channel,
     /// Units of credit.
     pub(crate) amount: u32,
+}
+
+/// A packet's tail on its way out of an input buffer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TailOut {
+    /// The time at which that was decided.
+    pub(crate) granted: Time,
+    /// The time from which the room is free.
+    pub(crate) left: Time,
 }
 
 /// A credit that will count from `time` on.

@@ -103,6 +103,14 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
         link.longest(payload + self.constants.format.overhead())
     }
 
+    /// Time from which no packet or credit is on a line from a site or its endpoints, as far as is decided.
+    pub fn lines_idle(&self, site: &Site<N>) -> Time {
+        let injection = site.endpoints.iter().map(Endpoint::line_free);
+        let ports = site.switch.ports();
+        let outputs = (0..ports.ports.len()).map(|output| ports.line_idle(output, &self.constants));
+        injection.chain(outputs).max().unwrap_or(Time::ZERO)
+    }
+
     /// Counters of each direction of each link, from when they were last reset until `now`, the
     /// virtual time that the run has reached.
     pub fn links_of<'a>(
@@ -228,13 +236,6 @@ impl<N: Interface> Site<N> {
     /// Time at which its counters were last reset.
     pub fn counted_from(&self) -> Time {
         self.switch.ports().counted_from
-    }
-
-    /// Time from which no packet is on a line from it or its endpoints, as far as is decided.
-    pub fn lines_idle(&self) -> Time {
-        let injection = self.endpoints.iter().map(Endpoint::line_free);
-        let outputs = self.switch.ports().ports.iter().map(|port| port.line.busy_until());
-        injection.chain(outputs).max().unwrap_or(Time::ZERO)
     }
 
     /// Links from it and its endpoints that acknowledgements have crossed since the counters were last reset.

@@ -134,6 +134,9 @@ section! {
         latency: Option<Entry<Span>>,
         /// Bytes on the line for every packet beside header, payload and footer.
         framing: Option<Entry<Bytes>>,
+        /// Bytes on the line that give the room of one packet back to the sender of the other direction; none
+        /// where not given: credits then take no bandwidth.
+        credit: Option<Entry<Bytes>>,
         /// Whether the link sends again what has not come through; as the protocol says where not given.
         replay: Option<Entry<bool>>,
         /// Bytes on the line that may lack an answer; as many as a round trip needs where not given.
@@ -333,8 +336,9 @@ pub(super) fn check(
     let links = match links {
         Some(links) => {
             let clock = switch.as_ref().map(|switch| switch.clock.value);
-            let footer = packet.footer.value;
-            let sections = LinkSections { links, are_needed: is_packet, classes_are_set, clock, footer };
+            let (header, footer) = (packet.header.value, packet.footer.value);
+            let sections =
+                LinkSections { links, are_needed: is_packet, classes_are_set, clock, header, footer };
             Some(sections.check(link_classes, reader))
         }
         None if is_packet => {
@@ -523,6 +527,21 @@ fn at_most(entry: &Entry<Bytes>, path: &str, reader: &mut Reader<'_>) -> Option<
     None
 }
 
+/// Checks what gives a credit back on a line whose shortest packet has `least` bytes: each packet of one
+/// direction is answered in the other.
+fn check_credit(entry: &Entry<Bytes>, class: &str, least: Bytes, reader: &mut Reader<'_>) -> Option<Bytes> {
+    if entry.value <= least {
+        return Some(entry.value);
+    }
+    let problem = Problem::new(
+        format!("a credit of {} is longer than the shortest packet on a `{class}` link", entry.value),
+        format!("credits would come faster than the line carries them; that packet takes {least}"),
+        format!("write at most credit = {}", least.get()),
+    );
+    reader.report(entry.location, problem);
+    None
+}
+
 fn not_zero(entry: &Entry<Bytes>, path: &str, reader: &mut Reader<'_>) -> Option<Bytes> {
     if entry.value > Bytes::ZERO {
         return at_most(entry, path, reader);
@@ -562,6 +581,8 @@ struct LinkSections {
     classes_are_set: bool,
     /// The clock of the switches, if there are any.
     clock: Option<Clock>,
+    /// Bytes of a packet's header.
+    header: Bytes,
     /// Bytes of a packet's footer.
     footer: Bytes,
 }
@@ -576,7 +597,8 @@ impl LinkSections {
         for (section, link) in &mut self.links {
             link.drop_what_is_left_behind(&join("links", section), reader);
         }
-        let (default, clock, footer) = (self.links.remove("default"), self.clock, self.footer);
+        let default = self.links.remove("default");
+        let LinkSections { clock, header, footer, .. } = self;
         let classes = classes?;
         let mut whole = Some(BTreeMap::new());
         for (class, link) in &self.links {
@@ -602,7 +624,8 @@ impl LinkSections {
         for GraphClass { name, section: class, rate, latency } in classes {
             let of_graph = (*rate, *latency);
             let own = self.links.get(class);
-            let link = ClassLink { class, own, default: default.as_ref(), clock, footer, of_graph };
+            let default = default.as_ref();
+            let link = ClassLink { class, own, default, clock, header, footer, of_graph };
             match (link.check(self.are_needed, reader), &mut whole) {
                 (Some(link), Some(map)) => {
                     map.insert(name.clone(), link);
@@ -628,6 +651,8 @@ struct ClassLink<'l> {
     default: Option<&'l RawLink>,
     /// The clock of the switches, if there are any.
     clock: Option<Clock>,
+    /// Bytes of a packet's header.
+    header: Bytes,
     /// Bytes of a packet's footer.
     footer: Bytes,
     /// Rate and latency that the file of a graph gives the class.
@@ -665,7 +690,7 @@ impl<'l> ClassLink<'l> {
     fn check(&self, are_needed: bool, reader: &mut Reader<'_>) -> Option<LinkParameters> {
         let class = self.class;
         let rate = self.pick(|link| link.rate.as_ref());
-        let ClassLink { own, default, footer, .. } = *self;
+        let ClassLink { own, default, header, footer, .. } = *self;
         let sections = LayerSections { class, own, default, footer };
         let has_protocol = sections.rules().is_some();
         let latency = self.pick(|link| link.latency.as_ref());
@@ -714,6 +739,10 @@ impl<'l> ClassLink<'l> {
         let (of_rate, of_latency) = self.of_graph;
         let (rate, latency) = (of_rate.unwrap_or(rate.value), of_latency.unwrap_or(latency.value));
         let mut links = layer.links(rate, latency, routing);
+        if let Some(credit) = sections.credit() {
+            let least = links.layer.least_on_line(header + footer, links.framing);
+            links.layer.credit = check_credit(credit, class, least, reader)?;
+        }
         links.layer.power = power;
         Some(links)
     }

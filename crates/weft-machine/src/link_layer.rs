@@ -8,8 +8,7 @@
 //!   CLASS's keys, then the default's; `code` and `framing` must be there
 //! ```
 //! A protocol that comes from a `--set` leaves behind what the file says of the old one: `code`, `framing`,
-//! `replay`,
-//! `replay_buffer` and `fec` of its section. So one `--set` swaps a link layer.
+//! `credit`, `replay`, `replay_buffer` and `fec` of its section. So one `--set` swaps a link layer.
 
 use super::constant::{Constant, Kind};
 use super::diagnostic::Problem;
@@ -128,6 +127,7 @@ impl RawLink {
         }
         drop(&mut self.code, &join(path, "code"), reader);
         drop(&mut self.framing, &join(path, "framing"), reader);
+        drop(&mut self.credit, &join(path, "credit"), reader);
         drop(&mut self.replay, &join(path, "replay"), reader);
         drop(&mut self.replay_buffer, &join(path, "replay_buffer"), reader);
         drop(&mut self.fec, &join(path, "fec"), reader);
@@ -193,6 +193,11 @@ impl<'l> LayerSections<'l> {
         self.written(|link| link.framing.as_ref())
     }
 
+    /// Bytes for a credit as written.
+    pub fn credit(&self) -> Option<&'l Entry<Bytes>> {
+        self.pick(|link| link.credit.as_ref())
+    }
+
     fn written<T>(&self, field: fn(&RawLink) -> Option<&Entry<T>>) -> Option<&'l Entry<T>> {
         let entry = self.pick(field);
         if self.rules().is_some() { entry } else { entry.or_else(|| self.default.and_then(field)) }
@@ -254,6 +259,7 @@ impl<'l> LayerSections<'l> {
             bit_errors: self.bit_errors(),
             fec,
             symbol_errors,
+            credit: Bytes::ZERO,
             power: None,
         };
         Some(LayerOfLinks { code, framing, lanes, held: rules.held, layer })

@@ -512,7 +512,7 @@ impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for PacketNetwork<H, N> {
     by_the_engine!();
 
     fn report_until(&mut self, end: Time) {
-        let idle = self.simulation.sites().map(|(_, site)| site.lines_idle()).max();
+        let idle = self.simulation.sites().map(|(_, site)| self.simulation.model().lines_idle(site)).max();
         self.reported_until = idle.max(Some(end));
     }
 

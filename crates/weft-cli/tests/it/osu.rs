@@ -409,3 +409,51 @@ fn a_breakdown_lists_the_longest_pieces() {
     let output = String::from_utf8(weft(&many).stdout).unwrap();
     assert!(output.contains("below 1 %, see --json"), "{output}");
 }
+
+/// Bandwidth in Gb/s of 1 MB from one MPSoC of `exanest` to another.
+fn megabyte(benchmark: &str, to: &str, set: &str) -> f64 {
+    let words =
+        [benchmark, "--from", "M1QAF1", "--to", to, "--sizes", "1M", "--iterations", "2", "--set", set];
+    rows(&words)[0]["bandwidth_gbps"].as_f64().unwrap()
+}
+
+/// Catches credits that cost their own direction something, or the other one another share of its line than
+/// the bytes of a cell, framing and word say: 288 B and 16 B in a QFDB, at 16 Gb/s, and 99 B more between
+/// QFDBs, at 10 Gb/s, both in 64b66b. Acknowledgements of blocks take less than a percent beside them.
+#[test]
+fn credits_take_a_word_of_the_other_direction() {
+    for (to, line, cell) in [("M1QAF2", 16.0 * 64.0 / 66.0, 288.0), ("M1QBF1", 10.0 * 64.0 / 66.0, 387.0)] {
+        let [free, words] = ["links.default.credit=0", "links.default.credit=16"]
+            .map(|credit| ["bw", "bibw"].map(|benchmark| megabyte(benchmark, to, credit)));
+        assert!((words[0] / free[0] - 1.0).abs() < 0.002, "one way to {to}: {free:?} {words:?}");
+        let most = 2.0 * line * 256.0 / (cell + 16.0);
+        assert!((0.99..1.0).contains(&(words[1] / most)), "both ways to {to}: {words:?}, at most {most}");
+        assert!(words[1] < 0.985 * free[1], "both ways to {to}: {free:?} {words:?}");
+    }
+}
+
+/// Catches a memory that has its rate for each direction, or for reads and for writes: what a host sends and
+/// what comes pass one channel.
+#[test]
+fn memory_bounds_both_directions_together() {
+    let gigabits = |benchmark, rate| megabyte(benchmark, "M1QAF2", &format!("nic.memory.rate={rate}Gb/s"));
+    let roomy = gigabits("bw", 136);
+    for rate in [24, 16] {
+        assert!((gigabits("bw", rate) / roomy - 1.0).abs() < 0.001, "{rate}");
+        assert!((0.99..1.0).contains(&(gigabits("bibw", rate) / f64::from(rate))), "{rate}");
+    }
+    // Less than one direction takes.
+    for benchmark in ["bw", "bibw"] {
+        assert!((0.99..1.0).contains(&(gigabits(benchmark, 12) / 12.0)), "{benchmark}");
+    }
+}
+
+/// Catches two send engines in an MPSoC: both ranks' cells pass one, 256 B in 23 cycles of 150 MHz.
+#[test]
+fn both_directions_inside_an_mpsoc_share_its_engine() {
+    let engine = 256.0 * 8.0 / 23.0 * 0.150;
+    for benchmark in ["bw", "bibw"] {
+        let share = megabyte(benchmark, "M1QAF1", "links.default.credit=16") / engine;
+        assert!((0.98..1.0).contains(&share), "{benchmark}: {share}");
+    }
+}

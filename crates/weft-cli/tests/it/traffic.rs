@@ -494,3 +494,18 @@ fn portals_keeps_no_order_beside_lanes_by_room() {
     };
     assert_eq!(rows(&[]), rows(&["--set", "nic.transport.ordered=false"]));
 }
+
+/// Catches a BXIv3 whose messages complete no sooner than those of BXIv2 where there is little contention:
+/// D1.4 §11.2 has its completion times always significantly lower, on both shapes. The twentieth is ours.
+#[test]
+fn bxi3_completes_sooner_than_bxi2() {
+    for shape in ["fattree", "megafly"] {
+        for size in ["64", "4K", "64K"] {
+            let [older, newer] = ["bxi2", "bxi3"].map(|generation| {
+                let case = format!("-m {generation}-{shape} --pattern uniform --load 0.02 --time 20us");
+                row(&format!("{case} --size {size}"))["latency_mean_ns"].as_f64().unwrap()
+            });
+            assert!(newer < 0.95 * older, "{shape}, {size} B: {older} ns, {newer} ns");
+        }
+    }
+}

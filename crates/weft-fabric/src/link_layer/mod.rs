@@ -13,7 +13,7 @@
 //! ```
 //! A link whose layer rounds, replays, has errors or [power states](power) keeps a [`LayerState`] per
 //! direction beside its sender. The others have none, and a packet that is whole words as it is never looks
-//! at it.
+//! at it. Words that give [credits](credit_words) back are in it too, which every packet looks at.
 //!
 //! # Not modelled
 //! Characters that keep the two clocks together (Aurora's clock compensation, alignment markers of Ethernet,
@@ -26,6 +26,7 @@ mod apenet_bxi2;
 mod aurora;
 mod bit_errors;
 mod bxi2;
+mod credit_words;
 mod ethernet;
 mod exanet;
 mod fec;
@@ -166,6 +167,10 @@ pub struct LinkLayer {
     pub fec: Option<Fec>,
     /// Chance of a symbol of FEC to be wrong on the line.
     pub symbol_errors: ErrorRate,
+    /// Bytes on the line that give the room of one packet back to the sender of the other direction; zero:
+    /// credits take no bandwidth.
+    #[serde(default)]
+    pub credit: Bytes,
     /// Power and when it sleeps; `None`: nothing is known of its power, and it is always on.
     #[serde(default)]
     pub power: Option<LinkPower>,
@@ -182,6 +187,7 @@ impl LinkLayer {
         bit_errors: ErrorRate::NONE,
         fec: None,
         symbol_errors: ErrorRate::NONE,
+        credit: Bytes::ZERO,
         power: None,
     };
 

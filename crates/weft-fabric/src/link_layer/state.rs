@@ -1,10 +1,12 @@
 //! The link layer's state at a sender, per direction, and a packet's way over the line.
 
 use super::bit_errors::PacketErrors;
+use super::credit_words::CreditWords;
 use super::fec::{Codewords, Group};
 use super::power::{PowerReport, PowerState};
 use super::replay::ReplayBuffer;
 use super::{GapRule, LinkLayer};
+use crate::credit::TailOut;
 use crate::link::{Earliest, Line, LineRate};
 use serde::{Deserialize, Serialize};
 use weft_engine::Stream;
@@ -78,6 +80,7 @@ impl LayerKind {
             || self.has_errors()
             || self.window.is_some()
             || self.layer.power.is_some()
+            || self.layer.credit > Bytes::ZERO
     }
 
     fn has_errors(&self) -> bool {
@@ -109,11 +112,13 @@ impl LayerKind {
 /// The state of one direction.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub(crate) struct LayerState {
-    /// Bytes that the line has carried beyond packets and framing since the counters were last reset: padding
-    /// and repeated packets, less the gaps that were cut short.
+    /// Bytes that the line has carried beyond packets and framing since the counters were last reset: padding,
+    /// repeated packets and words for credits, less the gaps that were cut short.
     extra: i64,
     /// Bytes by which gaps were short: deficit idle count.
     deficit: u8,
+    /// Words for credits, where they take bandwidth.
+    words: Option<Box<CreditWords>>,
     /// Power states, where the machine says what they take.
     power: Option<Box<PowerState>>,
     noise: Option<Box<Noise>>,
@@ -161,8 +166,9 @@ impl LayerState {
                 corrupted_before: 0,
             })
         });
+        let words = (kind.layer.credit > Bytes::ZERO).then(Box::default);
         let power = kind.layer.power.map(|power| Box::new(PowerState::new(power)));
-        LayerState { extra: 0, deficit: 0, power, noise }
+        LayerState { extra: 0, deficit: 0, words, power, noise }
     }
 
     /// Bytes that the line has carried beyond packets and framing.
@@ -201,6 +207,30 @@ impl LayerState {
         }
     }
 
+    /// Gives a credit of the other direction back, for the room of a packet whose `tail` leaves the buffer;
+    /// returns when the last bit of that has left. The packets of this direction go over `line`.
+    pub(crate) fn give_back(&mut self, kind: &LayerKind, line: &mut Line, tail: TailOut) -> Time {
+        let Some(words) = &mut self.words else { return tail.left };
+        let word = kind.layer.credit;
+        self.extra += word.get() as i64;
+        words.occupy(line, &kind.rate, word, tail.granted);
+        words.announce(&kind.rate, word, tail.left)
+    }
+
+    /// Whether credits of the other direction take bandwidth.
+    pub(crate) fn gives_credits(&self) -> bool {
+        self.words.is_some()
+    }
+
+    /// The time from which no packet and no word for a credit is on `line`.
+    pub(crate) fn idle_from(&self, kind: &LayerKind, line: &Line) -> Time {
+        let mut line = *line;
+        if let Some(words) = &self.words {
+            words.clone().occupy(&mut line, &kind.rate, kind.layer.credit, Time::NEVER);
+        }
+        line.busy_until()
+    }
+
     /// Sends a packet of `packet` bytes over `line`.
     pub(crate) fn carry(
         &mut self,
@@ -226,6 +256,9 @@ impl LayerState {
         packet: Bytes,
         earliest: Earliest,
     ) -> OnLine {
+        if let Some(words) = &mut self.words {
+            words.occupy(line, &kind.rate, kind.layer.credit, earliest.granted);
+        }
         let bytes = self.frame(kind, packet, line.busy_until() < earliest.head);
         self.extra += bytes.get() as i64 - (packet + kind.framing).get() as i64;
         let mut began = earliest.head.max(line.busy_until());

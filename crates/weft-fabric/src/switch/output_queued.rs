@@ -13,6 +13,7 @@ use crate::arbiter::weighted_round_robin::Head;
 use crate::arbiter::{ArbiterState, age, next_from, round_robin};
 use crate::channel::{Channel, Channels};
 use crate::constants::Constants;
+use crate::credit::{Credit, TailOut};
 use crate::fault::FaultCounts;
 use crate::packet::Packet;
 use crate::parameters::ArbiterKind;
@@ -255,16 +256,16 @@ impl OutputQueued {
         let buffered = self.buffer.get(moved);
         let tail = buffered.tail().max(now);
         if buffered.packet.is_multicast() {
+            let tail = TailOut { granted: now, left: tail };
             self.ports.release_copy(&buffered.packet, tail, constants, context.sink);
             return true;
         }
         let from = constants.channels.channel(channel);
-        let port = &self.ports.ports[usize::from(from.port)];
-        let at = tail + constants.link(port.class).latency;
+        let room = buffered.room;
         if constants.has_credits {
-            context.sink.credit(port.peer, from.vc, buffered.room, at);
+            let credit = Credit { channel: from, amount: room };
+            self.ports.give_back(credit, TailOut { granted: now, left: tail }, constants, context.sink);
         } else {
-            let room = buffered.room;
             self.ports.expect_departure(from, room, tail, constants);
         }
         true

@@ -15,7 +15,7 @@ use crate::arbiter::ArbiterState;
 use crate::channel::Channel;
 use crate::congestion::Point;
 use crate::constants::Constants;
-use crate::credit::{Credit, Credits, ReturningCredits};
+use crate::credit::{Credit, Credits, ReturningCredits, TailOut};
 use crate::fault::{Fault, FaultCounts};
 use crate::link::{Carried, Line, SenderState, Stall};
 use crate::link_counts::LinkCounts;
@@ -132,7 +132,8 @@ pub(crate) struct Ports {
     pub(crate) detours: Detours,
     /// The fill of the input buffers, where senders do not count credits.
     pub(crate) gauges: Option<Box<Gauges>>,
-    /// Whether its packets are sent with care: a link may fail, or senders do not count credits.
+    /// Whether its packets are sent with care: a link may fail, credits take bandwidth, or senders do not count
+    /// any.
     pub(crate) takes_care: bool,
     /// Per output: the first clock edge at which its requests may be granted. [`Time::NEVER`]: only after
     /// something has arrived. Until then none can go: each waits for an output, an input or credits, and that
@@ -249,6 +250,13 @@ impl Ports {
         self.gauges.iter_mut().for_each(|gauges| gauges.reset_counters(now));
     }
 
+    /// Time from which the line of an output carries nothing, as far as is decided.
+    pub(crate) fn line_idle(&self, output: usize, constants: &Constants) -> Time {
+        let Port { line, class, .. } = &self.ports[output];
+        let layer = self.layers.get(output).zip(constants.link(*class).layer.as_deref());
+        layer.map_or(line.busy_until(), |(state, kind)| state.idle_from(kind, line))
+    }
+
     /// Asks for the memory that every hop touches.
     #[inline]
     pub(crate) fn prefetch(&self) {
@@ -360,10 +368,26 @@ impl Ports {
         if !constants.has_credits {
             return;
         }
-        let from = packet.channel();
-        let input = &self.ports[usize::from(from.port)];
-        let back = now + packet.stretch() + constants.link(input.class).latency;
-        context.sink.credit(input.peer, from.vc, constants.room(packet), back);
+        let credit = Credit { channel: packet.channel(), amount: constants.room(packet) };
+        let tail = TailOut { granted: now, left: now + packet.stretch() };
+        self.give_back(credit, tail, constants, context.sink);
+    }
+
+    /// Room in an input buffer becomes free: the credit goes back to the sender. It names the input's channel.
+    #[inline]
+    pub(crate) fn give_back(
+        &mut self,
+        credit: Credit,
+        tail: TailOut,
+        constants: &Constants,
+        sink: &mut impl Sink,
+    ) {
+        let Credit { channel: Channel { port, vc }, amount } = credit;
+        let input = &mut self.ports[usize::from(port)];
+        let link = constants.link(input.class);
+        let layer = self.layers.get_mut(usize::from(port)).zip(link.layer.as_deref());
+        let gone = layer.map_or(tail.left, |(state, kind)| state.give_back(kind, &mut input.line, tail));
+        sink.credit(input.peer, vc, amount, gone + link.latency);
     }
 
     /// A credit will return at `time`, which lies in the window that begins at `start`.

@@ -30,7 +30,7 @@ use super::buffer::Buffered;
 use super::{Peer, Port, Ports, Sink, Switch, SwitchContext};
 use crate::channel::{Channel, Channels};
 use crate::constants::Constants;
-use crate::credit::Credits;
+use crate::credit::{Credit, Credits, TailOut};
 use crate::link::Stall;
 use crate::multicast::MulticastGroup;
 use crate::packet::Packet;
@@ -130,22 +130,22 @@ impl Ports {
         held.map(|held| (held.from, held.room))
     }
 
-    /// The tail of a copy leaves the input buffer at `at`. If it was the last, the packet's room is free.
+    /// The tail of a copy leaves the input buffer. If it was the last, the packet's room is free.
     #[cold]
     pub(super) fn release_copy(
         &mut self,
         copy: &Packet,
-        at: Time,
+        tail: TailOut,
         constants: &Constants,
         sink: &mut impl Sink,
     ) {
         let replication = self.replication.as_mut().expect("a switch that copies");
-        if let Some(Held { from, room, free, .. }) = replication.release(place_of(copy), at) {
+        if let Some(Held { from, room, free, .. }) = replication.release(place_of(copy), tail.left) {
             if !constants.has_credits {
                 return self.expect_departure(from, room, free, constants);
             }
-            let input = &self.ports[usize::from(from.port)];
-            sink.credit(input.peer, from.vc, room, free + constants.link(input.class).latency);
+            let credit = Credit { channel: from, amount: room };
+            self.give_back(credit, TailOut { left: free, ..tail }, constants, sink);
         }
     }
 }

@@ -10,6 +10,7 @@ use super::buffer::Buffered;
 use super::{Ports, Sink, SwitchContext};
 use crate::channel::Channel;
 use crate::constants::Constants;
+use crate::credit::{Credit, TailOut};
 use crate::fault::FaultCounts;
 use crate::packet::Packet;
 use weft_units::Time;
@@ -30,9 +31,8 @@ impl Ports {
         if !constants.has_credits {
             return self.expect_departure(from, buffered.room, left, constants);
         }
-        let input = &self.ports[usize::from(from.port)];
-        let back = left + constants.link(input.class).latency;
-        context.sink.credit(input.peer, from.vc, buffered.room, back);
+        let credit = Credit { channel: from, amount: buffered.room };
+        self.give_back(credit, TailOut { granted: now, left }, constants, context.sink);
     }
 
     /// A routed packet no longer waits for its output.

@@ -5,6 +5,7 @@
 mod arbiters;
 mod combined;
 mod congestion;
+mod credit_words;
 mod deadlock;
 mod drop;
 mod fairness;

@@ -149,7 +149,10 @@ pub fn machines() -> impl Strategy<Value = Machine> {
                 let rate =
                     [1_000, 10_000, 16_000, u64::from(100 + dice.below(50_000))][dice.below(4) as usize];
                 let plain = link(rate, code, 1 + u64::from(dice.below(300_000)), u64::from(dice.below(20)));
-                if dice.below(2) == 0 { plain } else { with_a_layer(plain, whole, &mut dice) }
+                let mut link = if dice.below(2) == 0 { plain } else { with_a_layer(plain, whole, &mut dice) };
+                // Words for credits, also long ones and more of them than the line carries beside packets.
+                link.layer.credit = Bytes::new([0, 0, 8, u64::from(dice.below(100))][dice.below(4) as usize]);
+                link
             };
             let links = (0..layout.link_classes().len()).map(&mut class).collect();
             // Lanes as drawn, as far as a link may have so many.
@@ -259,6 +262,11 @@ proptest! {
         prop_assert_eq!(run.pending().count(), 0);
         prop_assert_eq!(check_credits(&run), Ok(()));
         prop_assert_eq!(Network::overrun(&run), None);
+        // Packets, words for credits and pauses of a link have had its line one after the other.
+        let idle = run.sites().map(|(_, site)| run.model().lines_idle(site)).max().unwrap();
+        for link in run.sites().flat_map(|(id, site)| run.model().links_of(id, site, run.now())) {
+            prop_assert!(Time::ZERO + link.busy <= idle, "{:?} until {:?}", link, idle);
+        }
         check_deliveries(&machine, &script, &mut run)?;
     }
 }

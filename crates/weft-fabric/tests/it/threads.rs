@@ -111,6 +111,10 @@ fn machines() -> Vec<(Machine, usize)> {
         }
         machines.push((machine, partitions));
     }
+    // Credits that take words of the line, in switches of each kind.
+    for of in [0, 1, 2, 3, 7] {
+        machines[of].0.links.iter_mut().for_each(|link| link.layer.credit = Bytes::new(16));
+    }
     machines[5].0.switch.credit = CreditUnit::Cells(Bytes::new(64));
     machines[5].0.switch.buffer = Bytes::new(5 * 64);
     machines[7].0.switch.output_buffer = Some(Bytes::new(700));

@@ -20,7 +20,7 @@ use super::{Peer, Port, Ports};
 use crate::channel::Channel;
 use crate::congestion::crossing;
 use crate::constants::{AgeBits, Constants};
-use crate::credit::Credit;
+use crate::credit::{Credit, TailOut};
 use crate::fault::{Fate, Fault};
 use crate::hop::{Crossed, HopRecord, Instants};
 use crate::link::{Earliest, LinkEnd, LinkKind, Sender, Sent, Size};
@@ -184,13 +184,17 @@ impl Ports {
         }
         if CARE && packet.is_multicast() {
             if crossing.input.is_some() {
-                self.release_copy(packet, left, constants, sink);
+                let tail = TailOut { granted: crossing.edge, left };
+                self.release_copy(packet, tail, constants, sink);
             }
         } else if let Some(from) = crossing.input {
             let input = &mut self.ports[usize::from(from.port)];
             input.input_ready = input_ready;
             if CARE && !constants.has_credits {
                 self.expect_departure(from, size.room, left, constants);
+            } else if CARE {
+                let credit = Credit { channel: from, amount: size.room };
+                self.give_back(credit, TailOut { granted: crossing.edge, left }, constants, sink);
             } else {
                 sink.credit(input.peer, from.vc, size.room, left + constants.link(input.class).latency);
             }
