@@ -247,6 +247,8 @@ fn protocol(machine: &Machine) -> Result<Protocol, ExecuteError> {
     let mut protocol = assembly::protocol(machine, Wildcards::Free).map_err(ExperimentError::input)?;
     // The data of real ranks is moved by their own processors' orders.
     (protocol.rendezvous, protocol.clear_to_send) = (Rendezvous::Write, ClearToSend::Sender);
+    // The provider copies what is sent eagerly, and has its completion from the copy.
+    protocol.eager_ack = false;
     // A library that wants receipts and active messages sends them itself.
     (protocol.synchronous_sends, protocol.active_messages) =
         (SynchronousSends::Announced, ActiveMessages::None);

@@ -57,6 +57,9 @@ messaging_section! {
     buffered_limit: Option<Entry<Bytes>>,
     /// Whether an eager send is complete as soon as it is posted.
     eager_buffered: Entry<bool>,
+    /// Whether an eager send completes only when the receiver's interface has acknowledged it; `false` where
+    /// not given.
+    eager_ack: Option<Entry<bool>>,
     /// Whether the receiver acknowledges announced data, which completes the send.
     rendezvous_ack: Entry<bool>,
     /// How a synchronous send learns that it has been matched: announced, or by a receipt.
@@ -95,9 +98,17 @@ messaging_section! {
     wait_costs: Option<Entry<WaitCosts>>,
     /// Time to start a collective, besides its sends and receives.
     collective_call: Entry<Span>,
-    /// Time of each copy and each reduction within a collective, besides that of its bytes; none where not
-    /// given.
-    local_call: Option<Entry<Span>>,
+    /// Time to allocate the temporary buffer of a collective that reduces; none where not given.
+    temporary_buffer: Option<Entry<Span>>,
+    /// Time of each step of a collective that sends and receives, besides its send and its receive; none
+    /// where not given.
+    sendrecv_call: Option<Entry<Span>>,
+    /// Time of each copy within a collective, besides that of its bytes; none where not given.
+    copy_call: Option<Entry<Span>>,
+    /// Time of each reduction within a collective, besides that of its bytes; none where not given.
+    reduce_call: Option<Entry<Span>>,
+    /// Time to hand an allreduce to the accelerator, once for all of its blocks; none where not given.
+    accelerated_call: Option<Entry<Span>>,
     /// Time to take an arrived message from the interface.
     receive_message: Entry<Span>,
     /// Time to post a control message.

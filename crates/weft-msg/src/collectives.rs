@@ -132,13 +132,13 @@ impl Collectives {
             match step {
                 RoundStep::Copy { bytes } => {
                     running.work += protocol.copy(Bytes::new(*bytes));
-                    running.work.alone += protocol.local_call;
+                    running.work.alone += protocol.copy_call;
                 }
                 RoundStep::Receive { piece, into, .. } => {
                     running.pending += 1;
                     let operands = piece.bytes.saturating_mul(into.reductions());
                     running.work += protocol.reduction(Bytes::new(operands));
-                    running.work.alone += protocol.local_call * into.reductions();
+                    running.work.alone += protocol.reduce_call * into.reductions();
                 }
                 RoundStep::Send { .. } | RoundStep::Accelerate { .. } | RoundStep::Multicast { .. } => {
                     running.pending += 1

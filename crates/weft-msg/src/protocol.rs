@@ -5,6 +5,7 @@ use crate::envelope::Access;
 use crate::rails::{Rails, RailsBy};
 use crate::work::InMemory;
 use serde::{Deserialize, Serialize};
+use weft_trace::op::SendMode;
 use weft_units::{BitRate, Bytes, Span};
 
 /// How a receive from any source or with any tag is replayed.
@@ -85,7 +86,8 @@ pub enum ActiveMessages {
 ///
 /// Two-sided messages and collectives:
 ///
-/// - An eager send: `send_call`, and a copy at `send_copy_rate`.
+/// - An eager send: `send_call`, and a copy at `send_copy_rate`. With `eager_ack` it completes when the
+///   acknowledgement of the receiver's interface is there, for which the rank only waits.
 /// - A rendezvous send: `send_call` + `control_send`; later `control_receive` + `data_send`;
 ///   `control_receive` for an acknowledgement.
 /// - A receive is posted: `receive_call` + `matching_entry` × unexpected messages looked at.
@@ -97,9 +99,11 @@ pub enum ActiveMessages {
 /// - A receipt of a synchronous send: `receive_call` at its posting; `send_call` at the receiver;
 ///   `receive_message` + `matching_entry` × posted receives at the sender.
 /// - A wait is called: `wait_call`. Where `wait_costs` are of polls, for each of its polls.
-/// - A collective is called: `collective_call`, and its sends, receives, copies and reductions; `wait_call`
-///   for every step that waits for messages, `local_call` for every copy and reduction.
-/// - An accelerated allreduce: `collective_call` + `wait_call`; the rest is the interface's.
+/// - A collective is called: `collective_call`, and its sends, receives, copies and reductions;
+///   `temporary_buffer` where it reduces; `sendrecv_call` for every step that sends and receives, `wait_call`
+///   for every step that waits for messages, `copy_call` for every copy, `reduce_call` for every reduction.
+/// - An accelerated allreduce: `collective_call`, a copy, `accelerated_call` + `wait_call`; the rest is the
+///   interface's.
 ///
 /// Where `rendezvous` is read, the receiver spends `data_send` in place of the `control_send` of a clear to
 /// send, the sender nothing between `control_send` and the acknowledgement. Where `clear_to_send` is the
@@ -136,8 +140,16 @@ pub struct Protocol {
     pub wait_costs: WaitCosts,
     /// Starting a collective, beside the sends and receives that it consists of.
     pub collective_call: Span,
-    /// A copy or a reduction within a collective, beside the time of its bytes: the calls, and their buffers.
-    pub local_call: Span,
+    /// The temporary buffer of a collective that reduces: its allocation, once.
+    pub temporary_buffer: Span,
+    /// A step of a collective that sends and receives, beside the send and the receive.
+    pub sendrecv_call: Span,
+    /// A copy within a collective, beside the time of its bytes.
+    pub copy_call: Span,
+    /// A reduction within a collective, beside the time of its bytes.
+    pub reduce_call: Span,
+    /// Handing an allreduce to the accelerator, once for all blocks.
+    pub accelerated_call: Span,
     /// Taking an arrived message (eager, or announced data) from the interface.
     pub receive_message: Span,
     /// Posting a control message of the rendezvous (request to send, clear to send,
@@ -166,6 +178,9 @@ pub struct Protocol {
     /// An eager send is complete as soon as it is posted, since its data has been copied; otherwise
     /// when the interface has taken it.
     pub eager_buffered: bool,
+    /// An eager send of standard mode completes with the acknowledgement of the receiver's interface, whether
+    /// its data has been copied or not.
+    pub eager_ack: bool,
     /// The receiver acknowledges announced data, and the send completes with that; otherwise when
     /// the interface has taken the data. A receiver that reads always does.
     pub rendezvous_ack: bool,
@@ -208,7 +223,11 @@ impl Protocol {
             wait_call: Span::ZERO,
             wait_costs: WaitCosts::Call,
             collective_call: Span::ZERO,
-            local_call: Span::ZERO,
+            temporary_buffer: Span::ZERO,
+            sendrecv_call: Span::ZERO,
+            copy_call: Span::ZERO,
+            reduce_call: Span::ZERO,
+            accelerated_call: Span::ZERO,
             receive_message: Span::ZERO,
             control_send: Span::ZERO,
             control_receive: Span::ZERO,
@@ -221,6 +240,7 @@ impl Protocol {
             eager_limit: Bytes::new(u64::MAX),
             buffered_limit: None,
             eager_buffered: true,
+            eager_ack: false,
             rendezvous_ack: false,
             eager_header: Bytes::ZERO,
             control_bytes: Bytes::ZERO,
@@ -243,6 +263,11 @@ impl Protocol {
     /// MPICH does, which polls.
     pub(crate) fn keeps_own_messages(&self) -> bool {
         self.wait_costs == WaitCosts::Polls
+    }
+
+    /// Whether a send of this mode that is sent eagerly is complete as soon as it is posted.
+    pub(crate) fn completes_at_once(&self, mode: SendMode) -> bool {
+        mode == SendMode::Buffered || self.eager_buffered && !self.eager_ack
     }
 
     /// Copying `bytes` within memory: each is read and written.

@@ -40,11 +40,17 @@ pub enum Work {
     ClockRead,
     /// Of a real rank: in a barrier of the process manager.
     ProcessManager,
+    /// A step of a collective that sends and receives in one call.
+    SendrecvCall,
+    /// Allocating a collective's temporary buffer.
+    TemporaryBuffer,
+    /// Handing a collective to the interface.
+    AcceleratedCall,
 }
 
 impl Work {
     /// All, by number.
-    const ALL: [Work; 16] = [
+    const ALL: [Work; 19] = [
         Work::SendCall,
         Work::ReceiveCall,
         Work::WaitCall,
@@ -61,6 +67,9 @@ impl Work {
         Work::Poll,
         Work::ClockRead,
         Work::ProcessManager,
+        Work::SendrecvCall,
+        Work::TemporaryBuffer,
+        Work::AcceleratedCall,
     ];
 
     /// The number of the task, for devices.
@@ -92,6 +101,9 @@ impl Work {
             Work::Poll => "poll",
             Work::ClockRead => "clock read",
             Work::ProcessManager => "process manager",
+            Work::SendrecvCall => "sendrecv call",
+            Work::TemporaryBuffer => "temporary buffer",
+            Work::AcceleratedCall => "accelerated call",
         }
     }
 }

@@ -350,6 +350,7 @@ impl Host for Sender {
             born: now,
             header: Some(()),
             token: Some(7),
+            acknowledged: false,
             primitive: Default::default(),
             purpose: weft_fabric::Purpose::PLAIN,
             interface: 0,

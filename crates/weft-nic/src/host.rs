@@ -49,6 +49,9 @@ pub struct Message<H> {
     pub header: Option<H>,
     /// Comes back in [`Host::sent`] when the interface has taken all its data; `None`: not wanted.
     pub token: Option<u32>,
+    /// Whether the token of a small message comes back only when the receiver's interface has acknowledged
+    /// it, where interfaces do so message by message: others say when they have taken it.
+    pub acknowledged: bool,
     /// How it travels, where the interface has a choice.
     pub primitive: Primitive,
     /// The purpose, by which traffic classes tell messages apart.

@@ -23,7 +23,8 @@
 //! has 56 "in the current ExaNet version", which are here what MPI puts into a message.
 //!
 //! # Not modelled
-//! The process's loads of the status bits: it is told. Packets that a process begins to store and never
+//! The process's loads of the status bits, except in the time when it is told: a round trip of the host port
+//! after the acknowledgement. Packets that a process begins to store and never
 //! starts. The 56 bytes of §5.2.1 as a limit of the block.
 
 use crate::gvas::Pdid;
@@ -163,6 +164,8 @@ pub struct Parcel {
     pub refused: u32,
     /// The sender's name for the message; `None`: the sender is not told when it has gone.
     pub token: Option<u32>,
+    /// Whether the sender is told when the receiver has it, and not when it has gone.
+    pub acknowledged: bool,
     /// Whether it is watched.
     pub watch: bool,
     /// The traffic class of the packet.
@@ -466,6 +469,7 @@ mod tests {
             born,
             refused: 0,
             token: None,
+            acknowledged: false,
             watch: false,
             class: ClassTag::default(),
         }

@@ -299,6 +299,7 @@ impl Generators {
             born: now,
             header: Some((form.header)(flow)),
             token: matches!(plan.pace, Pace::Gap(_)).then_some((form.token)(place)),
+            acknowledged: false,
             primitive: Primitive::Automatic,
             purpose: Purpose { class: plan.class, ..Purpose::PLAIN },
             interface: form.interface,

@@ -212,6 +212,7 @@ impl Host for TrafficSource {
             born,
             header: None,
             token: None,
+            acknowledged: false,
             primitive: Primitive::Automatic,
             purpose: Purpose::PLAIN,
             interface,

@@ -36,4 +36,5 @@ mod sweep;
 mod telemetry;
 mod traffic;
 mod tutorial;
+mod validate;
 mod view;

@@ -419,6 +419,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             born: at,
             header: Some(header),
             token: outgoing,
+            acknowledged: false,
             primitive,
             purpose: header.kind.purpose(),
             interface: carried.from,

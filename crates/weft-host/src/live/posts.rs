@@ -267,6 +267,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             born,
             header: Some(header),
             token: key,
+            acknowledged: false,
             primitive,
             purpose: header.kind.purpose(),
             interface: seat as u16,

@@ -106,6 +106,9 @@ section! {
         vector: Entry<Bytes>,
         /// From the last word of a vector to the last of its reduction, in whole cycles.
         latency: Entry<Cost>,
+        /// Time to read a member's address in the table of ranks before something is sent to it; none where
+        /// not given.
+        lookup: Option<Entry<Span>>,
         /// From the call to the module's first step, per operation.
         start: Entry<Span>,
         /// From the vector's being in memory to the call's return, per operation.
@@ -362,6 +365,7 @@ fn check_allreduce(
         clock: port.clock,
         word: port.word,
         latency_cycles: cycles(raw.latency.value, &port.clock),
+        lookup: raw.lookup.as_ref().map_or(Span::ZERO, |entry| entry.value),
         start: raw.start.value,
         finish: raw.finish.value,
         // Its packets are like the packetizer's.

@@ -1,9 +1,10 @@
 //! The interfaces reduce among themselves: allreduce.
 //!
-//! One round: the member hands its vector to its interface, and goes on when the interface reports the
-//! result. No other member's processor takes part in between. Which collectives an interface can carry
-//! out, and how many operations of its own one takes, is the interface's: see
-//! [`Transport::accelerator_limit`](crate::Transport::accelerator_limit).
+//! The member copies its vector to where the result is to be, hands that to its interface, and goes on when
+//! the interface reports the result. The copy is there since the interface gets one pointer to the data,
+//! which it overwrites, and MPI leaves the vector that was given as it was. No other member's processor takes
+//! part in between. Which collectives an interface can carry out, and how many operations of its own one
+//! takes, is the interface's: see [`Transport::accelerator_limit`](crate::Transport::accelerator_limit).
 //!
 //! # Source
 //! TR-488 §4.7, §6.1.5.
@@ -20,10 +21,11 @@ impl Schedule for Accelerator {
     }
 
     fn rounds(&self, _: &MemberPart) -> u32 {
-        1
+        2
     }
 
-    fn round(&self, part: &MemberPart, _: u32, steps: &mut RoundSteps) {
-        steps.push(RoundStep::Accelerate { bytes: part.layout().total() });
+    fn round(&self, part: &MemberPart, round: u32, steps: &mut RoundSteps) {
+        let bytes = part.layout().total();
+        if round == 0 { steps.copy(bytes) } else { steps.push(RoundStep::Accelerate { bytes }) }
     }
 }

@@ -178,6 +178,16 @@ impl RoundSteps {
         }
     }
 
+    /// Whether they are one send and one receive: MPI_Sendrecv does both.
+    pub fn exchanges(&self) -> bool {
+        let (mut sends, mut receives) = (0, 0);
+        for step in &self.steps {
+            sends += u32::from(matches!(step, RoundStep::Send { .. }));
+            receives += u32::from(matches!(step, RoundStep::Receive { .. }));
+        }
+        (sends, receives) == (1, 1)
+    }
+
     /// The steps.
     pub fn iter(&self) -> impl Iterator<Item = &RoundStep> {
         self.steps.iter()

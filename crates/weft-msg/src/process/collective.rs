@@ -5,7 +5,7 @@ use super::rank::Rank;
 use super::{Process, WaitingFor};
 use crate::accelerator::Allreduce;
 use crate::algorithms::{Algorithm, CollectiveSize, collective_name};
-use crate::collective::member_part::{MemberPart, Place, has_root};
+use crate::collective::member_part::{MemberPart, Place, has_root, reduces};
 use crate::collective::{RankBuffer, RoundStep, RoundSteps, non_overlapping};
 use crate::collectives::{CollectiveCall, RunningCollective};
 use crate::communicator::CommIndex;
@@ -59,6 +59,9 @@ impl<T: Transport> Rank<'_, T> {
         }
         let number = self.process.communicators.begin_collective(comm);
         self.spend(Work::CollectiveCall, self.protocol.collective_call);
+        if reduces(call.kind) && members > 1 && !algorithm.is_by_hardware() {
+            self.spend(Work::TemporaryBuffer, self.protocol.temporary_buffer);
+        }
         let memory = CollectiveMemory::new(call.comm, call.kind, call.buffers);
         let running = RunningCollective::new((part, memory), algorithm, (comm, number), call.request);
         let key = self.process.collectives.begin(running);
@@ -145,6 +148,9 @@ impl<T: Transport> Rank<'_, T> {
             *collectives.get(key);
         let sends_first = request.is_some() && self.protocol.algorithms.sends_first(part.kind, algorithm);
         let (owner, id) = (Owner::Collective(key), communicators.id(comm));
+        if steps.exchanges() {
+            self.spend(Work::SendrecvCall, self.protocol.sendrecv_call);
+        }
         for step in steps.in_order(sends_first) {
             match step {
                 RoundStep::Receive { from, buffer, piece, .. } => {
@@ -181,6 +187,7 @@ impl<T: Transport> Rank<'_, T> {
                     let part = &self.process.collectives.get(key).part;
                     let allreduce = self.process.allreduce(comm, part, *bytes);
                     let allreduce = Allreduce { number: number as u32, ..allreduce };
+                    self.transport.spend(Work::AcceleratedCall, self.protocol.accelerated_call);
                     self.transport.allreduce(&allreduce, SendToken::of_collective(key));
                 }
                 RoundStep::Copy { .. } => {}

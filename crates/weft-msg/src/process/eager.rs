@@ -53,7 +53,7 @@ impl<T: Transport> Rank<'_, T> {
         let protocol = self.protocol;
         self.spend(Work::SendCopy, cost(protocol.send_copy_rate, message.bytes));
         let (body, payload) = (message.content.eager(None), protocol.eager_header + message.bytes);
-        if protocol.eager_buffered || message.mode == SendMode::Buffered {
+        if protocol.completes_at_once(message.mode) {
             self.post(message.to, message.bytes, body, payload);
             self.complete(message.owner);
         } else {

@@ -25,12 +25,23 @@ fn go(ranks: u32, protocol: &Protocol) -> Result<Outcome, MsgError> {
 
 #[test]
 fn by_the_table_software_takes_over_outside_the_limits() {
-    let mut protocol = Protocol { collective_call: Span::from_ps(7), ..Protocol::zero() };
+    let ps = Span::from_ps;
+    let mut protocol = Protocol {
+        collective_call: ps(7),
+        copy_call: ps(20),
+        accelerated_call: ps(300),
+        temporary_buffer: ps(1_000_000),
+        ..Protocol::zero()
+    };
     protocol.algorithms.prefer(Rule::always(Collective::Allreduce, Algorithm::Ring)).unwrap();
     protocol.algorithms.prefer(Rule::always(Collective::Allreduce, Algorithm::Accelerator)).unwrap();
     let within = go(MAX_ACCELERATED_RANKS, &protocol).unwrap();
     within.assert_clean();
-    assert_eq!((within.messages.len(), within.end), (0, 1007));
+    assert_eq!(
+        (within.messages.len(), within.end),
+        (0, 1327),
+        "no temporary buffer, each of the others once"
+    );
     let ranks = u64::from(MAX_ACCELERATED_RANKS) + 1;
     let outside = go(MAX_ACCELERATED_RANKS + 1, &protocol).unwrap();
     outside.assert_clean();

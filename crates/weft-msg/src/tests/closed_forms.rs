@@ -115,9 +115,9 @@ fn rounds_are_as_deep_as_the_algorithm() {
     }
 }
 
-/// An allreduce by recursive doubling costs what TR-488 §6.1.3 says: the temporary buffer, a copy into it, an
-/// exchange and a reduction per step, a copy out of it. Catches a step that costs nothing, or a copy too
-/// many.
+/// An allreduce by recursive doubling costs what TR-488 §6.1.3 says: the call, a temporary buffer, a copy
+/// into it, a sendrecv and a reduction per step, a copy out of it. Catches a step that costs nothing, a call
+/// that is paid twice, or a copy too many.
 #[test]
 fn recursive_doubling_spends_what_the_paper_lists() {
     let gigabyte = Some(weft_units::BitRate::from_gigabits(8)); // 1000 ps per byte
@@ -128,6 +128,10 @@ fn recursive_doubling_spends_what_the_paper_lists() {
         receive_call: ps(100),
         wait_call: ps(1_000),
         receive_message: ps(10_000),
+        temporary_buffer: ps(100_000),
+        sendrecv_call: ps(1_000_000),
+        copy_call: ps(10_000_000),
+        reduce_call: ps(100_000_000),
         memory_copy_rate: gigabyte,
         reduction_rate: Some(weft_units::BitRate::from_gigabits(4)),
         ..Protocol::zero()
@@ -140,8 +144,12 @@ fn recursive_doubling_spends_what_the_paper_lists() {
         element: 4,
         seed: 0,
     };
-    let outcome = run_trials(&[trial], &Setting::world(8, protocol, Delays::Fixed(1_000_000)));
-    let (copy, reduction) = (BLOCK * 1000, BLOCK * 2000);
-    let step = 10 + 100 + 1_000 + 10_000 + reduction;
-    assert_eq!(outcome.spent, [1 + copy + 3 * step + copy; 8]);
+    let outcome = run_trials(&[trial], &Setting::world(8, protocol.clone(), Delays::Fixed(10_000_000_000)));
+    let (copy, reduction) = (10_000_000 + BLOCK * 1000, 100_000_000 + BLOCK * 2000);
+    let step = 1_000_000 + 10 + 100 + 1_000 + 10_000 + reduction;
+    assert_eq!(outcome.spent, [1 + 100_000 + copy + 3 * step + copy; 8]);
+    // A broadcast neither reduces nor exchanges: of the members of two, one sends and the other receives.
+    let trial = Trial { kind: Collective::Broadcast, algorithm: Algorithm::Binomial, ..trial };
+    let outcome = run_trials(&[trial], &Setting::world(2, protocol.clone(), Delays::Fixed(10_000_000_000)));
+    assert_eq!(outcome.spent, [1 + 10 + 1_000, 1 + 100 + 1_000 + 10_000]);
 }

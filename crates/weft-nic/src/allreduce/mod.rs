@@ -12,8 +12,10 @@
 //!
 //! # Cost
 //! A vector is fetched and stored through the host port as any other burst. A reduction takes a cycle per
-//! word of the datapath and the latency of the arithmetic; packets take what the fabric takes. Only start
-//! (software programs the module) and finish (the module tells the software) are spans of the machine file.
+//! word of the datapath and the latency of the arithmetic; packets take what the fabric takes. Start
+//! (software programs the module), finish (the module tells the software) and lookup are spans of the machine
+//! file. A module looks an address up for what it sends, one for all members of its board, whose pairs of
+//! rank and address lie side by side.
 //!
 //! # Source
 //! TR-488 §4.7 and Fig. 10; §4.2 for datapath and clock. The text counts levels 1 to log2(N) - 1, which for
@@ -25,8 +27,8 @@
 //! # Not modelled
 //! - A number of boards that is no power of two: the exchanges do not reduce it, and [`AcceleratorLimits`]
 //!   refuses it. It also refuses ranks that are not numbered board by board, which the text does not exclude.
-//! - The module's reading of the table of ranks and addresses, to which software gives it a pointer: it knows
-//!   the members when it is programmed.
+//! - The table of ranks and addresses in memory, to which software gives a pointer: a lookup takes its time,
+//!   and the module knows the members when it is programmed.
 //! - Translation of the vector's address, and protection domains of packets (§4.3). The text has neither for
 //!   the accelerator.
 //! - One exchange of the log2(N) - 1 that §4.7 counts: Fig. 10 does without it, and so does the result.
@@ -217,7 +219,8 @@ impl Module {
             Role::Client => {
                 if let Some(to) = running.server {
                     let (bytes, values) = (running.bytes, running.values.clone());
-                    let packet = ModulePacket { to, id, step, bytes, due: context.now, values };
+                    let due = context.now + context.parameters.lookup;
+                    let packet = ModulePacket { to, id, step, bytes, due, values };
                     self.repair.keep(&packet);
                     context.surface.send(packet);
                 }
@@ -391,17 +394,21 @@ impl Module {
                 context.surface.was(running.token, running.state, running.ready);
                 running.event(ModuleEvent::Gathered);
                 running.reduced = 0;
-                running.exchange(id).into_iter().for_each(|packet| send(packet, context.surface));
+                running
+                    .exchange(id, context.parameters)
+                    .into_iter()
+                    .for_each(|packet| send(packet, context.surface));
             }
         }
         while running.state == ModuleState::Exchanging {
             if usize::from(running.reduced) == running.partners.len() {
                 context.surface.was(running.token, running.state, running.ready);
                 running.event(ModuleEvent::Exchanged);
+                let due = running.ready + context.parameters.lookup;
                 for &to in
                     running.board.iter().filter(|to| !to.0.is_multiple_of(context.parameters.limits.board))
                 {
-                    let (bytes, due, values) = (running.bytes, running.ready, running.values.clone());
+                    let (bytes, values) = (running.bytes, running.values.clone());
                     send(ModulePacket { to, id, step: Step::Result, bytes, due, values }, context.surface);
                 }
                 break;
@@ -412,7 +419,10 @@ impl Module {
             running.ready = self.arithmetic.serve(from, cycles, &context.parameters.clock).ended;
             running.combine(values, running.number >> running.reduced & 1 == 1);
             running.reduced = level;
-            running.exchange(id).into_iter().for_each(|packet| send(packet, context.surface));
+            running
+                .exchange(id, context.parameters)
+                .into_iter()
+                .for_each(|packet| send(packet, context.surface));
         }
         if running.state == ModuleState::Awaiting {
             let Some((came, values)) = self.early.remove(&(id, Step::Result)) else { return };
@@ -463,10 +473,10 @@ impl Running {
     }
 
     /// The vector for the partner of the next level, if there is one.
-    fn exchange(&self, id: OperationId) -> Option<ModulePacket> {
+    fn exchange(&self, id: OperationId, parameters: &AllreduceParameters) -> Option<ModulePacket> {
         let &to = self.partners.get(usize::from(self.reduced))?;
-        let step = Step::Exchange(self.reduced + 1);
-        Some(ModulePacket { to, id, step, bytes: self.bytes, due: self.ready, values: self.values.clone() })
+        let (step, due) = (Step::Exchange(self.reduced + 1), self.ready + parameters.lookup);
+        Some(ModulePacket { to, id, step, bytes: self.bytes, due, values: self.values.clone() })
     }
 
     /// Reduces another vector with that of the module, which is the upper operand or the lower one.

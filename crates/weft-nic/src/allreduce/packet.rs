@@ -18,6 +18,8 @@ pub struct AllreduceParameters {
     pub word: Bytes,
     /// Cycles from the last word of a vector to the last of its reduction.
     pub latency_cycles: u32,
+    /// Before a module sends: it reads the address of the member in the table that software has pointed to.
+    pub lookup: Span,
     /// From the call to the module's first step, per operation: software programs it.
     pub start: Span,
     /// From the vector's being in memory to the call's return, per operation: the module notifies.

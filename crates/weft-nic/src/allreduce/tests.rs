@@ -14,6 +14,7 @@ fn parameters() -> AllreduceParameters {
         clock: Clock::from_hertz(150_000_000).unwrap(),
         word: Bytes::new(16),
         latency_cycles: 4,
+        lookup: Span::ZERO,
         start: Span::from_us(1),
         finish: Span::from_us(1),
         reliability: ReliabilityParameters {

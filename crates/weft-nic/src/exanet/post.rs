@@ -166,8 +166,8 @@ impl<H: Host> Node<'_, '_, '_, H> {
     pub(super) fn accept(&mut self, message: Message<H::Header>, at: Time) -> u32 {
         let at = at.max(self.fabric.now());
         let number = self.hardware.take_number();
-        let Message { to, bytes, born, header, token, primitive, interface, to_interface, watch, .. } =
-            message;
+        let Message { to, bytes, born, header, token, primitive, interface, to_interface, .. } = message;
+        let Message { acknowledged, watch, .. } = message;
         let small = match primitive {
             Primitive::Automatic => bytes <= self.parameters.packetizer.payload,
             Primitive::Small => true,
@@ -182,7 +182,9 @@ impl<H: Host> Node<'_, '_, '_, H> {
         let class = self.fabric.class_of(&message.purpose, bytes);
         let what = if small {
             let (message, refused) = (number, 0);
-            Posted::Small(Parcel { interface, to, message, bytes, born, refused, token, watch, class })
+            let told =
+                Parcel { interface, to, message, bytes, born, refused, token, acknowledged, watch, class };
+            Posted::Small(told)
         } else {
             let kind = match primitive {
                 Primitive::WriteBack => ChannelKind::Read,
@@ -267,7 +269,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
         let stored = self.hardware.memory.port.store(now, bytes, &self.parameters.host_port);
         let made = self.hardware.packetizer.start(stored.ended, &self.parameters.packetizer);
         self.hardware.transmit.small(made.ended, channel, parcel.message);
-        if let Some(token) = parcel.token.filter(|_| parcel.refused == 0) {
+        if let Some(token) = parcel.token.filter(|_| parcel.refused == 0 && !parcel.acknowledged) {
             self.fabric.set_timer(stored.issued, ExanetTimer::Sent(token));
         }
         if parcel.watch {

@@ -147,9 +147,14 @@ impl<H: Host> Node<'_, '_, '_, H> {
     fn acknowledged(&mut self, message: u32) {
         let packetizer = &mut self.hardware.packetizer;
         let answered = packetizer.answered(message, true, &mut channel_report(self.fabric));
-        if let Some((channel, _)) = answered {
-            self.serve_waiting(channel.interface);
+        let Some((channel, parcel)) = answered else { return };
+        if let Some(token) = parcel.token.filter(|_| parcel.acknowledged) {
+            // The process loads the channel's status again and again: until the next load comes by, and back
+            // with what it has found, half a round trip each.
+            let noticed = self.fabric.now() + self.parameters.host_port.round_trip;
+            self.fabric.set_timer(noticed, ExanetTimer::Sent(token));
         }
+        self.serve_waiting(channel.interface);
     }
 
     /// A mailbox has refused a packet of this packetizer.

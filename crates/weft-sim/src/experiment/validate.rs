@@ -221,12 +221,14 @@ impl ValidationReport {
     /// Of rows that have been measured.
     fn of(rows: Vec<ValidationRow>) -> ValidationReport {
         let mean = |role| {
-            let of_role = rows.iter().filter(|row| row.role == role);
+            // A limit that is met has no error: it would make a mean small.
+            let of_role = rows.iter().filter(|row| row.role == role && row.limit.is_none());
             let errors = of_role.filter_map(|row| row.relative_error).map(f64::abs);
             let count = errors.clone().count();
             (count > 0).then(|| errors.sum::<f64>() / count as f64)
         };
-        let limits = |met| rows.iter().filter(|row| row.is_met() == Some(met)).count();
+        let is_limit = |row: &&ValidationRow| row.role == Role::Limit;
+        let limits = |met| rows.iter().filter(is_limit).filter(|row| row.is_met() == Some(met)).count();
         ValidationReport {
             mean_error_predicted: mean(Role::Predicted),
             mean_error_derived: mean(Role::Derived),
@@ -247,8 +249,9 @@ impl ValidationReport {
 
     /// How well the rows of a role are met, with their number; `None`: there are none.
     pub fn summary(&self, role: Role) -> Option<String> {
-        let all = self.of_role(role).count();
-        let count = self.of_role(role).filter(|row| row.published.is_some()).count();
+        let counts = |row: &&ValidationRow| role == Role::Limit || row.limit.is_none();
+        let all = self.of_role(role).filter(counts).count();
+        let count = self.of_role(role).filter(counts).filter(|row| row.published.is_some()).count();
         let rows = if count == 1 { "row" } else { "rows" };
         let blank = match all - count {
             0 => String::new(),
@@ -313,9 +316,10 @@ pub fn run(request: &ValidateRequest, control: Control<'_>) -> Result<Validation
     let mut measured = Vec::new();
     for (machine, rows) in &chosen {
         let subject = Subject { machine, sets: &request.sets, control };
+        let mut known = Vec::new();
         for row in rows {
             control.progress.advance(measured.len() as f64 / total as f64, &row.id);
-            measured.push(subject.measure_row(row)?);
+            measured.push(subject.measure_row(row, &mut known)?);
         }
     }
     let mut report = ValidationReport { left_out, ..ValidationReport::of(measured) };
@@ -354,15 +358,25 @@ struct Subject<'a> {
     control: Control<'a>,
 }
 
+/// Experiments of a subject that have been run, with their figures: several rows need the same.
+type Known = Vec<(Measure, f64)>;
+
 impl Subject<'_> {
     /// Measures what a row is about.
-    fn measure_row(&self, row: &Row) -> Result<ValidationRow, ExperimentError> {
-        let mut simulated = self.measure(&row.measure)?;
+    fn measure_row(&self, row: &Row, known: &mut Known) -> Result<ValidationRow, ExperimentError> {
+        let mut figure = |measure: &Measure| match known.iter().find(|(other, _)| other == measure) {
+            Some((_, figure)) => Ok(*figure),
+            None => self.measure(measure).inspect(|figure| known.push((measure.clone(), *figure))),
+        };
+        let mut simulated = figure(&row.measure)?;
         if let Some(minus) = &row.minus {
-            simulated -= self.measure(minus)?;
+            simulated -= figure(minus)?;
         }
-        if let Some(over) = &row.over {
-            simulated /= self.measure(over)?;
+        for times in &row.times {
+            simulated *= figure(times)?;
+        }
+        for over in &row.over {
+            simulated /= figure(over)?;
         }
         simulated /= f64::from(row.parts.unwrap_or(1));
         // The value that the simulated one is held against; a limit that is met is none.
@@ -402,7 +416,7 @@ impl Subject<'_> {
         let repetitions = Repetitions {
             warm_up: measure.warm_up,
             iterations: measure.iterations.map_or(Iterations::Usual, Iterations::Exactly),
-            ..Repetitions::default()
+            barrier: measure.barrier.unwrap_or(true),
         };
         let options = ExperimentOptions::default();
         // The single runs are too short to report on.

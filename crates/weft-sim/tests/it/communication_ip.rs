@@ -80,6 +80,7 @@ impl Host for Sender {
                 born: at,
                 header: Some(()),
                 token: Some(token),
+                acknowledged: false,
                 primitive: Primitive::Automatic,
                 purpose: weft_fabric::Purpose::PLAIN,
                 interface: order.from_port,

@@ -61,6 +61,7 @@ impl Host for Pinger {
                 born,
                 header: None,
                 token: None,
+                acknowledged: false,
                 primitive,
                 purpose: weft_fabric::Purpose::PLAIN,
                 interface: 0,

@@ -59,6 +59,7 @@ impl PingPong {
             born: at,
             header: Some(0),
             token: None,
+            acknowledged: false,
             primitive: Primitive::Automatic,
             purpose: weft_fabric::Purpose::PLAIN,
             interface: 0,

@@ -11,13 +11,10 @@
 //! TR-488 §6.1.4: "each rank either performs a blocking send or a blocking receive, as is the case in
 //! each step of the broadcast schedule"; "as low as 750 ns", which is less than half a ping-pong.
 //!
-//! The text does not say how ranks are timed. That they stream is our reading. It has the same latency on
-//! every path, and Eq. 1 with it falls short by more with each step of a broadcast, which the text does not
-//! see. The other reading is a mean over both ranks behind a barrier, as broadcasts are timed. It speaks
-//! against the text in more places. It cannot be as low as 750 ns, since the receiver leaves the barrier
-//! before the sender and waits longer than a message takes: 945 ns on `exanest`, and 845 ns with less than
-//! half of the sender's costs. And Eq. 1 with it exceeds the broadcast of 4 ranks, by 15 %; the text says the
-//! opposite.
+//! The text does not say how ranks are timed. That they stream is our reading. The interval knows its path
+//! where a send waits for the acknowledgement of the other interface, as on `exanest`. The other reading is a
+//! mean over both ranks behind a barrier, as broadcasts are timed. It cannot be as low as 750 ns: the
+//! receiver leaves the barrier before the sender and waits longer than a message takes.
 
 use super::ops::{irecv, isend, wait};
 use super::repeat::Iteration;

@@ -81,6 +81,7 @@ pub struct GuestMessage {
     order: u32,
     bytes: Bytes,
     born: Time,
+    acknowledged: bool,
     header: ReplayHeader,
     is_write: bool,
     purpose: Purpose,
@@ -150,12 +151,14 @@ impl<C: HostContext<ReplayHost>> RankContext<'_, C> {
         let order = *self.handed_over;
         *self.handed_over = order.wrapping_add(1);
         let Message { bytes, born, header, token: key, primitive, purpose, interface, buffer, .. } = message;
+        let acknowledged = message.acknowledged;
         let event = RailEvent::Send(GuestMessage {
             home,
             key,
             order,
             bytes,
             born,
+            acknowledged,
             header: header.expect("ranks send every message with a header"),
             is_write: matches!(primitive, Primitive::Write | Primitive::WriteBack),
             purpose,
@@ -193,8 +196,8 @@ impl ReplayHost {
         rails: HostRails,
         context: &mut impl HostContext<ReplayHost>,
     ) {
-        let GuestMessage { home, key, bytes, born, header, is_write, purpose, interface, buffer, .. } =
-            *message;
+        let GuestMessage { home, key, bytes, born, acknowledged, header, is_write, purpose, .. } = *message;
+        let GuestMessage { interface, buffer, .. } = *message;
         let rail = rails.rail(home, context.endpoint());
         // Also a send that nobody waits for is kept: its failure is its rank's.
         let token = self.pending_sends.insert(PendingSend::Guest { home, key }) as u32;
@@ -205,6 +208,7 @@ impl ReplayHost {
             born,
             header: Some(header),
             token: Some(token),
+            acknowledged,
             primitive,
             purpose,
             interface,

@@ -75,6 +75,7 @@ impl Host for Script {
                 born: plan.at,
                 header: Some(index),
                 token: Some(index),
+                acknowledged: false,
                 primitive: Default::default(),
                 purpose: weft_fabric::Purpose::PLAIN,
                 interface: plan.interface,

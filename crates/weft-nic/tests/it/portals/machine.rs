@@ -79,6 +79,7 @@ impl Host for Scripted {
                     born: plan.at,
                     header: Some(index),
                     token: Some(index),
+                    acknowledged: false,
                     primitive: if plan.response { Primitive::WriteBack } else { Primitive::Automatic },
                     purpose: weft_fabric::Purpose::PLAIN,
                     interface: 0,

@@ -121,6 +121,7 @@ impl Host for Scripted {
                     born: plan.at,
                     header: Some(index),
                     token: Some(index),
+                    acknowledged: false,
                     primitive: plan.primitive,
                     purpose: weft_fabric::Purpose::PLAIN,
                     interface: plan.interface,

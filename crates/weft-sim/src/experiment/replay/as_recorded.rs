@@ -14,6 +14,15 @@ use crate::experiment::ExperimentError;
 use std::path::Path;
 use weft_trace::{Trace, TraceHeader};
 
+/// Calls of a library within its collectives.
+const LIBRARY_CALLS: [&str; 5] = [
+    "messaging.collective_call",
+    "messaging.temporary_buffer",
+    "messaging.sendrecv_call",
+    "messaging.copy_call",
+    "messaging.reduce_call",
+];
+
 /// Keys of the machine, and their values, under which a replay of these traces is of the software that they
 /// were recorded with. Those of the first trace that was recorded in virtual time: all ranks of a replay have
 /// one library.
@@ -38,6 +47,7 @@ fn settings(header: &TraceHeader) -> Vec<(&'static str, String)> {
         ("messaging.progress", "call"),
         ("messaging.rendezvous", "write"),
         ("messaging.clear_to_send", "sender"),
+        ("messaging.eager_ack", "false"),
         ("messaging.wait_costs", "polls"),
         ("messaging.synchronous_sends", "receipt"),
         ("messaging.one_sided", "native"),
@@ -50,7 +60,7 @@ fn settings(header: &TraceHeader) -> Vec<(&'static str, String)> {
         let rates = ["messaging.memory_copy_rate", "messaging.reduction_rate"];
         settings.extend(rates.map(|key| (key, "unlimited".to_owned())));
         // The library computed for nothing while it was recorded.
-        settings.push(("messaging.local_call", "0ns".to_owned()));
+        settings.extend(LIBRARY_CALLS.map(|key| (key, "0ns".to_owned())));
     }
     settings
 }
@@ -77,8 +87,9 @@ mod tests {
         };
         let keys = |header| settings(&header).into_iter().map(|(_, value)| value).collect::<Vec<_>>();
         let mpich = "MPICH Version:      5.0.2\nMPICH Device: ch4";
-        let own = ["call", "write", "sender", "polls", "receipt", "native", "emulated", "mpich-5", "4096"];
-        let expected = [&["mpich-5"][..], &own, &["unlimited"; 2], &["0ns"]].concat();
+        let own =
+            ["call", "write", "sender", "false", "polls", "receipt", "native", "emulated", "mpich-5", "4096"];
+        let expected = [&["mpich-5"][..], &own, &["unlimited"; 2], &["0ns"; 5]].concat();
         assert_eq!(keys(header(mpich, Some("none"))), expected);
         assert_eq!(
             keys(header("MPICH Version:\t3.4.3", Some("cpu:1"))),

@@ -2,7 +2,7 @@
 
 use super::super::ExperimentError;
 use super::Layer;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// The files, in the order of reports.
 const FILES: [&str; 6] = [
@@ -99,6 +99,8 @@ pub(super) struct Measure {
     pub iterations: Option<u32>,
     pub layer: Option<Layer>,
     pub algorithm: Option<String>,
+    /// Whether ranks meet after each collective, as in OSU.
+    pub barrier: Option<bool>,
     /// Of `scenario`, whose `size` is the file's name: the group of flows, and its figure. The first change
     /// of the scenario is where the group begins, the last where it stops.
     pub group: Option<String>,
@@ -129,11 +131,29 @@ pub(super) struct Row {
     pub bound: Option<Percent>,
     pub measure: Measure,
     pub minus: Option<Measure>,
-    /// The quantity is a quotient: what it is divided by.
-    pub over: Option<Measure>,
+    /// The quantity is a product: by what else.
+    #[serde(default, deserialize_with = "one_or_more")]
+    pub times: Vec<Measure>,
+    /// The quantity is a quotient: by what it is divided.
+    #[serde(default, deserialize_with = "one_or_more")]
+    pub over: Vec<Measure>,
     /// The quantity is one of so many equal parts of what is measured.
     pub parts: Option<u32>,
     pub note: Option<String>,
+}
+
+/// A measure, or a list of them.
+fn one_or_more<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Measure>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        One(Box<Measure>),
+        More(Vec<Measure>),
+    }
+    Ok(match Written::deserialize(deserializer)? {
+        Written::One(measure) => vec![*measure],
+        Written::More(measures) => measures,
+    })
 }
 
 impl Measure {
@@ -157,6 +177,7 @@ impl Measure {
                 words += &value.map_or(String::new(), |value| format!(" --{option} {value}"));
             }
             words += if self.layer == Some(Layer::Nic) { " --layer nic" } else { "" };
+            words += if self.barrier == Some(false) { " --no-barrier" } else { "" };
         }
         self.set.iter().fold(words, |words, set| {
             let quote = if set.contains([' ', '[', '{']) { "'" } else { "" };
@@ -169,9 +190,10 @@ impl Row {
     /// The command that gives the quantity, or those that it is computed of.
     pub(super) fn command(&self, machine: &str) -> String {
         let mut command = self.measure.command(machine);
-        for (word, other) in [("less", &self.minus), ("over", &self.over)] {
-            command +=
-                &other.as_ref().map_or(String::new(), |other| format!(", {word} {}", other.command(machine)));
+        let others = self.minus.iter().map(|other| ("less", other));
+        let others = others.chain(self.times.iter().map(|other| ("times", other)));
+        for (word, other) in others.chain(self.over.iter().map(|other| ("over", other))) {
+            command += &format!(", {word} {}", other.command(machine));
         }
         match self.parts {
             Some(parts) => format!("{command}, divided by {parts}"),
@@ -230,7 +252,7 @@ mod tests {
         let publications = Publication::all().unwrap();
         let rows: Vec<&Row> = publications.iter().flat_map(Publication::rows).collect();
         assert_eq!(ids(rows.iter().copied()).len(), rows.len());
-        let is_quotient = |row: &&&Row| row.over.is_some() || row.measure.benchmark == "expected-bcast";
+        let is_quotient = |row: &&&Row| !row.over.is_empty() || row.measure.benchmark == "expected-bcast";
         assert!(rows.iter().filter(is_quotient).all(|row| row.unit == "ratio"));
         assert!(rows.iter().all(|row| matches!(row.unit.as_str(), "us" | "Gb/s" | "ratio")));
         for Publication { publication, .. } in &publications {
@@ -262,7 +284,8 @@ mod tests {
             let fitted = ids(rows.iter().filter(fitted));
             for row in rows {
                 let Row { id, role, limit, of, .. } = row;
-                assert_eq!(*role == Role::Limit, limit.is_some(), "{id}");
+                assert!(*role != Role::Limit || limit.is_some(), "{id}");
+                assert!(*role != Role::Predicted || limit.is_none(), "{id}: one-sided, and no prediction");
                 assert_eq!(
                     *limit == Some(Limit::Within),
                     row.to.zip(row.published).is_some_and(|(to, published)| to > published),
@@ -271,7 +294,8 @@ mod tests {
                 assert_eq!(*role == Role::Derived, !of.is_empty(), "{id}");
                 assert!(of.iter().all(|other| other != id && fitted.contains(other.as_str())), "{id}");
                 let is_blank = row.published.is_none();
-                assert!(!is_blank || *role == Role::Predicted, "{id}: nothing can rest on a blank");
+                let rests = matches!(role, Role::Limit | Role::Calibrated);
+                assert!(!is_blank || !rests, "{id}: nothing can rest on a blank");
                 assert!(*role != Role::Predicted || row.bound.is_some() != is_blank, "{id}");
             }
         }

@@ -93,7 +93,7 @@ pub(super) fn sensitivity(
     let mut bases = Vec::new();
     for (&row, &simulated) in rows.iter().zip(simulated) {
         let trial = trial(row)?.map(|trial| {
-            let simulated = subject.measure_row(&trial)?.simulated;
+            let simulated = subject.measure_row(&trial, &mut Vec::new())?.simulated;
             Ok::<_, ExperimentError>((trial, simulated))
         });
         bases.push(Base { row, simulated, trial: trial.transpose()? });
@@ -135,7 +135,7 @@ fn trial(row: &Row) -> Result<Option<Row>, ExperimentError> {
         return Ok(None);
     }
     let size: Bytes = row.measure.size.parse().map_err(ExperimentError::input)?;
-    if size <= TRIAL || row.minus.is_some() || row.over.is_some() {
+    if size <= TRIAL || row.minus.is_some() || !row.over.is_empty() {
         return Ok(None);
     }
     let measure = Measure { size: TRIAL.to_string(), ..row.measure.clone() };
@@ -156,7 +156,7 @@ fn of_constant(
         for (change, value) in changes.iter_mut().zip([&less, &more]) {
             let mut sets = subject.sets.to_vec();
             sets.push(format!("{}={value}", constant.path));
-            match (Subject { sets: &sets, ..*subject }).measure_row(row) {
+            match (Subject { sets: &sets, ..*subject }).measure_row(row, &mut Vec::new()) {
                 Ok(moved) => *change = (moved.simulated - simulated) / simulated,
                 // A value that the machine cannot have, such as a buffer below a packet.
                 Err(ExperimentError::Input(_)) if !subject.control.interrupt.is_requested() => {
