@@ -157,9 +157,12 @@ HUNDRED_MILLION = [
     "--ignored",
 ]
 
+SCENARIOS_IN_FULL = ["cargo", "test", "--locked", "-p", "weft-cli", "shipped_scenarios", "--", "--ignored"]
+
 LONG = [
     *(cargo_tests(number) for number in range(1, 5)),
     Check("10^8 packets", HUNDRED_MILLION),
+    Check("scenarios in full", SCENARIOS_IN_FULL),
     *(mpi_tests(machine, "1,3,8,16") for machine in MACHINES),
     replays("exanest"),
     Check("validate --vary", [WEFT, "validate", "--vary", "--threads", "2"]),

@@ -4,6 +4,7 @@
 smoke.py
 """
 
+import sys
 import tempfile
 from concurrent.futures import Executor
 from pathlib import Path
@@ -64,6 +65,64 @@ def check_routings() -> None:
         raise AssertionError("nothing was said about packets that go in a circle")
 
 
+SCENARIO = """
+[scenario]
+title = "two groups"
+time = "20us"
+[[flows]]
+name = "incast"
+role = "aggressor"
+from = "0,4"
+to = "15"
+size = "2K"
+[[flows]]
+name = "small"
+role = "victim"
+from = "6"
+to = "14"
+size = "256"
+rate = "1Gb/s"
+"""
+
+
+PROGRAM = """
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+if world.rank == 0:
+    world.Send(bytearray(4096), 1)
+else:
+    world.Recv(bytearray(4096), 0)
+"""
+
+
+def check_experiments(folder: Path) -> None:
+    """Looks at the rows, tables and pictures of each kind of experiment: those of outlets.rs."""
+
+    def one_message(rank: int, _: int) -> weft.RankProgram:
+        yield weft.send(1, bytes=4096) if rank == 0 else weft.recv(0)
+
+    scenario, program = folder / "own.toml", folder / "own.py"
+    scenario.write_text(SCENARIO)
+    program.write_text(PROGRAM)
+    ways = {"scenario": scenario, "congestion": ["none", "acc"]}
+    experiments = {
+        "traffic": lambda: weft.traffic("bxi3-fattree", load=0.3, time="5us"),
+        "scenario": lambda: weft.traffic("carvnet-spineleaf", **ways),
+        "osu": lambda: weft.osu("latency", "exanest", sizes="8:16", iterations=10, warm_up=2),
+        "replay": lambda: weft.replay(one_message, "carvnet-spineleaf", ranks=2),
+        "run": lambda: weft.run([sys.executable, str(program)], "exanest", ranks=2),
+    }
+    for name, experiment in experiments.items():
+        result = experiment()
+        assert result.summary.height == len(result.manifest["rows"]) > 0, name
+        assert result.messages.collect().height > 0, name
+        assert result.plot.fct_cdf().data["panels"], name
+        if name == "scenario":
+            groups = result.summary.select("congestion", "group").rows()
+            assert groups == [(way, group) for way in ("none", "acc") for group in ("incast", "small")]
+            assert set(result.messages.collect()["group"]) == {"incast", "small"}
+
+
 def main() -> None:
     """Checks results, pictures, machines and errors."""
     with tempfile.TemporaryDirectory() as folder:
@@ -85,6 +144,7 @@ def main() -> None:
         assert machine.check()["deadlock_free"] and machine.show()["endpoints"] == 16
         check_placements(machine)
         check_routings()
+        check_experiments(Path(folder))
         fixed = {"machine": "bxi3-fattree", "time": "5us", "set": {"topology": {"k": 4}}}
         study = {"command": "traffic", "seeds": 2, "fixed": fixed, "vary": {"load": [0.2, 0.5]}}
         swept = weft.sweep(study, output=Path(folder, "study"), jobs=2, progress=False)

@@ -160,6 +160,10 @@ pub trait SimulatedNetwork<H: Host> {
     /// Calls `visit` with the host of every endpoint, in an order that does not depend on threads.
     fn visit_hosts(&self, visit: &mut dyn FnMut(EndpointId, &H));
 
+    /// Calls `visit` with the header of every message with one that is on its way to a host, and how much of
+    /// its payload has come, in no particular order.
+    fn visit_arriving(&self, visit: &mut dyn FnMut(&H::Header, Bytes));
+
     /// Calls `visit` with the work of each block of every endpoint's interface since the run began, in an
     /// order that does not depend on threads or time.
     fn visit_work(&self, visit: &mut dyn FnMut(EndpointId, BlockWork));
@@ -432,6 +436,12 @@ macro_rules! by_the_engine {
         fn visit_hosts(&self, visit: &mut dyn FnMut(EndpointId, &H)) {
             for (_, site) in self.simulation.sites() {
                 site.interfaces().for_each(|(endpoint, interface)| visit(endpoint, interface.host()));
+            }
+        }
+
+        fn visit_arriving(&self, visit: &mut dyn FnMut(&H::Header, Bytes)) {
+            for (_, site) in self.simulation.sites() {
+                site.interfaces().for_each(|(_, interface)| interface.visit_arriving(visit));
             }
         }
 

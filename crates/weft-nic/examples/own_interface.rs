@@ -303,6 +303,11 @@ impl<H: Host> Nic<H> for DoorbellNic<H> {
     fn unfinished(&self) -> (usize, usize) {
         (self.outgoing.queue.len(), self.incoming.len())
     }
+    fn visit_arriving(&self, visit: &mut dyn FnMut(&H::Header, Bytes)) {
+        for Incoming { announced, missing } in self.incoming.values() {
+            announced.header.iter().for_each(|header| visit(header, announced.bytes - *missing));
+        }
+    }
 }
 // ANCHOR_END: nic
 

@@ -313,6 +313,10 @@ pub trait Nic<H: Host>: Interface<Output = H::Output> {
         Refused::default()
     }
 
+    /// Calls `visit` with the header of every message with one that is on its way to this host, and how much
+    /// of its payload has come, in no particular order.
+    fn visit_arriving(&self, visit: &mut dyn FnMut(&H::Header, Bytes));
+
     /// Calls `visit` with each block that does one thing at a time, and how long it has worked since the run
     /// began, in the same order every time. None by default.
     fn visit_work(&self, _visit: &mut dyn FnMut(BlockWork)) {}

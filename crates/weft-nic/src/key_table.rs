@@ -48,6 +48,11 @@ impl<T: Default> KeyTable<T> {
         self.len
     }
 
+    /// The entries, in no particular order.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = &T> {
+        self.places.iter().filter(|place| place.key != FREE).map(|place| &place.entry)
+    }
+
     /// The place at which a key would be first.
     #[inline]
     fn first_place(&self, key: u64) -> usize {

@@ -30,6 +30,11 @@ impl<T> MessageTable<T> {
         self.0.len()
     }
 
+    /// What is known of each message, in no particular order.
+    pub(crate) fn messages(&self) -> impl Iterator<Item = &T> {
+        self.0.entries().flatten()
+    }
+
     /// Adds a message, or replaces what is known of it.
     #[inline]
     pub(crate) fn insert(&mut self, name: Name, message: T) {

@@ -9,11 +9,13 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 use std::collections::BTreeMap;
 
 /// Fields of a row that say which case was measured.
-const CASE: [&str; 4] = ["size_bytes", "offered_load", "ranks", "name"];
+const CASE: [&str; 6] = ["congestion", "group", "size_bytes", "offered_load", "ranks", "name"];
 /// Ends of the names of fields that are measured.
-const MEASURED: [&str; 6] = ["_ns", "_us", "_gbps", "_per_second", "_load", "_bytes_per_s"];
+const MEASURED: [&str; 8] =
+    ["_ns", "_us", "_gbps", "_per_second", "_load", "_bytes_per_s", "fairness", "_max_bytes"];
 /// Fields with such ends that are no outcome.
-const ASKED: [&str; 3] = ["offered_load", "warm_up_us", "links_off_us"];
+const ASKED: [&str; 5] =
+    ["offered_load", "warm_up_us", "links_off_us", "links_off_in_warm_up_us", "measured_us"];
 /// Two-sided confidence of the intervals in `run.json`.
 const UPPER_QUANTILE: f64 = 0.975;
 
@@ -67,20 +69,25 @@ impl Comparison {
     /// # Errors
     /// Results that have no case in common.
     pub fn of(results: &[StoredResult], names: Vec<String>) -> Result<Comparison, ResultsError> {
-        let cases: Vec<BTreeMap<String, &Value>> = results.iter().map(cases).collect();
-        let in_all = |case: &String| cases.iter().all(|cases| cases.contains_key(case));
+        let across = ways_across(results);
+        let named = |result| {
+            rows(result).map(|row| (case_of(row, across.as_deref()), row)).collect::<Vec<(String, &Value)>>()
+        };
+        let rows: Vec<Vec<(String, &Value)>> = results.iter().map(named).collect();
         let mut order: Vec<String> = Vec::new();
-        for result in results {
-            for case in result.manifest.rows.iter().map(case_of) {
-                if !order.contains(&case) {
-                    order.push(case);
-                }
+        for (case, _) in rows.iter().flatten() {
+            if !order.contains(case) {
+                order.push(case.clone());
             }
         }
+        let cases: Vec<BTreeMap<String, &Value>> =
+            rows.into_iter().map(|rows| rows.into_iter().collect()).collect();
+        let in_all = |case: &String| cases.iter().all(|cases| cases.contains_key(case));
         let (matched, unmatched): (Vec<String>, Vec<String>) = order.into_iter().partition(in_all);
         if matched.is_empty() {
-            let why =
-                "it has no row in common with the others: the same sizes and loads are compared".to_owned();
+            let why = "it has no row in common with the others: the same sizes and loads are compared, and \
+                       the same groups under the same congestion control"
+                .to_owned();
             return Err(ResultsError::NothingToDraw { directory: results[0].directory.clone(), why });
         }
         let mut rows = Vec::new();
@@ -99,9 +106,23 @@ impl Comparison {
     }
 }
 
-/// The rows of a result by their case.
-fn cases(result: &StoredResult) -> BTreeMap<String, &Value> {
-    result.manifest.rows.iter().map(|row| (case_of(row), row)).collect()
+/// The rows of a result in which something was measured.
+fn rows(result: &StoredResult) -> impl Iterator<Item = &Value> {
+    result.manifest.rows.iter().filter(|row| row["refused"].is_null())
+}
+
+/// The ways to control congestion, where each result has one and they are not the same: then they are what is
+/// compared, and each case names them. Where a result has several, only rows of the same way are compared.
+fn ways_across(results: &[StoredResult]) -> Option<String> {
+    let only = |result| {
+        let mut ways: Vec<&str> =
+            rows(result).map(|row| row["congestion"].as_str()).collect::<Option<_>>()?;
+        ways.sort_unstable();
+        ways.dedup();
+        if let [way] = ways[..] { Some(way) } else { None }
+    };
+    let ways: Vec<&str> = results.iter().map(only).collect::<Option<_>>()?;
+    ways.iter().any(|way| *way != ways[0]).then(|| ways.join(" | "))
 }
 
 /// Whether a field of a row says which case was measured.
@@ -114,9 +135,13 @@ pub fn is_measured(field: &str) -> bool {
     MEASURED.iter().any(|end| field.ends_with(end)) && !ASKED.contains(&field)
 }
 
-fn case_of(row: &Value) -> String {
+/// The case of a row; `across`: the ways to control congestion that are compared, in place of its own.
+pub(crate) fn case_of(row: &Value, across: Option<&str>) -> String {
     let word = |field: &&str| match (*field, &row[*field]) {
         (_, Value::Null) => None,
+        ("congestion", value) => {
+            Some(format!("congestion {}", across.or(value.as_str()).unwrap_or_default()))
+        }
         ("size_bytes", value) => Some(format!("{value} B")),
         ("offered_load", value) => Some(format!("load {value}")),
         ("ranks", value) => Some(format!("{value} ranks")),
@@ -200,7 +225,7 @@ mod tests {
             "size_bytes": 256, "offered_load": 0.5, "seeds": 1, "latency_mean_ns": 10.0, "warm_up_us": 3.0,
             "latency_mean_interval_ns": { "low": 9.0, "high": 11.0 }, "messages": 7,
         });
-        assert_eq!(case_of(&row), "256 B, load 0.5");
+        assert_eq!(case_of(&row, None), "256 B, load 0.5");
         assert_eq!(measured(&row), ["latency_mean_ns"]);
         assert!(sample(&row, "latency_mean_ns").unwrap().spread.is_none());
     }

@@ -1,5 +1,6 @@
 //! A result in one page: what ran, on what, what came of it, and where its time and its trouble are.
 
+use crate::compare::{case_of, is_case};
 use crate::congestion::{CongestionTree, Ways, congestion_trees};
 use crate::ending::Ending;
 use crate::error::ResultsError;
@@ -205,7 +206,12 @@ fn facts(result: &StoredResult) -> Vec<(String, String)> {
         let hops = performance.packet_hops_per_second;
         fact("simulated in", format!("{:.1} s, {hops:.0} packet-hops/s", performance.wall_seconds));
     }
-    for key in ["pattern", "benchmark", "layer", "time", "seeds", "ranks", "map", "program"] {
+    if result.command() == "scenario"
+        && let Some(name) = request["name"].as_str()
+    {
+        fact("scenario", name.to_owned());
+    }
+    for key in ["pattern", "benchmark", "congestion", "layer", "time", "seeds", "ranks", "map", "program"] {
         match &request[key] {
             Value::Null => {}
             Value::String(text) => fact(key, text.clone()),
@@ -287,6 +293,19 @@ fn warnings(result: &StoredResult, trees: &[CongestionTree]) -> Vec<String> {
         if let Some(lost @ 1..) = run.row["packets_dropped"].as_u64() {
             warnings.push(format!("{}: links lost {lost} packets", label()));
         }
+        if let Some(off) = run.row["links_off_in_warm_up_us"].as_f64().filter(|off| *off > 0.0) {
+            let of = "of the time in which links were off lie in the warm-up, which is not measured";
+            warnings.push(format!("{}: {off:.3} us {of}", label()));
+        }
+    }
+    for row in &manifest.rows {
+        if let Some(why) = row["refused"].as_str() {
+            warnings.push(format!("{}: not on this machine: {why}", case_of(row, None)));
+        }
+        if let Some(under_way @ 1..) = row["transfers_under_way"].as_u64() {
+            let case = case_of(row, None);
+            warnings.push(format!("{case}: transfers under way at the end: {under_way}"));
+        }
     }
     for tree in trees.iter().filter(|tree| tree.share >= LASTING).take(WARNED_TREES) {
         let run = result.runs().into_iter().find(|run| run.run == tree.run);
@@ -314,11 +333,14 @@ fn rows(result: &StoredResult) -> (Vec<String>, Vec<Vec<String>>) {
     for row in &result.manifest.rows {
         for (name, value) in row.as_object().into_iter().flatten() {
             // A column of zeros says nothing.
-            if plain(value) && value.as_f64() != Some(0.0) && !columns.contains(name) {
+            let says = plain(value) && value.as_f64() != Some(0.0) && name != "refused";
+            if says && !columns.contains(name) {
                 columns.push(name.clone());
             }
         }
     }
+    // The case stands before what was measured.
+    columns.sort_by_key(|column| !is_case(column));
     let cell = |value: &Value| match value {
         Value::String(text) => text.clone(),
         Value::Null => String::new(),

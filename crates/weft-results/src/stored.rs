@@ -28,7 +28,7 @@ pub struct StoredResult {
 pub struct RunOf<'a> {
     /// The number in the column `run`.
     pub run: u32,
-    /// The row: what was measured. Seeds share one.
+    /// The row: what was measured. Seeds share one; of a run with several it is the first.
     pub row: &'a Value,
     /// The number of seeds of the row, and which of them this is, from 0 on.
     pub seed: (u32, u32),
@@ -86,7 +86,10 @@ impl StoredResult {
             let (first, seeds) = of((number, row));
             (0..seeds).map(move |seed| RunOf { run: first + seed, row, seed: (seeds, seed) })
         });
-        each.collect()
+        // The groups of a scenario are rows of one run.
+        let mut runs: Vec<RunOf<'_>> = each.collect();
+        runs.dedup_by_key(|run| run.run);
+        runs
     }
 
     /// Reads a table row by row, in the order of the file; the memory does not grow with it.

@@ -18,7 +18,7 @@ pub const INTERVALS_PER_COARSER: u32 = 10;
 
 row! {
     /// One message that was delivered, in the order of delivery.
-    MessageRow in "messages" version 1
+    MessageRow in "messages" version 2
         ordered by |row| (row.run, row.delivered_ps, row.source_endpoint.0.into(), row.sequence);
     /// Index of the run in `run.json`.
     run: u32,
@@ -36,8 +36,10 @@ row! {
     destination_rank: Option<RankId>,
     /// The tag; null for traffic patterns and for messages of collectives.
     tag: Option<i32>,
-    /// The kind of traffic: `pattern`, `point-to-point`, `collective` or `one-sided`.
+    /// The kind of traffic: `pattern`, `flow` (of a scenario), `point-to-point`, `collective` or `one-sided`.
     class: String,
+    /// The group of flows in the scenario's file; null elsewhere.
+    group: Option<String>,
     /// Bytes of the program or pattern, without headers.
     payload_bytes: Bytes,
     /// When it was handed to the messaging layer or, for a pattern, generated.
@@ -47,8 +49,8 @@ row! {
 }
 
 row! {
-    /// One flow: all messages of a run from one endpoint to another.
-    FlowRow in "flows" version 1
+    /// One flow: all messages of a run from one endpoint to another; of a scenario, those of one group.
+    FlowRow in "flows" version 2
         ordered by |row| {
             let destination = row.destination_endpoint.map_or(0, |to| u64::from(to.0) + 1);
             (row.run, Time::ZERO, row.source_endpoint.0.into(), destination)
@@ -59,6 +61,8 @@ row! {
     source_endpoint: EndpointId,
     /// The endpoint that received them; null where the pattern draws a new destination for every message.
     destination_endpoint: Option<EndpointId>,
+    /// The group of flows in the scenario's file; null elsewhere.
+    group: Option<String>,
     /// Messages delivered.
     messages: u64,
     /// Bytes delivered, without headers.

@@ -102,11 +102,14 @@ fn column(values: &[Json]) -> (DataType, ArrayRef) {
     (DataType::Utf8, Arc::new(values.iter().map(text).collect::<StringArray>()))
 }
 
-/// The parameters of a point; `seed`: with it.
-fn parameters(point: &Point, seed: bool) -> Vec<(String, Json)> {
+/// The parameters of a point, with those of one of its rows; `seed`: with it. A parameter may be a list for
+/// each entry of which there is a row, as of ways to control congestion: then the row's own entry stands.
+fn parameters(point: &Point, row: &Json, seed: bool) -> Vec<(String, Json)> {
     let mut cells = vec![("command".to_owned(), Json::from(point.words[0].clone()))];
     for (name, value) in point.parameters.iter().filter(|(name, _)| seed || name != "seed") {
-        cells.push((name.clone(), serde_json::to_value(value).unwrap_or(Json::Null)));
+        let own = Some(&row[name.as_str()]).filter(|own| is_case(name) && !own.is_null());
+        let given = || serde_json::to_value(value).unwrap_or(Json::Null);
+        cells.push((name.clone(), own.cloned().unwrap_or_else(given)));
     }
     cells
 }
@@ -133,7 +136,7 @@ pub(crate) fn rows(documents: &[(&Point, Json)]) -> Frame {
         let measured = document["rows"].as_array().filter(|rows| !rows.is_empty());
         for row in measured.map_or(&empty[..], Vec::as_slice) {
             let mut cells = vec![("point".to_owned(), Json::from(point.id.clone()))];
-            cells.extend(parameters(point, true));
+            cells.extend(parameters(point, row, true));
             cells.push(("ended".to_owned(), document["ended"].clone()));
             if row.is_object() {
                 flat("", row, &mut cells);
@@ -159,8 +162,9 @@ pub(crate) fn intervals(documents: &[(&Point, Json)]) -> Frame {
     let mut order: Vec<Group> = Vec::new();
     let mut known: BTreeMap<String, usize> = BTreeMap::new();
     for (point, document) in documents {
-        for row in document["rows"].as_array().into_iter().flatten().filter_map(Json::as_object) {
-            let parameters = parameters(point, false);
+        for json in document["rows"].as_array().into_iter().flatten() {
+            let Some(row) = json.as_object() else { continue };
+            let parameters = parameters(point, json, false);
             let asked: Vec<&str> = point.parameters.iter().map(|(name, _)| name.as_str()).collect();
             let case: Vec<(String, Json)> = row
                 .iter()

@@ -2,9 +2,10 @@
 //!
 //! ```text
 //!   gap:   transfer ─ sent ─ gap ─ transfer ─ sent ─ gap ─ …      one at a time
-//!   rate:  transfer ┬───────┬───────┬ …                     at its times, whatever the network takes
-//!                   0    size/rate
+//!   rate:  ├─ phase ─┬───────┬───────┬ …                     at its times, whatever the network takes
+//!          start     0    size/rate
 //! ```
+//! Flows with a rate are out of phase: each begins at a time of its own within the first interval.
 //! # Source
 //! RED-SEA D1.4 §8.1: RDMA flows with controllable start time, size, inter-transfer gap (long term rate).
 
@@ -12,7 +13,7 @@ use crate::histogram::Histogram;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weft_engine::{Payload, Stream, below};
-use weft_fabric::Purpose;
+use weft_fabric::{HopRecord, Purpose};
 use weft_nic::{Delivered, Failure, Host, HostContext, Message, Observer, Offer, Primitive};
 use weft_units::{Address, BitRate, Bytes, EndpointId, Span, Time};
 
@@ -140,8 +141,10 @@ pub struct FlowPlan {
     pub sizes: Sizes,
     /// The rule by which they follow one another.
     pub pace: Pace,
-    /// The first.
+    /// The time from which on there are transfers.
     pub start: Time,
+    /// From there to the first.
+    pub phase: Span,
     /// From here on there is none.
     pub stop: Time,
     /// Their number; `None`: as many as there is time for.
@@ -155,8 +158,10 @@ pub struct FlowPlan {
 pub struct ScenarioParameters {
     /// The flows, by source.
     pub flows: Vec<FlowPlan>,
-    /// Transfers that begin before this time are not counted.
+    /// Transfers that begin before this time are not among the latencies.
     pub counted_from: Time,
+    /// Whether every transfer that is delivered is to be reported.
+    pub report_transfers: bool,
 }
 
 /// The state of a flow at its source.
@@ -197,28 +202,65 @@ impl Payload for Next {
     }
 }
 
-/// Transfers of a flow that have been delivered.
+/// The transfers of a flow since the run began.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct FlowTally {
-    /// Payload.
-    pub bytes: u64,
-    /// Transfers.
-    pub transfers: u64,
-    /// The times at which the first was born and the last came.
+    /// Transfers that have begun.
+    pub begun: u64,
+    /// The time at which the first of them did.
     pub first: Option<Time>,
-    /// See `first`.
+    /// Transfers that were delivered.
+    pub delivered: u64,
+    /// Payload of these.
+    pub bytes: Bytes,
+    /// The time at which the last of these was noticed.
     pub last: Time,
+}
+
+impl FlowTally {
+    /// Adds what another part of the run has counted of the same flow.
+    fn merge(&mut self, other: &FlowTally) {
+        self.begun += other.begun;
+        self.first = [self.first, other.first].into_iter().flatten().min();
+        self.delivered += other.delivered;
+        self.bytes += other.bytes;
+        self.last = self.last.max(other.last);
+    }
+}
+
+/// A transfer that was delivered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct TransferReport {
+    /// The flow.
+    pub flow: u32,
+    /// The destination.
+    pub destination: EndpointId,
+    /// Counts the messages of the source.
+    pub number: u32,
+    /// Payload.
+    pub bytes: Bytes,
+    /// The time at which it began.
+    pub born: Time,
+    /// The time at which its last byte was delivered.
+    pub delivered: Time,
+    /// Links crossed, injection and ejection included.
+    pub hops: u8,
 }
 
 /// The output of the hosts of a partition: adds up in any order.
 #[derive(Default, Serialize, Deserialize)]
 pub struct ScenarioOutput {
-    /// By group: from birth to delivery, to a thousandth.
+    /// By group: from birth to delivery, to a thousandth, of transfers that begin after warm-up.
     pub latency: BTreeMap<u32, Histogram<10>>,
     /// By flow.
     pub flows: BTreeMap<u32, FlowTally>,
+    /// Every transfer, if asked for; in no particular order.
+    pub transfers: Vec<TransferReport>,
     /// Transfers that failed.
     pub failed: u64,
+    /// The links that packets crossed, if asked for; in no particular order.
+    #[serde(skip)]
+    pub hops: Vec<HopRecord>,
 }
 
 impl ScenarioOutput {
@@ -228,19 +270,21 @@ impl ScenarioOutput {
             self.latency.entry(group).or_default().merge(&latency);
         }
         for (flow, tally) in std::mem::take(&mut other.flows) {
-            let own = self.flows.entry(flow).or_default();
-            own.bytes += tally.bytes;
-            own.transfers += tally.transfers;
-            own.first = [own.first, tally.first].into_iter().flatten().min();
-            own.last = own.last.max(tally.last);
+            self.flows.entry(flow).or_default().merge(&tally);
         }
+        self.transfers.append(&mut other.transfers);
         self.failed += std::mem::take(&mut other.failed);
+        self.hops.append(&mut other.hops);
     }
 }
 
 impl Observer for ScenarioOutput {
     fn failed(&mut self, _: &Failure) {
         self.failed += 1;
+    }
+
+    fn hop(&mut self, hop: &HopRecord) {
+        self.hops.push(*hop);
     }
 }
 
@@ -266,24 +310,24 @@ impl Generators {
         context: &mut impl HostContext<H>,
     ) {
         for (generator, place) in self.generators.iter().zip(0..) {
-            let start = parameters.flows[generator.flow as usize].start;
-            context.set_timer(start.max(context.now()), (form.timer)(Next(place)));
+            let FlowPlan { start, phase, .. } = parameters.flows[generator.flow as usize];
+            context.set_timer(start.saturating_add(phase).max(context.now()), (form.timer)(Next(place)));
         }
     }
 
-    /// Begins the next transfer of the flow in a place.
+    /// Begins the next transfer of the flow in a place. Returns the flow, if it has another.
     pub(crate) fn begin<H: Host>(
         &mut self,
         Next(place): Next,
         form: &Form<H>,
         parameters: &ScenarioParameters,
         context: &mut impl HostContext<H>,
-    ) {
+    ) -> Option<u32> {
         let now = context.now();
         let generator = &mut self.generators[place as usize];
         let plan = &parameters.flows[generator.flow as usize];
         if now >= plan.stop || plan.transfers.is_some_and(|most| generator.begun >= most) {
-            return;
+            return None;
         }
         let to = match plan.to.len() {
             1 => plan.to[0],
@@ -310,9 +354,10 @@ impl Generators {
         };
         context.send(message, now);
         if let Pace::Rate(rate) = plan.pace {
-            let next = plan.start.saturating_add(rate.span(sent));
+            let next = plan.start.saturating_add(plan.phase).saturating_add(rate.span(sent));
             context.set_timer(next.max(now), (form.timer)(Next(place)));
         }
+        Some(flow)
     }
 
     /// The interface has taken the transfer of the flow in a place.
@@ -331,23 +376,34 @@ impl Generators {
 }
 
 impl ScenarioOutput {
-    /// A transfer of a flow has come.
+    /// A transfer of a flow has begun.
+    pub(crate) fn begun(&mut self, flow: u32, now: Time) {
+        let tally = self.flows.entry(flow).or_default();
+        tally.begun += 1;
+        tally.first = tally.first.or(Some(now));
+    }
+
+    /// A transfer of a flow has come to an endpoint.
     pub(crate) fn delivered<T>(
         &mut self,
         flow: u32,
         message: &Delivered<T>,
+        destination: EndpointId,
         parameters: &ScenarioParameters,
     ) {
-        if message.born < parameters.counted_from {
-            return;
-        }
-        let group = parameters.flows[flow as usize].group;
-        self.latency.entry(group).or_default().record(message.noticed - message.born);
+        let Delivered { number, bytes, born, noticed: delivered, hops, .. } = *message;
         let tally = self.flows.entry(flow).or_default();
-        tally.bytes += message.bytes.get();
-        tally.transfers += 1;
-        tally.first = Some(tally.first.map_or(message.born, |first| first.min(message.born)));
-        tally.last = tally.last.max(message.noticed);
+        tally.delivered += 1;
+        tally.bytes += bytes;
+        tally.last = tally.last.max(delivered);
+        if born >= parameters.counted_from {
+            let group = parameters.flows[flow as usize].group;
+            self.latency.entry(group).or_default().record(delivered - born);
+        }
+        if parameters.report_transfers {
+            let report = TransferReport { flow, destination, number, bytes, born, delivered, hops };
+            self.transfers.push(report);
+        }
     }
 }
 
@@ -384,7 +440,9 @@ impl Host for ScenarioHost {
     }
 
     fn timer(&mut self, next: Next, parameters: &ScenarioParameters, context: &mut impl HostContext<Self>) {
-        self.generators.begin(next, &Self::FORM, parameters, context);
+        let begun = self.generators.begin(next, &Self::FORM, parameters, context);
+        let now = context.now();
+        begun.into_iter().for_each(|flow| context.output().begun(flow, now));
     }
 
     fn sent(&mut self, place: u32, parameters: &ScenarioParameters, context: &mut impl HostContext<Self>) {
@@ -406,8 +464,9 @@ impl Host for ScenarioHost {
         parameters: &ScenarioParameters,
         context: &mut impl HostContext<Self>,
     ) {
+        let here = context.endpoint();
         if let Some(flow) = message.header {
-            context.output().delivered(flow, message, parameters);
+            context.output().delivered(flow, message, here, parameters);
         }
     }
 }

@@ -7,9 +7,7 @@ use crate::options::read_text;
 use crate::output::{self, decimal};
 use serde::Serialize;
 use std::path::Path;
-use weft_sim::experiment::scenario::{
-    ApplicationRow, GroupRow, ScenarioReport, ScenarioRequest, ScenarioRow,
-};
+use weft_sim::experiment::scenario::{Figures, RunFigures, ScenarioReport, ScenarioRequest, ScenarioRow};
 
 /// Longest scenario file that is read, in bytes.
 const MAX_FILE: u64 = 16 << 20;
@@ -57,14 +55,11 @@ impl Shown for ScenarioRequest {
     }
 
     fn table(report: &ScenarioReport, _: ListOptions) -> String {
-        let lines = report.rows.iter().flat_map(|measured| {
-            let row = &measured.row;
-            let groups = row.groups.iter().zip(0..).map(move |(group, number)| line(row, group, number == 0));
-            groups.chain(
-                row.applications
-                    .iter()
-                    .map(move |application| of_application(row, application, row.groups.is_empty())),
-            )
+        let rows: Vec<&ScenarioRow> = report.rows.iter().map(|measured| &measured.row).collect();
+        let runs: Vec<&[&ScenarioRow]> = rows.chunk_by(|one, next| one.run == next.run).collect();
+        let lines = runs.iter().flat_map(|run| {
+            let measured = run.iter().filter(|row| row.refused.is_none());
+            measured.zip(0..).map(|(row, number)| line(row, number == 0))
         });
         let table = output::table_of_some(
             [
@@ -82,46 +77,69 @@ impl Shown for ScenarioRequest {
             [false, false, true, true, true, true, true, true, true, true],
             lines,
         );
-        report.rows.iter().fold(table, |text, measured| text + &remark(&measured.row))
+        runs.iter().fold(table, |text, run| text + &remarks(run))
     }
 }
 
-/// A group of flows; what concerns the whole run stands in the first.
-fn line(row: &ScenarioRow, group: &GroupRow, is_first: bool) -> [String; 10] {
-    let whole = |text: String| if is_first { text } else { String::new() };
-    [
-        whole(row.congestion.clone()),
-        format!("{} ({})", group.name, group.role),
-        decimal(Some(group.throughput_gbps)),
-        decimal(group.fairness),
-        decimal(group.latency_mean_us),
-        decimal(group.latency_p99_us),
-        decimal(group.latency_p999_us),
-        decimal(group.completion_max_us),
-        whole(row.queue_max_bytes.to_string()),
-        whole(decimal(Some(row.paused_us))),
-    ]
-}
-
-/// An application: its run time is its completion.
-fn of_application(row: &ScenarioRow, application: &ApplicationRow, is_first: bool) -> [String; 10] {
+/// A group of flows or an application; what concerns the whole run stands in its first line.
+fn line(row: &ScenarioRow, is_first: bool) -> [String; 10] {
     let mut line: [String; 10] = Default::default();
-    if is_first {
+    if let (true, Some(run)) = (is_first, &row.of_run) {
         line[0].clone_from(&row.congestion);
+        line[8] = run.queue_max_bytes.to_string();
+        line[9] = decimal(Some(run.paused_us));
     }
-    let ApplicationRow { name, role, ranks, .. } = application;
-    line[1] = format!("{name} ({role}, {ranks} ranks)");
-    line[7] = decimal(application.run_time_us);
+    let (group, role) = (row.group.as_deref().unwrap_or_default(), row.role.as_deref().unwrap_or_default());
+    match &row.figures {
+        Some(Figures::Flows(figures)) => {
+            line[1] = format!("{group} ({role})");
+            line[2] = decimal(Some(figures.throughput_gbps));
+            line[3] = decimal(figures.fairness);
+            line[4] = decimal(figures.latency_mean_us);
+            line[5] = decimal(figures.latency_p99_us);
+            line[6] = decimal(figures.latency_p999_us);
+            line[7] = decimal(figures.completion_max_us);
+        }
+        Some(Figures::Application(figures)) => {
+            line[1] = format!("{group} ({role}, {} ranks)", figures.ranks);
+            line[7] = decimal(figures.completion_max_us);
+        }
+        None => {}
+    }
     line
 }
 
-/// Lines about a row without numbers, with flows that come and go, or with losses.
-fn remark(row: &ScenarioRow) -> String {
-    let way = &row.congestion;
-    if let Some(why) = &row.refused {
+/// Lines about the rows of a run: without numbers, with transfers or programs that have not ended, with flows
+/// that come and go, or with losses.
+fn remarks(rows: &[&ScenarioRow]) -> String {
+    let Some(first) = rows.first() else { return String::new() };
+    let way = &first.congestion;
+    if let Some(why) = &first.refused {
         return format!("{way}: not on this machine: {why}\n");
     }
-    let transients = row.transients.iter().map(|transient| {
+    let groups = rows.iter().filter_map(|row| group_remark(way, row));
+    groups.chain(first.of_run.iter().map(|run| run_remarks(way, run))).collect()
+}
+
+/// A line about what a group or an application has not ended.
+fn group_remark(way: &str, row: &ScenarioRow) -> Option<String> {
+    let group = row.group.as_deref().unwrap_or_default();
+    match row.figures.as_ref()? {
+        Figures::Flows(figures) => match figures.transfers_under_way {
+            0 => None,
+            1 => Some(format!("{way}: {group}: 1 transfer was under way at the end\n")),
+            many => Some(format!("{way}: {group}: {many} transfers were under way at the end\n")),
+        },
+        Figures::Application(figures) if figures.completion_max_us.is_none() => {
+            Some(format!("{way}: {group} has not ended; raise `time` in [scenario]\n"))
+        }
+        Figures::Application(_) => None,
+    }
+}
+
+/// Lines about a run.
+fn run_remarks(way: &str, run: &RunFigures) -> String {
+    let transients = run.transients.iter().map(|transient| {
         let at = decimal(Some(transient.at_us));
         match transient.settled_after_us {
             Some(after) => {
@@ -130,17 +148,27 @@ fn remark(row: &ScenarioRow) -> String {
             None => format!("{way}: flows change at {at} us, shares do not settle\n"),
         }
     });
-    let unended = row.applications.iter().filter(|application| application.run_time_us.is_none());
-    let unended =
-        unended.map(|own| format!("{way}: {} has not ended; raise `time` in [scenario]\n", own.name));
     let losses = [
-        (row.packets_dropped, "packets found a buffer full"),
-        (row.packets_trimmed, "packets were trimmed by full buffers"),
-        (row.packets_resent, "packets were sent again"),
-        (row.transfers_failed, "transfers were given up by the interface"),
+        (run.packets_dropped, "packets found a buffer full"),
+        (run.packets_trimmed, "packets were trimmed by full buffers"),
+        (run.packets_resent, "packets were sent again"),
+        (run.transfers_failed, "transfers were given up by the interface"),
     ];
-    let lines = losses.iter().filter(|(lost, _)| *lost > 0);
-    let energy = row.energy.as_ref().map(|energy| format!("{way}: {}\n", super::energy::line(energy)));
-    let lines = unended.chain(transients).chain(lines.map(|(lost, what)| format!("{way}: {lost} {what}\n")));
-    lines.chain(energy).collect()
+    let losses = losses.iter().filter(|(lost, _)| *lost > 0);
+    let losses = losses.map(|(lost, what)| format!("{way}: {lost} {what}\n"));
+    let off = off_in_warm_up(run.links_off_us, run.links_off_in_warm_up_us);
+    let off = off.map(|line| format!("{way}: {line}\n"));
+    let energy = run.energy.as_ref().map(|energy| format!("{way}: {}\n", super::energy::line(energy)));
+    transients.chain(losses).chain(off).chain(energy).collect()
+}
+
+/// A line about outages of which the measured time knows nothing, where there are some: failures count from
+/// the beginning of the run, and not from the end of the warm-up.
+pub(super) fn off_in_warm_up(all_us: f64, in_warm_up_us: f64) -> Option<String> {
+    (in_warm_up_us > 0.0).then(|| {
+        format!(
+            "links were off for {all_us:.3} us in all, {in_warm_up_us:.3} us of it in the warm-up, which is \
+             not measured: `off_at` and `on_at` count from the beginning of the warm-up"
+        )
+    })
 }

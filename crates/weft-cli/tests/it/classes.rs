@@ -1,7 +1,6 @@
 //! Traffic classes: which messages they take, on every interface, and what they get.
 
-use crate::common::{json, refused};
-use serde_json::Value;
+use crate::common::{json, number, refused, rows};
 use std::fs;
 use std::path::{Path, PathBuf};
 use weft_trace::op::*;
@@ -44,7 +43,7 @@ fn a_class_that_is_named_goes_first_on_every_interface() {
             words.extend(["--set", "switch.arbiter=strict-priority", "--set", CLASSES]);
             words.extend(["--scenario", file.to_str().unwrap(), "--json", "--quiet", "--check"]);
             let report = json(&words);
-            report["rows"][0]["groups"][1]["latency_mean_us"].as_f64().unwrap()
+            report["rows"][1]["latency_mean_us"].as_f64().unwrap()
         };
         let (plain, named) = (latency(""), latency("class = \"urgent\""));
         assert!(named < 0.7 * plain, "{machine}: {named} us in the class, {plain} us without");
@@ -62,7 +61,7 @@ fn a_class_has_a_way_of_its_own_to_control_congestion() {
         let words = ["traffic", "-m", "carvnet-spineleaf", "--set", "switch.arbiter=strict-priority"];
         let end = ["--set", classes, "--scenario", file.to_str().unwrap(), "--json", "--quiet", "--check"];
         let report = json(&[&words[..], more, &end[..]].concat());
-        report["rows"][0]["groups"][0]["throughput_gbps"].as_f64().unwrap()
+        report["rows"][0]["throughput_gbps"].as_f64().unwrap()
     };
     let of = |class: &str| CLASSES.replace(class, &format!("{class}, congestion='acc'"));
     let free = throughput(CLASSES, &[]);
@@ -165,7 +164,7 @@ fn a_minimum_holds_for_any_number_of_threads() {
     let file = format!("{}/../../scenarios/two-classes.toml", env!("CARGO_MANIFEST_DIR"));
     let classes = "switch.classes=[{name='high', by_name=true, priority=1}, \
                    {name='low', priority=0, minimum='25%', buffer='64K'}]";
-    let run = |threads: &str| -> Value {
+    let run = |threads: &str| {
         let mut words = vec!["traffic", "-m", "ethernet-100g-spineleaf", "--scenario", &file];
         for set in [
             "topology.leaves=4",
@@ -178,12 +177,12 @@ fn a_minimum_holds_for_any_number_of_threads() {
             words.extend(["--set", set]);
         }
         words.extend(["--threads", threads, "--json", "--quiet", "--check"]);
-        json(&words)["rows"][0]["groups"].clone()
+        rows(&json(&words))
     };
     let one = run("1");
-    let rate = |group: usize| one[group]["throughput_gbps"].as_f64().unwrap();
+    let rate = |group: usize| number(&one[group], "throughput_gbps");
     let share = rate(1) / (rate(0) + rate(1));
-    assert!((0.24..0.26).contains(&share), "{one}");
+    assert!((0.24..0.26).contains(&share), "{one:?}");
     assert!(["2", "3", "8"].iter().all(|threads| run(threads) == one));
 }
 

@@ -23,3 +23,26 @@ pub fn refused(words: &[&str]) -> String {
     assert!(said.starts_with("weft: "), "{words:?}: {said}");
     said
 }
+
+/// The row of a scenario's group of flows, or application, under one way to control congestion.
+pub fn group<'a>(report: &'a Value, congestion: &str, group: &str) -> &'a Value {
+    let rows = report["rows"].as_array().unwrap();
+    let found = rows.iter().find(|row| row["congestion"] == congestion && row["group"] == group);
+    found.unwrap_or_else(|| panic!("no {group} under {congestion}: {report}"))
+}
+
+/// A number of a row.
+pub fn number(row: &Value, key: &str) -> f64 {
+    row[key].as_f64().unwrap_or_else(|| panic!("{key} of {row}"))
+}
+
+/// The rows of a report without what depends on the computer.
+pub fn rows(report: &Value) -> Vec<Value> {
+    let mut rows = report["rows"].as_array().unwrap().clone();
+    for row in rows.iter_mut().filter_map(Value::as_object_mut) {
+        for key in ["packet_hops_per_second", "build_time_s", "peak_memory_bytes"] {
+            row.remove(key);
+        }
+    }
+    rows
+}

@@ -189,25 +189,34 @@ fn each_packet_has_a_row_for_each_link() {
     let read = |name: &str, table: &str| fs::read(at(name).join(format!("{table}.parquet"))).unwrap();
     assert!(read("one", "packets") == read("two", "packets"));
     assert!(read("one", "links") == read("plain", "links"));
-    let mut followed: BTreeMap<_, u64> = BTreeMap::new();
     const TIMES: [&str; 6] = ["came_ps", "ready_ps", "could_ps", "crossed_ps", "began_ps", "ended_ps"];
-    for row in rows(&at("one"), "packets") {
-        *followed.entry(link(&row)).or_default() += 1;
-        let times = TIMES.map(|column| number(&row, column).unwrap());
-        assert!(times.is_sorted(), "{times:?}");
-    }
-    let links = rows(&at("one"), "links");
-    let carried = links.iter().map(|row| (link(row), number(row, "packets").unwrap()));
-    let carried: BTreeMap<_, u64> = carried.filter(|(_, packets)| *packets > 0).collect();
-    assert_eq!(followed, carried);
+    let check = |name: &str| {
+        let mut followed: BTreeMap<_, u64> = BTreeMap::new();
+        for row in rows(&at(name), "packets") {
+            *followed.entry(link(&row)).or_default() += 1;
+            let times = TIMES.map(|column| number(&row, column).unwrap());
+            assert!(times.is_sorted(), "{times:?}");
+        }
+        let links = rows(&at(name), "links");
+        let carried = links.iter().map(|row| (link(row), number(row, "packets").unwrap()));
+        let carried: BTreeMap<_, u64> = carried.filter(|(_, packets)| *packets > 0).collect();
+        assert!(!followed.is_empty());
+        assert_eq!(followed, carried, "{name}");
+    };
+    check("one");
     let out = at("refused");
     for wrong in ["--set fabric.kind=ideal", "--save-every 1us"] {
         let text = format!("{base} --tables packets {wrong} -o {}", out.display());
         assert!(refused(&words(&text)).contains("--tables packets"), "{wrong}");
     }
-    let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/incast-32.toml");
-    let words = ["traffic", "-m", "carvnet-spineleaf", "--scenario", scenario, "--tables", "packets", "-o"];
-    let said = refused(&[&words[..], &[out.to_str().unwrap()]].concat());
-    assert!(said.contains("a scenario has no such table"), "{said}");
     assert!(!out.exists());
+    // Both transfers have ended: no packet is on a link.
+    let scenario = at("own.toml");
+    let flows = "[[flows]]\nname = \"a\"\nrole = \"victim\"\nfrom = \"0,4\"\nto = \"15\"\nsize = \"8K\"\n";
+    let text = format!("[scenario]\ntitle = \"two\"\ntime = \"50us\"\n{flows}transfers = 1\n");
+    fs::write(&scenario, text).unwrap();
+    let tables = "--tables packets,links --quiet";
+    let command = format!("traffic -m carvnet-spineleaf --scenario {} {tables}", scenario.display());
+    run(&command, &at("scenario"));
+    check("scenario");
 }

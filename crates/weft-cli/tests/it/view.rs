@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 /// A server that ends with the test.
-struct View {
+pub struct View {
     child: Child,
     port: u16,
     token: String,
@@ -23,7 +23,7 @@ struct Answer {
 }
 
 impl View {
-    fn of(words: &[&str]) -> View {
+    pub fn of(words: &[&str]) -> View {
         let mut child = Command::new(env!("CARGO_BIN_EXE_weft"))
             .arg("view")
             .args(words)
@@ -48,7 +48,8 @@ impl View {
         self.ask("GET", &format!("/{}/{path}", self.token), &format!("127.0.0.1:{}", self.port))
     }
 
-    fn json(&self, path: &str) -> Value {
+    /// The document at an address below the token.
+    pub fn json(&self, path: &str) -> Value {
         let answer = self.get(path);
         assert_eq!(answer.status, 200, "{path}: {}", String::from_utf8_lossy(&answer.body));
         serde_json::from_slice(&answer.body).unwrap()

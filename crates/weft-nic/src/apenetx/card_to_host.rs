@@ -207,6 +207,16 @@ impl<T: Copy> CardToHost<T> {
         self.incoming.len()
     }
 
+    /// The headers of these, and how much of each has come.
+    pub fn arriving(&self) -> impl Iterator<Item = (Option<T>, Bytes)>
+    where
+        T: Copy,
+    {
+        let of =
+            |message: &Incoming<T>| (message.announced.header, message.announced.bytes - message.missing);
+        self.incoming.messages().map(of)
+    }
+
     /// The time in which module and driver have worked.
     pub fn worked(&self) -> [Span; 2] {
         [self.module.worked(), self.handler.worked()]

@@ -53,7 +53,7 @@ use node::{ApenetxHosted, Card, Node};
 use serde::{Deserialize, Serialize};
 use weft_engine::Payload;
 use weft_fabric::{Announced, HopRecord, Injection, Interface, InterfaceContext, Packet};
-use weft_units::{Address, EndpointId, Time};
+use weft_units::{Address, Bytes, EndpointId, Time};
 
 /// The interface, with its host.
 #[derive(Serialize, Deserialize)]
@@ -130,6 +130,10 @@ impl<H: Host> Nic<H> for ApenetxNic<H> {
 
     fn unfinished(&self) -> (usize, usize) {
         self.card.unfinished()
+    }
+
+    fn visit_arriving(&self, visit: &mut dyn FnMut(&H::Header, Bytes)) {
+        self.card.visit_arriving(visit);
     }
 
     fn visit_work(&self, visit: &mut dyn FnMut(BlockWork)) {

@@ -49,6 +49,10 @@ impl<T> Timed<T> {
     fn len(&self) -> usize {
         self.0.len()
     }
+
+    fn entries(&self) -> impl Iterator<Item = &T> {
+        self.0.iter().map(|(_, entry)| entry)
+    }
 }
 
 /// The blocks, and the queues between them.
@@ -98,6 +102,13 @@ impl<H: Host> Card<H> {
         let packets = self.send.packets.iter().filter(last).count();
         let calls = self.posts.len() + self.processes.waiting() + self.stores.len();
         (calls + self.send.waiting() + packets, self.receive.unfinished() + self.due.len())
+    }
+
+    /// Shows the messages that come, and how much of each has.
+    pub(super) fn visit_arriving(&self, visit: &mut dyn FnMut(&H::Header, Bytes)) {
+        let of_due = |message: &Delivered<H::Header>| (message.header, message.bytes);
+        let all = self.receive.arriving().chain(self.due.entries().map(of_due));
+        all.for_each(|(header, came)| header.iter().for_each(|header| visit(header, came)));
     }
 
     /// The time in which calls, the two modules with the driver, and the port have worked.

@@ -97,6 +97,11 @@ impl Reassembly {
         }
         piece == Piece::Last
     }
+
+    /// Bytes of the message that have come.
+    pub fn came(&self) -> Bytes {
+        Bytes::new(self.front + self.ahead.iter().map(|(begin, end)| end - begin).sum::<u64>())
+    }
 }
 
 /// The times of a packet on its way to its kernel.

@@ -56,7 +56,7 @@ use node::{Hardware, Node};
 use serde::{Deserialize, Serialize};
 use weft_engine::Payload;
 use weft_fabric::{Announced, HopRecord, Injection, Interface, InterfaceContext, Packet};
-use weft_units::{EndpointId, Time};
+use weft_units::{Bytes, EndpointId, Time};
 
 /// The interface, with its host.
 #[derive(Serialize, Deserialize)]
@@ -123,6 +123,10 @@ impl<H: Host> Nic<H> for CommunicationIpNic<H> {
 
     fn unfinished(&self) -> (usize, usize) {
         self.hardware.unfinished()
+    }
+
+    fn visit_arriving(&self, visit: &mut dyn FnMut(&H::Header, Bytes)) {
+        self.hardware.visit_arriving(visit);
     }
 
     fn visit_work(&self, visit: &mut dyn FnMut(BlockWork)) {

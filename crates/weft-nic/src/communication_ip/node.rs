@@ -77,6 +77,14 @@ impl<H: Host> Hardware<H> {
         (waiting, self.incoming.len() + self.deliveries.len())
     }
 
+    /// Shows the messages that come, and how much of each has.
+    pub(super) fn visit_arriving(&self, visit: &mut dyn FnMut(&H::Header, Bytes)) {
+        let of_incoming = |message: &Incoming<H::Header>| (message.header.header, message.reassembly.came());
+        let of_due = |message: &Delivered<H::Header>| (message.header, message.bytes);
+        let all = self.incoming.messages().map(of_incoming).chain(self.deliveries.iter().map(of_due));
+        all.for_each(|(header, came)| header.iter().for_each(|header| visit(header, came)));
+    }
+
     /// The work of the busiest aggregator and the busiest dispatcher.
     pub(super) fn worked(&self) -> [Span; 2] {
         let most = |worked: fn(&Port) -> Span| self.ports.iter().map(worked).max().unwrap_or(Span::ZERO);

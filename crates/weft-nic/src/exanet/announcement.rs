@@ -41,6 +41,8 @@ pub(super) struct Expected<T> {
     pub(super) born: Time,
     /// The sending host's words to this one.
     pub(super) header: Option<T>,
+    /// Payload of it that lies in memory.
+    pub(super) came: Bytes,
 }
 
 impl<T> Expected<T> {
@@ -49,7 +51,7 @@ impl<T> Expected<T> {
         let MessageHeader { bytes, born, header, interface, domain, first, watch } = header;
         let destination = Location { space: interface.into(), address };
         let transfer = TransferHeader { destination, bytes, domain, first, message, watch };
-        Expected { transfer, born, header }
+        Expected { transfer, born, header, came: Bytes::ZERO }
     }
 
     /// The virtual interface that it is for.

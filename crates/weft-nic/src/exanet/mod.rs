@@ -39,6 +39,7 @@ mod receive;
 mod reduction;
 mod transmit;
 
+use announcement::Expected;
 pub use announcement::{Announcement, MessageHeader};
 pub use check::CheckParameters;
 pub use class::Class;
@@ -46,7 +47,7 @@ pub use header::Header;
 pub use parameters::ExanetParameters;
 
 use crate::allreduce::OperationId;
-use crate::host::{BlockWork, Host, Nic, NicParameters, Refused, Side};
+use crate::host::{BlockWork, Delivered, Host, Nic, NicParameters, Refused, Side};
 use crate::observer::{Block, Observer as _, Stage};
 use crate::packetizer::{ChannelId, Packetizer};
 use crate::rdma::{Rdma, Task};
@@ -58,7 +59,7 @@ use weft_engine::Payload;
 use weft_fabric::{
     Addressing, Announced, HopRecord, Injection, Interface, InterfaceContext, Packet, PacketLabel, Part,
 };
-use weft_units::{EndpointId, Time};
+use weft_units::{Bytes, EndpointId, Time};
 
 /// The interface, with its host.
 #[derive(Serialize, Deserialize)]
@@ -157,6 +158,14 @@ impl<H: Host> Nic<H> for ExanetNic<H> {
             refused += Refused { messages: 1, repeats: parcel.refused.into() };
         }
         refused
+    }
+
+    fn visit_arriving(&self, visit: &mut dyn FnMut(&H::Header, Bytes)) {
+        let of_expected = |message: &Expected<H::Header>| (message.header, message.came);
+        let of_due = |message: &Delivered<H::Header>| (message.header, message.bytes);
+        let Hardware { headers, deliveries, .. } = &self.hardware;
+        let all = headers.messages().map(of_expected).chain(deliveries.iter().map(of_due));
+        all.for_each(|(header, came)| header.iter().for_each(|header| visit(header, came)));
     }
 
     fn visit_work(&self, visit: &mut dyn FnMut(BlockWork)) {

@@ -248,7 +248,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
             return None;
         }
         let Hardware { headers, packetizer, memory, rdma, .. } = &mut *self.hardware;
-        let Some(expected) = headers.get((packet.source, packet.message)) else {
+        let Some(expected) = headers.get_mut((packet.source, packet.message)) else {
             self.late_cell(packet, id);
             return None;
         };
@@ -263,6 +263,9 @@ impl<H: Host> Node<'_, '_, '_, H> {
         if id.last {
             // There may be an answer to send.
             self.fabric.request_injection();
+        }
+        if landing.stored {
+            expected.came = (expected.came + packet.payload()).min(expected.transfer.bytes);
         }
         if landing.stored && self.hardware.data.is_some() {
             self.write_cell(packet, id, first);
@@ -282,7 +285,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
     fn message_written(&mut self, packet: &Packet, notified: Time) -> Option<Delivered<H::Header>> {
         let (endpoint, Packet { source, message, hops, .. }) = (self.fabric.endpoint(), *packet);
         let expected = self.hardware.headers.remove((source, message))?;
-        let (interface, Expected { transfer, born, header }) = (expected.interface(), expected);
+        let (interface, Expected { transfer, born, header, .. }) = (expected.interface(), expected);
         let TransferHeader { bytes, watch, .. } = transfer;
         let noticed = notified + self.parameters.rdma.receive.poll;
         if watch {

@@ -398,6 +398,14 @@ impl<H: Host> Nic<H> for OverheadsNic<H> {
         (self.transmit.queue.len(), self.incoming.len() + self.due.len())
     }
 
+    fn visit_arriving(&self, visit: &mut dyn FnMut(&H::Header, Bytes)) {
+        let of_incoming = |message: &Incoming<H::Header>| (message.header, message.bytes - message.missing);
+        let of_due = |message: &Delivered<H::Header>| (message.header, message.bytes);
+        for (header, came) in self.incoming.values().map(of_incoming).chain(self.due.iter().map(of_due)) {
+            header.iter().for_each(|header| visit(header, came));
+        }
+    }
+
     fn visit_work(&self, visit: &mut dyn FnMut(BlockWork)) {
         visit(BlockWork { block: "sending", side: Side::Sender, worked: self.transmit.worked });
         visit(BlockWork { block: "receiving", side: Side::Receiver, worked: self.received });

@@ -233,8 +233,8 @@ impl PictureKind {
         let shown = Shown { results, run };
         let panels = match self {
             PictureKind::LoadCurve => load_curve::panels(shown)?,
-            PictureKind::FctCdf => vec![completion::distribution(shown)?],
-            PictureKind::SlowDown => vec![completion::slow_down(shown)?],
+            PictureKind::FctCdf => completion::distribution(shown)?,
+            PictureKind::SlowDown => completion::slow_down(shown)?,
             PictureKind::Queue => shown.each(telemetry::stacked)?,
             PictureKind::QueueHeatMap => shown.each(telemetry::heat_map)?,
             PictureKind::CongestionTrees => shown.each(congestion::trees)?,
@@ -282,6 +282,8 @@ pub(crate) struct ShownRun<'a> {
     pub(crate) run: u32,
     /// The name in legends.
     pub(crate) label: String,
+    /// The way to control congestion, where the runs of the result differ by it.
+    pub(crate) way: Option<&'a str>,
 }
 
 impl<'a> Shown<'a> {
@@ -304,7 +306,10 @@ impl<'a> Shown<'a> {
                 (_, label) if label.is_empty() || runs.len() == 1 => name.clone(),
                 (_, label) => format!("{name}: {label}"),
             };
-            let of = |run: &RunOf<'_>| ShownRun { result, run: run.run, label: label(run) };
+            let of = |run: &RunOf<'a>| {
+                let way = run.row["congestion"].as_str();
+                ShownRun { result, run: run.run, label: label(run), way }
+            };
             match self.run {
                 Some(wanted) => {
                     let run = runs.iter().find(|run| run.run == wanted);
@@ -314,7 +319,7 @@ impl<'a> Shown<'a> {
                     })?;
                     shown.push(of(run));
                 }
-                None if runs.is_empty() => shown.push(ShownRun { result, run: 0, label: name }),
+                None if runs.is_empty() => shown.push(ShownRun { result, run: 0, label: name, way: None }),
                 None => shown.extend(runs.iter().take(most).map(of)),
             }
         }

@@ -68,18 +68,17 @@ fn scenario(machine: MachineInput, measure: &Measure, control: Control<'_>) -> R
     let request = ScenarioRequest { machine, name, text, traces, congestion, seed: 1, telemetry: None };
     let report = request.run(&ExperimentOptions::default(), control)?;
     let group = measure.group.as_deref().unwrap_or_default();
-    let transients = report.rows.first().map_or(&[][..], |row| &row.row.transients);
-    let row = report.rows.first().and_then(|row| row.row.groups.iter().find(|row| row.name == group));
-    let applications = report.rows.first().map_or(&[][..], |row| &row.row.applications);
-    let application = applications.iter().find(|row| row.name == group);
-    let of_application = application.and_then(|row| row.run_time_us);
-    let figure = of_application.or(row.and_then(|row| match measure.figure? {
-        Figure::Mean => row.latency_mean_us,
-        Figure::P99 => row.latency_p99_us,
-        Figure::Throughput => Some(row.throughput_gbps),
-        Figure::SettlesAfterStart => transients.first()?.settled_after_us,
-        Figure::SettlesAfterStop => transients.last()?.settled_after_us,
-    }));
+    let row = report.rows.iter().map(|row| &row.row).find(|row| row.group.as_deref() == Some(group));
+    let transients = row.and_then(|row| row.of_run.as_ref()).map_or(&[][..], |run| &run.transients);
+    let of_application = row.and_then(|row| row.of_application()?.completion_max_us);
+    let figure =
+        of_application.or(row.and_then(|row| row.of_flows()).and_then(|row| match measure.figure? {
+            Figure::Mean => row.latency_mean_us,
+            Figure::P99 => row.latency_p99_us,
+            Figure::Throughput => Some(row.throughput_gbps),
+            Figure::SettlesAfterStart => transients.first()?.settled_after_us,
+            Figure::SettlesAfterStop => transients.last()?.settled_after_us,
+        }));
     figure.ok_or_else(|| {
         let why = report.detail.unwrap_or_else(|| format!("its group `{group}` has no such figure"));
         ExperimentError::input(format!("scenario {}: {why}", measure.size))

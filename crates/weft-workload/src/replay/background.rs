@@ -44,7 +44,7 @@ fn header(flow: u32) -> ReplayHeader {
 impl ReplayHeader {
     /// The flow of a transfer; `None`: it is of a rank.
     #[inline]
-    pub(super) fn flow(&self) -> Option<u32> {
+    pub fn flow(&self) -> Option<u32> {
         (self.seat == NO_RANK).then_some(self.number)
     }
 }
@@ -68,7 +68,9 @@ impl ReplayHost {
         context: &mut impl HostContext<Self>,
     ) {
         if let (Some(flows), Some(background)) = (&mut self.flows, &parameters.background) {
-            flows.begin(next, &background.form(), &background.scenario, context);
+            let begun = flows.begin(next, &background.form(), &background.scenario, context);
+            let now = context.now();
+            begun.into_iter().for_each(|flow| context.output().background.begun(flow, now));
         }
     }
 
@@ -99,7 +101,8 @@ impl ReplayParameters {
         context: &mut impl HostContext<ReplayHost>,
     ) {
         if let Some(background) = &self.background {
-            context.output().background.delivered(flow, message, &background.scenario);
+            let here = context.endpoint();
+            context.output().background.delivered(flow, message, here, &background.scenario);
         }
     }
 }

@@ -421,6 +421,14 @@ impl<H: Host> Nic<H> for PortalsNic<H> {
         (self.transmit.unfinished(), self.incoming.len() + self.due.len())
     }
 
+    fn visit_arriving(&self, visit: &mut dyn FnMut(&H::Header, Bytes)) {
+        let of_incoming =
+            |message: &Incoming<H::Header>| (message.header.header, message.header.bytes - message.missing);
+        let of_due = |message: &Delivered<H::Header>| (message.header, message.bytes);
+        let all = self.incoming.messages().map(of_incoming).chain(self.due.iter().map(of_due));
+        all.for_each(|(header, came)| header.iter().for_each(|header| visit(header, came)));
+    }
+
     fn visit_work(&self, visit: &mut dyn FnMut(BlockWork)) {
         let (engine, worked) = (Block::TransmitEngine.name(), self.transmit.worked);
         visit(BlockWork { block: engine, side: Side::Sender, worked });

@@ -24,21 +24,17 @@ use weft_topo::Topology as _;
 use weft_trace::Trace;
 use weft_units::{EndpointId, Time};
 use weft_workload::replay::{
-    Background, Program, RankFailure, RankReport, ReplayHost, ReplayOutput, ReplayParameters,
+    Background, Program, RankFailure, RankReport, ReplayHeader, ReplayHost, ReplayOutput, ReplayParameters,
 };
-use weft_workload::scenario::{Generators, ScenarioHost, ScenarioOutput, ScenarioParameters};
+use weft_workload::scenario::{Generators, ScenarioHost, ScenarioOutput};
 
-/// An application in a run.
+/// Figures of an application in a run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct ApplicationRow {
-    /// The name in the file.
-    pub name: String,
-    /// `victim`, `aggressor` or `background`.
-    pub role: String,
+pub struct ApplicationFigures {
     /// The number of ranks.
     pub ranks: u64,
     /// From the beginning to the end of its last rank; `None`: it has not ended within the scenario's time.
-    pub run_time_us: Option<f64>,
+    pub completion_max_us: Option<f64>,
     /// The share of its ranks' time in which they neither compute nor are in the messaging library, of those
     /// that have ended.
     pub wait_share: Option<f64>,
@@ -69,6 +65,9 @@ pub(super) trait Hosts: Host {
     /// The first fault of a rank; `None`: there is none.
     fn fault(output: &Self::Output) -> Option<RankFailure>;
 
+    /// The flow of a transfer with this header; `None`: it is a message of a rank.
+    fn flow(header: &Self::Header) -> Option<u32>;
+
     /// Adds its ranks.
     fn add_ranks(&self, to: &mut Vec<RankReport>);
 }
@@ -82,16 +81,25 @@ impl Hosts for ScenarioHost {
         None
     }
 
+    fn flow(header: &u32) -> Option<u32> {
+        Some(*header)
+    }
+
     fn add_ranks(&self, _: &mut Vec<RankReport>) {}
 }
 
 impl Hosts for ReplayHost {
     fn take(output: &mut ReplayOutput, into: &mut ScenarioOutput) {
         into.take(&mut output.background);
+        into.hops.append(&mut output.hops);
     }
 
     fn fault(output: &ReplayOutput) -> Option<RankFailure> {
         output.faults.iter().min().cloned()
+    }
+
+    fn flow(header: &ReplayHeader) -> Option<u32> {
+        header.flow()
     }
 
     fn add_ranks(&self, to: &mut Vec<RankReport>) {
@@ -122,23 +130,21 @@ pub(super) fn standstill<H: Hosts>(
     })
 }
 
-/// The rows of the applications.
-pub(super) fn rows(scenario: &Scenario, ranks: &[RankReport]) -> Vec<ApplicationRow> {
-    let row = |(application, program): (&file::Application, u32)| {
+/// The figures of the applications.
+pub(super) fn figures(scenario: &Scenario, ranks: &[RankReport]) -> Vec<ApplicationFigures> {
+    let figures = |program: u32| {
         let own: Vec<_> = ranks.iter().filter(|rank| rank.program == program).collect();
         let has_ended = own.iter().all(|rank| rank.finished);
         let end = own.iter().map(|rank| rank.end).max().filter(|_| has_ended);
         let time: f64 = own.iter().map(|rank| (rank.end - Time::ZERO).as_us_f64()).sum();
         let waited: f64 = own.iter().map(|rank| rank.wait().as_us_f64()).sum();
-        ApplicationRow {
-            name: application.group.name.clone(),
-            role: application.group.role.clone(),
+        ApplicationFigures {
             ranks: own.len() as u64,
-            run_time_us: end.map(|end| (end - Time::ZERO).as_us_f64()),
+            completion_max_us: end.map(|end| (end - Time::ZERO).as_us_f64()),
             wait_share: (has_ended && time > 0.0).then(|| waited / time),
         }
     };
-    scenario.applications.iter().zip(0..).map(row).collect()
+    (0..scenario.applications.len() as u32).map(figures).collect()
 }
 
 impl ScenarioRequest {
@@ -187,7 +193,7 @@ impl ScenarioRequest {
         &self,
         way: &Way,
         scenario: &Scenario,
-        Building { threads, saved }: Building<'_>,
+        building: Building<'_>,
     ) -> Result<Box<dyn SimulatedNetwork<ReplayHost>>, ExperimentError> {
         let machine = machine::checked(&way.machine)?;
         let layout = assembly::layout(&machine).map_err(ExperimentError::input)?;
@@ -199,7 +205,7 @@ impl ScenarioRequest {
         let fullest = parameters.seating().fullest_endpoint().map_or(0, |(_, ranks)| ranks);
         let interface = fullest * parameters.rails;
         assembly::check_interfaces(&machine, interface + 1).map_err(ExperimentError::input)?;
-        let flows = ScenarioParameters { flows: scenario.flows.clone(), counted_from: scenario.warm_up };
+        let flows = building.parameters(scenario);
         parameters.background = Some(Background { scenario: flows, interface: interface as u16 });
         let groups =
             if multicasts { parameters.make_groups(machine.multicast.len() as u32) } else { Vec::new() };
@@ -209,7 +215,14 @@ impl ScenarioRequest {
             Some(flows) => host.with_flows(Generators::new(flows, self.seed)),
             None => host,
         });
-        let setup = NetworkSetup { threads, saved, groups, ..NetworkSetup::new(&machine, layout, self.seed) };
+        let Building { threads, saved, follows_packets, .. } = building;
+        let setup = NetworkSetup {
+            threads,
+            saved,
+            groups,
+            follows_packets,
+            ..NetworkSetup::new(&machine, layout, self.seed)
+        };
         let network = setup.with_ranks(parameters, &mut |_| hosts.next().unwrap_or_default());
         network.map_err(ExperimentError::input)
     }

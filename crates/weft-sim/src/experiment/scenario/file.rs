@@ -4,7 +4,7 @@
 //! [scenario]
 //! title = "five to one, with a victim"
 //! time = "1ms"            # measured time ends here
-//! warm_up = "200us"       # transfers that begin before are not counted
+//! warm_up = "200us"       # what comes before is not counted, nor the latency of what begins before
 //!
 //! [[flows]]
 //! name = "aggressors"
@@ -12,7 +12,7 @@
 //! from = "0-4"            # numbers of endpoints: "0-4", "0,2,8-11", "all", or names
 //! to = "15"
 //! size = "64K"            # or distribution = "web-search", or distribution = [[100, 0.5], [1000, 1.0]]
-//! gap = "0us"             # or rate = "10Gb/s"
+//! gap = "0us"             # or rate = "10Gb/s", each flow from a time of its own within the first interval
 //! class = "bulk"          # a traffic class of the machine; without it the first that takes the messages
 //!
 //! [[applications]]        # a recorded program beside them
@@ -282,6 +282,7 @@ impl Flows<'_> {
         }
         let transfers = raw.transfers.as_ref().map(|count| *count.get_ref());
         let class = raw.class.as_ref().map(|name| self.class(name)).transpose()?;
+        let mut dice = Stream::new(self.seed, group.into(), PURPOSE_PHASE);
         for (source, to) in self.pairs(&raw, group)? {
             scenario.flows.push(FlowPlan {
                 group,
@@ -290,6 +291,7 @@ impl Flows<'_> {
                 sizes: sizes.clone(),
                 pace,
                 start: Time::ZERO + start,
+                phase: if raw.start.is_some() { Span::ZERO } else { phase(pace, &sizes, &mut dice) },
                 stop: Time::ZERO + stop,
                 transfers,
                 class,
@@ -499,6 +501,15 @@ fn permutation(all: &[EndpointId], seed: u64, group: u32) -> Vec<(EndpointId, Ve
 }
 
 const PURPOSE_PERMUTATION: u32 = 42;
+const PURPOSE_PHASE: u32 = 43;
+
+/// The time from the start of a flow to its first transfer, so that flows of one rate do not begin all at
+/// once: drawn from the mean time between two transfers. Those with a gap have none.
+fn phase(pace: Pace, sizes: &Sizes, dice: &mut Stream) -> Span {
+    let Pace::Rate(rate) = pace else { return Span::ZERO };
+    let interval = rate.span(Bytes::new(sizes.mean())).as_ps();
+    Span::from_ps((u128::from(interval) * u128::from(dice.next_u64()) >> 64) as u64)
+}
 
 /// The hosts whose flows have a rate that their link does not carry: the endpoint, the sum, the link's rate.
 pub(super) fn oversubscribed(scenario: &Scenario, link: BitRate) -> Option<(EndpointId, BitRate)> {

@@ -1,8 +1,8 @@
-//! One scenario of flows under several ways to control congestion: a row for each.
+//! One scenario of flows under several ways to control congestion: a run for each way, a row for each group.
 //!
 //! ```text
-//!   file ──► flows ──┬─► machine with congestion.kind=none ──► row
-//!                    ├─► machine with congestion.kind=acc ───► row
+//!   file ──► flows ──┬─► machine with congestion.kind=none ──► a row for each group and application
+//!                    ├─► machine with congestion.kind=acc ───► likewise
 //!                    └─► …
 //! ```
 //! The machine is the same but for `congestion.kind`, and for `fabric.flow_control` where the list says
@@ -11,21 +11,28 @@
 
 mod applications;
 mod file;
+mod row;
 mod saved;
+mod throughput;
+mod transfers;
 mod transient;
 
 use super::link_table::write_links;
+use super::packet_table::PacketTable;
 use super::replay::TraceInput;
 use super::{
     Control, EnergyFigures, Experiment, ExperimentError, ExperimentOptions, MachineInput, Manifest, Measured,
     Report, Request, add_crossed, machine,
 };
 use crate::telemetry::Telemetry;
-pub use applications::{ApplicationRow, traces};
+pub use applications::{ApplicationFigures, traces};
 use applications::{Hosts, flows_by_source};
 use file::{NamedClasses, Scenario};
+pub use row::{Figures, FlowFigures, RunFigures, ScenarioRow};
 use saved::Saved;
 use serde::{Deserialize, Serialize};
+use throughput::{Came, Counts};
+use transfers::Transfers;
 pub use transient::Transient;
 use transient::Watch;
 use weft_assembly as assembly;
@@ -62,78 +69,6 @@ pub struct ScenarioRequest {
     pub telemetry: Option<Span>,
 }
 
-/// A group of flows in a run.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct GroupRow {
-    /// The name in the file.
-    pub name: String,
-    /// `victim`, `aggressor` or `background`.
-    pub role: String,
-    /// Flows.
-    pub flows: u64,
-    /// Transfers that came after warm-up.
-    pub transfers: u64,
-    /// Payload that came after warm-up over the time until the end, all flows together.
-    pub throughput_gbps: f64,
-    /// From the beginning of a transfer until it is delivered.
-    pub latency_mean_us: Option<f64>,
-    /// The same, of 99 in 100 transfers at most.
-    pub latency_p99_us: Option<f64>,
-    /// The same, of 999 in 1,000.
-    pub latency_p999_us: Option<f64>,
-    /// From the beginning of a flow's first transfer until its last is delivered, the mean of flows with a
-    /// number of transfers; `None`: there are none, or some have not ended.
-    pub completion_mean_us: Option<f64>,
-    /// The longest of these.
-    pub completion_max_us: Option<f64>,
-    /// Jain's index of the flows' throughputs: 1 where all are equal.
-    pub fairness: Option<f64>,
-}
-
-/// A scenario under one way to control congestion.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct ScenarioRow {
-    /// The run: the column `run` of the tables.
-    pub run: u32,
-    /// The way, as it was asked for.
-    pub congestion: String,
-    /// Why the machine cannot have it; the other fields then say nothing.
-    pub refused: Option<String>,
-    /// The groups of the file, in its order.
-    pub groups: Vec<GroupRow>,
-    /// The applications of the file, in its order.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub applications: Vec<ApplicationRow>,
-    /// After each change of flows, the time until they have their new shares; empty where none changes.
-    #[serde(default)]
-    pub transients: Vec<Transient>,
-    /// The most bytes that a queue of a switch has held at the end of an epoch, a four-hundredth of the time.
-    pub queue_max_bytes: u64,
-    /// The same of all queues together.
-    pub queued_max_bytes: u64,
-    /// Time in which senders of links were paused, all links together.
-    pub paused_us: f64,
-    /// Pause frames that senders have obeyed.
-    pub pause_frames: u64,
-    /// Packets that found a buffer full.
-    pub packets_dropped: u64,
-    /// Packets of which a full buffer kept the header alone.
-    #[serde(default)]
-    pub packets_trimmed: u64,
-    /// Packets that their source sent again.
-    #[serde(default)]
-    pub packets_resent: u64,
-    /// Transfers that the interface has given up.
-    pub transfers_failed: u64,
-    /// Virtual time at the end.
-    pub run_time_us: f64,
-    /// Links crossed by data packets.
-    pub packet_hops: u64,
-    /// Energy of the machine; `None`: the machine says nothing of its power.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub energy: Option<EnergyFigures>,
-}
-
 /// The report of `weft traffic --scenario`.
 pub type ScenarioReport = Report<ScenarioRow>;
 
@@ -150,7 +85,6 @@ impl Experiment for ScenarioRequest {
         control: Control<'_>,
     ) -> Result<ScenarioReport, ExperimentError> {
         let began = Beginning::now();
-        options.follows_none("a scenario has no such table")?;
         let ways = self.ways()?;
         let machine = machine::checked(&self.machine)?;
         // The ways change neither endpoints nor links: a mistake of the file is one under all of them.
@@ -159,56 +93,63 @@ impl Experiment for ScenarioRequest {
             file::read((&self.name, &self.text), (&layout, &NamedClasses::of(&machine)), self.seed)?;
         check_rates(&self.name, &scenario, link_rate(&machine, &layout))?;
         let wrapped = Request::Scenario(self.clone());
+        let follows_packets = options.follows_packets(&machine)?;
         let (mut results, saved) = options.open::<Saved>(&wrapped)?;
         let (mut done, mut resumed) = (Done::default(), None);
         if let Some(saved) = saved {
-            done = Done { rows: saved::read_rows(&saved.rows)?, totals: saved.totals };
+            done = Done { runs: saved.runs, rows: saved::read_rows(&saved.rows)?, totals: saved.totals };
             resumed = Some((saved.course, saved.network));
         }
         let mut hops = 0;
         let mut ended = Conclusion::from(Ending::Finished);
         let mut refused = None;
-        for (way, run) in ways.iter().zip(0..).skip(done.rows.len()) {
+        for (way, run) in ways.iter().zip(0..).skip(done.runs) {
             let stopwatch = Stopwatch::start();
             let of = ways.len() as u32;
             let simulated = Simulated { request: self, options, control, scenario: &scenario, run, of };
             let (course, state) = resumed.take().unzip();
             let course = course.unwrap_or_else(|| simulated.begin());
-            let building = Building { threads: options.threads as usize, saved: state.as_deref() };
+            let building = Building {
+                threads: options.threads as usize,
+                saved: state.as_deref(),
+                report_transfers: Transfers::are_wanted(results.as_ref()),
+                follows_packets,
+            };
             let mut build_time_s = 0.0;
             let mut built = || build_time_s = stopwatch.seconds();
-            let row = match scenario.applications.is_empty() {
+            let rows = match scenario.applications.is_empty() {
                 true => self.network(way, &scenario, building).map(|network| {
                     built();
-                    simulated.row(&way.name, network, course, (results.as_mut(), &mut done))
+                    simulated.rows(&way.name, network, course, (results.as_mut(), &mut done))
                 }),
                 false => self.network_with_ranks(way, &scenario, building).map(|network| {
                     built();
-                    simulated.row(&way.name, network, course, (results.as_mut(), &mut done))
+                    simulated.rows(&way.name, network, course, (results.as_mut(), &mut done))
                 }),
             };
-            let (row, hops_of_row, conclusion) = match row {
-                Ok(row) => row?,
+            let (rows, hops_of_run, conclusion) = match rows {
+                Ok(rows) => rows?,
                 Err(why) => {
                     let row = ScenarioRow::refused(way, run, &why);
                     refused.get_or_insert(why);
-                    (row, 0, Ending::Finished.into())
+                    (vec![row], 0, Ending::Finished.into())
                 }
             };
-            hops += hops_of_row;
+            hops += hops_of_run;
             let seconds = stopwatch.seconds() - build_time_s;
-            done.rows.push(Measured {
-                packet_hops_per_second: hops_of_row as f64 / seconds.max(1e-9),
+            done.runs += 1;
+            done.rows.extend(rows.into_iter().map(|row| Measured {
+                packet_hops_per_second: hops_of_run as f64 / seconds.max(1e-9),
                 build_time_s,
                 peak_memory_bytes: peak_memory().unwrap_or(0),
                 row,
-            });
+            }));
             if conclusion.ended != Ending::Finished {
                 ended = conclusion;
                 break;
             }
         }
-        let Done { rows, totals } = done;
+        let Done { rows, totals, .. } = done;
         // Where the machine can have none of the ways there is nothing to compare.
         if let Some(why) = refused
             && rows.iter().all(|measured| measured.row.refused.is_some())
@@ -270,42 +211,24 @@ impl ScenarioRequest {
         &self,
         way: &Way,
         scenario: &Scenario,
-        Building { threads, saved }: Building<'_>,
+        building: Building<'_>,
     ) -> Result<Box<dyn SimulatedNetwork<ScenarioHost>>, ExperimentError> {
         let machine = machine::checked(&way.machine)?;
         let layout = assembly::layout(&machine).map_err(ExperimentError::input)?;
-        let parameters = ScenarioParameters { flows: scenario.flows.clone(), counted_from: scenario.warm_up };
+        let parameters = building.parameters(scenario);
         let by_source = flows_by_source(scenario);
         let mut host = |endpoint| {
             let flows = by_source.get(&endpoint).map_or(&[][..], Vec::as_slice);
             ScenarioHost::new(flows, self.seed)
         };
-        let setup = NetworkSetup { threads, saved, ..NetworkSetup::new(&machine, layout, self.seed) };
+        let Building { threads, saved, follows_packets, .. } = building;
+        let setup = NetworkSetup {
+            threads,
+            saved,
+            follows_packets,
+            ..NetworkSetup::new(&machine, layout, self.seed)
+        };
         setup.with_scenario(parameters, &mut host).map_err(ExperimentError::input)
-    }
-}
-
-impl ScenarioRow {
-    fn refused(way: &Way, run: u32, error: &ExperimentError) -> ScenarioRow {
-        ScenarioRow {
-            run,
-            congestion: way.name.clone(),
-            refused: Some(error.to_string()),
-            groups: Vec::new(),
-            applications: Vec::new(),
-            transients: Vec::new(),
-            queue_max_bytes: 0,
-            queued_max_bytes: 0,
-            paused_us: 0.0,
-            pause_frames: 0,
-            packets_dropped: 0,
-            packets_trimmed: 0,
-            packets_resent: 0,
-            transfers_failed: 0,
-            run_time_us: 0.0,
-            packet_hops: 0,
-            energy: None,
-        }
     }
 }
 
@@ -314,11 +237,24 @@ impl ScenarioRow {
 struct Building<'a> {
     threads: usize,
     saved: Option<&'a [u8]>,
+    /// Whether tables want every transfer.
+    report_transfers: bool,
+    /// Whether tables want every packet.
+    follows_packets: bool,
+}
+
+impl Building<'_> {
+    /// What its hosts share.
+    fn parameters(&self, scenario: &Scenario) -> ScenarioParameters {
+        let (flows, counted_from) = (scenario.flows.clone(), scenario.warm_up);
+        ScenarioParameters { flows, counted_from, report_transfers: self.report_transfers }
+    }
 }
 
 /// The runs that are done.
 #[derive(Default)]
 struct Done {
+    runs: usize,
     rows: Vec<Measured<ScenarioRow>>,
     totals: Totals,
 }
@@ -347,9 +283,23 @@ struct Course {
     /// Epochs that are over.
     epochs: u64,
     output: ScenarioOutput,
+    /// The state at the end of warm-up; `None`: it goes on.
+    warm_up: Option<WarmUp>,
+    transfers: Transfers,
     high: HighWater,
     watch: Option<Watch>,
     telemetry: Option<Telemetry>,
+    /// Hops that are not in the table of packets yet. Such a run is not saved.
+    #[serde(skip)]
+    packets: PacketTable,
+}
+
+/// The state of a run at the end of its warm-up.
+#[derive(Default, Serialize, Deserialize)]
+struct WarmUp {
+    came: Came,
+    /// Time in which links had been off.
+    links_off: Span,
 }
 
 impl Simulated<'_> {
@@ -359,24 +309,29 @@ impl Simulated<'_> {
         Course {
             epochs: 0,
             output: ScenarioOutput::default(),
+            warm_up: None,
+            transfers: Transfers::default(),
             high: HighWater::default(),
             watch: Watch::begin(self.scenario),
             telemetry,
+            packets: PacketTable::default(),
         }
     }
 
-    /// Takes a run to its end: its row, the packet-hops that this process has simulated, how it ends.
-    fn row<H: Hosts>(
+    /// Takes a run to its end: its rows, the packet-hops that this process has simulated, how it ends.
+    fn rows<H: Hosts>(
         &self,
         congestion: &str,
         mut network: Box<dyn SimulatedNetwork<H>>,
         mut course: Course,
         (mut results, done): (Option<&mut ResultsWriter>, &mut Done),
-    ) -> Result<(ScenarioRow, u64, Conclusion), ExperimentError> {
+    ) -> Result<(Vec<ScenarioRow>, u64, Conclusion), ExperimentError> {
         let scenario = self.scenario;
         if let Some(telemetry) = course.telemetry.as_ref().filter(|_| !self.options.is_forced()) {
             telemetry.refuse_too_much(&*network, scenario.time - Time::ZERO)?;
         }
+        // When all that there is to do has been done, that is the end, and not that of the epoch.
+        network.stand_when_dry();
         let hops_before = network.crossed().packet_hops;
         let mut saved_at = network.now();
         let mut conclusion = Conclusion::from(Ending::Finished);
@@ -384,31 +339,24 @@ impl Simulated<'_> {
         for epoch in course.epochs + 1..=EPOCHS {
             let share = (epoch - 1) as f64 / EPOCHS as f64;
             self.control.progress.advance((f64::from(self.run) + share) / f64::from(self.of), &doing);
-            let Course { output, high, watch, telemetry, .. } = &mut course;
             let until = Time::from_ps(scenario.time.as_ps() / EPOCHS * epoch).min(scenario.time);
             let until = if epoch == EPOCHS { scenario.time } else { until };
-            let flag = self.control.interrupt.flag();
-            let progress = match (&mut *telemetry, results.as_deref_mut()) {
-                (Some(telemetry), Some(results)) => {
-                    telemetry.run_until(&mut *network, until, flag, results)?
-                }
-                _ => network.run_until(until, flag),
-            };
-            let mut fault = None;
-            network.visit_outputs(&mut |part| {
-                H::take(part, output);
-                // The first of all, whatever partition has it.
-                fault = [fault.take(), H::fault(part)].into_iter().flatten().min();
-            });
+            if course.warm_up.is_none() && scenario.warm_up <= until {
+                self.advance(&mut *network, scenario.warm_up, &mut course, results.as_deref_mut())?;
+                let came = Came::by_now(&course.output, &*network);
+                course.warm_up = Some(WarmUp { came, links_off: network.crossed().links_off });
+            }
+            let (progress, fault) =
+                self.advance(&mut *network, until, &mut course, results.as_deref_mut())?;
             if let Some(RankFailure { trace, rank, position, reason, .. }) = fault {
                 let what = format!("{trace}: rank {rank}, operation {position}: {reason}");
                 conclusion = Conclusion::new(Ending::LostData, what);
                 break;
             }
-            if let Some(watch) = watch {
+            if let Some(watch) = &mut course.watch {
                 watch.look(&*network, until);
             }
-            if let Some(end) = self.looked(&mut *network, progress, high) {
+            if let Some(end) = self.looked(&mut *network, progress, &mut course.high) {
                 conclusion = end;
                 break;
             }
@@ -428,10 +376,13 @@ impl Simulated<'_> {
                 saved_at = until;
             }
         }
-        let Course { output, high, watch, mut telemetry, .. } = course;
+        let Course { output, warm_up, mut transfers, high, watch, mut telemetry, mut packets, .. } = course;
         let totals = &mut done.totals;
         let end = network.now().min(scenario.time);
         if let Some(results) = results {
+            transfers.write((self.run, Time::NEVER), &mut Vec::new(), scenario, results)?;
+            transfers.finish(self.run, scenario, results)?;
+            packets.write(self.run, Time::NEVER, results)?;
             if let Some(telemetry) = &mut telemetry {
                 telemetry.finish(&*network, end, results)?;
             }
@@ -439,19 +390,15 @@ impl Simulated<'_> {
             results.epoch()?;
         }
         let crossed = network.crossed();
+        let came = Came::by_now(&output, &*network);
+        let warm_up = warm_up.unwrap_or_else(|| WarmUp { came: came.clone(), links_off: crossed.links_off });
         totals.end = totals.end.max(end);
-        totals.messages += output.flows.values().map(|flow| flow.transfers).sum::<u64>();
-        let delivered = Bytes::new(output.flows.values().map(|flow| flow.bytes).sum());
-        totals.payload += delivered;
-        // Energy is that of warm-up and of applications too, of which nobody counts what was delivered.
-        let counts_all = scenario.warm_up == Time::ZERO && scenario.applications.is_empty();
+        totals.messages += output.flows.values().map(|flow| flow.delivered).sum::<u64>();
+        totals.payload += came.sum();
+        // Energy is that of applications too, of which nobody counts what was delivered.
+        let delivered = if scenario.applications.is_empty() { came.sum() } else { Bytes::ZERO };
         add_crossed(totals, &crossed);
-        let mut row = ScenarioRow {
-            run: self.run,
-            congestion: congestion.to_owned(),
-            refused: None,
-            groups: groups(scenario, &output, end),
-            applications: applications::rows(scenario, &applications::ranks(&*network)),
+        let mut of_run = RunFigures {
             transients: watch.map_or_else(Vec::new, |watch| watch.transients(end)),
             queue_max_bytes: high.one,
             queued_max_bytes: high.all,
@@ -461,15 +408,62 @@ impl Simulated<'_> {
             packets_trimmed: crossed.faults.trimmed,
             packets_resent: crossed.faults.resent,
             transfers_failed: output.failed,
+            links_off_us: crossed.links_off.as_us_f64(),
+            links_off_in_warm_up_us: warm_up.links_off.as_us_f64(),
             run_time_us: (end - Time::ZERO).as_us_f64(),
             packet_hops: crossed.packet_hops,
-            energy: EnergyFigures::of(&crossed.energy, if counts_all { delivered } else { Bytes::ZERO }),
+            energy: EnergyFigures::of(&crossed.energy, delivered),
         };
         network.visit_links(&mut |link| {
-            row.paused_us += link.paused.as_us_f64();
-            row.pause_frames += link.pause_frames;
+            of_run.paused_us += link.paused.as_us_f64();
+            of_run.pause_frames += link.pause_frames;
         });
-        Ok((row, crossed.packet_hops - hops_before, conclusion))
+        let counts = Counts { scenario, output: &output, before: &warm_up.came, came: &came, end };
+        let of_flows = row::of_groups(&counts).into_iter().map(Figures::Flows);
+        let of_applications = applications::figures(scenario, &applications::ranks(&*network)).into_iter();
+        let groups = scenario.groups.iter().zip(of_flows);
+        let applications = scenario.applications.iter().map(|application| &application.group);
+        let all = groups.chain(applications.zip(of_applications.map(Figures::Application)));
+        let rows = all.map(|(group, figures)| ScenarioRow {
+            run: self.run,
+            congestion: congestion.to_owned(),
+            refused: None,
+            group: Some(group.name.clone()),
+            role: Some(group.role.clone()),
+            figures: Some(figures),
+            of_run: Some(of_run.clone()),
+        });
+        Ok((rows.collect(), crossed.packet_hops - hops_before, conclusion))
+    }
+
+    /// Runs the network until a time, and takes what its hosts have to report: how far it came, and the first
+    /// fault of a rank.
+    fn advance<H: Hosts>(
+        &self,
+        network: &mut dyn SimulatedNetwork<H>,
+        until: Time,
+        course: &mut Course,
+        mut results: Option<&mut ResultsWriter>,
+    ) -> Result<(Progress, Option<RankFailure>), ExperimentError> {
+        let Course { output, transfers, telemetry, packets, .. } = course;
+        let flag = self.control.interrupt.flag();
+        let progress = match (telemetry, results.as_deref_mut()) {
+            (Some(telemetry), Some(results)) => telemetry.run_until(network, until, flag, results)?,
+            _ => network.run_until(until, flag),
+        };
+        let mut fault = None;
+        network.visit_outputs(&mut |part| {
+            H::take(part, output);
+            // The first of all, whatever partition has it.
+            fault = [fault.take(), H::fault(part)].into_iter().flatten().min();
+        });
+        if let Some(results) = results {
+            transfers.write((self.run, until), &mut output.transfers, self.scenario, results)?;
+            packets.take(&std::mem::take(&mut output.hops));
+            packets.write(self.run, until, results)?;
+            results.epoch()?;
+        }
+        Ok((progress, fault))
     }
 
     /// Looks at the network at the end of an epoch: how the run ends, if it does.
@@ -516,40 +510,4 @@ fn check_rates(name: &str, scenario: &Scenario, link: Option<BitRate>) -> Result
         ))),
         None => Ok(()),
     }
-}
-
-/// The rows of groups.
-fn groups(scenario: &Scenario, output: &ScenarioOutput, end: Time) -> Vec<GroupRow> {
-    let micros = |span: Option<Span>| span.map(|span| span.as_us_f64());
-    let measured = end.saturating_since(scenario.warm_up);
-    let gbps =
-        |bytes: u64| if measured == Span::ZERO { 0.0 } else { bytes as f64 * 8e-3 / measured.as_us_f64() };
-    let of_group = |number: usize| {
-        let group = &scenario.groups[number];
-        let plans = scenario.flows.iter().zip(0u32..).filter(move |(plan, _)| plan.group as usize == number);
-        let tallies: Vec<_> =
-            plans.map(|(plan, flow)| (plan, output.flows.get(&flow).copied().unwrap_or_default())).collect();
-        let rates: Vec<f64> = tallies.iter().map(|(_, tally)| gbps(tally.bytes)).collect();
-        let (sum, squares) = (rates.iter().sum::<f64>(), rates.iter().map(|rate| rate * rate).sum::<f64>());
-        let ends = tallies.iter().map(|(plan, tally)| {
-            let is_whole = plan.transfers.is_some_and(|transfers| tally.transfers >= transfers);
-            tally.first.filter(|_| is_whole).map(|first| (tally.last - first).as_us_f64())
-        });
-        let ends: Option<Vec<f64>> = ends.collect();
-        let latency = output.latency.get(&(number as u32));
-        GroupRow {
-            name: group.name.clone(),
-            role: group.role.clone(),
-            flows: tallies.len() as u64,
-            transfers: tallies.iter().map(|(_, tally)| tally.transfers).sum(),
-            throughput_gbps: sum,
-            latency_mean_us: micros(latency.and_then(|latency| latency.mean())),
-            latency_p99_us: micros(latency.and_then(|latency| latency.percentile(99))),
-            latency_p999_us: micros(latency.and_then(|latency| latency.per_mille(999))),
-            completion_mean_us: ends.as_ref().map(|ends| ends.iter().sum::<f64>() / ends.len().max(1) as f64),
-            completion_max_us: ends.as_ref().map(|ends| ends.iter().copied().fold(0.0, f64::max)),
-            fairness: (squares > 0.0).then(|| sum * sum / (rates.len() as f64 * squares)),
-        }
-    };
-    (0..scenario.groups.len()).map(of_group).collect()
 }

@@ -13,6 +13,7 @@ use weft_results::{ResultsWriter, Totals};
 /// The state of the command, as it is read.
 #[derive(Deserialize)]
 pub(super) struct Saved {
+    pub runs: usize,
     pub rows: Vec<SavedRow>,
     pub totals: Totals,
     pub course: Course,
@@ -22,6 +23,7 @@ pub(super) struct Saved {
 /// The same, as it is written.
 #[derive(Serialize)]
 struct Saving<'a> {
+    runs: usize,
     rows: Vec<SavedRow>,
     totals: Totals,
     course: &'a Course,
@@ -50,6 +52,7 @@ pub(super) fn save<H: Hosts>(
         Ok(SavedRow { row, packet_hops_per_second, build_time_s, peak_memory_bytes })
     };
     let saving = Saving {
+        runs: done.runs,
         rows: done.rows.iter().map(row).collect::<Result<_, ExperimentError>>()?,
         totals: done.totals,
         course,

@@ -167,6 +167,9 @@ pub struct TrafficRow {
     /// Time in which links were off, each direction by itself, added up, warm-up included, over all seeds.
     #[serde(default)]
     pub links_off_us: f64,
+    /// The part of it that lies in the warm-up.
+    #[serde(default)]
+    pub links_off_in_warm_up_us: f64,
     /// Those of them that found a buffer full: under drop; under pause, where the head-room is too small.
     #[serde(default)]
     pub packets_dropped_full: u64,

@@ -57,6 +57,7 @@ pub(super) fn row(request: &TrafficRequest, offered: &Offered, first: u32, runs:
         packets_dropped_reconfigured: runs.iter().map(|run| run.crossed.faults.reconfigured).sum(),
         packets_rerouted: runs.iter().map(|run| run.crossed.rerouted).sum(),
         links_off_us: runs.iter().map(|run| run.crossed.links_off).sum::<Span>().as_us_f64(),
+        links_off_in_warm_up_us: runs.iter().map(|run| run.off_in_warm_up).sum::<Span>().as_us_f64(),
         packets_dropped_full: runs.iter().map(|run| run.crossed.faults.full).sum(),
         packets_trimmed: runs.iter().map(|run| run.crossed.faults.trimmed).sum(),
         packets_resent: runs.iter().map(|run| run.crossed.faults.resent).sum(),

@@ -79,6 +79,8 @@ pub(super) struct RunResult {
     /// Of the whole run, warm-up included.
     pub delivered: Delivered,
     pub crossed: Crossed,
+    /// Time in which links were off during the warm-up.
+    pub off_in_warm_up: Span,
     pub pauses: Pauses,
     /// Of the measured time.
     pub energy: MachineEnergy,
@@ -498,6 +500,7 @@ impl Run {
             limit,
             busiest,
             delivered: self.delivered,
+            off_in_warm_up: self.crossed_before.links_off,
             crossed,
             pauses: Pauses::of(network),
             energy,
@@ -545,6 +548,7 @@ fn message_row(run: u32, message: &MessageReport) -> MessageRow {
         destination_rank: None,
         tag: None,
         class: "pattern".to_owned(),
+        group: None,
         payload_bytes: message.bytes,
         posted_ps: message.born,
         hops: message.hops.into(),
@@ -561,6 +565,7 @@ fn write_flows(
             run,
             source_endpoint: source,
             destination_endpoint: destination,
+            group: None,
             messages: flow.completion.count(),
             payload_bytes: flow.bytes,
             first_start_ps: flow.first_start,
