@@ -7,10 +7,11 @@ tests/same/commands.toml has the commands. tests/same/digests.json has the SHA-2
 the rows of its JSON document, without what depends on the computer, and of each table. NAME chooses the
 commands whose names contain it.
 
-A change that is meant is kept by `--write LINE`. LINE says what changes and why; it goes to the top of
-RESULTS.md with the names of the commands. `--add` keeps what commands measure that are new in commands.toml.
-`--keep DIR` leaves the results in DIR: do it with the command of the commit before as well, and `weft
-compare` shows what differs.
+A digest is over the keys of rows and the columns of tables that digests.json lists. So one that is new
+changes no digest: it is said, and `--add` keeps it, as it keeps a command that is new in commands.toml. A
+result that is meant to change is kept by `--write LINE`. LINE says what changes and why; it goes to the top of
+RESULTS.md with the names of the commands. `--keep DIR` leaves the results in DIR: do it with the command of
+the commit before as well, and `weft compare` shows what differs.
 """
 
 import argparse
@@ -24,9 +25,12 @@ import subprocess
 import sys
 import tempfile
 import tomllib
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
+
+from pyarrow import parquet
 
 ROOT = Path(__file__).resolve().parent.parent
 COMMANDS = ROOT / "tests/same/commands.toml"
@@ -50,8 +54,11 @@ OF_THE_COMPUTER = {
     "wall_time_s",
 }
 
-# What a command measured: the digest of its rows, and of each table by its file's name.
+# The values of one part of a result, the rows or a table: by the path of the key, or by column.
+Values = dict[str, list]
+# Digests of the parts of a result, and the keys or columns of each part that they are over.
 Digests = dict[str, str]
+Columns = dict[str, list[str]]
 
 
 class Command(NamedTuple):
@@ -100,8 +107,8 @@ class Runner(NamedTuple):
             raise Failed(f"exit status {done.returncode}\n{done.stderr.rstrip()}")
         return done.stdout
 
-    def digests(self, command: Command) -> Digests | Failed:
-        """Digests of the results that a command has now."""
+    def result(self, command: Command) -> dict[str, Values] | Failed:
+        """The parts of the result that a command has now: rows, and each table by its name."""
         with tempfile.TemporaryDirectory(prefix="weft-same-") as temporary:
             folder = Path(temporary)
             try:
@@ -113,30 +120,44 @@ class Runner(NamedTuple):
                 printed = self.call(words + dashes + program, folder)
             except Failed as failed:
                 return failed
-            digests = {"rows": digest_of_rows(json.loads(printed), folder)}
-            if not command.json:
-                of_files = json.loads((folder / "out/performance.json").read_text())["sha256"]
-                digests |= {file: sha for file, sha in of_files.items() if file.endswith(".parquet")}
-                if self.keep:
-                    shutil.copytree(folder / "out", self.keep / command.name.replace("/", "-"))
-            return digests
+            # A trace is named by its file, which lies in another folder each time.
+            document = json.loads(printed.replace(str(folder), "DIR"))
+            parts = {"rows": leaves(document.get("rows", document))}
+            for file in sorted((folder / "out").glob("*.parquet")):
+                parts[file.stem] = parquet.read_table(file).to_pydict()
+            if self.keep and not command.json:
+                shutil.copytree(folder / "out", self.keep / command.name.replace("/", "-"))
+            return parts
 
 
-def digest_of_rows(document: dict, folder: Path) -> str:
-    """The digest of the rows of a document, or of all of it where it has none."""
-    rows = without_the_computer(document.get("rows", document))
-    # A trace is named by its file, which lies in another folder each time.
-    text = json.dumps(rows, sort_keys=True).replace(str(folder), "DIR")
+def leaves(value: object, path: str = "", into: Values | None = None) -> Values:
+    """All that is no object and no list in a document, by the path of its keys, in order."""
+    into = {} if into is None else into
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if key not in OF_THE_COMPUTER:
+                leaves(item, f"{path}.{key}" if path else key, into)
+    elif isinstance(value, list):
+        for item in value:
+            leaves(item, f"{path}[]", into)
+    else:
+        into.setdefault(path, []).append(value)
+    return into
+
+
+def digest(values: Values, columns: list[str]) -> str:
+    """SHA-256 over the columns of a part that are listed; one that the part lacks counts as such."""
+    text = json.dumps([[column, values.get(column)] for column in columns])
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def without_the_computer(value: object) -> object:
-    """The value without keys that depend on the computer."""
-    if isinstance(value, dict):
-        return {key: without_the_computer(item) for key, item in value.items() if key not in OF_THE_COMPUTER}
-    if isinstance(value, list):
-        return [without_the_computer(item) for item in value]
-    return value
+def columns_of(results: Iterable[dict[str, Values]]) -> Columns:
+    """All keys of rows and columns of tables of these results."""
+    columns: dict[str, set[str]] = {}
+    for parts in results:
+        for part, values in parts.items():
+            columns.setdefault(part, set()).update(values)
+    return {part: sorted(names) for part, names in columns.items()}
 
 
 def build_program() -> bool:
@@ -163,26 +184,21 @@ def skip(commands: list[Command]) -> None:
         sys.stderr.write(lines)
 
 
-def differences(known: dict[str, Digests], found: dict[str, Digests], name: str) -> list[str]:
-    """Parts of the results of a command that differ: rows, tables."""
-    before, now = known.get(name, {}), found[name]
-    return [part for part in sorted(before | now) if before.get(part) != now.get(part)]
-
-
-def gone(known: dict[str, Digests], listed: list[Command]) -> list[str]:
-    """Commands that have digests and are listed no more."""
-    return sorted(known.keys() - {command.name for command in listed})
-
-
 def machines_left_out(listed: list[Command]) -> list[str]:
     """Machines that ship, and that no command is on."""
     words = {word for command in listed for word in shlex.split(command.weft)}
     return sorted({file.stem for file in (ROOT / "machines").glob("*.toml")} - words)
 
 
-def store(digests: dict[str, Digests], line: str) -> None:
-    """Writes digests.json: the digests by command, and the line of RESULTS.md that says why."""
-    DIGESTS.write_text(json.dumps({"line": line, "commands": digests}, indent=1, sort_keys=True) + "\n")
+def store(results: dict[str, dict[str, Values]], line: str) -> None:
+    """Writes digests.json: digests, what they are over, and the line of RESULTS.md that says why."""
+    columns = columns_of(results.values())
+    commands = {
+        name: {part: digest(values, columns[part]) for part, values in parts.items()}
+        for name, parts in results.items()
+    }
+    stored = {"line": line, "columns": columns, "commands": commands}
+    DIGESTS.write_text(json.dumps(stored, indent=1, sort_keys=True) + "\n")
 
 
 def tell(line: str, changed: list[str], of: int) -> None:
@@ -200,62 +216,70 @@ def main() -> int:
     parser.add_argument("--weft", type=Path, default=ROOT / "target/debug/weft")
     parser.add_argument("--keep", type=Path, help="a new folder for the results")
     parser.add_argument("--write", metavar="LINE", help="keep the results; LINE says what changes and why")
-    parser.add_argument("--add", action="store_true", help="keep the results of commands that are new")
+    parser.add_argument("--add", action="store_true", help="keep commands, keys and columns that are new")
     parser.add_argument("names", nargs="*", help="parts of names of commands; all by default")
     arguments = parser.parse_args()
     line = arguments.write
-    if line is not None and (len(line) < SHORTEST_LINE or arguments.names or arguments.add):
-        parser.error("--write takes all commands, and a line that says what changes and why")
+    keeps = line is not None or arguments.add
+    if keeps and arguments.names:
+        parser.error("--write and --add take all commands")
+    if line is not None and (len(line) < SHORTEST_LINE or arguments.add):
+        parser.error("--write takes a line that says what changes and why")
     if not arguments.weft.is_file():
         parser.error(f"there is no {arguments.weft}; `cargo build -p weft-cli` builds target/debug/weft")
     listed = [Command(**entry) for entry in tomllib.loads(COMMANDS.read_text())["command"]]
     chosen = arguments.names or [""]
     commands = [command for command in listed if any(name in command.name for name in chosen)]
     if not build_program():
-        if line is not None or arguments.add:
+        if keeps:
             parser.error("all commands must run, and some need the MPICH that `make test` installs")
         skip([command for command in commands if command.needs_mpi])
         commands = [command for command in commands if not command.needs_mpi]
     runner = Runner(arguments.weft.absolute(), arguments.keep)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        found = dict(zip((each.name for each in commands), pool.map(runner.digests, commands), strict=True))
+        found = dict(zip((each.name for each in commands), pool.map(runner.result, commands), strict=True))
 
     stored = json.loads(DIGESTS.read_text())
-    known = stored["commands"]
     failed = {name: result for name, result in found.items() if isinstance(result, Failed)}
-    changed = {
-        name: parts for name in found.keys() - failed.keys() if (parts := differences(known, found, name))
-    }
-    new = [name for name in changed if name not in known]
-    if line is not None and not failed and changed:
-        tell(line, [name for name in found if name in changed], len(found))
-        store(found, line)
-        print(f"{len(changed)} commands written")
-        return 0
-    if arguments.add and not failed and len(new) == len(changed):
-        store(
-            {name: known.get(name, found.get(name)) for name in (each.name for each in listed)},
-            stored["line"],
-        )
-        print(f"{len(new)} commands added")
+    results = {name: result for name, result in found.items() if name not in failed}
+    changed: dict[str, list[str]] = {}
+    for name, parts in results.items():
+        known = stored["commands"].get(name)
+        if known is None:
+            continue
+        now = {part: digest(values, stored["columns"].get(part, [])) for part, values in parts.items()}
+        # A table that is new is as a column that is.
+        if differing := [part for part in known if known[part] != now.get(part)]:
+            changed[name] = differing
+    new = [f"command {name}" for name in results if name not in stored["commands"]]
+    for part, columns in columns_of(results.values()).items():
+        new += [f"{part}: {column}" for column in columns if column not in stored["columns"].get(part, [])]
+    if keeps and not failed and (changed if line is not None else new and not changed):
+        if line is not None:
+            tell(line, list(changed), len(found))
+        store(results, line if line is not None else stored["line"])
+        print(f"kept: {len(changed)} results that differ, {len(new)} commands, keys and columns that are new")
         return 0
 
     for name, result in failed.items():
         print(f"{name}: {result}")
-    for name in (name for name in found if name in changed):
-        print(f"{name}: " + ("is new" if name in new else f"differs in {', '.join(changed[name])}"))
-    complaints = [
-        f"{name}: has digests, but is no command of {COMMANDS.name}" for name in gone(known, listed)
-    ]
+    for name, parts in changed.items():
+        print(f"{name}: differs in {', '.join(parts)}")
+    for name in new:
+        print(f"new: {name}")
+    gone = stored["commands"].keys() - {command.name for command in listed}
+    complaints = [f"{name}: has digests, but is no command of {COMMANDS.name}" for name in sorted(gone)]
     complaints += [f"no command is on the machine {name}" for name in machines_left_out(listed)]
     if stored["line"] not in RESULTS.read_text():
         complaints.append(f"{RESULTS.name} lacks the reason of the last change: {stored['line']}")
     for complaint in complaints:
         print(complaint)
-    print(f"{len(found)} commands, {len(changed)} differ, {len(failed)} failed")
+    print(f"{len(found)} commands, {len(changed)} differ, {len(failed)} failed, {len(new)} new")
     if changed:
         print("Is it meant? `tools/same.py --write 'what changes, and why'` keeps it, and tells RESULTS.md.")
-    return 1 if changed or failed or complaints else 0
+    elif new:
+        print("`tools/same.py --add` keeps what is new.")
+    return 1 if changed or failed or new or complaints else 0
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ LINT = [
 
 TESTS = [
     Check("cargo test", ["cargo", "test", "--locked", "--workspace", "--no-fail-fast"]),
-    Check("same results", [sys.executable, "tools/same.py"]),
+    Check("same results", [str(VENV / "python"), "tools/same.py"]),
     Check("recorder", ["make", "-C", "recorder", "check"]),
     Check("provider", ["make", "-C", "libfabric", "check"]),
     Check(
