@@ -10,8 +10,8 @@ commands whose names contain it.
 A digest is over the keys of rows and the columns of tables that digests.json lists. So one that is new
 changes no digest: it is said, and `--add` keeps it, as it keeps a command that is new in commands.toml. A
 result that is meant to change is kept by `--write LINE`. LINE says what changes and why; it goes to the top
-of RESULTS.md with the names of the commands. `--keep DIR` leaves the results in DIR: do it with the command of
-the commit before as well, and `weft compare` shows what differs.
+of RESULTS.md with the names of the commands. `--keep DIR` leaves the results in DIR: do it with the command
+of the commit before as well, and `weft compare` shows what differs.
 """
 
 import argparse

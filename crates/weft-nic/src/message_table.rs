@@ -30,7 +30,7 @@ impl<T> MessageTable<T> {
         self.0.len()
     }
 
-    /// What is known of each message, in no particular order.
+    /// The entries of all messages, in no particular order.
     pub(crate) fn messages(&self) -> impl Iterator<Item = &T> {
         self.0.entries().flatten()
     }

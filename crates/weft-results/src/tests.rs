@@ -260,7 +260,8 @@ fn rows_read_back() {
     assert_eq!(fourth[5], ("source_rank", Field::UInt(4)));
     assert_eq!(fourth[7], ("tag", Field::Null));
     assert_eq!(fourth[8], ("class", Field::Str("pattern".to_owned())));
-    assert_eq!(fourth[9], ("payload_bytes", Field::ULong(68)));
+    assert_eq!(fourth[9], ("group", Field::Null));
+    assert_eq!(fourth[10], ("payload_bytes", Field::ULong(68)));
 }
 
 #[test]

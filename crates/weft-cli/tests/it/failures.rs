@@ -55,6 +55,30 @@ fn a_switch_that_fails_and_comes_back_costs_what_it_must() {
     }
 }
 
+/// Catches an outage that lies in the warm-up, so that nothing is measured of it, and about which nothing is
+/// said: of 10 us all, or the first 4.
+#[test]
+fn an_outage_in_the_warm_up_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = folder.path().join("own.toml");
+    let flow = "[[flows]]\nname = \"a\"\nrole = \"victim\"\nfrom = \"1\"\nto = \"0\"\nsize = \"4K\"\n";
+    let outage = ["--set", "faults=[{of=\"switch 40\", off_at=\"6us\", on_at=\"16us\"}]"];
+    for (warm_up, share) in [("30us", 1.0), ("10us", 0.4), ("0us", 0.0)] {
+        let head = format!("[scenario]\ntitle = \"one\"\ntime = \"40us\"\nwarm_up = \"{warm_up}\"\n");
+        std::fs::write(&scenario, head + flow).unwrap();
+        let pattern = [&TREE[..7], &["--time", "10us", "--warm-up", warm_up]].concat();
+        let of_file = ["traffic", "-m", "ethernet-100g-spineleaf", "--scenario", scenario.to_str().unwrap()];
+        for words in [pattern, of_file.to_vec()] {
+            let row = json(&[&words[..], &outage, &["--quiet", "--json"]].concat())["rows"][0].clone();
+            let [all, part] =
+                ["links_off_us", "links_off_in_warm_up_us"].map(|key| row[key].as_f64().unwrap());
+            assert!((part - share * all).abs() < 1e-6, "{warm_up}: {part} of {all}");
+            let said = text(&weft(&[&words[..], &outage, &["--quiet"]].concat()).stdout);
+            assert_eq!(said.contains("of it in the warm-up, which is not measured"), part > 0.0, "{said}");
+        }
+    }
+}
+
 /// Catches bad input that is taken, or refused without file, key or mend.
 #[test]
 fn bad_failures_are_refused() {

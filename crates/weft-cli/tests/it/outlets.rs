@@ -1,5 +1,5 @@
-//! Every experiment against every outlet: each pair works on a small run, or is refused for the reason that the
-//! table names. A new experiment is a row, a new outlet a column.
+//! Every experiment against every outlet: each pair works on a small run, or is refused for the reason that
+//! the table names. A new experiment is a row, a new outlet a column.
 //!
 //! Python is not here, since it needs the wheel: tests/python/smoke.py has the same experiments.
 
@@ -15,7 +15,7 @@ use weft_trace::op::{CommId, Op, RequestId, SendMode};
 use weft_trace::{TraceHeader, TraceWriter};
 use weft_units::{Bytes, RankId};
 
-/// What comes of an experiment at an outlet.
+/// The outcome of an experiment at an outlet.
 #[derive(Clone, Copy)]
 enum Comes {
     /// It works.
@@ -229,9 +229,11 @@ fn trace(path: &Path) {
     writer.finish().unwrap();
 }
 
-const SCENARIO: &str = "[scenario]\ntitle = \"two groups\"\ntime = \"20us\"\nwarm_up = \"4us\"\n\
+/// A scenario of two groups.
+pub const SCENARIO: &str = "[scenario]\ntitle = \"two groups\"\ntime = \"20us\"\nwarm_up = \"4us\"\n\
     [[flows]]\nname = \"incast\"\nrole = \"aggressor\"\nfrom = \"0,4\"\nto = \"15\"\nsize = \"2K\"\n\
-    [[flows]]\nname = \"small\"\nrole = \"victim\"\nfrom = \"6\"\nto = \"14\"\nsize = \"256\"\nrate = \"1Gb/s\"\n";
+    [[flows]]\nname = \"small\"\nrole = \"victim\"\nfrom = \"6\"\nto = \"14\"\nsize = \"256\"\n\
+    rate = \"1Gb/s\"\n";
 
 #[test]
 fn every_experiment_comes_to_every_outlet() {

@@ -1,6 +1,7 @@
 //! `weft plot`, `report`, `compare` and `doctor`, through the whole program.
 
 use crate::common::{json, refused, weft};
+use crate::outlets::SCENARIO;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -182,6 +183,71 @@ fn results_are_compared_over_seeds() {
     assert!(String::from_utf8(output.stdout).unwrap().contains("latency_mean_ns"));
     assert!(fs::read_to_string(&page).unwrap().contains("Welch"));
     assert!(refused(&["compare", &one, &other]).contains("no row in common"));
+}
+
+/// Catches groups of a scenario, or ways to control congestion, that are thrown together in pictures, left
+/// out of the report, or compared with others unnamed.
+#[test]
+fn groups_and_ways_are_apart_in_pictures_reports_and_comparisons() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    fs::write(at("own.toml"), SCENARIO).unwrap();
+    for ways in ["none", "acc", "none,acc"] {
+        let scenario = at("own.toml");
+        let words = ["traffic", "-m", "carvnet-spineleaf", "--scenario", &scenario, "--congestion", ways];
+        let out = at(ways);
+        let tables = ["--tables", "messages,flows", "--quiet", "-o", &out];
+        assert!(weft(&[&words[..], &tables[..]].concat()).status.success());
+    }
+    let both = at("none,acc");
+    // The mean and the 99th percentile are lines of slow-down, the whole distribution is one.
+    for (kind, lines) in [("slow-down", 4), ("fct-cdf", 2)] {
+        let drawn = json(&["plot", &both, "--what", kind, "-o", &at(&format!("{kind}.svg")), "--json"]);
+        let panels = drawn["picture"]["panels"].as_array().unwrap();
+        assert_eq!(panels.len(), 2, "{drawn}");
+        for (panel, name) in panels.iter().zip(["incast", "small"]) {
+            assert_eq!(panel["title"], name);
+            let series = panel["content"]["lines"].as_array().unwrap();
+            assert_eq!(series.len(), lines, "{panel}");
+            let of = |way: &str| {
+                series.iter().filter(|line| line["label"].as_str().unwrap().contains(way)).count()
+            };
+            assert_eq!((of("congestion none"), of("congestion acc")), (lines / 2, lines / 2), "{panel}");
+        }
+    }
+    let report = json(&["report", &both, "-o", &at("report.html"), "--json"]);
+    let (columns, rows) = (&report["report"]["rows"][0], report["report"]["rows"][1].as_array().unwrap());
+    assert_eq!((&columns[0], &columns[1]), (&"congestion".into(), &"group".into()));
+    assert!(columns.as_array().unwrap().contains(&"throughput_gbps".into()), "{columns}");
+    let cases: Vec<[&str; 2]> =
+        rows.iter().map(|row| [0, 1].map(|cell| row[cell].as_str().unwrap())).collect();
+    assert_eq!(cases, [["none", "incast"], ["none", "small"], ["acc", "incast"], ["acc", "small"]]);
+    let warnings = report["report"]["warnings"].to_string();
+    assert!(warnings.contains("congestion none, incast: transfers under way at the end: "), "{warnings}");
+
+    let compared = |one: &str, other: &str| {
+        let document = json(&["compare", &at(one), &at(other), "--json"]);
+        let rows = document["comparison"]["rows"].as_array().unwrap().clone();
+        let rates = rows.into_iter().filter(|row| row["quantity"] == "throughput_gbps");
+        let cases: Vec<(String, Vec<f64>)> = rates
+            .map(|row| {
+                let values = row["values"].as_array().unwrap();
+                let values = values.iter().map(|value| value["value"].as_f64().unwrap()).collect();
+                (row["case"].as_str().unwrap().to_owned(), values)
+            })
+            .collect();
+        (cases, document["comparison"]["unmatched"].clone())
+    };
+    let (across, unmatched) = compared("none", "acc");
+    assert_eq!(unmatched, serde_json::json!([]));
+    assert_eq!(across[0].0, "congestion none | acc, incast");
+    // Of several ways each is compared with itself alone.
+    let (same, unmatched) = compared("none,acc", "acc");
+    let cases: Vec<&str> = same.iter().map(|(case, _)| case.as_str()).collect();
+    assert_eq!(cases, ["congestion acc, incast", "congestion acc, small"]);
+    assert!(same.iter().all(|(_, values)| values[0] == values[1]), "{same:?}");
+    assert_eq!(same[0].1[0], across[0].1[1]);
+    assert_eq!(unmatched, serde_json::json!(["congestion none, incast", "congestion none, small"]));
 }
 
 /// Catches a check that does not name the mend.

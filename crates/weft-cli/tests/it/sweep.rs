@@ -1,6 +1,9 @@
 //! `weft sweep`, through the whole program.
 
 use crate::common::{json, refused, weft};
+use crate::outlets::SCENARIO;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::Row;
 use std::fs;
 
 const STUDY: &str = "command = \"traffic\"\nseeds = 2\n[fixed]\nmachine = \"bxi3-fattree\"\ntime = \"5us\"\n\
@@ -35,6 +38,32 @@ fn a_study_continues_and_is_the_same_for_any_jobs() {
     assert!(said.contains("4 of 6 points are done already") && said.contains("--load 1.5"), "{said}");
     assert_eq!(changed(&one), before);
     assert_eq!(read(&one, "study.parquet"), read(&two, "study.parquet"));
+}
+
+/// Catches ways to control congestion that a study takes for seeds of one another, as all of them are in one
+/// option, and groups without rows.
+#[test]
+fn ways_and_groups_of_a_scenario_are_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    fs::write(at("own.toml"), SCENARIO).unwrap();
+    let study = "command = \"traffic\"\nseeds = 2\n[fixed]\nmachine = \"carvnet-spineleaf\"\n\
+                 scenario = \"own.toml\"\n[vary]\ncongestion = [\"none,acc\", \"credits\"]\n";
+    fs::write(at("study.toml"), study).unwrap();
+    let document = json(&["sweep", &at("study.toml"), "-o", &at("out"), "--quiet", "--json"]);
+    // Three ways, two groups, two seeds.
+    assert_eq!((&document["summary"]["rows"], &document["summary"]["intervals"]), (&12.into(), &6.into()));
+    let file = fs::File::open(at("out/intervals.parquet")).unwrap();
+    let rows = SerializedFileReader::new(file).unwrap().get_row_iter(None).unwrap().map(Result::unwrap);
+    let text = |row: &Row, name: &str| {
+        let (_, field) = row.get_column_iter().find(|(column, _)| *column == name).unwrap();
+        field.to_string().trim_matches('"').to_owned()
+    };
+    let cases: Vec<[String; 2]> =
+        rows.map(|row| ["congestion", "group"].map(|column| text(&row, column))).collect();
+    let ways = ["none", "acc", "credits"];
+    let expected = ways.map(|way| ["incast", "small"].map(|group| [way.to_owned(), group.to_owned()]));
+    assert_eq!(cases, expected.concat());
 }
 
 /// Catches an option that is told after an hour of other points.

@@ -10,7 +10,8 @@ use weft_results::{FlowRateRow, FlowRow, StoredResult};
 use weft_units::{EndpointId, Span, Time};
 
 /// A star of 100 Gb/s: packets of 4 KB leave 98.04 Gb/s of payload on a link.
-const STAR: &str = "-m ethernet-100g-spineleaf --set topology.kind=star --set fabric.flow_control=credits --set topology.endpoints";
+const STAR: &str = "-m ethernet-100g-spineleaf --set topology.kind=star --set fabric.flow_control=credits \
+                    --set topology.endpoints";
 const PAYLOAD: f64 = 98.04;
 
 /// A scenario of so much time.

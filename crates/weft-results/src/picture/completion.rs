@@ -204,8 +204,8 @@ mod tests {
         assert_eq!((shares.first(), shares.last()), (Some(&[3.0, 0.0]), Some(&[3.0, 1.0])));
     }
 
-    /// Catches a distribution of sizes in which each message is the fastest of its size: one of 100 bytes that
-    /// took 40 is twice as slow as it can be, since one of 120 took 20.
+    /// Catches a distribution of sizes in which each message is the fastest of its size: one of 100 bytes
+    /// that took 40 is twice as slow as it can be, since one of 120 took 20.
     #[test]
     fn the_fastest_is_at_least_as_large() {
         let mut fastest = Fastest::default();

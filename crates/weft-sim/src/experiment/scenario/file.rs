@@ -508,7 +508,7 @@ const PURPOSE_PHASE: u32 = 43;
 fn phase(pace: Pace, sizes: &Sizes, dice: &mut Stream) -> Span {
     let Pace::Rate(rate) = pace else { return Span::ZERO };
     let interval = rate.span(Bytes::new(sizes.mean())).as_ps();
-    Span::from_ps((u128::from(interval) * u128::from(dice.next_u64()) >> 64) as u64)
+    Span::from_ps(((u128::from(interval) * u128::from(dice.next_u64())) >> 64) as u64)
 }
 
 /// The hosts whose flows have a rate that their link does not carry: the endpoint, the sum, the link's rate.

@@ -244,7 +244,7 @@ struct Building<'a> {
 }
 
 impl Building<'_> {
-    /// What its hosts share.
+    /// The parameters that its hosts share.
     fn parameters(&self, scenario: &Scenario) -> ScenarioParameters {
         let (flows, counted_from) = (scenario.flows.clone(), scenario.warm_up);
         ScenarioParameters { flows, counted_from, report_transfers: self.report_transfers }

@@ -1,4 +1,4 @@
-//! Rows of a scenario: one for each group of flows and each application, under each way to control congestion.
+//! Rows of a scenario: under each way to control congestion one for each group of flows and each application.
 
 use super::Way;
 use super::applications::ApplicationFigures;
@@ -123,7 +123,7 @@ impl ScenarioRow {
         }
     }
 
-    /// Its figures, where it is one of flows.
+    /// The figures, where it is a row of flows.
     pub fn of_flows(&self) -> Option<&FlowFigures> {
         match &self.figures {
             Some(Figures::Flows(figures)) => Some(figures),
@@ -131,7 +131,7 @@ impl ScenarioRow {
         }
     }
 
-    /// Its figures, where it is one of an application.
+    /// The figures, where it is a row of an application.
     pub fn of_application(&self) -> Option<&ApplicationFigures> {
         match &self.figures {
             Some(Figures::Application(figures)) => Some(figures),

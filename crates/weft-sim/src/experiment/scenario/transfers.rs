@@ -1,5 +1,5 @@
-//! The tables `messages` and `flows` of a scenario: a row for each transfer, and for each pair of endpoints and
-//! group.
+//! The tables `messages` and `flows` of a scenario: a row for each transfer, and for each pair of endpoints
+//! and group.
 
 use super::file::Scenario;
 use serde::{Deserialize, Serialize};
