@@ -486,6 +486,11 @@ mod tests {
         assert_eq!((x.framing.get(), x.layer.framed, x.layer.word.get()), (99, Bytes::ZERO, 16));
         assert_eq!(links(&exanest, "qfdb").layer.word.get(), 16);
         assert_eq!(links(&exanest, "router").layer, LinkLayer::PLAIN);
+        // The word for a credit is of the protocol that the file names.
+        assert_eq!(x.layer.credit, Bytes::ZERO);
+        let shipped = load("exanest", &[] as &[&str]).unwrap();
+        let credits = ["x", "qfdb", "router", "endpoint"].map(|class| links(&shipped, class).layer.credit);
+        assert_eq!(credits.map(Bytes::get), [16, 16, 0, 0]);
         let set = load("exanest", &["links.default.protocol=aurora", "links.default.framing=7"]).unwrap();
         assert_eq!((links(&set, "x").framing.get(), links(&set, "x").code), (7, LineCode::B64_66));
     }
@@ -545,6 +550,7 @@ mod tests {
             ("bxi2-fattree", "links.default.symbol_errors=5", "have no FEC", "bit_errors instead"),
             ("bxi3-fattree", "links.default.replay_buffer=9K", "have no replay", "replay = true"),
             ("communication-ip", "links.endpoint.lanes=2", "they have no protocol", "protocol = \"aurora\""),
+            ("exanest", "links.default.credit=33", "longer than the shortest packet", "at most credit = 32"),
             (
                 "exanest",
                 "links.default.bit_errors=600000000000000",

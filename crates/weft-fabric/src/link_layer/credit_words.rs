@@ -5,16 +5,17 @@
 //!                                 │
 //!   opposite one     ◄── its buffer, which is at this end, has room again
 //! ```
-//! Room is announced by one word per packet, as soon as the packet's tail has left the buffer. Words go before
-//! packets and one after the other. The line carries them beside the packets, so that these come later.
+//! Room is announced by one word per packet, as soon as the packet's tail has left the buffer. Words go
+//! before packets and one after the other. The line carries them beside the packets, so that these come
+//! later.
 //!
 //! # Deadlock
 //! A word waits for words only, never for credits, and needs no buffer.
 //!
 //! # Not modelled
 //! A packet that has been granted its line when a word cuts into it: its tail is taken to be on time, and the
-//! line to be free a word later, for the packet after it. Words that are lost, and those for packets that a fault
-//! has lost.
+//! line to be free a word later, for the packet after it. Words that are lost, and words for packets that a
+//! fault has lost.
 
 use crate::link::{Line, LineRate};
 use serde::{Deserialize, Serialize};

@@ -112,8 +112,8 @@ impl LayerKind {
 /// The state of one direction.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub(crate) struct LayerState {
-    /// Bytes that the line has carried beyond packets and framing since the counters were last reset: padding,
-    /// repeated packets and words for credits, less the gaps that were cut short.
+    /// Bytes that the line has carried beyond packets and framing since the counters were last reset:
+    /// padding, repeated packets and words for credits, less the gaps that were cut short.
     extra: i64,
     /// Bytes by which gaps were short: deficit idle count.
     deficit: u8,

@@ -132,8 +132,8 @@ pub(crate) struct Ports {
     pub(crate) detours: Detours,
     /// The fill of the input buffers, where senders do not count credits.
     pub(crate) gauges: Option<Box<Gauges>>,
-    /// Whether its packets are sent with care: a link may fail, credits take bandwidth, or senders do not count
-    /// any.
+    /// Whether its packets are sent with care: a link may fail, credits take bandwidth, or senders do not
+    /// count any.
     pub(crate) takes_care: bool,
     /// Per output: the first clock edge at which its requests may be granted. [`Time::NEVER`]: only after
     /// something has arrived. Until then none can go: each waits for an output, an input or credits, and that
@@ -373,7 +373,8 @@ impl Ports {
         self.give_back(credit, tail, constants, context.sink);
     }
 
-    /// Room in an input buffer becomes free: the credit goes back to the sender. It names the input's channel.
+    /// Room in an input buffer becomes free: the credit, which names the input's channel, goes back to the
+    /// sender.
     #[inline]
     pub(crate) fn give_back(
         &mut self,
