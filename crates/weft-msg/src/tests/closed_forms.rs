@@ -136,20 +136,15 @@ fn recursive_doubling_spends_what_the_paper_lists() {
         reduction_rate: Some(weft_units::BitRate::from_gigabits(4)),
         ..Protocol::zero()
     };
-    let trial = Trial {
-        kind: Collective::Allreduce,
-        algorithm: Algorithm::RecursiveDoubling,
-        root: 0,
-        size: BLOCK,
-        element: 4,
-        seed: 0,
-    };
-    let outcome = run_trials(&[trial], &Setting::world(8, protocol.clone(), Delays::Fixed(10_000_000_000)));
+    let trial = |kind, algorithm| Trial { kind, algorithm, root: 0, size: BLOCK, element: 4, seed: 0 };
+    let delay = Delays::Fixed(10_000_000_000);
+    let allreduce = trial(Collective::Allreduce, Algorithm::RecursiveDoubling);
+    let outcome = run_trials(&[allreduce], &Setting::world(8, protocol.clone(), delay));
     let (copy, reduction) = (10_000_000 + BLOCK * 1000, 100_000_000 + BLOCK * 2000);
     let step = 1_000_000 + 10 + 100 + 1_000 + 10_000 + reduction;
     assert_eq!(outcome.spent, [1 + 100_000 + copy + 3 * step + copy; 8]);
     // A broadcast neither reduces nor exchanges: of the members of two, one sends and the other receives.
-    let trial = Trial { kind: Collective::Broadcast, algorithm: Algorithm::Binomial, ..trial };
-    let outcome = run_trials(&[trial], &Setting::world(2, protocol.clone(), Delays::Fixed(10_000_000_000)));
+    let broadcast = trial(Collective::Broadcast, Algorithm::Binomial);
+    let outcome = run_trials(&[broadcast], &Setting::world(2, protocol, delay));
     assert_eq!(outcome.spent, [1 + 10 + 1_000, 1 + 100 + 1_000 + 10_000]);
 }
