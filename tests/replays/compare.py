@@ -37,8 +37,8 @@ KNOWN = {
     "self": 15.0,
     "win_accumulate": 13.0,
 }
-# Those of eight ranks whose two rings have several steady states with messages of about 4 KB: the run itself changes
-# between them with a few bytes more.
+# Those of eight ranks whose two rings have several steady states with messages of about 4 KB: the run itself
+# changes between them with a few bytes more.
 UNSTEADY = {"win_get": 4.0, "win_groups": 9.0}
 UNSTEADY_RANKS, UNSTEADY_SIZES = 8, range(3500, 4500)
 

@@ -94,7 +94,7 @@ pub struct Process {
 /// Polls before a rank waits, where polls are what a wait costs: MPICH yields after the first, and waits in
 /// the second.
 const POLLS_BEFORE_WAIT: u8 = 2;
-/// Polls before a rank waits in a synchronization of MPICH's, as real ranks do: a few in a row are no wait there.
+/// Polls before a rank waits in a synchronization of MPICH's, as of real ranks: a few in a row are no wait.
 const POLLS_ON_WINDOW: u8 = 8;
 
 const _: () = assert!(size_of::<Process>() <= 320, "a hundred thousand ranks must fit");
