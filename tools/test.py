@@ -97,6 +97,15 @@ TESTS = [
             ],
         ],
     ),
+    Check(
+        "replays of windows",
+        [
+            sys.executable,
+            "tests/replays/compare.py",
+            *["--weft", "target/debug/weft", "--ranks", "2,4,8", "--sizes", "6000"],
+            *["--rounds", "20", "win_*"],
+        ],
+    ),
     # The other pages are run by test-long; tools/check_docs.py looks at all of them.
     Check(
         "tutorial",
@@ -139,10 +148,10 @@ def cargo_tests(number: int) -> Check:
     return Check(f"cargo test, round {number}", command)
 
 
-def replays(machine: str) -> Check:
-    """All patterns of communication with all sizes of messages, each run and its replay."""
-    command = [sys.executable, "tests/replays/compare.py", "--weft", WEFT, "--machine", machine]
-    return Check(f"replays on {machine}", command)
+def replays(machine: str, *which: str) -> Check:
+    """Patterns of communication with several sizes of messages, each run and its replay."""
+    command = [sys.executable, "tests/replays/compare.py", "--weft", WEFT, "--machine", machine, *which]
+    return Check(" ".join(["replays on", machine, *which]), command)
 
 
 HUNDRED_MILLION = [
@@ -165,6 +174,8 @@ LONG = [
     Check("scenarios in full", SCENARIOS_IN_FULL),
     *(mpi_tests(machine, "1,3,8,16") for machine in MACHINES),
     replays("exanest"),
+    replays("exanest", "--ranks", "2,4", "--sizes", "8,4096"),
+    replays("exanest", "--ranks", "2,4,8", "--sizes", "4096,6000,8192", "win_*"),
     Check("validate --vary", [WEFT, "validate", "--vary", "--threads", "2"]),
     Check("load curves", [sys.executable, "tests/curves/run.py", "--weft", WEFT]),
     Check("deadlock", [sys.executable, "tests/deadlock/run.py", "--weft", WEFT, "--seconds", "120"]),

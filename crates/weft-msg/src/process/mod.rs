@@ -40,7 +40,7 @@ use crate::communicator::Communicators;
 use crate::envelope::{Body, Envelope, EnvelopeKind, OperationKind};
 use crate::error::MsgError;
 use crate::matching::{Matching, PostedReceive};
-use crate::protocol::{Protocol, WaitCosts};
+use crate::protocol::{ActiveMessages, Protocol, WaitCosts};
 use crate::receives::Receives;
 use crate::requests::Requests;
 use crate::sends::{Content, Purpose, Sends};
@@ -94,6 +94,8 @@ pub struct Process {
 /// Polls before a rank waits, where polls are what a wait costs: MPICH yields after the first, and waits in
 /// the second.
 const POLLS_BEFORE_WAIT: u8 = 2;
+/// Polls before a rank waits in a synchronization of MPICH's, as of real ranks: a few in a row are no wait.
+const POLLS_ON_WINDOW: u8 = 8;
 
 const _: () = assert!(size_of::<Process>() <= 320, "a hundred thousand ranks must fit");
 
@@ -139,8 +141,19 @@ impl Process {
     /// A rank that waits has taken something that has not ended its wait: it polls once more at least.
     pub fn continue_wait(&mut self, protocol: &Protocol) {
         if protocol.wait_costs == WaitCosts::Polls {
-            self.polls_left = self.polls_left.max(1);
+            let polls = if self.waits_on_window(protocol) { POLLS_ON_WINDOW } else { 1 };
+            self.polls_left = self.polls_left.max(polls);
         }
+    }
+
+    /// The polls that a rank makes before it waits.
+    fn polls_before_wait(&self, protocol: &Protocol) -> u8 {
+        if self.waits_on_window(protocol) { POLLS_ON_WINDOW } else { POLLS_BEFORE_WAIT }
+    }
+
+    /// Whether the rank is in a synchronization of MPICH's, which polls also without waiting for anything.
+    fn waits_on_window(&self, protocol: &Protocol) -> bool {
+        self.waiting == WaitingFor::Window && protocol.active_messages != ActiveMessages::None
     }
 
     /// For how long a rank that notices a message of this kind is busy with it, at least, before it does

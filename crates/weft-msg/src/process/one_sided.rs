@@ -213,13 +213,13 @@ impl<T: Transport> Rank<'_, T> {
         if locks {
             self.ask_for_locks(window, target)?;
         }
+        self.process.waiting = WaitingFor::Window;
         self.begin_wait();
         if let Some(windows) = &mut self.process.windows {
             let ends_locks = asks && matches!(kind, Unlock | UnlockAll);
             let polls = Synchronization::polls_at_end(kind, OneSidedPath::Native);
             windows.waiting = Some(Synchronization { kind, window, target, ends_locks, polls });
         }
-        self.process.waiting = WaitingFor::Window;
         Ok(())
     }
 

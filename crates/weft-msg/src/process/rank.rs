@@ -7,7 +7,7 @@
 //!   OneSided, Sync ▶ one_sided, post_start                all end in complete(owner)
 //! ```
 
-use super::{POLLS_BEFORE_WAIT, Process, WaitingFor, memory};
+use super::{Process, WaitingFor, memory};
 use crate::collectives::CollectiveCall;
 use crate::envelope::{
     Body, Envelope, MAX_MESSAGE_BYTES, Match, MatchContext, RankEndpoints, ReceiveEntry, SendEntry,
@@ -255,7 +255,7 @@ impl<T: Transport> Rank<'_, T> {
     pub(super) fn begin_wait(&mut self) {
         match self.protocol.wait_costs {
             WaitCosts::Call => self.spend(Work::WaitCall, self.protocol.wait_call),
-            WaitCosts::Polls => self.process.polls_left = POLLS_BEFORE_WAIT,
+            WaitCosts::Polls => self.process.polls_left = self.process.polls_before_wait(self.protocol),
         }
     }
 
@@ -273,7 +273,7 @@ impl<T: Transport> Rank<'_, T> {
     #[inline]
     pub(super) fn complete(&mut self, owner: Owner) {
         if self.protocol.wait_costs == WaitCosts::Polls {
-            self.process.polls_left = POLLS_BEFORE_WAIT;
+            self.process.polls_left = self.process.polls_before_wait(self.protocol);
         }
         match owner {
             Owner::Nobody => {}
