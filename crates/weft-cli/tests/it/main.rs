@@ -16,6 +16,7 @@ mod machine_files;
 mod multicast;
 mod osu;
 mod pages;
+mod patterns;
 mod plot;
 mod power;
 mod record;
