@@ -11,7 +11,7 @@ use clap::{Args, ValueHint};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use weft_results::Ending;
-use weft_sim::experiment::explain::{self, DEFAULT_TOP, Explained};
+use weft_sim::experiment::explain::{self, DEFAULT_TOP, Diagnosis, Explained};
 use weft_sim::experiment::path::CategoryRow;
 use weft_sim::experiment::replay::Region;
 use weft_sim::experiment::{Control, Request, read_manifest, read_request};
@@ -77,7 +77,8 @@ impl ExplainOptions {
             let document = Document::of(&directory, &request, &runs);
             output::document(&Document { ended: ended.map(Ending::name), ..document })?;
         } else {
-            let texts: Vec<String> = runs.iter().map(text).collect();
+            let note = note(&request, &runs);
+            let texts: Vec<String> = runs.iter().map(|run| verdict(run, note) + &text(run)).collect();
             output::text(&(remark(manifest.ended) + &texts.join("\n")))?;
         }
         Ok(Status::Done)
@@ -110,6 +111,31 @@ fn remark(ended: Ending) -> String {
     }
 }
 
+/// The remark about computation that takes no time: nobody can be late by it.
+fn note(request: &Request, runs: &[Explained]) -> Option<&'static str> {
+    let computes = |run: &Explained| run.diagnosis.as_ref().is_some_and(|found| found.efficiency.is_some());
+    match request {
+        Request::Run(request) if request.host == "none" => Some(
+            "Computation counts no time (--host none), so that no imbalance shows: run it with --host cpu.",
+        ),
+        Request::Replay(_) if !runs.iter().any(computes) => Some(
+            "No computation is in the recording, so that no imbalance shows: record it with weft run \
+             --host cpu.",
+        ),
+        _ => None,
+    }
+}
+
+/// The sentence that names the pattern, and how much of the run is computation.
+fn verdict(explained: &Explained, note: Option<&str>) -> String {
+    let Some(Diagnosis { sentence, efficiency, .. }) = &explained.diagnosis else { return String::new() };
+    let note = note.map_or(String::new(), |note| format!("{note}\n"));
+    let efficiency = efficiency.map_or(String::new(), |efficiency| {
+        format!("Parallel efficiency {}: the ranks compute for so much of their time.\n", percent(efficiency))
+    });
+    format!("{sentence}\n{note}{efficiency}\n")
+}
+
 /// The report of `weft explain --json`.
 #[derive(Serialize)]
 struct Document<'a> {
@@ -119,6 +145,9 @@ struct Document<'a> {
     /// How the run ended, where it did not come to its end: what its ranks had done by then is explained.
     #[serde(skip_serializing_if = "Option::is_none")]
     ended: Option<&'static str>,
+    /// The reason for which no imbalance shows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'static str>,
     /// The categories of all views of all runs.
     rows: Vec<ViewRow<'a>>,
     /// The whole explanation.
@@ -155,7 +184,8 @@ impl<'a> Document<'a> {
             };
             views(explained).into_iter().flat_map(rows)
         });
-        Document { command: "explain", directory, machine, ended: None, rows: rows.collect(), runs }
+        let note = note(request, runs);
+        Document { command: "explain", directory, machine, ended: None, note, rows: rows.collect(), runs }
     }
 }
 

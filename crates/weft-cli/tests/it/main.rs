@@ -17,6 +17,7 @@ mod multicast;
 mod osu;
 mod outlets;
 mod pages;
+mod patterns;
 mod plot;
 mod power;
 mod record;

@@ -14,6 +14,20 @@
 //!   what the partner did;
 //! - the ranks' own time: what a rank's processor did, and what it waited for while it waited. Here a
 //!   partner that has not come so far in its program is a late partner.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `diagnosis` | the pattern that costs most, in a sentence |
+//! | `waits` | waits for late partners, by their cause |
+//! | `traffic` | load of links, flows that share them, mappings |
+//! | `bursts` | small messages that could go together |
+
+mod bursts;
+mod diagnosis;
+mod traffic;
+mod waits;
+
+pub use diagnosis::{Diagnosis, Fact, Pattern};
 
 use super::path::{
     CategoryRow, Names, PieceRow, PlaceRow, RankTimeRow, category_rows, longest, mean_rows, place_rows,
@@ -21,12 +35,14 @@ use super::path::{
 };
 use super::ranks::{RankWindows, RegionAtEnd};
 use super::{Control, ExperimentError, Manifest, Request, osu, replay};
+use diagnosis::{Judged, diagnose};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
+use traffic::Traffic;
 use weft_results::Ending;
 use weft_trace::Region;
 use weft_units::{Bytes, RankId, Span, Time};
-use weft_workload::path::{PathTrace, Walk, rank_time};
+use weft_workload::path::{Category, PathTrace, Piece, PieceKind, Walk, rank_time};
 use weft_workload::replay::Finish;
 
 /// Places, and longest pieces, that are listed where the user does not say; of a run of real processes no
@@ -64,6 +80,9 @@ pub struct Explained {
     pub to_us: f64,
     /// The rank whose end the critical path explains.
     pub rank: String,
+    /// The pattern that costs most. `None`: explained by a weft that knew of none.
+    #[serde(default)]
+    pub diagnosis: Option<Diagnosis>,
     /// The critical path by category.
     pub critical_path: Vec<CategoryRow>,
     /// The own time of the rank that the critical path ends at.
@@ -199,9 +218,9 @@ pub(crate) fn explained(recorded: RecordedRun<'_>, (begin, end): Stretch, ranks:
     let own = rank_time(trace, &end, begin);
     let time = |(from, finish): &Stretch| {
         let from = (*from).max(begin);
-        (finish.at > from).then(|| rank_time_row(finish.rank, &rank_time(trace, finish, from), names))
+        (finish.at > from).then(|| RankView::of(finish, &rank_time(trace, finish, from), names))
     };
-    let ranks: Vec<RankTimeRow> = ranks.iter().filter_map(time).collect();
+    let ranks = ranks.iter().filter_map(time).collect();
     views(recorded, end.rank, None, Views { path, own, ranks })
 }
 
@@ -234,11 +253,57 @@ pub(crate) fn explained_region(
         let from = windows.first().map_or(begin, |window| window.start.max(begin));
         (finish.at > from).then(|| rank_time(trace, finish, from).within(windows))
     };
-    let row = |stretch: &(Finish, _)| Some(rank_time_row(stretch.0.rank, &own(stretch)?, names));
-    let ranks: Vec<RankTimeRow> = stretches.iter().filter_map(row).collect();
+    let view = |stretch: &(Finish, _)| Some(RankView::of(&stretch.0, &own(stretch)?, names));
+    let ranks = stretches.iter().filter_map(view).collect();
     let own = stretches.iter().find(|(finish, _)| *finish == end).and_then(own)?;
     let path = path.within(&all);
     Some(views(recorded, end.rank, Some(region.region()), Views { path, own, ranks }))
+}
+
+/// The own time of a rank.
+struct RankView {
+    rank: RankId,
+    /// The end of the rank, or of what is explained of it.
+    end: Time,
+    row: RankTimeRow,
+    /// Time in ps, by [`Category::ALL`].
+    times: [u64; Category::ALL.len()],
+    /// Waits for late partners.
+    late: Vec<Piece>,
+    /// Time in ps of waits for messages under way, in calls that wait for what was begun before.
+    waits_in_wait: u64,
+}
+
+impl RankView {
+    fn of(finish: &Finish, walk: &Walk, names: &Names<'_>) -> RankView {
+        let Finish { rank, at: end, .. } = *finish;
+        let row = rank_time_row(rank, walk, names);
+        let mut times = [0; Category::ALL.len()];
+        let mut waits_in_wait = 0;
+        for piece in &walk.pieces {
+            let (category, ps) = (piece.kind.category(), piece.span().as_ps());
+            times[category as usize] += ps;
+            let is_under_way = matches!(
+                category,
+                Category::Interface | Category::Network | Category::Serialization | Category::Contention
+            );
+            if is_under_way && piece.within.is_some_and(waits_for_requests) {
+                waits_in_wait += ps;
+            }
+        }
+        let late = walk.pieces.iter().filter(|piece| piece.kind == PieceKind::LatePartner);
+        RankView { rank, end, row, times, late: late.copied().collect(), waits_in_wait }
+    }
+
+    /// Time in ps of a category.
+    fn time(&self, category: Category) -> u64 {
+        self.times[category as usize]
+    }
+}
+
+/// Whether a call waits for operations that other calls have begun.
+fn waits_for_requests(call: &str) -> bool {
+    call.starts_with("MPI_Wait") || call.starts_with("wait")
 }
 
 /// The walks of an explanation.
@@ -246,13 +311,17 @@ struct Views {
     path: Walk,
     /// Of the rank that the path ends at.
     own: Walk,
-    ranks: Vec<RankTimeRow>,
+    ranks: Vec<RankView>,
 }
 
 fn views(recorded: RecordedRun<'_>, rank: RankId, region: Option<Region>, views: Views) -> Explained {
-    let RecordedRun { run, of, names, top, .. } = recorded;
+    let RecordedRun { run, of, trace, names, top } = recorded;
     let Views { path, own, ranks } = views;
     let us = |time: Time| (time - Time::ZERO).as_us_f64();
+    let traffic = Traffic::between(trace, names, (path.begin, path.end));
+    let diagnosis = diagnose(&Judged { trace, names, path: &path, ranks: &ranks }, &traffic);
+    let ranks: Vec<RankTimeRow> = ranks.into_iter().map(|rank| rank.row).collect();
+    let place = |piece: &Piece| traffic.place(piece);
     Explained {
         run,
         of,
@@ -260,11 +329,12 @@ fn views(recorded: RecordedRun<'_>, rank: RankId, region: Option<Region>, views:
         from_us: us(path.begin),
         to_us: us(path.end),
         rank: names.rank(rank),
+        diagnosis: Some(diagnosis),
         critical_path: category_rows(&path),
         own_time: category_rows(&own),
         mean_time: mean_rows(&ranks),
-        places: place_rows(&path, top, names),
-        longest: longest(&path, top, names),
+        places: place_rows(&path, top, place),
+        longest: longest(&path, top, place),
         ranks,
     }
 }

@@ -127,9 +127,11 @@ pub struct Piece {
     pub kind: PieceKind,
     /// The place.
     pub place: Location,
-    /// The message that it is spent on, while that is on its way.
+    /// The message that it is spent on, while that is on its way; of a late partner, the message that it is
+    /// late with.
     pub message: Option<MessageId>,
-    /// The MPI call that it is part of, of a real rank whose calls are known.
+    /// The MPI call that it is part of, of a real rank whose calls are known. In a rank's own time also the
+    /// call in which it waits for a message, of any rank.
     pub within: Option<&'static str>,
 }
 

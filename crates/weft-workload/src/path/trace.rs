@@ -107,13 +107,18 @@ impl PathTrace {
         &self.posts
     }
 
+    /// The number of packets of a message.
+    pub fn packets(&self, post: &PostedMessage) -> u64 {
+        post.payload.div_ceil(self.pace.packet_payload).max(1)
+    }
+
     /// The ends of programs, by rank.
     pub fn finishes(&self) -> &[Finish] {
         &self.finishes
     }
 
-    /// The hops of a message's watched packets.
-    pub(super) fn hops(&self, message: MessageId) -> &[HopRecord] {
+    /// The hops of a message's watched packets: the first and the last at least.
+    pub fn hops(&self, message: MessageId) -> &[HopRecord] {
         range(&self.hops, message, |hop| MessageId { source: hop.source, number: hop.message })
     }
 

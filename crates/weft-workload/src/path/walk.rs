@@ -61,31 +61,35 @@ impl Walk {
 }
 
 /// A rank's own time from `begin` to the end of its program, or to a [moment](PathTrace::moment) in it: what
-/// its processor did, and what it waited for while it waited.
+/// its processor did, and what it waited for while it waited. The pieces of a wait say in which call the rank
+/// waits; that for a late partner says which message of the partner's ends it.
 pub fn rank_time(trace: &PathTrace, finish: &Finish, begin: Time) -> Walk {
     let Finish { rank, at: end, last } = *finish;
     let mut pieces: Vec<Piece> = Vec::new();
     let mut cursor = begin;
-    let wait = |pieces: &mut Vec<Piece>, cursor: Time, cause: Cause, until: Time| {
-        let waited = Finish { rank, at: until, last: cause };
-        let walk = walk(trace, waited, cursor, Follow::AnswersTo(rank));
+    let wait = |pieces: &mut Vec<Piece>, cursor: Time, waited: Finish, call: Option<&'static str>| {
+        let mut walk = walk(trace, waited, cursor, Follow::AnswersTo(rank));
         if walk.begin > cursor {
             let (kind, place) = (PieceKind::NotRecorded, Location::Rank(rank));
             pieces.push(Piece { begin: cursor, end: walk.begin, kind, place, message: None, within: None });
+        }
+        for piece in walk.pieces.iter_mut().filter(|piece| piece.message.is_some()) {
+            piece.within = call;
         }
         pieces.extend(walk.pieces);
     };
     let own = trace.steps(rank).iter().filter(|step| !step.background && step.end > begin && step.end <= end);
     for step in own {
         if step.begin > cursor {
-            wait(&mut pieces, cursor, step.cause, step.begin);
+            let waited = Finish { rank, at: step.begin, last: step.cause };
+            wait(&mut pieces, cursor, waited, step.call());
             cursor = step.begin;
         }
         pieces.extend(piece(step, cursor));
         cursor = step.end;
     }
     if end > cursor {
-        wait(&mut pieces, cursor, last, end);
+        wait(&mut pieces, cursor, Finish { rank, at: end, last }, None);
     }
     exact(Walk { begin, end, pieces })
 }
@@ -140,6 +144,7 @@ fn walk(trace: &PathTrace, end: Finish, begin: Time, follow: Follow) -> Walk {
     // Backwards, and turned round at the end.
     let mut pieces = Vec::new();
     let mut cursor = end;
+    let mut awaited = None;
     while cursor > begin {
         match cause {
             Cause::Beginning => break,
@@ -151,8 +156,8 @@ fn walk(trace: &PathTrace, end: Finish, begin: Time, follow: Follow) -> Walk {
                 cause = step.cause;
                 let by_program = step.first && matches!(cause, Cause::After(_) | Cause::Beginning);
                 if by_program && matches!(follow, Follow::AnswersTo(own) if own != rank) && cursor > begin {
-                    let (kind, place, message) = (PieceKind::LatePartner, Location::Rank(rank), None);
-                    pieces.push(Piece { begin, end: cursor, kind, place, message, within: None });
+                    let (kind, place) = (PieceKind::LatePartner, Location::Rank(rank));
+                    pieces.push(Piece { begin, end: cursor, kind, place, message: awaited, within: None });
                     cursor = begin;
                 }
             }
@@ -162,6 +167,7 @@ fn walk(trace: &PathTrace, end: Finish, begin: Time, follow: Follow) -> Walk {
                 let after_begin = on_its_way.take_while(|piece| piece.end > begin);
                 pieces.extend(after_begin.map(|piece| Piece { begin: piece.begin.max(begin), ..piece }));
                 cursor = post.at.max(begin);
+                awaited = Some(message);
                 rank = post.rank;
                 cause = Cause::After(post.after);
             }

@@ -71,6 +71,16 @@ pub struct Step {
     pub background: bool,
 }
 
+impl Step {
+    /// The name of the call that it is part of: the MPI call, or the kind of a simulated rank's operation.
+    pub fn call(&self) -> Option<&'static str> {
+        match self.kind {
+            StepKind::Software(_, Some(kind)) => self.within.or(Some(kind.name())),
+            _ => self.within,
+        }
+    }
+}
+
 /// A message that a rank has posted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PostedMessage {

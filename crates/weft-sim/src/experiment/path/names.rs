@@ -2,11 +2,14 @@
 
 use super::split::ejects;
 use crate::experiment::busiest::name_of_link;
+use crate::experiment::ranks::hosts;
+use std::collections::BTreeMap;
 use weft_fabric::LinkEnd;
 use weft_machine::{Fabric, Machine};
 use weft_msg::Work;
-use weft_topo::{Attachment, Layout, Topology};
-use weft_units::RankId;
+use weft_topo::{Attachment, Layout, LinkClass, Topology};
+use weft_units::{EndpointId, RankId};
+use weft_workload::mapping::Hosts;
 use weft_workload::path::{Leg, Location, Piece, PieceKind};
 use weft_workload::replay::Seating;
 
@@ -15,6 +18,8 @@ pub(crate) struct Names<'a> {
     layout: &'a Layout,
     /// Whether links join an endpoint to all others.
     ideal: bool,
+    /// The hosts whose endpoints ranks sit at.
+    hosts: Hosts,
     seating: &'a Seating,
     programs: &'a [String],
 }
@@ -27,7 +32,8 @@ impl<'a> Names<'a> {
         seating: &'a Seating,
         programs: &'a [String],
     ) -> Names<'a> {
-        Names { layout, ideal: matches!(machine.fabric, Fabric::Ideal(_)), seating, programs }
+        let ideal = matches!(machine.fabric, Fabric::Ideal(_));
+        Names { layout, ideal, hosts: hosts(machine), seating, programs }
     }
 
     /// A rank: `rank 3 (M1QAF1)`, after its program's name where there are several.
@@ -38,6 +44,38 @@ impl<'a> Names<'a> {
             Some(name) if self.programs.len() > 1 => format!("{name} rank {rank} ({endpoint})"),
             _ => format!("rank {rank} ({endpoint})"),
         }
+    }
+
+    /// Ranks of all programs.
+    pub fn ranks(&self) -> u32 {
+        self.seating.ranks()
+    }
+
+    /// The endpoint of a rank.
+    pub fn endpoint(&self, rank: RankId) -> EndpointId {
+        self.seating.endpoint(rank)
+    }
+
+    /// The endpoints of the ranks if hosts were filled in order, with as many ranks each as the fullest has;
+    /// `None`: there are too few.
+    pub fn in_order(&self) -> Option<Vec<EndpointId>> {
+        let ranks = self.seating.ranks();
+        let mut by_host: BTreeMap<u32, u32> = BTreeMap::new();
+        for rank in (0..ranks).map(RankId) {
+            *by_host.entry(self.endpoint(rank).0 / self.hosts.endpoints_per_host.max(1)).or_default() += 1;
+        }
+        let places = self.hosts.linear(ranks.into(), by_host.values().max().copied()).ok()?;
+        Some(places.into_iter().map(|place| place.endpoint).collect())
+    }
+
+    /// The machine's switches and links.
+    pub fn layout(&self) -> &Layout {
+        self.layout
+    }
+
+    /// Whether links join an endpoint to all others.
+    pub fn is_ideal(&self) -> bool {
+        self.ideal
     }
 
     /// The activity that a piece of time is spent on.
@@ -83,27 +121,29 @@ impl<'a> Names<'a> {
                     _ => format!("{} of {endpoint}", block.name()),
                 }
             }
-            (Location::Link(LinkEnd::Endpoint(endpoint), _), _) if self.ideal => {
-                format!("endpoint {} → all", self.layout.endpoint_name(endpoint))
+            // A packet in a switch is on its way to the link.
+            (Location::Link(from, _), PieceKind::Switch) => self.link(from, None),
+            (Location::Link(from, class), _) => self.link(from, Some(class)),
+        }
+    }
+
+    /// A link by its beginning, with its class where that is to be told.
+    pub fn link(&self, from: LinkEnd, class: Option<LinkClass>) -> String {
+        let to = match from {
+            LinkEnd::Endpoint(endpoint) if self.ideal => {
+                return format!("endpoint {} → all", self.layout.endpoint_name(endpoint));
             }
-            (Location::Link(from, class), what) => {
-                let to = match from {
-                    LinkEnd::Endpoint(endpoint) => {
-                        let (switch, port) = self.layout.attachment(endpoint);
-                        Attachment::Switch(switch, port)
-                    }
-                    LinkEnd::Port(switch, port) => self.layout.peer(switch, port),
-                };
-                let name = name_of_link(self.layout, from, to);
-                match what {
-                    // A packet in a switch is on its way to the link.
-                    PieceKind::Switch => name,
-                    _ => match self.layout.link_classes().get(usize::from(class.0)) {
-                        Some(class) => format!("{name} ({class})"),
-                        None => name,
-                    },
-                }
+            LinkEnd::Endpoint(endpoint) => {
+                let (switch, port) = self.layout.attachment(endpoint);
+                Attachment::Switch(switch, port)
             }
+            LinkEnd::Port(switch, port) => self.layout.peer(switch, port),
+        };
+        let name = name_of_link(self.layout, from, to);
+        let classes = self.layout.link_classes();
+        match class.and_then(|class| classes.get(usize::from(class.0))) {
+            Some(class) => format!("{name} ({class})"),
+            None => name,
         }
     }
 }
