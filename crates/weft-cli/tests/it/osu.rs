@@ -248,8 +248,12 @@ fn faults_and_time_outs_are_in_the_breakdown() {
     for side in ["M1QAF1", "M1QAF2"] {
         assert!(told(of_faulted, "iommu", side).1 > 10.0, "{side}: {faulted}");
     }
-    // Seed 1 loses the second packet.
-    let repeated = row("0", "faults=[{class=\"qfdb\",drop=400_000}]");
+    // Seed 1 loses the second packet. A sender that waits for acknowledgements also waits for lost ones.
+    let drops = "faults=[{class=\"qfdb\",drop=400_000}]";
+    let acknowledged = row("0", drops);
+    assert!(told(pieces(&acknowledged), "time-out", "").1 > 100.0, "{acknowledged}");
+    let posted = ["--sizes", "0", "--set", drops, "--set", "messaging.eager_ack=false"];
+    let repeated = rows(&[&once[..], &posted].concat()).remove(0);
     let of_repeated = pieces(&repeated);
     let (count, time) = told(of_repeated, "time-out", "");
     assert!(count > 0 && time % 50.0 == 0.0, "{repeated}");
