@@ -218,7 +218,7 @@ pub(crate) fn explained(recorded: RecordedRun<'_>, (begin, end): Stretch, ranks:
     let own = rank_time(trace, &end, begin);
     let time = |(from, finish): &Stretch| {
         let from = (*from).max(begin);
-        (finish.at > from).then(|| RankView::of(finish, &rank_time(trace, finish, from), names))
+        (finish.at > from).then(|| RankView::of(finish, &rank_time(trace, finish, from), (trace, names)))
     };
     let ranks = ranks.iter().filter_map(time).collect();
     views(recorded, end.rank, None, Views { path, own, ranks })
@@ -253,7 +253,7 @@ pub(crate) fn explained_region(
         let from = windows.first().map_or(begin, |window| window.start.max(begin));
         (finish.at > from).then(|| rank_time(trace, finish, from).within(windows))
     };
-    let view = |stretch: &(Finish, _)| Some(RankView::of(&stretch.0, &own(stretch)?, names));
+    let view = |stretch: &(Finish, _)| Some(RankView::of(&stretch.0, &own(stretch)?, (trace, names)));
     let ranks = stretches.iter().filter_map(view).collect();
     let own = stretches.iter().find(|(finish, _)| *finish == end).and_then(own)?;
     let path = path.within(&all);
@@ -272,14 +272,18 @@ struct RankView {
     late: Vec<Piece>,
     /// Time in ps of waits for messages under way, in calls that wait for what was begun before.
     waits_in_wait: u64,
+    /// Time in ps of computation while a message that it waited for later was under way.
+    overlapped: u64,
 }
 
 impl RankView {
-    fn of(finish: &Finish, walk: &Walk, names: &Names<'_>) -> RankView {
+    fn of(finish: &Finish, walk: &Walk, (trace, names): (&PathTrace, &Names<'_>)) -> RankView {
         let Finish { rank, at: end, .. } = *finish;
         let row = rank_time_row(rank, walk, names);
         let mut times = [0; Category::ALL.len()];
-        let mut waits_in_wait = 0;
+        let (mut waits_in_wait, mut overlapped) = (0, 0);
+        // Computation since the last wait.
+        let mut computed: Vec<&Piece> = Vec::new();
         for piece in &walk.pieces {
             let (category, ps) = (piece.kind.category(), piece.span().as_ps());
             times[category as usize] += ps;
@@ -289,10 +293,20 @@ impl RankView {
             );
             if is_under_way && piece.within.is_some_and(waits_for_requests) {
                 waits_in_wait += ps;
+                let posted = piece.message.and_then(|message| trace.post(message)).map(|post| post.at);
+                let since = |posted: Time| {
+                    let after = |own: &&Piece| own.end.saturating_since(own.begin.max(posted)).as_ps();
+                    computed.iter().map(after).sum::<u64>()
+                };
+                overlapped += posted.map_or(0, since);
+                computed.clear();
+            }
+            if category == Category::Computation {
+                computed.push(piece);
             }
         }
         let late = walk.pieces.iter().filter(|piece| piece.kind == PieceKind::LatePartner);
-        RankView { rank, end, row, times, late: late.copied().collect(), waits_in_wait }
+        RankView { rank, end, row, times, late: late.copied().collect(), waits_in_wait, overlapped }
     }
 
     /// Time in ps of a category.

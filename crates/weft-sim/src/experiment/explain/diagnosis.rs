@@ -231,7 +231,8 @@ fn capital(name: &str) -> String {
 
 /// Computation and waits for messages under way that could have gone side by side.
 fn no_overlap(judged: &Judged<'_>) -> Found {
-    let pairs = judged.ranks.iter().map(|rank| (rank.time(Category::Computation), rank.waits_in_wait));
+    let alone = |rank: &RankView| rank.time(Category::Computation).saturating_sub(rank.overlapped);
+    let pairs = judged.ranks.iter().map(|rank| (alone(rank), rank.waits_in_wait));
     let could = pairs.clone().map(|(computes, waits)| u128::from(computes.min(waits))).sum();
     let part = Part { ps: could, of: judged.ranks_time() };
     let (computes, waits) = pairs
@@ -240,8 +241,8 @@ fn no_overlap(judged: &Judged<'_>) -> Found {
     Found {
         part,
         words: format!(
-            "a rank computes for {computes:.3} us and waits in MPI_Wait for {waits:.3} us while messages are \
-             under way; side by side they would save up to {} of the run",
+            "a rank computes for {computes:.3} us while no message is under way that it waits for, and waits \
+             in MPI_Wait for {waits:.3} us; side by side they would save up to {} of the run",
             percent(part.share())
         ),
         evidence: vec![("computation_us", Fact::Number(computes)), ("waits_us", Fact::Number(waits))],
