@@ -54,7 +54,8 @@ fn ways_and_groups_of_a_scenario_are_rows() {
     // Three ways, two groups, two seeds.
     assert_eq!((&document["summary"]["rows"], &document["summary"]["intervals"]), (&12.into(), &6.into()));
     let file = fs::File::open(at("out/intervals.parquet")).unwrap();
-    let rows = SerializedFileReader::new(file).unwrap().get_row_iter(None).unwrap().map(Result::unwrap);
+    let reader = SerializedFileReader::new(file).unwrap();
+    let rows = reader.get_row_iter(None).unwrap().map(Result::unwrap);
     let text = |row: &Row, name: &str| {
         let (_, field) = row.get_column_iter().find(|(column, _)| *column == name).unwrap();
         field.to_string().trim_matches('"').to_owned()
