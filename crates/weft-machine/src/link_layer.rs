@@ -506,7 +506,7 @@ mod tests {
         let link = ethernet(&[]);
         let expected = (20, 64, GapRule::DeficitIdle, Some(Fec::Rs528));
         assert_eq!((link.framing.get(), link.layer.smallest.get(), link.layer.gap, link.layer.fec), expected);
-        assert_eq!(link.latency.as_ps(), 25_000 + 51_200);
+        assert_eq!(link.latency.as_ps(), 125_000 + 51_200);
         assert_eq!(ethernet(&["packet.footer=0"]).framing.get(), 24);
         let fec = |rate: &str| ethernet(&[&format!("links.default.rate={rate}")]).layer.fec;
         assert_eq!(fec("400Gb/s"), Some(Fec::Rs544));
