@@ -229,6 +229,7 @@ fn diagnosis(options: &[&str], part: Part, good: bool) -> (Value, String) {
 }
 
 const EXANEST: &[&str] = &["-m", "exanest", "--ppn", "1"];
+const BXI: &[&str] = &["-m", "bxi3-fattree", "--ppn", "1"];
 
 /// Catches a fault that is not named, one that is named otherwise, and one that is seen where there is none.
 #[test]
@@ -243,6 +244,7 @@ fn each_fault_is_named_and_its_good_twin_is_not() {
         ("wait-at-collective", EXANEST, wait_at_collective, "Wait at a collective: "),
         ("hot-link", EXANEST, hot_link, "Hot link: 4 flows share router of M1QB → router of M1QA "),
         ("small-messages", EXANEST, small_messages, "Small eager messages: "),
+        ("wait-at-collective", BXI, wait_at_collective, "Wait at a collective: "),
     ];
     for (pattern, options, part, sentence) in cases {
         let (bad, text) = diagnosis(options, *part, false);

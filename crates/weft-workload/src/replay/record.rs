@@ -65,7 +65,8 @@ pub struct Step {
     /// Whether the program calls here, or a message is noticed: what follows without it belongs to the same
     /// call or notice.
     pub first: bool,
-    /// The MPI call that it is part of, of a real rank whose calls are known.
+    /// The MPI call that it is part of, of a real rank whose calls are known; of a simulated one the kind of
+    /// call, where the step is no work that says it.
     pub within: Option<&'static str>,
     /// Whether it is not the rank's own time: somebody else works on its messages, or its program is over.
     pub background: bool,
@@ -200,7 +201,9 @@ impl CallRecord {
     fn step(&mut self, kind: StepKind, begin: Time, end: Time, record: &mut RankRecord<'_>) {
         let (rank, cause, first) = (record.rank, self.cause, self.first);
         let background = self.call.is_none();
-        let step = Step { rank, number: 0, begin, end, kind, cause, first, within: None, background };
+        // A step of no work does not say in its kind which call it is part of.
+        let within = self.call.filter(|_| kind == StepKind::Pass).map(Kind::name);
+        let step = Step { rank, number: 0, begin, end, kind, cause, first, within, background };
         self.cause = record.push(step);
         self.first = false;
     }
