@@ -26,8 +26,11 @@ enum Comes {
 
 use Comes::{Refused, Works};
 
+/// An outlet: the name, and the question to it.
+type Outlet = (&'static str, fn(&Run) -> Output);
+
 /// The outlets, in the order of the columns.
-const OUTLETS: [(&str, fn(&Run) -> Output); 9] = [
+const OUTLETS: [Outlet; 9] = [
     ("report", report),
     ("plot", plot),
     ("plot of messages", plot_of_messages),

@@ -177,9 +177,12 @@ fn every_interface_knows_what_has_come_of_a_transfer() {
     }
 }
 
+/// A scenario's time and warm-up; `None`: those of its file.
+type Times = Option<(&'static str, &'static str)>;
+
 /// The machine of each scenario that ships, and the times and warm-up that it has here, where its own take
 /// long; telemetry has looks at the end of the warm-up.
-const SHIPPED: [(&str, &str, Option<(&str, &str)>, &str); 10] = [
+const SHIPPED: [(&str, &str, Times, &str); 10] = [
     ("incast-victim.toml", "carvnet-spineleaf", None, "50us"),
     ("latency-victim-low.toml", "carvnet-spineleaf", None, "50us"),
     ("latency-victim-medium.toml", "carvnet-spineleaf", Some(("300us", "100us")), "50us"),
@@ -207,7 +210,7 @@ const SHIPPED: [(&str, &str, Option<(&str, &str)>, &str); 10] = [
 
 /// A shipped scenario with other times, without its applications, whose traces lie elsewhere; and the end of
 /// its warm-up.
-fn shipped(name: &str, times: Option<(&str, &str)>, folder: &Path) -> (PathBuf, Time) {
+fn shipped(name: &str, times: Times, folder: &Path) -> (PathBuf, Time) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios").join(name);
     let text = fs::read_to_string(&path).unwrap();
     let mut parts: Vec<&str> = text.split("\n[").collect();
