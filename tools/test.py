@@ -78,6 +78,14 @@ TESTS = [
         ],
     ),
     Check(
+        "shares",
+        [
+            sys.executable,
+            "tests/shares/run.py",
+            *["--weft", "target/debug/weft", "--sets", "5", "--pulses", "50", "carvnet-spineleaf"],
+        ],
+    ),
+    Check(
         "replays",
         [
             sys.executable,
@@ -163,6 +171,7 @@ LONG = [
     replays("exanest"),
     Check("validate --vary", [WEFT, "validate", "--vary", "--threads", "2"]),
     Check("load curves", [sys.executable, "tests/curves/run.py", "--weft", WEFT]),
+    Check("shares", [sys.executable, "tests/shares/run.py", "--weft", WEFT]),
     Check("deadlock", [sys.executable, "tests/deadlock/run.py", "--weft", WEFT, "--seconds", "120"]),
     Check("effects of values", [sys.executable, "tests/values/run.py", "--weft", WEFT]),
     Check("pages of the book", [sys.executable, "tests/book/run.py", "--weft", WEFT, "--slow"]),

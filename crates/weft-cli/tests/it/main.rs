@@ -29,6 +29,7 @@ mod run_rails;
 mod run_results;
 mod scenario;
 mod seams;
+mod shares;
 mod skipped;
 mod support;
 mod sweep;
