@@ -7,8 +7,8 @@ A set is drawn from its seed: flows between random endpoints, greedy ones and on
 with messages of 1 to 64 packets. `weft traffic --scenario` runs it twice: for SETTLE pulses, and for some
 hundred more. The transfers of each flow that came in between are compared with its max-min fair rate, which
 this file computes in fractions from the machine's links and routing, of which it knows by itself. A set is
-right if each flow has its rate within 2 % and a message. At least 95 of 100 sets must be, and all of fewer
-than 20. The last line of a machine has the sets that are right, and the worst.
+right if each flow has its rate within 2 % and a message. At least 95 of 100 sets must be, or as --least says,
+and all of fewer than 20. The last line of a machine has the sets that are right, and the worst.
 """
 
 import argparse
@@ -262,7 +262,7 @@ def try_machine(command: list[str], name: str, options: argparse.Namespace) -> b
                 rates = f"{float(rate):8.3f} for {float(right):8.3f} {float(off):6.1%}"
                 print(f"    {flow.source:2} to {flow.to:2} {flow.size:6} B {asks:>7} {rates}")
     print(f"{name}: {right_sets} of {options.sets} sets within 2 % after {SETTLE} pulses; worst: {worst[1]}")
-    return right_sets * 100 >= options.sets * (95 if options.sets >= 20 else 100)
+    return right_sets * 100 >= options.sets * (options.least if options.sets >= 20 else 100)
 
 
 def main() -> int:
@@ -274,6 +274,7 @@ def main() -> int:
     parser.add_argument("--sets", type=int, default=100)
     parser.add_argument("--pulses", type=int, help="pulses in which rates are measured")
     parser.add_argument("--first", type=int, default=1, help="seed of the first set")
+    parser.add_argument("--least", type=int, default=95, help="sets of 100 that must be right")
     parser.add_argument("--verbose", action="store_true", help="print the flows of sets that are wrong")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("machines", nargs="*", metavar="MACHINE")
