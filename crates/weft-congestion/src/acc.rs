@@ -12,8 +12,8 @@
 //! "elsewhere", flow-rate packets, pulses, flow-init messages, the link margin and three enhancements. **The
 //! arithmetic of the contention point is not in the text and is ours**:
 //!
-//! - A source reports min(rate that it was offered, its demand), and the number of the link on its way that
-//!   offered it, or none if it is limited by its demand.
+//! - A source reports min(rate that it was offered, its [demand](self#demand)), and the number of the link on
+//!   its way that offered it, or none if it is limited by its demand.
 //! - A link counts a flow as bottlenecked here if the report names it, or ([Mind-the-gap](Parameters)) if the
 //!   reported rate is not below the link's fair rate: such a flow is misclassified while rates move.
 //! - fair = max((C' - s)/n, C'/flows) where n > 0. Where all are bottlenecked elsewhere, it is what is left,
@@ -23,11 +23,32 @@
 //! Newton's method finds the water level of one link so, from below after the first step; links follow one
 //! another in the order of their levels.
 //!
+//! # Demand
+//! The rate limiter of a flow knows when it was open and the source had nothing for it: then the flow rests.
+//! It looks back at a period at each pulse:
+//!
+//! ```text
+//!   all ──── rested for more than a 16th of the period ───► limited: rate = sent
+//!    ▲                                                         │  ▲
+//!    │                                                         ▼  │ each pulse: rate += (sample - rate)/4
+//!    └──────────────── rate ≥ 63/64 of the offer ──────────────┘  sample: what it sent; if it hardly rested,
+//!                                                                 the offer, less the share of its rest
+//! ```
+//! One packet that waits makes no flow greedy: all but the first of a message do. The mean over some periods
+//! is what a flow of messages needs of a link whose bursts and gaps take longer than a period.
+//!
 //! # Flows
-//! A new flow sends at full speed until its first answer, or not at all with Wait-for-feedback. It announces
-//! itself at once by a flow-init message (not FRP-only), which the links count at once, and its end by a
-//! flow-end message (ours). With Wait-to-rise, a rate that rises gets to the new one in steps that double
-//! eight times per period, until the next answer confirms it.
+//! A new flow wants all that it is offered, and sends at full speed until its first answer, or not at all
+//! with Wait-for-feedback. It announces itself with its second packet, with Wait-for-feedback before its
+//! first, by a flow-init message (not FRP-only), which the links count at once. If it has rested for a whole
+//! period, it is over: a flow-end message (ours) takes it from the links. If it sends again within
+//! [`Flow::REMEMBERED`] periods, it is one of single messages: it goes on as limited, without a flow-init
+//! message, and is over when it asks for less than a 64th of its offer. With Wait-to-rise, a rate that rises
+//! gets to the new one in steps that double eight times per period, until the next answer confirms it.
+//!
+//! # Units
+//! A rate counts a packet with the framing of the link that adds most, and each link counts its capacity in
+//! such packets of the largest size: [`Crossing::carries`]. So a share is one of what the link can carry.
 //!
 //! # Short-circuit
 //! The switch before the first link that offers a flow less than 15/16 of what it reports answers the source
@@ -78,6 +99,8 @@ fn unpack(packed: u64) -> u64 {
 
 /// No link: a flow that is limited by its demand, or that has not been answered.
 const NOWHERE: u8 = u8::MAX;
+/// All links: a new flow, until its first pulse.
+const EVERYWHERE: u8 = NOWHERE - 1;
 
 /// The purpose of a flow-rate packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -234,7 +257,8 @@ impl Link {
     }
 
     fn relay(&mut self, packet: &mut FlowRate, at: &Crossing, parameters: &Parameters) {
-        let capacity = u128::from(at.rate.bits_per_second()) * u128::from(1_000 - parameters.margin.min(999));
+        let whole = u128::from(at.carries.bits_per_second());
+        let capacity = whole * u128::from(1_000 - parameters.margin.min(999));
         let capacity = (capacity / 1_000) as u64;
         let pulse = at.now.as_ps() / parameters.period.as_ps().max(1);
         if pulse != self.pulse {
@@ -246,9 +270,10 @@ impl Link {
         }
         let (rate, hop) = packet.reported;
         let is_new = packet.purpose == Purpose::Init;
-        let is_here = is_new || hop == at.hop || parameters.mind_the_gap && rate >= self.fair;
+        let is_named = hop == at.hop || hop == EVERYWHERE;
+        let is_here = is_named || parameters.mind_the_gap && rate >= self.fair;
         if packet.purpose == Purpose::End {
-            self.sums.remove(rate, is_here);
+            // It comes with a pulse: the flow has told of itself in the period before, and not in this one.
             self.known.remove(rate, is_here);
         } else {
             self.sums.add(rate, is_here);
@@ -272,6 +297,15 @@ struct Rise {
     since: Time,
 }
 
+/// The demand of a flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+enum Demand {
+    /// All that it is offered.
+    All,
+    /// Bits per second of its own.
+    Limited(u64),
+}
+
 /// The rate limiter of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Flow {
@@ -283,19 +317,31 @@ pub struct Flow {
     rise: Option<Rise>,
     /// Whether an answer has come.
     is_answered: bool,
+    /// The time at which a flow-init message is to go.
+    init: Option<Time>,
     /// The next pulse.
     pulse: Time,
-    /// Bytes sent since the last one.
+    demand: Demand,
+    /// Bytes sent since the last pulse.
     sent: u64,
+    /// Time since then in which the limiter was open and nothing came, up to `rested_until`.
+    rested: Span,
+    rested_until: Time,
     /// The last report.
     reported: (u64, u8),
     /// Whether links have been told of the flow.
     is_announced: bool,
-    is_over: bool,
+    /// From when on links have not been told of it any more.
+    over_since: Option<Time>,
+    /// Whether it has come back after its end.
+    recurs: bool,
     pacer: Pacer,
 }
 
 impl Flow {
+    /// Periods for which a flow is remembered after its end.
+    pub const REMEMBERED: u64 = 32;
+
     /// The rate at `now`.
     fn allowed(&self, now: Time, parameters: &Parameters) -> u64 {
         let Some(Rise { from, since }) = self.rise else { return self.offered };
@@ -304,6 +350,59 @@ impl Flow {
         let way = u128::from(self.offered.saturating_sub(from));
         let part = way * ((1u128 << step.min(8)) - 1) / 255;
         from + part as u64
+    }
+
+    /// Whether it is forgotten.
+    fn is_forgotten(&self, now: Time, parameters: &Parameters) -> bool {
+        // A flow that waits for feedback is to do so each time.
+        let periods = if parameters.wait_for_feedback { 0 } else { Flow::REMEMBERED };
+        self.over_since.is_some_and(|over| over.saturating_add(parameters.period * periods) <= now)
+    }
+
+    /// It sends after its end.
+    fn come_back(&mut self, over: Time, now: Time, parameters: &Parameters) {
+        let period = parameters.period.as_ps().max(1);
+        let missed = now.saturating_since(over).as_ps() / period;
+        let rate = if let Demand::Limited(rate) = self.demand { rate } else { 0 };
+        let rate = (0..missed).fold(rate, |rate, _| rate - rate / 4);
+        self.demand = Demand::Limited(rate);
+        (self.over_since, self.recurs) = (None, true);
+        (self.offered, self.hop, self.rise) = (self.line, NOWHERE, None);
+        self.begin_period(now, parameters);
+        self.rested = parameters.period.saturating_sub(self.pulse.saturating_since(now));
+    }
+
+    /// Begins a period, at a pulse or within it.
+    fn begin_period(&mut self, now: Time, parameters: &Parameters) {
+        let period = parameters.period.as_ps().max(1);
+        self.pulse = Time::from_ps((now.as_ps() / period + 1).saturating_mul(period));
+        (self.sent, self.rested, self.rested_until) = (0, Span::ZERO, now);
+    }
+
+    /// Looks back at the period that ends.
+    fn look_back(&mut self, parameters: &Parameters) {
+        let period = parameters.period.as_ps().max(1);
+        let sent = (u128::from(self.sent) * 8 * 1_000_000_000_000 / u128::from(period)) as u64;
+        let rested = self.rested.as_ps().min(period);
+        let hardly_rested = rested <= period / 16;
+        let used = (u128::from(self.offered) * u128::from(period - rested) / u128::from(period)) as u64;
+        let sample = if hardly_rested { used } else { sent };
+        let rate = match self.demand {
+            Demand::All => sample,
+            Demand::Limited(rate) => rate - rate / 4 + sample / 4,
+        };
+        let wants_all = rate >= self.offered - self.offered / 64;
+        self.demand = if wants_all { Demand::All } else { Demand::Limited(rate) };
+        self.recurs &= !wants_all;
+    }
+
+    /// Whether it is over, after a period that has been looked back at.
+    fn ends(&self, parameters: &Parameters) -> bool {
+        // A pulse waits for what is on the line: no two are a period apart to the picosecond.
+        let rested = self.rested.as_ps() >= parameters.period.as_ps() / 16 * 15;
+        let is_idle = self.sent == 0 && rested;
+        let is_small = matches!(self.demand, Demand::Limited(rate) if rate < self.offered / 64);
+        is_idle && (is_small || !self.recurs)
     }
 }
 
@@ -317,6 +416,7 @@ impl Algorithm for Acc {
     type Receiver = ();
 
     const RELAYS: bool = true;
+    const TELLS_RATES: bool = true;
 
     fn relay(
         link: &mut Link,
@@ -345,22 +445,27 @@ impl Algorithm for Acc {
     }
 
     fn open(path: &Path, now: Time, parameters: &Parameters) -> Flow {
-        let line = path.rate.bits_per_second();
-        let period = parameters.period.as_ps().max(1);
-        let next = Time::from_ps((now.as_ps() / period + 1).saturating_mul(period));
-        Flow {
+        let line = path.carries.bits_per_second();
+        let mut flow = Flow {
             line,
             offered: line,
             hop: NOWHERE,
             rise: None,
             is_answered: false,
-            pulse: if parameters.flow_init { now } else { next },
+            init: (parameters.flow_init && parameters.wait_for_feedback).then_some(now),
+            pulse: now,
+            demand: Demand::All,
             sent: 0,
-            reported: (line, NOWHERE),
+            rested: Span::ZERO,
+            rested_until: now,
+            reported: (line, EVERYWHERE),
             is_announced: false,
-            is_over: false,
+            over_since: None,
+            recurs: false,
             pacer: Pacer::default(),
-        }
+        };
+        flow.begin_period(now, parameters);
+        flow
     }
 
     fn earliest(flow: &Flow, _: Bytes, now: Time, parameters: &Parameters) -> Time {
@@ -370,10 +475,24 @@ impl Algorithm for Acc {
         flow.pacer.earliest(now)
     }
 
+    fn rest(flow: &mut Flow, until: Time) {
+        let from = flow.pacer.earliest(flow.rested_until);
+        if until > from {
+            flow.rested += until - from;
+            flow.rested_until = until;
+        }
+    }
+
     fn send(flow: &mut Flow, bytes: Bytes, now: Time, parameters: &Parameters) -> u16 {
+        if let Some(over) = flow.over_since {
+            flow.come_back(over, now, parameters);
+        }
+        if !flow.is_announced && parameters.flow_init && flow.sent > 0 {
+            flow.init = Some(now);
+        }
         flow.sent += bytes.get();
-        flow.is_over = false;
-        flow.pacer.send(bytes, BitRate::from_bits_per_second(flow.allowed(now, parameters)), now);
+        flow.rested_until = now;
+        flow.pacer.send_late(bytes, BitRate::from_bits_per_second(flow.allowed(now, parameters)), now);
         0
     }
 
@@ -403,32 +522,38 @@ impl Algorithm for Acc {
     }
 
     fn due(flow: &Flow) -> Time {
-        if flow.is_over { Time::NEVER } else { flow.pulse }
-    }
-
-    fn step(flow: &mut Flow, backlog: bool, now: Time, parameters: &Parameters) -> Option<Notice> {
-        let period = parameters.period.as_ps().max(1);
-        let is_first = !flow.is_announced;
-        let is_idle = !is_first && flow.sent == 0 && !backlog;
-        flow.pulse = Time::from_ps((now.as_ps() / period + 1).saturating_mul(period));
-        if is_idle {
-            flow.is_over = true;
-            let end = FlowRate::new(Purpose::End, flow.reported, 0);
-            return parameters.flow_init.then(|| end.notice());
+        match flow.over_since {
+            Some(_) => Time::NEVER,
+            None => flow.init.unwrap_or(flow.pulse),
         }
-        let demand = (u128::from(flow.sent) * 8 * 1_000_000_000_000 / u128::from(period)) as u64;
-        let demand = if backlog || is_first { flow.line } else { demand };
-        flow.reported = match demand < flow.offered {
-            true => (demand, NOWHERE),
-            false => (flow.offered, flow.hop),
-        };
-        let purpose = if is_first && parameters.flow_init { Purpose::Init } else { Purpose::Pulse };
-        (flow.sent, flow.is_announced) = (0, true);
-        Some(FlowRate::new(purpose, flow.reported, flow.line).notice())
     }
 
-    fn is_as_new(flow: &Flow, now: Time, _: &Parameters) -> bool {
-        flow.is_over && flow.pacer.earliest(now) == now
+    fn step(flow: &mut Flow, now: Time, parameters: &Parameters) -> Option<Notice> {
+        if flow.init.take().is_some() {
+            (flow.reported, flow.is_announced) = ((flow.line, EVERYWHERE), true);
+            return Some(FlowRate::new(Purpose::Init, flow.reported, flow.line).notice());
+        }
+        flow.look_back(parameters);
+        if flow.ends(parameters) {
+            flow.over_since = Some(now);
+            let end = FlowRate::new(Purpose::End, flow.reported, 0);
+            return (parameters.flow_init && flow.is_announced).then(|| end.notice());
+        }
+        flow.reported = match flow.demand {
+            Demand::Limited(rate) => (rate, NOWHERE),
+            Demand::All => (flow.offered, flow.hop),
+        };
+        flow.is_announced = true;
+        flow.begin_period(now, parameters);
+        Some(FlowRate::new(Purpose::Pulse, flow.reported, flow.line).notice())
+    }
+
+    fn is_as_new(flow: &Flow, now: Time, parameters: &Parameters) -> bool {
+        flow.is_forgotten(now, parameters) && flow.pacer.earliest(now) == now
+    }
+
+    fn is_quiet(flow: &Flow) -> bool {
+        flow.over_since.is_some()
     }
 
     fn rate(flow: &Flow, now: Time, parameters: &Parameters) -> BitRate {

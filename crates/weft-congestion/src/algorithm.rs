@@ -24,6 +24,9 @@ pub struct Crossing {
     pub queue: Bytes,
     /// Rate of the link, in bits of packets.
     pub rate: BitRate,
+    /// Rate of packets of the largest size that it carries, each counted with the framing of the link that
+    /// adds most.
+    pub carries: BitRate,
     /// Links that the packet has crossed before.
     pub hop: u8,
     /// Whether packets have waited for room behind the link: the congestion is not here.
@@ -47,6 +50,8 @@ pub enum Repair {
 pub struct Path {
     /// Rate of the source's link.
     pub rate: BitRate,
+    /// The same as [`Crossing::carries`] has it.
+    pub carries: BitRate,
     /// Round trip of the largest packet and its answer through an empty network.
     pub round_trip: Span,
     /// The largest packet on the line.
@@ -58,7 +63,7 @@ pub struct Path {
 impl Path {
     /// A path that loses no packets, or on which nobody sends them again.
     pub const fn new(rate: BitRate, round_trip: Span, packet: Bytes) -> Path {
-        Path { rate, round_trip, packet, repair: Repair::None }
+        Path { rate, carries: rate, round_trip, packet, repair: Repair::None }
     }
 }
 
@@ -151,6 +156,10 @@ pub trait Algorithm {
     /// Whether the link half does anything to notices.
     const RELAYS: bool = false;
 
+    /// Whether links tell sources rates: flows then count a packet with the framing of the link that adds
+    /// most, and ask when their source has nothing for them.
+    const TELLS_RATES: bool = false;
+
     /// Link half: a notice leaves over the link, where [`Algorithm::RELAYS`] says so. The switch may answer
     /// it at once.
     fn relay(
@@ -167,6 +176,9 @@ pub trait Algorithm {
 
     /// Flow half: when a packet of so many bytes may go, from `now` on. [`Time::NEVER`]: not before a notice.
     fn earliest(flow: &Self::Flow, bytes: Bytes, now: Time, parameters: &Self::Parameters) -> Time;
+
+    /// Flow half: its source had nothing for it until then, since its last packet.
+    fn rest(_flow: &mut Self::Flow, _until: Time) {}
 
     /// Flow half: a packet goes. Returns the value of its stamp.
     fn send(flow: &mut Self::Flow, bytes: Bytes, now: Time, parameters: &Self::Parameters) -> u16;
@@ -201,19 +213,18 @@ pub trait Algorithm {
         Time::NEVER
     }
 
-    /// Flow half: the step that was due. `backlog`: whether a packet had to wait for the algorithm since the
-    /// last one. Returns a notice to the destination.
-    fn step(
-        _flow: &mut Self::Flow,
-        _backlog: bool,
-        _now: Time,
-        _parameters: &Self::Parameters,
-    ) -> Option<Notice> {
+    /// Flow half: the step that was due. Returns a notice to the destination.
+    fn step(_flow: &mut Self::Flow, _now: Time, _parameters: &Self::Parameters) -> Option<Notice> {
         None
     }
 
     /// Flow half: whether it is as a new one would be, and need not be kept.
     fn is_as_new(flow: &Self::Flow, now: Time, parameters: &Self::Parameters) -> bool;
+
+    /// Flow half: whether it sends nothing and is only remembered.
+    fn is_quiet(_flow: &Self::Flow) -> bool {
+        false
+    }
 
     /// Flow half: the rate that it is held to now; of a window, the window over the round trip.
     fn rate(flow: &Self::Flow, now: Time, parameters: &Self::Parameters) -> BitRate;

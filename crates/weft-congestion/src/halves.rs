@@ -92,6 +92,11 @@ macro_rules! algorithms {
                 match self { $(Congestion::$name(_) => $name::RELAYS,)* }
             }
 
+            /// See [`Algorithm::TELLS_RATES`].
+            pub fn tells_rates(&self) -> bool {
+                match self { $(Congestion::$name(_) => $name::TELLS_RATES,)* }
+            }
+
             /// See [`Algorithm::concerns`].
             #[inline]
             pub fn concerns(&self, crossing: &Crossing) -> bool {
@@ -153,6 +158,16 @@ macro_rules! algorithms {
                 }
             }
 
+            /// See [`Algorithm::rest`].
+            pub fn rest(&mut self, until: Time) {
+                match self { $(FlowHalf::$name(flow) => $name::rest(flow, until),)* }
+            }
+
+            /// See [`Algorithm::is_quiet`].
+            pub fn is_quiet(&self) -> bool {
+                match self { $(FlowHalf::$name(flow) => $name::is_quiet(flow),)* }
+            }
+
             /// See [`Algorithm::send`].
             pub fn send(&mut self, bytes: Bytes, now: Time, congestion: &Congestion) -> u16 {
                 match (self, congestion) {
@@ -199,10 +214,10 @@ macro_rules! algorithms {
             }
 
             /// See [`Algorithm::step`].
-            pub fn step(&mut self, backlog: bool, now: Time, congestion: &Congestion) -> Option<Notice> {
+            pub fn step(&mut self, now: Time, congestion: &Congestion) -> Option<Notice> {
                 match (self, congestion) {
                     $((FlowHalf::$name(flow), Congestion::$name(parameters)) => {
-                        $name::step(flow, backlog, now, parameters)
+                        $name::step(flow, now, parameters)
                     })*
                     _ => None,
                 }

@@ -14,7 +14,7 @@
 //!
 //! # Paper and code
 //! The paper has a window with a rate W/T; the authors' simulation has the same equations on rates. This is
-//! the paper's.
+//! the paper's. As in that simulation a packet goes unless as much is under way as the window has.
 //!
 //! # Source
 //! Li et al., "HPCC: High Precision Congestion Control", SIGCOMM 2019, algorithm 1; Ben Basat et al., "PINT:
@@ -174,8 +174,10 @@ impl Algorithm for Hpcc {
         flow
     }
 
-    fn earliest(flow: &Flow, bytes: Bytes, now: Time, parameters: &Parameters) -> Time {
-        let fits = |under_way: Bytes| (under_way + bytes).get() << 8 <= flow.window;
+    /// A packet goes unless as much is under way as the window has, as in the authors' simulation: one that
+    /// had to fit would leave a flow of few packets less than its window by up to one, and for ever.
+    fn earliest(flow: &Flow, _: Bytes, now: Time, parameters: &Parameters) -> Time {
+        let fits = |under_way: Bytes| under_way.get() << 8 < flow.window;
         let full_until = flow.in_flight.full_until(fits, now, parameters.timeout);
         full_until.unwrap_or_else(|| flow.pacer.earliest(now))
     }
@@ -287,6 +289,7 @@ mod tests {
                 bytes: Bytes::new(1_000),
                 queue: Bytes::new(queue),
                 rate: BitRate::from_gigabits(100),
+                carries: BitRate::from_gigabits(100),
                 hop: 1,
                 starved: false,
             };

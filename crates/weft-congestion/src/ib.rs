@@ -170,6 +170,7 @@ mod tests {
             bytes: Bytes::new(1_000),
             queue: Bytes::new(queue),
             rate,
+            carries: rate,
             hop: 1,
             starved: false,
         }

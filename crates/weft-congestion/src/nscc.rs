@@ -193,10 +193,9 @@ impl Algorithm for Nscc {
         flow
     }
 
-    fn earliest(flow: &Flow, bytes: Bytes, now: Time, parameters: &Parameters) -> Time {
-        let fits = |under_way: Bytes| {
-            u128::from((under_way + bytes).get()) * u128::from(ONE) <= u128::from(flow.window)
-        };
+    /// A packet goes unless as much is under way as the window has, as uet-htsim's sender does.
+    fn earliest(flow: &Flow, _: Bytes, now: Time, parameters: &Parameters) -> Time {
+        let fits = |under_way: Bytes| u128::from(under_way.get()) * u128::from(ONE) < u128::from(flow.window);
         flow.in_flight.full_until(fits, now, parameters.timeout).unwrap_or(now)
     }
 

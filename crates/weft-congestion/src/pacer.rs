@@ -21,6 +21,14 @@ impl Pacer {
         self.next = self.next.max(now).saturating_add(rate.span(bytes));
     }
 
+    /// The same, and a packet that goes late makes up for up to two packets: it has waited for a line that
+    /// others use too.
+    pub(crate) fn send_late(&mut self, bytes: Bytes, rate: BitRate, now: Time) {
+        let span = rate.span(bytes);
+        let late = now.saturating_since(self.next).min(span * 2);
+        self.next = self.next.max(now).saturating_add(span) - late;
+    }
+
     /// A packet goes at `now`: the next one waits for `span`.
     pub(crate) fn hold(&mut self, now: Time, span: Span) {
         self.next = self.next.max(now).saturating_add(span);
@@ -52,5 +60,20 @@ mod tests {
         pacer.change(slow, fast, at(8_100));
         assert_eq!(pacer.earliest(at(8_200)), at(10_100));
         assert_eq!(pacer.earliest(at(20_000)), at(20_000));
+    }
+
+    /// Catches a rate that is lost where packets wait for the line, and a burst after a long time.
+    #[test]
+    fn a_late_packet_makes_up_for_two_at_most() {
+        let rate = BitRate::from_gigabits(8);
+        let mut pacer = Pacer::default();
+        let at = |ns| Time::ZERO + Span::from_ns(ns);
+        let mut send = |ns| {
+            pacer.send_late(Bytes::new(1_000), rate, at(ns));
+            pacer.earliest(Time::ZERO)
+        };
+        assert_eq!(send(10_000), at(9_000));
+        assert_eq!(send(10_000), at(10_000));
+        assert_eq!((send(10_300), send(11_100)), (at(11_000), at(12_000)));
     }
 }

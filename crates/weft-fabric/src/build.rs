@@ -274,8 +274,10 @@ impl<T: Topology + Routing> NetworkParameters<T> {
         let buffer = |vc: u32| by_class[plan.class(vc) as usize];
         let names = layout.link_classes();
         let links = self.links.iter().zip(&names);
-        let links: Vec<LinkKind> =
+        let mut links: Vec<LinkKind> =
             links.map(|(link, class)| link_kind(link, class, largest)).collect::<Result<_, _>>()?;
+        let counted = links.iter().map(|kind| kind.average_on_line(largest)).max().unwrap_or(largest);
+        links.iter_mut().for_each(|kind| kind.carries = kind.carries_of(counted, largest));
         let crossbar = match switch.kind {
             SwitchKind::CombinedInputOutput(speedup) => {
                 CrossbarPace::new(&links, speedup, largest, switch.clock)
@@ -508,7 +510,8 @@ fn link_kind(link: &LinkParameters, class: &str, largest: Bytes) -> Result<LinkK
     }
     let special = layer.as_ref().map_or(0, LayerKind::special);
     let bit_rate = rate.bit_rate();
-    Ok(LinkKind { rate, bit_rate, latency, routing, framing, framed, special, layer: layer.map(Box::new) })
+    let (carries, layer) = (bit_rate, layer.map(Box::new));
+    Ok(LinkKind { rate, bit_rate, carries, latency, routing, framing, framed, special, layer })
 }
 
 /// The sites of a network, while they are built.

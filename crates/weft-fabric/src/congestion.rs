@@ -58,6 +58,8 @@ struct Rule {
     repair: Repair,
     /// Time without an answer after which a packet is lost.
     timeout: Span,
+    /// Framing that its flows count at least.
+    framing: Bytes,
 }
 
 /// The congestion control of a network.
@@ -198,7 +200,8 @@ impl Point {
 /// A link as a packet crosses it.
 pub(crate) fn crossing(kind: &LinkKind, sent: &Sent, packet: Bytes, queue: Bytes) -> Crossing {
     let bytes = packet + kind.framing;
-    Crossing { now: sent.began, bytes, queue, rate: kind.bit_rate, hop: 0, starved: false }
+    let LinkKind { bit_rate: rate, carries, .. } = *kind;
+    Crossing { now: sent.began, bytes, queue, rate, carries, hop: 0, starved: false }
 }
 
 /// Whether a packet belongs to a flow.
@@ -213,7 +216,7 @@ type FlowKey = (EndpointId, u8);
 #[derive(Serialize, Deserialize)]
 struct Flow {
     half: FlowHalf,
-    /// Whether a packet has had to wait for it since its last step.
+    /// Whether a packet has had to wait for it since the last one went.
     waited: Cell<bool>,
     /// Packets of the flow that the endpoint holds.
     held: u32,
@@ -240,8 +243,16 @@ impl Flow {
         }
     }
 
+    /// The interface had nothing more until then.
+    fn rest(&mut self, until: Time) {
+        if !self.waited.get() && self.held == 0 {
+            self.half.rest(until);
+        }
+    }
+
     /// A packet goes, for the first time.
     fn send(&mut self, packet: &mut Packet, bytes: Bytes, (now, rule): (Time, &Rule)) {
+        self.waited.set(false);
         let value = self.half.send(bytes, now, &rule.congestion);
         packet.set_stamp(Stamp { marked: false, value });
         if let Some(unanswered) = &mut self.unanswered {
@@ -303,6 +314,10 @@ pub(crate) struct Regulator {
     ask_again: Cell<Time>,
     /// Whether it asked for a flow that may not go.
     refused: Cell<bool>,
+    /// A bit for each class with a place, of which the interface had no packet more when it was last asked.
+    empty: u8,
+    /// By class: the last time at which that was so.
+    empty_until: [Time; MAX_CLASSES],
 }
 
 /// The surroundings of a regulator.
@@ -313,9 +328,22 @@ pub(crate) struct Regulation<'a> {
 }
 
 impl Regulator {
-    /// Bytes of a packet as flows count them: those on the endpoint's line.
-    fn on_line(&self, packet: &Packet, constants: &Constants) -> Bytes {
-        constants.packet_bytes(packet) + self.framing
+    /// Bytes of a packet as flows count them: those on the endpoint's line, or on that which adds most.
+    fn on_line(&self, packet: &Packet, (rule, constants): (&Rule, &Constants)) -> Bytes {
+        constants.packet_bytes(packet) + self.framing.max(rule.framing)
+    }
+
+    /// The interface is asked: of classes that were empty, this is known until now.
+    pub(crate) fn ask(&mut self, now: Time) {
+        let Regulator { empty, empty_until, .. } = self;
+        let of_class = empty_until.iter_mut().zip(0..).filter(|(_, class)| *empty >> class & 1 == 1);
+        of_class.for_each(|(until, _)| *until = now);
+        *empty = 0;
+    }
+
+    /// The interface has no more packets of the classes of these places.
+    pub(crate) fn is_empty_of(&mut self, places: u8) {
+        self.empty = places;
     }
 
     /// Packets that it holds.
@@ -343,7 +371,7 @@ impl Regulator {
     pub(crate) fn admits(&self, key: FlowKey, bytes: Bytes, (control, now): (&Control, Time)) -> bool {
         let Some((flow, rule)) = self.flows.get(&key).zip(control.of(key.1)) else { return true };
         let at = match flow.held {
-            0 => flow.earliest(bytes + self.framing, now, rule),
+            0 => flow.earliest(bytes + self.framing.max(rule.framing), now, rule),
             _ => Time::NEVER, // until what is held has gone
         };
         if at > now {
@@ -360,10 +388,10 @@ impl Regulator {
         if !is_regulated(&packet) {
             return Some(packet);
         }
-        let bytes = self.on_line(&packet, constants);
         let key = (packet.destination, constants.switch.channels.classes.of(&packet));
         let Some(rule) = control.of(key.1) else { return Some(packet) };
-        let Regulator { flows, path, due, .. } = self;
+        let bytes = self.on_line(&packet, (rule, constants));
+        let Regulator { flows, path, due, empty_until, .. } = self;
         let flow = flows.entry(key).or_insert_with(|| {
             let flow = Flow::new(rule, path, now);
             *due = (*due).min(flow.due());
@@ -375,6 +403,7 @@ impl Regulator {
             self.held.push_back(packet);
             return None;
         }
+        flow.rest(empty_until[usize::from(key.1)]);
         flow.send(&mut packet, bytes, (now, rule));
         *due = (*due).min(flow.due());
         Some(packet)
@@ -396,14 +425,16 @@ impl Regulator {
                 .take(place)
                 .any(|other| other.destination == packet.destination && classes.of(other) == class);
             let flow = self.flows.get(&(packet.destination, class)).zip(control.of(class));
-            let bytes = self.on_line(packet, constants);
-            let may_go = flow.is_none_or(|(flow, rule)| flow.earliest(bytes, now, rule) <= now);
+            let may_go = flow.is_none_or(|(flow, rule)| {
+                flow.earliest(self.on_line(packet, (rule, constants)), now, rule) <= now
+            });
             is_first && places >> class & 1 == 1 && may_go
         })?;
         let mut packet = self.held.remove(place)?;
-        let bytes = self.on_line(&packet, constants);
         let class = classes.of(&packet);
-        if let Some((flow, rule)) = self.flows.get_mut(&(packet.destination, class)).zip(control.of(class)) {
+        let Some(rule) = control.of(class) else { return Some(packet) };
+        let bytes = self.on_line(&packet, (rule, constants));
+        if let Some(flow) = self.flows.get_mut(&(packet.destination, class)) {
             flow.held -= 1;
             flow.send(&mut packet, bytes, (now, rule));
             self.due = self.due.min(flow.due());
@@ -449,7 +480,7 @@ impl Regulator {
         let Some(packet) = flow.unanswered.as_ref().and_then(|kept| kept.waiting(stamp)) else {
             return Time::NEVER;
         };
-        flow.half.earliest(self.on_line(packet, constants), now, &rule.congestion)
+        flow.half.earliest(self.on_line(packet, (rule, constants)), now, &rule.congestion)
     }
 
     /// Takes the first notice, if its class has a place.
@@ -495,7 +526,7 @@ impl Regulator {
 
     fn step_flows(&mut self, id: EndpointId, regulation: &Regulation<'_>) {
         let &Regulation { control, now, .. } = regulation;
-        let Regulator { flows, notices, again, due, .. } = self;
+        let Regulator { flows, notices, again, due, empty_until, .. } = self;
         *due = Time::NEVER;
         flows.retain(|&(to, class), flow| {
             let Some(rule) = control.of(class) else { return false };
@@ -505,9 +536,9 @@ impl Regulator {
                     again.push_back(((to, class), stamp));
                 }
             }
-            if flow.half.due() <= now {
-                let backlog = flow.waited.take() || flow.held > 0;
-                if let Some(notice) = flow.half.step(backlog, now, &rule.congestion) {
+            while flow.half.due() <= now {
+                flow.rest(empty_until[usize::from(class)]);
+                if let Some(notice) = flow.half.step(now, &rule.congestion) {
                     notices.push_back(packet(&Notice { class, ..notice }, (id, to), control));
                 }
             }
@@ -603,8 +634,8 @@ impl Regulator {
     fn held_until(&self, packet: &Packet, regulation: &Regulation<'_>) -> Option<Time> {
         let &Regulation { control, constants, now } = regulation;
         let class = constants.switch.channels.classes.of(packet);
-        let flow = self.flows.get(&(packet.destination, class))?;
-        Some(flow.earliest(self.on_line(packet, constants), now, control.of(class)?))
+        let (flow, rule) = (self.flows.get(&(packet.destination, class))?, control.of(class)?);
+        Some(flow.earliest(self.on_line(packet, (rule, constants)), now, rule))
     }
 
     /// When it next has something to do or to let go, after `now`.
@@ -635,6 +666,7 @@ impl Regulator {
         self.flows.iter().filter_map(move |(&(to, class), flow)| {
             let congestion = &control.of(class)?.congestion;
             let is_held = flow.unanswered.is_none() || !flow.half.is_as_new(now, congestion);
+            let is_held = is_held && !flow.half.is_quiet();
             Some((to, class, flow.half.rate(now, congestion).filter(|_| is_held)?))
         })
     }

@@ -249,6 +249,8 @@ pub(crate) struct LinkKind {
     pub(crate) rate: LineRate,
     /// The same in bits of packets per second.
     pub(crate) bit_rate: BitRate,
+    /// The same in bits of the largest packets, each with the framing of the link that adds most.
+    pub(crate) carries: BitRate,
     pub(crate) latency: Span,
     /// Of the routing logic behind it, which a packet passes after the latency. A credit does not.
     pub(crate) routing: Span,
@@ -295,6 +297,21 @@ impl LinkKind {
             None => packet + self.framing,
             Some(kind) => kind.layer.least_on_line(packet, self.framing),
         }
+    }
+
+    /// Bytes that the line carries for a packet: on average, where gaps make up for rounding.
+    pub(crate) fn average_on_line(&self, packet: Bytes) -> Bytes {
+        match &self.layer {
+            None => packet + self.framing,
+            Some(kind) => kind.layer.average_on_line(packet, self.framing),
+        }
+    }
+
+    /// The rate of `packet`s, each of which counts as so many bytes.
+    pub(crate) fn carries_of(&self, counted: Bytes, packet: Bytes) -> BitRate {
+        let bits = u128::from(self.bit_rate.bits_per_second()) * u128::from(counted.get());
+        let bits = bits / u128::from(self.average_on_line(packet).get().max(1));
+        BitRate::from_bits_per_second(u64::try_from(bits).unwrap_or(u64::MAX))
     }
 
     /// Time during which packets of `overhead` bytes besides their payload, and framing, occupy the line, and

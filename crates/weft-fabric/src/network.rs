@@ -601,7 +601,8 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         self.send_staged(endpoint, port, (channels, Later::of_interface(ask_at)), context);
     }
 
-    /// Sends one of the packets that wait in the places of an endpoint. The line is free.
+    /// Sends one of the packets that wait in the places of an endpoint. The line is free. Returns when it is
+    /// free again, where that was the last of them.
     #[inline]
     fn send_staged(
         &self,
@@ -609,7 +610,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         port: u16,
         (mut channels, later): (Box<InjectionChannels>, Later),
         context: &mut InterfaceContext<'_, '_, N>,
-    ) {
+    ) -> Option<Time> {
         let taken = channels.take(&self.constants);
         let waits = channels.staged() > 0;
         let stalled = std::mem::replace(&mut channels.stalls, taken.is_none() && waits);
@@ -620,10 +621,12 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         }
         endpoint.channels = Some(channels);
         let Later { ask_at, own, at_once } = later;
+        let mut drained = None;
         let next = match taken {
             Some((staged, vc)) => {
                 let channel = Channel { port, vc };
                 let free = self.put_on_link(endpoint, staged.packet, (channel, staged.came), context);
+                drained = (!waits).then_some(free);
                 match waits || at_once {
                     true => free,
                     false => free.max(own.min(endpoint.interface.next_injection(free, &self.interface))),
@@ -633,6 +636,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
             None => ask_at.min(own),
         };
         context.schedule_injection(&mut endpoint.next_injection, next);
+        drained
     }
 
     /// A packet has come to an endpoint that counts by flow, or is under congestion control. Whether it is.
@@ -694,6 +698,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
             return;
         };
         let regulation = Regulation { control, constants, now };
+        regulator.ask(now);
         regulator.step(endpoint.id, &regulation);
         regulator.forget_refusals();
         let mut ask_at = Time::NEVER;
@@ -730,9 +735,13 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
                 }
                 Injection::NotBefore(time) => {
                     ask_at = time;
+                    regulator.is_empty_of(places);
                     break;
                 }
-                Injection::Nothing => break,
+                Injection::Nothing => {
+                    regulator.is_empty_of(places);
+                    break;
+                }
             }
         }
         // A flow that has begun may have a first step to take at once.
@@ -745,7 +754,12 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         }
         let later = Later { ask_at, own: regulator.next(&regulation), at_once: regulator.has_notices() };
         endpoint.regulator = Some(regulator);
-        self.send_staged(endpoint, port, (channels, later), context);
+        if let Some(free) = self.send_staged(endpoint, port, (channels, later), context)
+            && endpoint.interface.next_injection(free, &self.interface) > free
+            && let Some(regulator) = &mut endpoint.regulator
+        {
+            regulator.is_empty_of(u8::MAX);
+        }
     }
 
     /// Sends a packet, which the interface handed over at `came`, to a channel of a port of the switch.

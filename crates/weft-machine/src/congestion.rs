@@ -3,6 +3,7 @@
 use super::diagnostic::Problem;
 use super::read::{Entry, Readable, Reader, names, section};
 use super::source::Location;
+use super::value::CountFromZero;
 use serde::{Deserialize, Serialize};
 use weft_congestion::{
     Answering, Congestion, Path, RedParameters, Repair, acc, dcqcn, hpcc, ib, nscc, swift,
@@ -115,6 +116,9 @@ keys! {
     /// Whether acknowledgements and notices get a traffic class of the highest priority where the machine has
     /// one class: yes where not given.
     priority: bool, Acc AccFrpOnly AccFrpInit Dcqcn Hpcc Swift Nscc Ib;
+    /// Input buffer of that class, for each virtual channel of the routing, where channels share the buffer
+    /// of a port. Where not given an eighth of it under credits, half under pause and drop.
+    answers_buffer: Bytes, Acc AccFrpOnly AccFrpInit Dcqcn Hpcc Swift Nscc Ib;
     /// Round trip of a large packet and its answer through the empty network; that of the longest path where
     /// not given.
     round_trip: Span, Hpcc Swift Nscc;
@@ -129,7 +133,7 @@ keys! {
     /// Between two rate re-evaluation pulses.
     period: Span, Acc AccFrpOnly AccFrpInit;
     /// Thousandths of a link that flows do not get.
-    margin: u32, Acc AccFrpOnly AccFrpInit;
+    margin: CountFromZero, Acc AccFrpOnly AccFrpInit;
     /// Whether a new flow waits for its first answer.
     wait_for_feedback: bool, Acc AccFrpInit AccFrpOnly;
     /// Whether links find flows that are bottlenecked there and say otherwise.
@@ -143,13 +147,13 @@ keys! {
     /// Queue from which all are.
     mark_high: Bytes, Dcqcn Nscc;
     /// Thousandths of packets that are marked just below that.
-    mark_most: u32, Dcqcn Nscc;
+    mark_most: CountFromZero, Dcqcn Nscc;
     /// Least time between two notifications about a flow.
     notification_interval: Span, Dcqcn;
     /// Least time between two cuts of a rate.
     cut_interval: Span, Dcqcn;
     /// Power of two that g is one over.
-    gain_shift: u32, Dcqcn;
+    gain_shift: CountFromZero, Dcqcn;
     /// Between two steps of alpha without a notification.
     alpha_timer: Span, Dcqcn;
     /// Between two increases by time.
@@ -179,7 +183,7 @@ keys! {
     /// Queue before a link beyond which packets are marked.
     threshold: Bytes, Ib;
     /// Unmarked packets between two that are marked.
-    marking_rate: u32, Ib;
+    marking_rate: CountFromZero, Ib;
     /// Smaller packets are not marked.
     packet_size: Bytes, Ib;
     /// Whether links that wait for credits mark too.
@@ -191,7 +195,7 @@ keys! {
     /// Between two steps back.
     timer: Span, Ib;
     /// Places of the table for each packet's time of delay, as a power of two from 0 to 3.
-    shift: u32, Ib;
+    shift: CountFromZero, Ib;
 }
 
 /// The network whose congestion is controlled.
@@ -223,18 +227,22 @@ pub(super) fn check(
         return Some(is_controlled.then_some(rule));
     };
     let at = raw.kind.location;
-    let shift = raw.shift.as_ref().map(|entry| (entry.value, entry.location));
+    let from_zero = |entry: &Option<Entry<CountFromZero>>| {
+        entry.as_ref().map(|Entry { value: CountFromZero(value), location, .. }| (*value, *location))
+    };
+    let shift = from_zero(&raw.shift);
     let shares = [
-        ("margin", &raw.margin, 999),
-        ("mark_most", &raw.mark_most, 1_000),
-        ("aim", &raw.aim, 1_000),
-        ("gain_shift", &raw.gain_shift, 16),
+        ("margin", from_zero(&raw.margin), 0..=999),
+        ("mark_most", from_zero(&raw.mark_most), 0..=1_000),
+        ("aim", raw.aim.as_ref().map(|entry| (entry.value, entry.location)), 1..=1_000),
+        ("gain_shift", from_zero(&raw.gain_shift), 0..=16),
     ];
     let mut is_good = true;
-    for (key, entry, most) in shares {
-        if let Some(entry) = entry.as_ref().filter(|entry| entry.value > most) {
-            let title = format!("`congestion.{key}` of {} is too large", entry.value);
-            reader.report(entry.location, Problem::new(title, "too large", format!("write 0 to {most}")));
+    for (key, entry, bounds) in shares {
+        if let Some((value, location)) = entry.filter(|(value, _)| !bounds.contains(value)) {
+            let title = format!("`congestion.{key}` of {value} is too large");
+            let mend = format!("write {} to {}", bounds.start(), bounds.end());
+            reader.report(location, Problem::new(title, "too large", mend));
             is_good = false;
         }
     }
@@ -339,7 +347,7 @@ impl CongestionRule {
                 let is_whole = kind == CongestionKind::Acc;
                 Congestion::Acc(acc::Parameters {
                     period: self.period.unwrap_or(Span::from_us(20)),
-                    margin: self.margin.unwrap_or(50),
+                    margin: self.margin.map_or(50, |CountFromZero(margin)| margin),
                     flow_init: kind != CongestionKind::AccFrpOnly,
                     wait_for_feedback: self.wait_for_feedback.unwrap_or(false),
                     mind_the_gap: self.mind_the_gap.unwrap_or(is_whole),
@@ -351,11 +359,11 @@ impl CongestionRule {
                 red: RedParameters {
                     low: self.mark_low.unwrap_or(Bytes::new(5_000)),
                     high: self.mark_high.unwrap_or(Bytes::new(200_000)),
-                    most: self.mark_most.unwrap_or(10),
+                    most: self.mark_most.map_or(10, |CountFromZero(most)| most),
                 },
                 notification_interval: self.notification_interval.unwrap_or(Span::from_us(50)),
                 cut_interval: self.cut_interval.unwrap_or(Span::ZERO),
-                gain_shift: self.gain_shift.unwrap_or(8),
+                gain_shift: self.gain_shift.map_or(8, |CountFromZero(shift)| shift),
                 alpha_timer: self.alpha_timer.unwrap_or(Span::from_us(55)),
                 increase_timer: self.increase_timer.unwrap_or(Span::from_us(55)),
                 increase_bytes: self.increase_bytes.unwrap_or(Bytes::new(10_000_000)),
@@ -392,7 +400,7 @@ impl CongestionRule {
                 red: RedParameters {
                     low: self.mark_low.unwrap_or(part(1, 5)),
                     high: self.mark_high.unwrap_or(part(4, 5)),
-                    most: self.mark_most.unwrap_or(1_000),
+                    most: self.mark_most.map_or(1_000, |CountFromZero(most)| most),
                 },
                 target: self.target,
                 decrease: 800,
@@ -402,13 +410,13 @@ impl CongestionRule {
             }),
             CongestionKind::Ib => Congestion::Ib(ib::Parameters {
                 threshold: self.threshold.unwrap_or(path.packet * 8),
-                marking_rate: self.marking_rate.unwrap_or(0),
+                marking_rate: self.marking_rate.map_or(0, |CountFromZero(rate)| rate),
                 packet_size: self.packet_size.unwrap_or(Bytes::ZERO),
                 marks_victims: self.marks_victims.unwrap_or(false),
                 increase: self.increase.unwrap_or(1),
                 limit: self.limit.unwrap_or(127),
                 timer: self.timer.unwrap_or(Span::from_ps(153_600_000)),
-                shift: self.shift.unwrap_or(3),
+                shift: self.shift.map_or(3, |CountFromZero(shift)| shift),
             }),
         })
     }

@@ -317,6 +317,8 @@ pub(super) struct RawFabricSections {
     pub routing_channels: Option<u32>,
     /// Whether congestion control wants a class of the highest priority for what answers.
     pub has_priority: bool,
+    /// The buffer of that class, where it is given.
+    pub answers_buffer: Option<Entry<Bytes>>,
     /// Of the file, for what is missing from it.
     pub location: Location,
 }
@@ -329,8 +331,7 @@ pub(super) fn check(
     classes_are_set: bool,
     reader: &mut Reader<'_>,
 ) -> Option<(PacketFormat, Fabric)> {
-    let RawFabricSections { fabric, packet, links, switch, ideal, routing_channels, has_priority, location } =
-        raw;
+    let RawFabricSections { fabric, packet, links, switch, ideal, routing_channels, location, .. } = raw;
     let format = check_packet(&packet, reader);
     let is_packet = fabric.kind.value == FabricKind::Packet;
     let links = match links {
@@ -374,15 +375,26 @@ pub(super) fn check(
     }
     let (links, (mut switch, classes)) = (links??, switch??);
     switch.channels.detours = detours;
-    if has_priority && switch.arbiter == ArbiterKind::RoundRobin && switch.channels.total.is_none() {
-        traffic_classes::prioritize_answers(&mut switch);
-    }
     let whole = format.header + format.footer + format.payload;
-    let in_credits = |bytes: Bytes| match switch.credit {
+    let credit = switch.credit;
+    let in_credits = |bytes: Bytes| match credit {
         CreditUnit::Bytes => bytes,
         CreditUnit::Cells(cell) => Bytes::new(bytes.div_ceil(cell).saturating_mul(cell.get())),
     };
     let takes = in_credits(whole);
+    if raw.has_priority && switch.arbiter == ArbiterKind::RoundRobin && switch.channels.total.is_none() {
+        if let Some(entry) = raw.answers_buffer.as_ref().filter(|entry| entry.value < takes) {
+            let problem = Problem::new(
+                format!("a buffer of {} for answers cannot hold a whole packet", entry.value),
+                format!("the largest packet takes {takes}"),
+                format!("write \"{takes}\" or more"),
+            );
+            reader.report(entry.location, problem);
+            return None;
+        }
+        let given = raw.answers_buffer.map(|entry| entry.value);
+        traffic_classes::prioritize_answers(&mut switch, given, routing_channels, takes);
+    }
     let channels = match routing_channels {
         Some(of_routing) => check_channels(&switch, of_routing, channels_at.unwrap_or(location), reader)?,
         None => 1,

@@ -8,7 +8,7 @@ use super::source::Location;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::json;
 use std::borrow::Cow;
-use weft_fabric::parameters::{ArbiterKind, BufferPer, SwitchParameters};
+use weft_fabric::parameters::{ArbiterKind, BufferPer, FlowControl, SwitchParameters};
 use weft_fabric::{
     ClassTableError, MAX_CLASSES, Minimum, Operations, TrafficClass, TrafficClasses, TrafficKind, WHOLE_SHARE,
 };
@@ -261,13 +261,28 @@ impl RawTrafficClass {
 }
 
 /// Gives a switch with one class another one of the highest priority, for acknowledgements and the notices of
-/// congestion control: the multiple-priority crossbar of D1.4 §8.1.
-pub(super) fn prioritize_answers(switch: &mut SwitchParameters) {
+/// congestion control: the multiple-priority crossbar of D1.4 §8.1. Where virtual channels share a port's
+/// buffer, it has `buffer` of it for each channel of the routing. Where that is not given, it has an eighth
+/// under credits; half under pause, because it must hold the head-room too, and under drop, where trimmed
+/// packets come into it. `least`: what the largest packet takes.
+pub(super) fn prioritize_answers(
+    switch: &mut SwitchParameters,
+    buffer: Option<Bytes>,
+    of_routing: Option<u32>,
+    least: Bytes,
+) {
     if switch.channels.classes.count() > 1 {
         return;
     }
-    let data = TrafficClass { weight: 1, ..TrafficClass::default() };
-    let answers = TrafficClass { kind: TrafficKind::Acknowledgements, priority: 1, ..data };
+    let mut data = TrafficClass { weight: 1, ..TrafficClass::default() };
+    let mut answers = TrafficClass { kind: TrafficKind::Acknowledgements, priority: 1, buffer, ..data };
+    if let (BufferPer::Port, Some(of_routing)) = (switch.buffer_per, of_routing) {
+        let channels = of_routing + u32::from(switch.channels.detours);
+        let each = Bytes::new(switch.buffer.get() / u64::from(channels.max(1)));
+        let parts = if switch.flow_control == FlowControl::Credits { 8 } else { 2 };
+        let own = buffer.unwrap_or(Bytes::new(each.get() / parts).max(least)).min(each);
+        (answers.buffer, data.buffer) = (Some(own), Some(each - own));
+    }
     if let Ok(classes) = TrafficClasses::new(&[answers, data]) {
         switch.channels.classes = classes;
         switch.arbiter = ArbiterKind::StrictPriority;

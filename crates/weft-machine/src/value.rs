@@ -180,6 +180,31 @@ impl Readable for u32 {
     }
 }
 
+/// A count that may be zero.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+#[serde(transparent)]
+pub struct CountFromZero(pub u32);
+
+impl Readable for CountFromZero {
+    const NAME: &'static str = "CountFromZero";
+
+    fn read(value: &Value) -> Result<CountFromZero, Problem> {
+        whole(value, 0).map(CountFromZero)
+    }
+
+    fn show(&self) -> String {
+        self.0.to_string()
+    }
+
+    fn schema() -> serde_json::Value {
+        json!({ "type": "integer", "minimum": 0, "maximum": u32::MAX })
+    }
+
+    fn magnitude(&self) -> Option<Magnitude> {
+        Some(Magnitude::of(u64::from(self.0)))
+    }
+}
+
 impl Readable for Vec<u32> {
     const NAME: &'static str = "Counts";
 

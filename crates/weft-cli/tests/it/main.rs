@@ -32,6 +32,7 @@ mod run_results;
 mod run_standstill;
 mod scenario;
 mod seams;
+mod shares;
 mod skipped;
 mod support;
 mod sweep;

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use weft_trace::op::{CommId, Op, RequestId, SendMode};
 use weft_trace::{TraceHeader, TraceWriter};
-use weft_units::{Bytes, RankId};
+use weft_units::{Bytes, RankId, Span};
 
 fn shipped(name: &str) -> String {
     format!("{}/../../scenarios/{name}", env!("CARGO_MANIFEST_DIR"))
@@ -171,7 +171,7 @@ fn trimmed_packets_go_again() {
     assert!(error.contains("fabric.flow_control = \"drop\"") && error.contains("--set:1:17"), "{error}");
 }
 
-/// A trace of two ranks that send a message of 16 KB to each other in turn, so often.
+/// A trace of two ranks that compute for 100 ns and send a message of 16 KB to each other in turn, so often.
 fn ping_pong(path: &Path, rounds: u32) {
     let header = TraceHeader { ranks: 2, ..TraceHeader::default() };
     let mut writer = TraceWriter::create(path, header).unwrap();
@@ -183,6 +183,7 @@ fn ping_pong(path: &Path, rounds: u32) {
             Op::Irecv { from: Some(other), tag: Some(tag), comm, bytes, matched: None, buffer, request };
         writer.begin_rank(RankId(rank)).unwrap();
         for _ in 0..rounds {
+            writer.push(&Op::Compute { span: Span::from_ns(100) }).unwrap();
             for op in if rank == 0 { [&send, &receive] } else { [&receive, &send] } {
                 writer.push(op).unwrap();
                 writer.push(&Op::Wait { request }).unwrap();
@@ -237,6 +238,35 @@ fn an_application_runs_beside_flows() {
         let again = rows(&run(true, &["--congestion", "none", "--threads", threads]));
         assert_eq!(again, rows(&beside)[..again.len()], "{threads} threads");
     }
+}
+
+/// Catches a computation that a scenario does not scale as `weft replay --compute-scale` does, and a factor
+/// that is none.
+#[test]
+fn the_computation_of_an_application_is_scaled() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = with_application(folder.path(), false);
+    let text = fs::read_to_string(&file).unwrap();
+    let run = |scale: &str| {
+        fs::write(&file, format!("{text}compute_scale = {scale}\n")).unwrap();
+        json(&["traffic", "-m", "carvnet-spineleaf", "--scenario", &file, "--json"])
+    };
+    let map = folder.path().join("map");
+    fs::write(&map, "1\n15\n").unwrap();
+    let trace = folder.path().join("ping-pong.weft");
+    let mut before = 0.0;
+    for scale in ["0", "0.25", "3.0"] {
+        let words = ["replay", "-m", "carvnet-spineleaf", trace.to_str().unwrap(), "--json"];
+        let more = ["--map", map.to_str().unwrap(), "--compute-scale", scale];
+        let replayed = json(&[&words[..], &more].concat());
+        let found = run(scale)["rows"][0]["applications"][0]["run_time_us"].clone();
+        assert_eq!(found, replayed["rows"][0]["run_time_us"], "{scale}");
+        assert!(found.as_f64().unwrap() > before, "{scale}: {found}, and {before} with less");
+        before = found.as_f64().unwrap();
+    }
+    fs::write(&file, format!("{text}compute_scale = -1.0\n")).unwrap();
+    let said = refused(&["traffic", "-m", "carvnet-spineleaf", "--scenario", &file]);
+    assert!(said.contains("applications.compute_scale") && said.contains("write a number from 0"), "{said}");
 }
 
 /// Catches a result with an application that cannot be run again from another folder.

@@ -67,7 +67,9 @@ impl World {
         let open = |given: &Given| {
             let rate = rates[given.way[0]];
             let path = Path::new(rate, Span::from_us(2), Bytes::new(1_000));
-            (given.clone(), Acc::open(&path, Time::ZERO, &parameters))
+            let mut flow = Acc::open(&path, Time::ZERO, &parameters);
+            (0..2).for_each(|_| _ = Acc::send(&mut flow, Bytes::new(1_000), Time::ZERO, &parameters));
+            (given.clone(), flow)
         };
         let flows = flows.iter().map(open).collect();
         World { links: vec![Link::default(); rates.len()], rates, flows, parameters }
@@ -86,16 +88,19 @@ impl World {
                 continue;
             }
             let allowed = flow.allowed(now, parameters);
-            let is_limited = given.demand < allowed;
             let rate = given.demand.min(allowed);
-            flow.sent = (u128::from(rate) * u128::from(parameters.period.as_ps()) / 8_000_000_000_000) as u64;
-            let Some(mut notice) = Acc::step(flow, !is_limited, now, parameters) else { continue };
+            let period = u128::from(parameters.period.as_ps());
+            flow.sent = (u128::from(rate) * period / 8_000_000_000_000) as u64;
+            let rests = u128::from(allowed - rate) * period / u128::from(allowed);
+            flow.rested = Span::from_ps(rests as u64);
+            let Some(mut notice) = Acc::step(flow, now, parameters) else { continue };
             for (hop, &link) in given.way.iter().enumerate() {
                 let at = Crossing {
                     now,
                     bytes: Bytes::new(64),
                     queue: Bytes::ZERO,
                     rate: rates[link],
+                    carries: rates[link],
                     hop: hop as u8,
                     starved: false,
                 };
@@ -225,12 +230,14 @@ fn flows_that_end_give_their_share_back_at_once() {
     assert!(world.error(9) < 0.001);
     world.flows.truncate(3);
     let mut end = FlowRate::new(Purpose::End, (2_375_000_000, 1), 0);
-    let now = Time::from_ps(9 * world.period() + 2_000_000);
+    // It comes with the pulse, in which the flow has reported nothing.
+    let now = Time::from_ps(10 * world.period() + 500_000);
     let at = Crossing {
         now,
         bytes: Bytes::new(64),
         queue: Bytes::ZERO,
         rate: world.rates[4],
+        carries: world.rates[4],
         hop: 1,
         starved: false,
     };
@@ -274,8 +281,16 @@ fn a_flow_begins_waits_and_rises_as_it_is_told() {
     // FRP-only waits for the pulse, and sends no flow-init message.
     let only = Parameters { flow_init: false, ..parameters() };
     let mut later = Acc::open(&path, at(5), &only);
-    assert_eq!((Acc::due(&later), Acc::due(&Acc::open(&path, at(5), &parameters()))), (at(20), at(5)));
-    let first = Acc::step(&mut later, true, at(20), &only).unwrap();
+    let mut sooner = Acc::open(&path, at(5), &parameters());
+    assert_eq!(Acc::due(&Acc::open(&path, at(5), &waits)), at(5));
+    for flow in [&mut later, &mut sooner] {
+        Acc::send(flow, bytes, at(6), &only);
+        assert_eq!(Acc::due(flow), at(20), "a single packet is announced by nobody");
+    }
+    Acc::send(&mut later, bytes, at(7), &only);
+    Acc::send(&mut sooner, bytes, at(7), &parameters());
+    assert_eq!((Acc::due(&later), Acc::due(&sooner)), (at(20), at(7)));
+    let first = Acc::step(&mut later, at(20), &only).unwrap();
     assert_eq!(FlowRate::of(&first).purpose, Purpose::Pulse);
 }
 
@@ -289,19 +304,24 @@ fn switches_answer_once_where_they_offer_less() {
         bytes: Bytes::new(64),
         queue: Bytes::ZERO,
         rate: BitRate::from_gigabits(10),
+        carries: BitRate::from_gigabits(10),
         hop,
         starved: false,
     };
     let mut links = [Link::default(); 4];
     let path = Path::new(BitRate::from_gigabits(10), Span::from_us(2), Bytes::new(1_000));
-    let open = || Acc::open(&path, Time::ZERO, &parameters);
+    let open = || {
+        let mut flow = Acc::open(&path, Time::ZERO, &parameters);
+        (0..2).for_each(|_| _ = Acc::send(&mut flow, Bytes::new(1_000), Time::ZERO, &parameters));
+        flow
+    };
     let (mut first, mut flow) = (open(), open());
     // Another flow over the third link, and two over the fourth.
     for place in [2, 3, 3] {
-        let mut other = Acc::step(&mut first.clone(), true, Time::ZERO, &parameters).unwrap();
+        let mut other = Acc::step(&mut first.clone(), Time::ZERO, &parameters).unwrap();
         let _ = Acc::relay(&mut links[place], &mut other, &at(0, place as u8), &parameters);
     }
-    let mut notice = Acc::step(&mut flow, true, Time::ZERO, &parameters).unwrap();
+    let mut notice = Acc::step(&mut flow, Time::ZERO, &parameters).unwrap();
     let mut relay = |notice: &mut Notice, place: usize, ns: u64| {
         Acc::relay(&mut links[place], notice, &at(ns, place as u8), &parameters)
     };
@@ -328,7 +348,7 @@ fn switches_answer_once_where_they_offer_less() {
     let mut end = FlowRate::new(Purpose::End, (9_000_000_000, 2), 0).notice();
     assert_eq!(relay(&mut end, 2, 3_000), None);
     let off = Parameters { short_circuit: false, ..parameters };
-    let mut notice = Acc::step(&mut first, true, Time::ZERO, &off).unwrap();
+    let mut notice = Acc::step(&mut first, Time::ZERO, &off).unwrap();
     assert_eq!(Acc::relay(&mut links[3], &mut notice, &at(0, 3), &off), None);
 }
 
@@ -339,5 +359,75 @@ fn times_on_the_way_survive_the_end_of_their_bits() {
         let (left, now) = (Time::from_ps(ps), Time::from_ps(ps + 5_000_000));
         let way = Departure::at(left).until(now).as_ps();
         assert!((5_000_000..5_002_048 + 1_024).contains(&way), "{ps}: {way}");
+    }
+}
+
+/// A source of messages of so many packets at a rate, alone with its limiter, which is offered `offered`.
+/// Returns its reports, pulse by pulse.
+fn reports(rate: u64, packets: u64, offered: u64, pulses: u64) -> Vec<(u64, u8)> {
+    let (parameters, bytes) = (parameters(), Bytes::new(1_000));
+    let path = Path::new(BitRate::from_gigabits(100), Span::from_us(2), bytes);
+    let interval = BitRate::from_bits_per_second(rate).span(bytes * packets);
+    let mut flow = Acc::open(&path, Time::ZERO, &parameters);
+    let answer = FlowRate { offered: (offered, 1), ..FlowRate::new(Purpose::Pulse, (0, 0), 0) };
+    Acc::learn(&mut flow, &Notice { to_source: true, ..answer.notice() }, Time::ZERO, &parameters);
+    let (mut told, mut waiting, mut came) = (Vec::new(), 0u64, Time::ZERO);
+    let (mut now, end) = (Time::ZERO, Time::ZERO + parameters.period * pulses);
+    while now < end {
+        if came <= now {
+            if waiting == 0 {
+                Acc::rest(&mut flow, now);
+            }
+            waiting += packets;
+            came = came.saturating_add(interval);
+        }
+        let may_go = Acc::earliest(&flow, bytes, now, &parameters) <= now;
+        if waiting > 0 && may_go {
+            Acc::send(&mut flow, bytes, now, &parameters);
+            waiting -= 1;
+        }
+        if Acc::due(&flow) <= now {
+            if waiting == 0 {
+                Acc::rest(&mut flow, now);
+            }
+            let notice = Acc::step(&mut flow, now, &parameters);
+            told.extend(notice.map(|notice| FlowRate::of(&notice)).and_then(|packet| match packet.purpose {
+                Purpose::Pulse => Some(packet.reported),
+                Purpose::End => Some((0, NOWHERE)),
+                _ => None,
+            }));
+        }
+        let next = if waiting > 0 { Acc::earliest(&flow, bytes, now, &parameters) } else { Time::NEVER };
+        let next = next.min(came).min(Acc::due(&flow));
+        now = if next > now { next } else { now + Span::from_ps(1) };
+    }
+    told
+}
+
+/// Catches a flow that is taken for greedy because packets wait for its limiter, and a demand that is not
+/// what it sends: messages of 1 to 64 packets, gaps of up to six periods.
+#[test]
+fn a_demand_is_what_a_flow_sends_whatever_its_messages() {
+    for packets in [1, 2, 4, 64] {
+        for gigabits in [5, 10, 20] {
+            let rate = gigabits * 1_000_000_000;
+            let told = reports(rate, packets, 48_000_000_000, 220);
+            let told = &told[20..];
+            let sum: u64 = told.iter().map(|(rate, _)| rate).sum();
+            let mean = sum as f64 / 200.0;
+            let share = mean / rate as f64;
+            // A message of 64 packets at 5 Gb/s is one of 40.
+            assert!((share - 1.0).abs() < 0.03, "{packets} packets at {gigabits}: {mean}, {told:?}");
+        }
+    }
+}
+
+/// Catches a flow that wants more than it is offered and does not say so.
+#[test]
+fn a_greedy_flow_names_its_link() {
+    for packets in [1, 2, 64] {
+        let told = reports(60_000_000_000, packets, 48_000_000_000, 20);
+        let offered = unpack(pack(48_000_000_000));
+        assert!(told[1..].iter().all(|report| *report == (offered, 1)), "{packets}: {told:?}");
     }
 }

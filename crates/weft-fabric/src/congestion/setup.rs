@@ -118,7 +118,10 @@ impl Rules {
         if matches!(constants.age_bits, AgeBits::Lead(_)) {
             return Err(CongestionError::WakeSignal(name));
         }
-        Ok(Rule { congestion, repair, timeout: timeout.unwrap_or(Span::MAX) })
+        let of_links = constants.links.iter().map(|kind| kind.average_on_line(constants.largest));
+        let most = of_links.max().filter(|_| congestion.tells_rates()).unwrap_or(constants.largest);
+        let framing = most - constants.largest;
+        Ok(Rule { congestion, repair, timeout: timeout.unwrap_or(Span::MAX), framing })
     }
 
     /// The longest path from the first endpoint, there and back, through an empty network.
@@ -155,7 +158,7 @@ impl Rules {
         };
         let notice = constants.format.overhead() + Bytes::new(NOTICE_PAYLOAD.into());
         let round_trip = one_way * 2 + span(constants.largest) + span(notice);
-        Path::new(own.bit_rate, round_trip, constants.largest + own.framing)
+        Path { carries: own.carries, ..Path::new(own.bit_rate, round_trip, constants.largest + own.framing) }
     }
 }
 
@@ -221,6 +224,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
             channels.get_or_insert_with(|| InjectionChannels::for_all(class, constants));
             let path = Path {
                 rate: kind.bit_rate,
+                carries: kind.carries,
                 round_trip: control.round_trip,
                 packet: constants.largest + kind.framing,
                 repair: Repair::None,
@@ -241,6 +245,8 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
                 due: Time::NEVER,
                 ask_again: Cell::new(Time::NEVER),
                 refused: Cell::new(false),
+                empty: 0,
+                empty_until: [Time::ZERO; MAX_CLASSES],
             }));
         }
         let ports = site.switch.ports_mut();

@@ -33,12 +33,15 @@ const SELF_TEST: &str = "selftest";
 const SCENARIO: &str = "scenario";
 
 /// The scenarios of rows.
-const SCENARIOS: [(&str, &str); 5] = [
+const SCENARIOS: [(&str, &str); 8] = [
     ("lammps-background.toml", include_str!("../../../../scenarios/lammps-background.toml")),
     ("new-shares.toml", include_str!("../../../../scenarios/new-shares.toml")),
     ("latency-victim-low.toml", include_str!("../../../../scenarios/latency-victim-low.toml")),
     ("latency-victim-medium.toml", include_str!("../../../../scenarios/latency-victim-medium.toml")),
     ("latency-victim-high.toml", include_str!("../../../../scenarios/latency-victim-high.toml")),
+    ("mezzanine-victim-low.toml", include_str!("../../../../scenarios/mezzanine-victim-low.toml")),
+    ("mezzanine-victim-medium.toml", include_str!("../../../../scenarios/mezzanine-victim-medium.toml")),
+    ("mezzanine-victim-high.toml", include_str!("../../../../scenarios/mezzanine-victim-high.toml")),
 ];
 
 /// The folder that scenarios lie in, from the root of the tree: their traces lie relative to it.

@@ -88,8 +88,8 @@ pub struct ReplayParameters {
     /// With which seed messages carry real bytes; `None`: they carry none. The block-level interface alone
     /// can do so.
     pub data: Option<u64>,
-    /// A factor on the time of each computation.
-    pub compute_scale: ComputeScale,
+    /// By program: a factor on the time of each computation.
+    pub compute_scales: Vec<ComputeScale>,
     /// Interfaces of a host by which the messages of each of its ranks go out, as `protocol.rails` says; 1:
     /// that at which the rank sits.
     pub rails: u32,
@@ -104,6 +104,7 @@ impl ReplayParameters {
     pub fn new(programs: Vec<Program>, protocol: Protocol, progress: ProgressRule) -> ReplayParameters {
         let places = programs.iter().map(|program| program.places.iter().map(|place| place.endpoint));
         let seating = Seating::new(places);
+        let compute_scales = vec![ComputeScale::default(); programs.len()];
         ReplayParameters {
             programs,
             seating,
@@ -113,7 +114,7 @@ impl ReplayParameters {
             record_from: None,
             report_clocks: false,
             data: None,
-            compute_scale: ComputeScale::default(),
+            compute_scales,
             rails: 1,
             background: None,
             groups: Vec::new(),

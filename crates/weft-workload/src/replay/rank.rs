@@ -325,7 +325,10 @@ impl ReplayRank {
     #[inline]
     fn carry_out(&mut self, op: &Op, context: &mut RankContext<'_, impl HostContext<ReplayHost>>) {
         match op {
-            Op::Compute { span } => self.compute(context.parameters.compute_scale.apply(*span), context),
+            Op::Compute { span } => {
+                let scale = context.parameters.compute_scales[self.account.program as usize];
+                self.compute(scale.apply(*span), context);
+            }
             Op::Marker { text } => self.mark(text, context),
             op => self.call(op, context),
         }

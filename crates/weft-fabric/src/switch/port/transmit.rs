@@ -362,6 +362,7 @@ mod tests {
         let link = LinkKind {
             rate: LineRate::INSTANT,
             bit_rate: LineRate::INSTANT.bit_rate(),
+            carries: LineRate::INSTANT.bit_rate(),
             latency: Span::ZERO,
             framing: Bytes::ZERO,
             routing: Span::ZERO,

@@ -130,7 +130,7 @@ impl RankRun {
         let multicasts = protocol.algorithms.names(Algorithm::Multicast);
         let mut parameters = ReplayParameters::new(programs.clone(), protocol, rule);
         parameters.data = data.then_some(seed);
-        parameters.compute_scale = compute_scale;
+        parameters.compute_scales.fill(compute_scale);
         if breakdown {
             parameters.record_from = Some(Time::ZERO);
             parameters.wanted.messages = true;

@@ -201,6 +201,8 @@ impl ScenarioRequest {
         let multicasts = protocol.algorithms.names(Algorithm::Multicast);
         let programs = self.programs(scenario, &machine, &layout)?;
         let mut parameters = ReplayParameters::new(programs, protocol, progress_rule(&machine));
+        let scales = scenario.applications.iter().map(|application| application.compute_scale);
+        parameters.compute_scales = scales.collect();
         parameters.rails = assembly::rails(&machine, &layout).map_err(ExperimentError::input)?;
         let fullest = parameters.seating().fullest_endpoint().map_or(0, |(_, ranks)| ranks);
         let interface = fullest * parameters.rails;

@@ -22,6 +22,7 @@
 //! made_by = "make lammps" # for who does not have the trace
 //! on = "0-15"             # endpoints, filled in this order; all where not given
 //! ranks_per_host = 4      # the cores of a host where not given
+//! compute_scale = 0.25    # a factor on the time of each computation, 0 to 4294; 1 where not given
 //! ```
 
 use crate::experiment::ExperimentError;
@@ -33,6 +34,7 @@ use weft_fabric::TrafficClasses;
 use weft_machine::{Fabric, Machine};
 use weft_topo::{Layout, Topology as _};
 use weft_units::{BitRate, Bytes, EndpointId, Span, Time};
+use weft_workload::replay::ComputeScale;
 use weft_workload::scenario::{FlowPlan, Pace, Sizes};
 
 /// Most flows of a scenario.
@@ -84,6 +86,7 @@ struct RawApplication {
     made_by: Option<Spanned<String>>,
     on: Option<Spanned<String>>,
     ranks_per_host: Option<Spanned<u32>>,
+    compute_scale: Option<Spanned<f64>>,
 }
 
 #[derive(Deserialize)]
@@ -109,6 +112,8 @@ pub(super) struct Application {
     pub(super) on: Vec<EndpointId>,
     /// Ranks on each; `None`: one per core.
     pub(super) ranks_per_host: Option<u32>,
+    /// A factor on the time of each computation.
+    pub(super) compute_scale: ComputeScale,
 }
 
 /// A scenario on a machine.
@@ -336,9 +341,16 @@ impl Flows<'_> {
             let mend = "write 1 or more, or leave it out";
             return Err(self.text.refuse(&given.span(), "applications.ranks_per_host", "it is zero", mend));
         }
+        let compute_scale = match &raw.compute_scale {
+            None => ComputeScale::default(),
+            Some(given) => given.get_ref().to_string().parse().map_err(|_| {
+                let mend = "write a number from 0, which leaves computation out, to 4294, such as 0.25";
+                self.text.refuse(&given.span(), "applications.compute_scale", "it is no factor", mend)
+            })?,
+        };
         let group = Group { name: raw.name.into_inner(), role: raw.role.into_inner() };
         let ranks_per_host = raw.ranks_per_host.map(Spanned::into_inner);
-        scenario.applications.push(Application { group, on, ranks_per_host });
+        scenario.applications.push(Application { group, on, ranks_per_host, compute_scale });
         Ok(())
     }
 

@@ -5,13 +5,14 @@ use super::Layer;
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// The files, in the order of reports.
-const FILES: [&str; 6] = [
+const FILES: [&str; 7] = [
     include_str!("../../../../../validation/exanest.toml"),
     include_str!("../../../../../validation/communication-ip.toml"),
     include_str!("../../../../../validation/carvnet-riscv.toml"),
     include_str!("../../../../../validation/bxi2-rails.toml"),
     include_str!("../../../../../validation/apenetx-u200.toml"),
     include_str!("../../../../../validation/carvnet-acc.toml"),
+    include_str!("../../../../../validation/mezzanine-acc.toml"),
 ];
 
 /// How far the machine's constants rest on the figure of a row.
