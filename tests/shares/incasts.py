@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SIZE = 65536
-ENDS_MS = (5, 15)
+WARM_UP_MS, MEASURED_MS = 5, 10
 ALGORITHMS = ["hpcc", "swift", "nscc", "dcqcn", "ib", "acc"]
 # Of a path: the machine, and where the senders and the receiver are.
 STAR = ["--set", "topology.kind=star", "--set", "topology.endpoints=9"]
@@ -54,14 +54,15 @@ def fixed_point(algorithm: str, flows: int) -> float:
     return LINK_GBPS * used / flows
 
 
-def transfers(weft: str, algorithm: str, path: str, flows: int, end_ms: int) -> list[int]:
-    """Transfers of each flow until the end."""
+def incast(weft: str, algorithm: str, path: str, flows: int) -> Row:
+    """Runs one incast."""
     words, senders = PATHS[path]
-    lines = ["[scenario]", 'title = "an incast"', f'time = "{end_ms}ms"']
+    time = f'time = "{WARM_UP_MS + MEASURED_MS}ms"\nwarm_up = "{WARM_UP_MS}ms"'
+    lines = ["[scenario]", 'title = "an incast"', time]
     for number, sender in enumerate(senders[:flows]):
         # Three at a time, so that there is always something to send.
-        for _ in range(3):
-            lines += ["[[flows]]", f'name = "{number}.{_}"', 'role = "background"', f'from = "{sender}"']
+        for copy in range(3):
+            lines += ["[[flows]]", f'name = "{number}.{copy}"', 'role = "background"', f'from = "{sender}"']
             lines += ['to = "0"', f'size = "{SIZE}"', 'gap = "0us"', f'start = "{100 if number else 0}us"']
     with tempfile.TemporaryDirectory(prefix="weft-incasts-") as folder:
         file = Path(folder) / "incast.toml"
@@ -72,20 +73,9 @@ def transfers(weft: str, algorithm: str, path: str, flows: int, end_ms: int) -> 
     if done.returncode != 0:
         sys.exit(f"{' '.join(command)}\n{done.stderr}")
     came = [0] * flows
-    rows = json.loads(done.stdout)["rows"]
-    # A row for each group, or one with them all.
-    for group in rows[0].get("groups", rows):
-        name = group.get("group", group.get("name"))
-        came[int(name.split(".")[0])] += group["transfers"]
-    return came
-
-
-def incast(weft: str, algorithm: str, path: str, flows: int) -> Row:
-    """Runs one incast."""
-    before, after = (transfers(weft, algorithm, path, flows, end) for end in ENDS_MS)
-    per_transfer = SIZE * 8 / ((ENDS_MS[1] - ENDS_MS[0]) * 1e6)
-    rates = [(late - early) * per_transfer for early, late in zip(before, after, strict=True)]
-    return Row(algorithm, path, flows, rates)
+    for row in json.loads(done.stdout)["rows"]:
+        came[int(row["group"].split(".")[0])] += row["payload_bytes"]
+    return Row(algorithm, path, flows, [payload * 8 / (MEASURED_MS * 1e6) for payload in came])
 
 
 def main() -> int:

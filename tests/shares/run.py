@@ -4,11 +4,12 @@
 Usage: run.py [--weft PATH] [--sets N] [--pulses N] [--first SEED] [--verbose] [--set KEY=VALUE]... [NAME...]
 
 A set is drawn from its seed: flows between random endpoints, greedy ones and ones that their rate limits,
-with messages of 1 to 64 packets. `weft traffic --scenario` runs it twice: for SETTLE pulses, and for some
-hundred more. The transfers of each flow that came in between are compared with its max-min fair rate, which
-this file computes in fractions from the machine's links and routing, of which it knows by itself. A set is
-right if each flow has its rate within 2 % and a message. At least 95 of 100 sets must be, or as --least says,
-and all of fewer than 20. The last line of a machine has the sets that are right, and the worst.
+with messages of 1 to 64 packets. `weft traffic --scenario` runs it for SETTLE pulses, which are not
+counted, and for some hundred more. The payload of each flow that came in those is compared with its max-min
+fair rate, which this file computes in fractions from the machine's links and routing, of which it knows by
+itself. A set is right if each flow has its rate within 2 % and a message. At least 95 of 100 sets must be,
+or as --least says, and all of fewer than 20. The last line of a machine has the sets that are right, and
+the worst.
 """
 
 import argparse
@@ -187,7 +188,8 @@ def scenario(flows: list[Flow], rights: list[Fraction], pulses: int) -> str:
     something is always there, and few messages are under way.
     """
     dice = random.Random(len(flows))
-    lines = ["[scenario]", 'title = "a set"', f'time = "{pulses * PERIOD_US}us"']
+    time, warm_up = (SETTLE + pulses) * PERIOD_US, SETTLE * PERIOD_US
+    lines = ["[scenario]", 'title = "a set"', f'time = "{time}us"', f'warm_up = "{warm_up}us"']
     for number, (flow, right) in enumerate(zip(flows, rights, strict=True)):
         is_limited = flow.demand is not None and flow.demand <= right
         for copy in range(1 if is_limited else 8 if flow.size < 4096 else 3):
@@ -198,8 +200,11 @@ def scenario(flows: list[Flow], rights: list[Fraction], pulses: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-def transfers(command: list[str], machine: Machine, text: str, flows: int) -> list[int]:
-    """Transfers of each flow that came until the end of a scenario."""
+def measured(
+    command: list[str], machine: Machine, flows: list[Flow], rights: list[Fraction]
+) -> list[Fraction]:
+    """Gb/s of payload that came of each flow once rates are to be right."""
+    text = scenario(flows, rights, machine.window)
     with tempfile.TemporaryDirectory(prefix="weft-shares-") as folder:
         path = Path(folder) / "set.toml"
         path.write_text(text)
@@ -207,26 +212,10 @@ def transfers(command: list[str], machine: Machine, text: str, flows: int) -> li
         done = subprocess.run([*command, *words], capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"weft {' '.join(words)}\n{done.stderr}\n{text}")
-    came = [0] * flows
-    rows = json.loads(done.stdout)["rows"]
-    # A row for each group, or one with them all.
-    for group in rows[0].get("groups", rows):
-        name = group.get("group", group.get("name"))
-        came[int(name.split(".")[0])] += group["transfers"]
-    return came
-
-
-def measured(
-    command: list[str], machine: Machine, flows: list[Flow], rights: list[Fraction]
-) -> list[Fraction]:
-    """Gb/s of payload that came of each flow once rates are to be right."""
-    ends = (SETTLE, SETTLE + machine.window)
-    before, after = (
-        transfers(command, machine, scenario(flows, rights, pulses), len(flows)) for pulses in ends
-    )
-    window_ns = machine.window * PERIOD_US * 1000
-    counted = zip(before, after, flows, strict=True)
-    return [Fraction((late - early) * flow.size * 8, window_ns) for early, late, flow in counted]
+    came = [0] * len(flows)
+    for row in json.loads(done.stdout)["rows"]:
+        came[int(row["group"].split(".")[0])] += row["payload_bytes"]
+    return [Fraction(payload * 8, machine.window * PERIOD_US * 1000) for payload in came]
 
 
 def error(machine: Machine, flow: Flow, found: Fraction, right: Fraction) -> Fraction:

@@ -17,7 +17,7 @@ const CARVNET: [&str; 6] =
 /// From, to, bytes of a message, and Gb/s; none: all that there is.
 type Flow = (u32, u32, u64, Option<f64>);
 
-/// Runs flows; returns the Gb/s of payload of each, by the transfers that came, and the row.
+/// Runs flows; returns the Gb/s of payload that came of each, and a row.
 fn rates(machine: &[&str], more: &[&str], flows: &[Flow]) -> (Vec<f64>, Value) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("shares.toml");
@@ -38,12 +38,9 @@ fn rates(machine: &[&str], more: &[&str], flows: &[Flow]) -> (Vec<f64>, Value) {
     let report = json(&[&words[..], machine, more].concat());
     let rows = report["rows"].as_array().unwrap();
     let mut rates = vec![0.0; flows.len()];
-    // A row for each group, or one with them all.
-    for group in rows[0]["groups"].as_array().unwrap_or(rows) {
-        let name = group["group"].as_str().or(group["name"].as_str()).unwrap();
-        let number: usize = name.split('.').next().unwrap().parse().unwrap();
-        let transfers = group["transfers"].as_f64().unwrap();
-        rates[number] += transfers * flows[number].2 as f64 * 8.0 / (COUNTED * 1_000.0);
+    for row in rows {
+        let number = row["group"].as_str().unwrap().split('.').next().unwrap();
+        rates[number.parse::<usize>().unwrap()] += row["payload_bytes"].as_f64().unwrap() * 8e-3 / COUNTED;
     }
     (rates, rows[0].clone())
 }
