@@ -307,8 +307,8 @@ int weft_interface_allocate(weft_rank *rank, uint32_t domain, weft_interface **i
 void weft_interface_free(weft_interface *interface);
 
 // From now on peers reach by this interface only memory that weft_register lets them reach, words of
-// notifications included: the rest is EFAULT to them, as memory that is not mapped is. So it is on cards whose
-// driver registers buffers. -EBADF: the interface is not open any more.
+// notifications included: the rest is EFAULT to them, as memory that is not mapped is. So it is on cards
+// whose driver registers buffers. -EBADF: the interface is not open any more.
 int weft_interface_restrict(weft_interface *interface);
 
 // The global address of memory of this process behind the interface; of the interface itself with NULL.
