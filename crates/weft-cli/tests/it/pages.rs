@@ -61,8 +61,9 @@ fn pages_and_help_name_the_same_options() {
             known.remove("--resume");
         }
         // Their pages name the commands that make results, with options of those.
-        if ["plot", "report", "view", "compare"].contains(&page) {
-            let made: BTreeSet<String> = [["traffic"], ["replay"]].iter().flat_map(|c| help(c)).collect();
+        if ["plot", "report", "view", "compare", "explain"].contains(&page) {
+            let made: BTreeSet<String> =
+                [["traffic"], ["replay"], ["run"]].iter().flat_map(|c| help(c)).collect();
             named.retain(|option| known.contains(option) || !made.contains(option));
         }
         assert_eq!(named, known, "{page}");

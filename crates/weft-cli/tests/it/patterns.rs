@@ -168,7 +168,7 @@ fn imbalance_of_neighbours(me: &mut Rank, rank: u32, good: bool) {
 fn wait_at_collective(me: &mut Rank, rank: u32, good: bool) {
     for round in 0..RANKS {
         if round == if good { 0 } else { rank } {
-            me.compute(100);
+            me.compute(1000);
         }
         me.barrier();
     }

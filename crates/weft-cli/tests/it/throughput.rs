@@ -180,15 +180,21 @@ fn every_interface_knows_what_has_come_of_a_transfer() {
 /// A scenario's time and warm-up; `None`: those of its file.
 type Times = Option<(&'static str, &'static str)>;
 
+const MEZZANINE: &str = "exanest --set topology.mezzanines=1";
+
 /// The machine of each scenario that ships, and the times and warm-up that it has here, where its own take
 /// long; telemetry has looks at the end of the warm-up.
-const SHIPPED: [(&str, &str, Times, &str); 10] = [
+const SHIPPED: [(&str, &str, Times, &str); 14] = [
     ("incast-victim.toml", "carvnet-spineleaf", None, "50us"),
     ("latency-victim-low.toml", "carvnet-spineleaf", None, "50us"),
     ("latency-victim-medium.toml", "carvnet-spineleaf", Some(("300us", "100us")), "50us"),
     ("latency-victim-high.toml", "carvnet-spineleaf", Some(("250us", "100us")), "50us"),
     ("new-shares.toml", "carvnet-spineleaf", None, "50us"),
     ("lammps-background.toml", "carvnet-spineleaf", Some(("400us", "0us")), "50us"),
+    ("lammps-communication.toml", "carvnet-spineleaf", Some(("400us", "0us")), "50us"),
+    ("mezzanine-victim-low.toml", MEZZANINE, None, "100us"),
+    ("mezzanine-victim-medium.toml", MEZZANINE, None, "100us"),
+    ("mezzanine-victim-high.toml", MEZZANINE, None, "100us"),
     (
         "permutation-1024.toml",
         "bxi3-fattree --set nic.model=overheads --set topology.kind=tree --set topology.down=[8,8,16] \

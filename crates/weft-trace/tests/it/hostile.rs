@@ -146,7 +146,10 @@ proptest! {
 #[test]
 fn changed_bytes_take_little_memory() {
     let output = std::process::Command::new("sh")
-        .args(["-c", "ulimit -v 524288; exec \"$0\" --exact changed_bytes_never_panic --test-threads=1"])
+        .args([
+            "-c",
+            "ulimit -v 524288; exec \"$0\" --exact hostile::changed_bytes_never_panic --test-threads=1",
+        ])
         .arg(std::env::current_exe().unwrap())
         .output()
         .unwrap();

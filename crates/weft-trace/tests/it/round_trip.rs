@@ -233,7 +233,7 @@ fn a_full_disk_is_an_error_and_leaves_nothing() {
     let output = std::process::Command::new("sh")
         .args([
             "-c",
-            "trap '' XFSZ; ulimit -f 100; exec \"$0\" --ignored --exact writes_until_the_disk_is_full",
+            "trap '' XFSZ; ulimit -f 100; exec \"$0\" --ignored --exact round_trip::writes_until_the_disk_is_full",
         ])
         .arg(std::env::current_exe().unwrap())
         .env("TMPDIR", directory.path())
