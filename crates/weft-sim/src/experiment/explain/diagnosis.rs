@@ -263,7 +263,7 @@ pub(super) fn is_collective(call: &str) -> bool {
             Some(Kind::Collective(_) | Kind::Communicator | Kind::Window)
         ) || call == "win_fence";
     };
-    let name = name.split(|letter: char| letter == '_').next().unwrap_or(name);
+    let name = name.split('_').next().unwrap_or(name);
     matches!(
         name,
         "Allgather"
