@@ -231,11 +231,9 @@ fn metadata_is_kept() {
 fn a_full_disk_is_an_error_and_leaves_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let output = std::process::Command::new("sh")
-        .args([
-            "-c",
-            "trap '' XFSZ; ulimit -f 100; exec \"$0\" --ignored --exact round_trip::writes_until_the_disk_is_full",
-        ])
+        .args(["-c", "trap '' XFSZ; ulimit -f 100; exec \"$0\" --ignored --exact \"$1\""])
         .arg(std::env::current_exe().unwrap())
+        .arg("round_trip::writes_until_the_disk_is_full")
         .env("TMPDIR", directory.path())
         .output()
         .unwrap();
