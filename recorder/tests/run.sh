@@ -3,4 +3,4 @@
 set -eu
 cd "$(dirname "$0")/../.."
 # With --workspace the dependencies are those that `cargo test --workspace` has built, of the same features.
-exec cargo test --locked --workspace --test record -- --ignored --test-threads 1 "$@"
+exec cargo test --locked --workspace --test it -- record:: --ignored --test-threads 1 "$@"
