@@ -24,6 +24,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 import tomllib
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -204,7 +205,8 @@ def store(results: dict[str, dict[str, Values]], line: str) -> None:
 def tell(line: str, changed: list[str], of: int) -> None:
     """Puts an entry at the top of RESULTS.md."""
     named = "; ".join(changed[:MOST_NAMED]) + (" …" if len(changed) > MOST_NAMED else "")
-    entry = f"- **{datetime.date.today()}** {line}\n  ({len(changed)} of {of} commands: {named})\n"
+    text = f"- **{datetime.date.today()}** {line} ({len(changed)} of {of} commands: {named})"
+    entry = textwrap.fill(text, 118, subsequent_indent="  ", break_on_hyphens=False) + "\n"
     head, mark, entries = RESULTS.read_text().partition("<!-- entries -->\n\n")
     if not mark:
         sys.exit(f"same.py: {RESULTS.name} has no line `<!-- entries -->` with an empty line below it")
@@ -270,7 +272,7 @@ def main() -> int:
     gone = stored["commands"].keys() - {command.name for command in listed}
     complaints = [f"{name}: has digests, but is no command of {COMMANDS.name}" for name in sorted(gone)]
     complaints += [f"no command is on the machine {name}" for name in machines_left_out(listed)]
-    if stored["line"] not in RESULTS.read_text():
+    if stored["line"] not in " ".join(RESULTS.read_text().split()):
         complaints.append(f"{RESULTS.name} lacks the reason of the last change: {stored['line']}")
     for complaint in complaints:
         print(complaint)
