@@ -36,11 +36,15 @@ impl Pacer {
 
     /// Moves a wait that has begun to another rate: what is left of it lasts as many bytes as before.
     pub(crate) fn change(&mut self, from: BitRate, to: BitRate, now: Time) {
+        // From when on a packet could have gone is known still: no wait has begun.
+        if self.next <= now {
+            return;
+        }
         let left = self.next.saturating_since(now).as_ps();
         let (from, to) = (u128::from(from.bits_per_second()), u128::from(to.bits_per_second()).max(1));
         let left = (u128::from(left) * from).div_ceil(to);
         let left = Span::from_ps(u64::try_from(left).unwrap_or(u64::MAX));
-        self.next = self.next.min(now).max(now.saturating_add(left));
+        self.next = now.saturating_add(left);
     }
 }
 
@@ -60,6 +64,23 @@ mod tests {
         pacer.change(slow, fast, at(8_100));
         assert_eq!(pacer.earliest(at(8_200)), at(10_100));
         assert_eq!(pacer.earliest(at(20_000)), at(20_000));
+    }
+
+    /// Catches an answer that comes while nothing waits, and makes the limiter forget since when it is open:
+    /// a flow that rests would seem to send whenever it is answered, and never end.
+    #[test]
+    fn a_new_rate_leaves_a_limiter_open_that_is() {
+        let at = |ns| Time::ZERO + Span::from_ns(ns);
+        let mut pacer = Pacer::default();
+        pacer.send(Bytes::new(1_000), BitRate::from_gigabits(8), at(0));
+        pacer.change(BitRate::from_gigabits(8), BitRate::from_gigabits(4), at(500));
+        assert_eq!(
+            pacer.earliest(Time::ZERO),
+            at(1_500),
+            "half of the wait is left, and takes twice as long"
+        );
+        pacer.change(BitRate::from_gigabits(4), BitRate::from_gigabits(8), at(2_000));
+        assert_eq!(pacer.earliest(Time::ZERO), at(1_500));
     }
 
     /// Catches a rate that is lost where packets wait for the line, and a burst after a long time.

@@ -112,3 +112,24 @@ fn windows_of_few_packets_become_equal() {
     let mean = rates.iter().sum::<f64>() / 3.0;
     assert!(mean > 29.0 && rates.iter().all(|rate| is_within(*rate, mean, 0.05)), "{rates:?}");
 }
+
+/// Catches a flow under ACC that never ends, since answers from beyond a second switch come while its limiter
+/// is open: links are told of it in each pulse, and the run goes on until the scenario's time.
+#[test]
+fn a_flow_that_is_done_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("one.toml");
+    let head = "[scenario]\ntitle = \"one transfer\"\ntime = \"20ms\"\n[[flows]]\nname = \"a\"\n";
+    for from in [1, 16] {
+        let flow = format!("role = \"background\"\nfrom = \"{from}\"\nto = \"0\"\nsize = \"100K\"\n");
+        fs::write(&file, format!("{head}{flow}transfers = 1\n")).unwrap();
+        let words = ["traffic", "-m", "ethernet-100g-spineleaf", "--scenario", file.to_str().unwrap()];
+        for way in ["none", "acc"] {
+            let report = json(&[&words[..], &["--congestion", way, "--json"]].concat());
+            let of = |key: &str| report["rows"][0][key].as_f64().unwrap();
+            let after = of("run_time_us") - of("completion_max_us");
+            // Three pulses of 20 us: one with the last packets, one of rest, and the message of its end.
+            assert!((0.0..60.0).contains(&after), "from {from} under {way}: {after} us");
+        }
+    }
+}

@@ -378,7 +378,9 @@ impl Simulated<'_> {
         }
         let Course { output, warm_up, mut transfers, high, watch, mut telemetry, mut packets, .. } = course;
         let totals = &mut done.totals;
-        let end = network.now().min(scenario.time);
+        // A network that stands is at the beginning of its last window, in which something may have come.
+        let last = output.flows.values().map(|flow| flow.last).max().unwrap_or(Time::ZERO);
+        let end = network.now().max(last).min(scenario.time);
         if let Some(results) = results {
             transfers.write((self.run, Time::NEVER), &mut Vec::new(), scenario, results)?;
             transfers.finish(self.run, scenario, results)?;
