@@ -95,7 +95,8 @@ fn share(packets: u32, parameters: &Parameters) -> [u64; 2] {
         free = free.max(now) + path.rate.span(path.packet);
         let mut stamp = Stamp { marked: false, value };
         let Path { rate, carries, packet: bytes, .. } = path;
-        let crossing = Crossing { now, bytes, queue, rate, carries, hop: 1, starved: false };
+        let credit_words = Bytes::ZERO;
+        let crossing = Crossing { now, bytes, queue, rate, carries, credit_words, hop: 1, starved: false };
         Aimd::cross(&mut (), &mut stamp, &crossing, (&mut || 0, parameters));
         let arrival = Arrival { now, stamp, bytes: path.packet, hops: 2 };
         if let Some(notice) = Aimd::receive(&mut (), &arrival, parameters) {

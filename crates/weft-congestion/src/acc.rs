@@ -16,6 +16,7 @@
 //!   its way that offered it, or none if it is limited by its demand.
 //! - A link counts a flow as bottlenecked here if the report names it, or ([Mind-the-gap](Parameters)) if the
 //!   reported rate is not below the link's fair rate: such a flow is misclassified while rates move.
+//! - C' is what the margin and the words for credits of the other direction, as of the last period, leave.
 //! - fair = max((C' - s)/n, C'/flows) where n > 0. Where all are bottlenecked elsewhere, it is what is left,
 //!   and the largest reported rate: C' - s + max; without Mind-the-gap C'/flows where
 //!   they use more than C'. Never more than C'.
@@ -30,11 +31,11 @@
 //! ```text
 //!   all ──── rested for more than a 16th of the period ───► limited: rate = sent
 //!    ▲                                                         │  ▲
-//!    │                                                         ▼  │ each pulse: rate += (sample - rate)/4
+//!    │                                                         ▼  │ each pulse: rate += (sample - rate)/8
 //!    └──────────────── rate ≥ 63/64 of the offer ──────────────┘  sample: what it sent; if it hardly rested,
 //!                                                                 the offer, less the share of its rest
 //! ```
-//! One packet that waits makes no flow greedy: all but the first of a message do. The mean over some periods
+//! One packet that waits makes no flow greedy: all but the first of a message do. The mean over eight periods
 //! is what a flow of messages needs of a link whose bursts and gaps take longer than a period.
 //!
 //! # Flows
@@ -248,6 +249,10 @@ pub struct Link {
     known: Sums,
     /// The fair rate in bits per second; 0: no flow has come yet.
     fair: u64,
+    /// Bytes of words for credits that the link had carried at the pulse.
+    credit_words: Bytes,
+    /// Their share of the line in the period before, in 2^-16.
+    credit_share: u32,
 }
 
 impl Link {
@@ -256,16 +261,32 @@ impl Link {
         (self.fair > 0).then(|| BitRate::from_bits_per_second(self.fair))
     }
 
-    fn relay(&mut self, packet: &mut FlowRate, at: &Crossing, parameters: &Parameters) {
+    /// The rate that flows may have of it, in bits per second.
+    fn capacity(&self, at: &Crossing, parameters: &Parameters) -> u64 {
         let whole = u128::from(at.carries.bits_per_second());
-        let capacity = whole * u128::from(1_000 - parameters.margin.min(999));
-        let capacity = (capacity / 1_000) as u64;
+        let flows = whole * u128::from(1_000 - parameters.margin.min(999)) / 1_000;
+        flows.saturating_sub(whole * u128::from(self.credit_share) / 65_536) as u64
+    }
+
+    /// Begins a period.
+    fn begin_period(&mut self, pulse: u64, at: &Crossing, parameters: &Parameters) {
+        let time = u128::from(parameters.period.as_ps()) * u128::from(pulse.saturating_sub(self.pulse));
+        let words = u128::from((at.credit_words - self.credit_words).bits()) * 1_000_000_000_000;
+        let line = u128::from(at.rate.bits_per_second()) * time;
+        self.credit_share = (words * 65_536 / line.max(1)).min(65_536) as u32;
+        self.credit_words = at.credit_words;
+        self.known = if pulse == self.pulse + 1 { self.sums } else { Sums::default() };
+        (self.pulse, self.sums) = (pulse, Sums::default());
+        self.fair = self.known.fair(self.capacity(at, parameters), parameters.mind_the_gap);
+    }
+
+    fn relay(&mut self, packet: &mut FlowRate, at: &Crossing, parameters: &Parameters) {
         let pulse = at.now.as_ps() / parameters.period.as_ps().max(1);
         if pulse != self.pulse {
-            self.known = if pulse == self.pulse + 1 { self.sums } else { Sums::default() };
-            (self.pulse, self.sums) = (pulse, Sums::default());
-            self.fair = self.known.fair(capacity, parameters.mind_the_gap);
-        } else if self.fair == 0 {
+            self.begin_period(pulse, at, parameters);
+        }
+        let capacity = self.capacity(at, parameters);
+        if self.fair == 0 {
             self.fair = self.known.fair(capacity, parameters.mind_the_gap);
         }
         let (rate, hop) = packet.reported;
@@ -364,7 +385,7 @@ impl Flow {
         let period = parameters.period.as_ps().max(1);
         let missed = now.saturating_since(over).as_ps() / period;
         let rate = if let Demand::Limited(rate) = self.demand { rate } else { 0 };
-        let rate = (0..missed).fold(rate, |rate, _| rate - rate / 4);
+        let rate = (0..missed).fold(rate, |rate, _| rate - rate / 8);
         self.demand = Demand::Limited(rate);
         (self.over_since, self.recurs) = (None, true);
         (self.offered, self.hop, self.rise) = (self.line, NOWHERE, None);
@@ -389,7 +410,7 @@ impl Flow {
         let sample = if hardly_rested { used } else { sent };
         let rate = match self.demand {
             Demand::All => sample,
-            Demand::Limited(rate) => rate - rate / 4 + sample / 4,
+            Demand::Limited(rate) => rate - rate / 8 + sample / 8,
         };
         let wants_all = rate >= self.offered - self.offered / 64;
         self.demand = if wants_all { Demand::All } else { Demand::Limited(rate) };

@@ -27,6 +27,8 @@ pub struct Crossing {
     /// Rate of packets of the largest size that it carries, each counted with the framing of the link that
     /// adds most.
     pub carries: BitRate,
+    /// Bytes of words for credits of the other direction that the link has carried so far.
+    pub credit_words: Bytes,
     /// Links that the packet has crossed before.
     pub hop: u8,
     /// Whether packets have waited for room behind the link: the congestion is not here.

@@ -290,6 +290,7 @@ mod tests {
                 queue: Bytes::new(queue),
                 rate: BitRate::from_gigabits(100),
                 carries: BitRate::from_gigabits(100),
+                credit_words: Bytes::ZERO,
                 hop: 1,
                 starved: false,
             };

@@ -171,6 +171,7 @@ mod tests {
             queue: Bytes::new(queue),
             rate,
             carries: rate,
+            credit_words: Bytes::ZERO,
             hop: 1,
             starved: false,
         }

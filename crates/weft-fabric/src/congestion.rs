@@ -201,7 +201,16 @@ impl Point {
 pub(crate) fn crossing(kind: &LinkKind, sent: &Sent, packet: Bytes, queue: Bytes) -> Crossing {
     let bytes = packet + kind.framing;
     let LinkKind { bit_rate: rate, carries, .. } = *kind;
-    Crossing { now: sent.began, bytes, queue, rate, carries, hop: 0, starved: false }
+    Crossing {
+        now: sent.began,
+        bytes,
+        queue,
+        rate,
+        carries,
+        credit_words: Bytes::ZERO,
+        hop: 0,
+        starved: false,
+    }
 }
 
 /// Whether a packet belongs to a flow.

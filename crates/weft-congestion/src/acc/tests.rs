@@ -101,6 +101,7 @@ impl World {
                     queue: Bytes::ZERO,
                     rate: rates[link],
                     carries: rates[link],
+                    credit_words: Bytes::ZERO,
                     hop: hop as u8,
                     starved: false,
                 };
@@ -238,6 +239,7 @@ fn flows_that_end_give_their_share_back_at_once() {
         queue: Bytes::ZERO,
         rate: world.rates[4],
         carries: world.rates[4],
+        credit_words: Bytes::ZERO,
         hop: 1,
         starved: false,
     };
@@ -245,6 +247,33 @@ fn flows_that_end_give_their_share_back_at_once() {
     assert_eq!(world.links[4].fair, 9_500_000_000 / 3);
     world.pulse(10);
     assert!(world.error(10) < 0.001, "{}", world.error(10));
+}
+
+/// Catches words for credits that are not counted, that count after they are gone, and that are counted of a
+/// line in bits of packets where shares are of more.
+#[test]
+fn words_for_credits_are_not_given_away() {
+    let mut link = Link::default();
+    let mut fair = |pulse: u64, words: u64| {
+        let at = Crossing {
+            now: Time::from_ps(pulse * parameters().period.as_ps() + 1),
+            bytes: Bytes::new(64),
+            queue: Bytes::ZERO,
+            rate: BitRate::from_gigabits(8),
+            carries: BitRate::from_gigabits(10),
+            credit_words: Bytes::new(words),
+            hop: 0,
+            starved: false,
+        };
+        let mut packet = FlowRate::new(Purpose::Pulse, (10_000_000_000, EVERYWHERE), 10_000_000_000);
+        link.relay(&mut packet, &at, &parameters());
+        link.fair
+    };
+    assert_eq!(fair(1, 0), 9_500_000_000);
+    // A line of 8 Gb/s carries 20,000 bytes in 20 us: 1,250 are a sixteenth, also of the 10 Gb/s.
+    assert_eq!(fair(2, 1_250), 9_500_000_000 - 625_000_000);
+    assert_eq!(fair(3, 1_250), 9_500_000_000);
+    assert_eq!(fair(5, 3_750), 9_500_000_000 - 625_000_000, "over two periods");
 }
 
 /// Catches a first rate that is not the line's, a wait that ends without an answer, a rise without its steps.
@@ -305,6 +334,7 @@ fn switches_answer_once_where_they_offer_less() {
         queue: Bytes::ZERO,
         rate: BitRate::from_gigabits(10),
         carries: BitRate::from_gigabits(10),
+        credit_words: Bytes::ZERO,
         hop,
         starved: false,
     };

@@ -29,6 +29,8 @@ pub(super) struct CreditWords {
     due: VecDeque<Time>,
     /// The line as words alone see it.
     line: Line,
+    /// Bytes of those that the packets' line has carried.
+    carried: Bytes,
 }
 
 impl CreditWords {
@@ -46,7 +48,13 @@ impl CreditWords {
         {
             self.due.pop_front();
             line.send(rate, began, word);
+            self.carried += word;
         }
+    }
+
+    /// Bytes of the words that have gone over the packets' line.
+    pub(super) fn carried(&self) -> Bytes {
+        self.carried
     }
 }
 

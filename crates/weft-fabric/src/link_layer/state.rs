@@ -217,6 +217,11 @@ impl LayerState {
         words.announce(&kind.rate, word, tail.left)
     }
 
+    /// Bytes of words for credits that the line has carried since the run began.
+    pub(crate) fn credit_words(&self) -> Bytes {
+        self.words.as_ref().map_or(Bytes::ZERO, |words| words.carried())
+    }
+
     /// Whether credits of the other direction take bandwidth.
     pub(crate) fn gives_credits(&self) -> bool {
         self.words.is_some()

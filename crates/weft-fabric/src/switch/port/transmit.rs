@@ -24,6 +24,7 @@ use crate::credit::{Credit, TailOut};
 use crate::fault::{Fate, Fault};
 use crate::hop::{Crossed, HopRecord, Instants};
 use crate::link::{Earliest, LinkEnd, LinkKind, Sender, Sent, Size};
+use crate::link_layer::LayerState;
 use crate::packet::Packet;
 use crate::switch::buffer::Buffered;
 use crate::switch::combined::{CrossbarPort, Passage};
@@ -247,7 +248,8 @@ impl Ports {
         // Those that have not been granted the output, and those that are before it in the output's buffer.
         let before = if behind == Span::ZERO { Bytes::ZERO } else { kind.rate.bytes_in(behind) };
         let at = crossing(kind, sent, bytes, Bytes::new(port.waiting.into()) + before);
-        let at = LinkCrossing { hop: packet.hops, starved, ..at };
+        let credit_words = self.layers.get(output).map_or(Bytes::ZERO, LayerState::credit_words);
+        let at = LinkCrossing { hop: packet.hops, starved, credit_words, ..at };
         // The point is far from the processor.
         let place = control.concerned(packet, &at, &constants.plan)?;
         self.points[output].pass(packet, &at, (control, place))
