@@ -32,7 +32,7 @@ def missing(weft: str) -> str | None:
         return "chromium is missing: apt-get install chromium"
     doctor = subprocess.run([weft, "doctor", "--json"], capture_output=True, text=True)
     rows = json.loads(doctor.stdout)["rows"]
-    if not any(row["for_command"] == "view" and row["found"] for row in rows):
+    if not any(row["what"] == "page in the browser" and row["found"] for row in rows):
         return "the command has no page: make view"
     return None
 
