@@ -196,6 +196,29 @@ fn small_messages(me: &mut Rank, rank: u32, good: bool) {
     }
 }
 
+/// Ranks compute, and only then begin the exchange that they wait for; or begin it, and compute meanwhile.
+fn no_overlap(me: &mut Rank, rank: u32, good: bool) {
+    computed_with(me, rank, good, (20, 1_000_000));
+}
+
+/// The same where announcing the messages takes as long as moving them.
+fn no_overlap_of_announcements(me: &mut Rank, rank: u32, good: bool) {
+    computed_with(me, rank, good, (3, 100_000));
+}
+
+fn computed_with(me: &mut Rank, rank: u32, good: bool, (us, bytes): (u64, u64)) {
+    for _ in 0..4 {
+        if good {
+            let requests = me.begin_exchange(rank, bytes);
+            me.compute(us);
+            me.waitall(requests);
+        } else {
+            me.compute(us);
+            me.exchange(rank, bytes);
+        }
+    }
+}
+
 /// An exchange with the neighbours, which the mapping brings together or not.
 fn ring(me: &mut Rank, rank: u32, _: bool) {
     for _ in 0..4 {
@@ -245,6 +268,8 @@ fn each_fault_is_named_and_its_good_twin_is_not() {
         ("hot-link", EXANEST, hot_link, "Hot link: 4 flows share router of M1QB → router of M1QA "),
         ("small-messages", EXANEST, small_messages, "Small eager messages: "),
         ("wait-at-collective", BXI, wait_at_collective, "Wait at a collective: "),
+        ("no-overlap", BXI, no_overlap, "No overlap: "),
+        ("no-overlap", BXI, no_overlap_of_announcements, "No overlap: "),
     ];
     for (pattern, options, part, sentence) in cases {
         let (bad, text) = diagnosis(options, *part, false);
@@ -358,6 +383,7 @@ fn real_programs_are_diagnosed_alike() {
         ("wait-at-collective", "exanest"),
         ("hot-link", "exanest"),
         ("small-messages", "exanest"),
+        ("no-overlap", "bxi3-fattree"),
     ] {
         for good in [&[][..], &["good"]] {
             let options = ["-m", machine, "-n", "8", "--ppn", "1", "--force", "-o", out.to_str().unwrap()];
@@ -376,7 +402,7 @@ fn real_programs_are_diagnosed_alike() {
     }
 }
 
-/// Catches the same of a program whose computation is measured.
+/// Catches a note that computation counts no time where it is measured.
 #[test]
 fn measured_computation_needs_no_note() {
     let folder = tempfile::tempdir().unwrap();
