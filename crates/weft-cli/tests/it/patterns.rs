@@ -282,6 +282,35 @@ fn each_fault_is_named_and_its_good_twin_is_not() {
     }
 }
 
+/// The text that `weft report` prints, the text of its page, and what it has of the critical path.
+fn report(out: &str, options: &[&str]) -> (String, String, Value) {
+    let page = format!("{out}.html");
+    let words = [&["report", out, "-o", &page, "--force", "--quiet"], options].concat();
+    let text = String::from_utf8(weft(&words).stdout).unwrap();
+    let document = json(&[&words[..], &["--json"]].concat());
+    let page = std::fs::read_to_string(&page).unwrap().replace("&#x27;", "'");
+    (text, page, document["report"]["critical_paths"][0].clone())
+}
+
+/// Catches a report without the sentence that `weft explain` begins with.
+#[test]
+fn a_report_has_the_verdict() {
+    let folder = tempfile::tempdir().unwrap();
+    let (trace, out) = (folder.path().join("t.weft"), folder.path().join("out"));
+    written(&trace, late_sender, false);
+    let (trace, out) = (trace.to_str().unwrap(), out.to_str().unwrap());
+    json(&[&["replay", trace, "-o", out, "--quiet", "--json"], EXANEST].concat());
+    let explained = json(&["explain", out, "--quiet", "--json"]);
+    let sentence = explained["runs"][0]["diagnosis"]["sentence"].as_str().unwrap();
+    assert!(sentence.starts_with("Late sender: "), "{sentence}");
+    let (text, page, path) = report(out, &["--explain"]);
+    assert!(text.contains(sentence) && page.contains(sentence), "{text}");
+    assert_eq!(path["verdict"], sentence);
+    // A replay is not run again unasked.
+    let (text, page, path) = report(out, &[]);
+    assert!(!text.contains("Late sender") && !page.contains("Late sender") && path.is_null(), "{text}");
+}
+
 /// Catches a mapping that is not blamed for its long ways, and one that is blamed although none is better.
 #[test]
 fn a_bad_mapping_is_told_from_a_good_one() {
@@ -400,6 +429,21 @@ fn real_programs_are_diagnosed_alike() {
             assert!(head[1].contains("--host none") && head[1].contains("--host cpu"), "{text}");
         }
     }
+}
+
+/// Catches a report that asks for a second run where `run.json` has the verdict.
+#[test]
+fn a_report_of_a_real_program_has_the_verdict() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = slow(folder.path()) else { return };
+    let out = folder.path().join("out");
+    let out = out.to_str().unwrap();
+    let options = ["-m", "exanest", "-n", "8", "--ppn", "1", "-o", out];
+    assert!(run(&options, &program, &["late-sender"]).status.success());
+    let (text, page, path) = report(out, &[]);
+    let sentence = path["verdict"].as_str().unwrap();
+    assert!(sentence.starts_with("Late sender: "), "{sentence}");
+    assert!(text.contains(sentence) && page.contains(sentence), "{text}");
 }
 
 /// Catches a note that computation counts no time where it is measured.
