@@ -136,9 +136,9 @@ static void small_messages(int good)
     }
 }
 
-/* Ranks compute before they exchange data with their neighbours; or begin the exchange, and compute meanwhile. That helps
- * where messages go on without calls of the program: here those of a machine whose eager messages are so large, as
- * bxi3-fattree. Larger ones are announced, and the announcement waits for a call. */
+/* Ranks compute before they exchange data with their neighbours; or begin the exchange, and compute meanwhile. That
+ * helps where messages go on without calls of the program: here those of a machine whose eager messages are so large,
+ * as bxi3-fattree. Larger ones are announced, and the announcement waits for a call. */
 static void no_overlap(int good)
 {
     for (int swap = 0; swap < SWAPS; swap++) {
