@@ -188,6 +188,17 @@ class Result:
         return pl.from_dicts(rows, infer_schema_length=None) if rows else pl.DataFrame()
 
     @property
+    def diagnosis(self) -> dict[str, Any]:
+        """The verdict of `weft explain` on a run of `weft.run`: `["sentence"]` and what it rests on."""
+        explained = self.manifest.get("explained", [])
+        # A run that was asked for a region has the whole too.
+        for one in explained:
+            if "region" not in one and one.get("diagnosis"):
+                return dict(one["diagnosis"])
+        mend = "weft explain finds that of a replay or a benchmark"
+        raise _call.BadInput(f"{self.directory} has no diagnosis in its run.json; {mend}", 2)
+
+    @property
     def plot(self) -> Plots:
         """Pictures."""
         return Plots(self)

@@ -95,6 +95,27 @@ else:
 """
 
 
+LATE_SENDER = """
+import time
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+if world.rank == 0:
+    time.sleep(0.01)
+    world.Send(bytearray(8), 1)
+else:
+    world.Recv(bytearray(8), 0)
+"""
+
+
+def check_diagnosis(folder: Path) -> None:
+    """Looks for the verdict on a program whose fault is known."""
+    program = folder / "late.py"
+    program.write_text(LATE_SENDER)
+    found = weft.run([sys.executable, str(program)], "exanest", ranks=2).diagnosis
+    assert found["pattern"] == "late-sender" and found["sentence"].startswith("Late sender: "), found
+    assert found["share"] == found["shares"]["late-sender"] > 0.1, found
+
+
 def check_experiments(folder: Path) -> None:
     """Looks at the rows, tables and pictures of each kind of experiment: those of outlets.rs."""
 
@@ -145,6 +166,7 @@ def main() -> None:
         check_placements(machine)
         check_routings()
         check_experiments(Path(folder))
+        check_diagnosis(Path(folder))
         fixed = {"machine": "bxi3-fattree", "time": "5us", "set": {"topology": {"k": 4}}}
         study = {"command": "traffic", "seeds": 2, "fixed": fixed, "vary": {"load": [0.2, 0.5]}}
         swept = weft.sweep(study, output=Path(folder, "study"), jobs=2, progress=False)
@@ -160,6 +182,7 @@ def main() -> None:
             (lambda: weft.traffic("bxi9", load=0.2), "bxi9"),
             (lambda: weft.traffic(machine, load=1.5), "--load"),
             (lambda: result.queues, "telemetry"),
+            (lambda: result.diagnosis, "weft explain"),
             (lambda: result.flow_rates, 'tables="flow_rates"'),
             (lambda: weft.traffic(machine, load=0.2, placement=lambda rank, on: rank), "no ranks"),
             (lambda: weft.osu("latency", machine, ranks=2, placement=lambda rank, on: 16), "rank 0 at 16"),

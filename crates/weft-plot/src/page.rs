@@ -300,6 +300,9 @@ fn program_calls(page: &mut Page, calls: &ProgramCalls) {
 
 fn critical_path(page: &mut Page, path: &CriticalPath) {
     page.markup("<p>").text(&path.of).markup("</p>\n");
+    if let Some(verdict) = &path.verdict {
+        page.markup("<p><b>").text(verdict).markup("</b></p>\n");
+    }
     let row = |(category, time, share): &(String, f64, f64)| {
         vec![category.clone(), us(*time), format!("{:.1} %", share * 100.0)]
     };
@@ -402,7 +405,11 @@ mod tests {
                 lost: 0,
             }]),
             calls: vec![ProgramCalls { of: text(), operations: vec![(text(), 2, 1.0)] }],
-            critical_paths: vec![CriticalPath { of: text(), categories: vec![(text(), 1.0, 1.0)] }],
+            critical_paths: vec![CriticalPath {
+                of: text(),
+                verdict: Some(text()),
+                categories: vec![(text(), 1.0, 1.0)],
+            }],
             assumed: vec![AssumedConstant { key: text(), value: text(), source: text() }],
         };
         let compared = Comparison {

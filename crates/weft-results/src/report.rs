@@ -124,6 +124,8 @@ pub struct ProgramCalls {
 pub struct CriticalPath {
     /// The part of the program.
     pub of: String,
+    /// The sentence that names the pattern which costs most; `None`: explained by a weft that knew of none.
+    pub verdict: Option<String>,
     /// The category, its time in µs and its share.
     pub categories: Vec<(String, f64, f64)>,
 }
@@ -455,5 +457,11 @@ fn critical_path(explained: &Value) -> CriticalPath {
         (category, row["time_us"].as_f64().unwrap_or(0.0), row["share"].as_f64().unwrap_or(0.0))
     };
     let categories = rows.into_iter().flatten().map(row).filter(|(_, time, _)| *time > 0.0).collect();
-    CriticalPath { of: explained["of"].as_str().unwrap_or("the run").to_owned(), categories }
+    let of = match (explained["of"].as_str().unwrap_or("the run"), explained["region"].as_u64()) {
+        (of, None) => of.to_owned(),
+        // A run that was asked for a region has the whole too, under the same name.
+        (of, Some(region)) => format!("{of}, region {region}"),
+    };
+    let verdict = explained["diagnosis"]["sentence"].as_str().map(str::to_owned);
+    CriticalPath { of, verdict, categories }
 }

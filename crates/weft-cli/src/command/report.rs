@@ -8,7 +8,7 @@ use crate::place::{OutputFile, write_whole};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 use weft_results::StoredResult;
-use weft_results::report::Report;
+use weft_results::report::{CriticalPath, Report};
 use weft_sim::experiment::machine::MachineMap;
 use weft_sim::experiment::read_request;
 
@@ -62,12 +62,12 @@ impl ReportPageOptions {
             let document = serde_json::json!({ "command": "report", "file": self.output, "report": report });
             output::document(&document)?;
         } else {
-            let warnings: String = report.warnings.iter().map(|warning| format!("  {warning}\n")).collect();
-            output::text(&format!(
-                "{}: {} pictures\n{warnings}",
-                self.output.display(),
-                report.pictures.len()
-            ))?;
+            let (file, pictures) = (self.output.display(), report.pictures.len());
+            let verdict = |path: &CriticalPath| Some(format!("  {}: {}\n", path.of, path.verdict.as_ref()?));
+            let verdicts = report.critical_paths.iter().filter_map(verdict);
+            let warnings = report.warnings.iter().map(|warning| format!("  {warning}\n"));
+            let lines: String = verdicts.chain(warnings).collect();
+            output::text(&format!("{file}: {pictures} pictures\n{lines}"))?;
         }
         Ok(Status::Done)
     }

@@ -196,6 +196,29 @@ fn small_messages(me: &mut Rank, rank: u32, good: bool) {
     }
 }
 
+/// Ranks compute, and only then begin the exchange that they wait for; or begin it, and compute meanwhile.
+fn no_overlap(me: &mut Rank, rank: u32, good: bool) {
+    computed_with(me, rank, good, (20, 1_000_000));
+}
+
+/// The same where announcing the messages takes as long as moving them.
+fn no_overlap_of_announcements(me: &mut Rank, rank: u32, good: bool) {
+    computed_with(me, rank, good, (3, 100_000));
+}
+
+fn computed_with(me: &mut Rank, rank: u32, good: bool, (us, bytes): (u64, u64)) {
+    for _ in 0..4 {
+        if good {
+            let requests = me.begin_exchange(rank, bytes);
+            me.compute(us);
+            me.waitall(requests);
+        } else {
+            me.compute(us);
+            me.exchange(rank, bytes);
+        }
+    }
+}
+
 /// An exchange with the neighbours, which the mapping brings together or not.
 fn ring(me: &mut Rank, rank: u32, _: bool) {
     for _ in 0..4 {
@@ -245,6 +268,8 @@ fn each_fault_is_named_and_its_good_twin_is_not() {
         ("hot-link", EXANEST, hot_link, "Hot link: 4 flows share router of M1QB → router of M1QA "),
         ("small-messages", EXANEST, small_messages, "Small eager messages: "),
         ("wait-at-collective", BXI, wait_at_collective, "Wait at a collective: "),
+        ("no-overlap", BXI, no_overlap, "No overlap: "),
+        ("no-overlap", BXI, no_overlap_of_announcements, "No overlap: "),
     ];
     for (pattern, options, part, sentence) in cases {
         let (bad, text) = diagnosis(options, *part, false);
@@ -255,6 +280,35 @@ fn each_fault_is_named_and_its_good_twin_is_not() {
         assert_eq!(good["pattern"], Value::Null, "{pattern}: {good:#}");
         assert!(text.starts_with("No known pattern "), "{text}");
     }
+}
+
+/// The text that `weft report` prints, the text of its page, and what it has of the critical path.
+fn report(out: &str, options: &[&str]) -> (String, String, Value) {
+    let page = format!("{out}.html");
+    let words = [&["report", out, "-o", &page, "--force", "--quiet"], options].concat();
+    let text = String::from_utf8(weft(&words).stdout).unwrap();
+    let document = json(&[&words[..], &["--json"]].concat());
+    let page = std::fs::read_to_string(&page).unwrap().replace("&#x27;", "'");
+    (text, page, document["report"]["critical_paths"][0].clone())
+}
+
+/// Catches a report without the sentence that `weft explain` begins with.
+#[test]
+fn a_report_has_the_verdict() {
+    let folder = tempfile::tempdir().unwrap();
+    let (trace, out) = (folder.path().join("t.weft"), folder.path().join("out"));
+    written(&trace, late_sender, false);
+    let (trace, out) = (trace.to_str().unwrap(), out.to_str().unwrap());
+    json(&[&["replay", trace, "-o", out, "--quiet", "--json"], EXANEST].concat());
+    let explained = json(&["explain", out, "--quiet", "--json"]);
+    let sentence = explained["runs"][0]["diagnosis"]["sentence"].as_str().unwrap();
+    assert!(sentence.starts_with("Late sender: "), "{sentence}");
+    let (text, page, path) = report(out, &["--explain"]);
+    assert!(text.contains(sentence) && page.contains(sentence), "{text}");
+    assert_eq!(path["verdict"], sentence);
+    // A replay is not run again unasked.
+    let (text, page, path) = report(out, &[]);
+    assert!(!text.contains("Late sender") && !page.contains("Late sender") && path.is_null(), "{text}");
 }
 
 /// Catches a mapping that is not blamed for its long ways, and one that is blamed although none is better.
@@ -358,6 +412,7 @@ fn real_programs_are_diagnosed_alike() {
         ("wait-at-collective", "exanest"),
         ("hot-link", "exanest"),
         ("small-messages", "exanest"),
+        ("no-overlap", "bxi3-fattree"),
     ] {
         for good in [&[][..], &["good"]] {
             let options = ["-m", machine, "-n", "8", "--ppn", "1", "--force", "-o", out.to_str().unwrap()];
@@ -376,7 +431,22 @@ fn real_programs_are_diagnosed_alike() {
     }
 }
 
-/// Catches the same of a program whose computation is measured.
+/// Catches a report that asks for a second run where `run.json` has the verdict.
+#[test]
+fn a_report_of_a_real_program_has_the_verdict() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = slow(folder.path()) else { return };
+    let out = folder.path().join("out");
+    let out = out.to_str().unwrap();
+    let options = ["-m", "exanest", "-n", "8", "--ppn", "1", "-o", out];
+    assert!(run(&options, &program, &["late-sender"]).status.success());
+    let (text, page, path) = report(out, &[]);
+    let sentence = path["verdict"].as_str().unwrap();
+    assert!(sentence.starts_with("Late sender: "), "{sentence}");
+    assert!(text.contains(sentence) && page.contains(sentence), "{text}");
+}
+
+/// Catches a note that computation counts no time where it is measured.
 #[test]
 fn measured_computation_needs_no_note() {
     let folder = tempfile::tempdir().unwrap();

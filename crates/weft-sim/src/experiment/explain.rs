@@ -43,7 +43,7 @@ use weft_results::Ending;
 use weft_trace::Region;
 use weft_units::{Bytes, RankId, Span, Time};
 use weft_workload::path::{Category, PathTrace, Piece, PieceKind, Walk, rank_time};
-use weft_workload::replay::Finish;
+use weft_workload::replay::{Cause, Finish, MessageId, PostedMessage};
 
 /// Places, and longest pieces, that are listed where the user does not say; of a run of real processes no
 /// more are kept.
@@ -293,12 +293,11 @@ impl RankView {
             );
             if is_under_way && piece.within.is_some_and(waits_for_requests) {
                 waits_in_wait += ps;
-                let posted = piece.message.and_then(|message| trace.post(message)).map(|post| post.at);
-                let since = |posted: Time| {
-                    let after = |own: &&Piece| own.end.saturating_since(own.begin.max(posted)).as_ps();
+                let since = |begun: Time| {
+                    let after = |own: &&Piece| own.end.saturating_since(own.begin.max(begun)).as_ps();
                     computed.iter().map(after).sum::<u64>()
                 };
-                overlapped += posted.map_or(0, since);
+                overlapped += piece.message.and_then(|message| begun(trace, message)).map_or(0, since);
                 computed.clear();
             }
             if category == Category::Computation {
@@ -312,6 +311,31 @@ impl RankView {
     /// Time in ps of a category.
     fn time(&self, category: Category) -> u64 {
         self.times[category as usize]
+    }
+}
+
+/// The time from which on a message, or what it answers, has been under way without a rank's processor. Data
+/// that an interface sends for an announcement is under way with it; what a rank answers in a call of its own
+/// begins there. `None`: its post is not recorded.
+fn begun(trace: &PathTrace, message: MessageId) -> Option<Time> {
+    let mut post = trace.post(message)?;
+    while let Some(earlier) = answered(trace, post).and_then(|message| trace.post(message)) {
+        post = earlier;
+    }
+    Some(post.at)
+}
+
+/// The message that was answered with `post` in the background, at once.
+fn answered(trace: &PathTrace, post: &PostedMessage) -> Option<MessageId> {
+    let mut step = trace.step(post.rank, post.after)?;
+    loop {
+        match step.cause {
+            _ if !step.background => return None,
+            Cause::Arrived(message) => return Some(message),
+            // The first step of a notice that comes after another had to wait for the work on that.
+            Cause::After(before) if !step.first => step = trace.step(post.rank, before)?,
+            _ => return None,
+        }
     }
 }
 

@@ -531,6 +531,10 @@ impl ReplayRank {
             self.account.draw(Activity::Wait, clock..over, context);
             if queues_free >= clock {
                 self.account.last_steps.own = last;
+                if context.parameters.records(over) {
+                    let call = self.account.call;
+                    self.account.record(&mut context.host.output().record).go_on(over, last, call);
+                }
             }
             self.account.clock = over;
             self.go_on(context);

@@ -174,6 +174,16 @@ impl RankRecord<'_> {
             self.last_steps.own = self.push(step);
         }
     }
+
+    /// Records that the rank goes on `at` now, after it waited in `call` for what `cause` ended. The work of
+    /// whoever ended it is in the background, so that without this step the wait would seem to be one of
+    /// what the rank does next.
+    pub fn go_on(&mut self, at: Time, cause: Cause, call: Option<Kind>) {
+        let (rank, kind, within) = (self.rank, StepKind::Pass, call.map(Kind::name));
+        let (begin, end, first, background) = (at, at, false, false);
+        let step = Step { rank, number: 0, begin, end, kind, cause, first, within, background };
+        self.last_steps.own = self.push(step);
+    }
 }
 
 /// The steps of one call, or of the handling of one event.

@@ -206,6 +206,24 @@ fn a_partner_that_answers_at_once_is_not_late() {
     }
 }
 
+/// Catches a wait that another than the rank's processor ends and that counts for what the rank does next.
+#[test]
+fn a_wait_is_one_of_its_call_whoever_ends_it() {
+    let ranks = [
+        vec![compute(10), send(1, 7, 3_000, 0), wait(0), compute(10)],
+        vec![receive(0, 7, 3_000, 0), wait(0), compute(10)],
+    ];
+    for progress in [ProgressRule::Call, ProgressRule::Background] {
+        let trace = recorded(&Setup::costly(progress), &ranks);
+        for finish in trace.finishes() {
+            let time = rank_time(&trace, finish, Time::ZERO);
+            let calls: Vec<_> =
+                time.pieces.iter().filter(|one| one.message.is_some()).map(|one| one.within).collect();
+            assert!(!calls.is_empty() && calls.iter().all(|call| *call == Some("wait")), "{calls:?}");
+        }
+    }
+}
+
 /// Two endpoints send to a third at the same time. Catches contention that is lost among serialization:
 /// whoever comes second waits for as long as the other takes.
 #[test]
