@@ -33,7 +33,7 @@ pub struct TrafficOptions {
     /// Load offered per endpoint: a share such as 0.6, a list such as 0.2,0.6, or FIRST:LAST:STEP such as
     /// 0.1:1.0:0.1
     #[arg(long, value_name = "LOAD", value_parser = parse_loads, allow_negative_numbers = true)]
-    #[arg(required_unless_present_any = ["messages", "scenario"])]
+    #[arg(required_unless_present_any = ["messages", "scenario", "congestion"])]
     load: Option<Loads>,
 
     /// Flows of this file instead of a pattern: victims and aggressors, incasts, hot spots
@@ -45,6 +45,8 @@ pub struct TrafficOptions {
     /// With --scenario: ways to control congestion, a row for each, such as none,acc,dcqcn; credits, pause
     /// and drop are no algorithm over that flow control. By default as the machine says
     #[arg(long, value_name = "LIST", requires = "scenario", value_parser = parse_congestion)]
+    // clap asks for nothing that what is there excludes.
+    #[arg(conflicts_with_all = ["load", "messages"])]
     congestion: Option<Ways>,
 
     /// Messages that each endpoint sends, all there from the beginning; the run ends when they have come

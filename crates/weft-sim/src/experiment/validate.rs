@@ -20,6 +20,7 @@ use super::{Control, Experiment, ExperimentError, ExperimentOptions, MachineInpu
 pub use publication::Role;
 use publication::{Figure, Limit, Measure, Publication, Row};
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::path::Path;
 pub use vary::{CalibratedRange, Sensitivity};
 
@@ -341,9 +342,12 @@ pub fn run(request: &ValidateRequest, control: Control<'_>) -> Result<Validation
 fn no_rows(request: &ValidateRequest, publications: &[Publication]) -> ExperimentError {
     let machines: Vec<&str> = publications.iter().map(Publication::machine).collect();
     if let Some(machine) = request.machine.as_deref().filter(|machine| !machines.contains(machine)) {
+        // A machine can have several publications.
+        let names: BTreeSet<&str> = machines.into_iter().collect();
+        let names: Vec<&str> = names.into_iter().collect();
         return ExperimentError::input(format!(
             "no row is of the machine `{machine}`; there are rows of {}",
-            machines.join(", ")
+            names.join(", ")
         ));
     }
     let rows = publications.iter().flat_map(Publication::rows);
