@@ -18,8 +18,10 @@ import random
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -42,8 +44,8 @@ class Machine(NamedTuple):
     way: object
     # Pulses in which rates are measured: enough for some hundred messages of a flow.
     window: int
-    # Of a class of links: what the words for credits take of a link, as a share of what the other direction carries.
-    credits: dict[str, Fraction] = {}
+    # Classes of links on which words for credits take bandwidth: their share of what the other way carries.
+    credits: Mapping[str, Fraction] = MappingProxyType({})
 
 
 class Flow(NamedTuple):
@@ -110,8 +112,8 @@ def payload(line: Fraction | int, framing: int = 0) -> Fraction:
 # Interfaces that keep flows apart: behind others a flow that may send waits for one that may not. They start
 # messages at once: where each takes 140 ns, a source of small ones cannot ask for its share.
 OVERHEADS = ["--set", "nic.model=overheads", "--set", "nic.message_send=1ns", "--set", "congestion.kind=acc"]
-# Switches keep flows apart too: D1.4 §8.1 has input and output buffers. In inputs alone packets wait for others
-# that go elsewhere. A packet from a slow link waits for a fast one until its tail will follow without a gap:
+# Switches keep flows apart too: D1.4 §8.1 has input and output buffers. In inputs alone packets wait for
+# others that go elsewhere. A packet from a slow link waits for a fast one until its tail will follow without a gap:
 # where it goes at once (`bubble`), it occupies the fast link for as long as the slow one, and packets that
 # wait get a turn after each such packet, and no more.
 COMBINED = ["--set", "switch.kind=combined-input-output", "--set", "switch.speedup=1"]
@@ -159,7 +161,9 @@ def draw(machine: Machine, seed: int) -> list[Flow]:
     # Few destinations, so that flows meet.
     everywhere = range(machine.endpoints)
     targets = dice.sample(everywhere, dice.randint(1, 4))
-    pairs = sum(source != to and machine.way(source, to) is not None for source in everywhere for to in targets)
+    pairs = sum(
+        source != to and machine.way(source, to) is not None for source in everywhere for to in targets
+    )
     while len(flows) < min(wanted, pairs):
         source, to = dice.choice(everywhere), dice.choice(targets)
         way = machine.way(source, to) if source != to else None
