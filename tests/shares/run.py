@@ -113,9 +113,9 @@ def payload(line: Fraction | int, framing: int = 0) -> Fraction:
 # messages at once: where each takes 140 ns, a source of small ones cannot ask for its share.
 OVERHEADS = ["--set", "nic.model=overheads", "--set", "nic.message_send=1ns", "--set", "congestion.kind=acc"]
 # Switches keep flows apart too: D1.4 §8.1 has input and output buffers. In inputs alone packets wait for
-# others that go elsewhere. A packet from a slow link waits for a fast one until its tail will follow without a gap:
-# where it goes at once (`bubble`), it occupies the fast link for as long as the slow one, and packets that
-# wait get a turn after each such packet, and no more.
+# others that go elsewhere. A packet from a slow link waits for a fast one until its tail will follow without
+# a gap: where it goes at once (`bubble`), it occupies the fast link for as long as the slow one, and packets
+# that wait get a turn after each such packet, and no more.
 COMBINED = ["--set", "switch.kind=combined-input-output", "--set", "switch.speedup=1"]
 COMBINED += ["--set", "switch.faster_link=delay"]
 LARGE = ["--set", "switch.buffer=64K", "--set", "switch.output_buffer=64K"]
