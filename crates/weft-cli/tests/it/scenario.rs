@@ -136,9 +136,9 @@ fn mistakes_are_named_with_line_field_and_mend() {
     let said = refused(&[&words[..], &["--congestion", "none,tcp"]].concat());
     assert!(said.contains("there is no `tcp`") && said.contains("dcqcn"), "{said}");
     // Without a scenario it would mean nothing.
-    let words = ["traffic", "-m", "carvnet-spineleaf", "--congestion", "none,acc"];
-    assert!(refused(&words).contains("--scenario"));
-    assert!(refused(&[&words[..], &["--load", "0.5"]].concat()).contains("cannot be used with"));
+    let without = ["traffic", "-m", "carvnet-spineleaf", "--congestion", "none,acc"];
+    assert!(refused(&without).contains("--scenario"));
+    assert!(refused(&[&without[..], &["--load", "0.5"]].concat()).contains("cannot be used with"));
     let said =
         refused(&[&words[..], &["--set", "congestion.kind=acc", "--set", "fabric.kind=ideal"]].concat());
     assert!(said.contains("ideal network has no queues"), "{said}");
