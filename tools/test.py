@@ -83,7 +83,16 @@ TESTS = [
         [
             sys.executable,
             "tests/shares/run.py",
-            *["--weft", "target/debug/weft", "--sets", "5", "--pulses", "50", "carvnet-spineleaf"],
+            *["--weft", "target/debug/weft", "--first", "12", "--sets", "4"],
+        ],
+    ),
+    Check(
+        # Its links carry data both ways, and words for credits with it.
+        "shares beside words for credits",
+        [
+            sys.executable,
+            "tests/shares/run.py",
+            *["--weft", "target/debug/weft", "--first", "38", "--sets", "1", "exanest"],
         ],
     ),
     Check(

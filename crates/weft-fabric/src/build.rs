@@ -69,7 +69,7 @@ pub enum BuildError {
     /// A buffer that does not hold the head-room of a pause and a packet.
     #[error(
         "an input buffer of {room} does not hold the head-room of {headroom} behind a `{class}` link and a \
-         packet of {packet}"
+         packet of {packet}; a larger buffer makes room, or a link with less latency or a lower rate"
     )]
     HeadroomTooLarge {
         /// The kind of link.

@@ -35,6 +35,7 @@ use crate::switch::{Filled, Gauges, Peer, Sink, Switch, SwitchContext};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
+use weft_congestion::Crossing as LinkCrossing;
 use weft_engine::{Context, Event, Model, Pulses, Simulation, SiteId, prefetch};
 use weft_topo::{Attachment, Routing, Topology};
 use weft_units::{Bytes, EndpointId, PortId, Span, SwitchId, Time, VcId};
@@ -799,7 +800,8 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
             AgeBits::Lead(signal) => signal.stamp(&mut packet, came, &sent),
         }
         if let (Some(regulator), Some(control)) = (&mut endpoint.regulator, &self.constants.congestion) {
-            let at = crossing(kind, &sent, size.bytes, Bytes::ZERO);
+            let credit_words = endpoint.layer.as_deref().map_or(Bytes::ZERO, LayerState::credit_words);
+            let at = LinkCrossing { credit_words, ..crossing(kind, &sent, size.bytes, Bytes::ZERO) };
             if control.marks(&packet)
                 && let Some(place) = control.concerned(&packet, &at, &self.constants.plan)
             {

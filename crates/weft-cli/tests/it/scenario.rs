@@ -85,7 +85,7 @@ fn ways_that_are_all_refused_are_an_error() {
     // A buffer that does not hold what still comes after a pause.
     let words = ["traffic", "-m", "carvnet-spineleaf", "--scenario", &file, "--set", "switch.buffer=4K"];
     let report = json(&[&words[..], &["--congestion", "none,pause", "--json"]].concat());
-    assert!(run_of(&report, "pause")["refused"].as_str().unwrap().contains("does not hold the head-room"));
+    assert!(run_of(&report, "pause")["refused"].as_str().unwrap().contains("a link with less latency"));
     assert!(
         refused(&[&words[..], &["--congestion", "pause"]].concat()).contains("does not hold the head-room")
     );
