@@ -132,6 +132,14 @@ fn bad_requests_are_errors_to_their_process() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
+/// Catches a card that is closed to what came before: the peer would learn of a queue that is not there, and
+/// the buffer is what is missing.
+#[test]
+fn a_buffer_that_is_taken_back_is_what_the_peer_learns_of() {
+    let output = run(&program("qcm_taken_back", &[EXPECTATIONS, TAKEN_BACK].concat()), &[]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
 /// Catches a poll of a buffer until a time that counts as a wait, on both sides at once, and a poll for what
 /// nobody sends that does not.
 #[test]
@@ -178,6 +186,28 @@ int main(void)
     while (CONDITION)
         EXPECT(qcm_poll(target, &done), 0);
     printf("%llu\n", (unsigned long long)qcm_clock_ps(card));
+    return 0;
+}
+"#;
+
+/// A process writes into the only buffer of one that has taken it back, and that closes its card later.
+const TAKEN_BACK: &str = r#"
+int main(void)
+{
+    static char memory[64];
+    qcm *card;
+    qcm_buffer *buffer;
+    qcm_remote theirs;
+    EXPECT(qcm_open(&card), 0);
+    EXPECT(qcm_register(card, memory, sizeof memory, QCM_DIRECT, &buffer), 0);
+    EXPECT(qcm_handshake(card, 1 - qcm_number(card), buffer, &theirs), 0);
+    if (qcm_number(card) == 1)
+        EXPECT(qcm_deregister(buffer), 0);
+    while (qcm_clock_ps(card) < (qcm_number(card) ? 200 : 100) * 1000000ull)
+        ;
+    if (qcm_number(card) == 0)
+        EXPECT(qcm_send(buffer, 0, 64, &theirs, 0, QCM_BLOCKING), -EFAULT);
+    qcm_close(card);
     return 0;
 }
 "#;

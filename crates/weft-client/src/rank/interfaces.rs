@@ -34,6 +34,8 @@ impl Rank {
     /// Gives it back; see `weft_interface_free`. What is under way is forgotten.
     pub fn close_interface(&mut self, number: u16) {
         self.enter(Call::None);
+        // What reaches the interface before the rank's clock finds it open.
+        self.port.gives_way();
         self.interfaces.open.retain(|interface| interface.own.interface != number);
         self.port.post_raw(PostKind::Close, Post { interface: number.into(), ..Post::default() }, &[]);
         self.port.leave();

@@ -106,7 +106,8 @@ fn filters_and_changes_name_one_machine() {
     let said = refused(&ValidateRequest { sets, ..ValidateRequest::default() });
     assert!(said.contains("add --machine exanest"), "{said}");
     let said = refused(&ValidateRequest { machine: Some("rack".into()), ..ValidateRequest::default() });
-    assert!(said.contains("rows of exanest, communication-ip"), "{said}");
+    assert!(said.contains("communication-ip, exanest"), "{said}");
+    assert_eq!(said.matches("exanest").count(), 1, "it has two publications, and is one machine: {said}");
     let said = refused(&ValidateRequest { only: Some("rack".into()), ..ValidateRequest::default() });
     assert!(said.contains("raw-latency") && said.contains("fifo-to-fifo"), "{said}");
 }
