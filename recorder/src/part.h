@@ -35,6 +35,7 @@ enum record_tag {
     RECORD_UNRECORDED = 18,
     RECORD_END = 19,
     RECORD_PROBE = 20,
+    RECORD_IPROBE = 21, /* a test that has found a message */
 };
 
 /* Why a part ends. */

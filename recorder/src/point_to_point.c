@@ -125,7 +125,7 @@ void sendrecv_done(struct data sent, int to, int send_tag, struct data received,
     part_commit(RECORD_WAITALL, put_number(at, REQUEST_SEND_INSIDE));
 }
 
-void probe_found(MPI_Comm handle, const MPI_Status *status)
+void probe_found(enum record_tag tag, MPI_Comm handle, const MPI_Status *status)
 {
     struct communicator *comm = communicator_of(handle);
     if (!comm || status->MPI_SOURCE == MPI_PROC_NULL)
@@ -136,7 +136,7 @@ void probe_found(MPI_Comm handle, const MPI_Status *status)
         return;
     at = put_number(at, world_rank(comm, status->MPI_SOURCE));
     at = put_number(at, zigzag(status->MPI_TAG));
-    part_commit(RECORD_PROBE, put_id(at, comm->id));
+    part_commit(tag, put_id(at, comm->id));
 }
 
 /* A message that a matching probe took out of the queue. */
@@ -148,12 +148,13 @@ struct message {
 };
 static struct handle_map messages;
 
-void message_found(MPI_Comm handle, int from, int tag, const MPI_Status *status, MPI_Message message)
+void message_found(enum record_tag how, MPI_Comm handle, int from, int tag, const MPI_Status *status,
+                   MPI_Message message)
 {
     struct communicator *comm = communicator_of(handle);
     if (!comm || message == MPI_MESSAGE_NO_PROC)
         return;
-    probe_found(handle, status);
+    probe_found(how, handle, status);
     struct message *found = allocate(1, sizeof *found);
     *found = (struct message){comm, handle, from, tag, *status};
     comm->references++;

@@ -160,8 +160,9 @@ void send_posted(struct how how, enum send_mode mode, struct data data, int to, 
 void receive_posted(struct how how, struct data data, int from, int tag, MPI_Comm comm, const MPI_Status *status);
 void sendrecv_done(struct data sent, int to, int send_tag, struct data received, int from, int receive_tag,
                    MPI_Comm comm, const MPI_Status *status);
-void probe_found(MPI_Comm comm, const MPI_Status *status);
-void message_found(MPI_Comm comm, int from, int tag, const MPI_Status *status, MPI_Message message);
+void probe_found(enum record_tag tag, MPI_Comm comm, const MPI_Status *status);
+void message_found(enum record_tag how, MPI_Comm comm, int from, int tag, const MPI_Status *status,
+                   MPI_Message message);
 /* The message handle is gone after the call: the caller keeps it. */
 void message_received(struct how how, struct data data, MPI_Message message);
 

@@ -11,7 +11,7 @@
 //! An envelope has the fields of its kind and no others: what a kind does not have cannot be read from it.
 
 use serde::{Deserialize, Serialize};
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroU64};
 use weft_trace::op::{CommId, WindowId};
 use weft_units::{Bytes, RankId};
 
@@ -198,16 +198,27 @@ pub enum ActiveMessage {
     Accumulate {
         /// The origin's operation.
         operation: SendEntry,
+        /// The bytes of data that the target reads from there; `None`: they are in the message.
+        to_read: Option<NonZeroU64>,
     },
     /// Brings data, and asks for the target's.
     Fetch {
         /// The origin's operation.
         operation: SendEntry,
+        /// As of an accumulate.
+        to_read: Option<NonZeroU64>,
     },
     /// The operation has been carried out.
     Answer {
         /// The receiver's operation.
         operation: SendEntry,
+        /// The send at the source whose data the receiver reads; `None`: it is in the message.
+        to_read: Option<SendEntry>,
+    },
+    /// The source has read the data that a message to it has named.
+    HasRead {
+        /// The send that kept it, of an answer; `None`: an operation, which goes on.
+        kept: Option<SendEntry>,
     },
     /// The source may be accessed: a post.
     Posted {
@@ -219,6 +230,18 @@ pub enum ActiveMessage {
         /// In this window.
         window: WindowId,
     },
+}
+
+impl ActiveMessage {
+    /// The send at its source whose data the receiver reads; `None`: all data is in the message.
+    pub const fn data_to_read(self) -> Option<SendEntry> {
+        match self {
+            ActiveMessage::Accumulate { operation, to_read: Some(_) }
+            | ActiveMessage::Fetch { operation, to_read: Some(_) } => Some(operation),
+            ActiveMessage::Answer { to_read, .. } => to_read,
+            _ => None,
+        }
+    }
 }
 
 /// The kind of a message in the protocol, and what only that kind has.
@@ -407,7 +430,9 @@ impl OperationKind {
             | ActiveMessage::Accumulate { .. }
             | ActiveMessage::Fetch { .. }
             | ActiveMessage::Answer { .. } => OperationKind::Atomic,
-            ActiveMessage::Posted { .. } | ActiveMessage::Completed { .. } => OperationKind::Other,
+            ActiveMessage::Posted { .. }
+            | ActiveMessage::Completed { .. }
+            | ActiveMessage::HasRead { .. } => OperationKind::Other,
         }
     }
 

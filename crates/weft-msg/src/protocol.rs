@@ -55,10 +55,10 @@ pub enum WaitCosts {
     /// [`Protocol::wait_call`], whether it has to wait or not.
     #[default]
     Call,
-    /// That much for each poll: two before a rank waits, and again after something has come and completed
-    /// that does not end the wait, one after other things. A poll takes all that has come by its end. A call
-    /// that has to wait for nothing costs nothing, and a rank that waits sees what comes at once. Such a
-    /// library keeps messages of a rank to itself from the interface: they cost no calls.
+    /// That much for each poll: two before a rank waits, and again after something has come that does not
+    /// end the wait. A poll takes all that has come by its end. A call that has to wait for nothing costs
+    /// nothing, and a rank that waits sees what comes at once. Such a library keeps messages of a rank to
+    /// itself from the interface: they cost neither calls nor looks through its queues.
     Polls,
 }
 

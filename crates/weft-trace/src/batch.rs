@@ -165,10 +165,11 @@ impl<'a> RowOf<'a> {
                 buffer: self.buffer()?,
                 request: need(self.request(), Column::Request)?,
             },
-            Kind::Probe => Op::Probe {
+            Kind::Probe | Kind::Iprobe => Op::Probe {
                 from: need(self.peer()?, Column::Peer)?,
                 tag: need(self.tag(), Column::Tag)?,
                 comm: self.comm()?,
+                tested: kind == Kind::Iprobe,
             },
             Kind::Wait => Op::Wait { request: need(self.request(), Column::Request)? },
             Kind::Waitall => Op::Waitall { requests: self.requests()? },

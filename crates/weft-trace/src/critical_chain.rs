@@ -211,7 +211,7 @@ impl Chains {
                     op
                 }
             };
-            if let Op::Probe { from, tag, comm } = op {
+            if let Op::Probe { from, tag, comm, .. } = op {
                 let key = ChannelKey { source: from, destination: rank, comm, tag };
                 let channel = self.channels.get(&key);
                 let message = channel.and_then(|channel| channel.sends.front()).map(|send| send.time);

@@ -188,8 +188,7 @@ pub enum Op {
         /// Completed by a wait.
         request: RequestId,
     },
-    /// Waits until a message is there that no receive has matched, which stays. Also a successful test for
-    /// one.
+    /// Waits until a message is there that no receive has matched, which stays.
     Probe {
         /// The message's source, a world rank.
         from: RankId,
@@ -197,6 +196,8 @@ pub enum Op {
         tag: i32,
         /// The message's communicator.
         comm: CommId,
+        /// Whether the program has tested for it until a test has found it.
+        tested: bool,
     },
     /// Waits until one request has completed. Also a successful test.
     Wait {

@@ -92,7 +92,7 @@ impl<'a> Row<'a> {
                 buffer: number(buffer),
                 ..row
             },
-            Op::Probe { from, tag, comm } => {
+            Op::Probe { from, tag, comm, tested: _ } => {
                 Row { peer: Some(from.0), tag: Some(*tag), comm: Some(comm.0), ..row }
             }
             Op::Wait { request } => Row { request: Some(request.0), ..row },

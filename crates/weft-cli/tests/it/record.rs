@@ -147,7 +147,9 @@ fn short(op: &Op) -> String {
                 matched.map_or(String::new(), |(source, tag)| format!(" matched {} tag {tag}", source.0));
             format!("irecv {from} tag {tag} {} {}B #{}{matched}", id(comm.0), bytes.get(), request.0)
         }
-        Op::Probe { from, tag, comm } => format!("probe {} tag {tag} {}", from.0, id(comm.0)),
+        Op::Probe { from, tag, comm, tested } => {
+            format!("{} {} tag {tag} {}", if *tested { "iprobe" } else { "probe" }, from.0, id(comm.0))
+        }
         Op::Wait { request } => format!("wait #{}", request.0),
         Op::Waitall { requests } => format!("waitall{}", list(requests)),
         Op::Waitany { requests, completed } => format!("waitany{} -> {completed}", list(requests)),
@@ -297,13 +299,13 @@ fn probes_say_what_they_found() {
                 "probe 0 tag 1 world",
                 "irecv 0 tag 1 world 4B #1",
                 "wait #1",
-                "probe 0 tag 2 world",
+                "iprobe 0 tag 2 world",
                 "irecv 0 tag 2 world 8B #1",
                 "wait #1",
                 "probe 0 tag 3 world",
                 "irecv any tag 3 world 12B #1 matched 0 tag 3",
                 "wait #1",
-                "probe 0 tag 4 world",
+                "iprobe 0 tag 4 world",
                 "irecv 0 tag 4 world 16B #2",
                 "wait #2",
                 "irecv 0 tag 5 world 20B #1",

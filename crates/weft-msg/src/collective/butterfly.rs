@@ -43,7 +43,7 @@ impl Schedule for Butterfly {
                 let buffer = if permuted { RankBuffer::Permuted } else { RankBuffer::Data };
                 let half = |core: u32| {
                     let (first, count) = kept(core, bit, fold.cores);
-                    blocks.between(fold.position(first), fold.position(first + count))
+                    blocks.between(fold.begin(first), fold.begin(first + count))
                 };
                 let partner = core ^ (1 << bit);
                 steps.receive_into(fold.position(partner), buffer, half(core), ReceiveAction::Combine);
@@ -81,7 +81,7 @@ fn deliver(fold: &Fold, blocks: Blocks<'_>, steps: &mut RoundSteps) {
             let me = fold.position(core);
             steps.receive(fold.position(owner), blocks.block(me), ReceiveAction::Store);
         }
-        for member in fold.position(owner)..fold.position(owner + 1) {
+        for member in fold.begin(owner)..fold.begin(owner + 1) {
             if member != fold.position(core) {
                 steps.send(member, blocks.block(member));
             }

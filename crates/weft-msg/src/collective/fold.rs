@@ -1,17 +1,18 @@
 //! Members beyond a power of two.
 //!
-//! The first 2·rem of p = 2^k + rem members form pairs. The odd one of a pair gives its data to the
-//! even one before and gets the result after; the even ones and all further members are the 2^k cores
-//! that exchange among themselves.
+//! The first 2·rem of p = 2^k + rem members form pairs. One of a pair gives its data to the other and gets
+//! the result after; those that stay and all further members are the 2^k cores that exchange among
+//! themselves.
 //!
 //! ```text
-//!   members   0←1   2←3   4   5   6        p = 7 = 4 + 3: rem = 3
-//!   members   0←1   2←3   4←5   6
+//!   members   0←1   2←3   4←5   6        p = 7 = 4 + 3: rem = 3, the even ones stay
+//!   members   0→1   2→3   4→5   6        the odd ones stay
 //!   cores      0     1     2    3
 //! ```
 //!
 //! # Source
-//! Rabenseifner and Träff 2004; MPICH, where the odd ones stay.
+//! Rabenseifner and Träff 2004, where the even ones stay. In MPICH's `allreduce_recursive_doubling`,
+//! `allreduce_reduce_scatter_allgather` and `reduce_scatter_recursive_halving` the odd ones do.
 
 use super::{ReceiveAction, RoundSteps, blocks::Extent};
 
@@ -20,7 +21,7 @@ use super::{ReceiveAction, RoundSteps, blocks::Extent};
 pub(crate) enum ReduceScatterStage {
     /// The data is copied into a buffer of its own.
     Copy,
-    /// The odd positions give their data away.
+    /// One of each pair gives its data away.
     Fold,
     /// The cores exchange halves of what they have: this exchange of [`Fold::log2`], from 0.
     Exchange(u32),
@@ -35,13 +36,20 @@ pub(crate) struct Fold {
     pub cores: u32,
     rem: u32,
     position: u32,
+    /// The one of each pair that stays: 0 is the even one, 1 the odd one.
+    stays: u32,
 }
 
 impl Fold {
-    /// As `position` of `members` sees it.
+    /// As `position` of `members` sees it, the even ones staying.
     pub fn new(members: u32, position: u32) -> Fold {
         let cores = 1 << members.ilog2();
-        Fold { cores, rem: members - cores, position }
+        Fold { cores, rem: members - cores, position, stays: 0 }
+    }
+
+    /// The same, the odd ones staying.
+    pub fn onto_odd(members: u32, position: u32) -> Fold {
+        Fold { stays: 1, ..Fold::new(members, position) }
     }
 
     /// Rounds of an exchange among cores at doubling distance.
@@ -74,7 +82,7 @@ impl Fold {
         if position >= 2 * self.rem {
             Some(position - self.rem)
         } else {
-            (position.is_multiple_of(2)).then_some(position / 2)
+            (position % 2 == self.stays).then_some(position / 2)
         }
     }
 
@@ -83,13 +91,18 @@ impl Fold {
         self.position == position
     }
 
-    /// The position of core `core`: also the first one whose data it has. The cores' data end before
-    /// position `members` = the one of core number `cores`.
+    /// The position of core `core`.
     pub fn position(&self, core: u32) -> u32 {
+        if core < self.rem { 2 * core + self.stays } else { core + self.rem }
+    }
+
+    /// The first position whose data core `core` has. The cores' data end before position `members` = the one
+    /// of core number `cores`.
+    pub fn begin(&self, core: u32) -> u32 {
         if core < self.rem { 2 * core } else { core + self.rem }
     }
 
-    /// The odd positions give `piece` to the even one before. `name` turns positions into members.
+    /// One of each pair gives `piece` to the one that stays. `name` turns positions into members.
     pub fn fold(
         &self,
         piece: Extent,
@@ -98,26 +111,26 @@ impl Fold {
         steps: &mut RoundSteps,
     ) {
         match self.pair() {
-            Some((even, odd)) if self.position == odd => steps.send(name(even), piece),
-            Some((_, odd)) => steps.receive(name(odd), piece, into),
+            Some((stays, gives)) if self.position == gives => steps.send(name(stays), piece),
+            Some((_, gives)) => steps.receive(name(gives), piece, into),
             None => {}
         }
     }
 
-    /// The even positions give `piece` back to the odd one after.
+    /// Those that stayed give `piece` back.
     pub fn unfold(&self, piece: Extent, name: impl Fn(u32) -> u32, steps: &mut RoundSteps) {
         match self.pair() {
-            Some((even, odd)) if self.position == odd => {
-                steps.receive(name(even), piece, ReceiveAction::Store)
+            Some((stays, gives)) if self.position == gives => {
+                steps.receive(name(stays), piece, ReceiveAction::Store)
             }
-            Some((_, odd)) => steps.send(name(odd), piece),
+            Some((_, gives)) => steps.send(name(gives), piece),
             None => {}
         }
     }
 
-    /// The pair that this position belongs to.
+    /// The pair that this position belongs to: the one that stays, and the one that gives.
     pub fn pair(&self) -> Option<(u32, u32)> {
         let even = self.position & !1;
-        (self.position < 2 * self.rem).then_some((even, even + 1))
+        (self.position < 2 * self.rem).then_some((even + self.stays, even + 1 - self.stays))
     }
 }

@@ -29,7 +29,10 @@ impl Schedule for Rabenseifner {
     }
 
     fn round(&self, part: &MemberPart, round: u32, steps: &mut RoundSteps) {
-        let fold = Fold::new(part.members, part.me);
+        let fold = match part.kind {
+            Collective::Allreduce => Fold::onto_odd(part.members, part.me),
+            _ => Fold::new(part.members, part.me),
+        };
         let name = |position| position;
         let (log2, vector) = (fold.log2(), part.split(fold.cores));
         let halving = Halving { fold, vector };

@@ -58,7 +58,7 @@ impl Schedule for RecursiveDoubling {
 }
 
 fn allreduce(part: &MemberPart, round: u32, steps: &mut RoundSteps) {
-    let fold = Fold::new(part.members, part.me);
+    let fold = Fold::onto_odd(part.members, part.me);
     let (whole, log2) = (part.layout().whole(), fold.log2());
     if round == 0 || round == log2 + 3 {
         steps.copy(whole.bytes);
@@ -77,8 +77,8 @@ fn barrier(part: &MemberPart, round: u32, steps: &mut RoundSteps) {
     let fold = Fold::new(part.members, part.me);
     let last = fold.log2() + 1;
     match (fold.pair(), fold.core()) {
-        (Some((even, odd)), _) if round == 0 || round == last => {
-            let (from, to) = if round == 0 { (odd, even) } else { (even, odd) };
+        (Some((stays, gives)), _) if round == 0 || round == last => {
+            let (from, to) = if round == 0 { (gives, stays) } else { (stays, gives) };
             if part.me == from { steps.token_to(to) } else { steps.token_from(from) }
         }
         (_, Some(core)) if (1..last).contains(&round) => {
@@ -106,10 +106,10 @@ impl<N: Fn(u32) -> u32> Allgather<'_, N> {
     /// One of its rounds.
     pub fn round(&self, round: u32, steps: &mut RoundSteps) {
         let Allgather { fold, blocks, name } = self;
-        let held = |core: u32, count: u32| blocks.between(fold.position(core), fold.position(core + count));
+        let held = |core: u32, count: u32| blocks.between(fold.begin(core), fold.begin(core + count));
         if round == 0 {
-            if let Some((_, odd)) = fold.pair() {
-                fold.fold(blocks.block(odd), ReceiveAction::Store, name, steps);
+            if let Some((_, gives)) = fold.pair() {
+                fold.fold(blocks.block(gives), ReceiveAction::Store, name, steps);
             }
         } else if round == fold.log2() + 1 {
             fold.unfold(blocks.whole(), name, steps);

@@ -23,7 +23,7 @@ impl Schedule for RecursiveHalving {
     }
 
     fn round(&self, part: &MemberPart, round: u32, steps: &mut RoundSteps) {
-        let (fold, blocks) = (Fold::new(part.members, part.me), part.layout());
+        let (fold, blocks) = (Fold::onto_odd(part.members, part.me), part.layout());
         match fold.reduce_scatter_stage(round) {
             ReduceScatterStage::Copy => steps.copy(blocks.total()),
             ReduceScatterStage::Fold => {
@@ -34,15 +34,15 @@ impl Schedule for RecursiveHalving {
                 let distance = 1 << (fold.log2() - 1 - exchange);
                 let side = |core: u32| {
                     let first = core & !(distance - 1);
-                    blocks.between(fold.position(first), fold.position(first + distance))
+                    blocks.between(fold.begin(first), fold.begin(first + distance))
                 };
                 let partner = fold.position(core ^ distance);
                 steps.receive(partner, side(core), ReceiveAction::Combine);
                 steps.send(partner, side(core ^ distance));
             }
             ReduceScatterStage::Deliver => {
-                if let Some((_, odd)) = fold.pair() {
-                    fold.unfold(blocks.block(odd), |position| position, steps);
+                if let Some((_, gives)) = fold.pair() {
+                    fold.unfold(blocks.block(gives), |position| position, steps);
                 }
             }
         }

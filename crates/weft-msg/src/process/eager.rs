@@ -18,6 +18,7 @@ use crate::sends::{Content, MessageToSend, SendState};
 use crate::transport::{GroupPosting, SendToken, Transport};
 use crate::work::Work;
 use weft_trace::op::SendMode;
+use weft_units::RankId;
 
 impl<T: Transport> Rank<'_, T> {
     /// Sends a message.
@@ -99,16 +100,24 @@ impl<T: Transport> Rank<'_, T> {
             self.spend(Work::ReceiveCall, protocol.receive_call);
         }
         let found = self.process.matching.post(receive);
-        self.spend(Work::Matching, protocol.matching_entry * found.scanned);
+        self.look_at(found.scanned, receive.source);
         if let Some(envelope) = found.entry {
             self.matched(&envelope, &receive);
+        }
+    }
+
+    /// Looks at so many entries for a message of `source`. One of the rank itself is matched elsewhere where
+    /// the library keeps such from its interface.
+    fn look_at(&mut self, entries: u64, source: Option<RankId>) {
+        if source != Some(self.process.rank) || !self.protocol.keeps_own_messages() {
+            self.spend(Work::Matching, self.protocol.matching_entry * entries);
         }
     }
 
     /// A message to be matched is there: a receive may wait for it.
     pub(super) fn arrived(&mut self, envelope: Envelope) {
         let found = self.process.matching.arrive(envelope);
-        self.spend(Work::Matching, self.protocol.matching_entry * found.scanned);
+        self.look_at(found.scanned, Some(envelope.source));
         if let Some(receive) = found.entry {
             self.matched(&envelope, &receive);
         }

@@ -85,6 +85,8 @@ pub struct Process {
     collectives: Collectives,
     /// The message that it looks for.
     probe: Option<Box<PostedReceive>>,
+    /// Whether it does so by tests.
+    tests: bool,
     /// Of programs with one-sided communication.
     windows: Option<Box<Windows>>,
     /// An error that a notification found: the next call reports it.
@@ -114,6 +116,7 @@ impl Process {
             communicators: Communicators::default(),
             collectives: Collectives::default(),
             probe: None,
+            tests: false,
             windows: None,
             fault: None,
         }
@@ -138,11 +141,10 @@ impl Process {
         }
     }
 
-    /// A rank that waits has taken something that has not ended its wait: it polls once more at least.
+    /// A rank that waits has taken something that has not ended its wait: it begins to wait anew.
     pub fn continue_wait(&mut self, protocol: &Protocol) {
         if protocol.wait_costs == WaitCosts::Polls {
-            let polls = if self.waits_on_window(protocol) { POLLS_ON_WINDOW } else { 1 };
-            self.polls_left = self.polls_left.max(polls);
+            self.polls_left = self.polls_before_wait(protocol);
         }
     }
 

@@ -91,10 +91,11 @@ impl<T: Transport> Rank<'_, T> {
                 };
                 self.receive(receive);
             }
-            Op::Probe { from, tag, comm } => {
+            Op::Probe { from, tag, comm, tested } => {
                 self.process.check_peer("source", *from, *comm)?;
                 self.begin_wait();
                 self.process.look_for(*from, *tag, *comm);
+                self.process.tests = *tested;
             }
             Op::Wait { request } => {
                 self.begin_wait();

@@ -102,8 +102,11 @@ impl<T: Transport> Rank<'_, T> {
 
     /// The announced data is there.
     pub(super) fn data_arrived(&mut self, send: SendEntry, receive: ReceiveEntry) {
-        self.spend(Work::ReceiveMessage, self.protocol.receive_message);
         let pending = self.process.receives.take(receive);
+        if let Envelope { source, bytes, body: Body::Active { message }, .. } = pending.announced {
+            return self.data_read(message, source, bytes);
+        }
+        self.spend(Work::ReceiveMessage, self.protocol.receive_message);
         let announced = &pending.announced;
         let Envelope { source, bytes, .. } = *announced;
         if let Body::Announce { access, send, window } = announced.body {

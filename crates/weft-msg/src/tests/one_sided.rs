@@ -132,7 +132,8 @@ proptest! {
     #[test]
     fn locks_and_operations_by_active_messages_end(
         epochs in prop::collection::vec(
-            (any::<bool>(), prop::collection::vec((0u32..4, 0usize..6, 0u64..40), 0..6)), 1..4),
+            (any::<bool>(), prop::collection::vec(
+                (0u32..4, 0usize..6, prop_oneof![0u64..40, 16_000u64..17_000]), 0..6)), 1..4),
         seed in any::<u64>(), protocol in protocols_by_either_path(),
     ) {
         use WindowSync::{Complete, Flush, Free, Lock, LockAll, Post, Start, Unlock, UnlockAll, Wait};
@@ -187,6 +188,13 @@ fn active_messages_are_those_of_mpich() {
     assert_eq!(exchanged(locked(OneSided::Accumulate, 64), vec![]), with([(0, 160), (1, 32)]));
     assert_eq!(exchanged(locked(OneSided::FetchAndOp, 8), vec![]), with([(0, 104), (1, 40)]));
     assert_eq!(exchanged(locked(OneSided::Put, 64), vec![])[..2], ask);
+    // The data of a longer one is read: a message of 16 KiB, header included, is the longest with its own.
+    assert_eq!(exchanged(locked(OneSided::Accumulate, 16_288), vec![]), with([(0, 16_384), (1, 32)]));
+    let read = exchanged(locked(OneSided::Accumulate, 16_289), vec![]);
+    assert_eq!(read[2..read.len() - 2], [(0, 144), (1, 0), (0, 16_289), (1, 32), (1, 32)]);
+    let read = exchanged(locked(OneSided::GetAccumulate, 20_000), vec![]);
+    let there = [(0, 144), (1, 0), (0, 20_000), (1, 32)];
+    assert_eq!(read[2..read.len() - 2], [there, [(1, 80), (0, 0), (1, 20_000), (0, 32)]].concat());
     let epoch = exchanged(
         vec![sync(Start, Some(1)), sync(Complete, None)],
         vec![sync(Post, Some(0)), sync(Wait, None)],

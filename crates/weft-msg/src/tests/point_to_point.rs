@@ -2,7 +2,7 @@
 
 use super::collectives::protocols;
 use super::network::{Delays, Network, Outcome, splitmix};
-use crate::{Envelope, EnvelopeKind, PendingState, Protocol, SynchronousSends, Wildcards};
+use crate::{Envelope, EnvelopeKind, PendingState, Protocol, SynchronousSends, WaitCosts, Wildcards};
 use proptest::prelude::*;
 use weft_trace::op::{Collective, CollectiveSizes, CommId, Op, RequestId, SendMode};
 use weft_units::{BitRate, Bytes, RankId, Span};
@@ -31,7 +31,7 @@ fn recorded((source, matched_tag): (u32, i32), op: Op) -> Op {
 }
 
 fn probe(from: u32, tag: i32) -> Op {
-    Op::Probe { from: RankId(from), tag, comm: CommId::WORLD }
+    Op::Probe { from: RankId(from), tag, comm: CommId::WORLD, tested: false }
 }
 
 fn wait(request: u32) -> Op {
@@ -298,6 +298,36 @@ fn a_rank_may_send_to_itself() {
         let blocked = !go(vec![vec![send, wait(0)]], &protocol).blocked.is_empty();
         assert_eq!(blocked, bytes > 32 || mode == SendMode::Synchronous);
     }
+}
+
+/// Catches a test for a message that costs what a probe does, which polls once more.
+#[test]
+fn a_test_that_finds_a_message_polls_once() {
+    let (wait_call, wait_costs) = (Span::from_ps(100), WaitCosts::Polls);
+    let protocol = Protocol { wait_call, wait_costs, ..Protocol::zero() };
+    let spent = |tested| {
+        let Op::Probe { from, tag, comm, .. } = probe(0, 1) else { unreachable!("a probe") };
+        let receiver = vec![Op::Probe { from, tag, comm, tested }, irecv(Some(0), Some(1), 8, 0), wait(0)];
+        go(vec![vec![isend(1, 1, 8, 0), wait(0)], receiver], &protocol).spent[1]
+    };
+    assert_eq!(spent(false) - spent(true), 100);
+}
+
+/// Catches a call, or a look through the queues, for a message that the library keeps from its interface.
+#[test]
+fn a_message_to_itself_costs_nothing_where_the_interface_has_no_part_in_it() {
+    let cost = Span::from_ps(100);
+    let protocol = Protocol { send_call: cost, receive_call: cost, matching_entry: cost, ..Protocol::zero() };
+    let spent = |wait_costs| {
+        let (send, receive) = (isend(0, 1, 8, 0), irecv(Some(0), Some(1), 8, 1));
+        let of = |first: &Op, second: &Op| {
+            let program = vec![first.clone(), second.clone(), waitall([0, 1])];
+            go(vec![program], &Protocol { wait_costs, ..protocol.clone() }).spent[0]
+        };
+        [of(&send, &receive), of(&receive, &send)]
+    };
+    assert_eq!(spent(WaitCosts::Polls), [0; 2]);
+    assert_eq!(spent(WaitCosts::Call), [300; 2]);
 }
 
 #[test]

@@ -104,7 +104,9 @@ mod tag {
     pub const UNRECORDED_CALL: u8 = 18;
     pub const END: u8 = 19;
     pub const PROBE: u8 = 20;
-    pub const LAST: u8 = PROBE;
+    /// A test that has found a message.
+    pub const IPROBE: u8 = 21;
+    pub const LAST: u8 = IPROBE;
 }
 
 /// Requests within blocking calls.
@@ -273,10 +275,11 @@ fn operation<R: BufRead>(tag: u8, source: &mut Source<R>, size: u64) -> Result<O
             target: source.below(size + 1, "target rank")?.checked_sub(1).map(rank),
         },
         tag::MARKER => Op::Marker { text: text(source)? },
-        tag::PROBE => Op::Probe {
+        probe @ (tag::PROBE | tag::IPROBE) => Op::Probe {
             from: rank(source.below(size, "source rank")?),
             tag: tag_from(source.signed()?)?,
             comm: CommId(source.id()?),
+            tested: probe == tag::IPROBE,
         },
         tag => return Err(Stop::Wrong(format!("record tag {tag}, expected 1 to {}", tag::LAST))),
     })
@@ -392,6 +395,7 @@ pub(super) mod tests {
         &[18, 6],                      // an unrecorded call
         &[16, 2, b'h', b'i'],          // a marker
         &[20, 3, 14, 0, 0],            // a probe that found a message of 3, tag 7
+        &[21, 3, 14, 0, 0],            // a test that did
         &[19, 1],                      // MPI_Finalize
     ];
 
@@ -443,7 +447,8 @@ pub(super) mod tests {
                 members: vec![RankRange { first: 3, stride: -2, count: 2 }],
             },
             Op::Marker { text: "hi".into() },
-            Op::Probe { from: RankId(3), tag: 7, comm: CommId::WORLD },
+            Op::Probe { from: RankId(3), tag: 7, comm: CommId::WORLD, tested: false },
+            Op::Probe { from: RankId(3), tag: 7, comm: CommId::WORLD, tested: true },
         ];
         assert_eq!(ops, expected);
         assert_eq!(part.end(), Some(PartEnd::Finalized));

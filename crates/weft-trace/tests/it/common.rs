@@ -79,7 +79,12 @@ pub fn any_op() -> impl Strategy<Value = Op> {
             .prop_map(|(from, tag, comm, bytes, matched, buffer, request)| {
                 Op::Irecv { from, tag, comm, bytes, matched, buffer, request }
             }),
-        (any_rank(), any::<i32>(), comm()).prop_map(|(from, tag, comm)| Op::Probe { from, tag, comm }),
+        (any_rank(), any::<i32>(), comm(), any::<bool>()).prop_map(|(from, tag, comm, tested)| Op::Probe {
+            from,
+            tag,
+            comm,
+            tested
+        }),
         request().prop_map(|request| Op::Wait { request }),
         vec(request(), 0..9).prop_map(|requests| Op::Waitall { requests }),
         vec(request(), 1..9).prop_flat_map(|requests| {

@@ -57,7 +57,7 @@ fn a_receive_waits_for_its_send() {
 /// Catches a probe that does not wait for its message, and one that takes it.
 #[test]
 fn a_probe_waits_for_its_message() {
-    let probe = Op::Probe { from: RankId(0), tag: 1, comm: CommId::WORLD };
+    let probe = Op::Probe { from: RankId(0), tag: 1, comm: CommId::WORLD, tested: false };
     for bytes in [8, 101] {
         let sender = vec![compute(5), send(1, bytes, SendMode::Standard), wait(0)];
         let receiver = vec![compute(1), probe.clone(), compute(3), receive(0), wait(1)];

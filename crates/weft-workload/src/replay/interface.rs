@@ -119,7 +119,11 @@ impl RankAccount {
         if let Body::Data { send, .. } = envelope.body {
             return self.announced[send.index() as usize];
         }
-        if let Some(send) = envelope.announces() {
+        let to_read = match envelope.body {
+            Body::Active { message } | Body::AnnounceActive { message, .. } => message.data_to_read(),
+            _ => None,
+        };
+        for send in envelope.announces().into_iter().chain(to_read) {
             let exchange = send.index() as usize;
             if self.announced.len() <= exchange {
                 self.announced.resize(exchange + 1, Time::ZERO);

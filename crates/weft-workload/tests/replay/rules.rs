@@ -51,6 +51,24 @@ fn a_wait_polls_twice_and_then_sees_what_comes() {
     );
 }
 
+/// Catches a rank that polls less often after a message that nobody waits for than after another.
+#[test]
+fn a_wait_polls_twice_also_after_what_it_does_not_wait_for() {
+    let mut setup = Setup::zero(ProgressRule::Call);
+    (setup.protocol.wait_call, setup.protocol.wait_costs) = (Span::from_us(50), WaitCosts::Polls);
+    let ends = |second| {
+        let programs = [
+            vec![compute(20), send(2, 0, 8, 0)],
+            vec![compute(second), send(2, 0, 8, 0)],
+            vec![receive(1, 0, 8, 1), compute(100), wait(1), receive(0, 0, 8, 0), wait(0)],
+        ];
+        let outcome = setup.run(&[trace_of(&programs)], None);
+        outcome.assert_finished();
+        outcome.ranks[2].end.as_ps() / 1_000_000
+    };
+    assert_eq!([150, 151, 200, 201, 250, 251].map(ends), [150, 200, 200, 250, 250, 251]);
+}
+
 /// Packets of several messages take turns, so that a short message passes a long one: it must not be
 /// received in its place.
 #[test]
