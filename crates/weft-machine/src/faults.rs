@@ -102,6 +102,17 @@ pub struct FaultRule {
     pub outage: Outage,
 }
 
+impl FaultRule {
+    /// Outages with a time of their own that begin at `end` of a run or after it, and of which it knows nothing.
+    pub fn outages_after(&self, end: Span) -> usize {
+        match &self.outage {
+            Outage::Once { off_at, .. } => usize::from(*off_at >= end),
+            Outage::Schedule(outages) => outages.iter().filter(|outage| outage.off_at >= end).count(),
+            Outage::Never | Outage::Random { .. } => 0,
+        }
+    }
+}
+
 /// A rule, and where it stands.
 #[derive(Clone, Debug)]
 pub struct RawFaultRule {

@@ -299,6 +299,9 @@ fn warnings(result: &StoredResult, trees: &[CongestionTree]) -> Vec<String> {
             let of = "of the time in which links were off lie in the warm-up, which is not measured";
             warnings.push(format!("{}: {off:.3} us {of}", label()));
         }
+        if let Some(after @ 1..) = run.row["outages_after_end"].as_u64() {
+            warnings.push(format!("{}: outages that begin after the end of the run: {after}", label()));
+        }
     }
     for row in &manifest.rows {
         if let Some(why) = row["refused"].as_str() {

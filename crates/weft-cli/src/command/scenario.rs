@@ -156,19 +156,41 @@ fn run_remarks(way: &str, run: &RunFigures) -> String {
     ];
     let losses = losses.iter().filter(|(lost, _)| *lost > 0);
     let losses = losses.map(|(lost, what)| format!("{way}: {lost} {what}\n"));
-    let off = off_in_warm_up(run.links_off_us, run.links_off_in_warm_up_us);
-    let off = off.map(|line| format!("{way}: {line}\n"));
+    let unmeasured = Unmeasured {
+        off_us: run.links_off_us,
+        in_warm_up_us: run.links_off_in_warm_up_us,
+        after_end: run.outages_after_end,
+    };
+    let off = unmeasured.lines().map(|line| format!("{way}: {line}\n"));
     let energy = run.energy.as_ref().map(|energy| format!("{way}: {}\n", super::energy::line(energy)));
     transients.chain(losses).chain(off).chain(energy).collect()
 }
 
-/// A line about outages of which the measured time knows nothing, where there are some: failures count from
-/// the beginning of the run, and not from the end of the warm-up.
-pub(super) fn off_in_warm_up(all_us: f64, in_warm_up_us: f64) -> Option<String> {
-    (in_warm_up_us > 0.0).then(|| {
-        format!(
-            "links were off for {all_us:.3} us in all, {in_warm_up_us:.3} us of it in the warm-up, which is \
-             not measured: `off_at` and `on_at` count from the beginning of the warm-up"
-        )
-    })
+/// Outages of which the measured time knows nothing, or not all: they count from the beginning of the run, and
+/// not from the end of the warm-up.
+pub(super) struct Unmeasured {
+    /// How long links were off in all.
+    pub off_us: f64,
+    /// How long of it in the warm-up.
+    pub in_warm_up_us: f64,
+    /// Outages that begin after the end of the run.
+    pub after_end: usize,
+}
+
+impl Unmeasured {
+    /// A line for each kind that there is.
+    pub fn lines(&self) -> impl Iterator<Item = String> + use<> {
+        let Unmeasured { off_us, in_warm_up_us, after_end } = *self;
+        let in_warm_up = (in_warm_up_us > 0.0).then(|| {
+            format!(
+                "links were off for {off_us:.3} us in all, {in_warm_up_us:.3} us of it in the warm-up, which is \
+                 not measured: `off_at` and `on_at` count from the beginning of the warm-up"
+            )
+        });
+        let after_end = (after_end > 0).then(|| {
+            let what = if after_end == 1 { "outage begins" } else { "outages begin" };
+            format!("{after_end} {what} after the end of the run, which knows nothing of them: `off_at`")
+        });
+        in_warm_up.into_iter().chain(after_end)
+    }
 }

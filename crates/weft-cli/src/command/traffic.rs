@@ -274,9 +274,12 @@ fn remarks(row: &TrafficRow) -> String {
             full => format!("{of}: links lost {lost} packets ({share}), {full} of them in full buffers\n"),
         };
     }
-    if let Some(line) = scenario::off_in_warm_up(row.links_off_us, row.links_off_in_warm_up_us) {
-        text += &format!("{of}: {line}\n");
-    }
+    let unmeasured = scenario::Unmeasured {
+        off_us: row.links_off_us,
+        in_warm_up_us: row.links_off_in_warm_up_us,
+        after_end: row.outages_after_end,
+    };
+    unmeasured.lines().for_each(|line| text += &format!("{of}: {line}\n"));
     if row.packets_trimmed > 0 {
         text += &format!("{of}: full buffers trimmed {} packets\n", row.packets_trimmed);
     }

@@ -79,6 +79,27 @@ fn an_outage_in_the_warm_up_is_said() {
     }
 }
 
+/// Catches an outage that begins when the run has ended, and about which nothing is said.
+#[test]
+fn an_outage_after_the_end_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = folder.path().join("own.toml");
+    let flow = "[[flows]]\nname = \"a\"\nrole = \"victim\"\nfrom = \"1\"\nto = \"0\"\nsize = \"4K\"\n";
+    std::fs::write(&scenario, format!("[scenario]\ntitle = \"one\"\ntime = \"40us\"\n{flow}")).unwrap();
+    let pattern = [&TREE[..7], &["--time", "20us", "--warm-up", "20us"]].concat();
+    let of_file = ["traffic", "-m", "ethernet-100g-spineleaf", "--scenario", scenario.to_str().unwrap()];
+    for (off_at, after) in [("39us", 0), ("50us", 1)] {
+        let outage = format!("faults=[{{of=\"switch 40\", off_at=\"{off_at}\"}}]");
+        for words in [&pattern[..], &of_file] {
+            let words = [words, &["--set", &outage, "--quiet"]].concat();
+            let row = json(&[&words[..], &["--json"]].concat())["rows"][0].clone();
+            assert_eq!(row["outages_after_end"], after, "{off_at}");
+            let said = text(&weft(&words).stdout);
+            assert_eq!(said.contains("1 outage begins after the end of the run"), after == 1, "{said}");
+        }
+    }
+}
+
 /// Catches bad input that is taken, or refused without file, key or mend.
 #[test]
 fn bad_failures_are_refused() {

@@ -17,7 +17,7 @@ use serde::Serialize;
 use weft_assembly as assembly;
 use weft_fabric::parameters::FlowControl;
 use weft_machine::{
-    Constant, Diagnostics, Fabric, Files, Machine, Outage, SHIPPED, check_text, check_with_files,
+    Constant, Diagnostics, Fabric, FaultRule, Files, Machine, Outage, SHIPPED, check_text, check_with_files,
     list as shipped_machines,
 };
 use weft_results::{AssumedConstant, Stopwatch};
@@ -25,7 +25,7 @@ use weft_topo::{
     Attachment, ChannelPlan, ClassUse, Layout, MessageClass, MessageClasses, PatternLoad, Rerouted,
     Routing as _, Topology as _, WithChannels, figures_with_progress, prove, prove_classes,
 };
-use weft_units::{Bytes, EndpointId, PortId, SwitchId};
+use weft_units::{Bytes, EndpointId, PortId, SwitchId, Time};
 
 /// A machine that ships with weft.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -331,6 +331,11 @@ pub(crate) fn warn_of_cuts(
         failures.cuts(layout).iter().for_each(|line| progress.warn(&format!("{drawn}{line}")));
     }
     Ok(())
+}
+
+/// Outages with a time of their own that begin at the end of a run or after it.
+pub(super) fn outages_after(faults: &[FaultRule], end: Time) -> usize {
+    faults.iter().map(|rule| rule.outages_after(end - Time::ZERO)).sum()
 }
 
 /// The endpoints of a machine by name, in the order of their numbers.

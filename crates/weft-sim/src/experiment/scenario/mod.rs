@@ -37,7 +37,7 @@ pub use transient::Transient;
 use transient::Watch;
 use weft_assembly as assembly;
 use weft_engine::Progress;
-use weft_machine::CongestionRule;
+use weft_machine::{CongestionRule, FaultRule};
 use weft_network::{LostData, NetworkSetup, SimulatedNetwork};
 use weft_results::{Beginning, Conclusion, Ending, ResultsWriter, Stopwatch, Totals, peak_memory};
 use weft_topo::Layout;
@@ -106,7 +106,8 @@ impl Experiment for ScenarioRequest {
         for (way, run) in ways.iter().zip(0..).skip(done.runs) {
             let stopwatch = Stopwatch::start();
             let of = ways.len() as u32;
-            let simulated = Simulated { request: self, options, control, scenario: &scenario, run, of };
+            let (scenario, faults) = (&scenario, &machine.faults[..]);
+            let simulated = Simulated { request: self, options, control, scenario, faults, run, of };
             let (course, state) = resumed.take().unzip();
             let course = course.unwrap_or_else(|| simulated.begin());
             let building = Building {
@@ -118,11 +119,11 @@ impl Experiment for ScenarioRequest {
             let mut build_time_s = 0.0;
             let mut built = || build_time_s = stopwatch.seconds();
             let rows = match scenario.applications.is_empty() {
-                true => self.network(way, &scenario, building).map(|network| {
+                true => self.network(way, scenario, building).map(|network| {
                     built();
                     simulated.rows(&way.name, network, course, (results.as_mut(), &mut done))
                 }),
-                false => self.network_with_ranks(way, &scenario, building).map(|network| {
+                false => self.network_with_ranks(way, scenario, building).map(|network| {
                     built();
                     simulated.rows(&way.name, network, course, (results.as_mut(), &mut done))
                 }),
@@ -265,6 +266,8 @@ struct Simulated<'a> {
     options: &'a ExperimentOptions,
     control: Control<'a>,
     scenario: &'a Scenario,
+    /// The machine's, the same under every way.
+    faults: &'a [FaultRule],
     run: u32,
     /// The number of runs.
     of: u32,
@@ -412,6 +415,7 @@ impl Simulated<'_> {
             transfers_failed: output.failed,
             links_off_us: crossed.links_off.as_us_f64(),
             links_off_in_warm_up_us: warm_up.links_off.as_us_f64(),
+            outages_after_end: machine::outages_after(self.faults, end),
             run_time_us: (end - Time::ZERO).as_us_f64(),
             packet_hops: crossed.packet_hops,
             energy: EnergyFigures::of(&crossed.energy, delivered),

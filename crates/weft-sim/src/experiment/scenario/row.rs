@@ -100,6 +100,9 @@ pub struct RunFigures {
     pub links_off_us: f64,
     /// The part of it that lies in the warm-up.
     pub links_off_in_warm_up_us: f64,
+    /// Outages that begin after the end of the run.
+    #[serde(default)]
+    pub outages_after_end: usize,
     /// Virtual time at the end.
     pub run_time_us: f64,
     /// Links crossed by data packets.

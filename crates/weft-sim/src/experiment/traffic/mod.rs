@@ -170,6 +170,9 @@ pub struct TrafficRow {
     /// The part of it that lies in the warm-up.
     #[serde(default)]
     pub links_off_in_warm_up_us: f64,
+    /// Outages that begin after the end of the run, of each seed.
+    #[serde(default)]
+    pub outages_after_end: usize,
     /// Those of them that found a buffer full: under drop; under pause, where the head-room is too small.
     #[serde(default)]
     pub packets_dropped_full: u64,
@@ -492,7 +495,7 @@ impl Curve<'_> {
             }
             let runs = std::mem::take(&mut self.runs);
             self.rows.push(Measured {
-                row: row::row(self.request, &point.offered, point.first_run, &runs),
+                row: row::row((self.request, &self.machine.faults), &point.offered, point.first_run, &runs),
                 packet_hops_per_second: if wall > 0.0 { hops_of_point as f64 / wall } else { 0.0 },
                 build_time_s: build_time.unwrap_or_default(),
                 peak_memory_bytes: peak_memory().unwrap_or(0),

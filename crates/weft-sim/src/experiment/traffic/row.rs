@@ -3,15 +3,23 @@
 use super::offered::Offered;
 use super::run::RunResult;
 use super::{Interval, Limit, TrafficRequest, TrafficRow};
-use crate::experiment::EnergyFigures;
 use crate::experiment::path::LatencySplit;
+use crate::experiment::{EnergyFigures, machine};
+use weft_machine::FaultRule;
 use weft_network::MachineEnergy;
 use weft_units::{Bytes, Span};
 use weft_workload::path::LegTimes;
 use weft_workload::steady;
 
-/// The row of the runs of one point, one per seed; `first` is the number of the first.
-pub(super) fn row(request: &TrafficRequest, offered: &Offered, first: u32, runs: &[RunResult]) -> TrafficRow {
+/// The row of one point, one run per seed, on a machine with these faults; `first` is the number of
+/// the first.
+pub(super) fn row(
+    (request, faults): (&TrafficRequest, &[FaultRule]),
+    offered: &Offered,
+    first: u32,
+    runs: &[RunResult],
+) -> TrafficRow {
+    let end = runs.iter().map(|run| run.end).max().unwrap_or_default();
     let nanoseconds = |ps: f64| ps / 1000.0;
     let means: Vec<f64> =
         runs.iter().filter_map(|run| run.latency.mean()).map(|mean| mean.as_ns_f64()).collect();
@@ -58,6 +66,7 @@ pub(super) fn row(request: &TrafficRequest, offered: &Offered, first: u32, runs:
         packets_rerouted: runs.iter().map(|run| run.crossed.rerouted).sum(),
         links_off_us: runs.iter().map(|run| run.crossed.links_off).sum::<Span>().as_us_f64(),
         links_off_in_warm_up_us: runs.iter().map(|run| run.off_in_warm_up).sum::<Span>().as_us_f64(),
+        outages_after_end: machine::outages_after(faults, end),
         packets_dropped_full: runs.iter().map(|run| run.crossed.faults.full).sum(),
         packets_trimmed: runs.iter().map(|run| run.crossed.faults.trimmed).sum(),
         packets_resent: runs.iter().map(|run| run.crossed.faults.resent).sum(),
