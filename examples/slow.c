@@ -172,6 +172,10 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (size < 2) {
+        fprintf(stderr, "slow: at least two ranks are needed: weft run -n 8, or mpiexec -n 8\n");
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
     right = (rank + 1) % size;
     left = (rank + size - 1) % size;
     for (size_t i = 0; i < sizeof PROGRAMS / sizeof *PROGRAMS; i++) {

@@ -103,7 +103,7 @@ pub struct FaultRule {
 }
 
 impl FaultRule {
-    /// Outages with a time of their own that begin at `end` of a run or after it, and of which it knows nothing.
+    /// Outages with a time of their own that begin at the end of a run or after it.
     pub fn outages_after(&self, end: Span) -> usize {
         match &self.outage {
             Outage::Once { off_at, .. } => usize::from(*off_at >= end),

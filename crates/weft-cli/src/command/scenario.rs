@@ -166,8 +166,8 @@ fn run_remarks(way: &str, run: &RunFigures) -> String {
     transients.chain(losses).chain(off).chain(energy).collect()
 }
 
-/// Outages of which the measured time knows nothing, or not all: they count from the beginning of the run, and
-/// not from the end of the warm-up.
+/// Outages of which the measured time knows nothing, or not all: they count from the beginning of the run,
+/// and not from the end of the warm-up.
 pub(super) struct Unmeasured {
     /// How long links were off in all.
     pub off_us: f64,
@@ -183,13 +183,13 @@ impl Unmeasured {
         let Unmeasured { off_us, in_warm_up_us, after_end } = *self;
         let in_warm_up = (in_warm_up_us > 0.0).then(|| {
             format!(
-                "links were off for {off_us:.3} us in all, {in_warm_up_us:.3} us of it in the warm-up, which is \
-                 not measured: `off_at` and `on_at` count from the beginning of the warm-up"
+                "links were off for {off_us:.3} us in all, {in_warm_up_us:.3} us of it in the warm-up, which \
+                 is not measured: `off_at` and `on_at` count from the beginning of the warm-up"
             )
         });
         let after_end = (after_end > 0).then(|| {
             let what = if after_end == 1 { "outage begins" } else { "outages begin" };
-            format!("{after_end} {what} after the end of the run, which knows nothing of them: `off_at`")
+            format!("{after_end} {what} after the end of the run, and did not happen")
         });
         in_warm_up.into_iter().chain(after_end)
     }
