@@ -33,9 +33,8 @@ KNOWN = {
     "win_accumulate": 2.5,  # short ones on eight ranks: as the windows below
 }
 # Those of eight ranks whose two rings have several steady states with messages of about 4 KB: the run itself
-# changes between them with a few bytes more. What decides is some 100 ns at the beginning: the first use of a page of
-# MPICH's own buffers costs a walk of the page tables, and a recording does not name them (0.7 % without walks, at most
-# sizes).
+# changes between them with a few bytes more. What decides is some 100 ns at the beginning: the first use of a
+# page of MPICH's own buffers costs a walk of the page tables, and a recording does not name them.
 UNSTEADY = {"win_get": 4.0, "win_groups": 9.0}
 UNSTEADY_RANKS, UNSTEADY_SIZES = 8, range(3500, 4500)
 
