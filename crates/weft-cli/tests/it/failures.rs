@@ -91,11 +91,20 @@ fn an_outage_after_the_end_is_said() {
     for (off_at, after) in [("39us", 0), ("50us", 1)] {
         let outage = format!("faults=[{{of=\"switch 40\", off_at=\"{off_at}\"}}]");
         for words in [&pattern[..], &of_file] {
+            let results = folder.path().join(format!("{off_at} {}", words.len())).display().to_string();
             let words = [words, &["--set", &outage, "--quiet"]].concat();
             let row = json(&[&words[..], &["--json"]].concat())["rows"][0].clone();
             assert_eq!(row["outages_after_end"], after, "{off_at}");
             let said = text(&weft(&words).stdout);
             assert_eq!(said.contains("1 outage begins after the end of the run"), after == 1, "{said}");
+            assert!(weft(&[&words[..], &["-o", &results]].concat()).status.success());
+            let page = format!("{results}.html");
+            let report = json(&["report", &results, "-o", &page, "--json"]).to_string();
+            assert_eq!(
+                report.contains("outages that begin after the end of the run: 1"),
+                after == 1,
+                "{report}"
+            );
         }
     }
 }

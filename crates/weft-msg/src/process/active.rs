@@ -79,7 +79,7 @@ impl<T: Transport> Rank<'_, T> {
     }
 
     /// Reads the data that a message of `source` has named: so many bytes of that send.
-    fn read_data(&mut self, message: ActiveMessage, source: RankId, (send, bytes): (SendEntry, Bytes)) {
+    fn read_data(&mut self, message: ActiveMessage, source: RankId, send: SendEntry, bytes: Bytes) {
         self.spend(Work::SendCall, self.protocol.send_call);
         self.spend(Work::DataSend, self.protocol.data_send);
         let buffer = match message {
@@ -155,7 +155,7 @@ impl<T: Transport> Rank<'_, T> {
             }
             ActiveMessage::Accumulate { operation, to_read: Some(data) }
             | ActiveMessage::Fetch { operation, to_read: Some(data) } => {
-                self.read_data(message, source, (operation, Bytes::new(data.get())));
+                self.read_data(message, source, operation, Bytes::new(data.get()));
             }
             ActiveMessage::Accumulate { operation, to_read: None } => {
                 self.reduce(bytes);
@@ -167,7 +167,7 @@ impl<T: Transport> Rank<'_, T> {
             }
             ActiveMessage::Answer { operation, to_read: Some(kept) } => {
                 let bytes = self.process.sends.get(operation).map_or(Bytes::ZERO, |own| own.bytes);
-                self.read_data(message, source, (kept, bytes));
+                self.read_data(message, source, kept, bytes);
             }
             ActiveMessage::Answer { operation, to_read: None } => {
                 self.operation_done(operation, OneSidedPath::Emulated);

@@ -495,7 +495,7 @@ impl Curve<'_> {
             }
             let runs = std::mem::take(&mut self.runs);
             self.rows.push(Measured {
-                row: row::row((self.request, &self.machine.faults), &point.offered, point.first_run, &runs),
+                row: row::row(self.request, point, &self.machine.faults, &runs),
                 packet_hops_per_second: if wall > 0.0 { hops_of_point as f64 / wall } else { 0.0 },
                 build_time_s: build_time.unwrap_or_default(),
                 peak_memory_bytes: peak_memory().unwrap_or(0),

@@ -1,8 +1,7 @@
 //! From the runs of a point to its row.
 
-use super::offered::Offered;
 use super::run::RunResult;
-use super::{Interval, Limit, TrafficRequest, TrafficRow};
+use super::{Interval, Limit, Point, TrafficRequest, TrafficRow};
 use crate::experiment::path::LatencySplit;
 use crate::experiment::{EnergyFigures, machine};
 use weft_machine::FaultRule;
@@ -11,14 +10,14 @@ use weft_units::{Bytes, Span};
 use weft_workload::path::LegTimes;
 use weft_workload::steady;
 
-/// The row of one point, one run per seed, on a machine with these faults; `first` is the number of
-/// the first.
+/// The row of a point, of one run per seed on a machine with these faults.
 pub(super) fn row(
-    (request, faults): (&TrafficRequest, &[FaultRule]),
-    offered: &Offered,
-    first: u32,
+    request: &TrafficRequest,
+    point: &Point,
+    faults: &[FaultRule],
     runs: &[RunResult],
 ) -> TrafficRow {
+    let Point { offered, first_run } = point;
     let end = runs.iter().map(|run| run.end).max().unwrap_or_default();
     let nanoseconds = |ps: f64| ps / 1000.0;
     let means: Vec<f64> =
@@ -34,7 +33,7 @@ pub(super) fn row(
     let mean_batches = batches(|run| &run.batch_means);
     let p99_batches = batches(|run| &run.batch_p99s);
     TrafficRow {
-        run: first,
+        run: *first_run,
         size_bytes: offered.bytes,
         offered_load: offered.messages.is_none().then(|| offered.load.as_f64()),
         accepted_load: mean(&accepted).unwrap_or(0.0),
