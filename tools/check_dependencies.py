@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks the licences, sources and duplicates of all crates that the workspace builds, and the wheel's lock.
+"""Checks the licences, sources and duplicates of all crates that the workspace builds, who may use which of
+them, and the wheel's lock.
 
 Works offline, from `cargo tree`. cargo-deny does this and more, but building it takes minutes
 of every first `make test`, and its advisory database needs the network.
@@ -60,10 +61,10 @@ def licence_is_allowed(expression: str, allowed: set[str]) -> bool:
     return either()
 
 
-def crates() -> list[Crate]:
-    """All crates that a build, a test or a benchmark of the workspace uses on this platform."""
+def crates(which: list[str]) -> list[Crate]:
+    """The crates in the tree of dependencies that these options of `cargo tree` choose, on this platform."""
     # `cargo metadata` would also name optional crates that no feature switches on.
-    command = ["cargo", "tree", "--offline", "--locked", "--workspace", "--edges", "all"]
+    command = ["cargo", "tree", "--offline", "--locked", *which]
     command += ["--prefix", "none", "--format", "{p}\t{l}"]
     answer = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     if answer.returncode != 0:
@@ -102,6 +103,19 @@ def findings(used: list[Crate], policy: dict) -> list[str]:
     return found
 
 
+def trespasses(rooms: dict[str, dict]) -> list[str]:
+    """The crates that a room of the house uses although it must not, one line each."""
+    found = []
+    for room, rule in rooms.items():
+        may, must_not = set(rule.get("may_use", [])), tuple(rule.get("must_not_use", []))
+        for user in rule["crates"]:
+            for crate in crates(["--package", user, "--edges", "normal"]):
+                refused = crate.name.startswith(must_not) if must_not else crate.name not in may
+                if refused and crate.name not in rule["crates"]:
+                    found.append(f"rooms.{room}: {user} uses {crate.name}: {rule['reason']}")
+    return found
+
+
 def stale() -> list[str]:
     """The crates that the wheel's lock knows otherwise than they are, one line each: pip would refuse it."""
     lock = tomllib.loads((ROOT / "python/Cargo.lock").read_text())
@@ -126,8 +140,9 @@ def stale() -> list[str]:
 
 def main() -> None:
     policy = tomllib.loads((ROOT / "tools/dependencies.toml").read_text())
-    used = crates()
-    found = findings(used, policy)
+    # All that a build, a test or a benchmark of the workspace uses.
+    used = crates(["--workspace", "--edges", "all"])
+    found = findings(used, policy) + trespasses(policy["rooms"])
     for finding in found:
         print(f"tools/dependencies.toml: {finding}", file=sys.stderr)
     old = stale()

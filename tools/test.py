@@ -48,7 +48,8 @@ LINT = [
     Check("ruff", [str(VENV / "ruff"), "check", *PYTHON_SOURCES]),
     Check("Python reference is current", [str(VENV / "python"), "tools/python_reference.py"]),
     Check("text", [sys.executable, "tools/check_text.py"]),
-    Check("licences and duplicates", [sys.executable, "tools/check_dependencies.py"]),
+    Check("dependencies", [sys.executable, "tools/check_dependencies.py"]),
+    Check("what a rank loads, with its oldest Rust", ["tools/check_oldest_rust.sh"]),
 ]
 
 TESTS = [

@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use weft_trace::parts::PartReader;
+use weft_formats::parts::PartReader;
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     let read = PartReader::new("fuzz.part", input).and_then(|part| part.collect::<Result<Vec<_>, _>>());

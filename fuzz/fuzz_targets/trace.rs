@@ -3,7 +3,7 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {
-    if let Err(error) = weft_trace::check_bytes(input) {
+    if let Err(error) = weft_formats::check_bytes(input) {
         assert!(!error.to_string().is_empty());
     }
 });

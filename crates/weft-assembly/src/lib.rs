@@ -24,8 +24,8 @@ use weft_fabric::parameters::{CreditUnit, FlowControl, IdealParameters, SwitchKi
 use weft_fabric::{BuildError, CongestionError, GroupError, LinkParameters, NetworkParameters};
 use weft_machine::{Fabric, Machine, Progress, RankLimit, Rule};
 use weft_msg::{AlgorithmError, Protocol, WaitCosts, Wildcards};
-use weft_results::{MemoryLimit, available_memory};
 use weft_topo::{ChannelPlan, Layout, Routing as _, SizeError, Topology as _, TopologyParameters};
+use weft_units::memory::{MemoryLimit, available_memory};
 use weft_units::{Bytes, EndpointId, Span};
 
 /// A machine that is well formed and cannot be simulated. Every message names the key of the machine file

@@ -1,5 +1,5 @@
 //! Memory that the system refuses while the command runs: it says so and ends with status 1, where Rust would
-//! abort. What the [estimate](weft_results::available_memory) of a machine has missed ends so, as under
+//! abort. What the [estimate](weft_units::memory::available_memory) of a machine has missed ends so, as under
 //! `ulimit -v`.
 
 use crate::exit::Status;

@@ -55,10 +55,8 @@ unsafe extern "C" fn getrusage(who: c_int, usage: *mut libc::rusage) -> c_int {
     // SAFETY: the same call with the same arguments.
     let status = unsafe { libc::syscall(libc::SYS_getrusage, who, usage) as c_int };
     let own = who == libc::RUSAGE_SELF || who == libc::RUSAGE_THREAD;
-    if status == 0
-        && own
-        && let Some(ns) = clock::cpu_ns()
-    {
+    let shown = if status == 0 && own { clock::cpu_ns() } else { None };
+    if let Some(ns) = shown {
         let time = |ns: u64| timeval {
             tv_sec: (ns / NS_PER_S) as time_t,
             tv_usec: (ns % NS_PER_S / 1000) as libc::suseconds_t,

@@ -117,9 +117,8 @@ impl Requests {
             return Ok(self.consume(place, recorded));
         }
         for id in ids {
-            if let Ok(place) = self.find(*id)
-                && self.table[place].state == RequestState::Pending
-            {
+            let Ok(place) = self.find(*id) else { continue };
+            if self.table[place].state == RequestState::Pending {
                 self.table[place].state = RequestState::Waited;
                 self.waited += 1;
             }

@@ -22,7 +22,7 @@
 //! | `congestion` | congestion trees: root, branches, victims |
 //! | `picture` | what is drawn of results |
 //! | `view` | what the page of `weft view` shows of results |
-//! | `wall_clock`, `memory` | wall time and memory, for `performance.json` only |
+//! | `wall_clock` | wall time, for `performance.json` only |
 //!
 //! What was asked for, and what is explained of a run, are of types that only who runs experiments knows:
 //! here they are anything that serializes.
@@ -37,7 +37,6 @@ mod error;
 mod live;
 mod lock;
 mod manifest;
-mod memory;
 mod open_tables;
 pub mod picture;
 mod previous;
@@ -57,7 +56,6 @@ pub use ending::{Conclusion, Ending};
 pub use error::ResultsError;
 pub use live::{forget_live, is_whole, live_generation};
 pub use manifest::{AssumedConstant, FORMAT_VERSION, Performance, RunManifest, TableSummary, Totals};
-pub use memory::{AvailableMemory, MemoryLimit, available_memory, peak_memory};
 pub use row::{Column, Row};
 pub use stored::{RunOf, StoredResult};
 pub use table::{GROUP_ROWS, GROUP_ROWS_LIMIT};

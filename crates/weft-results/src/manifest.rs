@@ -1,11 +1,11 @@
 //! `run.json`: what was run and what came of it; and `performance.json`: how fast.
 
 use crate::ending::Ending;
-use crate::memory::peak_memory;
 use crate::tables::Table;
 use crate::wall_clock::Beginning;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use weft_units::memory::peak_memory;
 use weft_units::{Bytes, Energy, Span, Time};
 
 /// Version of the directory's layout and of `run.json`; raised when a reader must change.

@@ -4,10 +4,10 @@
 #![allow(clippy::unwrap_used, reason = "its parameters are constants, and its tests run it")]
 
 use std::path::Path;
+use weft_formats::{TraceError, TraceHeader, TraceWriter};
 use weft_sim::experiment::replay::{Mapping, ReplayReport, ReplayRequest, TraceInput, Wildcards};
 use weft_sim::experiment::{Control, Experiment, ExperimentOptions, Interrupt, Silent, machine};
 use weft_trace::op::{Collective, CollectiveBuffers, CollectiveSizes, CommId, Op, RequestId, SendMode};
-use weft_trace::{TraceError, TraceHeader, TraceWriter};
 use weft_units::{Bytes, RankId, Span};
 
 // ANCHOR: program

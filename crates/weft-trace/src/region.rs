@@ -8,10 +8,9 @@
 //!
 //! A trace has the level as the text of a marker, `pcontrol 1`.
 
-use crate::error::TraceError;
 use crate::kind::Kind;
 use crate::op::Op;
-use crate::reader::Trace;
+use crate::source::{ReadError, TraceSource};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -41,9 +40,17 @@ impl fmt::Display for Region {
 }
 
 /// Text that is not the number of a region.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("`{0}` is not a region; write the level that opens it, a number from 1 to 2147483647")]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NotARegion(String);
+
+impl fmt::Display for NotARegion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let NotARegion(text) = self;
+        write!(f, "`{text}` is not a region; write the level that opens it, a number from 1 to 2147483647")
+    }
+}
+
+impl std::error::Error for NotARegion {}
 
 impl FromStr for Region {
     type Err = NotARegion;
@@ -87,16 +94,15 @@ impl RegionMark {
 ///
 /// # Errors
 /// A trace that cannot be read.
-pub fn regions(trace: &Trace) -> Result<BTreeSet<Region>, TraceError> {
+pub fn regions(trace: &dyn TraceSource) -> Result<BTreeSet<Region>, ReadError> {
     let mut regions = BTreeSet::new();
-    if !trace.metadata().operations.contains_key(Kind::Marker.name()) {
+    if trace.operations_of(Kind::Marker) == 0 {
         return Ok(regions);
     }
     for rank in (0..trace.ranks()).map(RankId) {
         for op in trace.rank(rank)? {
-            if let Op::Marker { text } = op?
-                && let Some(RegionMark::Opens(region)) = RegionMark::of_text(&text)
-            {
+            let Op::Marker { text } = op? else { continue };
+            if let Some(RegionMark::Opens(region)) = RegionMark::of_text(&text) {
                 regions.insert(region);
             }
         }

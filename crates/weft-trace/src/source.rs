@@ -1,66 +1,80 @@
-//! Where the bytes of a trace come from: a file read at given positions, or memory.
+//! Where the operations of a recorded program come from: any rank's, from any position on.
 
-use bytes::{Buf, Bytes};
-use parquet::errors::{ParquetError, Result};
-use parquet::file::reader::{ChunkReader, Length};
-use std::fs::File;
-use std::io::{Error, ErrorKind};
-use std::os::unix::fs::FileExt;
+use crate::kind::Kind;
+use crate::op::Op;
+use std::error::Error;
+use std::fmt;
+use weft_units::RankId;
 
-/// Bytes that many cursors read at once: nothing here has a position.
-pub(crate) enum Source {
-    File { file: File, len: u64 },
-    Memory(Bytes),
-}
+/// A recorded program. Threads may read it at once.
+pub trait TraceSource: Send + Sync {
+    /// The file's name, for messages.
+    fn file(&self) -> &str;
 
-impl Length for Source {
-    fn len(&self) -> u64 {
-        match self {
-            Source::File { len, .. } => *len,
-            Source::Memory(bytes) => bytes.len() as u64,
-        }
+    /// Number of ranks.
+    fn ranks(&self) -> u32;
+
+    /// Number of operations of all ranks.
+    fn operations(&self) -> u64;
+
+    /// Number of operations of one kind, of all ranks. No operation is read for it.
+    fn operations_of(&self, kind: Kind) -> u64;
+
+    /// Most operations that a cursor keeps in memory.
+    fn cursor_operations(&self) -> u64;
+
+    /// Whether the recording ended before the program did.
+    fn is_interrupted(&self) -> bool;
+
+    /// The operations of a rank from `position` on: what [`Cursor::next_position`] gave. A position behind
+    /// the last operation gives none.
+    ///
+    /// # Errors
+    /// There is no such rank. That a file is damaged is found as late as by the cursor.
+    fn rank_at(&self, rank: RankId, position: u64) -> Result<Box<dyn Cursor>, ReadError>;
+
+    /// The operations of a rank from the first.
+    ///
+    /// # Errors
+    /// As [`TraceSource::rank_at`].
+    fn rank(&self, rank: RankId) -> Result<Box<dyn Cursor>, ReadError> {
+        self.rank_at(rank, 0)
     }
 }
 
-impl ChunkReader for Source {
-    type T = bytes::buf::Reader<Bytes>;
+/// The operations of a rank in their order. An error ends it.
+pub trait Cursor: Iterator<Item = Result<Op, ReadError>> + Send + Sync {
+    /// Number of operations of the rank before the next one.
+    fn next_position(&self) -> u64;
+}
 
-    /// The whole rest: used by nothing but the reading of the footer, which is at the end.
-    fn get_read(&self, start: u64) -> Result<Self::T> {
-        let rest = self.len().saturating_sub(start);
-        let rest = usize::try_from(rest).map_err(|error| ParquetError::External(Box::new(error)))?;
-        Ok(self.get_bytes(start, rest)?.reader())
+/// Why operations cannot be read. The text, of the format's reader, names the file, the place and the mend.
+#[derive(Debug)]
+pub struct ReadError(Box<dyn Error + Send + Sync>);
+
+impl ReadError {
+    /// The error of a format's reader.
+    pub fn new(error: impl Error + Send + Sync + 'static) -> ReadError {
+        ReadError(Box::new(error))
     }
 
-    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
-        // Checked before anything is allocated: a hostile length must cost nothing.
-        let end = start.checked_add(length as u64).filter(|&end| end <= self.len());
-        let Some(end) = end else {
-            let len = self.len();
-            return Err(ParquetError::EOF(format!("{length} bytes at {start} of a file of {len} bytes")));
-        };
-        match self {
-            Source::File { file, .. } => {
-                let mut buffer = vec![0; length];
-                file.read_exact_at(&mut buffer, start)
-                    .map_err(|error| ParquetError::External(Box::new(error)))?;
-                Ok(buffer.into())
-            }
-            Source::Memory(bytes) => Ok(bytes.slice(start as usize..end as usize)),
-        }
+    /// The reader's own error, if it is an `E`.
+    ///
+    /// # Errors
+    /// This error as it was: the reader's is of another type.
+    pub fn downcast<E: Error + 'static>(self) -> Result<E, ReadError> {
+        self.0.downcast().map(|error| *error).map_err(ReadError)
     }
 }
 
-impl Source {
-    /// Opens a file. A device or a pipe is refused before it is opened: it may have no end, or nobody may
-    /// write.
-    pub(crate) fn open(path: &std::path::Path) -> std::io::Result<Source> {
-        if !path.metadata()?.is_file() {
-            let why = "it is not a regular file; copy what it gives into one";
-            return Err(Error::new(ErrorKind::InvalidInput, why));
-        }
-        let file = File::open(path)?;
-        let len = file.metadata()?.len();
-        Ok(Source::File { file, len })
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Error for ReadError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.0.source()
     }
 }

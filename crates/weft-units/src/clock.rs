@@ -182,7 +182,7 @@ impl Clock {
     /// The frequency in hertz where it is a whole number.
     pub const fn hertz(&self) -> Option<u64> {
         let product = 1_000_000_000_000u128 * self.denominator as u128;
-        if product.is_multiple_of(self.numerator as u128) {
+        if product % (self.numerator as u128) == 0 {
             Some((product / self.numerator as u128) as u64)
         } else {
             None
@@ -193,9 +193,9 @@ impl Clock {
 impl fmt::Display for Clock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.hertz() {
-            Some(hz) if hz.is_multiple_of(1_000_000_000) => write!(f, "{}GHz", hz / 1_000_000_000),
-            Some(hz) if hz.is_multiple_of(1_000_000) => write!(f, "{}MHz", hz / 1_000_000),
-            Some(hz) if hz.is_multiple_of(1_000) => write!(f, "{}kHz", hz / 1_000),
+            Some(hz) if hz % 1_000_000_000 == 0 => write!(f, "{}GHz", hz / 1_000_000_000),
+            Some(hz) if hz % 1_000_000 == 0 => write!(f, "{}MHz", hz / 1_000_000),
+            Some(hz) if hz % 1_000 == 0 => write!(f, "{}kHz", hz / 1_000),
             Some(hz) => write!(f, "{hz}Hz"),
             None => write!(f, "{}Hz", self.hertz_f64()),
         }

@@ -14,6 +14,8 @@
 //! | [`Energy`] | picojoules | |
 //! | [`Address`] | a place in the memory of a process, bytes | |
 //!
+//! [`memory`] has the memory that this process takes and may take.
+//!
 //! Ids are distinct types, so that a switch never indexes an endpoint:
 //!
 //! ```
@@ -30,6 +32,7 @@ mod address;
 mod bytes;
 mod clock;
 mod id;
+pub mod memory;
 mod power;
 mod rate;
 mod text;

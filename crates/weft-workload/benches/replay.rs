@@ -13,10 +13,10 @@ use std::sync::atomic::AtomicBool;
 use weft_engine::{Progress, Simulation};
 use weft_fabric::Ideal;
 use weft_fabric::parameters::IdealParameters;
+use weft_formats::{Trace, TraceHeader, TraceWriter};
 use weft_msg::Protocol;
 use weft_nic::{NicParameters, OverheadsNic, OverheadsParameters};
 use weft_trace::op::{CommId, Op, RequestId, SendMode};
-use weft_trace::{Trace, TraceHeader, TraceWriter};
 use weft_units::{BitRate, Bytes, RankId, Span, Time};
 use weft_workload::mapping::Hosts;
 use weft_workload::replay::{Program, ProgressRule, ReplayParameters};
@@ -85,7 +85,7 @@ fn main() {
     let overhead = Span::from_ns(200);
     let protocol = Protocol { send_call: overhead, receive_message: overhead, ..Protocol::zero() };
     let parameters = ReplayParameters::new(
-        vec![Program { operations: trace.into(), places }],
+        vec![Program { operations: trace.source().into(), places }],
         protocol,
         ProgressRule::Call,
     );

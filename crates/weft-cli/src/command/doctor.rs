@@ -9,7 +9,7 @@ use std::env;
 use std::path::PathBuf;
 use weft_host::launch::{Libraries, is_wheel};
 use weft_host::record::{Mpi, recorder};
-use weft_results::available_memory;
+use weft_units::memory::available_memory;
 
 /// Options of `weft doctor`.
 #[derive(Args)]

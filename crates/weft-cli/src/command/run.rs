@@ -19,12 +19,12 @@ use serde::Serialize;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use weft_formats::parts::Converted;
 use weft_host::record::{self, Recording};
 use weft_host::{Execution, HostModel, INJECT_LIMIT, LiveEnd, Recorder, Request, execute};
 use weft_sim::experiment::live::{RunRequest, RunRow};
 use weft_sim::experiment::replay::Region;
 use weft_sim::experiment::{Control, Measured};
-use weft_trace::parts::Converted;
 use weft_units::{Span, Time};
 
 /// Real time that a rank may keep its turn for where the user does not say.

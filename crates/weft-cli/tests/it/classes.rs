@@ -3,8 +3,8 @@
 use crate::common::{json, number, refused, rows};
 use std::fs;
 use std::path::{Path, PathBuf};
+use weft_formats::{TraceHeader, TraceWriter};
 use weft_trace::op::*;
-use weft_trace::{TraceHeader, TraceWriter};
 use weft_units::{Bytes, RankId};
 
 const CLASSES: &str = "switch.classes=[{name='urgent', by_name=true, priority=1}, {name='rest', priority=0}]";

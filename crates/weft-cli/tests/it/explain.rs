@@ -3,8 +3,8 @@
 use crate::common::{json, refused};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
+use weft_formats::{TraceHeader, TraceWriter};
 use weft_trace::op::*;
-use weft_trace::{TraceHeader, TraceWriter};
 use weft_units::{Bytes, RankId, Span};
 
 /// Every rank computes for longer than the one before, sends to the last, and all meet.

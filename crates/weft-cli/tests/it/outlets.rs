@@ -11,8 +11,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
+use weft_formats::{TraceHeader, TraceWriter};
 use weft_trace::op::{CommId, Op, RequestId, SendMode};
-use weft_trace::{TraceHeader, TraceWriter};
 use weft_units::{Bytes, RankId};
 
 /// The outcome of an experiment at an outlet.

@@ -7,8 +7,8 @@ use crate::support::{provider, root, run, texts};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use weft_formats::{TraceHeader, TraceWriter};
 use weft_trace::op::*;
-use weft_trace::{TraceHeader, TraceWriter};
 use weft_units::{Bytes, RankId, Span};
 
 const RANKS: u32 = 8;

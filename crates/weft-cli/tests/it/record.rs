@@ -9,8 +9,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
+use weft_formats::Trace;
 use weft_host::record::{Mpi, RecordError, RecordRequest, RecordSummary, record};
-use weft_trace::Trace;
 use weft_trace::op::{Op, RankRange, RequestId};
 use weft_units::{Address, RankId};
 

@@ -2,8 +2,8 @@
 
 use crate::common::{json, refused, weft};
 use std::path::{Path, PathBuf};
+use weft_formats::{TraceHeader, TraceWriter};
 use weft_trace::op::*;
-use weft_trace::{TraceHeader, TraceWriter};
 use weft_units::{Bytes, RankId, Span};
 
 /// A ring of ranks: each computes, passes a message on, and all add something up, `rounds` times.

@@ -4,8 +4,8 @@ use crate::common::{group, json, number, refused, rows, weft};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
+use weft_formats::{TraceHeader, TraceWriter};
 use weft_trace::op::{CommId, Op, RequestId, SendMode};
-use weft_trace::{TraceHeader, TraceWriter};
 use weft_units::{Bytes, RankId, Span};
 
 fn shipped(name: &str) -> String {

@@ -6,8 +6,8 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
+use weft_formats::{TraceHeader, TraceWriter};
 use weft_trace::op::Op;
-use weft_trace::{TraceHeader, TraceWriter};
 use weft_units::{RankId, Span};
 
 /// Traffic that is simulated at once.

@@ -472,7 +472,7 @@ fn what_cannot_be_run_is_refused_before_it_starts() {
         assert!(said.contains(mend), "{more}: {said}");
     }
     // 45 GB and more: a computer that has them may take its time.
-    if weft_results::available_memory().is_some_and(|available| available.bytes < 40 << 30) {
+    if weft_units::memory::available_memory().is_some_and(|available| available.bytes < 40 << 30) {
         let said = traffic("-m communication-ip --set nic.model=overheads --set topology.dims=[256,256,255]");
         assert!(said.contains("GB of memory") && said.contains("topology.dims"), "{said}");
     } else {

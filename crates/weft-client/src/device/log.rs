@@ -95,7 +95,7 @@ impl From<Entry> for RawEntry {
             Reason::Works(work) => work.number(),
             Reason::Takes => TAKES,
             Reason::Marks(level) => {
-                return RawEntry { until: entry.until, reason: MARKS, call: level.cast_unsigned() };
+                return RawEntry { until: entry.until, reason: MARKS, call: level as u32 };
             }
         };
         let first = if entry.first { FIRST } else { 0 };
@@ -109,7 +109,7 @@ impl From<RawEntry> for Entry {
     /// Of no kind is what a rank that writes nonsense there gets for computation.
     fn from(raw: RawEntry) -> Entry {
         let reason = match raw.reason {
-            MARKS => return Entry::mark(raw.until, raw.call.cast_signed()),
+            MARKS => return Entry::mark(raw.until, raw.call as i32),
             TAKES => Reason::Takes,
             number => Work::of(number).map_or(Reason::Computes, Reason::Works),
         };

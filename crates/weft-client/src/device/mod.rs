@@ -65,9 +65,9 @@ const LENGTH: usize = (OPEN_SENDS_AT + OPEN * size_of::<OpenSend>()).next_multip
 const _: () = assert!(
     size_of::<Page>() <= AWAITED_AT
         && AWAITED_AT + AWAITED * size_of::<Awaited>() <= 4096
-        && size_of::<Post>().is_multiple_of(8)
-        && size_of::<Notice>().is_multiple_of(8)
-        && size_of::<OpenReceive>().is_multiple_of(8)
+        && size_of::<Post>() % 8 == 0
+        && size_of::<Notice>() % 8 == 0
+        && size_of::<OpenReceive>() % 8 == 0
 );
 
 /// A device that cannot be made or used.
@@ -215,7 +215,7 @@ impl Shared {
 
     #[expect(unsafe_code, reason = "records are copied in and out, never borrowed")]
     fn read_at<T: Copy>(&self, offset: usize) -> T {
-        assert!(offset + size_of::<T>() <= LENGTH && offset.is_multiple_of(align_of::<T>()));
+        assert!(offset + size_of::<T>() <= LENGTH && offset % align_of::<T>() == 0);
         // SAFETY: within the mapping and aligned, both asserted; callers read types of plain numbers, for
         // which any bits are valid.
         unsafe { self.base.add(offset).cast::<T>().read_volatile() }
@@ -223,7 +223,7 @@ impl Shared {
 
     #[expect(unsafe_code, reason = "records are copied in and out, never borrowed")]
     fn write_at<T: Copy>(&mut self, offset: usize, value: T) {
-        assert!(offset + size_of::<T>() <= LENGTH && offset.is_multiple_of(align_of::<T>()));
+        assert!(offset + size_of::<T>() <= LENGTH && offset % align_of::<T>() == 0);
         // SAFETY: within the mapping and aligned, both asserted.
         unsafe { self.base.add(offset).cast::<T>().write_volatile(value) };
     }

@@ -191,13 +191,13 @@ impl Rank {
             completion.length = envelope.bytes.get() as usize;
             let takes = flags & (flag::CLAIM | flag::DISCARD) != 0;
             let taken = if takes { self.process.claim(&like) } else { None };
-            if flags & flag::DISCARD != 0
-                && let Some(envelope) = taken
-            {
-                self.discard(&envelope);
-                return (completion, None);
+            match taken {
+                Some(envelope) if flags & flag::DISCARD != 0 => {
+                    self.discard(&envelope);
+                    (completion, None)
+                }
+                taken => (completion, taken),
             }
-            (completion, taken)
         });
         self.port.leave();
         found

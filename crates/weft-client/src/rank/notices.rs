@@ -64,12 +64,14 @@ impl Rank {
                 // Native one-sided operations end by a control message.
                 port.spend(Work::ControlReceive, protocol.control_receive);
                 let key = notice.token.wrapping_sub(1) as usize;
-                if let Some(Operation::Remote { mut completion, reports, .. }) =
-                    port.operations.try_remove(key)
-                    && (reports || notice.error != 0)
-                {
-                    completion.error = notice.error;
-                    port.completions.push_back(completion);
+                match port.operations.try_remove(key) {
+                    Some(Operation::Remote { mut completion, reports, .. })
+                        if reports || notice.error != 0 =>
+                    {
+                        completion.error = notice.error;
+                        port.completions.push_back(completion);
+                    }
+                    _ => {}
                 }
             }
             kind if NoticeKind::of_interface(kind).is_some() => self.interfaces.notice(notice, bytes),

@@ -9,8 +9,8 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
-use weft_trace::parts::Converted;
-use weft_trace::{TraceHeader, TraceMetadata};
+use weft_formats::parts::Converted;
+use weft_formats::{TraceHeader, TraceMetadata};
 
 /// A command to record, and the trace to make of it.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -3,8 +3,8 @@
 use super::mpi::Mpi;
 use std::io;
 use std::path::{Path, PathBuf};
-use weft_trace::TraceError;
-use weft_trace::parts::PartsError;
+use weft_formats::TraceError;
+use weft_formats::parts::PartsError;
 
 /// Why there is no recording.
 #[derive(Debug, thiserror::Error)]

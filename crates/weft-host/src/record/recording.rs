@@ -6,8 +6,8 @@ use super::mpi::Mpi;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
-use weft_trace::TraceHeader;
-use weft_trace::parts::{Converted, Parts, PartsError};
+use weft_formats::TraceHeader;
+use weft_formats::parts::{Converted, Parts, PartsError};
 
 /// Environment variable that names the folder of the parts to the ranks.
 pub const PARTS_VARIABLE: &str = "WEFT_RECORD_PARTS";

@@ -27,7 +27,7 @@ fn family(v: u32, members: u32) -> Family {
     let mut family = Family::default();
     // The worth of its lowest digit that is not 0; the root's is above all.
     let mut worth = 1;
-    while worth < members && v.is_multiple_of(radix * worth) {
+    while worth < members && v % (radix * worth) == 0 {
         worth *= radix;
     }
     if worth < members {

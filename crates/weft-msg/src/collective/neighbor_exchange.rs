@@ -22,12 +22,12 @@ impl Schedule for NeighborExchange {
     }
 
     fn rounds(&self, part: &MemberPart) -> u32 {
-        if part.members.is_multiple_of(2) { part.members / 2 } else { ring::half(part) }
+        if part.members % 2 == 0 { part.members / 2 } else { ring::half(part) }
     }
 
     fn round(&self, part: &MemberPart, round: u32, steps: &mut RoundSteps) {
         let blocks = part.layout();
-        if !part.members.is_multiple_of(2) {
+        if part.members % 2 == 1 {
             return ring::allgather(part, RingBlocks { blocks, own: part.me }, round, steps);
         }
         if round == 0 {
@@ -37,8 +37,7 @@ impl Schedule for NeighborExchange {
         }
         let pair = |number: u32| blocks.between(2 * number, 2 * number + 2);
         // By turns the even member of a pair turns to the one before it and to the one after.
-        let partner =
-            if (round % 2 == 1) == part.me.is_multiple_of(2) { part.before(1) } else { part.after(1) };
+        let partner = if round % 2 != part.me % 2 { part.before(1) } else { part.after(1) };
         steps.receive(partner, pair(got_in(part, round)), ReceiveAction::Store);
         steps.send(partner, pair(got_in(part, round - 1)));
     }
@@ -47,6 +46,6 @@ impl Schedule for NeighborExchange {
 /// The pair of blocks that a member gets in a round: from ever farther away, on either side by turns.
 fn got_in(part: &MemberPart, round: u32) -> u32 {
     let (own, pairs, distance) = (part.me / 2, part.members / 2, round.div_ceil(2));
-    let backwards = (round % 2 == 1) == part.me.is_multiple_of(2);
+    let backwards = round % 2 != part.me % 2;
     if backwards { (own + pairs - distance) % pairs } else { (own + distance) % pairs }
 }

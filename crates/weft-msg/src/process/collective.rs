@@ -79,22 +79,22 @@ impl<T: Transport> Rank<'_, T> {
         let size = CollectiveSize { non_blocking, ..part.size() };
         let mut algorithm = table.choose(kind, size);
         let allreduce = || self.process.allreduce(comm, part, part.layout().total());
-        if algorithm == Some(Algorithm::Accelerator)
-            && let Some(limit) = self.transport.accelerator_limit(&allreduce())
-        {
-            if table.is_forced(kind) {
-                return Err(MsgError::Accelerator { limit });
+        if algorithm == Some(Algorithm::Accelerator) {
+            if let Some(limit) = self.transport.accelerator_limit(&allreduce()) {
+                if table.is_forced(kind) {
+                    return Err(MsgError::Accelerator { limit });
+                }
+                algorithm = table.choose_software(kind, size);
             }
-            algorithm = table.choose_software(kind, size);
         }
-        if algorithm == Some(Algorithm::Multicast)
-            && let Some(limit) = self.transport.multicast_limit(self.process.communicators.group(comm))
-        {
-            // Another algorithm would make of a record of the run that of another run.
-            if table.is_forced(kind) || limit == MulticastLimit::Recorded {
-                return Err(MsgError::Multicast { limit });
+        if algorithm == Some(Algorithm::Multicast) {
+            if let Some(limit) = self.transport.multicast_limit(self.process.communicators.group(comm)) {
+                // Another algorithm would make of a record of the run that of another run.
+                if table.is_forced(kind) || limit == MulticastLimit::Recorded {
+                    return Err(MsgError::Multicast { limit });
+                }
+                algorithm = table.choose_software(kind, size);
             }
-            algorithm = table.choose_software(kind, size);
         }
         algorithm.ok_or_else(|| MsgError::Unsupported { operation: collective_name(kind).to_owned() })
     }

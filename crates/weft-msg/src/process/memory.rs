@@ -57,13 +57,13 @@ fn buffer(region: Region, names: [u64; 3]) -> Address {
 
 /// The place of messages to a rank, in the memory of the one that sends them, where nobody knows it.
 pub fn sent(CommId(comm): CommId, to: RankId, tag: i32) -> Address {
-    buffer(Region::Sent, [comm, to.0.into(), tag.cast_unsigned().into()])
+    buffer(Region::Sent, [comm, to.0.into(), (tag as u32).into()])
 }
 
 /// The place of messages from a rank, in the memory of the one that receives them, where nobody knows it.
 pub fn received(CommId(comm): CommId, from: Option<RankId>, tag: Option<i32>) -> Address {
     let from = from.map_or(u64::MAX, |rank| rank.0.into());
-    buffer(Region::Received, [comm, from, tag.map_or(u64::MAX, |tag| tag.cast_unsigned().into())])
+    buffer(Region::Received, [comm, from, tag.map_or(u64::MAX, |tag| (tag as u32).into())])
 }
 
 /// A window, and what goes to it from a rank that calls it so.

@@ -68,7 +68,7 @@ fn programs(messages: &[Random], seed: u64, mut receive: impl FnMut(&Random, u32
             let mut receives = messages.iter().filter(|m| m.1 == rank).peekable();
             let (mut program, mut request) = (vec![], 0);
             while sends.peek().is_some() || receives.peek().is_some() {
-                let send = splitmix(seed ^ u64::from(request)).is_multiple_of(2);
+                let send = splitmix(seed ^ u64::from(request)) % 2 == 0;
                 let op = match (send, sends.peek(), receives.peek()) {
                     (true, Some(_), _) | (_, _, None) => {
                         let m = sends.next().unwrap();
@@ -79,7 +79,7 @@ fn programs(messages: &[Random], seed: u64, mut receive: impl FnMut(&Random, u32
                 program.push(op);
                 request += 1;
             }
-            if seed.is_multiple_of(2) {
+            if seed % 2 == 0 {
                 program.push(waitall(0..request));
             } else {
                 program.extend((0..request).map(wait));

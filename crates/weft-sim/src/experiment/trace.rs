@@ -2,10 +2,10 @@
 
 use super::ExperimentError;
 use std::path::{Path, PathBuf};
-use weft_trace::Trace;
-use weft_trace::parts::Parts;
+use weft_formats::Trace;
+use weft_formats::parts::Parts;
 
-pub use weft_trace::{CollectiveStats, RankStats, TraceInfo, TraceStats};
+pub use weft_formats::{CollectiveStats, RankStats, TraceInfo, TraceStats};
 
 /// Reads a trace's header and summary; of parts, all there is.
 ///
@@ -51,7 +51,7 @@ pub fn convert(parts: &Path, output: &Path, force: bool) -> Result<TraceInfo, Ex
 /// Reads a trace file, or the trace that parts make; then with their folder.
 fn read<T>(
     path: &Path,
-    read: impl FnOnce(&Trace) -> Result<T, weft_trace::TraceError>,
+    read: impl FnOnce(&Trace) -> Result<T, weft_formats::TraceError>,
 ) -> Result<(T, Option<PathBuf>), ExperimentError> {
     let Some(folder) = parts_of(path) else {
         let trace = Trace::open(path).map_err(ExperimentError::input)?;

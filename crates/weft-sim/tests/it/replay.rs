@@ -3,6 +3,7 @@
 
 use crate::common::{InterruptAt, machine, options};
 use std::path::Path;
+use weft_formats::{TraceHeader, TraceWriter};
 use weft_results::{Ending, digest};
 use weft_sim::experiment::replay::{Mapping, ReplayReport, ReplayRequest, TraceInput, Wildcards};
 use weft_sim::experiment::scenario::ScenarioRequest;
@@ -10,7 +11,6 @@ use weft_sim::experiment::{
     Experiment, ExperimentOptions, MachineInput, Output, Request, Start, read_request,
 };
 use weft_trace::op::*;
-use weft_trace::{TraceHeader, TraceWriter};
 use weft_units::{Bytes, RankId, Span};
 
 /// Writes the programs of some ranks as a trace.

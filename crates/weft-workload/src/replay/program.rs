@@ -10,7 +10,7 @@
 
 use crate::mapping::Place;
 use std::sync::Arc;
-use weft_trace::Trace;
+use weft_trace::TraceSource;
 use weft_trace::op::{Op, RequestId};
 use weft_units::{Bytes, RankId, Time};
 
@@ -66,7 +66,7 @@ pub trait Stepped: Send + Sync {
 #[derive(Clone)]
 pub enum Operations {
     /// A recorded program.
-    Recorded(Trace),
+    Recorded(Arc<dyn TraceSource>),
     /// A function.
     Generated(Arc<dyn Generated>),
     /// A program that decides as it goes.
@@ -104,8 +104,8 @@ impl Operations {
     }
 }
 
-impl From<Trace> for Operations {
-    fn from(trace: Trace) -> Operations {
+impl From<Arc<dyn TraceSource>> for Operations {
+    fn from(trace: Arc<dyn TraceSource>) -> Operations {
         Operations::Recorded(trace)
     }
 }

@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 use weft_msg::{Blocked, CallStatus, Envelope, OperationKind, Process, SendToken};
 use weft_nic::{Delivered, Failure, FailureReason, HostContext};
 use weft_trace::op::Op;
-use weft_trace::{RankCursor, RegionMark, TraceError};
+use weft_trace::{Cursor, ReadError, RegionMark};
 use weft_units::{Address, RankId, Span, Time};
 
 /// Operations that a rank does in one go, ahead of the virtual time: what it posts meanwhile takes
@@ -81,7 +81,7 @@ pub(super) struct ReplayRank {
     polling: bool,
     /// The operations to come; a rank that was saved opens its trace again.
     #[serde(skip)]
-    cursor: Option<RankCursor>,
+    cursor: Option<Box<dyn Cursor>>,
     /// Operations that it has begun.
     position: u64,
     state: State,
@@ -401,7 +401,7 @@ impl ReplayRank {
     /// The next operation of the program; `None`: there are no more.
     #[inline]
     fn next_op(&mut self, parameters: &ReplayParameters) -> Option<Result<Op, String>> {
-        let told = |op: Result<Op, TraceError>| op.map_err(|error| error.to_string());
+        let told = |op: Result<Op, ReadError>| op.map_err(|error| error.to_string());
         let op = match &parameters.programs[self.account.program as usize].operations {
             Operations::Generated(program) => program.operation(self.account.rank, self.position).map(Ok),
             Operations::Recorded(trace) => match &mut self.cursor {

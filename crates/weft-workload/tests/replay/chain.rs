@@ -3,7 +3,7 @@
 
 use super::support::*;
 use proptest::prelude::*;
-use weft_trace::critical_chain::{Dependence, critical_chain};
+use weft_formats::critical_chain::{Dependence, critical_chain};
 use weft_trace::op::*;
 use weft_units::{Bytes, RankId, Span};
 use weft_workload::replay::ProgressRule;
@@ -113,7 +113,7 @@ pub fn programs(steps: &[Step]) -> Vec<Vec<Op>> {
 
 fn check(steps: &[Step], progress: ProgressRule, per_host: u32) {
     let trace = trace_of(&programs(steps));
-    weft_trace::validate(&trace).unwrap();
+    weft_formats::validate(&trace).unwrap();
     let chain = critical_chain(&trace, Bytes::new(u64::MAX), Dependence::AllMembers).unwrap();
     let setup = Setup { per_host, ..Setup::zero(progress) };
     let outcome = setup.run(&[trace], None);

@@ -59,7 +59,7 @@ impl Recording<'_> {
         let endpoints = trace.ranks().div_ceil(setup.per_host);
         let hosts = Hosts { hosts: endpoints, cores: setup.per_host, endpoints_per_host: 1 };
         let places = hosts.linear(trace.ranks().into(), None).unwrap();
-        let programs = vec![Program { operations: trace.into(), places }];
+        let programs = vec![Program { operations: trace.source().into(), places }];
         let mut parameters = ReplayParameters::new(programs, setup.protocol.clone(), setup.progress);
         parameters.record_from = Some(Time::ZERO + from);
         let pace = Pace {

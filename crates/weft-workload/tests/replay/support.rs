@@ -4,10 +4,10 @@ use std::sync::atomic::AtomicBool;
 use weft_engine::{Progress, Simulation};
 use weft_fabric::Ideal;
 use weft_fabric::parameters::IdealParameters;
+use weft_formats::{Trace, TraceHeader, TraceWriter};
 use weft_msg::Protocol;
 use weft_nic::{NicParameters, OverheadsNic, OverheadsParameters};
 use weft_trace::op::*;
-use weft_trace::{Trace, TraceHeader, TraceWriter};
 use weft_units::{BitRate, Bytes, RankId, Span, Time};
 use weft_workload::mapping::Hosts;
 use weft_workload::replay::*;
@@ -145,7 +145,7 @@ impl Setup {
 
     /// Runs recorded programs. With `reload`, the run is saved and resumed once per such period.
     pub fn run(&self, programs: &[Trace], reload: Option<Span>) -> Outcome {
-        let operations: Vec<Operations> = programs.iter().cloned().map(Operations::from).collect();
+        let operations: Vec<Operations> = programs.iter().map(|trace| trace.source().into()).collect();
         self.run_all(&operations, reload)
     }
 

@@ -24,8 +24,7 @@ pub(crate) fn memory(machine: &Machine, programs: &[Operations]) -> u64 {
     for program in programs {
         let ranks = u64::from(program.ranks()).max(1);
         let page = match program {
-            // A cursor holds a page: see the trace format.
-            Operations::Recorded(_) => ((1 << 21) / ranks).clamp(64, 4096).min(program.count() / ranks),
+            Operations::Recorded(trace) => trace.cursor_operations().min(program.count() / ranks),
             Operations::Generated(_) | Operations::Stepped(_) => 1,
         };
         memory = memory.saturating_add(ranks * (BYTES_PER_RANK + page * BYTES_PER_OPERATION));

@@ -366,7 +366,7 @@ impl RankRun {
             lines.push(format!("and {more} more ranks"));
         }
         let interrupted = |program: &Program| match &program.operations {
-            Operations::Recorded(trace) => trace.metadata().header.interrupted,
+            Operations::Recorded(trace) => trace.is_interrupted(),
             Operations::Generated(_) | Operations::Stepped(_) => false,
         };
         if self.programs.iter().any(interrupted) {

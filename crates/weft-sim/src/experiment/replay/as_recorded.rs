@@ -12,7 +12,7 @@
 
 use crate::experiment::ExperimentError;
 use std::path::Path;
-use weft_trace::{Trace, TraceHeader};
+use weft_formats::{Trace, TraceHeader};
 
 /// Calls of a library within its collectives.
 const LIBRARY_CALLS: [&str; 5] = [

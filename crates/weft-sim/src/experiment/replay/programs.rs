@@ -5,9 +5,10 @@ use crate::experiment::ExperimentError;
 use crate::experiment::ranks::Placement;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use weft_formats::{Trace, TraceError};
 use weft_machine::Machine;
 use weft_topo::Layout;
-use weft_trace::{Kind, Region, Trace, TraceError};
+use weft_trace::{Kind, Region};
 use weft_workload::mapping::Place;
 use weft_workload::replay::{Operations, Program};
 
@@ -57,7 +58,7 @@ pub fn check_region(region: Region, programs: &[Operations]) -> Result<(), Exper
     for program in programs {
         match program {
             Operations::Recorded(trace) => {
-                regions.extend(weft_trace::regions(trace).map_err(ExperimentError::input)?);
+                regions.extend(weft_trace::regions(&**trace).map_err(ExperimentError::input)?);
             }
             Operations::Generated(_) | Operations::Stepped(_) => return Ok(()),
         }
@@ -74,7 +75,7 @@ pub fn open(request: &ReplayRequest) -> Result<Vec<Operations>, ExperimentError>
     for input in &request.traces {
         programs.push(match input.program().map_err(ExperimentError::input)? {
             Some(program) => Operations::Stepped(Arc::clone(program)),
-            None => open_trace(input)?.into(),
+            None => Operations::Recorded(open_trace(input)?.source()),
         });
     }
     if let Some(region) = request.region {
@@ -91,7 +92,7 @@ pub fn open_traces(inputs: &[TraceInput]) -> Result<Vec<Trace>, ExperimentError>
 fn open_trace(input: &TraceInput) -> Result<Trace, ExperimentError> {
     let open = |path: &std::path::Path| {
         let trace = Trace::open(path)?;
-        weft_trace::validate(&trace)?;
+        weft_formats::validate(&trace)?;
         Ok::<_, TraceError>(trace)
     };
     let trace = open(&input.path).map_err(ExperimentError::input)?;

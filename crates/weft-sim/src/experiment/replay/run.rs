@@ -20,8 +20,9 @@ use crate::experiment::{
 use weft_assembly as assembly;
 use weft_machine::Machine;
 use weft_network::{Crossed, LinkUse};
-use weft_results::{Beginning, Conclusion, Stopwatch, Table, Totals, peak_memory};
+use weft_results::{Beginning, Conclusion, Stopwatch, Table, Totals};
 use weft_topo::Layout;
+use weft_units::memory::peak_memory;
 use weft_units::{Bytes, Span, Time};
 use weft_workload::replay::{Operations, RankReport, Wanted};
 

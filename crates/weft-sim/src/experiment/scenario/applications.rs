@@ -16,15 +16,16 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
 use weft_assembly as assembly;
+use weft_formats::Trace;
 use weft_msg::{Algorithm, Wildcards};
 use weft_network::{NetworkSetup, SimulatedNetwork};
 use weft_nic::Host;
 use weft_results::{Conclusion, Ending};
 use weft_topo::Topology as _;
-use weft_trace::Trace;
 use weft_units::{EndpointId, Time};
 use weft_workload::replay::{
-    Background, Program, RankFailure, RankReport, ReplayHeader, ReplayHost, ReplayOutput, ReplayParameters,
+    Background, Operations, Program, RankFailure, RankReport, ReplayHeader, ReplayHost, ReplayOutput,
+    ReplayParameters,
 };
 use weft_workload::scenario::{Generators, ScenarioHost, ScenarioOutput};
 
@@ -180,7 +181,7 @@ impl ScenarioRequest {
         let place = |(trace, at): (Trace, Vec<EndpointId>)| {
             let places: Vec<_> = places.by_ref().take(at.len()).collect();
             check_joined(&places, layout)?;
-            Ok(Program { places, operations: trace.into() })
+            Ok(Program { places, operations: Operations::Recorded(trace.source()) })
         };
         seated.into_iter().map(place).collect()
     }

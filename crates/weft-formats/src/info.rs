@@ -1,0 +1,71 @@
+//! The summary of a trace. It is read from the footer alone, so a long trace costs no more than a short one.
+
+use crate::trace::Trace;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// A trace in a few numbers, as `weft trace info` prints it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct TraceInfo {
+    /// The file.
+    pub file: String,
+    /// Size of the file.
+    pub file_bytes: u64,
+    /// Version of the format.
+    pub format_version: u64,
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// The recorder or converter that made the trace.
+    pub recorder: String,
+    /// The MPI library.
+    pub mpi_library: String,
+    /// The version of the MPI standard.
+    pub mpi_version: String,
+    /// Cores of the host that it was recorded on.
+    pub host_cores: Option<u32>,
+    /// The date of the recording, ISO 8601.
+    pub date: Option<String>,
+    /// How computation moved clocks where it was recorded in virtual time.
+    pub virtual_time: Option<String>,
+    /// Number of ranks.
+    pub ranks: u32,
+    /// Operations of all ranks.
+    pub operations: u64,
+    /// Fewest operations of a rank.
+    pub rank_operations_min: u64,
+    /// Most operations of a rank.
+    pub rank_operations_max: u64,
+    /// Operations by name.
+    pub operations_by_kind: BTreeMap<String, u64>,
+    /// Calls that were seen but not recorded, with their number.
+    pub unrecorded: BTreeMap<String, u64>,
+    /// Whether the recording ended before the program did.
+    pub interrupted: bool,
+}
+
+impl TraceInfo {
+    /// The summary of an open trace.
+    pub fn of(trace: &Trace) -> TraceInfo {
+        let metadata = trace.metadata().clone();
+        let header = metadata.header;
+        TraceInfo {
+            file: trace.file().to_owned(),
+            file_bytes: trace.file_bytes().get(),
+            format_version: metadata.format_version,
+            command: header.command,
+            recorder: header.recorder,
+            mpi_library: header.mpi_library,
+            mpi_version: header.mpi_version,
+            host_cores: header.host_cores,
+            date: header.date,
+            virtual_time: header.virtual_time,
+            ranks: header.ranks,
+            operations: trace.operations(),
+            rank_operations_min: metadata.rank_operations.iter().copied().min().unwrap_or(0),
+            rank_operations_max: metadata.rank_operations.iter().copied().max().unwrap_or(0),
+            operations_by_kind: metadata.operations,
+            unrecorded: header.unrecorded,
+            interrupted: header.interrupted,
+        }
+    }
+}

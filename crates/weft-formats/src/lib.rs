@@ -1,0 +1,37 @@
+//! Trace files: formats with their readers and writers, checks, statistics, and the parts of a recording.
+//!
+//! ```text
+//!   recorder, converters ── Op ──▶ TraceWriter ──▶ file ──▶ Trace ──▶ weft_trace::Cursor ── Op ──▶ replay
+//!                                  (format.rs)              ├──▶ validate
+//!                                                           ├──▶ TraceInfo, TraceStats
+//!                                                           └──▶ critical_chain
+//! ```
+//!
+//! The operations themselves are those of `weft-trace`.
+
+pub mod critical_chain;
+mod error;
+mod format;
+mod header;
+mod info;
+pub mod parts;
+mod stats;
+mod trace;
+mod validate;
+mod weft;
+
+pub use error::TraceError;
+pub use format::{FormatReader, FormatWriter};
+pub use header::{FORMAT_VERSION, METADATA_KEY, TraceHeader, TraceMetadata};
+pub use info::TraceInfo;
+pub use stats::{CollectiveStats, Pair, RankStats, SizeClass, TraceStats};
+pub use trace::{Trace, TraceWriter};
+pub use validate::validate;
+
+/// Opens a trace that lies in memory and reads all there is in it: for fuzzing, and for whoever wants to
+/// know whether each byte of a trace is as it must be.
+pub fn check_bytes(bytes: &[u8]) -> Result<(), TraceError> {
+    let trace = Trace::from_bytes("trace", bytes.to_vec())?;
+    TraceStats::of(&trace)?;
+    validate(&trace)
+}
