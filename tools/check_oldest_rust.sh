@@ -15,4 +15,4 @@ if ! cargo "+$version" --version >/dev/null 2>&1; then
   rustup toolchain install "$version" --profile minimal --no-self-update || skip "Rust $version cannot be installed"
 fi
 # `cargo check` would do, but for what only the linker sees.
-cargo "+$version" build --locked -p weft-client -p weft-calls --target-dir target/oldest-rust
+cargo "+$version" build --locked -p weft-client -p weft-calls -p weft-portals --target-dir target/oldest-rust

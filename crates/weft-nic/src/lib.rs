@@ -28,7 +28,7 @@ mod observer;
 mod overheads;
 pub mod packetizer;
 pub mod pcie;
-pub mod portals;
+mod portals;
 pub mod rdma;
 pub mod reliability;
 pub mod segmentation;

@@ -1,11 +1,11 @@
 //! The records and constants of `portals4.h`, as C has them.
 
 use std::ffi::c_void;
-use weft_nic::portals::atomic::{AtomicOperation, DataType};
-use weft_nic::portals::error::{Outcome, PortalsError};
-use weft_nic::portals::event_queue::{Event, EventKind};
-use weft_nic::portals::match_list::ListKind;
-use weft_nic::portals::request::{Acknowledgement, ProcessId};
+use weft_portals_objects::atomic::{AtomicOperation, DataType};
+use weft_portals_objects::error::{Outcome, PortalsError};
+use weft_portals_objects::event_queue::{Event, EventKind};
+use weft_portals_objects::match_list::ListKind;
+use weft_portals_objects::request::{Acknowledgement, ProcessId};
 
 pub const OK: i32 = 0;
 pub const ARG_INVALID: i32 = 1;

@@ -4,16 +4,16 @@ use crate::abi::{self, CtEvent, FullEvent, Iovec, Le, Md, Me, NiLimits, Process}
 use crate::endpoint::{Endpoint, KINDS, Open, endpoint};
 use crate::process_memory::ProcessMemory;
 use std::ffi::{c_int, c_void};
-use weft_nic::portals::counting_event::CountingEvent;
-use weft_nic::portals::entry::{Entry, EntryOptions};
-use weft_nic::portals::handle::{CountingHandle, DescriptorHandle, QueueHandle};
-use weft_nic::portals::limits::Limits;
-use weft_nic::portals::memory::{Piece, Region};
-use weft_nic::portals::memory_descriptor::{DescriptorOptions, MemoryDescriptor};
-use weft_nic::portals::portal_table::TableEntryOptions;
-use weft_nic::portals::request::{Initiator, ProcessId};
-use weft_nic::portals::triggered::{EntryName, TriggeredOperation};
-use weft_nic::portals::{NetworkInterface, Search};
+use weft_portals_objects::counting_event::CountingEvent;
+use weft_portals_objects::entry::{Entry, EntryOptions};
+use weft_portals_objects::handle::{CountingHandle, DescriptorHandle, QueueHandle};
+use weft_portals_objects::limits::Limits;
+use weft_portals_objects::memory::{Piece, Region};
+use weft_portals_objects::memory_descriptor::{DescriptorOptions, MemoryDescriptor};
+use weft_portals_objects::portal_table::TableEntryOptions;
+use weft_portals_objects::request::{Initiator, ProcessId};
+use weft_portals_objects::triggered::{EntryName, TriggeredOperation};
+use weft_portals_objects::{NetworkInterface, Search};
 
 /// The counting event and threshold that an operation waits for; `None`: it starts now.
 pub type Trigger = Option<(u32, u64)>;

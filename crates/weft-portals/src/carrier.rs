@@ -12,7 +12,7 @@ use crate::weft::{
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::c_void;
-use weft_nic::portals::request::Outgoing;
+use weft_portals_objects::request::Outgoing;
 
 /// Tags of this library: those of other users of `weft.h` do not begin so.
 const HEADER: u64 = 0x5054_4C34_0000_0000;
@@ -78,8 +78,8 @@ impl Carrier {
 
     /// Sends a message to the interface `slot` of a rank.
     pub fn send(&mut self, to: u32, slot: u8, mut message: Outgoing) {
-        let (Outgoing::Request(_, weft_nic::portals::request::Request { data, .. })
-        | Outgoing::Response(_, weft_nic::portals::request::Response { data, .. })) = &mut message;
+        let (Outgoing::Request(_, weft_portals_objects::request::Request { data, .. })
+        | Outgoing::Response(_, weft_portals_objects::request::Response { data, .. })) = &mut message;
         let long = (data.len() > INLINE).then(|| std::mem::take(data));
         let number = self.next_data;
         let header = Header { slot, data: long.as_ref().map(|long| (number, long.len() as u64)), message };
@@ -161,8 +161,8 @@ impl Carrier {
         let of_source = self.arrivals.entry(source).or_default();
         if let Some(arrival) = of_source.iter_mut().find(|arrival| arrival.missing == Some(number)) {
             arrival.missing = None;
-            let (Outgoing::Request(_, weft_nic::portals::request::Request { data, .. })
-            | Outgoing::Response(_, weft_nic::portals::request::Response { data, .. })) =
+            let (Outgoing::Request(_, weft_portals_objects::request::Request { data, .. })
+            | Outgoing::Response(_, weft_portals_objects::request::Response { data, .. })) =
                 &mut arrival.message;
             *data = bytes;
         }

@@ -5,8 +5,8 @@ use crate::carrier::Carrier;
 use crate::process_memory::ProcessMemory;
 use crate::weft::{WeftRank, weft_clock_ps, weft_count, weft_number, weft_open, weft_search, weft_yield};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use weft_nic::portals::NetworkInterface;
-use weft_nic::portals::request::{Outgoing, ProcessId};
+use weft_portals_objects::NetworkInterface;
+use weft_portals_objects::request::{Outgoing, ProcessId};
 
 /// Kinds of interfaces: matching or not, logical or physical addresses.
 pub const KINDS: usize = 4;
@@ -102,9 +102,8 @@ impl Endpoint {
     /// Sends what interfaces have to send. What is for nobody comes back as undeliverable.
     pub fn send(&mut self) {
         for slot in 0..KINDS {
-            while let Some(open) = &mut self.interfaces[slot]
-                && let Some(message) = open.interface.outgoing()
-            {
+            while let Some(open) = &mut self.interfaces[slot] {
+                let Some(message) = open.interface.outgoing() else { break };
                 let (Outgoing::Request(to, _) | Outgoing::Response(to, _)) = &message;
                 match open.rank_of(*to).filter(|rank| *rank < self.count) {
                     Some(rank) => self.carrier.send(rank, slot as u8, message),
@@ -139,13 +138,13 @@ impl Endpoint {
     }
 }
 
-fn refusal(operation: u32) -> weft_nic::portals::request::Response {
-    weft_nic::portals::request::Response {
+fn refusal(operation: u32) -> weft_portals_objects::request::Response {
+    weft_portals_objects::request::Response {
         operation,
-        outcome: weft_nic::portals::error::Outcome::Undeliverable,
+        outcome: weft_portals_objects::error::Outcome::Undeliverable,
         moved: 0,
         remote_offset: 0,
-        list: weft_nic::portals::match_list::ListKind::Priority,
+        list: weft_portals_objects::match_list::ListKind::Priority,
         silent: false,
         data: Vec::new(),
     }
@@ -153,15 +152,14 @@ fn refusal(operation: u32) -> weft_nic::portals::request::Response {
 
 /// A message of this process is for a process that does not exist.
 fn undeliverable(open: &mut Open, message: &Outgoing) {
-    if let Outgoing::Request(_, request) = message
-        && let Some(operation) = request.operation
-    {
+    let Outgoing::Request(_, request) = message else { return };
+    if let Some(operation) = request.operation {
         open.interface.respond(&refusal(operation), &mut ProcessMemory);
     }
 }
 
 /// A request has come for another process than this one.
-fn undeliverable_there(open: &mut Open, _: ProcessId, request: &weft_nic::portals::request::Request) {
+fn undeliverable_there(open: &mut Open, _: ProcessId, request: &weft_portals_objects::request::Request) {
     if let Some(operation) = request.operation {
         open.interface.refuse(request.header.initiator.process, refusal(operation));
     }

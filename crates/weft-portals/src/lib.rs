@@ -1,11 +1,11 @@
 //! Portals 4 for a real rank: the functions of `portals4.h` over the messages of `weft.h`.
 //!
 //! ```text
-//!   program ── Ptl… ──► calls ──► Endpoint ──► NetworkInterface (weft_nic::portals): lists, queues, events
+//!   program ── Ptl… ──► calls ──► Endpoint ──► NetworkInterface: lists, queues, events
 //!                                    │
 //!                                    └──► carrier ──► weft_send, weft_receive ──► the virtual device
 //! ```
-//! The objects of the standard are those of [`weft_nic::portals`]; here they are joined to the process's
+//! The objects of the standard are those of [`weft_portals_objects`]; here they are joined to the process's
 //! memory and to the network. Entries that a search has looked at are charged to the rank's clock
 //! (`weft_search`).
 //!

@@ -5,11 +5,11 @@ use crate::calls::{Kind, Trigger, counting_event, on_object, parts};
 use crate::endpoint::Open;
 use crate::process_memory::ProcessMemory;
 use std::ffi::{c_int, c_void};
-use weft_nic::portals::atomic::AtomicOperation;
-use weft_nic::portals::handle::{CountingHandle, DescriptorHandle};
-use weft_nic::portals::initiator::{Operation, Place};
-use weft_nic::portals::request::{Acknowledgement, Action};
-use weft_nic::portals::triggered::TriggeredOperation;
+use weft_portals_objects::atomic::AtomicOperation;
+use weft_portals_objects::handle::{CountingHandle, DescriptorHandle};
+use weft_portals_objects::initiator::{Operation, Place};
+use weft_portals_objects::request::{Acknowledgement, Action};
+use weft_portals_objects::triggered::TriggeredOperation;
 
 /// The arguments that all operations have.
 #[derive(Clone, Copy)]

@@ -1,6 +1,6 @@
 //! The process's own memory, as its interface reads and writes it.
 
-use weft_nic::portals::Memory;
+use weft_portals_objects::Memory;
 
 /// The memory of this process. Places come from the program, which answers for them.
 pub struct ProcessMemory;

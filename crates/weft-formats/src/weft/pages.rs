@@ -1,7 +1,7 @@
 //! The pages of one column of one row group: found by the page index, and believed only when checked.
 //!
 //! The Parquet library reads the headers of pages, whose bytes are checked before. What the pages hold is
-//! decoded [here](crate::column), since the library makes of it arrays that nobody wants, and trusts some of
+//! decoded [here](super::column), since the library makes of it arrays that nobody wants, and trusts some of
 //! what a page says of itself.
 
 use super::schema::MAX_GROUP_VALUES;

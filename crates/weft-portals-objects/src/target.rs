@@ -6,15 +6,15 @@
 //!                 └► disabled   └► carried    └► header kept   └► dropped, or the table entry is disabled
 //! ```
 
-use super::atomic::apply;
-use super::entry::{Entry, Linked};
-use super::error::{Outcome, PortalsError};
-use super::event_queue::{Event, EventKind};
-use super::interface::NetworkInterface;
-use super::match_list::{EntryNumber, ListKind};
-use super::memory::Memory;
-use super::portal_table::UnexpectedHeader;
-use super::request::{Action, Header, Outgoing, ProcessId, Request, Response};
+use crate::atomic::apply;
+use crate::entry::{Entry, Linked};
+use crate::error::{Outcome, PortalsError};
+use crate::event_queue::{Event, EventKind};
+use crate::interface::NetworkInterface;
+use crate::match_list::{EntryNumber, ListKind};
+use crate::memory::Memory;
+use crate::portal_table::UnexpectedHeader;
+use crate::request::{Action, Header, Outgoing, ProcessId, Request, Response};
 
 /// The fate of the unexpected headers that a search finds (`ptl_search_op_t`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -271,10 +271,11 @@ impl NetworkInterface {
             let kind = kind_of(kept.header.action, true);
             self.report(queue, Happened::of(kept, by.word).event(kind));
         }
-        if let Some((word, options)) = freed
-            && !options.no_unlink_events
-        {
-            self.report(queue, Happened::of(kept, word).event(EventKind::AutoFree));
+        match freed {
+            Some((word, options)) if !options.no_unlink_events => {
+                self.report(queue, Happened::of(kept, word).event(EventKind::AutoFree));
+            }
+            _ => {}
         }
     }
 

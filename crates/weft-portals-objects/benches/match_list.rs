@@ -7,13 +7,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot be set up ends")]
 
-use weft_nic::portals::entry::{Entry, EntryOptions};
-use weft_nic::portals::limits::Limits;
-use weft_nic::portals::match_list::ListKind;
-use weft_nic::portals::memory::Region;
-use weft_nic::portals::portal_table::TableEntryOptions;
-use weft_nic::portals::request::{Action, Header, Initiator, ProcessId, Request};
-use weft_nic::portals::{Memory, NetworkInterface};
+use weft_portals_objects::entry::{Entry, EntryOptions};
+use weft_portals_objects::limits::Limits;
+use weft_portals_objects::match_list::ListKind;
+use weft_portals_objects::memory::Region;
+use weft_portals_objects::portal_table::TableEntryOptions;
+use weft_portals_objects::request::{Action, Header, Initiator, ProcessId, Request};
+use weft_portals_objects::{Memory, NetworkInterface};
 
 /// Memory that is not looked at.
 struct NoBytes;

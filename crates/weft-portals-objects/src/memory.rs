@@ -1,6 +1,6 @@
 //! Memory of a process, and regions of it.
 
-use super::error::PortalsError;
+use crate::error::PortalsError;
 use serde::{Deserialize, Serialize};
 
 /// Memory of a process, as the interface reaches it. `None`: nothing is mapped there.

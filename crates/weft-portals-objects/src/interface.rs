@@ -9,19 +9,19 @@
 //! [outgoing](NetworkInterface::outgoing) messages, hands it those that come, and charges the time of the
 //! entries that were searched.
 
-use super::counting_event::CountingEvent;
-use super::entry::{Entry, Linked};
-use super::error::{Outcome, PortalsError};
-use super::event_queue::{Event, EventQueue};
-use super::handle::{CountingHandle, DescriptorHandle, EntryHandle, Objects, QueueHandle};
-use super::initiator::Pending;
-use super::limits::Limits;
-use super::match_list::ListKind;
-use super::memory::Memory;
-use super::memory_descriptor::MemoryDescriptor;
-use super::portal_table::{PortalTable, TableEntryOptions};
-use super::request::{Initiator, Outgoing, ProcessId};
-use super::triggered::{EntryName, Triggered, TriggeredOperation};
+use crate::counting_event::CountingEvent;
+use crate::entry::{Entry, Linked};
+use crate::error::{Outcome, PortalsError};
+use crate::event_queue::{Event, EventQueue};
+use crate::handle::{CountingHandle, DescriptorHandle, EntryHandle, Objects, QueueHandle};
+use crate::initiator::Pending;
+use crate::limits::Limits;
+use crate::match_list::ListKind;
+use crate::memory::Memory;
+use crate::memory_descriptor::MemoryDescriptor;
+use crate::portal_table::{PortalTable, TableEntryOptions};
+use crate::request::{Initiator, Outgoing, ProcessId};
+use crate::triggered::{EntryName, Triggered, TriggeredOperation};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -324,9 +324,8 @@ impl NetworkInterface {
     /// Starts the operations whose counting events have reached their thresholds.
     pub(super) fn run_triggered(&mut self, memory: &mut impl Memory) {
         while let Some(counting) = self.changed.pop_front() {
-            while let Ok(value) = self.countings.get(counting.0).copied()
-                && let Some(operation) = self.triggered.take(counting, value)
-            {
+            while let Ok(value) = self.countings.get(counting.0).copied() {
+                let Some(operation) = self.triggered.take(counting, value) else { break };
                 match operation {
                     TriggeredOperation::Start(operation) => {
                         // Its descriptor may have gone since: there is nobody to tell.

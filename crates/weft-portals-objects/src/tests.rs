@@ -1,20 +1,20 @@
 //! The whole interface: against a sequential reference of the matching rules, and call by call.
 
-use super::atomic::{AtomicOperation, DataType};
-use super::counting_event::CountingEvent;
-use super::entry::{Entry, EntryOptions};
-use super::error::{Outcome, PortalsError};
-use super::event_queue::{Event, EventKind};
-use super::handle::{CountingHandle, QueueHandle};
-use super::initiator::{Operation, Place};
-use super::limits::Limits;
-use super::match_list::ListKind;
-use super::memory::Region;
-use super::memory_descriptor::{DescriptorOptions, MemoryDescriptor};
-use super::portal_table::TableEntryOptions;
-use super::request::{Acknowledgement, Action, Header, Initiator, Outgoing, ProcessId, Request, Response};
-use super::triggered::{EntryName, TriggeredOperation};
-use super::{Memory, NetworkInterface, Search};
+use crate::atomic::{AtomicOperation, DataType};
+use crate::counting_event::CountingEvent;
+use crate::entry::{Entry, EntryOptions};
+use crate::error::{Outcome, PortalsError};
+use crate::event_queue::{Event, EventKind};
+use crate::handle::{CountingHandle, QueueHandle};
+use crate::initiator::{Operation, Place};
+use crate::limits::Limits;
+use crate::match_list::ListKind;
+use crate::memory::Region;
+use crate::memory_descriptor::{DescriptorOptions, MemoryDescriptor};
+use crate::portal_table::TableEntryOptions;
+use crate::request::{Acknowledgement, Action, Header, Initiator, Outgoing, ProcessId, Request, Response};
+use crate::triggered::{EntryName, TriggeredOperation};
+use crate::{Memory, NetworkInterface, Search};
 use proptest::prelude::*;
 
 /// Memory from address 0 on.

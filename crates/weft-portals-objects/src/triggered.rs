@@ -3,12 +3,12 @@
 //! Those of one counting event start in the order of their thresholds, those of one threshold in the order
 //! of the calls.
 
-use super::counting_event::CountingEvent;
-use super::entry::Entry;
-use super::error::PortalsError;
-use super::handle::CountingHandle;
-use super::initiator::Operation;
-use super::match_list::ListKind;
+use crate::counting_event::CountingEvent;
+use crate::entry::Entry;
+use crate::error::PortalsError;
+use crate::handle::CountingHandle;
+use crate::initiator::Operation;
+use crate::match_list::ListKind;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
 //! Messages between interfaces: a request, and its response.
 
-use super::atomic::{AtomicOperation, DataType};
-use super::error::Outcome;
-use super::match_list::ListKind;
+use crate::atomic::{AtomicOperation, DataType};
+use crate::error::Outcome;
+use crate::match_list::ListKind;
 use serde::{Deserialize, Serialize};
 
 /// A process: node and process, or a rank and 0 where addressing is logical.

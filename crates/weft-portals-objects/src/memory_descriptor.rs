@@ -1,7 +1,7 @@
 //! Memory descriptors: the initiator's side of an operation.
 
-use super::handle::{CountingHandle, QueueHandle};
-use super::memory::Region;
+use crate::handle::{CountingHandle, QueueHandle};
+use crate::memory::Region;
 use serde::{Deserialize, Serialize};
 
 /// Options of a descriptor.

@@ -7,11 +7,11 @@
 //!    └──────── free ────────┘  └──────────── enable ────────────────┘
 //! ```
 
-use super::entry::Linked;
-use super::error::PortalsError;
-use super::handle::QueueHandle;
-use super::match_list::{EntryNumber, ListKind, Listed, MatchList};
-use super::request::Header;
+use crate::entry::Linked;
+use crate::error::PortalsError;
+use crate::handle::QueueHandle;
+use crate::match_list::{EntryNumber, ListKind, Listed, MatchList};
+use crate::request::Header;
 use serde::{Deserialize, Serialize};
 
 /// Options of a portal table entry.

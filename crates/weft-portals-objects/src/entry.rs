@@ -2,10 +2,10 @@
 //!
 //! An entry of a non-matching interface is one that ignores all match bits and takes any process.
 
-use super::handle::CountingHandle;
-use super::match_list::Listed;
-use super::memory::Region;
-use super::request::{Action, Header, ProcessId};
+use crate::handle::CountingHandle;
+use crate::match_list::Listed;
+use crate::memory::Region;
+use crate::request::{Action, Header, ProcessId};
 use serde::{Deserialize, Serialize};
 
 /// Options of an entry.

@@ -3,10 +3,10 @@
 //! An event for which there is no room is lost. The next one that is taken says so
 //! (`PTL_EQ_DROPPED`).
 
-use super::atomic::{AtomicOperation, DataType};
-use super::error::Outcome;
-use super::match_list::ListKind;
-use super::request::{Initiator, ProcessId};
+use crate::atomic::{AtomicOperation, DataType};
+use crate::error::Outcome;
+use crate::match_list::ListKind;
+use crate::request::{Initiator, ProcessId};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 

@@ -1,7 +1,7 @@
 //! Handles: names of the objects of an interface, none of which is given twice.
 
-use super::error::PortalsError;
-use super::match_list::{EntryNumber, ListKind};
+use crate::error::PortalsError;
+use crate::match_list::{EntryNumber, ListKind};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

@@ -5,14 +5,14 @@
 //! ```
 //! The data of a put is read in the call, so that it has been sent when the call returns.
 
-use super::atomic::{AtomicOperation, DataType};
-use super::error::{Outcome, PortalsError};
-use super::event_queue::{Event, EventKind};
-use super::handle::DescriptorHandle;
-use super::interface::NetworkInterface;
-use super::memory::Memory;
-use super::memory_descriptor::MemoryDescriptor;
-use super::request::{Acknowledgement, Action, Header, Outgoing, ProcessId, Request, Response};
+use crate::atomic::{AtomicOperation, DataType};
+use crate::error::{Outcome, PortalsError};
+use crate::event_queue::{Event, EventKind};
+use crate::handle::DescriptorHandle;
+use crate::interface::NetworkInterface;
+use crate::memory::Memory;
+use crate::memory_descriptor::MemoryDescriptor;
+use crate::request::{Acknowledgement, Action, Header, Outgoing, ProcessId, Request, Response};
 use serde::{Deserialize, Serialize};
 
 /// A place in a memory descriptor.
@@ -204,7 +204,7 @@ fn wants_response(acknowledgement: Acknowledgement) -> bool {
 /// Whether the bytes are whole elements, and the operation is defined for them and has its operand.
 fn elements_fit(how: AtomicOperation, of: DataType, operation: &Operation) -> bool {
     let width = of.width() as u64;
-    let whole = operation.length.is_multiple_of(width);
+    let whole = operation.length % width == 0;
     // A swap that compares or masks is of one element.
     let operand = !how.takes_operand() || operation.length == width && operation.operand.len() >= of.width();
     let swaps = how == AtomicOperation::Swap || how.takes_operand();
