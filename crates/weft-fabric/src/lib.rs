@@ -95,5 +95,5 @@ pub use queue_report::{QueueReport, QueueSide};
 pub use reroute::{InForce, Reroutes};
 pub use traffic_class::{
     ClassTableError, ClassTag, MAX_CLASSES, Minimum, Operations, Purpose, TrafficClass, TrafficClasses,
-    TrafficKind, WHOLE_SHARE,
+    TrafficKind, WHOLE_SHARE, percent,
 };

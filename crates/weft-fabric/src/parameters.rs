@@ -3,6 +3,8 @@
 use crate::traffic_class::{TrafficClass, TrafficClasses};
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use weft_keys::problem::shorten;
+use weft_keys::{KeyType, Magnitude, Problem, Writing, Written};
 use weft_topo::{ChannelPlan, LaneChoice, UnevenChannels};
 use weft_units::{BitRate, Bytes, Clock, Span};
 
@@ -108,6 +110,44 @@ impl fmt::Display for Speedup {
     }
 }
 
+impl KeyType for Speedup {
+    const NAME: &'static str = "Speedup";
+    const WRITING: Writing =
+        Writing::Described(&Writing::Decimal { least: 1, most: 4096 }, "As in 1.5 or 2.");
+
+    fn read(value: &Written) -> Result<Speedup, Problem> {
+        let text = match value {
+            Written::Text(text) | Written::Float(text) => text.clone(),
+            Written::Integer(integer) => integer.to_string(),
+            other => {
+                let label = format!("this is {}", other.describe());
+                return Err(Problem::new("this is not a speed-up", label, "write 1.5 or 2"));
+            }
+        };
+        let (whole, rest) = text.split_once('.').unwrap_or((&text, ""));
+        let is_number = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
+        let problem = |why: &str| {
+            Problem::new(format!("`{}` is not a speed-up", shorten(&text)), why, "write 1.5 or 2")
+        };
+        if whole.is_empty() || !is_number(whole) || !is_number(rest) {
+            return Err(problem("not a decimal number"));
+        }
+        if rest.len() > 3 {
+            return Err(problem("more than three digits behind the point"));
+        }
+        let thousandths = format!("{whole}{rest:0<3}").parse().ok().and_then(Speedup::from_thousandths);
+        thousandths.ok_or_else(|| problem("a crossbar is as fast as its lines or faster, up to 4096 times"))
+    }
+
+    fn show(&self) -> String {
+        self.to_string()
+    }
+
+    fn magnitude(&self) -> Option<Magnitude> {
+        Some(Magnitude::of(self.thousandths().into()))
+    }
+}
+
 /// The rule by which an output chooses among requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum ArbiterKind {
@@ -127,33 +167,39 @@ pub enum ArbiterKind {
     MinimumBandwidth,
 }
 
-/// The condition on which a packet may leave a switch.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum Forwarding {
-    /// The head has come and the next buffer has room for all of it.
-    VirtualCutThrough,
-    /// All of it has come.
-    StoreAndForward,
+weft_keys::words! {
+    /// The condition on which a packet may leave a switch.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    pub enum Forwarding: "Forwarding", "a way of forwarding" {
+        /// The head has come and the next buffer has room for all of it.
+        VirtualCutThrough = "virtual-cut-through",
+        /// All of it has come.
+        StoreAndForward = "store-and-forward",
+    }
 }
 
-/// Rule for a packet that cut-through sends on to a faster link than it came by.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum FasterLink {
-    /// The output stays occupied until the tail has come.
-    Bubble,
-    /// The packet starts late enough never to run dry.
-    Delay,
-    /// The packet is stored first.
-    Store,
+weft_keys::words! {
+    /// Rule for a packet that cut-through sends on to a faster link than it came by.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    pub enum FasterLink: "FasterLink", "a way onto a faster link" {
+        /// The output stays occupied until the tail has come.
+        Bubble = "bubble",
+        /// The packet starts late enough never to run dry.
+        Delay = "delay",
+        /// The packet is stored first.
+        Store = "store",
+    }
 }
 
-/// Owner of an input buffer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum BufferPer {
-    /// A virtual channel: each has one of its own.
-    Channel,
-    /// A port: its virtual channels have equal parts of it.
-    Port,
+weft_keys::words! {
+    /// Owner of an input buffer.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    pub enum BufferPer: "BufferPer", "an owner of a buffer" {
+        /// A virtual channel: each has one of its own.
+        Channel = "channel",
+        /// A port: its virtual channels have equal parts of it.
+        Port = "port",
+    }
 }
 
 /// The way in which a receiver keeps its senders from overrunning its input buffers.

@@ -23,25 +23,28 @@
 
 use crate::packet::{Packet, Part};
 use serde::{Deserialize, Serialize};
+use weft_keys::{KeyType, Problem, Writing, Written};
 use weft_units::{BitRate, Bytes};
 
 /// Most traffic classes: the priorities of IEEE 802.1Q.
 pub const MAX_CLASSES: usize = 8;
 
-/// Kinds of packets, as a traffic class takes them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub enum TrafficKind {
-    /// Packets that only answer others.
-    Acknowledgements,
-    /// All others.
-    Data,
-    /// Of these the packets of messages that ask for something, or bring what nobody has asked for.
-    Requests,
-    /// Packets that only answer others, and those of messages that bring what another has asked for.
-    Replies,
-    /// All.
-    #[default]
-    All,
+weft_keys::words! {
+    /// Kinds of packets, as a traffic class takes them.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+    pub enum TrafficKind: "TrafficKind", "a kind of packets" {
+        /// Packets that only answer others.
+        Acknowledgements = "acknowledgements",
+        /// All others.
+        Data = "data",
+        /// Of these the packets of messages that ask for something, or bring what nobody has asked for.
+        Requests = "requests",
+        /// Packets that only answer others, and those of messages that bring what another has asked for.
+        Replies = "replies",
+        /// All.
+        #[default]
+        All = "all",
+    }
 }
 
 impl TrafficKind {
@@ -177,6 +180,54 @@ pub enum Minimum {
 
 /// A whole link in the unit of shares: a hundredth of a percent.
 pub const WHOLE_SHARE: u32 = 10_000;
+
+impl KeyType for Minimum {
+    const NAME: &'static str = "MinimumBandwidth";
+    const WRITING: Writing = Writing::Described(
+        &Writing::AnyOf(&[Writing::Text(r"^[0-9]+(\.[0-9]{1,2})? ?%$"), BitRate::WRITING]),
+        "A part of the link such as 25%, or a rate such as 50Gb/s.",
+    );
+
+    fn read(value: &Written) -> Result<Minimum, Problem> {
+        let problem = |label: String| {
+            let mend = "write a part of the link such as \"25%\", or a rate such as \"50Gb/s\"";
+            Problem::new("this is not a minimum bandwidth", label, mend)
+        };
+        let Written::Text(text) = value else { return Err(problem(format!("this is {}", value.describe()))) };
+        let Some(percent) = text.strip_suffix('%') else {
+            return text.parse().map(Minimum::Rate).map_err(|_| problem(format!("\"{text}\"")));
+        };
+        match hundredths(percent.trim_end()) {
+            Some(share) if share <= WHOLE_SHARE => Ok(Minimum::Share(share)),
+            Some(_) => Err(problem("a link has 100%".to_owned())),
+            None => Err(problem("a percentage has at most two digits after the point".to_owned())),
+        }
+    }
+
+    fn show(&self) -> String {
+        match self {
+            Minimum::Rate(rate) => rate.to_string(),
+            Minimum::Share(share) => percent((*share).into()),
+        }
+    }
+}
+
+/// A number with at most two digits after the point, in hundredths.
+fn hundredths(text: &str) -> Option<u32> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits(whole) || !digits(part) || part.len() > 2 {
+        return None;
+    }
+    let part = part.parse::<u32>().ok()? * if part.len() == 1 { 10 } else { 1 };
+    whole.parse::<u32>().ok()?.checked_mul(100)?.checked_add(part)
+}
+
+/// Hundredths of a percent as one writes them.
+pub fn percent(hundredths: u64) -> String {
+    let text = format!("{}.{:02}", hundredths / 100, hundredths % 100);
+    format!("{}%", text.trim_end_matches('0').trim_end_matches('.'))
+}
 
 impl Default for Minimum {
     fn default() -> Minimum {

@@ -1,14 +1,13 @@
 //! `[congestion]`: the algorithm that controls how much flows send, and its constants.
 
-use super::diagnostic::Problem;
-use super::read::{Entry, Readable, Reader, names, section};
+use super::read::{Entry, Reader, names, section};
 use super::source::Location;
-use super::value::CountFromZero;
 use serde::{Deserialize, Serialize};
 use weft_congestion::{
     Answering, Congestion, Path, RedParameters, Repair, acc, dcqcn, hpcc, ib, nscc, swift,
 };
 use weft_fabric::MAX_CLASSES;
+use weft_keys::{CountFromZero, KeyType, Problem};
 use weft_units::{BitRate, Bytes, Span};
 
 /// The algorithms by their names in machine files.
@@ -93,7 +92,7 @@ macro_rules! keys {
                         reader.forget(path);
                     } else {
                         fits = false;
-                        let names: Vec<String> = of.iter().map(Readable::show).collect();
+                        let names: Vec<String> = of.iter().map(KeyType::show).collect();
                         let problem = Problem::new(
                             format!("`{path}` means nothing with congestion.kind = {}", kind.show()),
                             "not used",

@@ -13,6 +13,7 @@
 use super::source::{Location, Sources};
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use std::fmt;
+use weft_keys::Problem;
 
 /// A file with thousands of mistakes is shown the first of them.
 const SHOWN: usize = 20;
@@ -74,30 +75,21 @@ impl Place {
     }
 }
 
-/// A problem whose place is still a [`Location`].
-#[derive(Clone, Debug)]
-pub(super) struct Problem {
-    pub title: String,
-    pub label: String,
-    pub help: String,
+/// A [`Problem`] gets its place.
+pub(super) trait Placed {
+    /// At a place in the machine's text.
+    fn at(self, location: Location, sources: &Sources) -> Diagnostic;
+    /// Nowhere: no text is to blame.
+    fn nowhere(self) -> Diagnostic;
 }
 
-impl Problem {
-    pub fn new(title: impl Into<String>, label: impl Into<String>, help: impl Into<String>) -> Problem {
-        Problem { title: title.into(), label: label.into(), help: help.into() }
-    }
-
-    /// The same, but for the help.
-    pub fn mended_by(self, help: impl Into<String>) -> Problem {
-        Problem { help: help.into(), ..self }
-    }
-
-    pub fn at(self, location: Location, sources: &Sources) -> Diagnostic {
+impl Placed for Problem {
+    fn at(self, location: Location, sources: &Sources) -> Diagnostic {
         let Problem { title, label, help } = self;
         Diagnostic { title, label, help, place: Place::of(location, sources) }
     }
 
-    pub fn nowhere(self) -> Diagnostic {
+    fn nowhere(self) -> Diagnostic {
         let Problem { title, label, help } = self;
         Diagnostic { title, label, help, place: None }
     }

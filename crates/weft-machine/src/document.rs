@@ -1,9 +1,11 @@
 //! The raw document: TOML with the place of every key and value, and `--set` applied to it.
 
-use super::diagnostic::{Diagnostic, Problem, START};
+use super::diagnostic::Placed;
+use super::diagnostic::{Diagnostic, START};
 use super::source::{FILE, Location, Source, Sources};
 use std::collections::BTreeSet;
 use toml::de::{DeTable, DeValue};
+use weft_keys::{Problem, Written};
 
 /// Parts that a `--set` key may have: twice those of the deepest key there is.
 const MAX_DEPTH: usize = 8;
@@ -40,6 +42,19 @@ pub(super) struct Entry {
 }
 
 impl Value {
+    /// The value without its place.
+    pub fn written(&self) -> Written {
+        match self {
+            Value::Text(text) => Written::Text(text.clone()),
+            Value::Integer(integer) => Written::Integer(*integer),
+            Value::Float(text) => Written::Float(text.clone()),
+            Value::Boolean(truth) => Written::Boolean(*truth),
+            Value::Datetime => Written::Datetime,
+            Value::Array(items) => Written::List(items.iter().map(|item| item.value.written()).collect()),
+            Value::Table(_) => Written::Table,
+        }
+    }
+
     /// The kind of value, with its article.
     pub fn describe(&self) -> &'static str {
         match self {

@@ -1,14 +1,12 @@
 //! `[fabric]`, `[packet]`, `[links.…]`, `[switch]` and `[ideal]`: what carries the packets.
 
 use super::congestion::ControlledNetwork;
-use super::diagnostic::Problem;
 use super::link_layer::{FecName, LayerSections, ProtocolName};
 use super::link_power::{PowerSections, RawLinkPower};
 use super::part_power::RawPartPower;
-use super::read::{Entry, Reader, join, names, nearest, section};
+use super::read::{Entry, Reader, join, names, section};
 use super::source::Location;
 use super::traffic_classes::{self, ClassTable, RawTrafficClass};
-use super::value::{Cost, RateLimit};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weft_fabric::MAX_CHANNELS;
@@ -17,6 +15,7 @@ use weft_fabric::parameters::{
     IdealParameters, PacketFormat, PauseParameters, Speedup, SwitchKind, SwitchParameters,
 };
 use weft_fabric::{ErrorRate, LinkParameters};
+use weft_keys::{Cost, Problem, RateLimit, nearest};
 use weft_topo::{GraphClass, LaneChoice};
 use weft_units::{BitRate, Bytes, Clock, LineCode, Span};
 
@@ -218,11 +217,6 @@ section! {
     }
 }
 
-names!(BufferPer, "BufferPer", "an owner of a buffer", {
-    Channel = "channel",
-    Port = "port",
-});
-
 /// The kinds of switch by their names in machine files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum SwitchName {
@@ -251,11 +245,6 @@ pub(super) enum ArbiterName {
     MinimumBandwidth,
 }
 
-names!(LaneChoice, "LaneChoice", "a way to take a lane", {
-    Flow = "flow",
-    Room = "room",
-});
-
 names!(ArbiterName, "Arbiter", "an arbiter", {
     RoundRobin = "round-robin",
     Random = "random",
@@ -264,17 +253,6 @@ names!(ArbiterName, "Arbiter", "an arbiter", {
     StrictPriority = "strict-priority",
     WeightedRoundRobin = "weighted-round-robin",
     MinimumBandwidth = "minimum-bandwidth",
-});
-
-names!(Forwarding, "Forwarding", "a way of forwarding", {
-    VirtualCutThrough = "virtual-cut-through",
-    StoreAndForward = "store-and-forward",
-});
-
-names!(FasterLink, "FasterLink", "a way onto a faster link", {
-    Bubble = "bubble",
-    Delay = "delay",
-    Store = "store",
 });
 
 /// The units of credits by their names in machine files.

@@ -4,15 +4,15 @@ mod schedule;
 
 pub use schedule::ScheduledOutage;
 
-use super::diagnostic::Problem;
 use super::document::{Item, Value};
-use super::read::{Attribution, FromItem, Readable, Reader, attribution_schema, nearest};
+use super::read::{Attribution, FromItem, Reader, attribution_schema};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::borrow::Cow;
 use std::fmt;
 use weft_fabric::MILLION;
+use weft_keys::{KeyType, Problem, Writing, Written, nearest};
 use weft_topo::GraphClass;
 use weft_units::Span;
 
@@ -20,16 +20,18 @@ use weft_units::Span;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Millionths(pub u32);
 
-impl Readable for Millionths {
+impl KeyType for Millionths {
     const NAME: &'static str = "Millionths";
+    const WRITING: Writing =
+        Writing::Described(&Writing::Whole { least: 0, most: Some(MILLION as u64) }, "Packets in a million.");
 
-    fn read(value: &Value) -> Result<Millionths, Problem> {
+    fn read(value: &Written) -> Result<Millionths, Problem> {
         let problem = |label: String| {
             let help = format!("write how many packets in a million, from 0 to {MILLION}");
             Problem::new("this is not a share of the packets", label, help)
         };
         match value {
-            Value::Integer(integer) => match u32::try_from(*integer) {
+            Written::Integer(integer) => match u32::try_from(*integer) {
                 Ok(count) if count <= MILLION => Ok(Millionths(count)),
                 _ => Err(problem(format!("{integer} in a million"))),
             },
@@ -39,10 +41,6 @@ impl Readable for Millionths {
 
     fn show(&self) -> String {
         self.0.to_string()
-    }
-
-    fn schema() -> serde_json::Value {
-        json!({ "type": "integer", "minimum": 0, "maximum": MILLION, "description": "Packets in a million." })
     }
 }
 
@@ -203,9 +201,9 @@ impl FromItem for FaultRule {
     }
 }
 
-fn optional<T: Readable>(part: Option<&Item>, reader: &mut Reader<'_>) -> Option<Option<T>> {
+fn optional<T: KeyType>(part: Option<&Item>, reader: &mut Reader<'_>) -> Option<Option<T>> {
     let Some(part) = part else { return Some(None) };
-    T::read(&part.value).map_err(|problem| reader.report(part.location, problem)).ok().map(Some)
+    T::read(&part.value.written()).map_err(|problem| reader.report(part.location, problem)).ok().map(Some)
 }
 
 /// The keys that say when links are off.
@@ -407,12 +405,12 @@ impl JsonSchema for FaultRule {
                 "description": "The two ends of the link: endpoints or switches.",
             }),
         );
-        properties.insert("drop".to_owned(), Millionths::schema());
-        properties.insert("corrupt".to_owned(), Millionths::schema());
-        properties.insert("duplicate".to_owned(), Millionths::schema());
-        properties.insert("reorder".to_owned(), Millionths::schema());
+        properties.insert("drop".to_owned(), crate::schema::of_writing(&Millionths::WRITING));
+        properties.insert("corrupt".to_owned(), crate::schema::of_writing(&Millionths::WRITING));
+        properties.insert("duplicate".to_owned(), crate::schema::of_writing(&Millionths::WRITING));
+        properties.insert("reorder".to_owned(), crate::schema::of_writing(&Millionths::WRITING));
         for key in ["off_at", "on_at", "mean_time_to_failure", "mean_time_to_repair", "until"] {
-            properties.insert(key.to_owned(), Span::schema());
+            properties.insert(key.to_owned(), crate::schema::of_writing(&Span::WRITING));
         }
         properties.insert("schedule".to_owned(), text("A file of times at which links are off."));
         json_schema!({

@@ -30,7 +30,6 @@ mod multicast;
 mod part_power;
 mod queue_board;
 mod read;
-mod renames;
 mod schema;
 mod shipped;
 mod source;
@@ -59,7 +58,7 @@ pub use shipped::{Listed, SHIPPED, Shipped, list};
 pub use template::template;
 pub use value::Bounds;
 
-use diagnostic::Problem;
+use diagnostic::Placed;
 use read::{FromItem, Reader, section};
 use serde::{Deserialize, Serialize};
 use source::{Location, Source, Sources};
@@ -68,6 +67,7 @@ use std::io::Read;
 use std::path::Path;
 use weft_fabric::Publishing;
 use weft_fabric::parameters::PacketFormat;
+use weft_keys::{Problem, nearest};
 use weft_topo::{Topology as _, TopologyParameters};
 use weft_units::Span;
 
@@ -235,7 +235,7 @@ pub fn text(name: &str) -> Result<(String, String), Diagnostics> {
 fn bytes_of(name: &str) -> Result<Vec<u8>, Diagnostics> {
     if !name.ends_with(".toml") && !name.contains(std::path::is_separator) {
         let names: Vec<&str> = SHIPPED.iter().map(|shipped| shipped.name).collect();
-        let near = read::nearest(name, names.iter().copied());
+        let near = nearest(name, names.iter().copied());
         let near = near.map_or(String::new(), |near| format!("did you mean `{near}`? "));
         let help = format!("{near}There are {}; the path of a .toml file works as well", names.join(", "));
         return Err(Problem::new(format!("no machine `{name}` ships"), "", help).nowhere().into());

@@ -11,14 +11,10 @@
 //! `credit`, `replay`, `replay_buffer` and `fec` of its section. So one `--set` swaps a link layer.
 
 use super::constant::{Constant, Kind};
-use super::diagnostic::Problem;
-use super::document::Value;
 use super::fabric::RawLink;
-use super::read::{Entry, Readable, Reader, join, names};
-use serde_json::json;
-use weft_fabric::{
-    ErrorRate, Fec, LinkLayer, LinkParameters, LinkProtocol, PER, ProtocolRules, ReplayParameters,
-};
+use super::read::{Entry, Reader, join, names};
+use weft_fabric::{ErrorRate, Fec, LinkLayer, LinkParameters, LinkProtocol, ProtocolRules, ReplayParameters};
+use weft_keys::{KeyType, Problem};
 use weft_units::{BitRate, Bytes, LineCode, Span};
 
 /// The link layers by their names in machine files.
@@ -87,32 +83,6 @@ names!(FecName, "Fec", "a forward error correction", {
     Rs528 = "rs528",
     Rs544 = "rs544",
 });
-
-impl Readable for ErrorRate {
-    const NAME: &'static str = "ErrorRate";
-
-    fn read(value: &Value) -> Result<ErrorRate, Problem> {
-        let problem = |label: String| {
-            let help = format!("write how many in 10^15, from 0 to {}: 1000 is a rate of 10^-12", PER / 2);
-            Problem::new("this is not an error rate", label, help)
-        };
-        match value {
-            Value::Integer(integer) => {
-                let rate = u64::try_from(*integer).ok().and_then(ErrorRate::new);
-                rate.ok_or_else(|| problem(format!("{integer} in 10^15")))
-            }
-            other => Err(problem(format!("this is {}", other.describe()))),
-        }
-    }
-
-    fn show(&self) -> String {
-        self.count().to_string()
-    }
-
-    fn schema() -> serde_json::Value {
-        json!({ "type": "integer", "minimum": 0, "maximum": PER / 2, "description": "Errors in 10^15." })
-    }
-}
 
 impl RawLink {
     /// Drops what a file says of another protocol than the one that a `--set` names. `path` is the section's.

@@ -1,11 +1,12 @@
 //! `[links.NAME.power]`: power of a kind of link, and when it sleeps. What switches and interfaces take is in
 //! [`part_power`](super::part_power).
 
-use super::diagnostic::Problem;
+use super::diagnostic::Placed;
 use super::fabric::RawLink;
 use super::read::{Entry, Reader, join, names, section};
 use super::source::Location;
 use weft_fabric::{LinkPower, OffParameters, SleepParameters};
+use weft_keys::Problem;
 use weft_units::{EnergyPerBit, Power, Span};
 
 /// Above this a power is a slip of the unit.

@@ -1,16 +1,17 @@
 //! `[messaging]`: what the library between program and interface costs, and its algorithms.
 
-use super::diagnostic::Problem;
 use super::document::{Entry as TableEntry, Item};
-use super::read::{Attribution, Entry, FromItem, Readable, Reader, attribution_schema, names, section};
-use super::value::{Bounds, RateLimit};
+use super::read::{Attribution, Entry, FromItem, Reader, attribution_schema, names, section};
+use super::value::Bounds;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
+use weft_keys::word::one_of;
+use weft_keys::{KeyType, Problem, RateLimit, Writing, Written};
 use weft_msg::{
-    ActiveMessages, Algorithm, AlgorithmTable, ClearToSend, OneSidedPath, Protocol, Rails, RailsBy,
-    Rendezvous, SynchronousSends, WaitCosts, Wildcards,
+    ActiveMessages, Algorithm, AlgorithmTable, COLLECTIVE_NAMES, ClearToSend, OneSidedPath, Protocol, Rails,
+    RailsBy, Rendezvous, SynchronousSends, WaitCosts, Wildcards, collective_name,
 };
 use weft_trace::op::Collective;
 use weft_units::{BitRate, Bytes, Span};
@@ -180,47 +181,6 @@ names!(Profile, "Profile", "a table of algorithms", {
     Openmpi41 = "openmpi-4.1",
 });
 
-names!(SynchronousSends, "SynchronousSends", "synchronous sends", {
-    Announced = "announced",
-    Receipt = "receipt",
-});
-
-names!(ActiveMessages, "ActiveMessages", "active messages", {
-    None = "none",
-    Mpich5 = "mpich-5",
-});
-
-names!(Rendezvous, "Rendezvous", "a rendezvous", {
-    Write = "write",
-    Read = "read",
-});
-
-names!(Rails, "Rails", "rails", {
-    None = "none",
-    Striping = "striping",
-    Multiplexing = "multiplexing",
-});
-
-names!(RailsBy, "RailsBy", "who spreads messages over rails", {
-    Software = "software",
-    Interface = "interface",
-});
-
-names!(ClearToSend, "ClearToSend", "who acts on a clear to send", {
-    Sender = "sender",
-    Interface = "interface",
-});
-
-names!(WaitCosts, "WaitCosts", "costs of a wait", {
-    Call = "call",
-    Polls = "polls",
-});
-
-names!(OneSidedPath, "OneSidedPath", "who carries out one-sided operations", {
-    Native = "native",
-    Emulated = "emulated",
-});
-
 impl Profile {
     /// The table of algorithms that libraries of this kind choose from.
     fn table(self) -> AlgorithmTable {
@@ -250,55 +210,35 @@ names!(Progress, "Progress", "a progress rule", {
     Nic = "nic",
 });
 
-names!(Collective, "Collective", "a collective", {
-    Barrier = "barrier",
-    Broadcast = "broadcast",
-    Reduce = "reduce",
-    Allreduce = "allreduce",
-    Gather = "gather",
-    Gatherv = "gatherv",
-    Scatter = "scatter",
-    Scatterv = "scatterv",
-    Allgather = "allgather",
-    Allgatherv = "allgatherv",
-    Alltoall = "alltoall",
-    Alltoallv = "alltoallv",
-    ReduceScatter = "reduce-scatter",
-    ReduceScatterBlock = "reduce-scatter-block",
-    Scan = "scan",
-    Exscan = "exscan",
-    NeighborAllgather = "neighbor-allgather",
-    NeighborAllgatherv = "neighbor-allgatherv",
-    NeighborAlltoall = "neighbor-alltoall",
-    NeighborAlltoallv = "neighbor-alltoallv",
-});
+/// A collective by its name in machine files.
+struct NamedCollective(Collective);
 
-names!(Algorithm, "Algorithm", "an algorithm", {
-    Binomial = "binomial",
-    BinomialAtOnce = "binomial-at-once",
-    RecursiveDoubling = "recursive-doubling",
-    RecursiveHalving = "recursive-halving",
-    Ring = "ring",
-    PipelinedRing = "pipelined-ring",
-    Rabenseifner = "rabenseifner",
-    Bruck = "bruck",
-    Pairwise = "pairwise",
-    Linear = "linear",
-    Dissemination = "dissemination",
-    ScatterRing = "scatter-ring",
-    ScatterDoubling = "scatter-doubling",
-    Scattered = "scattered",
-    Chain = "chain",
-    BinaryTree = "binary-tree",
-    InOrderBinaryTree = "in-order-binary-tree",
-    SplitBinaryTree = "split-binary-tree",
-    Knomial = "knomial",
-    NeighborExchange = "neighbor-exchange",
-    Butterfly = "butterfly",
-    NonOverlapping = "non-overlapping",
-    Accelerator = "accelerator",
-    Multicast = "multicast",
-});
+impl NamedCollective {
+    const NAMES: [&'static str; COLLECTIVE_NAMES.len()] = {
+        let mut names = [""; COLLECTIVE_NAMES.len()];
+        let mut at = 0;
+        while at < names.len() {
+            names[at] = COLLECTIVE_NAMES[at].1;
+            at += 1;
+        }
+        names
+    };
+}
+
+impl KeyType for NamedCollective {
+    const NAME: &'static str = "Collective";
+    const WRITING: Writing = Writing::Words(&NamedCollective::NAMES);
+
+    fn read(written: &Written) -> Result<NamedCollective, Problem> {
+        let name = one_of("a collective", written, &NamedCollective::NAMES)?;
+        let named = COLLECTIVE_NAMES.iter().find(|(_, known)| *known == name);
+        Ok(NamedCollective(named.expect("it is one of these names").0))
+    }
+
+    fn show(&self) -> String {
+        collective_name(self.0).to_owned()
+    }
+}
 
 /// One rule: `algorithm` carries out `operation` where ranks and bytes lie in the bounds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -319,7 +259,7 @@ impl FromItem for Rule {
         let known = [&["operation", "ranks", "bytes", "algorithm"][..], &Attribution::KEYS].concat();
         let entries = reader.table(item, path, &known)?;
         let row = Row { item, path, entries };
-        let operation = row.needed("operation", reader);
+        let operation = row.needed("operation", reader).map(|NamedCollective(operation)| operation);
         let algorithm: Option<Algorithm> = row.needed("algorithm", reader);
         let ranks = row.bounds("ranks", reader);
         let bytes = row.bounds("bytes", reader);
@@ -332,9 +272,9 @@ impl FromItem for Rule {
         if let (Some(operation), Some(algorithm)) = (operation, algorithm)
             && !algorithm.performs(operation)
         {
-            let able: Vec<&str> = Algorithm::performing(operation).map(Algorithm::name).collect();
+            let able: Vec<&str> = Algorithm::performing(operation).map(|able| able.name()).collect();
             let problem = Problem::new(
-                format!("{algorithm} cannot carry out {}", operation.show()),
+                format!("{algorithm} cannot carry out {}", collective_name(operation)),
                 "does not fit",
                 if able.is_empty() {
                     "leave this rule out: no algorithm carries it out yet".to_owned()
@@ -365,25 +305,25 @@ impl<'i> Row<'i> {
     }
 
     /// The value of a key that every rule has. `None`: a problem was reported.
-    fn needed<T: Readable>(&self, key: &str, reader: &mut Reader<'_>) -> Option<T> {
+    fn needed<T: KeyType>(&self, key: &str, reader: &mut Reader<'_>) -> Option<T> {
         let Some(part) = self.part(key) else {
             reader.missing(self.item.location, self.path, key);
             return None;
         };
-        T::read(&part.value).map_err(|problem| reader.report(part.location, problem)).ok()
+        T::read(&part.value.written()).map_err(|problem| reader.report(part.location, problem)).ok()
     }
 
     /// The bounds under a key; without it, none. `None`: a problem was reported.
     fn bounds(&self, key: &str, reader: &mut Reader<'_>) -> Option<Bounds> {
         let Some(part) = self.part(key) else { return Some(Bounds { first: 0, last: None }) };
-        Bounds::read(&part.value).map_err(|problem| reader.report(part.location, problem)).ok()
+        Bounds::read(&part.value.written()).map_err(|problem| reader.report(part.location, problem)).ok()
     }
 }
 
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Rule { operation, ranks, bytes, algorithm } = self;
-        write!(f, "{} on {ranks} ranks of {bytes} bytes: {}", operation.show(), algorithm.show())
+        write!(f, "{} on {ranks} ranks of {bytes} bytes: {algorithm}", collective_name(*operation))
     }
 }
 
@@ -394,10 +334,10 @@ impl JsonSchema for Rule {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         let mut properties = attribution_schema();
-        properties.insert("operation".to_owned(), Collective::schema());
-        properties.insert("ranks".to_owned(), Bounds::schema());
-        properties.insert("bytes".to_owned(), Bounds::schema());
-        properties.insert("algorithm".to_owned(), Algorithm::schema());
+        properties.insert("operation".to_owned(), crate::schema::of_writing(&NamedCollective::WRITING));
+        properties.insert("ranks".to_owned(), crate::schema::of_writing(&Bounds::WRITING));
+        properties.insert("bytes".to_owned(), crate::schema::of_writing(&Bounds::WRITING));
+        properties.insert("algorithm".to_owned(), crate::schema::of_writing(&Algorithm::WRITING));
         json_schema!({
             "type": "object",
             "description": "`algorithm` carries out `operation` where ranks and bytes lie in the bounds.",

@@ -1,6 +1,5 @@
 //! `[[multicast]]`: groups of endpoints to which switches copy packets.
 
-use super::diagnostic::Problem;
 use super::document::{Item, Value};
 use super::read::{Attribution, FromItem, Reader, attribution_schema};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -8,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::borrow::Cow;
 use std::fmt;
+use weft_keys::Problem;
 
 /// A multicast group. Whether its members exist is for whoever has the layout.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

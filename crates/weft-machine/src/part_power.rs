@@ -1,10 +1,10 @@
 //! `[switch.power]` and `[nic.power]`: what each switch and each interface takes.
 
-use super::diagnostic::Problem;
 use super::link_power::MAX_POWER;
 use super::read::{Entry, Reader, section};
 use serde::{Deserialize, Serialize};
 use weft_fabric::PartPower;
+use weft_keys::Problem;
 use weft_units::{Energy, EnergyPerBit, Power};
 
 /// Above this an energy of a packet is a slip of the unit.

@@ -1,9 +1,9 @@
 //! `[queue_board]`: when switches publish their queues, for routings that look beyond their own switch.
 
-use super::diagnostic::Problem;
 use super::read::{Entry, Reader, section};
 use super::source::Location;
 use weft_fabric::Publishing;
+use weft_keys::Problem;
 use weft_topo::TopologyParameters;
 use weft_units::Span;
 

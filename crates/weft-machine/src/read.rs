@@ -1,12 +1,12 @@
-//! From the raw document to raw types: sections by their fields, values by [`Readable`].
+//! From the raw document to raw types: sections by their fields, values by [`KeyType`].
 //!
 //! Reading goes on after a mistake, so that one run names them all.
 
 use super::constant::{Constant, Kind};
-use super::diagnostic::{Diagnostic, Problem, START};
+use super::diagnostic::Placed;
+use super::diagnostic::{Diagnostic, START};
 use super::document::{Entry as TableEntry, Item, Value};
 use super::graph_file::Files;
-use super::renames::new_name;
 use super::schema;
 use super::source::{Location, Sources};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -14,61 +14,29 @@ use serde_json::json;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
-
-/// The size of a value in its base unit; of different units neither is the larger.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Magnitude {
-    pub unit: u8,
-    pub amount: u64,
-}
-
-impl Magnitude {
-    /// Of the type's only unit, or its first.
-    pub fn of(amount: u64) -> Magnitude {
-        Magnitude { unit: 0, amount }
-    }
-
-    fn is_between(self, low: Magnitude, high: Magnitude) -> bool {
-        low.unit == self.unit && self.unit == high.unit && (low.amount..=high.amount).contains(&self.amount)
-    }
-}
-
-/// A value that a machine file can hold.
-pub(super) trait Readable: Sized {
-    /// The name in the schema.
-    const NAME: &'static str;
-    /// Reads it; the problem says what was expected and the mend.
-    fn read(value: &Value) -> Result<Self, Problem>;
-    /// The shortest text that reads as it.
-    fn show(&self) -> String;
-    /// The JSON schema.
-    fn schema() -> serde_json::Value;
-    /// The size in the base unit, where values of the type can be compared.
-    fn magnitude(&self) -> Option<Magnitude> {
-        None
-    }
-}
+use weft_keys::word::not_one_of;
+use weft_keys::{KeyType, Magnitude, Problem, Written};
 
 /// How values of one kind are written, where a type alone does not say.
 pub(super) trait Format {
     /// The values.
     type Value;
     /// Reads one; the problem says what was expected and the mend.
-    fn read(&self, value: &Value) -> Result<Self::Value, Problem>;
+    fn read(&self, written: &Written) -> Result<Self::Value, Problem>;
     /// The shortest text that reads as it.
     fn show(&self, value: &Self::Value) -> String;
     /// The size in the base unit, where values can be compared.
     fn magnitude(&self, value: &Self::Value) -> Option<Magnitude>;
 }
 
-/// The format of a [`Readable`] type.
+/// The format of a [`KeyType`] type.
 struct Typed<T>(PhantomData<T>);
 
-impl<T: Readable> Format for Typed<T> {
+impl<T: KeyType> Format for Typed<T> {
     type Value = T;
 
-    fn read(&self, value: &Value) -> Result<T, Problem> {
-        T::read(value)
+    fn read(&self, written: &Written) -> Result<T, Problem> {
+        T::read(written)
     }
 
     fn show(&self, value: &T) -> String {
@@ -310,7 +278,7 @@ impl FromItem for String {
     }
 }
 
-impl<T: Readable> FromItem for Entry<T> {
+impl<T: KeyType> FromItem for Entry<T> {
     fn from_item(item: &Item, path: &str, reader: &mut Reader<'_>) -> Option<Entry<T>> {
         Entry::in_format(&Typed(PhantomData), item, path, reader)
     }
@@ -335,7 +303,7 @@ impl<T> Entry<T> {
             }
             _ => (item, Attribution::default()),
         };
-        let value = match format.read(&written.value) {
+        let value = match format.read(&written.value.written()) {
             Ok(value) => value,
             Err(problem) => {
                 reader.report(written.location, problem);
@@ -352,13 +320,13 @@ impl<T> Entry<T> {
     }
 }
 
-impl<T: Readable> JsonSchema for Entry<T> {
+impl<T: KeyType> JsonSchema for Entry<T> {
     fn schema_name() -> Cow<'static, str> {
         T::NAME.into()
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        attributed_schema(T::schema())
+        attributed_schema(crate::schema::of_writing(&T::WRITING))
     }
 }
 
@@ -438,7 +406,10 @@ impl Attribution {
             };
             if kind.is_none() {
                 let names = Kind::WRITTEN.map(Kind::name);
-                reader.report(entry.item.location, not_one_of("a kind of source", &entry.item.value, &names));
+                reader.report(
+                    entry.item.location,
+                    not_one_of("a kind of source", &entry.item.value.written(), &names),
+                );
                 return None;
             }
         }
@@ -511,7 +482,7 @@ fn within<F: Format>(format: &F, value: &F::Value, range: &str) -> Result<(), Pr
     let ends = range.split_once("..").ok_or_else(|| {
         Problem::new(format!("`{range}` is not a range"), "", "write range = \"100ns..150ns\"")
     })?;
-    let read = |text: &str| format.read(&Value::Text(text.trim().to_owned()));
+    let read = |text: &str| format.read(&Written::Text(text.trim().to_owned()));
     let (low, high) = (read(ends.0)?, read(ends.1)?);
     match (format.magnitude(&low), format.magnitude(value), format.magnitude(&high)) {
         (Some(low), Some(value), Some(high)) if value.is_between(low, high) => Ok(()),
@@ -526,40 +497,6 @@ fn within<F: Format>(format: &F, value: &F::Value, range: &str) -> Result<(), Pr
             "write kind = \"assumed\"",
         )),
     }
-}
-
-/// "… is not one of": for names, with the nearest.
-pub(super) fn not_one_of(what: &str, found: &Value, names: &[&str]) -> Problem {
-    let all = names.join(", ");
-    match found {
-        Value::Text(text) => {
-            let title = format!("`{text}` is not {what}");
-            match (new_name(what, text), nearest(text, names.iter().copied())) {
-                (Some(new), _) => {
-                    Problem::new(title, "an old name", format!("`{text}` is called `{new}` now"))
-                }
-                (None, Some(near)) => {
-                    Problem::new(title, "unknown name", format!("did you mean `{near}`? There are {all}"))
-                }
-                (None, None) => Problem::new(title, "unknown name", format!("write one of {all}")),
-            }
-        }
-        other => Problem::new(
-            format!("this is not {what}"),
-            format!("this is {}", other.describe()),
-            format!("write one of {all}"),
-        ),
-    }
-}
-
-/// The name most like `text`, if any is alike.
-pub(super) fn nearest<'n>(text: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
-    // Far longer than any name: nothing is like it, and comparing would take long.
-    if text.len() > 100 {
-        return None;
-    }
-    let scored = names.into_iter().map(|name| (strsim::jaro_winkler(text, name), name));
-    scored.filter(|(score, _)| *score > 0.75).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name)
 }
 
 /// A section of the file: a table with these keys.
@@ -590,18 +527,17 @@ macro_rules! section {
 }
 pub(super) use section;
 
-/// Names for the variants of an enum.
+/// Names for the variants of an enum that lies elsewhere.
 macro_rules! names {
     ($type:ident, $schema_name:literal, $what:literal, { $($variant:ident = $text:literal,)* }) => {
-        impl crate::read::Readable for $type {
+        impl weft_keys::KeyType for $type {
             const NAME: &'static str = $schema_name;
+            const WRITING: weft_keys::Writing = weft_keys::Writing::Words(&[$($text),*]);
 
-            fn read(
-                value: &crate::document::Value,
-            ) -> Result<$type, crate::diagnostic::Problem> {
-                match value {
-                    $(crate::document::Value::Text(text) if text == $text => Ok($type::$variant),)*
-                    other => Err(crate::read::not_one_of($what, other, &[$($text),*])),
+            fn read(written: &weft_keys::Written) -> Result<$type, weft_keys::Problem> {
+                match weft_keys::word::one_of($what, written, &[$($text),*])? {
+                    $($text => Ok($type::$variant),)*
+                    other => unreachable!("`{other}` is none of the names above"),
                 }
             }
 
@@ -609,10 +545,6 @@ macro_rules! names {
                 match self {
                     $($type::$variant => $text.to_owned(),)*
                 }
-            }
-
-            fn schema() -> serde_json::Value {
-                serde_json::json!({ "enum": [$($text),*] })
             }
         }
     };

@@ -1,8 +1,8 @@
 //! The JSON Schema of machine files, generated from the raw types, and the keys that it knows.
 
 use super::RawMachine;
-use super::read::nearest;
-use serde_json::Value;
+use serde_json::{Value, json};
+use weft_keys::{Writing, nearest};
 use weft_topo::FamilyKeys;
 
 /// The JSON Schema of machine files, as committed in `machines/machine.schema.json`.
@@ -10,6 +10,31 @@ pub fn schema() -> String {
     let schema = schemars::schema_for!(RawMachine);
     let text = serde_json::to_string_pretty(&schema).expect("a schema is plain data");
     text + "\n"
+}
+
+/// The schema of values that are written in this way.
+pub(super) fn of_writing(writing: &Writing) -> Value {
+    match writing {
+        Writing::Whole { least, most: None } => json!({ "type": "integer", "minimum": least }),
+        Writing::Whole { least, most: Some(most) } => {
+            json!({ "type": "integer", "minimum": least, "maximum": most })
+        }
+        Writing::Decimal { least, most } => {
+            json!({ "type": ["integer", "number"], "minimum": least, "maximum": most })
+        }
+        Writing::Flag => json!({ "type": "boolean" }),
+        Writing::Text(pattern) => json!({ "type": "string", "pattern": pattern }),
+        Writing::Path => json!({ "type": "string" }),
+        Writing::Words([word]) => json!({ "const": word }),
+        Writing::Words(words) => json!({ "enum": words }),
+        Writing::Counts => json!({ "type": "array", "items": { "type": "integer", "minimum": 1 } }),
+        Writing::AnyOf(ways) => json!({ "anyOf": ways.iter().map(of_writing).collect::<Vec<_>>() }),
+        Writing::Described(writing, description) => {
+            let mut schema = of_writing(writing);
+            schema["description"] = (*description).into();
+            schema
+        }
+    }
 }
 
 /// Every key that a machine file may have, such as `topology.dims`; link classes as in `links.*.rate`.

@@ -8,13 +8,15 @@
 //! Comments are inserted into the text and nothing else is moved: values, sources and the author's comments
 //! stay as they are. Only name and title change.
 
-use super::diagnostic::{Diagnostics, Problem};
+use super::diagnostic::Diagnostics;
+use super::diagnostic::Placed;
 use super::schema::Documentation;
 use super::shipped::shipped_file;
 use super::{SHIPPED, check_text, graph_file, read::join, text};
 use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+use weft_keys::Problem;
 
 /// Most characters of the name: what `-m` takes should be short.
 const MAX_NAME: usize = 64;

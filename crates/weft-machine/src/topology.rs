@@ -2,18 +2,17 @@
 //!
 //! Keys, words and checks are those of the families in `weft-topo`; none is named here.
 
-use super::diagnostic::Problem;
 use super::document::{Entry as TableEntry, Item, Value};
 use super::graph_file;
-use super::read::{
-    Entry, Format, FromItem, Magnitude, Readable, Reader, attributed_schema, join, not_one_of,
-};
+use super::read::{Entry, Format, FromItem, Reader, attributed_schema, join};
 use super::shipped::shipped_file;
 use super::source::Location;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::json;
 use std::borrow::Cow;
 use std::path::PathBuf;
+use weft_keys::word::not_one_of;
+use weft_keys::{KeyType, Magnitude, Problem, Written};
 use weft_topo::{
     FamilyKeys, GivenKeys, GraphClass, GraphDescription, Key, KeyKind, KeyValue, Layout, Misfit, RoutingWord,
     SizeError, TopologyParameters,
@@ -77,8 +76,8 @@ struct Words {
 impl Format for Words {
     type Value = &'static str;
 
-    fn read(&self, value: &Value) -> Result<&'static str, Problem> {
-        let Value::Text(text) = value else { return Err(not_one_of(self.what, value, &self.words)) };
+    fn read(&self, value: &Written) -> Result<&'static str, Problem> {
+        let Written::Text(text) = value else { return Err(not_one_of(self.what, value, &self.words)) };
         let found = self.words.iter().find(|word| *word == text).copied();
         found.ok_or_else(|| not_one_of(self.what, value, &self.words))
     }
@@ -95,7 +94,7 @@ impl Format for Words {
 impl Format for KeyKind {
     type Value = KeyValue;
 
-    fn read(&self, value: &Value) -> Result<KeyValue, Problem> {
+    fn read(&self, value: &Written) -> Result<KeyValue, Problem> {
         match self {
             KeyKind::Count => u32::read(value).map(KeyValue::Count),
             KeyKind::Counts => Vec::<u32>::read(value).map(KeyValue::Counts),
@@ -103,7 +102,7 @@ impl Format for KeyKind {
             KeyKind::Flag => bool::read(value).map(KeyValue::Flag),
             // The file is read where it is known from which folder.
             KeyKind::Graph => match value {
-                Value::Text(file) => {
+                Written::Text(file) => {
                     let unread = GraphDescription { file: file.clone(), ..GraphDescription::default() };
                     Ok(KeyValue::Graph(Box::new(unread)))
                 }

@@ -1,9 +1,8 @@
 //! `switch.classes`: the table of traffic classes.
 
 use super::congestion::CongestionKind;
-use super::diagnostic::Problem;
-use super::document::{Item, Value};
-use super::read::{Attribution, FromItem, Readable, Reader, attribution_schema, names};
+use super::document::Item;
+use super::read::{Attribution, FromItem, Reader, attribution_schema, names};
 use super::source::Location;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::json;
@@ -12,15 +11,8 @@ use weft_fabric::parameters::{ArbiterKind, BufferPer, FlowControl, SwitchParamet
 use weft_fabric::{
     ClassTableError, MAX_CLASSES, Minimum, Operations, TrafficClass, TrafficClasses, TrafficKind, WHOLE_SHARE,
 };
-use weft_units::{BitRate, Bytes};
-
-names!(TrafficKind, "TrafficKind", "a kind of packets", {
-    Acknowledgements = "acknowledgements",
-    Data = "data",
-    Requests = "requests",
-    Replies = "replies",
-    All = "all",
-});
+use weft_keys::{KeyType, Problem, Writing, Written};
+use weft_units::Bytes;
 
 /// Operations of messages by their names in machine files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,16 +51,20 @@ impl OperationName {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Job(u16);
 
-impl Readable for Job {
+impl KeyType for Job {
     const NAME: &'static str = "Job";
+    const WRITING: Writing = Writing::Described(
+        &Writing::Whole { least: 0, most: Some(u16::MAX as u64) },
+        "The application of the command, counted from 0.",
+    );
 
-    fn read(value: &Value) -> Result<Job, Problem> {
+    fn read(value: &Written) -> Result<Job, Problem> {
         let problem = |label: String| {
             let mend = "write 0 for the first application of the command, 1 for the second, and so on";
             Problem::new("this is not an application", label, mend)
         };
         match value {
-            Value::Integer(number) => {
+            Written::Integer(number) => {
                 u16::try_from(*number).map(Job).map_err(|_| problem(number.to_string()))
             }
             other => Err(problem(format!("this is {}", other.describe()))),
@@ -78,76 +74,25 @@ impl Readable for Job {
     fn show(&self) -> String {
         self.0.to_string()
     }
-
-    fn schema() -> serde_json::Value {
-        let description = "The application of the command, counted from 0.";
-        json!({ "type": "integer", "minimum": 0, "maximum": u16::MAX, "description": description })
-    }
-}
-
-impl Readable for Minimum {
-    const NAME: &'static str = "MinimumBandwidth";
-
-    fn read(value: &Value) -> Result<Minimum, Problem> {
-        let problem = |label: String| {
-            let mend = "write a part of the link such as \"25%\", or a rate such as \"50Gb/s\"";
-            Problem::new("this is not a minimum bandwidth", label, mend)
-        };
-        let Value::Text(text) = value else { return Err(problem(format!("this is {}", value.describe()))) };
-        let Some(percent) = text.strip_suffix('%') else {
-            return text.parse().map(Minimum::Rate).map_err(|_| problem(format!("\"{text}\"")));
-        };
-        match hundredths(percent.trim_end()) {
-            Some(share) if share <= WHOLE_SHARE => Ok(Minimum::Share(share)),
-            Some(_) => Err(problem("a link has 100%".to_owned())),
-            None => Err(problem("a percentage has at most two digits after the point".to_owned())),
-        }
-    }
-
-    fn show(&self) -> String {
-        match self {
-            Minimum::Rate(rate) => rate.to_string(),
-            Minimum::Share(share) => percent((*share).into()),
-        }
-    }
-
-    fn schema() -> serde_json::Value {
-        let share = json!({ "type": "string", "pattern": r"^[0-9]+(\.[0-9]{1,2})? ?%$" });
-        let description = "A part of the link such as 25%, or a rate such as 50Gb/s.";
-        json!({ "anyOf": [share, BitRate::schema()], "description": description })
-    }
-}
-
-/// A number with at most two digits after the point, in hundredths.
-fn hundredths(text: &str) -> Option<u32> {
-    let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    if !digits(whole) || !digits(part) || part.len() > 2 {
-        return None;
-    }
-    let part = part.parse::<u32>().ok()? * if part.len() == 1 { 10 } else { 1 };
-    whole.parse::<u32>().ok()?.checked_mul(100)?.checked_add(part)
-}
-
-/// Hundredths of a percent as one writes them.
-fn percent(hundredths: u64) -> String {
-    let text = format!("{}.{:02}", hundredths / 100, hundredths % 100);
-    format!("{}%", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
 /// A priority: 0 is the lowest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Priority(u32);
 
-impl Readable for Priority {
+impl KeyType for Priority {
     const NAME: &'static str = "Priority";
+    const WRITING: Writing = Writing::Described(
+        &Writing::Whole { least: 0, most: None },
+        "The larger goes first under strict priority.",
+    );
 
-    fn read(value: &Value) -> Result<Priority, Problem> {
+    fn read(value: &Written) -> Result<Priority, Problem> {
         let problem = |label: String| {
             Problem::new("this is not a priority", label, "write 0 or more; the larger goes first")
         };
         match value {
-            Value::Integer(integer) => {
+            Written::Integer(integer) => {
                 u32::try_from(*integer).map(Priority).map_err(|_| problem(format!("{integer}")))
             }
             other => Err(problem(format!("this is {}", other.describe()))),
@@ -156,11 +101,6 @@ impl Readable for Priority {
 
     fn show(&self) -> String {
         self.0.to_string()
-    }
-
-    fn schema() -> serde_json::Value {
-        let description = "The larger goes first under strict priority.";
-        json!({ "type": "integer", "minimum": 0, "description": description })
     }
 }
 
@@ -236,9 +176,9 @@ impl FromItem for RawTrafficClass {
     }
 }
 
-fn optional<T: Readable>(part: Option<&Item>, reader: &mut Reader<'_>) -> Option<Option<T>> {
+fn optional<T: KeyType>(part: Option<&Item>, reader: &mut Reader<'_>) -> Option<Option<T>> {
     let Some(part) = part else { return Some(None) };
-    T::read(&part.value).map_err(|problem| reader.report(part.location, problem)).ok().map(Some)
+    T::read(&part.value.written()).map_err(|problem| reader.report(part.location, problem)).ok().map(Some)
 }
 
 impl RawTrafficClass {
@@ -426,7 +366,10 @@ pub(super) fn check(
         let sum: u64 = classes.iter().map(share).sum();
         if sum > WHOLE_SHARE.into() {
             let problem = Problem::new(
-                format!("the traffic classes have a minimum of {} of each link together", percent(sum)),
+                format!(
+                    "the traffic classes have a minimum of {} of each link together",
+                    weft_fabric::percent(sum)
+                ),
                 "more than there is",
                 "write minima of at most 100% in all",
             );
@@ -480,16 +423,16 @@ impl JsonSchema for RawTrafficClass {
             |what: &str, least: u32| json!({ "type": "integer", "minimum": least, "description": what });
         let name = json!({ "type": "string", "description": "The name, for messages." });
         properties.insert("name".to_owned(), name);
-        properties.insert("of".to_owned(), TrafficKind::schema());
-        properties.insert("up_to".to_owned(), Bytes::schema());
-        properties.insert("operation".to_owned(), OperationName::schema());
-        properties.insert("job".to_owned(), Job::schema());
-        properties.insert("by_name".to_owned(), bool::schema());
-        properties.insert("priority".to_owned(), Priority::schema());
+        properties.insert("of".to_owned(), crate::schema::of_writing(&TrafficKind::WRITING));
+        properties.insert("up_to".to_owned(), crate::schema::of_writing(&Bytes::WRITING));
+        properties.insert("operation".to_owned(), crate::schema::of_writing(&OperationName::WRITING));
+        properties.insert("job".to_owned(), crate::schema::of_writing(&Job::WRITING));
+        properties.insert("by_name".to_owned(), crate::schema::of_writing(&bool::WRITING));
+        properties.insert("priority".to_owned(), crate::schema::of_writing(&Priority::WRITING));
         properties.insert("weight".to_owned(), number("Bytes in each round under weighted round robin.", 1));
-        properties.insert("minimum".to_owned(), Minimum::schema());
-        properties.insert("buffer".to_owned(), Bytes::schema());
-        properties.insert("congestion".to_owned(), CongestionKind::schema());
+        properties.insert("minimum".to_owned(), crate::schema::of_writing(&Minimum::WRITING));
+        properties.insert("buffer".to_owned(), crate::schema::of_writing(&Bytes::WRITING));
+        properties.insert("congestion".to_owned(), crate::schema::of_writing(&CongestionKind::WRITING));
         json_schema!({
             "type": "object",
             "description": "Packets with virtual channels, buffers and credits of their own.",

@@ -19,67 +19,79 @@ pub enum Wildcards {
     Free,
 }
 
-/// Who moves announced data.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub enum Rendezvous {
-    /// The sender writes it, once the receiver has said where to.
-    #[default]
-    Write,
-    /// The receiver reads it: the announcement says where from.
-    Read,
+weft_keys::words! {
+    /// Who moves announced data.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+    pub enum Rendezvous: "Rendezvous", "a rendezvous" {
+        /// The sender writes it, once the receiver has said where to.
+        #[default]
+        Write = "write",
+        /// The receiver reads it: the announcement says where from.
+        Read = "read",
+    }
 }
 
-/// Who acts on a clear to send.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub enum ClearToSend {
-    /// The sender's processor, when it notices.
-    #[default]
-    Sender,
-    /// The sender's interface, at once.
-    Interface,
+weft_keys::words! {
+    /// Who acts on a clear to send.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+    pub enum ClearToSend: "ClearToSend", "who acts on a clear to send" {
+        /// The sender's processor, when it notices.
+        #[default]
+        Sender = "sender",
+        /// The sender's interface, at once.
+        Interface = "interface",
+    }
 }
 
-/// How a synchronous send learns that a receive has matched it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub enum SynchronousSends {
-    /// It is announced, whatever its size, and the receive answers.
-    #[default]
-    Announced,
-    /// It is sent as a standard one is; the receive sends a receipt.
-    Receipt,
+weft_keys::words! {
+    /// How a synchronous send learns that a receive has matched it.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+    pub enum SynchronousSends: "SynchronousSends", "synchronous sends" {
+        /// It is announced, whatever its size, and the receive answers.
+        #[default]
+        Announced = "announced",
+        /// It is sent as a standard one is; the receive sends a receipt.
+        Receipt = "receipt",
+    }
 }
 
-/// The cost of a call that waits.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub enum WaitCosts {
-    /// [`Protocol::wait_call`], whether it has to wait or not.
-    #[default]
-    Call,
-    /// That much for each poll: two before a rank waits, and again after something has come that does not
-    /// end the wait. A poll takes all that has come by its end. A call that has to wait for nothing costs
-    /// nothing, and a rank that waits sees what comes at once. Such a library keeps messages of a rank to
-    /// itself from the interface: they cost neither calls nor looks through its queues.
-    Polls,
+weft_keys::words! {
+    /// The cost of a call that waits.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+    pub enum WaitCosts: "WaitCosts", "costs of a wait" {
+        /// [`Protocol::wait_call`], whether it has to wait or not.
+        #[default]
+        Call = "call",
+        /// That much for each poll: two before a rank waits, and again after something has come that does not
+        /// end the wait. A poll takes all that has come by its end. A call that has to wait for nothing costs
+        /// nothing, and a rank that waits sees what comes at once. Such a library keeps messages of a rank to
+        /// itself from the interface: they cost neither calls nor looks through its queues.
+        Polls = "polls",
+    }
 }
 
-/// Who carries out a one-sided operation at its target.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub enum OneSidedPath {
-    /// The target's interface, at once.
-    Native,
-    /// The target's processor, when it notices: the operation is emulated over messages.
-    #[default]
-    Emulated,
+weft_keys::words! {
+    /// Who carries out a one-sided operation at its target.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+    pub enum OneSidedPath: "OneSidedPath", "who carries out one-sided operations" {
+        /// The target's interface, at once.
+        Native = "native",
+        /// The target's processor, when it notices: the operation is emulated over messages.
+        #[default]
+        Emulated = "emulated",
+    }
 }
 
-/// The kinds of message by which one-sided communication is carried out at libraries of both sides.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub enum ActiveMessages {
-    /// Emulated operations, as control messages and data. Locks are granted at once.
-    #[default]
-    None,
-    /// As MPICH 5: atomics, locks, posts and completes, with its headers.
-    Mpich5,
+weft_keys::words! {
+    /// The kinds of message by which one-sided communication is carried out at libraries of both sides.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+    pub enum ActiveMessages: "ActiveMessages", "active messages" {
+        /// Emulated operations, as control messages and data. Locks are granted at once.
+        #[default]
+        None = "none",
+        /// As MPICH 5: atomics, locks, posts and completes, with its headers.
+        Mpich5 = "mpich-5",
+    }
 }
 
 /// Software costs and limits of a messaging library on one machine.

@@ -23,26 +23,30 @@ use crate::protocol::Protocol;
 use serde::{Deserialize, Serialize};
 use weft_units::{Bytes, Span};
 
-/// How the messages of a rank are spread over the interfaces of its host.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub enum Rails {
-    /// Not at all: a rank uses the interface at which it sits.
-    #[default]
-    None,
-    /// A message is cut into as many parts as there are rails.
-    Striping,
-    /// The messages of a rank take the rails in turn.
-    Multiplexing,
+weft_keys::words! {
+    /// How the messages of a rank are spread over the interfaces of its host.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+    pub enum Rails: "Rails", "rails" {
+        /// Not at all: a rank uses the interface at which it sits.
+        #[default]
+        None = "none",
+        /// A message is cut into as many parts as there are rails.
+        Striping = "striping",
+        /// The messages of a rank take the rails in turn.
+        Multiplexing = "multiplexing",
+    }
 }
 
-/// Who gives the parts of a message to the rails.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub enum RailsBy {
-    /// The library: it hands each part after the first to its interface, for [`Protocol::data_send`].
-    #[default]
-    Software,
-    /// The first interface, which costs the processor nothing.
-    Interface,
+weft_keys::words! {
+    /// Who gives the parts of a message to the rails.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+    pub enum RailsBy: "RailsBy", "who spreads messages over rails" {
+        /// The library: it hands each part after the first to its interface, for [`Protocol::data_send`].
+        #[default]
+        Software = "software",
+        /// The first interface, which costs the processor nothing.
+        Interface = "interface",
+    }
 }
 
 /// The way of one message.

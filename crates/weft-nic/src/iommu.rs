@@ -20,13 +20,15 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weft_units::{Bytes, Span, Time};
 
-/// The condition under which pages are not mapped.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum FaultModel {
-    /// Never: programs have touched their buffers.
-    Off,
-    /// Until the interface or [the program](Iommu::map) has touched them.
-    FirstTouch,
+weft_keys::words! {
+    /// The condition under which pages are not mapped.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    pub enum FaultModel: "FaultModel", "a model of page faults" {
+        /// Never: programs have touched their buffers.
+        Off = "off",
+        /// Until the interface or [the program](Iommu::map) has touched them.
+        FirstTouch = "first-touch",
+    }
 }
 
 /// The section of a machine file on address translation.

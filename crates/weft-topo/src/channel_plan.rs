@@ -22,14 +22,16 @@ use crate::traits::{AtSwitch, LocalView, NextHop, RouteState, RoutedTopology, Ro
 use serde::{Deserialize, Serialize};
 use weft_units::VcId;
 
-/// The rule by which a packet takes its lane.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub enum LaneChoice {
-    /// By a hash of source and destination, for the whole way: packets of a pair stay in order.
-    #[default]
-    Flow,
-    /// At each hop the lane with most room behind the link: packets of a pair may overtake each other.
-    Room,
+weft_keys::words! {
+    /// The rule by which a packet takes its lane.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+    pub enum LaneChoice: "LaneChoice", "a way to take a lane" {
+        /// By a hash of source and destination, for the whole way: packets of a pair stay in order.
+        #[default]
+        Flow = "flow",
+        /// At each hop the lane with most room behind the link: packets of a pair may overtake each other.
+        Room = "room",
+    }
 }
 
 /// The virtual channels of a link, and their numbers.

@@ -7,6 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 use weft_engine::Stream;
+use weft_keys::{KeyType, Problem, Writing, Written};
 
 /// Error rates are counted in 10⁻¹⁵.
 pub const PER: u64 = 1_000_000_000_000_000;
@@ -33,6 +34,30 @@ impl ErrorRate {
     /// Whether it never happens.
     pub const fn is_none(self) -> bool {
         self.0 == 0
+    }
+}
+
+impl KeyType for ErrorRate {
+    const NAME: &'static str = "ErrorRate";
+    const WRITING: Writing =
+        Writing::Described(&Writing::Whole { least: 0, most: Some(PER / 2) }, "Errors in 10^15.");
+
+    fn read(value: &Written) -> Result<ErrorRate, Problem> {
+        let problem = |label: String| {
+            let help = format!("write how many in 10^15, from 0 to {}: 1000 is a rate of 10^-12", PER / 2);
+            Problem::new("this is not an error rate", label, help)
+        };
+        match value {
+            Written::Integer(integer) => {
+                let rate = u64::try_from(*integer).ok().and_then(ErrorRate::new);
+                rate.ok_or_else(|| problem(format!("{integer} in 10^15")))
+            }
+            other => Err(problem(format!("this is {}", other.describe()))),
+        }
+    }
+
+    fn show(&self) -> String {
+        self.count().to_string()
     }
 }
 

@@ -7,7 +7,6 @@
 //! ```
 //! A line that begins with `#` says nothing. The first of the others is the line of names.
 
-use super::super::diagnostic::Problem;
 use super::super::graph_file;
 use super::super::read::Reader;
 use super::super::source::Location;
@@ -15,6 +14,7 @@ use super::FaultyLinks;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use weft_keys::Problem;
 use weft_units::Span;
 
 /// The line of names that a schedule begins with.
@@ -164,14 +164,13 @@ mod tests {
             ("0,,20us,30us\n0,,29us,40us\n", Some("may.csv:3: it fails at 29us while it is off")),
             ("0,1,30us,40us\n1,0,20us,\n", Some("may.csv:2: it fails at 30us while it is off")),
         ] {
-            let parsed =
-                parse("may.csv", &format!("{head}{lines}")).map_err(|problem| problem.nowhere().title);
+            let parsed = parse("may.csv", &format!("{head}{lines}")).map_err(|problem| problem.title);
             match why {
                 None => assert!(parsed.is_ok(), "{lines}: {parsed:?}"),
                 Some(why) => assert!(parsed.clone().unwrap_err().contains(why), "{lines}: {parsed:?}"),
             }
         }
-        let headless = parse("may.csv", "0,,20us,\n").unwrap_err().nowhere().title;
+        let headless = parse("may.csv", "0,,20us,\n").unwrap_err().title;
         assert!(headless.contains("may.csv:1: this is no schedule"), "{headless}");
     }
 }

@@ -22,11 +22,11 @@ mod edge_list;
 mod graphml;
 mod networkx;
 
-use crate::diagnostic::Problem;
 use draft::{Draft, Fault};
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use weft_keys::Problem;
 use weft_topo::GraphDescription;
 
 /// Longest file of a graph that is read, in bytes.

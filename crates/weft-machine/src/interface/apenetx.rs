@@ -3,38 +3,18 @@
 use super::exanet::cycles;
 use super::rdma;
 use super::{FromSection, InterfaceModel, InterfacePace, ProcessLimits, RankLimit, RawNic};
-use crate::diagnostic::Problem;
-use crate::read::{Entry, Reader, names, section};
-use crate::value::Cost;
+use crate::read::{Entry, Reader, section};
 use serde::{Deserialize, Serialize};
 use weft_fabric::parameters::PacketFormat;
+use weft_keys::{Cost, Problem};
 use weft_msg::{PostCost, PostCosts, Protocol};
 use weft_nic::ApenetxParameters;
 use weft_nic::apenetx::{
-    CardToHostParameters, CompletionPath, GpuParameters, HostToCardParameters, KernelWait, MemoryKind,
-    SoftwareParameters,
+    CardToHostParameters, GpuParameters, HostToCardParameters, KernelWait, MemoryKind, SoftwareParameters,
 };
 use weft_nic::pcie::{Memory, PcieGeneration, PcieLanes, PcieParameters};
 use weft_topo::MessageClasses;
 use weft_units::{BitRate, Bytes, Span};
-
-names!(CompletionPath, "CompletionPath", "a path of completions", {
-    Kernel = "kernel",
-    Remapped = "remapped",
-    Direct = "direct",
-    UserQueue = "user-queue",
-});
-
-names!(KernelWait, "KernelWait", "a way to wait in the kernel", {
-    Interrupt = "interrupt",
-    Polling = "polling",
-});
-
-names!(PcieGeneration, "PcieGeneration", "a generation of PCI Express", {
-    Gen3 = "gen3",
-    Gen4 = "gen4",
-    Gen5 = "gen5",
-});
 
 section! {
     /// The PCIe port of the card, and the memory behind it.
@@ -173,12 +153,6 @@ section! {
         copy_rate: Entry<BitRate>,
     }
 }
-
-names!(MemoryKind, "MemoryKind", "a kind of memory", {
-    Host = "host",
-    GpuDirect = "gpu-direct",
-    GpuStaged = "gpu-staged",
-});
 
 /// The APEnetX card, block by block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -3,12 +3,11 @@
 
 use super::exanet::{ExanetNic, cycles};
 use super::{FromSection, InterfaceModel, InterfacePace, ProcessLimits, RankLimit, RawNic};
-use crate::diagnostic::Problem;
 use crate::read::{Entry, Reader, section};
 use crate::source::Location;
-use crate::value::Cost;
 use serde::{Deserialize, Serialize};
 use weft_fabric::parameters::PacketFormat;
+use weft_keys::{Cost, Problem};
 use weft_msg::{PostCosts, Protocol};
 use weft_nic::ExanetParameters;
 use weft_nic::rdma::SourceContexts;

@@ -3,11 +3,10 @@
 use super::exanet::cycles;
 use super::{FromSection, InterfaceModel, InterfacePace, ProcessLimits, RankLimit, RawNic};
 use crate::Fabric;
-use crate::diagnostic::Problem;
 use crate::read::{Entry, Reader, names, section};
-use crate::value::Cost;
 use serde::{Deserialize, Serialize};
 use weft_fabric::parameters::PacketFormat;
+use weft_keys::{Cost, Problem};
 use weft_nic::CommunicationIpParameters;
 use weft_nic::communication_ip::header::{Field, FieldError};
 use weft_nic::communication_ip::{KernelMemory, Lattice, WORD};

@@ -2,12 +2,11 @@
 
 use super::rdma::{self, RawSections, Rdma};
 use super::{FromSection, InterfaceModel, InterfacePace, ProcessLimits, RankLimit, RawNic};
-use crate::diagnostic::Problem;
 use crate::read::{Entry, Reader, section};
-use crate::value::Cost;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use weft_fabric::parameters::PacketFormat;
+use weft_keys::{Cost, Problem};
 use weft_msg::{PostCost, PostCosts, Protocol, Stores};
 use weft_nic::host_port::{HostPortParameters, StorePath};
 use weft_nic::mailbox::MailboxParameters;

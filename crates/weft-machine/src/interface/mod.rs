@@ -22,13 +22,12 @@ pub use overheads::OverheadsNic;
 pub use portals::PortalsNic;
 pub use rdma::Rdma;
 
-use super::diagnostic::Problem;
 use super::faults::Millionths;
 use super::part_power::RawPartPower;
 use super::read::{Entry, Reader, names, section};
-use super::value::Cost;
 use serde::{Deserialize, Serialize};
 use weft_fabric::parameters::PacketFormat;
+use weft_keys::{Cost, Problem};
 use weft_msg::{PostCosts, Protocol};
 use weft_nic::apenetx::CompletionPath;
 use weft_topo::{MessageClasses, Misfit, TopologyParameters};

@@ -1,11 +1,10 @@
 //! The keys of `[nic]` for the overheads interface.
 
 use super::{FromSection, InterfaceModel, InterfacePace, ProcessLimits, RawNic};
-use crate::diagnostic::Problem;
 use crate::read::{Entry, Reader};
-use crate::value::Cost;
 use serde::{Deserialize, Serialize};
 use weft_fabric::parameters::PacketFormat;
+use weft_keys::{Cost, Problem};
 use weft_nic::OverheadsParameters;
 use weft_topo::MessageClasses;
 use weft_units::{Bytes, Span};

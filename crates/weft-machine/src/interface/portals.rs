@@ -5,10 +5,10 @@
 
 use super::overheads::{Costs, PROCESS_LIMITS};
 use super::{FromSection, InterfaceModel, InterfacePace, ProcessLimits, RawNic};
-use crate::diagnostic::Problem;
 use crate::read::{Entry, Reader, section};
 use serde::{Deserialize, Serialize};
 use weft_fabric::parameters::PacketFormat;
+use weft_keys::Problem;
 use weft_nic::PortalsParameters;
 use weft_nic::reliability::ReliabilityParameters;
 use weft_nic::transport::TransportParameters;

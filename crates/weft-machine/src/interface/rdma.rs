@@ -1,11 +1,10 @@
 //! The sections below `[nic]` for large messages and reductions: the RDMA engine and what it works with.
 
 use super::exanet::{cycles, timeouts};
-use crate::diagnostic::Problem;
 use crate::read::{Entry, Reader, names, section};
-use crate::value::Cost;
 use serde::{Deserialize, Serialize};
 use weft_fabric::parameters::PacketFormat;
+use weft_keys::{Cost, Problem};
 use weft_nic::allreduce::{AcceleratorLimits, AllreduceParameters};
 use weft_nic::host_port::HostPortParameters;
 use weft_nic::iommu::{FaultModel, IommuParameters};
@@ -126,11 +125,6 @@ pub(crate) enum AgentName {
 names!(AgentName, "AgentName", "a segmentation agent", {
     Firmware = "firmware",
     Hardware = "hardware",
-});
-
-names!(FaultModel, "FaultModel", "a model of page faults", {
-    Off = "off",
-    FirstTouch = "first-touch",
 });
 
 /// Large messages and reductions, block by block.

@@ -6,116 +6,58 @@ use std::fmt;
 use std::str::FromStr;
 use weft_trace::op::Collective;
 
-/// A way to carry out collectives. Each is described in the file of its name under `collective/`.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-pub enum Algorithm {
-    /// Binomial tree.
-    Binomial,
-    /// Binomial tree, to all children at once.
-    BinomialAtOnce,
-    /// Pairwise exchange with partners at distance 1, 2, 4 …
-    RecursiveDoubling,
-    /// Pairwise exchange of halves with partners at half the distance each time.
-    RecursiveHalving,
-    /// Neighbour to neighbour around a ring.
-    Ring,
-    /// Neighbour to neighbour around a ring, in pieces.
-    PipelinedRing,
-    /// Reduce-scatter by halving, then the reverse.
-    Rabenseifner,
-    /// Distances 1, 2, 4 … with blocks that pass through others.
-    Bruck,
-    /// Every pair exchanges its block directly, one partner at a time.
-    Pairwise,
-    /// Everybody directly, all partners at once.
-    Linear,
-    /// Tokens at distance 1, 2, 4 …
-    Dissemination,
-    /// Scatter by a binomial tree, then allgather around a ring.
-    ScatterRing,
-    /// Scatter by a binomial tree, then allgather by recursive doubling.
-    ScatterDoubling,
-    /// Everybody directly, a window of partners at a time.
-    Scattered,
-    /// Along a chain of the members.
-    Chain,
-    /// Binary tree, level by level.
-    BinaryTree,
-    /// Binary tree whose subtrees are consecutive members.
-    InOrderBinaryTree,
-    /// Halves down the two sides of a binary tree, then an exchange between the sides.
-    SplitBinaryTree,
-    /// Tree of radix 4.
-    Knomial,
-    /// Pairs of neighbours, to the left and to the right by turns.
-    NeighborExchange,
-    /// Pairwise exchange of halves with partners at doubling distance.
-    Butterfly,
-    /// Two simpler collectives, one after the other.
-    NonOverlapping,
-    /// The interfaces, without the processors.
-    Accelerator,
-    /// Switches, which copy the root's message.
-    Multicast,
-}
-
-impl Algorithm {
-    /// All algorithms.
-    pub const ALL: [Algorithm; 24] = [
-        Algorithm::Binomial,
-        Algorithm::BinomialAtOnce,
-        Algorithm::RecursiveDoubling,
-        Algorithm::RecursiveHalving,
-        Algorithm::Ring,
-        Algorithm::PipelinedRing,
-        Algorithm::Rabenseifner,
-        Algorithm::Bruck,
-        Algorithm::Pairwise,
-        Algorithm::Linear,
-        Algorithm::Dissemination,
-        Algorithm::ScatterRing,
-        Algorithm::ScatterDoubling,
-        Algorithm::Scattered,
-        Algorithm::Chain,
-        Algorithm::BinaryTree,
-        Algorithm::InOrderBinaryTree,
-        Algorithm::SplitBinaryTree,
-        Algorithm::Knomial,
-        Algorithm::NeighborExchange,
-        Algorithm::Butterfly,
-        Algorithm::NonOverlapping,
-        Algorithm::Accelerator,
-        Algorithm::Multicast,
-    ];
-
-    /// The name of the algorithm in machine files and on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Algorithm::Binomial => "binomial",
-            Algorithm::BinomialAtOnce => "binomial-at-once",
-            Algorithm::RecursiveDoubling => "recursive-doubling",
-            Algorithm::RecursiveHalving => "recursive-halving",
-            Algorithm::Ring => "ring",
-            Algorithm::PipelinedRing => "pipelined-ring",
-            Algorithm::Rabenseifner => "rabenseifner",
-            Algorithm::Bruck => "bruck",
-            Algorithm::Pairwise => "pairwise",
-            Algorithm::Linear => "linear",
-            Algorithm::Dissemination => "dissemination",
-            Algorithm::ScatterRing => "scatter-ring",
-            Algorithm::ScatterDoubling => "scatter-doubling",
-            Algorithm::Scattered => "scattered",
-            Algorithm::Chain => "chain",
-            Algorithm::BinaryTree => "binary-tree",
-            Algorithm::InOrderBinaryTree => "in-order-binary-tree",
-            Algorithm::SplitBinaryTree => "split-binary-tree",
-            Algorithm::Knomial => "knomial",
-            Algorithm::NeighborExchange => "neighbor-exchange",
-            Algorithm::Butterfly => "butterfly",
-            Algorithm::NonOverlapping => "non-overlapping",
-            Algorithm::Accelerator => "accelerator",
-            Algorithm::Multicast => "multicast",
-        }
+weft_keys::words! {
+    /// A way to carry out collectives. Each is described in the file of its name under `collective/`.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+    pub enum Algorithm: "Algorithm", "an algorithm" {
+        /// Binomial tree.
+        Binomial = "binomial",
+        /// Binomial tree, to all children at once.
+        BinomialAtOnce = "binomial-at-once",
+        /// Pairwise exchange with partners at distance 1, 2, 4 …
+        RecursiveDoubling = "recursive-doubling",
+        /// Pairwise exchange of halves with partners at half the distance each time.
+        RecursiveHalving = "recursive-halving",
+        /// Neighbour to neighbour around a ring.
+        Ring = "ring",
+        /// Neighbour to neighbour around a ring, in pieces.
+        PipelinedRing = "pipelined-ring",
+        /// Reduce-scatter by halving, then the reverse.
+        Rabenseifner = "rabenseifner",
+        /// Distances 1, 2, 4 … with blocks that pass through others.
+        Bruck = "bruck",
+        /// Every pair exchanges its block directly, one partner at a time.
+        Pairwise = "pairwise",
+        /// Everybody directly, all partners at once.
+        Linear = "linear",
+        /// Tokens at distance 1, 2, 4 …
+        Dissemination = "dissemination",
+        /// Scatter by a binomial tree, then allgather around a ring.
+        ScatterRing = "scatter-ring",
+        /// Scatter by a binomial tree, then allgather by recursive doubling.
+        ScatterDoubling = "scatter-doubling",
+        /// Everybody directly, a window of partners at a time.
+        Scattered = "scattered",
+        /// Along a chain of the members.
+        Chain = "chain",
+        /// Binary tree, level by level.
+        BinaryTree = "binary-tree",
+        /// Binary tree whose subtrees are consecutive members.
+        InOrderBinaryTree = "in-order-binary-tree",
+        /// Halves down the two sides of a binary tree, then an exchange between the sides.
+        SplitBinaryTree = "split-binary-tree",
+        /// Tree of radix 4.
+        Knomial = "knomial",
+        /// Pairs of neighbours, to the left and to the right by turns.
+        NeighborExchange = "neighbor-exchange",
+        /// Pairwise exchange of halves with partners at doubling distance.
+        Butterfly = "butterfly",
+        /// Two simpler collectives, one after the other.
+        NonOverlapping = "non-overlapping",
+        /// The interfaces, without the processors.
+        Accelerator = "accelerator",
+        /// Switches, which copy the root's message.
+        Multicast = "multicast",
     }
 }
 

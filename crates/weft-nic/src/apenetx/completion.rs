@@ -28,26 +28,30 @@ use super::software::SoftwareParameters;
 use serde::{Deserialize, Serialize};
 use weft_units::{Span, Time};
 
-/// The path of completions.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-pub enum CompletionPath {
-    /// The driver copies the completion to the process.
-    Kernel,
-    /// The driver copies it into a buffer of the process that is mapped into the kernel.
-    Remapped,
-    /// The card writes it to the address that came with the packet.
-    Direct,
-    /// The card writes it into the completion queue, which is mapped into the process.
-    UserQueue,
+weft_keys::words! {
+    /// The path of completions.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+    pub enum CompletionPath: "CompletionPath", "a path of completions" {
+        /// The driver copies the completion to the process.
+        Kernel = "kernel",
+        /// The driver copies it into a buffer of the process that is mapped into the kernel.
+        Remapped = "remapped",
+        /// The card writes it to the address that came with the packet.
+        Direct = "direct",
+        /// The card writes it into the completion queue, which is mapped into the process.
+        UserQueue = "user-queue",
+    }
 }
 
-/// How a process waits on the kernel path.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum KernelWait {
-    /// It sleeps in a system call; an interrupt wakes it.
-    Interrupt,
-    /// It asks the driver again and again, by system calls.
-    Polling,
+weft_keys::words! {
+    /// How a process waits on the kernel path.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    pub enum KernelWait: "KernelWait", "a way to wait in the kernel" {
+        /// It sleeps in a system call; an interrupt wakes it.
+        Interrupt = "interrupt",
+        /// It asks the driver again and again, by system calls.
+        Polling = "polling",
+    }
 }
 
 /// How far an entry has come.
@@ -68,10 +72,6 @@ pub enum CompletionState {
 }
 
 impl CompletionPath {
-    /// All paths.
-    pub const ALL: [CompletionPath; 4] =
-        [CompletionPath::Kernel, CompletionPath::Remapped, CompletionPath::Direct, CompletionPath::UserQueue];
-
     /// The table of transitions: the step from a state, and the state that it leads to. `None`: the path does
     /// not have the state, or ends there.
     pub const fn next(self, state: CompletionState, wait: KernelWait) -> Option<(Part, CompletionState)> {

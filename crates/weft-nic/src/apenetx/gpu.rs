@@ -17,16 +17,18 @@ use crate::pcie::Memory;
 use serde::{Deserialize, Serialize};
 use weft_units::{BitRate, Bytes, Span};
 
-/// The memory that a buffer lies in.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
-pub enum MemoryKind {
-    /// That of the host.
-    #[default]
-    Host,
-    /// That of a GPU, which the card reads and writes.
-    GpuDirect,
-    /// That of a GPU, by way of a buffer in the host.
-    GpuStaged,
+weft_keys::words! {
+    /// The memory that a buffer lies in.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
+    pub enum MemoryKind: "MemoryKind", "a kind of memory" {
+        /// That of the host.
+        #[default]
+        Host = "host",
+        /// That of a GPU, which the card reads and writes.
+        GpuDirect = "gpu-direct",
+        /// That of a GPU, by way of a buffer in the host.
+        GpuStaged = "gpu-staged",
+    }
 }
 
 /// The GPU of a host.

@@ -5,15 +5,17 @@ use super::tlp::{Completions, Run, split};
 use serde::{Deserialize, Serialize};
 use weft_units::{BitRate, Span};
 
-/// A generation of PCI Express with 128b/130b coding.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-pub enum PcieGeneration {
-    /// 8 GT/s per lane.
-    Gen3,
-    /// 16 GT/s per lane.
-    Gen4,
-    /// 32 GT/s per lane.
-    Gen5,
+weft_keys::words! {
+    /// A generation of PCI Express with 128b/130b coding.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+    pub enum PcieGeneration: "PcieGeneration", "a generation of PCI Express" {
+        /// 8 GT/s per lane.
+        Gen3 = "gen3",
+        /// 16 GT/s per lane.
+        Gen4 = "gen4",
+        /// 32 GT/s per lane.
+        Gen5 = "gen5",
+    }
 }
 
 impl PcieGeneration {

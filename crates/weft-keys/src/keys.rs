@@ -1,0 +1,528 @@
+//! The keys of a table: their declaration, and how they are read.
+
+use crate::problem::Problem;
+use crate::value::{KeyType, Magnitude, Writing};
+use crate::word::Word;
+use crate::written::Written;
+use std::ops::RangeInclusive;
+
+/// A key of machine files.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Key {
+    /// The key.
+    pub name: &'static str,
+    /// The name of its type in the schema.
+    pub type_name: &'static str,
+    /// How its value is written.
+    pub writing: Writing,
+    /// The words that it may have as its value, with keys of their own; empty for values that are none.
+    pub words: &'static [Word],
+    /// Whether a machine must give it.
+    pub is_needed: bool,
+    /// When it means something; `None`: always.
+    pub condition: Option<Condition<'static>>,
+    /// The meaning with its unit, a sentence; and the value where a machine does not give one.
+    pub meaning: &'static str,
+}
+
+/// Another key with the values that a key goes with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Condition<'c> {
+    /// The other key of the table, or with its section, as in `fabric.flow_control`.
+    pub key: &'c str,
+    /// The words of it; none: any value.
+    pub words: &'c [&'c str],
+}
+
+impl Condition<'_> {
+    /// The condition as a file writes it.
+    pub fn text(&self) -> String {
+        match self.words {
+            [] => self.key.to_owned(),
+            words => format!("{} = \"{}\"", self.key, words.join("\" or \"")),
+        }
+    }
+}
+
+/// A value that a table may have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Given<T> {
+    /// It has it.
+    Value(T),
+    /// It has not.
+    Absent,
+    /// What it has is none, which was reported.
+    Wrong,
+}
+
+impl<T> Given<T> {
+    /// The value as another.
+    pub fn map<U>(self, of: impl FnOnce(T) -> U) -> Given<U> {
+        match self {
+            Given::Value(value) => Given::Value(of(value)),
+            Given::Absent => Given::Absent,
+            Given::Wrong => Given::Wrong,
+        }
+    }
+}
+
+/// How values of one kind are read and shown: a [`KeyType`], or words that were found elsewhere.
+#[derive(Clone, Copy)]
+pub struct Reading<T> {
+    /// As [`KeyType::read`].
+    pub read: fn(&Written) -> Result<T, Problem>,
+    /// As [`KeyType::show`].
+    pub show: fn(&T) -> String,
+    /// As [`KeyType::magnitude`].
+    pub magnitude: fn(&T) -> Option<Magnitude>,
+}
+
+impl<T: KeyType> Reading<T> {
+    /// That of the type.
+    pub const OF_TYPE: Reading<T> = Reading { read: T::read, show: T::show, magnitude: T::magnitude };
+}
+
+/// A table of a file, for whoever reads keys from it.
+pub trait GivenKeys {
+    /// The value of a key. One that cannot be read is reported.
+    fn value<T>(&mut self, key: &'static str, reading: Reading<T>) -> Given<T>;
+
+    /// Whether another key has a value that this condition names.
+    fn holds(&self, condition: &Condition<'_>) -> bool;
+
+    /// A key means nothing, as its condition does not hold. Where it is given, that is reported, or it is
+    /// dropped if it was left behind by a choice that comes from the command line. Returns whether nothing
+    /// was reported.
+    #[must_use]
+    fn refuse(&mut self, key: &'static str, condition: &Condition<'_>) -> bool;
+
+    /// The table must have this key and does not.
+    fn report_missing(&mut self, key: &'static str);
+
+    /// A value makes no sense. `{}` in the problem's title stands for the key with its section.
+    fn report(&mut self, key: &'static str, problem: Problem);
+
+    /// The value of a key that the table does not give follows from others, for this reason.
+    fn derive(&mut self, key: &'static str, value: String, how: &'static str);
+}
+
+/// The keys of a table as a type. Made by [`keys!`](crate::keys!).
+pub trait Keys: Sized {
+    /// The keys, in the order in which they are shown.
+    const KEYS: &'static [Key];
+
+    /// The values that a table gives. `None`: something is missing or wrong, and was reported.
+    fn read(given: &mut impl GivenKeys) -> Option<Self>;
+}
+
+/// A type that a field of [`keys!`](crate::keys!) may have: a [`KeyType`], an `Option` of one, or
+/// [`choices!`](crate::choices!).
+pub trait Field: Sized {
+    /// The type's name in the schema.
+    const NAME: &'static str;
+    /// How the value is written.
+    const WRITING: Writing;
+    /// The words with their keys, where it is a choice.
+    const WORDS: &'static [Word] = &[];
+    /// Whether a table must give it.
+    const IS_NEEDED: bool = true;
+
+    /// Reads the value of a key.
+    fn read(given: &mut impl GivenKeys, key: &'static Key) -> Given<Self>;
+
+    /// The value where a table gives none; `None`: it must give one.
+    fn absent() -> Option<Self> {
+        None
+    }
+}
+
+impl<T: KeyType> Field for T {
+    const NAME: &'static str = <T as KeyType>::NAME;
+    const WRITING: Writing = <T as KeyType>::WRITING;
+
+    fn read(given: &mut impl GivenKeys, key: &'static Key) -> Given<T> {
+        given.value(key.name, Reading::OF_TYPE)
+    }
+}
+
+impl<T: KeyType> Field for Option<T> {
+    const NAME: &'static str = <T as KeyType>::NAME;
+    const WRITING: Writing = <T as KeyType>::WRITING;
+    const IS_NEEDED: bool = false;
+
+    fn read(given: &mut impl GivenKeys, key: &'static Key) -> Given<Option<T>> {
+        given.value(key.name, Reading::<T>::OF_TYPE).map(Some)
+    }
+
+    fn absent() -> Option<Option<T>> {
+        Some(None)
+    }
+}
+
+/// Reads the field of a key, where its condition holds.
+#[doc(hidden)]
+pub fn field<F: Field>(given: &mut impl GivenKeys, key: &'static Key) -> Given<F> {
+    if let Some(condition) = key.condition.filter(|condition| !given.holds(condition)) {
+        return if given.refuse(key.name, &condition) { Given::Absent } else { Given::Wrong };
+    }
+    let read = F::read(given, key);
+    if matches!(read, Given::Absent) && key.is_needed {
+        given.report_missing(key.name);
+        return Given::Wrong;
+    }
+    read
+}
+
+/// A value with bounds.
+#[doc(hidden)]
+pub trait Bounded {
+    type Bound: KeyType + PartialOrd;
+    fn bounded(&self) -> Option<&Self::Bound>;
+}
+
+impl<T: KeyType + PartialOrd> Bounded for T {
+    type Bound = T;
+
+    fn bounded(&self) -> Option<&T> {
+        Some(self)
+    }
+}
+
+impl<T: KeyType + PartialOrd> Bounded for Option<T> {
+    type Bound = T;
+
+    fn bounded(&self) -> Option<&T> {
+        self.as_ref()
+    }
+}
+
+/// The value, if it lies from `least` to `most`.
+#[doc(hidden)]
+pub fn within<B: Bounded>(
+    given: &mut impl GivenKeys,
+    key: &'static Key,
+    value: Given<B>,
+    bounds: &RangeInclusive<B::Bound>,
+) -> Given<B> {
+    let Given::Value(bounded) = &value else { return value };
+    let Some(inner) = bounded.bounded().filter(|inner| !bounds.contains(inner)) else { return value };
+    let (shown, least, most) = (inner.show(), bounds.start().show(), bounds.end().show());
+    let problem = if inner < bounds.start() {
+        let (label, help) = (format!("less than {least}"), format!("write {least} or more"));
+        Problem::new(format!("`{{}}` of {shown} is too small"), label, help)
+    } else {
+        Problem::new(format!("`{{}}` of {shown} is impossible"), "too large", format!("write at most {most}"))
+    };
+    given.report(key.name, problem);
+    Given::Wrong
+}
+
+/// The key of this name.
+#[doc(hidden)]
+pub fn of_name(keys: &'static [Key], name: &str) -> &'static Key {
+    keys.iter().find(|key| key.name == name).expect("the macro that asks for it has made a key of each field")
+}
+
+/// The keys that a word carries.
+#[doc(hidden)]
+pub fn of_word(words: &'static [Word], name: &str) -> &'static [Key] {
+    words.iter().find(|word| word.name == name).map_or(&[], |word| word.keys)
+}
+
+/// Refuses the keys that other words than the chosen one carry. Returns whether nothing was reported.
+#[doc(hidden)]
+pub fn refuse_keys_of_other_words(given: &mut impl GivenKeys, key: &'static Key, chosen: &str) -> bool {
+    let own = of_word(key.words, chosen);
+    let mut seen: Vec<&str> = Vec::new();
+    let mut is_clean = true;
+    for other in key.words.iter().flat_map(|word| word.keys) {
+        if own.iter().any(|own| own.name == other.name) || seen.contains(&other.name) {
+            continue;
+        }
+        seen.push(other.name);
+        let carries = |word: &&Word| word.keys.iter().any(|key| key.name == other.name);
+        let words: Vec<&str> = key.words.iter().filter(carries).map(|word| word.name).collect();
+        is_clean &= given.refuse(other.name, &Condition { key: key.name, words: &words });
+    }
+    is_clean
+}
+
+/// Declares the keys of a table: a type whose fields are the keys of machine files, in their order.
+///
+/// The comment of a field is its meaning in the schema and on the page of the format. A field of type
+/// `Option` need not be given, nor one with `= value`; values see the fields before them. What else is known
+/// of a key stands behind:
+///
+/// | written | means |
+/// |---|---|
+/// | `within(low, high)` | bounds, both included |
+/// | `only_with("key", ["word", …])` | the key means something where another has one of these words |
+/// | `only_with("key", [])` | … where another is given at all |
+/// | `how("reason")` | the value where none is given follows from others; `weft machine show` prints why |
+///
+/// Fields in `beside` are no keys: whoever reads the table sets them.
+///
+/// ```
+/// weft_keys::keys! {
+///     /// A ring.
+///     #[derive(Clone, PartialEq, Eq, Debug)]
+///     pub struct RingParameters {
+///         /// Switches of the ring.
+///         switches: u32, within(3, 1000);
+///         /// Endpoints at every switch; 1 where not given.
+///         endpoints_per_switch: u32 = 1;
+///         /// Clock of the switches; that of the endpoints where not given.
+///         clock: Option<weft_units::Clock>;
+///     }
+/// }
+/// use weft_keys::Keys;
+/// let names: Vec<&str> = RingParameters::KEYS.iter().map(|key| key.name).collect();
+/// assert_eq!(names, ["switches", "endpoints_per_switch", "clock"]);
+/// ```
+#[macro_export]
+macro_rules! keys {
+    ($(#[$attribute:meta])* $vis:vis struct $name:ident {
+        $($(#[doc = $meaning:literal])+
+            $field:ident: $type:ty $(= $default:expr)? $(, $option:ident($($argument:tt)*))*;)*
+        $(beside {
+            $($(#[doc = $beside_meaning:literal])+ $beside:ident: $beside_type:ty = $beside_value:expr;)*
+        })?
+    }) => {
+        $(#[$attribute])*
+        $vis struct $name {
+            $($(#[doc = $meaning])+ pub $field: $type,)*
+            $($($(#[doc = $beside_meaning])+ pub $beside: $beside_type,)*)?
+        }
+
+        impl $crate::Keys for $name {
+            const KEYS: &'static [$crate::Key] = &[$($crate::key!(
+                $($meaning)+ => $field: $type [$($default)?] $($option($($argument)*))*
+            )),*];
+
+            fn read(given: &mut impl $crate::GivenKeys) -> Option<$name> {
+                $crate::read_fields!(
+                    given, Self::KEYS =>
+                    $($field: $type [$($default)?] $($option($($argument)*))*;)*
+                );
+                Some($name { $($field,)* $($($beside: $beside_value,)*)? })
+            }
+        }
+    };
+}
+
+/// A [`Key`] of a field.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! key {
+    ($($meaning:literal)+ => $field:ident: $type:ty [$($default:expr)?] $($option:ident($($argument:tt)*))*) => {
+        $crate::Key {
+            name: stringify!($field),
+            type_name: <$type as $crate::keys::Field>::NAME,
+            writing: <$type as $crate::keys::Field>::WRITING,
+            words: <$type as $crate::keys::Field>::WORDS,
+            is_needed: <$type as $crate::keys::Field>::IS_NEEDED && !$crate::key_part!(has_default $($default)?),
+            condition: $crate::key_part!(condition $($option($($argument)*))*),
+            meaning: concat!($($meaning),+).trim_ascii_start(),
+        }
+    };
+}
+
+/// Reads fields from a table: after it, each is a variable. Returns `None` where something is wrong.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! read_fields {
+    ($given:ident, $keys:expr =>
+        $($field:ident: $type:ty [$($default:expr)?] $($option:ident($($argument:tt)*))*;)*) => {
+        // All are read before the first that is wrong ends it, so that one run reports all.
+        $(let $field: $crate::Given<$type> = {
+            let key = $crate::keys::of_name($keys, stringify!($field));
+            let read = $crate::keys::field::<$type>($given, key);
+            $crate::key_part!(within $given key read $($option($($argument)*))*)
+        };)*
+        $(let $field: $type = match $field {
+            $crate::Given::Value(value) => value,
+            $crate::Given::Absent => $crate::key_part!(
+                absent $given $field: $type [$($default)?] $($option($($argument)*))*
+            ),
+            $crate::Given::Wrong => return None,
+        };)*
+    };
+}
+
+/// Parts of [`key!`] and [`read_fields!`].
+#[doc(hidden)]
+#[macro_export]
+macro_rules! key_part {
+    (has_default) => { false };
+    (has_default $default:expr) => { true };
+
+    (condition) => { None };
+    (condition only_with($key:literal, [$($word:literal),*]) $($rest:tt)*) => {
+        Some($crate::Condition { key: $key, words: &[$($word),*] })
+    };
+    (condition $option:ident($($argument:tt)*) $($rest:tt)*) => { $crate::key_part!(condition $($rest)*) };
+
+    (within $given:ident $key:ident $read:ident) => { $read };
+    (within $given:ident $key:ident $read:ident within($least:expr, $most:expr) $($rest:tt)*) => {
+        $crate::keys::within($given, $key, $read, &($least..=$most))
+    };
+    (within $given:ident $key:ident $read:ident $option:ident($($argument:tt)*) $($rest:tt)*) => {
+        $crate::key_part!(within $given $key $read $($rest)*)
+    };
+
+    (absent $given:ident $field:ident: $type:ty [] $($rest:tt)*) => {
+        <$type as $crate::keys::Field>::absent()?
+    };
+    (absent $given:ident $field:ident: $type:ty [$default:expr]) => { $default };
+    (absent $given:ident $field:ident: $type:ty [$default:expr] how($how:literal) $($rest:tt)*) => {{
+        let value: $type = $default;
+        $given.derive(stringify!($field), $crate::KeyType::show(&value), $how);
+        value
+    }};
+    (absent $given:ident $field:ident: $type:ty [$default:expr] $option:ident($($argument:tt)*) $($rest:tt)*) => {
+        $crate::key_part!(absent $given $field: $type [$default] $($rest)*)
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::choices;
+    use std::collections::BTreeMap;
+
+    choices! {
+        /// Organization of a switch.
+        #[derive(Clone, PartialEq, Eq, Debug)]
+        enum Organization: "Organization", "an organization" {
+            /// Queues at the inputs.
+            Inputs = "inputs",
+            /// Queues at both.
+            Both = "both" {
+                /// Rate of the crossbar.
+                speedup: u32, within(1, 8);
+                /// Its buffer.
+                output: Option<u32>;
+            },
+            /// Queues at the outputs.
+            Outputs = "outputs" {
+                /// Its buffer.
+                output: Option<u32>;
+            },
+        }
+    }
+
+    keys! {
+        /// A switch.
+        #[derive(Clone, PartialEq, Eq, Debug)]
+        struct Switch {
+            /// Organization.
+            kind: Organization;
+            /// Ports, at least 2.
+            ports: u32, within(2, 64);
+            /// Lanes; as many as ports where not given.
+            lanes: u32 = ports, how("one for each port");
+            /// Lanes that are spare.
+            spare: Option<u32>, only_with("lanes", []);
+            beside {
+                /// Of another table.
+                classes: u32 = 3;
+            }
+        }
+    }
+
+    /// A table, and what is said of it.
+    #[derive(Default)]
+    struct Table {
+        entries: BTreeMap<&'static str, Written>,
+        said: Vec<String>,
+    }
+
+    impl GivenKeys for Table {
+        fn value<T>(&mut self, key: &'static str, reading: Reading<T>) -> Given<T> {
+            match self.entries.get(key).map(reading.read) {
+                Some(Ok(value)) => Given::Value(value),
+                Some(Err(problem)) => {
+                    self.said.push(format!("{key}: {}", problem.title));
+                    Given::Wrong
+                }
+                None => Given::Absent,
+            }
+        }
+
+        fn holds(&self, condition: &Condition<'_>) -> bool {
+            let is_named = |written: &Written| matches!(written, Written::Text(text) if condition.words.contains(&text.as_str()));
+            self.entries
+                .get(condition.key)
+                .is_some_and(|written| condition.words.is_empty() || is_named(written))
+        }
+
+        fn refuse(&mut self, key: &'static str, condition: &Condition<'_>) -> bool {
+            let is_given = self.entries.contains_key(key);
+            if is_given {
+                self.said.push(format!("{key}: only with {}", condition.text()));
+            }
+            !is_given
+        }
+
+        fn report_missing(&mut self, key: &'static str) {
+            self.said.push(format!("{key}: missing"));
+        }
+
+        fn report(&mut self, key: &'static str, problem: Problem) {
+            self.said.push(problem.title.replace("{}", key));
+        }
+
+        fn derive(&mut self, key: &'static str, value: String, how: &'static str) {
+            self.said.push(format!("{key}: {value}, {how}"));
+        }
+    }
+
+    fn read(entries: &[(&'static str, Written)]) -> (Option<Switch>, Vec<String>) {
+        let mut table = Table { entries: entries.iter().cloned().collect(), ..Table::default() };
+        (Switch::read(&mut table), table.said)
+    }
+
+    fn text(text: &str) -> Written {
+        Written::Text(text.to_owned())
+    }
+
+    /// Catches defaults that do not see other fields, and keys of a word that are not read.
+    #[test]
+    fn a_table_becomes_its_type() {
+        let (switch, said) =
+            read(&[("kind", text("both")), ("speedup", Written::Integer(2)), ("ports", Written::Integer(4))]);
+        let kind = Organization::Both { speedup: 2, output: None };
+        assert_eq!(switch, Some(Switch { kind, ports: 4, lanes: 4, spare: None, classes: 3 }));
+        assert_eq!(said, ["lanes: 4, one for each port"]);
+        let names: Vec<_> = Switch::KEYS.iter().map(|key| (key.name, key.is_needed)).collect();
+        assert_eq!(names, [("kind", true), ("ports", true), ("lanes", false), ("spare", false)]);
+        assert_eq!(Switch::KEYS[1].meaning, "Ports, at least 2.");
+        assert_eq!(Switch::KEYS[0].words[1].keys[0].name, "speedup");
+    }
+
+    /// Catches mistakes that hide others, and keys that mean nothing and are taken.
+    #[test]
+    fn all_mistakes_are_said() {
+        let (switch, said) = read(&[
+            ("kind", text("inputs")),
+            ("speedup", Written::Integer(2)),
+            ("output", Written::Integer(2)),
+            ("ports", Written::Integer(1)),
+            ("spare", Written::Integer(1)),
+        ]);
+        assert_eq!(switch, None);
+        assert_eq!(
+            said,
+            [
+                "speedup: only with kind = \"both\"",
+                "output: only with kind = \"both\" or \"outputs\"",
+                "`ports` of 1 is too small",
+                "spare: only with lanes",
+            ]
+        );
+        let (_, said) = read(&[("kind", text("booth")), ("ports", text("many"))]);
+        assert_eq!(said, ["kind: `booth` is not an organization", "ports: this is not a whole number"]);
+        let (_, said) = read(&[("kind", text("both")), ("ports", Written::Integer(65))]);
+        assert_eq!(said, ["speedup: missing", "`ports` of 65 is impossible"]);
+    }
+}

@@ -1,0 +1,34 @@
+//! Keys of machine files, declared beside what they configure.
+//!
+//! ```text
+//!   keys! { struct SwitchParameters { clock: Clock; … } }          one entry for each key: type, default,
+//!       │                                                          bounds, condition, meaning
+//!       ├──▶ KEYS ──▶ schema, page of the book, suggestions, `machine new`      (weft-machine)
+//!       └──▶ Keys::read(given) ──▶ SwitchParameters
+//!                        ▲
+//!                  GivenKeys: a table of a file with its `--set`s               (weft-machine)
+//! ```
+//! | module | has |
+//! |---|---|
+//! | [`written`] | a value as a file writes it |
+//! | [`value`] | the types that values have, each with its way of writing |
+//! | [`quantity`] | numbers and quantities of `weft-units` as such types |
+//! | [`word`] | enums whose variants are words, and words that carry keys of their own |
+//! | [`keys`] | the keys of a table |
+//! | [`problem`] | what is wrong with a value, and the mend |
+//!
+//! No file is read here, and no place in a file is known: who reads files adds the place to a [`Problem`].
+
+pub mod keys;
+pub mod problem;
+pub mod quantity;
+pub mod value;
+pub mod word;
+pub mod written;
+
+pub use keys::{Condition, Given, GivenKeys, Key, Keys};
+pub use problem::{Misfit, Problem};
+pub use quantity::{Cost, CountFromZero, RateLimit};
+pub use value::{KeyType, Magnitude, Writing};
+pub use word::{Word, nearest};
+pub use written::Written;
