@@ -170,22 +170,7 @@ pub enum AssemblyError {
 impl AssemblyError {
     /// The error of a network that cannot be built.
     pub fn network(source: BuildError) -> AssemblyError {
-        let key = match &source {
-            BuildError::ZeroLatency(_) => "links",
-            BuildError::BufferTooSmall { buffer: "switch's output buffer", .. } => "switch.output_buffer",
-            BuildError::BufferTooSmall { .. } | BuildError::HeadroomTooLarge { .. } => "switch.buffer",
-            BuildError::CrossbarNotExact { .. } => "switch.speedup",
-            BuildError::LinkTooSlow { .. } => "packet.payload",
-            BuildError::PauseWithoutBound { .. } => "fabric.flow_control",
-            BuildError::TooManyBitErrors { .. } => "links.*.bit_errors",
-            BuildError::ReplayBufferTooSmall { .. } => "links.*.replay_buffer",
-            BuildError::SwitchTooLarge { .. } => "topology",
-            BuildError::PublishedTooOften { .. } => "queue_board.interval",
-            BuildError::UnevenChannels(_) => "switch.virtual_channels",
-            BuildError::MinimaTooLarge { .. } => "switch.classes",
-            BuildError::SignalWithoutWay | BuildError::SignalBesideAge => "links.*.power.policy",
-            BuildError::SignalDelays { .. } => "links.*.power.signal_delay",
-        };
+        let key = source.key();
         AssemblyError::Network { key, source }
     }
 }

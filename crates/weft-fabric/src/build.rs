@@ -47,6 +47,27 @@ pub struct NetworkParameters<T> {
     pub seed: u64,
 }
 
+/// A buffer of a switch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SwitchBuffer {
+    /// At an input.
+    Input,
+    /// The part of a virtual channel of that.
+    PartOfInput,
+    /// At an output.
+    Output,
+}
+
+impl std::fmt::Display for SwitchBuffer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            SwitchBuffer::Input => "switch's input buffer",
+            SwitchBuffer::PartOfInput => "virtual channel's part of the switch's input buffer",
+            SwitchBuffer::Output => "switch's output buffer",
+        })
+    }
+}
+
 /// A network that cannot be built.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum BuildError {
@@ -60,7 +81,7 @@ pub enum BuildError {
     )]
     BufferTooSmall {
         /// The buffer.
-        buffer: &'static str,
+        buffer: SwitchBuffer,
         /// The size of the buffer.
         room: Bytes,
         /// Bytes of the largest packet; in an input buffer counted in cells, of its whole cells.
@@ -192,6 +213,28 @@ pub enum BuildError {
     /// A number of virtual channels that routing and traffic classes cannot share.
     #[error(transparent)]
     UnevenChannels(#[from] UnevenChannels),
+}
+
+impl BuildError {
+    /// The key of machine files to change.
+    pub fn key(&self) -> &'static str {
+        match self {
+            BuildError::ZeroLatency(_) => "links",
+            BuildError::BufferTooSmall { buffer: SwitchBuffer::Output, .. } => "switch.output_buffer",
+            BuildError::BufferTooSmall { .. } | BuildError::HeadroomTooLarge { .. } => "switch.buffer",
+            BuildError::CrossbarNotExact { .. } => "switch.speedup",
+            BuildError::LinkTooSlow { .. } => "packet.payload",
+            BuildError::PauseWithoutBound { .. } => "fabric.flow_control",
+            BuildError::TooManyBitErrors { .. } => "links.*.bit_errors",
+            BuildError::ReplayBufferTooSmall { .. } => "links.*.replay_buffer",
+            BuildError::SwitchTooLarge { .. } => "topology",
+            BuildError::PublishedTooOften { .. } => "queue_board.interval",
+            BuildError::UnevenChannels(_) => "switch.virtual_channels",
+            BuildError::MinimaTooLarge { .. } => "switch.classes",
+            BuildError::SignalWithoutWay | BuildError::SignalBesideAge => "links.*.power.policy",
+            BuildError::SignalDelays { .. } => "links.*.power.signal_delay",
+        }
+    }
 }
 
 impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
@@ -480,14 +523,14 @@ fn check_buffers(switch: &SwitchParameters, room: Bytes, largest: Bytes) -> Resu
     let in_credits = switch.credit.bytes(switch.credit.taken_by(largest));
     if room < in_credits {
         let buffer = match switch.buffer_per {
-            BufferPer::Channel => "switch's input buffer",
-            BufferPer::Port => "virtual channel's part of the switch's input buffer",
+            BufferPer::Channel => SwitchBuffer::Input,
+            BufferPer::Port => SwitchBuffer::PartOfInput,
         };
         return Err(BuildError::BufferTooSmall { buffer, room, packet: in_credits });
     }
     match switch.output_buffer {
         Some(room) if room < largest => {
-            Err(BuildError::BufferTooSmall { buffer: "switch's output buffer", room, packet: largest })
+            Err(BuildError::BufferTooSmall { buffer: SwitchBuffer::Output, room, packet: largest })
         }
         _ => Ok(()),
     }

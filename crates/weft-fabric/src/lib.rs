@@ -69,7 +69,7 @@ mod traffic_class;
 mod wake_signal;
 
 pub use board::Publishing;
-pub use build::{BuildError, MAX_CHANNELS, NetworkParameters};
+pub use build::{BuildError, MAX_CHANNELS, NetworkParameters, SwitchBuffer};
 pub use congestion::CongestionError;
 pub use conservation::{Census, NotConserved, census, check_credits, check_packets};
 pub use credit::Credit;

@@ -1,12 +1,16 @@
 //! Parameters of packets, switches and the ideal network: what a machine file says, checked and in units.
 
+use crate::build::MAX_CHANNELS;
 use crate::traffic_class::{TrafficClass, TrafficClasses};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use weft_keys::problem::shorten;
-use weft_keys::{KeyType, Magnitude, Problem, Writing, Written};
+use weft_keys::{KeyType, Magnitude, Misfit, Problem, Writing, Written};
 use weft_topo::{ChannelPlan, LaneChoice, UnevenChannels};
 use weft_units::{BitRate, Bytes, Clock, Span};
+
+/// Sizes above this are slips of the unit; sums of them stay far from 64 bits.
+pub const MAX_SIZE: Bytes = Bytes::new(1 << 40);
 
 /// Bytes of every packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -20,6 +24,11 @@ pub struct PacketFormat {
 }
 
 impl PacketFormat {
+    /// The largest packet: header, payload and footer.
+    pub fn largest(&self) -> Bytes {
+        self.overhead() + self.payload
+    }
+
     /// Header and footer.
     #[inline]
     pub(crate) fn overhead(&self) -> Bytes {
@@ -27,13 +36,18 @@ impl PacketFormat {
     }
 }
 
-/// The unit in which room in a buffer is counted.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum CreditUnit {
-    /// In bytes of the packet (header, payload, footer).
-    Bytes,
-    /// In cells of this size; a packet takes whole cells.
-    Cells(Bytes),
+weft_keys::choices! {
+    /// The unit in which room in a buffer is counted.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    pub enum CreditUnit: "CreditUnit", "a unit of credits" {
+        /// In bytes of the packet (header, payload, footer).
+        Bytes = "bytes",
+        /// In cells of this size; a packet takes whole cells.
+        Cells = "cells" (
+            /// Size of a cell, where credits count cells.
+            cell: Bytes, within(Bytes::new(1), MAX_SIZE);
+        ),
+    }
 }
 
 impl CreditUnit {
@@ -64,17 +78,23 @@ impl CreditUnit {
     }
 }
 
-/// Organization of a switch.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum SwitchKind {
-    /// A first-in first-out queue per input and virtual channel.
-    InputQueued,
-    /// A queue per input, virtual channel and output.
-    VirtualOutputQueued,
-    /// Queues at the outputs only, behind a crossbar with a speed-up of the number of ports.
-    OutputQueued,
-    /// A queue per input, virtual channel and output, a crossbar with this speed-up, and a buffer per output.
-    CombinedInputOutput(Speedup),
+weft_keys::choices! {
+    /// Organization of a switch.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    pub enum SwitchKind: "SwitchKind", "a kind of switch" {
+        /// A first-in first-out queue per input and virtual channel.
+        InputQueued = "input-queued",
+        /// A queue per input, virtual channel and output.
+        VirtualOutputQueued = "virtual-output-queued",
+        /// Queues at the outputs only, behind a crossbar with a speed-up of the number of ports.
+        OutputQueued = "output-queued",
+        /// A queue per input, virtual channel and output, a crossbar with this speed-up, and a buffer per
+        /// output.
+        CombinedInputOutput = "combined-input-output" (
+            /// Rate of the crossbar over that of the fastest link, where queues are combined.
+            speedup: Speedup;
+        ),
+    }
 }
 
 /// The rate of a crossbar's ports as a multiple of the rate of the fastest line: 1 or more.
@@ -148,23 +168,28 @@ impl KeyType for Speedup {
     }
 }
 
-/// The rule by which an output chooses among requests.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum ArbiterKind {
-    /// Round robin at each output over its requesting inputs.
-    RoundRobin,
-    /// A uniformly random one of the requesting inputs.
-    Random,
-    /// iSLIP with a number of iterations (McKeown 1999).
-    Islip(u32),
-    /// The oldest packet first (Abts and Weisser 2007).
-    Age,
-    /// The traffic class of the highest priority first.
-    StrictPriority,
-    /// Traffic classes in the ratio of their weights, by bytes (Shreedhar and Varghese 1996).
-    WeightedRoundRobin,
-    /// Traffic classes by their guaranteed shares, and what is left by priority (De Sensi et al. 2020).
-    MinimumBandwidth,
+weft_keys::choices! {
+    /// The rule by which an output chooses among requests.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    pub enum ArbiterKind: "Arbiter", "an arbiter" {
+        /// Round robin at each output over its requesting inputs.
+        RoundRobin = "round-robin",
+        /// A uniformly random one of the requesting inputs.
+        Random = "random",
+        /// iSLIP with a number of iterations (McKeown 1999).
+        Islip = "islip" (
+            /// Iterations of iSLIP; 1 where not given.
+            islip_iterations: u32 = 1;
+        ),
+        /// The oldest packet first (Abts and Weisser 2007).
+        Age = "age",
+        /// The traffic class of the highest priority first.
+        StrictPriority = "strict-priority",
+        /// Traffic classes in the ratio of their weights, by bytes (Shreedhar and Varghese 1996).
+        WeightedRoundRobin = "weighted-round-robin",
+        /// Traffic classes by their guaranteed shares, and what is left by priority (De Sensi et al. 2020).
+        MinimumBandwidth = "minimum-bandwidth",
+    }
 }
 
 weft_keys::words! {
@@ -213,38 +238,73 @@ pub enum FlowControl {
     Drop,
 }
 
-/// Pause frames of each virtual channel, as in priority flow control.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct PauseParameters {
-    /// Room kept for what still comes after a sender has been asked to pause, per input and virtual channel.
-    /// `None`: as much as [can come](crate::Headroom), for each kind of links its own.
-    pub headroom: Option<Bytes>,
-    /// Bytes that must leave below the mark at which a sender pauses before it may go on. `None`: the
-    /// largest packet.
-    pub hysteresis: Option<Bytes>,
-    /// From a pause frame's arrival until its receiver begins no more packets. Packets that are in the
-    /// pipeline of a switch by then still go.
-    pub response: Span,
+weft_keys::keys! {
+    /// Pause frames of each virtual channel, as in priority flow control.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    pub struct PauseParameters {
+        /// Part of an input buffer kept for what still comes after its sender has been asked to pause; as
+        /// much as can come where not given.
+        headroom: Option<Bytes>, key("pause_headroom"), within(Bytes::ZERO, MAX_SIZE),
+            only_with("fabric.flow_control", ["pause"]);
+        /// Bytes from the mark at which the sender pauses down to where it goes on; the largest packet where
+        /// not given.
+        hysteresis: Option<Bytes>, key("pause_hysteresis"), within(Bytes::ZERO, MAX_SIZE),
+            only_with("fabric.flow_control", ["pause"]);
+        /// From the arrival of a pause frame until its receiver begins no more packets, those in the pipeline
+        /// of a switch excepted; at once where not given.
+        response: Span = Span::ZERO, key("pause_response"), only_with("fabric.flow_control", ["pause"]);
+    }
 }
 
-/// The virtual channels of links.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct ChannelParameters {
-    /// Virtual channels of a link; `None`: as many as the routing needs for each traffic class.
-    pub total: Option<u32>,
-    /// How packets take one of several lanes.
-    pub lane: LaneChoice,
-    /// The traffic classes.
-    pub classes: TrafficClasses,
-    /// Whether each lane has one channel more than the routing needs, for packets that [tables route around
-    /// failures](crate::Reroutes).
-    pub detours: bool,
+weft_keys::keys! {
+    /// The virtual channels of links.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+    pub struct ChannelParameters {
+        /// Virtual channels of a link, a multiple of what the routing needs for each traffic class; one lane
+        /// for each where not given.
+        total: Option<u32>, key("virtual_channels");
+        /// The way that packets take one of several lanes: `flow` where not given.
+        lane: LaneChoice = LaneChoice::Flow, only_with("virtual_channels", []);
+        beside {
+            /// The traffic classes.
+            classes: TrafficClasses = TrafficClasses::default();
+            /// Whether each lane has one channel more than the routing needs, for packets that [tables route
+            /// around failures](crate::Reroutes).
+            detours: bool = false;
+        }
+    }
 }
 
 impl ChannelParameters {
     /// Channels of a lane of a class, for a routing that needs `routing` of them.
     pub fn of_lane(&self, routing: u32) -> u32 {
         routing.max(1) + u32::from(self.detours)
+    }
+
+    /// Checks that routing and traffic classes can share the channels; returns how many a link has.
+    fn check(&self, routing: u32) -> Result<u32, Misfit> {
+        let ChannelParameters { total, classes, detours, .. } = self;
+        let needed = self.of_lane(routing).saturating_mul(classes.count());
+        let tables = if *detours { ", and those of rerouting one," } else { "" };
+        let reason = match self.plan(routing) {
+            Ok(plan) if plan.total() <= MAX_CHANNELS => return Ok(plan.total()),
+            Ok(plan) => format!("{} virtual channels; a link has at most {MAX_CHANNELS}", plan.total()),
+            Err(_) => format!(
+                "{} virtual channels cannot be shared evenly: the routing needs {routing}{tables} \
+                 for each of {} traffic classes",
+                total.unwrap_or(0),
+                classes.count()
+            ),
+        };
+        let label = format!("not a multiple of {needed} up to {MAX_CHANNELS}");
+        let help = match MAX_CHANNELS / needed {
+            0 => "take fewer traffic classes, or a routing that needs fewer virtual channels".to_owned(),
+            lanes => {
+                let fit: Vec<String> = (1..=lanes.min(4)).map(|lanes| (lanes * needed).to_string()).collect();
+                format!("write virtual_channels = {}, or another multiple of {needed}", fit.join(", "))
+            }
+        };
+        Err(Problem::new(reason, label, help).of("virtual_channels"))
     }
 
     /// The channels of a link, for a routing that needs `routing` of them.
@@ -256,37 +316,85 @@ impl ChannelParameters {
     }
 }
 
-/// A switch.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct SwitchParameters {
-    /// Organization of buffers.
-    pub kind: SwitchKind,
-    /// Rule of its arbiters.
-    pub arbiter: ArbiterKind,
-    /// Clock at whose edges arbitration happens.
-    pub clock: Clock,
-    /// Cycles from the decision that a packet goes to its head at the output.
-    pub pipeline_cycles: u32,
-    /// The condition on which a packet may leave.
-    pub forwarding: Forwarding,
-    /// Rule for a packet that goes on to a faster link.
-    pub faster_link: FasterLink,
-    /// Input buffer of each virtual channel, or of each port.
-    pub buffer: Bytes,
-    /// Which of the two.
-    pub buffer_per: BufferPer,
-    /// Unit in which room in buffers is counted.
-    pub credit: CreditUnit,
-    /// Output buffer: per port and virtual channel of output queues, per port of combined queues. `None`:
-    /// unbounded.
-    pub output_buffer: Option<Bytes>,
-    /// The way in which its input buffers are kept from overflowing.
-    pub flow_control: FlowControl,
-    /// Virtual channels of its links.
-    pub channels: ChannelParameters,
+weft_keys::keys! {
+    /// A switch.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    pub struct SwitchParameters {
+        /// The place where packets wait.
+        kind: SwitchKind;
+        /// The rule that says who goes first.
+        arbiter: ArbiterKind;
+        /// The clock at whose edges arbitration happens.
+        clock: Clock;
+        /// Cycles from the decision to the head at the output.
+        pipeline_cycles: u32;
+        /// The moment from which a packet may leave.
+        forwarding: Forwarding;
+        /// The way that cut-through goes onto a faster link.
+        faster_link: FasterLink;
+        /// Input buffer of each virtual channel, or of each port.
+        buffer: Bytes, within(Bytes::new(1), MAX_SIZE);
+        /// Which of the two: `channel` where not given. Virtual channels have equal parts of a port's buffer.
+        buffer_per: BufferPer = BufferPer::Channel;
+        /// The unit in which room in buffers is counted.
+        credit: CreditUnit, key("credit_unit");
+        /// Output buffer, per port and virtual channel of an output-queued switch, per port of one with
+        /// combined queues; unbounded where not given.
+        output_buffer: Option<Bytes>, within(Bytes::new(1), MAX_SIZE),
+            only_with("kind", ["combined-input-output", "output-queued"]);
+        beside {
+            /// The way in which its input buffers are kept from overflowing.
+            flow_control: FlowControl = FlowControl::Credits;
+            /// Virtual channels of its links.
+            channels: ChannelParameters = ChannelParameters::default();
+        }
+    }
 }
 
 impl SwitchParameters {
+    /// The room that `bytes` of a packet take in a buffer: whole cells, where credits count cells.
+    pub fn room_of(&self, bytes: Bytes) -> Bytes {
+        match self.credit {
+            CreditUnit::Bytes => bytes,
+            CreditUnit::Cells(cell) => Bytes::new(bytes.div_ceil(cell).saturating_mul(cell.get())),
+        }
+    }
+
+    /// Checks that its keys fit together where the largest packet has `largest` bytes and the routing needs so
+    /// many virtual channels; `None`: that is not known.
+    ///
+    /// # Errors
+    /// The key to change, and how.
+    pub fn check(&self, largest: Bytes, routing_channels: Option<u32>) -> Result<(), Misfit> {
+        let channels = routing_channels.map_or(Ok(1), |routing| self.channels.check(routing))?;
+        let takes = self.room_of(largest);
+        let parts = if self.buffer_per == BufferPer::Port { u64::from(channels) } else { 1 };
+        let takes_all = Bytes::new(takes.get().saturating_mul(parts));
+        if takes_all > self.buffer {
+            let of_each =
+                if parts > 1 { format!(" for each of {parts} virtual channels") } else { String::new() };
+            return Err(Problem::new(
+                format!("a buffer of {} cannot hold a whole packet{of_each}", self.buffer),
+                format!("the largest packet takes {takes}"),
+                format!("write buffer = \"{takes_all}\" or more, or make packet.payload smaller"),
+            )
+            .of("buffer"));
+        }
+        let FlowControl::Pause(PauseParameters { headroom: Some(headroom), .. }) = self.flow_control else {
+            return Ok(());
+        };
+        let least = self.room_of(headroom) + takes;
+        if least <= self.buffer {
+            return Ok(());
+        }
+        Err(Problem::new(
+            format!("a head-room of {headroom} does not fit in a buffer of {}", self.buffer),
+            format!("the largest packet takes {takes} besides"),
+            format!("write a smaller head-room, or buffer = \"{least}\" or more"),
+        )
+        .of("pause_headroom"))
+    }
+
     /// The input buffer of each virtual channel of a traffic class, where ports have so many `channels`.
     pub(crate) fn buffer_of_channel(&self, class: &TrafficClass, channels: u32) -> Bytes {
         let shared = match self.buffer_per {

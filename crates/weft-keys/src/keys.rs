@@ -258,6 +258,7 @@ pub fn refuse_keys_of_other_words(given: &mut impl GivenKeys, key: &'static Key,
 /// | `within(low, high)` | bounds, both included |
 /// | `only_with("key", ["word", …])` | the key means something where another has one of these words |
 /// | `only_with("key", [])` | … where another is given at all |
+/// | `key("name")` | the key's name, where it is not that of the field |
 /// | `how("reason")` | the value where none is given follows from others; `weft machine show` prints why |
 ///
 /// Fields in `beside` are no keys: whoever reads the table sets them.
@@ -316,7 +317,7 @@ macro_rules! keys {
 macro_rules! key {
     ($($meaning:literal)+ => $field:ident: $type:ty [$($default:expr)?] $($option:ident($($argument:tt)*))*) => {
         $crate::Key {
-            name: stringify!($field),
+            name: $crate::key_part!(name $field $($option($($argument)*))*),
             type_name: <$type as $crate::keys::Field>::NAME,
             writing: <$type as $crate::keys::Field>::WRITING,
             words: <$type as $crate::keys::Field>::WORDS,
@@ -335,7 +336,8 @@ macro_rules! read_fields {
         $($field:ident: $type:ty [$($default:expr)?] $($option:ident($($argument:tt)*))*;)*) => {
         // All are read before the first that is wrong ends it, so that one run reports all.
         $(let $field: $crate::Given<$type> = {
-            let key = $crate::keys::of_name($keys, stringify!($field));
+            let name = $crate::key_part!(name $field $($option($($argument)*))*);
+            let key = $crate::keys::of_name($keys, name);
             let read = $crate::keys::field::<$type>($given, key);
             $crate::key_part!(within $given key read $($option($($argument)*))*)
         };)*
@@ -355,6 +357,10 @@ macro_rules! read_fields {
 macro_rules! key_part {
     (has_default) => { false };
     (has_default $default:expr) => { true };
+
+    (name $field:ident) => { stringify!($field) };
+    (name $field:ident key($name:literal) $($rest:tt)*) => { $name };
+    (name $field:ident $option:ident($($argument:tt)*) $($rest:tt)*) => { $crate::key_part!(name $field $($rest)*) };
 
     (condition) => { None };
     (condition only_with($key:literal, [$($word:literal),*]) $($rest:tt)*) => {
@@ -404,10 +410,10 @@ mod tests {
                 output: Option<u32>;
             },
             /// Queues at the outputs.
-            Outputs = "outputs" {
+            Outputs = "outputs" (
                 /// Its buffer.
                 output: Option<u32>;
-            },
+            ),
         }
     }
 
@@ -422,7 +428,7 @@ mod tests {
             /// Lanes; as many as ports where not given.
             lanes: u32 = ports, how("one for each port");
             /// Lanes that are spare.
-            spare: Option<u32>, only_with("lanes", []);
+            kept: Option<u32>, key("spare"), only_with("lanes", []);
             beside {
                 /// Of another table.
                 classes: u32 = 3;
@@ -492,8 +498,17 @@ mod tests {
         let (switch, said) =
             read(&[("kind", text("both")), ("speedup", Written::Integer(2)), ("ports", Written::Integer(4))]);
         let kind = Organization::Both { speedup: 2, output: None };
-        assert_eq!(switch, Some(Switch { kind, ports: 4, lanes: 4, spare: None, classes: 3 }));
+        assert_eq!(switch, Some(Switch { kind, ports: 4, lanes: 4, kept: None, classes: 3 }));
         assert_eq!(said, ["lanes: 4, one for each port"]);
+        let given = [
+            ("kind", text("outputs")),
+            ("output", Written::Integer(7)),
+            ("ports", Written::Integer(2)),
+            ("lanes", Written::Integer(3)),
+            ("spare", Written::Integer(1)),
+        ];
+        let kind = Organization::Outputs(Some(7));
+        assert_eq!(read(&given).0, Some(Switch { kind, ports: 2, lanes: 3, kept: Some(1), classes: 3 }));
         let names: Vec<_> = Switch::KEYS.iter().map(|key| (key.name, key.is_needed)).collect();
         assert_eq!(names, [("kind", true), ("ports", true), ("lanes", false), ("spare", false)]);
         assert_eq!(Switch::KEYS[1].meaning, "Ports, at least 2.");

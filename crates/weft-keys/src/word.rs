@@ -140,7 +140,8 @@ macro_rules! words {
 }
 
 /// Declares an enum whose variants are words of machine files, some of which carry keys of their own: the
-/// fields of the variant. The keys stand in the same table, and are written as in [`keys!`](crate::keys!).
+/// fields of the variant, which may have names (`{ … }`) or none (`( … )`). The keys stand in the same table,
+/// and are written as in [`keys!`](crate::keys!).
 ///
 /// ```
 /// weft_keys::choices! {
@@ -150,14 +151,15 @@ macro_rules! words {
 ///         /// Round robin at each output over its requesting inputs.
 ///         RoundRobin = "round-robin",
 ///         /// iSLIP.
-///         Islip = "islip" {
+///         Islip = "islip" (
 ///             /// Iterations; 1 where not given.
 ///             islip_iterations: u32 = 1;
-///         },
+///         ),
 ///     }
 /// }
 /// use weft_keys::keys::Field;
 /// assert_eq!(ArbiterKind::WORDS[1].keys[0].name, "islip_iterations");
+/// assert_ne!(ArbiterKind::Islip(2), ArbiterKind::RoundRobin);
 /// ```
 #[macro_export]
 macro_rules! choices {
@@ -165,13 +167,16 @@ macro_rules! choices {
         $($(#[doc = $meaning:literal])+ $variant:ident = $word:literal $({
             $($(#[doc = $key_meaning:literal])+
                 $field:ident: $type:ty $(= $default:expr)? $(, $option:ident($($argument:tt)*))*;)*
-        })?,)*
+        })? $((
+            $($(#[doc = $only_meaning:literal])+
+                $only:ident: $only_type:ty $(= $only_default:expr)? $(, $only_option:ident($($only_argument:tt)*))*;)*
+        ))?,)*
     }) => {
         $(#[$attribute])*
         $vis enum $name {
             $($(#[doc = $meaning])+ $variant $({
                 $($(#[doc = $key_meaning])+ $field: $type,)*
-            })?,)*
+            })? $(($($(#[doc = $only_meaning])+ $only_type),*))?,)*
         }
 
         impl $crate::keys::Field for $name {
@@ -180,9 +185,14 @@ macro_rules! choices {
             const WORDS: &'static [$crate::Word] = &[$($crate::Word {
                 name: $word,
                 meaning: concat!($($meaning),+).trim_ascii_start(),
-                keys: &[$($($crate::key!(
-                    $($key_meaning)+ => $field: $type [$($default)?] $($option($($argument)*))*
-                )),*)?],
+                keys: &[
+                    $($($crate::key!(
+                        $($key_meaning)+ => $field: $type [$($default)?] $($option($($argument)*))*
+                    )),*)?
+                    $($($crate::key!(
+                        $($only_meaning)+ => $only: $only_type [$($only_default)?] $($only_option($($only_argument)*))*
+                    )),*)?
+                ],
             }),*];
 
             fn read(
@@ -207,7 +217,11 @@ macro_rules! choices {
                                 given, $crate::keys::of_word(Self::WORDS, $word) =>
                                 $($field: $type [$($default)?] $($option($($argument)*))*;)*
                             );)?
-                            Some($name::$variant $({ $($field),* })?)
+                            $($crate::read_fields!(
+                                given, $crate::keys::of_word(Self::WORDS, $word) =>
+                                $($only: $only_type [$($only_default)?] $($only_option($($only_argument)*))*;)*
+                            );)?
+                            Some($name::$variant $({ $($field),* })? $(($($only),*))?)
                         })*
                         _ => None,
                     }

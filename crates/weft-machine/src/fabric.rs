@@ -4,19 +4,18 @@ use super::congestion::ControlledNetwork;
 use super::link_layer::{FecName, LayerSections, ProtocolName};
 use super::link_power::{PowerSections, RawLinkPower};
 use super::part_power::RawPartPower;
-use super::read::{Entry, Reader, join, names, section};
+use super::read::{Entry, Reader, join, names, section, section_of_keys};
 use super::source::Location;
 use super::traffic_classes::{self, ClassTable, RawTrafficClass};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use weft_fabric::MAX_CHANNELS;
 use weft_fabric::parameters::{
-    ArbiterKind, BufferPer, ChannelParameters, CreditUnit, FasterLink, FlowControl, Forwarding,
-    IdealParameters, PacketFormat, PauseParameters, Speedup, SwitchKind, SwitchParameters,
+    ArbiterKind, ChannelParameters, FlowControl, IdealParameters, MAX_SIZE, PacketFormat, PauseParameters,
+    SwitchParameters,
 };
 use weft_fabric::{ErrorRate, LinkParameters};
 use weft_keys::{Cost, Problem, RateLimit, nearest};
-use weft_topo::{GraphClass, LaneChoice};
+use weft_topo::GraphClass;
 use weft_units::{BitRate, Bytes, Clock, LineCode, Span};
 
 section! {
@@ -154,50 +153,14 @@ section! {
     }
 }
 
-section! {
+section_of_keys! {
     /// The switches.
     struct RawSwitch {
-        /// The place where packets wait.
-        kind: Entry<SwitchName>,
-        /// Rate of the crossbar over that of the fastest link, where queues are combined.
-        speedup: Option<Entry<Speedup>>,
-        /// The rule that says who goes first.
-        arbiter: Entry<ArbiterName>,
-        /// Iterations of iSLIP; 1 where not given.
-        islip_iterations: Option<Entry<u32>>,
-        /// The clock at whose edges arbitration happens.
-        clock: Entry<Clock>,
-        /// Cycles from the decision to the head at the output.
-        pipeline_cycles: Entry<u32>,
-        /// The moment from which a packet may leave.
-        forwarding: Entry<Forwarding>,
-        /// The way that cut-through goes onto a faster link.
-        faster_link: Entry<FasterLink>,
-        /// Input buffer of each virtual channel, or of each port.
-        buffer: Entry<Bytes>,
-        /// Which of the two: `channel` where not given. Virtual channels have equal parts of a port's buffer.
-        buffer_per: Option<Entry<BufferPer>>,
-        /// The unit in which room in buffers is counted.
-        credit_unit: Entry<CreditName>,
-        /// Size of a cell, where credits count cells.
-        cell: Option<Entry<Bytes>>,
-        /// Output buffer, per port and virtual channel of an output-queued switch, per port of one with
-        /// combined queues; unbounded where not given.
-        output_buffer: Option<Entry<Bytes>>,
-        /// Part of an input buffer kept for what still comes after its sender has been asked to pause; as
-        /// much as can come where not given.
-        pause_headroom: Option<Entry<Bytes>>,
-        /// Bytes from the mark at which the sender pauses down to where it goes on; the largest packet where
-        /// not given.
-        pause_hysteresis: Option<Entry<Bytes>>,
-        /// From the arrival of a pause frame until its receiver begins no more packets, those in the pipeline
-        /// of a switch excepted; at once where not given.
-        pause_response: Option<Entry<Span>>,
-        /// Virtual channels of a link, a multiple of what the routing needs for each traffic class; one lane
-        /// for each where not given.
-        virtual_channels: Option<Entry<u32>>,
-        /// The way that packets take one of several lanes: `flow` where not given.
-        lane: Option<Entry<LaneChoice>>,
+        keys {
+            parameters: SwitchParameters,
+            pause: PauseParameters,
+            channels: ChannelParameters,
+        }
         /// Packets that have virtual channels of their own; all share them where not given.
         classes: Option<Vec<RawTrafficClass>>,
         /// Power of each switch; nothing is known of it where not given.
@@ -216,56 +179,6 @@ section! {
         rate: Entry<RateLimit>,
     }
 }
-
-/// The kinds of switch by their names in machine files.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum SwitchName {
-    InputQueued,
-    VirtualOutputQueued,
-    OutputQueued,
-    CombinedInputOutput,
-}
-
-names!(SwitchName, "SwitchKind", "a kind of switch", {
-    InputQueued = "input-queued",
-    VirtualOutputQueued = "virtual-output-queued",
-    OutputQueued = "output-queued",
-    CombinedInputOutput = "combined-input-output",
-});
-
-/// The arbiters by their names in machine files.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum ArbiterName {
-    RoundRobin,
-    Random,
-    Islip,
-    Age,
-    StrictPriority,
-    WeightedRoundRobin,
-    MinimumBandwidth,
-}
-
-names!(ArbiterName, "Arbiter", "an arbiter", {
-    RoundRobin = "round-robin",
-    Random = "random",
-    Islip = "islip",
-    Age = "age",
-    StrictPriority = "strict-priority",
-    WeightedRoundRobin = "weighted-round-robin",
-    MinimumBandwidth = "minimum-bandwidth",
-});
-
-/// The units of credits by their names in machine files.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum CreditName {
-    Bytes,
-    Cells,
-}
-
-names!(CreditName, "CreditUnit", "a unit of credits", {
-    Bytes = "bytes",
-    Cells = "cells",
-});
 
 /// The model that carries the packets.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -314,7 +227,7 @@ pub(super) fn check(
     let is_packet = fabric.kind.value == FabricKind::Packet;
     let links = match links {
         Some(links) => {
-            let clock = switch.as_ref().map(|switch| switch.clock.value);
+            let clock = switch.as_ref().and_then(|switch| Some(switch.parameters?.clock));
             let (header, footer) = (packet.header.value, packet.footer.value);
             let sections =
                 LinkSections { links, are_needed: is_packet, classes_are_set, clock, header, footer };
@@ -326,11 +239,9 @@ pub(super) fn check(
         }
         None => None,
     };
-    let buffer_of = switch.as_ref().map(|switch| switch.buffer.location);
-    let headroom_of = switch.as_ref().and_then(|switch| switch.pause_headroom.as_ref().map(|e| e.location));
-    let channels_at = switch.as_ref().and_then(|switch| Some(switch.virtual_channels.as_ref()?.location));
-    let flow = ChosenFlow::of(&fabric);
-    let switch = switch.map(|switch| check_switch(switch, &flow, reader));
+    let places = switch.as_ref().map(|switch| switch.locations.clone());
+    let flow = fabric.flow_control.as_ref().map_or(FlowName::Credits, |entry| entry.value);
+    let switch = switch.map(|switch| check_switch(switch, flow, reader));
     let detours = fabric.reroute.as_ref().is_some_and(|entry| entry.value == RerouteName::UpDown);
     let ideal = ideal.map(|ideal| IdealParameters {
         latency: ideal.latency.value,
@@ -353,13 +264,7 @@ pub(super) fn check(
     }
     let (links, (mut switch, classes)) = (links??, switch??);
     switch.channels.detours = detours;
-    let whole = format.header + format.footer + format.payload;
-    let credit = switch.credit;
-    let in_credits = |bytes: Bytes| match credit {
-        CreditUnit::Bytes => bytes,
-        CreditUnit::Cells(cell) => Bytes::new(bytes.div_ceil(cell).saturating_mul(cell.get())),
-    };
-    let takes = in_credits(whole);
+    let takes = switch.room_of(format.largest());
     if raw.has_priority && switch.arbiter == ArbiterKind::RoundRobin && switch.channels.total.is_none() {
         if let Some(entry) = raw.answers_buffer.as_ref().filter(|entry| entry.value < takes) {
             let problem = Problem::new(
@@ -373,51 +278,23 @@ pub(super) fn check(
         let given = raw.answers_buffer.map(|entry| entry.value);
         traffic_classes::prioritize_answers(&mut switch, given, routing_channels, takes);
     }
-    let channels = match routing_channels {
-        Some(of_routing) => check_channels(&switch, of_routing, channels_at.unwrap_or(location), reader)?,
-        None => 1,
-    };
-    let parts = if switch.buffer_per == BufferPer::Port { u64::from(channels) } else { 1 };
-    let takes_all = Bytes::new(takes.get().saturating_mul(parts));
-    if takes_all > switch.buffer {
-        let of_each =
-            if parts > 1 { format!(" for each of {parts} virtual channels") } else { String::new() };
-        let problem = Problem::new(
-            format!("a buffer of {} cannot hold a whole packet{of_each}", switch.buffer),
-            format!("the largest packet takes {takes}"),
-            format!("write buffer = \"{takes_all}\" or more, or make packet.payload smaller"),
-        );
-        reader.report(buffer_of.unwrap_or(location), problem);
+    if let Err(misfit) = switch.check(format.largest(), routing_channels) {
+        places?.report(misfit, reader);
         return None;
     }
     classes.check_buffers((takes, "a whole packet"), reader)?;
     if let FlowControl::Pause(PauseParameters { headroom: Some(headroom), .. }) = switch.flow_control {
-        let least = in_credits(headroom) + takes;
-        if least > switch.buffer {
-            let problem = Problem::new(
-                format!("a head-room of {headroom} does not fit in a buffer of {}", switch.buffer),
-                format!("the largest packet takes {takes} besides"),
-                format!("write a smaller head-room, or buffer = \"{least}\" or more"),
-            );
-            reader.report(headroom_of.unwrap_or(location), problem);
-            return None;
-        }
+        let least = switch.room_of(headroom) + takes;
         classes.check_buffers((least, "the head-room and a packet"), reader)?;
     }
     Some((format, Fabric::Packet { links, switch, classes: classes.names }))
 }
 
-/// The flow control that a machine has.
-struct ChosenFlow {
-    name: FlowName,
-    /// The place where it is written, or the section where it is not.
-    location: Location,
-}
-
 impl RawFabric {
     /// The network as congestion control sees it.
     pub(super) fn controlled(&self) -> ControlledNetwork {
-        match (self.kind.value, ChosenFlow::of(self).name) {
+        let flow = self.flow_control.as_ref().map_or(FlowName::Credits, |entry| entry.value);
+        match (self.kind.value, flow) {
             (FabricKind::Ideal, _) => ControlledNetwork::Ideal,
             (FabricKind::Packet, FlowName::Drop) => ControlledNetwork::Lossy,
             (FabricKind::Packet, _) => ControlledNetwork::Lossless,
@@ -425,93 +302,14 @@ impl RawFabric {
     }
 }
 
-impl ChosenFlow {
-    fn of(fabric: &RawFabric) -> ChosenFlow {
-        match &fabric.flow_control {
-            Some(entry) => ChosenFlow { name: entry.value, location: entry.location },
-            None => ChosenFlow { name: FlowName::Credits, location: fabric.location },
-        }
-    }
-
-    /// The flow control with its parameters. `None`: a problem was reported.
-    fn check(&self, raw: PauseEntries, reader: &mut Reader<'_>) -> Option<FlowControl> {
-        let dependent = |key| DependentKey {
-            key,
-            goes_with: "fabric.flow_control = \"pause\"",
-            is_used: self.name == FlowName::Pause,
-            chosen_at: self.location,
-        };
-        let headroom = dependent("pause_headroom").check(raw.headroom, reader);
-        let hysteresis = dependent("pause_hysteresis").check(raw.hysteresis, reader);
-        let response = dependent("pause_response").check(raw.response, reader);
-        let headroom = match headroom? {
-            Some(entry) => Some(at_most(&entry, "switch.pause_headroom", reader)?),
-            None => None,
-        };
-        let hysteresis = match hysteresis? {
-            Some(entry) => Some(at_most(&entry, "switch.pause_hysteresis", reader)?),
-            None => None,
-        };
-        let response = response?.map_or(Span::ZERO, |entry| entry.value);
-        Some(match self.name {
-            FlowName::Credits => FlowControl::Credits,
-            FlowName::Pause => FlowControl::Pause(PauseParameters { headroom, hysteresis, response }),
-            FlowName::Drop => FlowControl::Drop,
-        })
-    }
-}
-
-/// The keys of `[switch]` that pauses have.
-struct PauseEntries {
-    headroom: Option<Entry<Bytes>>,
-    hysteresis: Option<Entry<Bytes>>,
-    response: Option<Entry<Span>>,
-}
-
-/// The virtual channels of a link, of which a routing needs `of_routing` for each lane of each class.
-fn check_channels(
-    switch: &SwitchParameters,
-    of_routing: u32,
-    at: Location,
-    reader: &mut Reader<'_>,
-) -> Option<u32> {
-    let ChannelParameters { total, classes, detours, .. } = switch.channels;
-    let needed = switch.channels.of_lane(of_routing).saturating_mul(classes.count());
-    let fitting = MAX_CHANNELS / needed;
-    let tables = if detours { ", and those of rerouting one," } else { "" };
-    let reason = match switch.channels.plan(of_routing) {
-        Ok(plan) if plan.total() <= MAX_CHANNELS => return Some(plan.total()),
-        Ok(plan) => format!("{} virtual channels; a link has at most {MAX_CHANNELS}", plan.total()),
-        Err(_) => format!(
-            "{} virtual channels cannot be shared evenly: the routing needs {of_routing}{tables} \
-             for each of {} traffic classes",
-            total.unwrap_or(0),
-            classes.count()
-        ),
-    };
-    let label = format!("not a multiple of {needed} up to {MAX_CHANNELS}");
-    let help = match fitting {
-        0 => "take fewer traffic classes, or a routing that needs fewer virtual channels".to_owned(),
-        _ => {
-            let fit: Vec<String> = (1..=fitting.min(4)).map(|lanes| (lanes * needed).to_string()).collect();
-            format!("write virtual_channels = {}, or another multiple of {needed}", fit.join(", "))
-        }
-    };
-    reader.report(at, Problem::new(reason, label, help));
-    None
-}
-
-/// Sizes above this are slips of the unit; sums of them stay far from 64 bits.
-const MAX_BYTES: Bytes = Bytes::new(1 << 40);
-
 fn at_most(entry: &Entry<Bytes>, path: &str, reader: &mut Reader<'_>) -> Option<Bytes> {
-    if entry.value <= MAX_BYTES {
+    if entry.value <= MAX_SIZE {
         return Some(entry.value);
     }
     let problem = Problem::new(
         format!("`{path}` of {} is impossible", entry.value),
         "too large",
-        format!("write at most {MAX_BYTES}"),
+        format!("write at most {MAX_SIZE}"),
     );
     reader.report(entry.location, problem);
     None
@@ -738,145 +536,24 @@ impl<'l> ClassLink<'l> {
     }
 }
 
+/// The switches, with what other tables say of them. `None`: a problem was reported.
 fn check_switch(
     raw: RawSwitch,
-    flow: &ChosenFlow,
+    flow: FlowName,
     reader: &mut Reader<'_>,
 ) -> Option<(SwitchParameters, ClassTable)> {
-    let buffer = not_zero(&raw.buffer, "switch.buffer", reader);
-    // Left behind in the file while a `--set` tries another arbiter, unit or kind of switch.
-    let iterations = DependentKey {
-        key: "islip_iterations",
-        goes_with: "arbiter = \"islip\"",
-        is_used: raw.arbiter.value == ArbiterName::Islip,
-        chosen_at: raw.arbiter.location,
+    let RawSwitch { locations, parameters, pause, channels, classes, .. } = raw;
+    let classes = classes.unwrap_or_default();
+    let arbiter = parameters.map_or(ArbiterKind::RoundRobin, |switch| switch.arbiter);
+    let classes = traffic_classes::check(classes, (arbiter, locations.of("arbiter")), reader)?;
+    let flow_control = match flow {
+        FlowName::Credits => FlowControl::Credits,
+        FlowName::Pause => FlowControl::Pause(pause?),
+        FlowName::Drop => FlowControl::Drop,
     };
-    let iterations = iterations.check(raw.islip_iterations, reader);
-    let is_cells = raw.credit_unit.value == CreditName::Cells;
-    let cell = DependentKey {
-        key: "cell",
-        goes_with: "credit_unit = \"cells\"",
-        is_used: is_cells,
-        chosen_at: raw.credit_unit.location,
-    };
-    let cell = cell.check(raw.cell, reader);
-    let output = DependentKey {
-        key: "output_buffer",
-        goes_with: "kind = \"combined-input-output\" or \"output-queued\"",
-        is_used: matches!(raw.kind.value, SwitchName::OutputQueued | SwitchName::CombinedInputOutput),
-        chosen_at: raw.kind.location,
-    };
-    let output = output.check(raw.output_buffer, reader);
-    let speedup = DependentKey {
-        key: "speedup",
-        goes_with: "kind = \"combined-input-output\"",
-        is_used: raw.kind.value == SwitchName::CombinedInputOutput,
-        chosen_at: raw.kind.location,
-    };
-    let speedup = speedup.check(raw.speedup, reader);
-    let kind = match (raw.kind.value, speedup?) {
-        (SwitchName::InputQueued, _) => Some(SwitchKind::InputQueued),
-        (SwitchName::VirtualOutputQueued, _) => Some(SwitchKind::VirtualOutputQueued),
-        (SwitchName::OutputQueued, _) => Some(SwitchKind::OutputQueued),
-        (SwitchName::CombinedInputOutput, Some(speedup)) => {
-            Some(SwitchKind::CombinedInputOutput(speedup.value))
-        }
-        (SwitchName::CombinedInputOutput, None) => {
-            reader.missing(raw.location, "switch", "speedup");
-            None
-        }
-    };
-    let pause = PauseEntries {
-        headroom: raw.pause_headroom,
-        hysteresis: raw.pause_hysteresis,
-        response: raw.pause_response,
-    };
-    let flow_control = flow.check(pause, reader);
-    let credit = match (is_cells, cell?) {
-        (false, _) => Some(CreditUnit::Bytes),
-        (true, Some(cell)) => not_zero(&cell, "switch.cell", reader).map(CreditUnit::Cells),
-        (true, None) => {
-            reader.missing(raw.location, "switch", "cell");
-            None
-        }
-    };
-    let output_buffer = match output? {
-        Some(output) => Some(not_zero(&output, "switch.output_buffer", reader)?),
-        None => None,
-    };
-    let iterations = iterations?.map_or(1, |entry| entry.value);
-    let arbiter = match raw.arbiter.value {
-        ArbiterName::RoundRobin => ArbiterKind::RoundRobin,
-        ArbiterName::Random => ArbiterKind::Random,
-        ArbiterName::Islip => ArbiterKind::Islip(iterations),
-        ArbiterName::Age => ArbiterKind::Age,
-        ArbiterName::StrictPriority => ArbiterKind::StrictPriority,
-        ArbiterName::WeightedRoundRobin => ArbiterKind::WeightedRoundRobin,
-        ArbiterName::MinimumBandwidth => ArbiterKind::MinimumBandwidth,
-    };
-    let lane = DependentKey {
-        key: "lane",
-        goes_with: "virtual_channels = … with several lanes",
-        is_used: raw.virtual_channels.is_some(),
-        chosen_at: raw.virtual_channels.as_ref().map_or(raw.location, |entry| entry.location),
-    };
-    let lane = lane.check(raw.lane, reader);
-    let classes =
-        traffic_classes::check(raw.classes.unwrap_or_default(), (arbiter, raw.arbiter.location), reader)?;
-    let channels = ChannelParameters {
-        total: raw.virtual_channels.as_ref().map(|entry| entry.value),
-        lane: lane?.map_or(LaneChoice::Flow, |entry| entry.value),
-        classes: classes.classes,
-        detours: false,
-    };
-    let switch = SwitchParameters {
-        kind: kind?,
-        arbiter,
-        clock: raw.clock.value,
-        pipeline_cycles: raw.pipeline_cycles.value,
-        forwarding: raw.forwarding.value,
-        faster_link: raw.faster_link.value,
-        buffer: buffer?,
-        buffer_per: raw.buffer_per.map_or(BufferPer::Channel, |entry| entry.value),
-        credit: credit?,
-        output_buffer,
-        flow_control: flow_control?,
-        channels,
-    };
+    pause?;
+    let channels = ChannelParameters { classes: classes.classes, ..channels? };
+    let switch = SwitchParameters { flow_control, channels, ..parameters? };
     classes.check_sharing(switch.buffer_per, reader)?;
     Some((switch, classes))
-}
-
-/// A key of `[switch]` that means something only together with another's value.
-struct DependentKey {
-    key: &'static str,
-    /// The other key with that value, as a file writes it.
-    goes_with: &'static str,
-    /// Whether the other key has that value.
-    is_used: bool,
-    /// The place of the other key.
-    chosen_at: Location,
-}
-
-impl DependentKey {
-    /// The entry of the key, if it is used. `None`: a problem was reported.
-    fn check<T>(&self, entry: Option<Entry<T>>, reader: &mut Reader<'_>) -> Option<Option<Entry<T>>> {
-        let DependentKey { key, goes_with, is_used, chosen_at } = self;
-        match entry {
-            Some(entry) if !is_used && (entry.location.is_set() || !chosen_at.is_set()) => {
-                let problem = Problem::new(
-                    format!("`switch.{key}` means nothing here"),
-                    "not used",
-                    format!("remove it, or write {goes_with}"),
-                );
-                reader.report(entry.location, problem);
-                None
-            }
-            Some(_) if !is_used => {
-                reader.forget(&format!("switch.{key}"));
-                Some(None)
-            }
-            entry => Some(entry),
-        }
-    }
 }

@@ -33,6 +33,7 @@ mod read;
 mod schema;
 mod shipped;
 mod source;
+mod table;
 mod template;
 #[cfg(test)]
 mod tests;
@@ -319,6 +320,7 @@ pub fn check_with_files(
     let root = document::read(&sources).map_err(Diagnostics)?;
     let mut reader = Reader {
         sources: &sources,
+        root: &root,
         diagnostics: Vec::new(),
         lacks: Vec::new(),
         constants: Vec::new(),

@@ -9,11 +9,11 @@ use super::document::{Entry as TableEntry, Item, Value};
 use super::graph_file::Files;
 use super::schema;
 use super::source::{Location, Sources};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::json;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::marker::PhantomData;
+use weft_keys::keys::Reading;
 use weft_keys::word::not_one_of;
 use weft_keys::{KeyType, Magnitude, Problem, Written};
 
@@ -29,22 +29,19 @@ pub(super) trait Format {
     fn magnitude(&self, value: &Self::Value) -> Option<Magnitude>;
 }
 
-/// The format of a [`KeyType`] type.
-struct Typed<T>(PhantomData<T>);
-
-impl<T: KeyType> Format for Typed<T> {
+impl<T> Format for Reading<T> {
     type Value = T;
 
     fn read(&self, written: &Written) -> Result<T, Problem> {
-        T::read(written)
+        (self.read)(written)
     }
 
     fn show(&self, value: &T) -> String {
-        value.show()
+        (self.show)(value)
     }
 
     fn magnitude(&self, value: &T) -> Option<Magnitude> {
-        value.magnitude()
+        (self.magnitude)(value)
     }
 }
 
@@ -58,6 +55,8 @@ pub(super) struct Entry<T> {
 /// The state of reading: the problems and the constants found so far.
 pub(super) struct Reader<'a> {
     pub sources: &'a Sources,
+    /// The whole document: what a key means may depend on one of another section.
+    pub root: &'a Item,
     pub diagnostics: Vec<Diagnostic>,
     /// Tables that lack keys. Each has one of the diagnostics.
     pub lacks: Vec<Lack>,
@@ -280,7 +279,7 @@ impl FromItem for String {
 
 impl<T: KeyType> FromItem for Entry<T> {
     fn from_item(item: &Item, path: &str, reader: &mut Reader<'_>) -> Option<Entry<T>> {
-        Entry::in_format(&Typed(PhantomData), item, path, reader)
+        Entry::in_format(&Reading::OF_TYPE, item, path, reader)
     }
 }
 
@@ -326,25 +325,8 @@ impl<T: KeyType> JsonSchema for Entry<T> {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        attributed_schema(crate::schema::of_writing(&T::WRITING))
+        schema::attributed(schema::of_writing(&T::WRITING))
     }
-}
-
-/// The schema of a value, bare or with its attribution.
-pub(super) fn attributed_schema(value: serde_json::Value) -> Schema {
-    let mut properties = attribution_schema();
-    properties.insert("value".to_owned(), value.clone());
-    json_schema!({
-        "anyOf": [
-            value,
-            {
-                "type": "object",
-                "properties": properties,
-                "required": ["value"],
-                "additionalProperties": false,
-            },
-        ],
-    })
 }
 
 /// The schema of the keys that stand next to a value.
@@ -525,7 +507,66 @@ macro_rules! section {
         }
     };
 }
+/// A section of the file whose keys are declared elsewhere, with tables and lists below it: groups of keys
+/// are read by [`weft_keys::Keys`].
+macro_rules! section_of_keys {
+    ($(#[doc = $doc:literal])* struct $name:ident {
+        keys { $($group:ident: $group_type:ty,)* }
+        $($(#[$field_doc:meta])* $field:ident: $type:ty,)*
+    }) => {
+        $(#[doc = $doc])*
+        #[derive(Clone, Debug)]
+        pub(crate) struct $name {
+            /// Where its keys stand.
+            pub(crate) locations: crate::table::Locations,
+            $(
+                /// `None`: something of it is missing or wrong, and was reported.
+                pub(crate) $group: Option<$group_type>,
+            )*
+            $($(#[$field_doc])* pub(crate) $field: $type,)*
+        }
+
+        impl crate::read::FromItem for $name {
+            fn from_item(
+                item: &crate::document::Item,
+                path: &str,
+                reader: &mut crate::read::Reader<'_>,
+            ) -> Option<$name> {
+                let mut known = vec![$(stringify!($field)),*];
+                $(known.extend(crate::table::names(<$group_type as weft_keys::Keys>::KEYS));)*
+                let entries = reader.table(item, path, &known)?;
+                let mut table = crate::table::TableKeys::new(item, entries, path, reader);
+                $(let $group = <$group_type as weft_keys::Keys>::read(&mut table);)*
+                let locations = table.locations;
+                $(let $field = reader.field(item, entries, path, stringify!($field));)*
+                Some($name { locations, $($group,)* $($field: $field?,)* })
+            }
+        }
+
+        impl schemars::JsonSchema for $name {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                $(#[doc = $doc])*
+                #[derive(schemars::JsonSchema)]
+                #[schemars(deny_unknown_fields)]
+                #[allow(dead_code, reason = "only its schema is wanted")]
+                struct Tables { $($(#[$field_doc])* $field: $type,)* }
+                let mut schema = <Tables as schemars::JsonSchema>::json_schema(generator);
+                $(crate::table::add_to_schema(
+                    <$group_type as weft_keys::Keys>::KEYS,
+                    &mut schema,
+                    generator,
+                );)*
+                schema
+            }
+        }
+    };
+}
 pub(super) use section;
+pub(super) use section_of_keys;
 
 /// Names for the variants of an enum that lies elsewhere.
 macro_rules! names {

@@ -1,6 +1,8 @@
 //! The JSON Schema of machine files, generated from the raw types, and the keys that it knows.
 
 use super::RawMachine;
+use super::read;
+use schemars::{Schema, json_schema};
 use serde_json::{Value, json};
 use weft_keys::{Writing, nearest};
 use weft_topo::FamilyKeys;
@@ -35,6 +37,23 @@ pub(super) fn of_writing(writing: &Writing) -> Value {
             schema
         }
     }
+}
+
+/// The schema of a value, bare or with its attribution.
+pub(super) fn attributed(value: serde_json::Value) -> Schema {
+    let mut properties = read::attribution_schema();
+    properties.insert("value".to_owned(), value.clone());
+    json_schema!({
+        "anyOf": [
+            value,
+            {
+                "type": "object",
+                "properties": properties,
+                "required": ["value"],
+                "additionalProperties": false,
+            },
+        ],
+    })
 }
 
 /// Every key that a machine file may have, such as `topology.dims`; link classes as in `links.*.rate`.

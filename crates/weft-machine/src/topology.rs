@@ -4,7 +4,8 @@
 
 use super::document::{Entry as TableEntry, Item, Value};
 use super::graph_file;
-use super::read::{Entry, Format, FromItem, Reader, attributed_schema, join};
+use super::read::{Entry, Format, FromItem, Reader, join};
+use super::schema;
 use super::shipped::shipped_file;
 use super::source::Location;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -446,9 +447,9 @@ impl JsonSchema for RawTopology {
             schema.insert("description".to_owned(), description.into());
             properties.insert(name.to_owned(), schema.to_value());
         };
-        add("kind", "The kind of topology.".to_owned(), attributed_schema(json!({ "enum": kinds().words })));
+        add("kind", "The kind of topology.".to_owned(), schema::attributed(json!({ "enum": kinds().words })));
         let usual = "Which way packets go; the first that the kind of topology has where not given.";
-        add("routing", usual.to_owned(), attributed_schema(json!({ "enum": routings().words })));
+        add("routing", usual.to_owned(), schema::attributed(json!({ "enum": routings().words })));
         for key in family_keys() {
             add(key.name, family_description(key), key_schema(key.kind, generator));
         }
@@ -471,8 +472,8 @@ fn key_schema(kind: KeyKind, generator: &mut SchemaGenerator) -> Schema {
         KeyKind::Counts => generator.subschema_for::<Entry<Vec<u32>>>(),
         KeyKind::Size => generator.subschema_for::<Entry<Bytes>>(),
         KeyKind::Flag => generator.subschema_for::<Entry<bool>>(),
-        KeyKind::Graph => attributed_schema(json!({ "type": "string" })),
-        KeyKind::Word { words, .. } => attributed_schema(json!({ "enum": words })),
+        KeyKind::Graph => schema::attributed(json!({ "type": "string" })),
+        KeyKind::Word { words, .. } => schema::attributed(json!({ "enum": words })),
     }
 }
 

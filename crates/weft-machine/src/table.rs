@@ -1,0 +1,165 @@
+//! A table of a machine file as whoever declares its keys reads it: each value is checked by its type, keeps
+//! its place, and becomes a constant.
+
+use super::document::{Entry as TableEntry, Item, Value};
+use super::read::{Entry, Reader, join};
+use super::schema;
+use super::source::Location;
+use schemars::{Schema, SchemaGenerator};
+use serde_json::json;
+use weft_keys::keys::Reading;
+use weft_keys::{Condition, Given, GivenKeys, Key, Misfit, Problem};
+
+/// The places of a table's keys.
+#[derive(Clone, Debug)]
+pub(crate) struct Locations {
+    /// Of the table.
+    pub section: Location,
+    /// Of the values that it gives.
+    pub keys: Vec<(&'static str, Location)>,
+}
+
+impl Locations {
+    /// The place of a key's value, or of the table where it is not given.
+    pub fn of(&self, key: &str) -> Location {
+        self.keys.iter().find(|given| given.0 == key).map_or(self.section, |given| given.1)
+    }
+
+    /// Reports parameters that do not fit together.
+    pub fn report(&self, misfit: Misfit, reader: &mut Reader<'_>) {
+        reader.report(self.of(misfit.key), misfit.problem);
+    }
+}
+
+/// A table whose keys are being read.
+pub(crate) struct TableKeys<'t, 'a> {
+    entries: &'t [TableEntry],
+    path: &'t str,
+    reader: &'t mut Reader<'a>,
+    /// The places of the values read so far.
+    pub locations: Locations,
+}
+
+impl<'t, 'a> TableKeys<'t, 'a> {
+    /// The table at a path. Its entries are known.
+    pub fn new(
+        item: &Item,
+        entries: &'t [TableEntry],
+        path: &'t str,
+        reader: &'t mut Reader<'a>,
+    ) -> TableKeys<'t, 'a> {
+        let locations = Locations { section: item.location, keys: Vec::new() };
+        TableKeys { entries, path, reader, locations }
+    }
+
+    fn entry(&self, key: &str) -> Option<&'t TableEntry> {
+        self.entries.iter().find(|entry| entry.key == key)
+    }
+
+    /// The item of a key of this table, or of another with its section, as in `fabric.flow_control`.
+    fn item(&self, path: &str) -> Option<&Item> {
+        match path.split_once('.') {
+            None => self.entry(path).map(|entry| &entry.item),
+            Some((section, key)) => below(below(self.reader.root, section)?, key),
+        }
+    }
+}
+
+/// The item of a key of a table.
+fn below<'i>(table: &'i Item, key: &str) -> Option<&'i Item> {
+    let Value::Table(entries) = &table.value else { return None };
+    entries.iter().find(|entry| entry.key == key).map(|entry| &entry.item)
+}
+
+/// A value, which may be attributed.
+pub(crate) fn bare(item: &Item) -> &Item {
+    below(item, "value").unwrap_or(item)
+}
+
+impl GivenKeys for TableKeys<'_, '_> {
+    fn value<T>(&mut self, key: &'static str, reading: Reading<T>) -> Given<T> {
+        let Some(entry) = self.entry(key) else { return Given::Absent };
+        match Entry::in_format(&reading, &entry.item, &join(self.path, key), self.reader) {
+            Some(Entry { value, location }) => {
+                self.locations.keys.push((key, location));
+                Given::Value(value)
+            }
+            None => Given::Wrong,
+        }
+    }
+
+    fn holds(&self, condition: &Condition<'_>) -> bool {
+        let Some(item) = self.item(condition.key) else { return false };
+        match &bare(item).value {
+            _ if condition.words.is_empty() => true,
+            Value::Text(text) => condition.words.contains(&text.as_str()),
+            _ => false,
+        }
+    }
+
+    fn refuse(&mut self, key: &'static str, condition: &Condition<'_>) -> bool {
+        let Some(entry) = self.entry(key) else { return true };
+        let location = bare(&entry.item).location;
+        let chosen_by = self.item(condition.key).map(|item| bare(item).location);
+        // Left behind in the file while a `--set` tries another value of the key that it goes with.
+        if chosen_by.is_some_and(Location::is_set) && !location.is_set() {
+            return true;
+        }
+        let problem = Problem::new(
+            format!("`{}` means nothing here", join(self.path, key)),
+            "not used",
+            format!("remove it, or write {}", condition.text()),
+        );
+        self.reader.report(location, problem);
+        false
+    }
+
+    fn report_missing(&mut self, key: &'static str) {
+        self.reader.missing(self.locations.section, self.path, key);
+    }
+
+    fn report(&mut self, key: &'static str, problem: Problem) {
+        let title = problem.title.replace("{}", &join(self.path, key));
+        self.reader.report(self.locations.of(key), Problem { title, ..problem });
+    }
+
+    fn derive(&mut self, key: &'static str, value: String, how: &'static str) {
+        self.reader.derive(&join(self.path, key), value, how);
+    }
+}
+
+/// Keys with those that their words carry, in their order, each name once.
+pub(crate) fn all_keys(keys: &'static [Key]) -> Vec<&'static Key> {
+    let mut all: Vec<&Key> = Vec::new();
+    for key in keys {
+        all.push(key);
+        for own in key.words.iter().flat_map(|word| all_keys(word.keys)) {
+            if all.iter().all(|known| known.name != own.name) {
+                all.push(own);
+            }
+        }
+    }
+    all
+}
+
+/// The names of keys, with those that their words carry.
+pub(crate) fn names(keys: &'static [Key]) -> Vec<&'static str> {
+    all_keys(keys).into_iter().map(|key| key.name).collect()
+}
+
+/// Adds keys to the schema of a table.
+pub(crate) fn add_to_schema(keys: &'static [Key], table: &mut Schema, generator: &mut SchemaGenerator) {
+    for key in all_keys(keys) {
+        let definition = schema::attributed(schema::of_writing(&key.writing));
+        generator.definitions_mut().entry(key.type_name).or_insert(definition.to_value());
+        let reference = format!("#/$defs/{}", key.type_name);
+        let property = json!({ "description": key.meaning, "$ref": reference });
+        let object = table.ensure_object();
+        object.entry("properties").or_insert(json!({}))[key.name] = property;
+        let needed = keys.iter().any(|own| own.name == key.name) && key.is_needed;
+        if let (true, Some(required)) = (needed, object.entry("required").or_insert(json!([])).as_array_mut())
+        {
+            required.push(key.name.into());
+        }
+    }
+}
