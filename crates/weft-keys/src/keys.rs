@@ -19,6 +19,8 @@ pub struct Key {
     pub words: &'static [Word],
     /// Whether a machine must give it.
     pub is_needed: bool,
+    /// Whether the first of its words holds where a machine gives none.
+    pub is_usual: bool,
     /// When it means something; `None`: always.
     pub condition: Option<Condition<'static>>,
     /// The meaning with its unit, a sentence; and the value where a machine does not give one.
@@ -258,6 +260,7 @@ pub fn refuse_keys_of_other_words(given: &mut impl GivenKeys, key: &'static Key,
 /// | `within(low, high)` | bounds, both included |
 /// | `only_with("key", ["word", …])` | the key means something where another has one of these words |
 /// | `only_with("key", [])` | … where another is given at all |
+/// | `usual()` | of a choice: its first word holds where none is given |
 /// | `key("name")` | the key's name, where it is not that of the field |
 /// | `how("reason")` | the value where none is given follows from others; `weft machine show` prints why |
 ///
@@ -321,7 +324,10 @@ macro_rules! key {
             type_name: <$type as $crate::keys::Field>::NAME,
             writing: <$type as $crate::keys::Field>::WRITING,
             words: <$type as $crate::keys::Field>::WORDS,
-            is_needed: <$type as $crate::keys::Field>::IS_NEEDED && !$crate::key_part!(has_default $($default)?),
+            is_needed: <$type as $crate::keys::Field>::IS_NEEDED
+                && !$crate::key_part!(has_default $($default)?)
+                && !$crate::key_part!(is_usual $($option($($argument)*))*),
+            is_usual: $crate::key_part!(is_usual $($option($($argument)*))*),
             condition: $crate::key_part!(condition $($option($($argument)*))*),
             meaning: concat!($($meaning),+).trim_ascii_start(),
         }
@@ -357,6 +363,10 @@ macro_rules! read_fields {
 macro_rules! key_part {
     (has_default) => { false };
     (has_default $default:expr) => { true };
+
+    (is_usual) => { false };
+    (is_usual usual() $($rest:tt)*) => { true };
+    (is_usual $option:ident($($argument:tt)*) $($rest:tt)*) => { $crate::key_part!(is_usual $($rest)*) };
 
     (name $field:ident) => { stringify!($field) };
     (name $field:ident key($name:literal) $($rest:tt)*) => { $name };

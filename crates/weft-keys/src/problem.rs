@@ -24,17 +24,29 @@ impl Problem {
 
     /// The same, of parameters that do not fit together; `key` is the one to change.
     pub fn of(self, key: &'static str) -> Misfit {
-        Misfit { key, problem: self }
+        let Problem { title, label, help } = self;
+        Misfit { key, title, label, help }
     }
 }
 
 /// Parameters that do not fit together.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Misfit {
-    /// The key to change, within the section.
+    /// The key to change, within its table.
     pub key: &'static str,
-    /// What is wrong with it.
-    pub problem: Problem,
+    /// As of a [`Problem`].
+    pub title: String,
+    /// As of a [`Problem`].
+    pub label: String,
+    /// As of a [`Problem`].
+    pub help: String,
+}
+
+impl From<Misfit> for Problem {
+    fn from(misfit: Misfit) -> Problem {
+        let Misfit { title, label, help, .. } = misfit;
+        Problem { title, label, help }
+    }
 }
 
 /// A text of the user's for an error, cut where it is absurdly long.

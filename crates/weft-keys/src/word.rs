@@ -179,6 +179,16 @@ macro_rules! choices {
             })? $(($($(#[doc = $only_meaning])+ $only_type),*))?,)*
         }
 
+        #[allow(dead_code, reason = "not every choice is asked for its word")]
+        impl $name {
+            /// The word.
+            pub const fn word(&self) -> &'static str {
+                match self {
+                    $($name::$variant { .. } => $word,)*
+                }
+            }
+        }
+
         impl $crate::keys::Field for $name {
             const NAME: &'static str = $schema;
             const WRITING: $crate::Writing = $crate::Writing::Words(&[$($word),*]);
@@ -206,6 +216,7 @@ macro_rules! choices {
                 };
                 let word = match given.value(key.name, reading) {
                     $crate::Given::Value(word) => word,
+                    $crate::Given::Absent if key.is_usual => Self::WORDS[0].name,
                     $crate::Given::Absent => return $crate::Given::Absent,
                     $crate::Given::Wrong => return $crate::Given::Wrong,
                 };

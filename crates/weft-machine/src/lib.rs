@@ -384,7 +384,7 @@ fn check(raw: RawMachine, reader: &mut Reader<'_>) -> Option<Machine> {
     if let (Some(nic), Some(topology)) = (&nic, &topology)
         && let Err(misfit) = nic.model().check_topology(&topology.parameters)
     {
-        topology::report_misfit(misfit, &topology.locations, reader);
+        topology.locations.report(misfit, reader);
     }
     let groups = multicast::check(raw.multicast.unwrap_or_default(), reader);
     let rules = faults::check(raw.faults.unwrap_or_default(), link_classes.as_deref(), reader);

@@ -5,7 +5,7 @@ use super::document::{Entry as TableEntry, Item, Value};
 use super::read::{Entry, Reader, join};
 use super::schema;
 use super::source::Location;
-use schemars::{Schema, SchemaGenerator};
+use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::json;
 use weft_keys::keys::Reading;
 use weft_keys::{Condition, Given, GivenKeys, Key, Misfit, Problem};
@@ -27,7 +27,7 @@ impl Locations {
 
     /// Reports parameters that do not fit together.
     pub fn report(&self, misfit: Misfit, reader: &mut Reader<'_>) {
-        reader.report(self.of(misfit.key), misfit.problem);
+        reader.report(self.of(misfit.key), misfit.into());
     }
 }
 
@@ -35,7 +35,8 @@ impl Locations {
 pub(crate) struct TableKeys<'t, 'a> {
     entries: &'t [TableEntry],
     path: &'t str,
-    reader: &'t mut Reader<'a>,
+    /// Who is told of problems.
+    pub reader: &'t mut Reader<'a>,
     /// The places of the values read so far.
     pub locations: Locations,
 }
@@ -50,6 +51,19 @@ impl<'t, 'a> TableKeys<'t, 'a> {
     ) -> TableKeys<'t, 'a> {
         let locations = Locations { section: item.location, keys: Vec::new() };
         TableKeys { entries, path, reader, locations }
+    }
+
+    /// The place of a key's value; `None`: it is not given.
+    pub fn location(&self, key: &str) -> Option<Location> {
+        self.entry(key).map(|entry| bare(&entry.item).location)
+    }
+
+    /// The text that a key has as its value; `None`: it is not given, or no text.
+    pub fn text(&self, key: &str) -> Option<&'t str> {
+        match &bare(&self.entry(key)?.item).value {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
     }
 
     fn entry(&self, key: &str) -> Option<&'t TableEntry> {
@@ -147,15 +161,20 @@ pub(crate) fn names(keys: &'static [Key]) -> Vec<&'static str> {
     all_keys(keys).into_iter().map(|key| key.name).collect()
 }
 
+/// The schema of a key's value.
+pub(crate) fn key_schema(key: &Key, generator: &mut SchemaGenerator) -> Schema {
+    let definition = schema::attributed(schema::of_writing(&key.writing));
+    generator.definitions_mut().entry(key.type_name).or_insert(definition.to_value());
+    json_schema!({ "$ref": format!("#/$defs/{}", key.type_name) })
+}
+
 /// Adds keys to the schema of a table.
 pub(crate) fn add_to_schema(keys: &'static [Key], table: &mut Schema, generator: &mut SchemaGenerator) {
     for key in all_keys(keys) {
-        let definition = schema::attributed(schema::of_writing(&key.writing));
-        generator.definitions_mut().entry(key.type_name).or_insert(definition.to_value());
-        let reference = format!("#/$defs/{}", key.type_name);
-        let property = json!({ "description": key.meaning, "$ref": reference });
+        let mut property = key_schema(key, generator);
+        property.insert("description".to_owned(), key.meaning.into());
         let object = table.ensure_object();
-        object.entry("properties").or_insert(json!({}))[key.name] = property;
+        object.entry("properties").or_insert(json!({}))[key.name] = property.to_value();
         let needed = keys.iter().any(|own| own.name == key.name) && key.is_needed;
         if let (true, Some(required)) = (needed, object.entry("required").or_insert(json!([])).as_array_mut())
         {

@@ -2,23 +2,21 @@
 //!
 //! Keys, words and checks are those of the families in `weft-topo`; none is named here.
 
-use super::document::{Entry as TableEntry, Item, Value};
+use super::document::Item;
 use super::graph_file;
 use super::read::{Entry, Format, FromItem, Reader, join};
 use super::schema;
 use super::shipped::shipped_file;
 use super::source::Location;
+use super::table::{self, Locations, TableKeys};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::json;
 use std::borrow::Cow;
 use std::path::PathBuf;
+use weft_keys::keys::Reading;
 use weft_keys::word::not_one_of;
-use weft_keys::{KeyType, Magnitude, Problem, Written};
-use weft_topo::{
-    FamilyKeys, GivenKeys, GraphClass, GraphDescription, Key, KeyKind, KeyValue, Layout, Misfit, RoutingWord,
-    SizeError, TopologyParameters,
-};
-use weft_units::Bytes;
+use weft_keys::{Condition, Given, GivenKeys, Key, Magnitude, Problem, Word, Writing, Written};
+use weft_topo::{FamilyKeys, GraphClass, GraphDescription, Layout, SizeError, TopologyParameters};
 
 const FAMILIES: &[FamilyKeys] = TopologyParameters::FAMILIES;
 
@@ -33,7 +31,7 @@ fn routings() -> Words {
 }
 
 /// The routings of all families.
-fn all_routings() -> impl Iterator<Item = &'static RoutingWord> {
+fn all_routings() -> impl Iterator<Item = &'static Word> {
     FAMILIES.iter().flat_map(|family| family.routings)
 }
 
@@ -92,79 +90,27 @@ impl Format for Words {
     }
 }
 
-impl Format for KeyKind {
-    type Value = KeyValue;
-
-    fn read(&self, value: &Written) -> Result<KeyValue, Problem> {
-        match self {
-            KeyKind::Count => u32::read(value).map(KeyValue::Count),
-            KeyKind::Counts => Vec::<u32>::read(value).map(KeyValue::Counts),
-            KeyKind::Size => Bytes::read(value).map(KeyValue::Size),
-            KeyKind::Flag => bool::read(value).map(KeyValue::Flag),
-            // The file is read where it is known from which folder.
-            KeyKind::Graph => match value {
-                Written::Text(file) => {
-                    let unread = GraphDescription { file: file.clone(), ..GraphDescription::default() };
-                    Ok(KeyValue::Graph(Box::new(unread)))
-                }
-                other => {
-                    let label = format!("this is {}", other.describe());
-                    Err(Problem::new("this is not the path of a file", label, "write \"net.graphml\""))
-                }
-            },
-            KeyKind::Word { what, words } => {
-                Words { what, words: words.to_vec() }.read(value).map(KeyValue::Word)
-            }
-        }
-    }
-
-    fn show(&self, value: &KeyValue) -> String {
-        value.to_string()
-    }
-
-    fn magnitude(&self, value: &KeyValue) -> Option<Magnitude> {
-        match value {
-            KeyValue::Count(count) => count.magnitude(),
-            KeyValue::Size(bytes) => bytes.magnitude(),
-            KeyValue::Counts(_) | KeyValue::Flag(_) | KeyValue::Graph(_) | KeyValue::Word(_) => None,
-        }
-    }
-}
-
-/// A key that the machine gives.
-#[derive(Clone, Debug)]
-struct Given {
-    key: &'static str,
-    entry: Entry<KeyValue>,
-}
-
-/// The section as read: values are of the kinds that their keys have.
+/// The section as read.
 #[derive(Clone, Debug)]
 pub(crate) struct RawTopology {
-    location: Location,
+    locations: Locations,
     family: &'static FamilyKeys,
     kind: Location,
-    /// Keys of the family, then of routings.
-    given: Vec<Given>,
-    /// Keys of other families.
-    foreign: Vec<(&'static str, Location)>,
-    routing: Option<Entry<&'static str>>,
+    /// `None`: something is missing or wrong, and was reported.
+    parameters: Option<TopologyParameters>,
+    /// Whether the routing is one of another family, which was reported.
+    has_wrong_routing: bool,
 }
 
 impl RawTopology {
     /// Whether a `--set` gave the kind or a list of sizes: then the file's link classes may be those of
     /// another topology.
     pub fn is_set(&self) -> bool {
-        let lists = self.given.iter().filter(|given| matches!(given.entry.value, KeyValue::Counts(_)));
-        self.kind.is_set() || lists.into_iter().any(|given| given.entry.location.is_set())
-    }
-}
-
-impl RawTopology {
-    /// The places of its keys.
-    fn locations(&self) -> Locations {
-        let given = self.given.iter().map(|given| (given.key, given.entry.location));
-        Locations { section: self.location, keys: given.chain([("kind", self.kind)]).collect() }
+        let is_list = |name: &str| {
+            self.family.keys.iter().any(|key| key.name == name && key.writing == Writing::Counts)
+        };
+        let mut lists = self.locations.keys.iter().filter(|(name, _)| is_list(name));
+        self.kind.is_set() || lists.any(|(_, location)| location.is_set())
     }
 }
 
@@ -181,147 +127,110 @@ impl FromItem for RawTopology {
         };
         let kind = Entry::in_format(&kinds(), &kind.item, &join(path, "kind"), reader)?;
         let family = FAMILIES.iter().find(|family| family.name == kind.value)?;
-        let of_family = read_keys(family.keys, entries, path, reader);
-        // `Some(None)`: the section names no routing.
-        let routing = match find("routing") {
-            Some(entry) => {
-                Entry::in_format(&routings(), &entry.item, &join(path, "routing"), reader).map(Some)
+        let is_set = kind.location.is_set();
+        let table = TableKeys::new(item, entries, path, reader);
+        let mut section = Section { table, family, is_set, has_wrong_routing: false };
+        for key in family_keys {
+            if family.keys.iter().all(|own| own.name != key.name) {
+                // What it belongs to is another kind.
+                let _ = section.refuse(key.name, &Condition { key: "kind", words: &[] });
             }
-            None => Some(None),
-        };
-        let of_routing = read_keys(routing_keys.iter().copied(), entries, path, reader);
-        let own = |key: &Key| family.keys.iter().any(|own| own.name == key.name);
-        let foreign = family_keys.into_iter().filter(|key| !own(key));
-        let foreign =
-            foreign.filter_map(|key| Some((key.name, value_location(&find(key.name)?.item)))).collect();
-        Some(RawTopology {
-            location: item.location,
-            family,
-            kind: kind.location,
-            given: [of_family?, of_routing?].concat(),
-            foreign,
-            routing: routing?,
-        })
-    }
-}
-
-/// Those of some keys that a table has. `None`: problems were reported.
-fn read_keys(
-    keys: impl IntoIterator<Item = &'static Key>,
-    entries: &[TableEntry],
-    path: &str,
-    reader: &mut Reader<'_>,
-) -> Option<Vec<Given>> {
-    let mut given = Some(Vec::new());
-    for key in keys {
-        let Some(entry) = entries.iter().find(|entry| entry.key == key.name) else { continue };
-        match (Entry::in_format(&key.kind, &entry.item, &join(path, key.name), reader), &mut given) {
-            (Some(entry), Some(given)) => given.push(Given { key: key.name, entry }),
-            _ => given = None,
         }
+        let parameters = TopologyParameters::read(family.name, &mut section);
+        let Section { table, has_wrong_routing, .. } = section;
+        let TableKeys { mut locations, .. } = table;
+        locations.keys.push(("kind", kind.location));
+        Some(RawTopology { locations, family, kind: kind.location, parameters, has_wrong_routing })
     }
-    given
 }
 
-/// Where a value stands, which may be attributed.
-fn value_location(item: &Item) -> Location {
-    let Value::Table(entries) = &item.value else { return item.location };
-    entries.iter().find(|entry| entry.key == "value").map_or(item.location, |entry| entry.item.location)
-}
-
-/// The section being checked.
-struct Section<'r, 'a> {
-    raw: RawTopology,
-    reader: &'r mut Reader<'a>,
+/// The section being read: its keys are those of a table, but for the routings of other families.
+struct Section<'t, 'a> {
+    table: TableKeys<'t, 'a>,
+    family: &'static FamilyKeys,
     /// Whether a `--set` gave the kind or the routing: keys of the file that this leaves without a meaning
     /// are dropped.
     is_set: bool,
+    has_wrong_routing: bool,
 }
 
 impl GivenKeys for Section<'_, '_> {
-    fn value(&self, key: &'static str) -> Option<KeyValue> {
-        if key == "routing" {
-            return self.raw.routing.as_ref().map(|routing| KeyValue::Word(routing.value));
+    fn value<T>(&mut self, key: &'static str, reading: Reading<T>) -> Given<T> {
+        if key == "routing" && !self.can_route() {
+            return Given::Absent;
         }
-        let given = self.raw.given.iter().find(|given| given.key == key)?;
-        Some(given.entry.value.clone())
+        self.table.value(key, reading)
+    }
+
+    fn holds(&self, condition: &Condition<'_>) -> bool {
+        self.table.holds(condition)
+    }
+
+    /// Reports a key that means nothing to this kind of topology and its routing, or drops it.
+    fn refuse(&mut self, key: &'static str, _: &Condition<'_>) -> bool {
+        let Some(location) = self.table.location(key) else { return true };
+        if self.is_set && !location.is_set() {
+            return true;
+        }
+        let problem = Problem::new(
+            format!("`topology.{key}` means nothing to a topology of kind `{}`", self.family.name),
+            "not used",
+            format!("remove `{key}`, or choose another kind"),
+        );
+        self.table.reader.report(location, problem);
+        false
     }
 
     fn report_missing(&mut self, key: &'static str) {
-        self.reader.missing(self.raw.location, "topology", key);
+        self.table.report_missing(key);
     }
 
-    fn derive(&mut self, key: &'static str, value: KeyValue, how: &'static str) {
-        self.reader.derive(&format!("topology.{key}"), value, how);
+    fn report(&mut self, key: &'static str, problem: Problem) {
+        self.table.report(key, problem);
+    }
+
+    fn derive(&mut self, key: &'static str, value: String, how: &'static str) {
+        self.table.derive(key, value, how);
     }
 }
 
 impl Section<'_, '_> {
-    /// Reports a key that means nothing here, or drops it.
-    fn refuse(&mut self, key: &str, location: Location) {
-        if self.is_set && !location.is_set() {
-            self.reader.forget(&format!("topology.{key}"));
-            return;
+    /// Whether the routing that is given, if one is, is one of the family. One of another family is reported,
+    /// or left behind in the file while a `--set` tries another kind.
+    fn can_route(&mut self) -> bool {
+        let Some(location) = self.table.location("routing") else { return true };
+        // A key of a routing stays in the file while a `--set` tries another routing.
+        let kind_is_set = self.is_set;
+        self.is_set |= location.is_set();
+        let routings = self.family.routings;
+        let Some(word) = self.table.text("routing") else { return true };
+        let is_known = all_routings().any(|routing| routing.name == word);
+        if !is_known || routings.iter().any(|routing| routing.name == word) {
+            return true;
         }
-        let problem = Problem::new(
-            format!("`topology.{key}` means nothing to a topology of kind `{}`", self.raw.family.name),
-            "not used",
-            format!("remove `{key}`, or choose another kind"),
-        );
-        self.reader.report(location, problem);
-    }
-
-    /// The routing, which the family must have. `None`: a problem was reported.
-    fn routing(&mut self) -> Option<&'static RoutingWord> {
-        let routings = self.raw.family.routings;
-        let usual = routings.first()?;
-        let Some(Entry { value, location }) = self.raw.routing else { return Some(usual) };
-        if let Some(routing) = routings.iter().find(|routing| routing.name == value) {
-            return Some(routing);
-        }
-        if self.is_set && !location.is_set() {
-            self.raw.routing = None;
-            self.reader.forget("topology.routing");
-            return Some(usual);
+        if kind_is_set && !location.is_set() {
+            return false;
         }
         let able: Vec<&str> = routings.iter().map(|routing| routing.name).collect();
         let problem = Problem::new(
-            format!("{value} does not route a topology of kind `{}`", self.raw.family.name),
+            format!("{word} does not route a topology of kind `{}`", self.family.name),
             "does not fit",
             format!("write routing = \"{}\"", able.join("\" or \"")),
         );
-        self.reader.report(location, problem);
-        None
+        self.table.reader.report(location, problem);
+        self.has_wrong_routing = true;
+        false
     }
+}
 
-    /// Reports or drops the keys of routings other than this one.
-    fn refuse_keys_of_other_routings(&mut self, routing: &RoutingWord) {
-        let family = self.raw.family;
-        let is_own = |key: &str| family.keys.iter().chain(routing.keys).any(|own| own.name == key);
-        let others: Vec<(&str, Location)> = self
-            .raw
-            .given
-            .iter()
-            .filter(|given| !is_own(given.key))
-            .map(|given| (given.key, given.entry.location))
-            .collect();
-        for (key, location) in others {
-            self.refuse(key, location);
-        }
-    }
-
-    /// Reports parameters that fit no machine.
-    fn report_misfit(&mut self, misfit: Misfit) {
-        report_misfit(misfit, &self.raw.locations(), self.reader);
-    }
-
+impl RawTopology {
     /// Reports a machine of a size that cannot be built.
-    fn report_size(&mut self, error: &SizeError) {
-        let own = |given: &&Given| self.raw.family.keys.iter().any(|key| key.name == given.key);
-        let locations = || self.raw.given.iter().filter(own).map(|given| given.entry.location);
+    fn report_size(&self, error: &SizeError, reader: &mut Reader<'_>) {
+        let is_own = |name: &str| self.family.keys.iter().any(|key| key.name == name);
+        let locations = || self.locations.keys.iter().filter(|(name, _)| is_own(name)).map(|given| given.1);
         // A `--set` is the likelier culprit.
         let set = locations().find(|location| location.is_set());
-        let location = set.or_else(|| locations().next()).unwrap_or(self.raw.kind);
+        let location = set.or_else(|| locations().next()).unwrap_or(self.kind);
         let problem = match error {
             SizeError::TooMany { what, count, limit } => Problem::new(
                 format!("the machine would have {} {what}", weft_topo::counted(*count)),
@@ -330,22 +239,8 @@ impl Section<'_, '_> {
             ),
             other => Problem::new(other.to_string(), "", "change the size of the machine"),
         };
-        self.reader.report(location, problem);
+        reader.report(location, problem);
     }
-}
-
-/// The places of the keys in the file.
-pub(crate) struct Locations {
-    section: Location,
-    keys: Vec<(&'static str, Location)>,
-}
-
-/// Reports parameters that do not fit a machine.
-pub(crate) fn report_misfit(misfit: Misfit, locations: &Locations, reader: &mut Reader<'_>) {
-    let Misfit { key, title, label, help } = misfit;
-    let given = locations.keys.iter().find(|given| given.0 == key);
-    let location = given.map_or(locations.section, |given| given.1);
-    reader.report(location, Problem::new(title, label, help));
 }
 
 /// A topology that can be built.
@@ -356,67 +251,52 @@ pub(crate) struct Checked {
     pub link_classes: Vec<GraphClass>,
 }
 
-/// Reads the files of graphs that the section names. `None`: one is no graph, which was reported.
-fn read_graphs(mut raw: RawTopology, reader: &mut Reader<'_>) -> Option<RawTopology> {
-    let mut are_read = true;
-    for Given { entry, .. } in &mut raw.given {
-        let KeyValue::Graph(graph) = &mut entry.value else { continue };
-        let folder = match entry.location.is_set() {
-            true => PathBuf::new(),
-            false => graph_file::folder_of(reader.sources.file_name()),
-        };
-        let text = match reader.files.get(&graph.file) {
-            Some(text) => Ok(text.clone()),
-            None => graph_file::text_of(&graph.file, &folder).or_else(|problem| {
-                // A machine that ships, or one that was made of it, has its file with it.
-                shipped_file(&graph.file).map(str::to_owned).ok_or(problem)
-            }),
-        };
-        let read = text.and_then(|text| Ok((graph_file::read(&graph.file, &folder, &text)?, text)));
-        match read {
-            Ok((described, text)) => {
-                reader.read_files.insert(graph.file.clone(), text);
-                **graph = described;
-            }
-            Err(problem) => {
-                reader.report(entry.location, problem);
-                are_read = false;
-            }
+/// Reads the file of a graph that the section names. `None`: it is no graph, which was reported.
+fn read_graph(graph: &mut GraphDescription, location: Location, reader: &mut Reader<'_>) -> Option<()> {
+    let folder = match location.is_set() {
+        true => PathBuf::new(),
+        false => graph_file::folder_of(reader.sources.file_name()),
+    };
+    let text = match reader.files.get(&graph.file) {
+        Some(text) => Ok(text.clone()),
+        None => graph_file::text_of(&graph.file, &folder).or_else(|problem| {
+            // A machine that ships, or one that was made of it, has its file with it.
+            shipped_file(&graph.file).map(str::to_owned).ok_or(problem)
+        }),
+    };
+    let read = text.and_then(|text| Ok((graph_file::read(&graph.file, &folder, &text)?, text)));
+    match read {
+        Ok((described, text)) => {
+            reader.read_files.insert(graph.file.clone(), text);
+            *graph = described;
+            Some(())
+        }
+        Err(problem) => {
+            reader.report(location, problem);
+            None
         }
     }
-    are_read.then_some(raw)
 }
 
 /// Checks `[topology]`.
-pub(super) fn check(raw: RawTopology, reader: &mut Reader<'_>) -> Option<Checked> {
-    let is_set = raw.kind.is_set();
-    let raw = read_graphs(raw, reader)?;
-    let mut section = Section { raw, reader, is_set };
-    for (key, location) in std::mem::take(&mut section.raw.foreign) {
-        section.refuse(key, location);
+pub(super) fn check(mut raw: RawTopology, reader: &mut Reader<'_>) -> Option<Checked> {
+    let mut parameters = raw.parameters.take()?;
+    if let Some(graph) = parameters.graph_file() {
+        read_graph(graph, raw.locations.of("file"), reader)?;
     }
-    let routing = section.routing();
-    // A key of a routing stays in the file while a `--set` tries another routing.
-    section.is_set |= section.raw.routing.as_ref().is_some_and(|routing| routing.location.is_set());
-    match routing {
-        Some(routing) => section.refuse_keys_of_other_routings(routing),
-        // Reported; the size is checked all the same.
-        None => section.raw.routing = None,
-    }
-    let parameters = TopologyParameters::read(section.raw.family.name, &mut section)?;
     if let Err(misfit) = parameters.check() {
-        section.report_misfit(misfit);
+        raw.locations.report(misfit, reader);
         return None;
     }
     let layout: Result<Layout, SizeError> = parameters.counts().check().and_then(|()| parameters.build());
     match layout {
+        Ok(_) if raw.has_wrong_routing => None,
         Ok(layout) => {
-            routing?;
             let link_classes = link_classes(&parameters, &layout);
-            Some(Checked { locations: section.raw.locations(), parameters, link_classes })
+            Some(Checked { locations: raw.locations, parameters, link_classes })
         }
         Err(error) => {
-            section.report_size(&error);
+            raw.report_size(&error, reader);
             None
         }
     }
@@ -451,10 +331,10 @@ impl JsonSchema for RawTopology {
         let usual = "Which way packets go; the first that the kind of topology has where not given.";
         add("routing", usual.to_owned(), schema::attributed(json!({ "enum": routings().words })));
         for key in family_keys() {
-            add(key.name, family_description(key), key_schema(key.kind, generator));
+            add(key.name, family_description(key), table::key_schema(key, generator));
         }
         for key in routing_keys() {
-            add(key.name, routing_description(key), key_schema(key.kind, generator));
+            add(key.name, routing_description(key), table::key_schema(key, generator));
         }
         json_schema!({
             "description": "Who is joined to whom, and which way packets go.",
@@ -463,17 +343,6 @@ impl JsonSchema for RawTopology {
             "required": ["kind"],
             "additionalProperties": false,
         })
-    }
-}
-
-fn key_schema(kind: KeyKind, generator: &mut SchemaGenerator) -> Schema {
-    match kind {
-        KeyKind::Count => generator.subschema_for::<Entry<u32>>(),
-        KeyKind::Counts => generator.subschema_for::<Entry<Vec<u32>>>(),
-        KeyKind::Size => generator.subschema_for::<Entry<Bytes>>(),
-        KeyKind::Flag => generator.subschema_for::<Entry<bool>>(),
-        KeyKind::Graph => schema::attributed(json!({ "type": "string" })),
-        KeyKind::Word { words, .. } => schema::attributed(json!({ "enum": words })),
     }
 }
 

@@ -190,9 +190,9 @@ macro_rules! families {
 
             /// The parameters that a machine of the family called `family` gives. `None`: there is no such
             /// family, or something is missing, and was reported.
-            pub fn read(family: &str, given: &mut impl $crate::GivenKeys) -> Option<TopologyParameters> {
+            pub fn read(family: &str, given: &mut impl $crate::weft_keys::GivenKeys) -> Option<TopologyParameters> {
                 $($(if family == <$parameters as $crate::Family>::NAME {
-                    return <$parameters as $crate::Parameters>::read(given).map(TopologyParameters::$family);
+                    return <$parameters as $crate::weft_keys::Keys>::read(given).map(TopologyParameters::$family);
                 })+)+
                 None
             }
@@ -207,8 +207,14 @@ macro_rules! families {
             /// The word of its routing.
             pub fn routing(&self) -> &'static str {
                 match self {
-                    $($(TopologyParameters::$family(one) =>
-                        $crate::RoutingChoice::word($crate::Parameters::routing(one)),)+)+
+                    $($(TopologyParameters::$family(one) => one.routing.word(),)+)+
+                }
+            }
+
+            /// The description of a graph that the machine names a file of.
+            pub fn graph_file(&mut self) -> Option<&mut $crate::GraphDescription> {
+                match self {
+                    $($(TopologyParameters::$family(one) => $crate::Family::graph_file(one),)+)+
                 }
             }
 
@@ -226,7 +232,7 @@ macro_rules! families {
             ///
             /// # Errors
             /// The key to change, and how.
-            pub fn check(&self) -> Result<(), $crate::Misfit> {
+            pub fn check(&self) -> Result<(), $crate::weft_keys::Misfit> {
                 match self {
                     $($(TopologyParameters::$family(one) => $crate::Family::check(one),)+)+
                 }

@@ -68,10 +68,7 @@ pub use dragonfly::{
 pub use drawing::{Outline, Places, Point};
 pub use exanest::{Exanest, ExanestOrder, ExanestParameters, ExanestPath, ExanestRouting};
 pub use families::{Layout, TopologyParameters};
-pub use family::{
-    Counts, Family, FamilyKeys, GivenKeys, Key, KeyKind, KeyType, KeyValue, Misfit, Parameters,
-    RoutingChoice, RoutingWord,
-};
+pub use family::{Counts, Family, FamilyKeys};
 pub use figures::{
     Bisection, ChannelLoad, ClassLinks, ClosedForms, Figures, Paths, PatternLoad, SourceClass,
     SourcesCounted, channel_load, count_links, figures, figures_with_progress,
@@ -104,5 +101,7 @@ pub use traits::{
     Topology,
 };
 pub use tree::{MAX_LEVELS, SpineLeafParameters, Tier, Tree, TreeParameters, TreeRouting, TreeUpDown};
+#[doc(hidden)] // For `parameters!` and `routings!` in other crates.
+pub use weft_keys;
 #[doc(hidden)]
 pub use weft_units::{EndpointId, PortId, SwitchId};

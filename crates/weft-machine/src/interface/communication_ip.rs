@@ -6,11 +6,12 @@ use crate::Fabric;
 use crate::read::{Entry, Reader, names, section};
 use serde::{Deserialize, Serialize};
 use weft_fabric::parameters::PacketFormat;
+use weft_keys::Misfit;
 use weft_keys::{Cost, Problem};
 use weft_nic::CommunicationIpParameters;
 use weft_nic::communication_ip::header::{Field, FieldError};
 use weft_nic::communication_ip::{KernelMemory, Lattice, WORD};
-use weft_topo::{MessageClass, MessageClasses, Misfit, TopologyParameters};
+use weft_topo::{MessageClass, MessageClasses, TopologyParameters};
 use weft_units::{BitRate, Bytes, Clock};
 
 /// Largest payload of a small message of a real process: as on interfaces without a limit of their own.

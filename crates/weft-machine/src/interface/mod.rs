@@ -27,10 +27,11 @@ use super::part_power::RawPartPower;
 use super::read::{Entry, Reader, names, section};
 use serde::{Deserialize, Serialize};
 use weft_fabric::parameters::PacketFormat;
+use weft_keys::Misfit;
 use weft_keys::{Cost, Problem};
 use weft_msg::{PostCosts, Protocol};
 use weft_nic::apenetx::CompletionPath;
-use weft_topo::{MessageClasses, Misfit, TopologyParameters};
+use weft_topo::{MessageClasses, TopologyParameters};
 use weft_units::{Bytes, Clock, Span};
 
 section! {

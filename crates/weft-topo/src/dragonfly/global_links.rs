@@ -25,13 +25,14 @@
 //! two groups; how they lie, and which one a packet takes, is ours.
 
 use super::Dragonfly;
-use crate::family::words;
 use crate::traits::{Address, LocalView};
+use weft_keys::words;
 use weft_units::PortId;
 
 words! {
     /// Which group a slot of global links leads to.
-    pub enum GlobalLinks: "an arrangement of global links" {
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+    pub enum GlobalLinks: "GlobalLinks", "an arrangement of global links" {
         /// Slot j of group G leads to group G - j - 1 (mod g): to the groups before its own, nearest first.
         Palmtree = "palmtree",
         /// Slot j of any group leads to the j-th other group.

@@ -5,9 +5,10 @@ use super::{
     Ugal,
 };
 use crate::drawing::Places;
-use crate::family::{Counts, Family, Misfit};
+use crate::family::{Counts, Family};
 use crate::size::{SizeError, product};
 use crate::{parameters, routings};
+use weft_keys::Misfit;
 use weft_units::Bytes;
 
 routings! {
@@ -43,14 +44,14 @@ parameters! {
         /// Endpoints per switch.
         p: u32;
         /// Switches per group; 2p where not given.
-        a: u32 = p.saturating_mul(2), as "2p: balanced, Kim et al. 2008";
+        a: u32 = p.saturating_mul(2), how("2p: balanced, Kim et al. 2008");
         /// Global links per switch; p where not given.
-        h: u32 = p, as "p: balanced, Kim et al. 2008";
+        h: u32 = p, how("p: balanced, Kim et al. 2008");
         /// Global links between every two groups, on as many switches as can be; 1 where not given.
         links_per_pair: u32 = 1;
         /// Groups; a·h / links_per_pair + 1, rounded down, the most, where not given.
         groups: u32 = u32::try_from(most_groups(a, h, links_per_pair)).unwrap_or(u32::MAX),
-            as "a·h / links_per_pair + 1: the most, Kim et al. 2008";
+            how("a·h / links_per_pair + 1: the most, Kim et al. 2008");
         /// Which groups the global links of a switch lead to; `palmtree` where not given.
         global: GlobalLinks = GlobalLinks::Palmtree;
     }

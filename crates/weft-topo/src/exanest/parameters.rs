@@ -2,9 +2,10 @@
 
 use super::{Exanest, ExanestOrder, MPSOCS, QFDBS, SWITCHES, Y_RING};
 use crate::drawing::{Outline, Places, Point};
-use crate::family::{Counts, Family, Misfit};
+use crate::family::{Counts, Family};
 use crate::size::SizeError;
 use crate::{parameters, routings};
+use weft_keys::Misfit;
 
 /// Most ports of a switch: those of a router.
 const MOST_PORTS: u32 = 7;

@@ -6,22 +6,31 @@ use super::{
     Graph, GraphClass, GraphDescription, GraphEndpoint, GraphHop, GraphLayout, GraphLink, GraphRouting,
     GraphSwitch,
 };
-use crate::family::{Counts, Family, KeyKind, KeyType, KeyValue, Misfit};
+use crate::family::{Counts, Family};
 use crate::parameters;
 use crate::size::SizeError;
 use crate::traits::Routing;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use weft_keys::{KeyType, Misfit, Problem, Writing, Written};
 
+/// A graph stands in machine files as the path of its file. Who reads machine files reads that too.
 impl KeyType for GraphDescription {
-    const KIND: KeyKind = KeyKind::Graph;
+    const NAME: &'static str = "GraphFile";
+    const WRITING: Writing = Writing::Path;
 
-    fn from_value(value: KeyValue) -> Option<GraphDescription> {
-        if let KeyValue::Graph(description) = value { Some(*description) } else { None }
+    fn read(written: &Written) -> Result<GraphDescription, Problem> {
+        match written {
+            Written::Text(file) => Ok(GraphDescription { file: file.clone(), ..GraphDescription::default() }),
+            other => {
+                let label = format!("this is {}", other.describe());
+                Err(Problem::new("this is not the path of a file", label, "write \"net.graphml\""))
+            }
+        }
     }
 
-    fn into_value(self) -> KeyValue {
-        KeyValue::Graph(Box::new(self))
+    fn show(&self) -> String {
+        self.file.clone()
     }
 }
 
@@ -160,6 +169,10 @@ impl Family for GraphParameters {
 
     fn links(&self) -> &[GraphClass] {
         &self.file.classes
+    }
+
+    fn graph_file(&mut self) -> Option<&mut GraphDescription> {
+        Some(&mut self.file)
     }
 
     fn examples() -> Vec<GraphParameters> {

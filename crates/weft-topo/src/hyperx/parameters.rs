@@ -2,9 +2,10 @@
 
 use super::{HyperX, HyperXLayout, HyperXRouting, MAX_HYPERX_DIMENSIONS, ports_per_switch};
 use crate::drawing::Places;
-use crate::family::{Counts, Family, Misfit};
+use crate::family::{Counts, Family};
 use crate::parameters;
 use crate::size::{SizeError, product};
+use weft_keys::Misfit;
 use weft_units::Bytes;
 
 parameters! {

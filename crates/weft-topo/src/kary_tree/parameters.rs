@@ -2,9 +2,10 @@
 
 use super::{Ascent, KaryTree, UpDown};
 use crate::drawing::Places;
-use crate::family::{Counts, Family, Misfit};
+use crate::family::{Counts, Family};
 use crate::parameters;
 use crate::size::SizeError;
+use weft_keys::Misfit;
 
 parameters! {
     /// A k-ary n-tree.

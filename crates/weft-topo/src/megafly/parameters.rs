@@ -2,9 +2,10 @@
 
 use super::{Megafly, MegaflyLayout, MegaflySize};
 use crate::drawing::{Places, Point};
-use crate::family::{Counts, Family, Misfit};
+use crate::family::{Counts, Family};
 use crate::size::SizeError;
 use crate::{parameters, routings};
+use weft_keys::Misfit;
 use weft_units::Bytes;
 
 routings! {
@@ -40,15 +41,15 @@ parameters! {
         /// Endpoints per leaf: half the ports of a switch in the balanced Megafly.
         endpoints_per_leaf: u32;
         /// Leaves per group; `endpoints_per_leaf` where not given.
-        leaves: u32 = endpoints_per_leaf, as "endpoints_per_leaf: balanced, Shpiner et al. 2017";
+        leaves: u32 = endpoints_per_leaf, how("endpoints_per_leaf: balanced, Shpiner et al. 2017");
         /// Spines per group; `endpoints_per_leaf` where not given.
-        spines: u32 = endpoints_per_leaf, as "endpoints_per_leaf: balanced, Shpiner et al. 2017";
+        spines: u32 = endpoints_per_leaf, how("endpoints_per_leaf: balanced, Shpiner et al. 2017");
         /// Global ports per spine; `leaves` where not given.
-        global_per_spine: u32 = leaves, as "leaves: balanced, Shpiner et al. 2017";
+        global_per_spine: u32 = leaves, how("leaves: balanced, Shpiner et al. 2017");
         /// Groups; spines·global_per_spine + 1, the most, where not given. Fewer are joined by several links
         /// each: as many to every group as there can be, those left over to the opposite and nearest groups.
         groups: u32 = u32::try_from(most_groups(spines, global_per_spine)).unwrap_or(u32::MAX),
-            as "spines·global_per_spine + 1: the most, Shpiner et al. 2017";
+            how("spines·global_per_spine + 1: the most, Shpiner et al. 2017");
     }
 }
 

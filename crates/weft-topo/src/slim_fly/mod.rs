@@ -18,10 +18,12 @@
 //! Powers of primes, for which the arithmetic is that of larger fields.
 
 use crate::drawing::Places;
-use crate::family::{Counts, Family, Misfit, RoutingChoice, RoutingWord};
+use crate::family::{Counts, Family};
 use crate::graph::{Graph, GraphClass, GraphDescription, GraphLayout, GraphLink, GraphRouting, GraphSwitch};
 use crate::parameters;
 use crate::size::{SizeError, product};
+use weft_keys::keys::Field;
+use weft_keys::{Misfit, Word};
 
 /// Largest q: 31,250 switches of it are about as many as a graph may have.
 const MAX_Q: u32 = 127;
@@ -36,7 +38,7 @@ parameters! {
         /// A prime, 5 to 127: there are 2q² switches.
         q: u32;
         /// Endpoints at every switch; half the links of a switch to others, rounded up, where not given.
-        p: u32 = degree(q).div_ceil(2), as "half the links of a switch: Besta and Hoefler 2014";
+        p: u32 = degree(q).div_ceil(2), how("half the links of a switch: Besta and Hoefler 2014");
     }
 }
 
@@ -122,7 +124,7 @@ impl Family for SlimFlyParameters {
     const NAME: &'static str = "slim-fly";
     const TITLE: &'static str = "Slim Fly";
     // The last two go by modules and by a table, of which a Slim Fly has none.
-    const ROUTINGS: &'static [RoutingWord] = match GraphRouting::WORDS {
+    const ROUTINGS: &'static [Word] = match <GraphRouting as Field>::WORDS {
         [of_any_graph @ .., _hierarchical, _table] => of_any_graph,
         _ => &[],
     };

@@ -2,9 +2,10 @@
 
 use super::{Dimension, DimensionOrder, MAX_DIMENSIONS, Torus};
 use crate::drawing::Places;
-use crate::family::{Counts, Family, Misfit};
+use crate::family::{Counts, Family};
 use crate::size::{SizeError, product};
 use crate::{parameters, routings};
+use weft_keys::Misfit;
 
 routings! {
     /// Routings of a torus or a mesh.

@@ -2,9 +2,10 @@
 
 use super::{LEVEL_SHIFT, MAX_LEVELS, Tier, Tree, TreeRouting, TreeUpDown, address_bits, size};
 use crate::drawing::Places;
-use crate::family::{Counts, Family, Misfit};
+use crate::family::{Counts, Family};
 use crate::parameters;
 use crate::size::SizeError;
+use weft_keys::Misfit;
 
 parameters! {
     /// A tree.
@@ -12,7 +13,7 @@ parameters! {
         /// Ports down of a switch of each level, those with endpoints first.
         down: Vec<u32>;
         /// Ports up of a switch of each level but the top; as many as down where not given.
-        up: Vec<u32> = down[..down.len().saturating_sub(1)].to_vec(), as "as many as down: no taper";
+        up: Vec<u32> = down[..down.len().saturating_sub(1)].to_vec(), how("as many as down: no taper");
         /// Links of each level but the top that go to the same switch above; 1 each where not given.
         parallel: Vec<u32> = vec![1; up.len()];
     }

@@ -1,6 +1,8 @@
 //! The families of the registry: tables, counts and the machines made of them.
 
 use std::collections::BTreeSet;
+use weft_keys::keys::Reading;
+use weft_keys::{Condition, Given, GivenKeys, Key, Problem, Written};
 use weft_topo::*;
 use weft_units::SwitchId;
 
@@ -48,7 +50,11 @@ fn names_and_keys_are_unambiguous() {
     let all: Vec<Key> = families.iter().flat_map(keys).collect();
     for key in &all {
         assert!(!["kind", "routing"].contains(&key.name));
-        assert!(all.iter().all(|other| other.name != key.name || other.kind == key.kind), "{}", key.name);
+        assert!(
+            all.iter().all(|other| other.name != key.name || other.writing == key.writing),
+            "{}",
+            key.name
+        );
         assert!(key.meaning.ends_with(['.', ';']) && !key.meaning.starts_with(' '), "{}", key.meaning);
     }
     for family in families {
@@ -56,22 +62,45 @@ fn names_and_keys_are_unambiguous() {
     }
 }
 
-/// A machine that gives some keys of a Dragonfly.
-struct Given {
-    values: Vec<(&'static str, KeyValue)>,
+/// A machine that gives some keys.
+#[derive(Default)]
+struct Table {
+    values: Vec<(&'static str, Written)>,
     missing: Vec<&'static str>,
-    derived: Vec<(&'static str, String, &'static str)>,
+    derived: Vec<(&'static str, String)>,
+    wrong: Vec<String>,
 }
 
-impl GivenKeys for Given {
-    fn value(&self, key: &'static str) -> Option<KeyValue> {
-        self.values.iter().find(|(name, _)| *name == key).map(|(_, value)| value.clone())
+impl GivenKeys for Table {
+    fn value<T>(&mut self, key: &'static str, reading: Reading<T>) -> Given<T> {
+        match self.values.iter().find(|(name, _)| *name == key).map(|(_, written)| (reading.read)(written)) {
+            Some(Ok(value)) => Given::Value(value),
+            Some(Err(problem)) => {
+                self.report(key, problem);
+                Given::Wrong
+            }
+            None => Given::Absent,
+        }
     }
+
+    fn holds(&self, _: &Condition<'_>) -> bool {
+        true
+    }
+
+    fn refuse(&mut self, key: &'static str, _: &Condition<'_>) -> bool {
+        self.values.iter().all(|(name, _)| *name != key)
+    }
+
     fn report_missing(&mut self, key: &'static str) {
         self.missing.push(key);
     }
-    fn derive(&mut self, key: &'static str, value: KeyValue, how: &'static str) {
-        self.derived.push((key, value.to_string(), how));
+
+    fn report(&mut self, _: &'static str, problem: Problem) {
+        self.wrong.push(problem.title);
+    }
+
+    fn derive(&mut self, key: &'static str, value: String, _: &'static str) {
+        self.derived.push((key, value));
     }
 }
 
@@ -79,15 +108,16 @@ impl GivenKeys for Given {
 /// that are not all named.
 #[test]
 fn parameters_are_read_with_their_defaults() {
-    let read = |family: &str, values: &[(&'static str, KeyValue)]| {
-        let mut given = Given { values: values.to_vec(), missing: Vec::new(), derived: Vec::new() };
+    let read = |family: &str, values: &[(&'static str, Written)]| {
+        let mut given = Table { values: values.to_vec(), ..Table::default() };
         (TopologyParameters::read(family, &mut given), given)
     };
+    let text = |text: &str| Written::Text(text.to_owned());
     let values = [
-        ("p", KeyValue::Count(3)),
-        ("h", KeyValue::Count(2)),
-        ("global", KeyValue::Word("absolute")),
-        ("routing", KeyValue::Word("ugal-l")),
+        ("p", Written::Integer(3)),
+        ("h", Written::Integer(2)),
+        ("global", text("absolute")),
+        ("routing", text("ugal-l")),
     ];
     let (dragonfly, given) = read("dragonfly", &values);
     let ugal_threshold = weft_units::Bytes::ZERO;
@@ -96,14 +126,12 @@ fn parameters_are_read_with_their_defaults() {
     let expected = DragonflyParameters { p: 3, a: 6, h: 2, links_per_pair: 1, groups: 13, global, routing };
     assert_eq!(dragonfly, Some(TopologyParameters::Dragonfly(expected)));
     assert_eq!(
-        given.derived.iter().map(|(key, value, _)| (*key, value.as_str())).collect::<Vec<_>>(),
+        given.derived.iter().map(|(key, value)| (*key, value.as_str())).collect::<Vec<_>>(),
         [("a", "6"), ("groups", "13")]
     );
     let (tree, given) = read("kary-tree", &[]);
     assert_eq!((tree, given.missing), (None, vec!["k", "n"]));
     assert_eq!(read("moebius", &[]).0, None);
-    assert_eq!(
-        read("star", &[("endpoints", KeyValue::Count(2)), ("routing", KeyValue::Word("ugal-l"))]).0,
-        None
-    );
+    let (star, given) = read("star", &[("endpoints", Written::Integer(2)), ("routing", text("ugal-l"))]);
+    assert_eq!((star, given.wrong), (None, vec!["`ugal-l` is not a routing".to_owned()]));
 }

@@ -2,6 +2,7 @@
 
 use crate::machines::{Dice, Idle, TREE_ROUTINGS, general_tree, pairs, walk};
 use std::collections::{BTreeMap, BTreeSet};
+use weft_keys::Misfit;
 use weft_topo::*;
 use weft_units::{EndpointId, PortId, SwitchId, VcId};
 
