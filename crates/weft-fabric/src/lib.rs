@@ -53,6 +53,7 @@ mod injection;
 mod interface;
 mod link;
 mod link_counts;
+mod link_keys;
 mod link_layer;
 mod marks;
 mod multicast;
@@ -82,6 +83,7 @@ pub use ideal::{Ideal, IdealSite};
 pub use interface::{Announced, Directory, Injection, Interface, InterfaceContext};
 pub use link::{Line, LineRate, LinkEnd, LinkParameters, LinkReport};
 pub use link_counts::LinkCounts;
+pub use link_keys::{FecName, LinkKeys, LinkPowerKeys, PowerPolicy, ProtocolName};
 pub use link_layer::{
     ErrorRate, Fec, FecFigures, GapRule, LayerCounts, LinkLayer, LinkPower, LinkProtocol, OffParameters, PER,
     PowerReport, ProtocolRules, ReplayParameters, SleepParameters,

@@ -360,8 +360,8 @@ impl SwitchParameters {
         }
     }
 
-    /// Checks that its keys fit together where the largest packet has `largest` bytes and the routing needs so
-    /// many virtual channels; `None`: that is not known.
+    /// Checks that its keys fit together where the largest packet has `largest` bytes and the routing needs
+    /// so many virtual channels; `None`: that is not known.
     ///
     /// # Errors
     /// The key to change, and how.

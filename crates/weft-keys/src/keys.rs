@@ -21,7 +21,7 @@ pub struct Key {
     pub is_needed: bool,
     /// Whether the first of its words holds where a machine gives none.
     pub is_usual: bool,
-    /// When it means something; `None`: always.
+    /// On what it depends whether it means something; `None`: it always does.
     pub condition: Option<Condition<'static>>,
     /// The meaning with its unit, a sentence; and the value where a machine does not give one.
     pub meaning: &'static str,
@@ -53,7 +53,7 @@ pub enum Given<T> {
     Value(T),
     /// It has not.
     Absent,
-    /// What it has is none, which was reported.
+    /// No value can be made of what it has, which was reported.
     Wrong,
 }
 
@@ -68,7 +68,7 @@ impl<T> Given<T> {
     }
 }
 
-/// How values of one kind are read and shown: a [`KeyType`], or words that were found elsewhere.
+/// The way in which values of one kind are read and shown: a [`KeyType`], or words that were found elsewhere.
 #[derive(Clone, Copy)]
 pub struct Reading<T> {
     /// As [`KeyType::read`].
@@ -318,7 +318,8 @@ macro_rules! keys {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! key {
-    ($($meaning:literal)+ => $field:ident: $type:ty [$($default:expr)?] $($option:ident($($argument:tt)*))*) => {
+    ($($meaning:literal)+ =>
+        $field:ident: $type:ty [$($default:expr)?] $($option:ident($($argument:tt)*))*) => {
         $crate::Key {
             name: $crate::key_part!(name $field $($option($($argument)*))*),
             type_name: <$type as $crate::keys::Field>::NAME,
@@ -370,7 +371,9 @@ macro_rules! key_part {
 
     (name $field:ident) => { stringify!($field) };
     (name $field:ident key($name:literal) $($rest:tt)*) => { $name };
-    (name $field:ident $option:ident($($argument:tt)*) $($rest:tt)*) => { $crate::key_part!(name $field $($rest)*) };
+    (name $field:ident $option:ident($($argument:tt)*) $($rest:tt)*) => {
+        $crate::key_part!(name $field $($rest)*)
+    };
 
     (condition) => { None };
     (condition only_with($key:literal, [$($word:literal),*]) $($rest:tt)*) => {
@@ -395,7 +398,8 @@ macro_rules! key_part {
         $given.derive(stringify!($field), $crate::KeyType::show(&value), $how);
         value
     }};
-    (absent $given:ident $field:ident: $type:ty [$default:expr] $option:ident($($argument:tt)*) $($rest:tt)*) => {
+    (absent $given:ident $field:ident: $type:ty [$default:expr]
+        $option:ident($($argument:tt)*) $($rest:tt)*) => {
         $crate::key_part!(absent $given $field: $type [$default] $($rest)*)
     };
 }
@@ -416,12 +420,12 @@ mod tests {
             Both = "both" {
                 /// Rate of the crossbar.
                 speedup: u32, within(1, 8);
-                /// Its buffer.
+                /// The buffer of an output.
                 output: Option<u32>;
             },
             /// Queues at the outputs.
             Outputs = "outputs" (
-                /// Its buffer.
+                /// The buffer of an output.
                 output: Option<u32>;
             ),
         }
@@ -466,10 +470,10 @@ mod tests {
         }
 
         fn holds(&self, condition: &Condition<'_>) -> bool {
-            let is_named = |written: &Written| matches!(written, Written::Text(text) if condition.words.contains(&text.as_str()));
-            self.entries
-                .get(condition.key)
-                .is_some_and(|written| condition.words.is_empty() || is_named(written))
+            self.entries.get(condition.key).is_some_and(|written| match written {
+                Written::Text(text) => condition.words.is_empty() || condition.words.contains(&text.as_str()),
+                _ => condition.words.is_empty(),
+            })
         }
 
         fn refuse(&mut self, key: &'static str, condition: &Condition<'_>) -> bool {

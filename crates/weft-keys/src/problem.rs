@@ -1,4 +1,4 @@
-//! What is wrong with a value, and the mend.
+//! A mistake in a value, and its mend.
 
 /// A mistake in a value. Who reads files adds its place.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -29,9 +29,9 @@ pub trait KeyType: Sized {
 /// The size of a value in its base unit; of different units neither is the larger.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Magnitude {
-    /// Which of the type's units.
+    /// The unit, one of the type's.
     pub unit: u8,
-    /// How many.
+    /// The number of these units.
     pub amount: u64,
 }
 

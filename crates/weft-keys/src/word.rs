@@ -169,7 +169,8 @@ macro_rules! choices {
                 $field:ident: $type:ty $(= $default:expr)? $(, $option:ident($($argument:tt)*))*;)*
         })? $((
             $($(#[doc = $only_meaning:literal])+
-                $only:ident: $only_type:ty $(= $only_default:expr)? $(, $only_option:ident($($only_argument:tt)*))*;)*
+                $only:ident: $only_type:ty $(= $only_default:expr)?
+                    $(, $only_option:ident($($only_argument:tt)*))*;)*
         ))?,)*
     }) => {
         $(#[$attribute])*
@@ -200,7 +201,8 @@ macro_rules! choices {
                         $($key_meaning)+ => $field: $type [$($default)?] $($option($($argument)*))*
                     )),*)?
                     $($($crate::key!(
-                        $($only_meaning)+ => $only: $only_type [$($only_default)?] $($only_option($($only_argument)*))*
+                        $($only_meaning)+ =>
+                        $only: $only_type [$($only_default)?] $($only_option($($only_argument)*))*
                     )),*)?
                 ],
             }),*];
@@ -230,7 +232,8 @@ macro_rules! choices {
                             );)?
                             $($crate::read_fields!(
                                 given, $crate::keys::of_word(Self::WORDS, $word) =>
-                                $($only: $only_type [$($only_default)?] $($only_option($($only_argument)*))*;)*
+                                $($only: $only_type [$($only_default)?]
+                                    $($only_option($($only_argument)*))*;)*
                             );)?
                             Some($name::$variant $({ $($field),* })? $(($($only),*))?)
                         })*

@@ -1,7 +1,7 @@
 //! `[fabric]`, `[packet]`, `[links.…]`, `[switch]` and `[ideal]`: what carries the packets.
 
 use super::congestion::ControlledNetwork;
-use super::link_layer::{FecName, LayerSections, ProtocolName};
+use super::link_layer::LayerSections;
 use super::link_power::{PowerSections, RawLinkPower};
 use super::part_power::RawPartPower;
 use super::read::{Entry, Reader, join, names, section, section_of_keys};
@@ -13,10 +13,10 @@ use weft_fabric::parameters::{
     ArbiterKind, ChannelParameters, FlowControl, IdealParameters, MAX_SIZE, PacketFormat, PauseParameters,
     SwitchParameters,
 };
-use weft_fabric::{ErrorRate, LinkParameters};
+use weft_fabric::{LinkKeys, LinkParameters};
 use weft_keys::{Cost, Problem, RateLimit, nearest};
 use weft_topo::GraphClass;
-use weft_units::{BitRate, Bytes, Clock, LineCode, Span};
+use weft_units::{BitRate, Bytes, Clock, Span};
 
 section! {
     /// The model that carries the packets.
@@ -116,38 +116,12 @@ section! {
     }
 }
 
-section! {
+section_of_keys! {
     /// One kind of link, per direction. Keys that are not given here are those of `[links.default]`.
     struct RawLink {
-        /// Bits per second on the line, coding included; of a lane where there are several, of the MAC for
-        /// Ethernet.
-        rate: Option<Entry<BitRate>>,
-        /// Link layer: the other keys that are not given are as it says.
-        protocol: Option<Entry<ProtocolName>>,
-        /// Lanes of that rate; 1 where not given.
-        lanes: Option<Entry<u32>>,
-        /// Line code, bits in and bits on the line.
-        code: Option<Entry<LineCode>>,
-        /// From the last stage of the sender to the first of the receiver.
-        latency: Option<Entry<Span>>,
-        /// Bytes on the line for every packet beside header, payload and footer.
-        framing: Option<Entry<Bytes>>,
-        /// Bytes on the line that give the room of one packet back to the sender of the other direction; none
-        /// where not given: credits then take no bandwidth.
-        credit: Option<Entry<Bytes>>,
-        /// Whether the link sends again what has not come through; as the protocol says where not given.
-        replay: Option<Entry<bool>>,
-        /// Bytes on the line that may lack an answer; as many as a round trip needs where not given.
-        replay_buffer: Option<Entry<Bytes>>,
-        /// Wrong bits of 10^15; none where not given.
-        bit_errors: Option<Entry<ErrorRate>>,
-        /// Forward error correction; that of the rate where not given.
-        fec: Option<Entry<FecName>>,
-        /// Wrong symbols of FEC of 10^15 on the line; none where not given.
-        symbol_errors: Option<Entry<ErrorRate>>,
-        /// Logic of the switch behind the link that deals with a packet before arbitration, a time or cycles
-        /// of the switch's clock; none where not given.
-        routing: Option<Entry<Cost>>,
+        keys {
+            keys: LinkKeys,
+        }
         /// Power, and when it sleeps; nothing is known of its power where not given.
         power: Option<RawLinkPower>,
     }
@@ -385,6 +359,10 @@ impl LinkSections {
         for (section, link) in &mut self.links {
             link.drop_what_is_left_behind(&join("links", section), reader);
         }
+        if self.links.values().any(|link| link.keys.is_none()) {
+            // Something of them is wrong, which was reported: what they lack is not known.
+            return None;
+        }
         let default = self.links.remove("default");
         let LinkSections { clock, header, footer, .. } = self;
         let classes = classes?;
@@ -406,7 +384,7 @@ impl LinkSections {
                     None => format!("its classes are {}", sections(classes).join(", ")),
                 },
             );
-            reader.report(link.location, problem);
+            reader.report(link.locations.section, problem);
             whole = None;
         }
         for GraphClass { name, section: class, rate, latency } in classes {
@@ -428,7 +406,12 @@ impl LinkSections {
 impl RawLink {
     /// Whether a `--set` made it.
     fn is_set(&self) -> bool {
-        self.location.is_set()
+        self.locations.section.is_set()
+    }
+
+    /// The value of a key with its place; `None`: it is not given.
+    pub(super) fn entry<T>(&self, key: &str, field: fn(&LinkKeys) -> Option<T>) -> Option<Entry<T>> {
+        Some(Entry { value: field(self.keys.as_ref()?)?, location: self.locations.of(key) })
     }
 }
 
@@ -448,15 +431,18 @@ struct ClassLink<'l> {
 }
 
 impl<'l> ClassLink<'l> {
-    fn pick<T>(&self, field: fn(&RawLink) -> Option<&Entry<T>>) -> Option<&'l Entry<T>> {
-        self.own.and_then(field).or_else(|| self.default.and_then(field))
+    fn pick<T>(&self, key: &str, field: fn(&LinkKeys) -> Option<T>) -> Option<Entry<T>> {
+        let of = |link: Option<&RawLink>| link?.entry(key, field);
+        of(self.own).or_else(|| of(self.default))
     }
 
     /// The time in the routing logic behind the links. Those of endpoints have none, not even the default's:
     /// in one direction they lead to an endpoint. `None`: they were given some, which was reported.
     fn routing(&self, reader: &mut Reader<'_>) -> Option<Span> {
         if self.class == ENDPOINT_CLASS {
-            let Some(own) = self.own.and_then(|link| link.routing.as_ref()) else { return Some(Span::ZERO) };
+            let Some(own) = self.own.and_then(|link| link.entry("routing", |keys| keys.routing)) else {
+                return Some(Span::ZERO);
+            };
             let problem = Problem::new(
                 "links of endpoints have no `routing`",
                 "an endpoint routes nothing",
@@ -465,7 +451,7 @@ impl<'l> ClassLink<'l> {
             reader.report(own.location, problem);
             return None;
         }
-        Some(match self.pick(|link| link.routing.as_ref()).map(|entry| entry.value) {
+        Some(match self.pick("routing", |keys| keys.routing).map(|entry| entry.value) {
             None => Span::ZERO,
             Some(Cost::Time(span)) => span,
             // A network without switches has no use for it.
@@ -477,14 +463,15 @@ impl<'l> ClassLink<'l> {
     /// reported only if the network has links.
     fn check(&self, are_needed: bool, reader: &mut Reader<'_>) -> Option<LinkParameters> {
         let class = self.class;
-        let rate = self.pick(|link| link.rate.as_ref());
+        let rate = self.pick("rate", |keys| keys.rate);
         let ClassLink { own, default, header, footer, .. } = *self;
         let sections = LayerSections { class, own, default, footer };
         let has_protocol = sections.rules().is_some();
-        let latency = self.pick(|link| link.latency.as_ref());
+        let latency = self.pick("latency", |keys| keys.latency);
         let (code, framing) = (sections.code(), sections.framing());
         let routing = self.routing(reader)?;
-        let location = self.own.or(self.default).map_or(Location::new(0, 0..0), |link| link.location);
+        let location =
+            self.own.or(self.default).map_or(Location::new(0, 0..0), |link| link.locations.section);
         if are_needed {
             let (has_code, has_framing) = (code.is_some(), framing.is_some());
             let present =
@@ -501,7 +488,7 @@ impl<'l> ClassLink<'l> {
             }
         }
         let (rate, latency) = (rate?, latency?);
-        let layer = sections.check(rate, reader)?;
+        let layer = sections.check(&rate, reader)?;
         let power = PowerSections { class, own, default }.check(reader)?;
         if weft_fabric::LineRate::new(rate.value, layer.code).is_none() {
             let problem = Problem::new(
@@ -522,14 +509,14 @@ impl<'l> ClassLink<'l> {
             return None;
         }
         if let Some(framing) = framing {
-            at_most(framing, "framing", reader)?;
+            at_most(&framing, "framing", reader)?;
         }
         let (of_rate, of_latency) = self.of_graph;
         let (rate, latency) = (of_rate.unwrap_or(rate.value), of_latency.unwrap_or(latency.value));
         let mut links = layer.links(rate, latency, routing);
         if let Some(credit) = sections.credit() {
             let least = links.layer.least_on_line(header + footer, links.framing);
-            links.layer.credit = check_credit(credit, class, least, reader)?;
+            links.layer.credit = check_credit(&credit, class, least, reader)?;
         }
         links.layer.power = power;
         Some(links)

@@ -364,7 +364,7 @@ fn check(raw: RawMachine, reader: &mut Reader<'_>) -> Option<Machine> {
     let classes = raw.switch.iter().flat_map(|switch| switch.classes.iter().flatten());
     let of_classes = classes.map(|class| class.congestion);
     let network = raw.fabric.controlled();
-    let answers_buffer = raw.congestion.as_ref().and_then(|raw| raw.answers_buffer.clone());
+    let answers_buffer = raw.congestion.as_ref().and_then(|raw| raw.answers_buffer);
     let congestion = congestion::check(raw.congestion, of_classes, network, reader);
     let of_switch = raw.switch.as_ref().and_then(|switch| switch.power.as_ref());
     let power = (part_power::check(of_switch, reader), part_power::check(raw.nic.power.as_ref(), reader));

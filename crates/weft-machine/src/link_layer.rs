@@ -12,95 +12,36 @@
 
 use super::constant::{Constant, Kind};
 use super::fabric::RawLink;
-use super::read::{Entry, Reader, join, names};
-use weft_fabric::{ErrorRate, Fec, LinkLayer, LinkParameters, LinkProtocol, ProtocolRules, ReplayParameters};
+use super::read::{Entry, Reader, join};
+use weft_fabric::{
+    ErrorRate, Fec, FecName, LinkKeys, LinkLayer, LinkParameters, LinkProtocol, ProtocolName, ProtocolRules,
+    ReplayParameters,
+};
 use weft_keys::{KeyType, Problem};
 use weft_units::{BitRate, Bytes, LineCode, Span};
-
-/// The link layers by their names in machine files.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum ProtocolName {
-    None,
-    Exanet,
-    Apelink,
-    Aurora,
-    Bxi2,
-    Ethernet,
-    ApenetBxi2,
-}
-
-names!(ProtocolName, "LinkProtocol", "a link layer", {
-    None = "none",
-    Exanet = "exanet",
-    Apelink = "apelink",
-    Aurora = "aurora",
-    Bxi2 = "bxi2",
-    Ethernet = "ethernet",
-    ApenetBxi2 = "apenet-bxi2",
-});
-
-impl ProtocolName {
-    fn protocol(self) -> Option<LinkProtocol> {
-        match self {
-            ProtocolName::None => None,
-            ProtocolName::Exanet => Some(LinkProtocol::Exanet),
-            ProtocolName::Apelink => Some(LinkProtocol::Apelink),
-            ProtocolName::Aurora => Some(LinkProtocol::Aurora),
-            ProtocolName::Bxi2 => Some(LinkProtocol::Bxi2),
-            ProtocolName::Ethernet => Some(LinkProtocol::Ethernet),
-            ProtocolName::ApenetBxi2 => Some(LinkProtocol::ApenetBxi2),
-        }
-    }
-}
-
-/// The codes by their names in machine files.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum FecName {
-    None,
-    Rs528,
-    Rs544,
-}
-
-impl FecName {
-    fn of(fec: Fec) -> FecName {
-        match fec {
-            Fec::Rs528 => FecName::Rs528,
-            Fec::Rs544 => FecName::Rs544,
-        }
-    }
-
-    fn fec(self) -> Option<Fec> {
-        match self {
-            FecName::None => None,
-            FecName::Rs528 => Some(Fec::Rs528),
-            FecName::Rs544 => Some(Fec::Rs544),
-        }
-    }
-}
-
-names!(FecName, "Fec", "a forward error correction", {
-    None = "none",
-    Rs528 = "rs528",
-    Rs544 = "rs544",
-});
 
 impl RawLink {
     /// Drops what a file says of another protocol than the one that a `--set` names. `path` is the section's.
     pub(super) fn drop_what_is_left_behind(&mut self, path: &str, reader: &mut Reader<'_>) {
-        if !self.protocol.as_ref().is_some_and(|protocol| protocol.location.is_set()) {
+        let protocol = self.entry("protocol", |keys| keys.protocol);
+        let Some(keys) = self.keys.as_mut().filter(|_| protocol.is_some_and(|entry| entry.location.is_set()))
+        else {
             return;
-        }
-        fn drop<T>(entry: &mut Option<Entry<T>>, path: &str, reader: &mut Reader<'_>) {
-            if entry.take_if(|entry| !entry.location.is_set()).is_some() {
-                reader.forget(path);
+        };
+        let locations = &self.locations;
+        let mut is_left = |key: &str| {
+            let is_left = !locations.of(key).is_set();
+            if is_left {
+                reader.forget(&join(path, key));
             }
-        }
-        drop(&mut self.code, &join(path, "code"), reader);
-        drop(&mut self.framing, &join(path, "framing"), reader);
-        drop(&mut self.credit, &join(path, "credit"), reader);
-        drop(&mut self.replay, &join(path, "replay"), reader);
-        drop(&mut self.replay_buffer, &join(path, "replay_buffer"), reader);
-        drop(&mut self.fec, &join(path, "fec"), reader);
+            is_left
+        };
+        keys.code.take_if(|_| is_left("code"));
+        keys.framing.take_if(|_| is_left("framing"));
+        keys.credit.take_if(|_| is_left("credit"));
+        keys.replay.take_if(|_| is_left("replay"));
+        keys.replay_buffer.take_if(|_| is_left("replay_buffer"));
+        keys.fec.take_if(|_| is_left("fec"));
     }
 }
 
@@ -141,36 +82,39 @@ fn total(lane: BitRate, lanes: u32) -> BitRate {
 
 impl<'l> LayerSections<'l> {
     /// The protocol, and the section that names it.
-    fn protocol(&self) -> Option<(&'l Entry<ProtocolName>, &'l str)> {
-        let own = self.own.and_then(|link| link.protocol.as_ref()).map(|entry| (entry, self.class));
-        own.or_else(|| Some((self.default?.protocol.as_ref()?, "default")))
+    fn protocol(&self) -> Option<(Entry<ProtocolName>, &'l str)> {
+        let of = |link: Option<&RawLink>| link?.entry("protocol", |keys| keys.protocol);
+        let own = of(self.own).map(|entry| (entry, self.class));
+        own.or_else(|| Some((of(self.default)?, "default")))
     }
 
     /// The entry of a key that goes with the protocol: not the default's where the class has a protocol of
     /// its own.
-    fn pick<T>(&self, field: fn(&RawLink) -> Option<&Entry<T>>) -> Option<&'l Entry<T>> {
-        let is_own = self.own.is_some_and(|link| link.protocol.is_some());
-        self.own.and_then(field).or_else(|| self.default.filter(|_| !is_own).and_then(field))
+    fn pick<T>(&self, key: &str, field: fn(&LinkKeys) -> Option<T>) -> Option<Entry<T>> {
+        let is_own = self.own.is_some_and(|link| link.entry("protocol", |keys| keys.protocol).is_some());
+        let of = |link: Option<&RawLink>| link?.entry(key, field);
+        of(self.own).or_else(|| of(self.default.filter(|_| !is_own)))
     }
 
     /// The line code as written; without a protocol's own the default's holds for all.
-    pub fn code(&self) -> Option<&'l Entry<LineCode>> {
-        self.written(|link| link.code.as_ref())
+    pub fn code(&self) -> Option<Entry<LineCode>> {
+        self.written("code", |keys| keys.code)
     }
 
     /// The framing as written.
-    pub fn framing(&self) -> Option<&'l Entry<Bytes>> {
-        self.written(|link| link.framing.as_ref())
+    pub fn framing(&self) -> Option<Entry<Bytes>> {
+        self.written("framing", |keys| keys.framing)
     }
 
     /// Bytes for a credit as written.
-    pub fn credit(&self) -> Option<&'l Entry<Bytes>> {
-        self.pick(|link| link.credit.as_ref())
+    pub fn credit(&self) -> Option<Entry<Bytes>> {
+        self.pick("credit", |keys| keys.credit)
     }
 
-    fn written<T>(&self, field: fn(&RawLink) -> Option<&Entry<T>>) -> Option<&'l Entry<T>> {
-        let entry = self.pick(field);
-        if self.rules().is_some() { entry } else { entry.or_else(|| self.default.and_then(field)) }
+    fn written<T>(&self, key: &str, field: fn(&LinkKeys) -> Option<T>) -> Option<Entry<T>> {
+        let entry = self.pick(key, field);
+        let of_default = || self.default.and_then(|link| link.entry(key, field));
+        if self.rules().is_some() { entry } else { entry.or_else(of_default) }
     }
 
     /// The rules of the protocol; `None`: there is none.
@@ -188,8 +132,8 @@ impl<'l> LayerSections<'l> {
         };
         let protocol = entry.value.protocol()?;
         let rules = protocol.rules();
-        let lanes = self.lanes(entry, reader)?;
-        check_lane(rules, rate, entry, reader)?;
+        let lanes = self.lanes(&entry, reader)?;
+        check_lane(rules, rate, &entry, reader)?;
         let code = match self.code() {
             Some(code) if protocol == LinkProtocol::Ethernet && code.value != LineCode::NONE => {
                 let problem = Problem::new(
@@ -215,10 +159,10 @@ impl<'l> LayerSections<'l> {
             }
         };
         let (fec, symbol_errors) = self.fec(protocol, total(rate.value, lanes), rate, reader)?;
-        if let (Some(fec), None) = (fec, self.pick(|link| link.fec.as_ref())) {
+        if let (Some(fec), None) = (fec, self.pick("fec", |keys| keys.fec)) {
             note(format!("links.{section}.fec"), FecName::of(fec).show(), rules, reader);
         }
-        let replay = self.pick(|link| link.replay.as_ref()).map_or(rules.replays, |replay| replay.value);
+        let replay = self.pick("replay", |keys| keys.replay).map_or(rules.replays, |replay| replay.value);
         let layer = LinkLayer {
             word: rules.word.max(rules.lane_word * u64::from(lanes)),
             // What a file gives is an average.
@@ -237,13 +181,15 @@ impl<'l> LayerSections<'l> {
 
     /// The same where `code` and `framing` say all.
     fn check_without_protocol(&self, reader: &mut Reader<'_>) -> Option<LayerOfLinks> {
-        let lanes = self.pick(|link| link.lanes.as_ref()).map(|entry| ("lanes", entry.location));
-        let replay = self.pick(|link| link.replay.as_ref()).map(|entry| ("replay", entry.location));
-        let buffer =
-            self.pick(|link| link.replay_buffer.as_ref()).map(|entry| ("replay_buffer", entry.location));
-        let fec = self.pick(|link| link.fec.as_ref()).map(|entry| ("fec", entry.location));
-        let symbols =
-            self.pick(|link| link.symbol_errors.as_ref()).map(|entry| ("symbol_errors", entry.location));
+        let lanes = self.pick("lanes", |keys| keys.lanes).map(|entry| ("lanes", entry.location));
+        let replay = self.pick("replay", |keys| keys.replay).map(|entry| ("replay", entry.location));
+        let buffer = self
+            .pick("replay_buffer", |keys| keys.replay_buffer)
+            .map(|entry| ("replay_buffer", entry.location));
+        let fec = self.pick("fec", |keys| keys.fec).map(|entry| ("fec", entry.location));
+        let symbols = self
+            .pick("symbol_errors", |keys| keys.symbol_errors)
+            .map(|entry| ("symbol_errors", entry.location));
         if let Some((key, location)) = lanes.or(replay).or(buffer).or(fec).or(symbols) {
             let class = self.class;
             let problem = Problem::new(
@@ -262,11 +208,11 @@ impl<'l> LayerSections<'l> {
     }
 
     fn bit_errors(&self) -> ErrorRate {
-        self.pick(|link| link.bit_errors.as_ref()).map_or(ErrorRate::NONE, |rate| rate.value)
+        self.pick("bit_errors", |keys| keys.bit_errors).map_or(ErrorRate::NONE, |rate| rate.value)
     }
 
     fn lanes(&self, protocol: &Entry<ProtocolName>, reader: &mut Reader<'_>) -> Option<u32> {
-        let Some(lanes) = self.pick(|link| link.lanes.as_ref()) else { return Some(1) };
+        let Some(lanes) = self.pick("lanes", |keys| keys.lanes) else { return Some(1) };
         let most = protocol.value.protocol()?.rules().lanes;
         if lanes.value <= most {
             return Some(lanes.value);
@@ -282,7 +228,7 @@ impl<'l> LayerSections<'l> {
 
     /// Repetition on the link, if it `replays`.
     fn replay(&self, replays: bool, reader: &mut Reader<'_>) -> Option<Option<ReplayParameters>> {
-        let buffer = self.pick(|link| link.replay_buffer.as_ref());
+        let buffer = self.pick("replay_buffer", |keys| keys.replay_buffer);
         match buffer {
             Some(entry) if !replays => {
                 let problem = Problem::new(
@@ -306,7 +252,7 @@ impl<'l> LayerSections<'l> {
         reader: &mut Reader<'_>,
     ) -> Option<(Option<Fec>, ErrorRate)> {
         let fits = |fec: Fec| protocol == LinkProtocol::Ethernet && fec.fits(rate);
-        let named = self.pick(|link| link.fec.as_ref()).map(|entry| (entry.location, entry.value.fec()));
+        let named = self.pick("fec", |keys| keys.fec).map(|entry| (entry.location, entry.value.fec()));
         let fec = match named {
             None => protocol.usual_fec(rate),
             Some((_, Some(fec))) if fits(fec) => Some(fec),
@@ -330,7 +276,7 @@ impl<'l> LayerSections<'l> {
             }
             Some((_, None)) => None,
         };
-        let errors = self.pick(|link| link.symbol_errors.as_ref());
+        let errors = self.pick("symbol_errors", |keys| keys.symbol_errors);
         match errors {
             Some(errors) if fec.is_none() && !errors.value.is_none() => {
                 let problem = Problem::new(

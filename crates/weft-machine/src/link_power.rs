@@ -3,53 +3,21 @@
 
 use super::diagnostic::Placed;
 use super::fabric::RawLink;
-use super::read::{Entry, Reader, join, names, section};
+use super::read::{Entry, Reader, join, section_of_keys};
 use super::source::Location;
-use weft_fabric::{LinkPower, OffParameters, SleepParameters};
+use weft_fabric::{LinkPower, LinkPowerKeys, OffParameters, PowerPolicy, SleepParameters};
 use weft_keys::Problem;
-use weft_units::{EnergyPerBit, Power, Span};
+use weft_units::{EnergyPerBit, Power};
 
 /// Above this a power is a slip of the unit.
 pub(super) const MAX_POWER: Power = Power::from_uw(1_000_000_000_000);
 
-/// Policies of power by their names in machine files.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum PolicyName {
-    AlwaysOn,
-    IdleTimeout,
-    WakeOnInjection,
-}
-
-names!(PolicyName, "PowerPolicy", "a power policy", {
-    AlwaysOn = "always-on",
-    IdleTimeout = "idle-timeout",
-    WakeOnInjection = "wake-on-injection",
-});
-
-section! {
+section_of_keys! {
     /// Power of one direction of a link, transmitter and receiver together.
     struct RawLinkPower {
-        /// Power while it is active, and while it wakes.
-        active: Option<Entry<Power>>,
-        /// Energy on top of that, for each bit of packets and framing.
-        per_bit: Option<Entry<EnergyPerBit>>,
-        /// When it sleeps: `always-on`, never, which is usual; `idle-timeout`, after an idle time;
-        /// `wake-on-injection`, the same, and a signal wakes the links of a packet's way ahead of it.
-        policy: Option<Entry<PolicyName>>,
-        /// Power while it sleeps.
-        low: Option<Entry<Power>>,
-        /// Idle time after which it sleeps.
-        idle_after: Option<Entry<Span>>,
-        /// From a packet's head at the sleeping line to the head on the line.
-        wake: Option<Entry<Span>>,
-        /// Power while it is off.
-        off: Option<Entry<Power>>,
-        /// Idle time after which it is off; never where not given.
-        off_after: Option<Entry<Span>>,
-        /// As `wake`, from off.
-        wake_from_off: Option<Entry<Span>>,
-        /// With `wake-on-injection`: logic of a switch, from the signal on one link to that on the next.
-        signal_delay: Option<Entry<Span>>,
+        keys {
+            keys: LinkPowerKeys,
+        }
     }
 }
 
@@ -62,27 +30,30 @@ pub(super) struct PowerSections<'l> {
 }
 
 impl<'l> PowerSections<'l> {
-    fn pick<T>(&self, field: fn(&RawLinkPower) -> Option<&Entry<T>>) -> Option<&'l Entry<T>> {
-        let of = |link: Option<&'l RawLink>| link.and_then(|link| link.power.as_ref()).and_then(field);
+    fn pick<T>(&self, key: &str, field: fn(&LinkPowerKeys) -> Option<T>) -> Option<Entry<T>> {
+        let of = |link: Option<&RawLink>| {
+            let power = link?.power.as_ref()?;
+            Some(Entry { value: field(power.keys.as_ref()?)?, location: power.locations.of(key) })
+        };
         of(self.own).or_else(|| of(self.default))
     }
 
     /// The section for what is missing.
     fn location(&self) -> Option<Location> {
-        let of = |link: Option<&RawLink>| Some(link?.power.as_ref()?.location);
+        let of = |link: Option<&RawLink>| Some(link?.power.as_ref()?.locations.section);
         of(self.own).or_else(|| of(self.default))
     }
 
     /// The power of the links. `None`: a problem was reported; of the inner: nothing is said of it.
     pub fn check(&self, reader: &mut Reader<'_>) -> Option<Option<LinkPower>> {
         let Some(location) = self.location() else { return Some(None) };
-        let active = self.needed("active", |power| power.active.as_ref(), location, reader);
-        let policy = self.pick(|power| power.policy.as_ref());
-        let per_bit = self.pick(|power| power.per_bit.as_ref()).map_or(EnergyPerBit::ZERO, |e| e.value);
-        let sleep = match policy.map_or(PolicyName::AlwaysOn, |policy| policy.value) {
-            PolicyName::AlwaysOn => self.check_unused(policy, reader).map(|()| None),
-            PolicyName::IdleTimeout => self.check_timeout(active, location, reader).map(Some),
-            PolicyName::WakeOnInjection => self.check_injection(active, location, reader).map(Some),
+        let active = self.needed("active", |keys| keys.active, location, reader);
+        let policy = self.pick("policy", |keys| keys.policy);
+        let per_bit = self.pick("per_bit", |keys| keys.per_bit).map_or(EnergyPerBit::ZERO, |e| e.value);
+        let sleep = match policy.map_or(PowerPolicy::AlwaysOn, |policy| policy.value) {
+            PowerPolicy::AlwaysOn => self.check_unused(policy, reader).map(|()| None),
+            PowerPolicy::IdleTimeout => self.check_timeout(active, location, reader).map(Some),
+            PowerPolicy::WakeOnInjection => self.check_injection(active, location, reader).map(Some),
         };
         let active = active?;
         if active.value > MAX_POWER {
@@ -96,11 +67,11 @@ impl<'l> PowerSections<'l> {
     fn needed<T>(
         &self,
         key: &str,
-        field: fn(&RawLinkPower) -> Option<&Entry<T>>,
+        field: fn(&LinkPowerKeys) -> Option<T>,
         location: Location,
         reader: &mut Reader<'_>,
-    ) -> Option<&'l Entry<T>> {
-        let entry = self.pick(field);
+    ) -> Option<Entry<T>> {
+        let entry = self.pick(key, field);
         if entry.is_none() {
             let class = self.class;
             let title = format!("the power of links of class `{class}` has no `{key}`");
@@ -111,14 +82,14 @@ impl<'l> PowerSections<'l> {
     }
 
     /// Refuses the keys of links that sleep. `None`: there are some.
-    fn check_unused(&self, policy: Option<&Entry<PolicyName>>, reader: &mut Reader<'_>) -> Option<()> {
-        let low = self.pick(|power| power.low.as_ref()).map(|entry| entry.location);
-        let off = self.pick(|power| power.off.as_ref()).map(|entry| entry.location);
-        let idle_after = self.pick(|power| power.idle_after.as_ref()).map(|entry| entry.location);
-        let off_after = self.pick(|power| power.off_after.as_ref()).map(|entry| entry.location);
-        let wake = self.pick(|power| power.wake.as_ref()).map(|entry| entry.location);
-        let wake_from_off = self.pick(|power| power.wake_from_off.as_ref()).map(|entry| entry.location);
-        let signal_delay = self.pick(|power| power.signal_delay.as_ref()).map(|entry| entry.location);
+    fn check_unused(&self, policy: Option<Entry<PowerPolicy>>, reader: &mut Reader<'_>) -> Option<()> {
+        let low = self.pick("low", |keys| keys.low).map(|entry| entry.location);
+        let off = self.pick("off", |keys| keys.off).map(|entry| entry.location);
+        let idle_after = self.pick("idle_after", |keys| keys.idle_after).map(|entry| entry.location);
+        let off_after = self.pick("off_after", |keys| keys.off_after).map(|entry| entry.location);
+        let wake = self.pick("wake", |keys| keys.wake).map(|entry| entry.location);
+        let wake_from_off = self.pick("wake_from_off", |keys| keys.wake_from_off).map(|entry| entry.location);
+        let signal_delay = self.pick("signal_delay", |keys| keys.signal_delay).map(|entry| entry.location);
         let is_set = policy.is_some_and(|policy| policy.location.is_set());
         let mut is_good = Some(());
         for (key, location) in [
@@ -148,11 +119,11 @@ impl<'l> PowerSections<'l> {
 
     fn check_timeout(
         &self,
-        active: Option<&Entry<Power>>,
+        active: Option<Entry<Power>>,
         location: Location,
         reader: &mut Reader<'_>,
     ) -> Option<SleepParameters> {
-        if let Some(delay) = self.pick(|power| power.signal_delay.as_ref()) {
+        if let Some(delay) = self.pick("signal_delay", |keys| keys.signal_delay) {
             let title = "`power.signal_delay` means nothing for links that wait for packets";
             let help = "remove it, or write policy = \"wake-on-injection\" beside it";
             report(delay.location, Problem::new(title, "not used", help), reader);
@@ -163,34 +134,34 @@ impl<'l> PowerSections<'l> {
 
     fn check_injection(
         &self,
-        active: Option<&Entry<Power>>,
+        active: Option<Entry<Power>>,
         location: Location,
         reader: &mut Reader<'_>,
     ) -> Option<SleepParameters> {
-        let delay = self.needed("signal_delay", |power| power.signal_delay.as_ref(), location, reader);
+        let delay = self.needed("signal_delay", |keys| keys.signal_delay, location, reader);
         let sleep = self.check_sleep(active, location, reader);
         Some(SleepParameters { signal: Some(delay?.value), ..sleep? })
     }
 
     fn check_sleep(
         &self,
-        active: Option<&Entry<Power>>,
+        active: Option<Entry<Power>>,
         location: Location,
         reader: &mut Reader<'_>,
     ) -> Option<SleepParameters> {
-        let low = self.needed("low", |power| power.low.as_ref(), location, reader);
-        let idle_after = self.needed("idle_after", |power| power.idle_after.as_ref(), location, reader);
-        let wake = self.needed("wake", |power| power.wake.as_ref(), location, reader);
+        let low = self.needed("low", |keys| keys.low, location, reader);
+        let idle_after = self.needed("idle_after", |keys| keys.idle_after, location, reader);
+        let wake = self.needed("wake", |keys| keys.wake, location, reader);
         let (active, low, idle_after, wake) = (active?, low?, idle_after?, wake?);
-        not_above((low, "low"), (active, "active"), reader)?;
-        let off_after = self.pick(|power| power.off_after.as_ref());
-        let off = self.pick(|power| power.off.as_ref());
-        let wake_from_off = self.pick(|power| power.wake_from_off.as_ref());
+        not_above((&low, "low"), (&active, "active"), reader)?;
+        let off_after = self.pick("off_after", |keys| keys.off_after);
+        let off = self.pick("off", |keys| keys.off);
+        let wake_from_off = self.pick("wake_from_off", |keys| keys.wake_from_off);
         let off = match (off_after, off, wake_from_off) {
             (None, None, None) => None,
             (Some(off_after), Some(off), Some(wake_from_off)) => {
-                not_above((off, "off"), (low, "low"), reader)?;
-                not_above((wake, "wake"), (wake_from_off, "wake_from_off"), reader)?;
+                not_above((&off, "off"), (&low, "low"), reader)?;
+                not_above((&wake, "wake"), (&wake_from_off, "wake_from_off"), reader)?;
                 if off_after.value <= idle_after.value {
                     let title = format!("links are off after {}, before they sleep", off_after.value);
                     let label = format!("`power.idle_after` is {}", idle_after.value);

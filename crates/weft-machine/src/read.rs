@@ -46,7 +46,7 @@ impl<T> Format for Reading<T> {
 }
 
 /// A value as written: bare, or with its attribution.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Entry<T> {
     pub value: T,
     pub location: Location,
@@ -517,7 +517,7 @@ macro_rules! section_of_keys {
         $(#[doc = $doc])*
         #[derive(Clone, Debug)]
         pub(crate) struct $name {
-            /// Where its keys stand.
+            /// The places of its keys.
             pub(crate) locations: crate::table::Locations,
             $(
                 /// `None`: something of it is missing or wrong, and was reported.

@@ -176,9 +176,8 @@ pub(crate) fn add_to_schema(keys: &'static [Key], table: &mut Schema, generator:
         let object = table.ensure_object();
         object.entry("properties").or_insert(json!({}))[key.name] = property.to_value();
         let needed = keys.iter().any(|own| own.name == key.name) && key.is_needed;
-        if let (true, Some(required)) = (needed, object.entry("required").or_insert(json!([])).as_array_mut())
-        {
-            required.push(key.name.into());
+        if needed && let Some(list) = object.entry("required").or_insert(json!([])).as_array_mut() {
+            list.push(key.name.into());
         }
     }
 }

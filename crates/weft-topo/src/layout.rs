@@ -190,9 +190,13 @@ macro_rules! families {
 
             /// The parameters that a machine of the family called `family` gives. `None`: there is no such
             /// family, or something is missing, and was reported.
-            pub fn read(family: &str, given: &mut impl $crate::weft_keys::GivenKeys) -> Option<TopologyParameters> {
+            pub fn read(
+                family: &str,
+                given: &mut impl $crate::weft_keys::GivenKeys,
+            ) -> Option<TopologyParameters> {
                 $($(if family == <$parameters as $crate::Family>::NAME {
-                    return <$parameters as $crate::weft_keys::Keys>::read(given).map(TopologyParameters::$family);
+                    let read = <$parameters as $crate::weft_keys::Keys>::read(given);
+                    return read.map(TopologyParameters::$family);
                 })+)+
                 None
             }
