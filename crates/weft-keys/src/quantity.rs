@@ -294,9 +294,14 @@ impl KeyType for Cost {
     );
 
     fn read(value: &Written) -> Result<Cost, Problem> {
-        if let Written::Text(text) = value
-            && let Some(number) = text.strip_suffix("cycles").or_else(|| text.strip_suffix("cycle"))
-        {
+        let cycles = match value {
+            Written::Text(text) => text
+                .strip_suffix("cycles")
+                .or_else(|| text.strip_suffix("cycle"))
+                .map(|number| (text, number)),
+            _ => None,
+        };
+        if let Some((text, number)) = cycles {
             return number.trim().parse().map(Cost::Cycles).map_err(|_| {
                 Problem::new(
                     format!("`{}` is not a number of cycles", shorten(text)),
