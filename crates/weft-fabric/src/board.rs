@@ -20,13 +20,16 @@ use serde::{Deserialize, Serialize};
 use weft_engine::Pulses;
 use weft_units::{PortId, Span, SwitchId, Time};
 
-/// When switches publish their queues, and when the others know.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Publishing {
-    /// Between two pulses; the first comes one interval after the beginning.
-    pub interval: Span,
-    /// From a pulse until all switches know what was published.
-    pub delay: Span,
+weft_keys::keys! {
+    /// The times at which switches publish their queues, and at which the others know.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    pub struct Publishing {
+        /// Between two virtual times at which all switches publish: at least what a packet takes from one
+        /// switch to the next, without its length. The first comes one interval after the beginning.
+        interval: Span, within(Span::from_ps(1), Span::MAX);
+        /// From there until the other switches know.
+        delay: Span;
+    }
 }
 
 impl Publishing {

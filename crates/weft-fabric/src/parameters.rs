@@ -5,22 +5,24 @@ use crate::traffic_class::{TrafficClass, TrafficClasses};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use weft_keys::problem::shorten;
-use weft_keys::{KeyType, Magnitude, Misfit, Problem, Writing, Written};
+use weft_keys::{KeyType, Magnitude, Misfit, Problem, RateLimit, Writing, Written};
 use weft_topo::{ChannelPlan, LaneChoice, UnevenChannels};
 use weft_units::{BitRate, Bytes, Clock, Span};
 
 /// Sizes above this are slips of the unit; sums of them stay far from 64 bits.
 pub const MAX_SIZE: Bytes = Bytes::new(1 << 40);
 
-/// Bytes of every packet.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct PacketFormat {
-    /// Header bytes.
-    pub header: Bytes,
-    /// Footer bytes.
-    pub footer: Bytes,
-    /// Largest payload of a packet.
-    pub payload: Bytes,
+weft_keys::keys! {
+    /// Bytes of every packet.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    pub struct PacketFormat {
+        /// Header bytes.
+        header: Bytes, within(Bytes::ZERO, MAX_SIZE);
+        /// Footer bytes.
+        footer: Bytes, within(Bytes::ZERO, MAX_SIZE);
+        /// Largest payload.
+        payload: Bytes, within(Bytes::new(1), MAX_SIZE);
+    }
 }
 
 impl PacketFormat {
@@ -405,13 +407,15 @@ impl SwitchParameters {
     }
 }
 
-/// The ideal network: LogGP's latency and gaps, no queues (overhead is the host's).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct IdealParameters {
-    /// L: from the last byte out to the message's arrival.
-    pub latency: Span,
-    /// g: least time between the starts of two messages of one endpoint.
-    pub gap: Span,
-    /// 1/G: the rate at which a message leaves; `None`: at once.
-    pub rate: Option<BitRate>,
+weft_keys::keys! {
+    /// The ideal network: LogGP's latency and gaps, no queues (overhead is the host's).
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    pub struct IdealParameters {
+        /// L: from the last byte out to the message's arrival.
+        latency: Span;
+        /// g: least time between the starts of two messages of one endpoint.
+        gap: Span;
+        /// 1/G: the rate at which a message leaves, or `unlimited`.
+        rate: Option<BitRate>, read_as(RateLimit);
+    }
 }

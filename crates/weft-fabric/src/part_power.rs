@@ -18,15 +18,23 @@
 use serde::{Deserialize, Serialize};
 use weft_units::{Bytes, Energy, EnergyPerBit, ExactEnergy, Power, Span};
 
-/// Power of each switch, or of each interface.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct PartPower {
-    /// At any time.
-    pub idle: Power,
-    /// On top of that, for each bit of packets that pass.
-    pub per_bit: EnergyPerBit,
-    /// On top of that, for each packet.
-    pub per_packet: Energy,
+/// Above this a power is a slip of the unit.
+pub const MAX_POWER: Power = Power::from_uw(1_000_000_000_000);
+
+/// Above this an energy of a packet is a slip of the unit.
+const MAX_PACKET_ENERGY: Energy = Energy::from_pj(1_000_000_000_000);
+
+weft_keys::keys! {
+    /// Power of each switch, or of each interface.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    pub struct PartPower {
+        /// At any time, whatever passes it.
+        idle: Power, within(Power::ZERO, MAX_POWER);
+        /// Energy on top of that, for each bit of packets that pass; none where not given.
+        per_bit: EnergyPerBit = EnergyPerBit::ZERO;
+        /// Energy on top of that, for each packet; none where not given.
+        per_packet: Energy = Energy::ZERO, within(Energy::ZERO, MAX_PACKET_ENERGY);
+    }
 }
 
 /// Packets that have passed some parts.

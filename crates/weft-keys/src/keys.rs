@@ -209,7 +209,10 @@ pub fn within<B: Bounded>(
     let Given::Value(bounded) = &value else { return value };
     let Some(inner) = bounded.bounded().filter(|inner| !bounds.contains(inner)) else { return value };
     let (shown, least, most) = (inner.show(), bounds.start().show(), bounds.end().show());
-    let problem = if inner < bounds.start() {
+    let is_zero = inner.magnitude().is_some_and(|magnitude| magnitude.amount == 0);
+    let problem = if inner < bounds.start() && is_zero {
+        Problem::new("`{}` is zero", "too small", format!("write {least} or more"))
+    } else if inner < bounds.start() {
         let (label, help) = (format!("less than {least}"), format!("write {least} or more"));
         Problem::new(format!("`{{}}` of {shown} is too small"), label, help)
     } else {
@@ -260,6 +263,7 @@ pub fn refuse_keys_of_other_words(given: &mut impl GivenKeys, key: &'static Key,
 /// | `within(low, high)` | bounds, both included |
 /// | `only_with("key", ["word", …])` | the key means something where another has one of these words |
 /// | `only_with("key", [])` | … where another is given at all |
+/// | `read_as(Type)` | the key's value is of this type, of which the field's is made (`Into`) |
 /// | `usual()` | of a choice: its first word holds where none is given |
 /// | `key("name")` | the key's name, where it is not that of the field |
 /// | `how("reason")` | the value where none is given follows from others; `weft machine show` prints why |
@@ -322,10 +326,10 @@ macro_rules! key {
         $field:ident: $type:ty [$($default:expr)?] $($option:ident($($argument:tt)*))*) => {
         $crate::Key {
             name: $crate::key_part!(name $field $($option($($argument)*))*),
-            type_name: <$type as $crate::keys::Field>::NAME,
-            writing: <$type as $crate::keys::Field>::WRITING,
-            words: <$type as $crate::keys::Field>::WORDS,
-            is_needed: <$type as $crate::keys::Field>::IS_NEEDED
+            type_name: <$crate::key_part!(read_as $type, $($option($($argument)*))*) as $crate::keys::Field>::NAME,
+            writing: <$crate::key_part!(read_as $type, $($option($($argument)*))*) as $crate::keys::Field>::WRITING,
+            words: <$crate::key_part!(read_as $type, $($option($($argument)*))*) as $crate::keys::Field>::WORDS,
+            is_needed: <$crate::key_part!(read_as $type, $($option($($argument)*))*) as $crate::keys::Field>::IS_NEEDED
                 && !$crate::key_part!(has_default $($default)?)
                 && !$crate::key_part!(is_usual $($option($($argument)*))*),
             is_usual: $crate::key_part!(is_usual $($option($($argument)*))*),
@@ -345,8 +349,12 @@ macro_rules! read_fields {
         $(let $field: $crate::Given<$type> = {
             let name = $crate::key_part!(name $field $($option($($argument)*))*);
             let key = $crate::keys::of_name($keys, name);
-            let read = $crate::keys::field::<$type>($given, key);
-            $crate::key_part!(within $given key read $($option($($argument)*))*)
+            let read = $crate::keys::field::<$crate::key_part!(read_as $type, $($option($($argument)*))*)>(
+                $given,
+                key,
+            );
+            let read = $crate::key_part!(within $given key read $($option($($argument)*))*);
+            $crate::key_part!(into read $($option($($argument)*))*)
         };)*
         $(let $field: $type = match $field {
             $crate::Given::Value(value) => value,
@@ -364,6 +372,16 @@ macro_rules! read_fields {
 macro_rules! key_part {
     (has_default) => { false };
     (has_default $default:expr) => { true };
+
+    (read_as $type:ty,) => { $type };
+    (read_as $type:ty, read_as($read:ty) $($rest:tt)*) => { $read };
+    (read_as $type:ty, $option:ident($($argument:tt)*) $($rest:tt)*) => {
+        $crate::key_part!(read_as $type, $($rest)*)
+    };
+
+    (into $read:ident) => { $read };
+    (into $read:ident read_as($type:ty) $($rest:tt)*) => { $read.map(Into::into) };
+    (into $read:ident $option:ident($($argument:tt)*) $($rest:tt)*) => { $crate::key_part!(into $read $($rest)*) };
 
     (is_usual) => { false };
     (is_usual usual() $($rest:tt)*) => { true };

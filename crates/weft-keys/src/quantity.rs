@@ -257,6 +257,12 @@ impl KeyType for LineCode {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RateLimit(pub Option<BitRate>);
 
+impl From<RateLimit> for Option<BitRate> {
+    fn from(RateLimit(rate): RateLimit) -> Option<BitRate> {
+        rate
+    }
+}
+
 impl KeyType for RateLimit {
     const NAME: &'static str = "RateLimit";
     const WRITING: Writing = Writing::AnyOf(&[Writing::Words(&["unlimited"]), BitRate::WRITING]);

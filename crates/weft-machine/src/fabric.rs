@@ -14,7 +14,7 @@ use weft_fabric::parameters::{
     SwitchParameters,
 };
 use weft_fabric::{LinkKeys, LinkParameters};
-use weft_keys::{Cost, Problem, RateLimit, nearest};
+use weft_keys::{Cost, Problem, nearest};
 use weft_topo::GraphClass;
 use weft_units::{BitRate, Bytes, Clock, Span};
 
@@ -104,15 +104,12 @@ names!(FlowName, "FlowControl", "a kind of flow control", {
     Drop = "drop",
 });
 
-section! {
+section_of_keys! {
     /// The parts of every packet.
     struct RawPacket {
-        /// Header bytes.
-        header: Entry<Bytes>,
-        /// Footer bytes.
-        footer: Entry<Bytes>,
-        /// Largest payload.
-        payload: Entry<Bytes>,
+        keys {
+            format: PacketFormat,
+        }
     }
 }
 
@@ -142,15 +139,12 @@ section_of_keys! {
     }
 }
 
-section! {
+section_of_keys! {
     /// The ideal network.
     struct RawIdeal {
-        /// L: from the last byte out to the message's arrival.
-        latency: Entry<Span>,
-        /// g: least time between the starts of two messages of one endpoint.
-        gap: Entry<Span>,
-        /// 1/G: the rate at which a message leaves, or `unlimited`.
-        rate: Entry<RateLimit>,
+        keys {
+            parameters: IdealParameters,
+        }
     }
 }
 
@@ -197,14 +191,12 @@ pub(super) fn check(
     reader: &mut Reader<'_>,
 ) -> Option<(PacketFormat, Fabric)> {
     let RawFabricSections { fabric, packet, links, switch, ideal, routing_channels, location, .. } = raw;
-    let format = check_packet(&packet, reader);
+    let format = packet.format;
     let is_packet = fabric.kind.value == FabricKind::Packet;
     let links = match links {
         Some(links) => {
             let clock = switch.as_ref().and_then(|switch| Some(switch.parameters?.clock));
-            let (header, footer) = (packet.header.value, packet.footer.value);
-            let sections =
-                LinkSections { links, are_needed: is_packet, classes_are_set, clock, header, footer };
+            let sections = LinkSections { links, are_needed: is_packet, classes_are_set, clock, format };
             Some(sections.check(link_classes, reader))
         }
         None if is_packet => {
@@ -217,11 +209,6 @@ pub(super) fn check(
     let flow = fabric.flow_control.as_ref().map_or(FlowName::Credits, |entry| entry.value);
     let switch = switch.map(|switch| check_switch(switch, flow, reader));
     let detours = fabric.reroute.as_ref().is_some_and(|entry| entry.value == RerouteName::UpDown);
-    let ideal = ideal.map(|ideal| IdealParameters {
-        latency: ideal.latency.value,
-        gap: ideal.gap.value,
-        rate: ideal.rate.value.0,
-    });
     let format = format?;
     if !is_packet {
         for unused in ["links", "switch"] {
@@ -230,7 +217,7 @@ pub(super) fn check(
         if ideal.is_none() {
             reader.missing(location, "", "ideal");
         }
-        return Some((format, Fabric::Ideal(ideal?)));
+        return Some((format, Fabric::Ideal(ideal?.parameters?)));
     }
     reader.forget("ideal");
     if switch.is_none() {
@@ -304,22 +291,6 @@ fn check_credit(entry: &Entry<Bytes>, class: &str, least: Bytes, reader: &mut Re
     None
 }
 
-fn not_zero(entry: &Entry<Bytes>, path: &str, reader: &mut Reader<'_>) -> Option<Bytes> {
-    if entry.value > Bytes::ZERO {
-        return at_most(entry, path, reader);
-    }
-    let problem = Problem::new(format!("`{path}` is zero"), "nothing would ever fit", "write at least 1");
-    reader.report(entry.location, problem);
-    None
-}
-
-fn check_packet(raw: &RawPacket, reader: &mut Reader<'_>) -> Option<PacketFormat> {
-    let header = at_most(&raw.header, "packet.header", reader);
-    let footer = at_most(&raw.footer, "packet.footer", reader);
-    let payload = not_zero(&raw.payload, "packet.payload", reader);
-    Some(PacketFormat { header: header?, footer: footer?, payload: payload? })
-}
-
 /// The sections of `[links]` that some classes have, each once.
 pub(super) fn sections(classes: &[GraphClass]) -> Vec<&str> {
     let mut sections: Vec<&str> = Vec::new();
@@ -343,10 +314,8 @@ struct LinkSections {
     classes_are_set: bool,
     /// The clock of the switches, if there are any.
     clock: Option<Clock>,
-    /// Bytes of a packet's header.
-    header: Bytes,
-    /// Bytes of a packet's footer.
-    footer: Bytes,
+    /// The parts of packets; `None`: they are wrong.
+    format: Option<PacketFormat>,
 }
 
 impl LinkSections {
@@ -364,7 +333,7 @@ impl LinkSections {
             return None;
         }
         let default = self.links.remove("default");
-        let LinkSections { clock, header, footer, .. } = self;
+        let LinkSections { clock, format, .. } = self;
         let classes = classes?;
         let mut whole = Some(BTreeMap::new());
         for (class, link) in &self.links {
@@ -391,7 +360,7 @@ impl LinkSections {
             let of_graph = (*rate, *latency);
             let own = self.links.get(class);
             let default = default.as_ref();
-            let link = ClassLink { class, own, default, clock, header, footer, of_graph };
+            let link = ClassLink { class, own, default, clock, format, of_graph };
             match (link.check(self.are_needed, reader), &mut whole) {
                 (Some(link), Some(map)) => {
                     map.insert(name.clone(), link);
@@ -422,10 +391,8 @@ struct ClassLink<'l> {
     default: Option<&'l RawLink>,
     /// The clock of the switches, if there are any.
     clock: Option<Clock>,
-    /// Bytes of a packet's header.
-    header: Bytes,
-    /// Bytes of a packet's footer.
-    footer: Bytes,
+    /// The parts of packets; `None`: they are wrong.
+    format: Option<PacketFormat>,
     /// Rate and latency that the file of a graph gives the class.
     of_graph: (Option<BitRate>, Option<Span>),
 }
@@ -464,7 +431,8 @@ impl<'l> ClassLink<'l> {
     fn check(&self, are_needed: bool, reader: &mut Reader<'_>) -> Option<LinkParameters> {
         let class = self.class;
         let rate = self.pick("rate", |keys| keys.rate);
-        let ClassLink { own, default, header, footer, .. } = *self;
+        let ClassLink { own, default, format, .. } = *self;
+        let footer = format.map_or(Bytes::ZERO, |format| format.footer);
         let sections = LayerSections { class, own, default, footer };
         let has_protocol = sections.rules().is_some();
         let latency = self.pick("latency", |keys| keys.latency);
@@ -514,8 +482,8 @@ impl<'l> ClassLink<'l> {
         let (of_rate, of_latency) = self.of_graph;
         let (rate, latency) = (of_rate.unwrap_or(rate.value), of_latency.unwrap_or(latency.value));
         let mut links = layer.links(rate, latency, routing);
-        if let Some(credit) = sections.credit() {
-            let least = links.layer.least_on_line(header + footer, links.framing);
+        if let (Some(credit), Some(format)) = (sections.credit(), format) {
+            let least = links.layer.least_on_line(format.header + format.footer, links.framing);
             links.layer.credit = check_credit(&credit, class, least, reader)?;
         }
         links.layer.power = power;

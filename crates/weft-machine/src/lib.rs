@@ -367,7 +367,7 @@ fn check(raw: RawMachine, reader: &mut Reader<'_>) -> Option<Machine> {
     let answers_buffer = raw.congestion.as_ref().and_then(|raw| raw.answers_buffer);
     let congestion = congestion::check(raw.congestion, of_classes, network, reader);
     let of_switch = raw.switch.as_ref().and_then(|switch| switch.power.as_ref());
-    let power = (part_power::check(of_switch, reader), part_power::check(raw.nic.power.as_ref(), reader));
+    let power = (part_power::check(of_switch), part_power::check(raw.nic.power.as_ref()));
     let sections = fabric::RawFabricSections {
         has_priority: congestion.flatten().is_some_and(|rule| rule.priority.unwrap_or(true)),
         answers_buffer,
@@ -389,6 +389,7 @@ fn check(raw: RawMachine, reader: &mut Reader<'_>) -> Option<Machine> {
     let groups = multicast::check(raw.multicast.unwrap_or_default(), reader);
     let rules = faults::check(raw.faults.unwrap_or_default(), link_classes.as_deref(), reader);
     let host = interface::check_host(raw.host, endpoints, reader);
+    let messaging = raw.messaging.check();
     let (topology, (packet, fabric)) = (topology?, fabric?);
     let queue_board = queue_board::check((raw.queue_board, raw.location), &topology.parameters, reader)?;
     let is_ideal = matches!(fabric, Fabric::Ideal(_));
@@ -414,7 +415,7 @@ fn check(raw: RawMachine, reader: &mut Reader<'_>) -> Option<Machine> {
         fabric,
         nic: nic?,
         host: host?,
-        messaging: raw.messaging.into(),
+        messaging: messaging?,
         constants: Vec::new(),
         files: Files::new(),
     })

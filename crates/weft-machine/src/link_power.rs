@@ -5,12 +5,9 @@ use super::diagnostic::Placed;
 use super::fabric::RawLink;
 use super::read::{Entry, Reader, join, section_of_keys};
 use super::source::Location;
-use weft_fabric::{LinkPower, LinkPowerKeys, OffParameters, PowerPolicy, SleepParameters};
+use weft_fabric::{LinkPower, LinkPowerKeys, MAX_POWER, OffParameters, PowerPolicy, SleepParameters};
 use weft_keys::Problem;
 use weft_units::{EnergyPerBit, Power};
-
-/// Above this a power is a slip of the unit.
-pub(super) const MAX_POWER: Power = Power::from_uw(1_000_000_000_000);
 
 section_of_keys! {
     /// Power of one direction of a link, transmitter and receiver together.

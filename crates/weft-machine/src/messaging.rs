@@ -1,163 +1,46 @@
 //! `[messaging]`: what the library between program and interface costs, and its algorithms.
 
 use super::document::{Entry as TableEntry, Item};
-use super::read::{Attribution, Entry, FromItem, Reader, attribution_schema, names, section};
+use super::read::{Attribution, FromItem, Reader, attribution_schema, names, section_of_keys};
 use super::value::Bounds;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
 use weft_keys::word::one_of;
-use weft_keys::{KeyType, Problem, RateLimit, Writing, Written};
-use weft_msg::{
-    ActiveMessages, Algorithm, AlgorithmTable, COLLECTIVE_NAMES, ClearToSend, OneSidedPath, Protocol, Rails,
-    RailsBy, Rendezvous, SynchronousSends, WaitCosts, Wildcards, collective_name,
-};
+use weft_keys::{KeyType, Problem, Writing, Written};
+use weft_msg::{Algorithm, AlgorithmTable, COLLECTIVE_NAMES, Protocol, collective_name};
 use weft_trace::op::Collective;
-use weft_units::{BitRate, Bytes, Span};
 
-/// Declares the section: its own keys, then those that are fields of [`Protocol`] of the same name.
-macro_rules! messaging_section {
-    ($($(#[$doc:meta])* $field:ident: $type:ty,)*) => {
-        section! {
-            /// The messaging library.
-            struct RawMessaging {
-                /// The table of collective algorithms.
-                profile: Entry<Profile>,
-                /// Who moves messages on while the program computes.
-                progress: Entry<Progress>,
-                $($(#[$doc])* $field: $type,)*
-                /// Rules that go before the profile's; the first that holds counts.
-                algorithms: Option<Vec<Rule>>,
-            }
+weft_keys::keys! {
+    /// The library that is modelled.
+    #[derive(Clone, Copy, Debug)]
+    pub(super) struct Library {
+        /// The table of collective algorithms.
+        profile: Profile;
+        /// Who moves messages on while the program computes.
+        progress: Progress;
+    }
+}
+
+section_of_keys! {
+    /// The messaging library.
+    struct RawMessaging {
+        keys {
+            library: Library,
+            protocol: Protocol,
         }
-
-        impl From<RawMessaging> for Messaging {
-            /// Every value stands on its own: there is nothing left to check.
-            fn from(raw: RawMessaging) -> Messaging {
-                let profile = raw.profile.value;
-                Messaging {
-                    profile,
-                    progress: raw.progress.value,
-                    protocol: Protocol {
-                        $($field: raw.$field.given(),)*
-                        wildcards: Wildcards::default(),
-                        algorithms: profile.table(),
-                    },
-                    rules: raw.algorithms.unwrap_or_default(),
-                }
-            }
-        }
-    };
-}
-
-messaging_section! {
-    /// Largest payload that is sent without asking.
-    eager_limit: Entry<Bytes>,
-    /// Largest payload of a standard send that is complete as soon as it is posted.
-    buffered_limit: Option<Entry<Bytes>>,
-    /// Whether an eager send is complete as soon as it is posted.
-    eager_buffered: Entry<bool>,
-    /// Whether an eager send completes only when the receiver's interface has acknowledged it; `false` where
-    /// not given.
-    eager_ack: Option<Entry<bool>>,
-    /// Whether the receiver acknowledges announced data, which completes the send.
-    rendezvous_ack: Entry<bool>,
-    /// How a synchronous send learns that it has been matched: announced, or by a receipt.
-    synchronous_sends: Option<Entry<SynchronousSends>>,
-    /// Who moves announced data: the sender writes it, or the receiver reads it.
-    rendezvous: Option<Entry<Rendezvous>>,
-    /// Who acts on a clear to send: the sender's processor, or its interface.
-    clear_to_send: Option<Entry<ClearToSend>>,
-    /// Who carries out put and get at the target.
-    one_sided: Option<Entry<OneSidedPath>>,
-    /// Who carries out accumulate, fetch-and-op and compare-and-swap at the target.
-    atomics: Option<Entry<OneSidedPath>>,
-    /// The messages of its own by which the library carries out one-sided communication.
-    active_messages: Option<Entry<ActiveMessages>>,
-    /// How the messages of a rank are spread over the interfaces of its host: not at all (`none`), in parts
-    /// (`striping`), or in turn (`multiplexing`).
-    rails: Option<Entry<Rails>>,
-    /// Who gives the parts of a message to the rails: the library, or the first interface.
-    rails_by: Option<Entry<RailsBy>>,
-    /// Largest message on the wire that `striping` does not cut; 0 where not given.
-    stripe_above: Option<Entry<Bytes>>,
-    /// Bytes of the envelope of an eager message, besides packet headers.
-    eager_header: Entry<Bytes>,
-    /// Bytes of a control message of the rendezvous, besides packet headers.
-    control_bytes: Entry<Bytes>,
-    /// Bytes of the envelope of announced data, besides packet headers.
-    data_header: Entry<Bytes>,
-    /// Time to start a send.
-    send_call: Entry<Span>,
-    /// Time to post a receive.
-    receive_call: Entry<Span>,
-    /// Time of a call that waits.
-    wait_call: Entry<Span>,
-    /// Whether `wait_call` is spent once per call (`call`), or `host.poll` for each poll that finds nothing
-    /// (`polls`), where the host has it.
-    wait_costs: Option<Entry<WaitCosts>>,
-    /// Time to start a collective, besides its sends and receives.
-    collective_call: Entry<Span>,
-    /// Time to allocate the temporary buffer of a collective that reduces; none where not given.
-    temporary_buffer: Option<Entry<Span>>,
-    /// Time of each step of a collective that sends and receives, besides its send and its receive; none
-    /// where not given.
-    sendrecv_call: Option<Entry<Span>>,
-    /// Time of each copy within a collective, besides that of its bytes; none where not given.
-    copy_call: Option<Entry<Span>>,
-    /// Time of each reduction within a collective, besides that of its bytes; none where not given.
-    reduce_call: Option<Entry<Span>>,
-    /// Time to hand an allreduce to the accelerator, once for all of its blocks; none where not given.
-    accelerated_call: Option<Entry<Span>>,
-    /// Time to take an arrived message from the interface.
-    receive_message: Entry<Span>,
-    /// Time to post a control message.
-    control_send: Entry<Span>,
-    /// Time to take an arrived control message.
-    control_receive: Entry<Span>,
-    /// Time to hand announced data to the interface.
-    data_send: Entry<Span>,
-    /// Time to look at one entry of the posted or the unexpected queue.
-    matching_entry: Entry<Span>,
-    /// Rate of copying an eager message into the interface.
-    send_copy_rate: Entry<RateLimit>,
-    /// Rate of copying an eager message out of the interface.
-    receive_copy_rate: Entry<RateLimit>,
-    /// Rate of copying within memory.
-    memory_copy_rate: Entry<RateLimit>,
-    /// Rate at which a reduction takes in operands.
-    reduction_rate: Entry<RateLimit>,
-}
-
-/// A key that gives a field of [`Protocol`].
-trait Gives<T> {
-    /// The value of the field.
-    fn given(self) -> T;
-}
-
-impl<T> Gives<T> for Entry<T> {
-    fn given(self) -> T {
-        self.value
+        /// Rules that go before the profile's; the first that holds counts.
+        algorithms: Option<Vec<Rule>>,
     }
 }
 
-/// Where not given, the field has the default of its type.
-impl<T: Default> Gives<T> for Option<Entry<T>> {
-    fn given(self) -> T {
-        self.map(|entry| entry.value).unwrap_or_default()
-    }
-}
-
-impl<T> Gives<Option<T>> for Option<Entry<T>> {
-    fn given(self) -> Option<T> {
-        self.map(|entry| entry.value)
-    }
-}
-
-impl Gives<Option<BitRate>> for Entry<RateLimit> {
-    fn given(self) -> Option<BitRate> {
-        self.value.0
+impl RawMessaging {
+    /// The library. `None`: a problem was reported.
+    pub(super) fn check(self) -> Option<Messaging> {
+        let Library { profile, progress } = self.library?;
+        let protocol = Protocol { algorithms: profile.table(), ..self.protocol? };
+        Some(Messaging { profile, progress, protocol, rules: self.algorithms.unwrap_or_default() })
     }
 }
 

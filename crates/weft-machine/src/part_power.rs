@@ -1,24 +1,15 @@
 //! `[switch.power]` and `[nic.power]`: what each switch and each interface takes.
 
-use super::link_power::MAX_POWER;
-use super::read::{Entry, Reader, section};
+use super::read::section_of_keys;
 use serde::{Deserialize, Serialize};
 use weft_fabric::PartPower;
-use weft_keys::Problem;
-use weft_units::{Energy, EnergyPerBit, Power};
 
-/// Above this an energy of a packet is a slip of the unit.
-const MAX_PACKET_ENERGY: Energy = Energy::from_pj(1_000_000_000_000);
-
-section! {
+section_of_keys! {
     /// Power of each part of a kind.
     struct RawPartPower {
-        /// At any time, whatever passes it.
-        idle: Entry<Power>,
-        /// Energy on top of that, for each bit of packets that pass; none where not given.
-        per_bit: Option<Entry<EnergyPerBit>>,
-        /// Energy on top of that, for each packet; none where not given.
-        per_packet: Option<Entry<Energy>>,
+        keys {
+            power: PartPower,
+        }
     }
 }
 
@@ -31,24 +22,9 @@ pub struct MachinePower {
     pub interface: Option<PartPower>,
 }
 
-/// Checks a section. `None`: a problem was reported; of the inner: there is no section.
-pub(super) fn check(raw: Option<&RawPartPower>, reader: &mut Reader<'_>) -> Option<Option<PartPower>> {
-    let Some(raw) = raw else { return Some(None) };
-    let per_bit = raw.per_bit.as_ref().map_or(EnergyPerBit::ZERO, |entry| entry.value);
-    let per_packet = raw.per_packet.as_ref().map_or(Energy::ZERO, |entry| entry.value);
-    if raw.idle.value > MAX_POWER {
-        let title = format!("a part of a machine does not take {}", raw.idle.value);
-        reader.report(raw.idle.location, Problem::new(title, "too much", "write 150W or 20W"));
-        return None;
-    }
-    if let Some(entry) = &raw.per_packet
-        && per_packet > MAX_PACKET_ENERGY
-    {
-        let title = format!("a packet does not take {per_packet}");
-        reader.report(entry.location, Problem::new(title, "too much", "write 20nJ or 500pJ"));
-        return None;
-    }
-    Some(Some(PartPower { idle: raw.idle.value, per_bit, per_packet }))
+/// The power that a section gives. `None`: a problem was reported; of the inner: there is no section.
+pub(super) fn check(raw: Option<&RawPartPower>) -> Option<Option<PartPower>> {
+    raw.map_or(Some(None), |raw| raw.power.map(Some))
 }
 
 #[cfg(test)]
@@ -78,10 +54,10 @@ mod tests {
     #[test]
     fn slips_are_refused() {
         for (set, title, help) in [
-            ("switch.power.idle=9000kW", "does not take 9000000W", "150W"),
+            ("switch.power.idle=9000kW", "`switch.power.idle` of 9000000W is impossible", "at most 1000000W"),
             ("nic.power.idle=20", "not a power", "1.5W"),
             ("nic.power.per_packet=9uW", "not an energy", "20nJ"),
-            ("nic.power.per_packet=9000000uJ", "does not take", "20nJ"),
+            ("nic.power.per_packet=9000000uJ", "is impossible", "at most"),
             ("switch.power.per_bit=4pJ/b", "idle", "switch.power.idle"),
         ] {
             let sets = [&["nic.power.idle=2W"][..], &[set]].concat();

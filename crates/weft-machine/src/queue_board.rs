@@ -1,20 +1,17 @@
 //! `[queue_board]`: when switches publish their queues, for routings that look beyond their own switch.
 
-use super::read::{Entry, Reader, section};
+use super::read::{Reader, section_of_keys};
 use super::source::Location;
 use weft_fabric::Publishing;
 use weft_keys::Problem;
 use weft_topo::TopologyParameters;
-use weft_units::Span;
 
-section! {
+section_of_keys! {
     /// The board on which switches publish their queues, for the routing `ugal-g`.
     struct RawQueueBoard {
-        /// Between two virtual times at which all switches publish: at least what a packet takes from one
-        /// switch to the next, without its length.
-        interval: Entry<Span>,
-        /// From there until the other switches know.
-        delay: Entry<Span>,
+        keys {
+            publishing: Publishing,
+        }
     }
 }
 
@@ -42,11 +39,5 @@ pub(super) fn check(
         reader.report(location, problem);
         return None;
     };
-    if raw.interval.value == Span::ZERO {
-        let problem =
-            Problem::new("`queue_board.interval` is zero", "never ends", "write a time, such as 1us");
-        reader.report(raw.interval.location, problem);
-        return None;
-    }
-    Some(Some(Publishing { interval: raw.interval.value, delay: raw.delay.value }))
+    raw.publishing.map(Some)
 }

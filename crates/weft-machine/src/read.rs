@@ -518,6 +518,7 @@ macro_rules! section_of_keys {
         #[derive(Clone, Debug)]
         pub(crate) struct $name {
             /// The places of its keys.
+            #[allow(dead_code, reason = "not every section is asked for its places")]
             pub(crate) locations: crate::table::Locations,
             $(
                 /// `None`: something of it is missing or wrong, and was reported.

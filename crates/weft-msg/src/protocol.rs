@@ -5,6 +5,7 @@ use crate::envelope::Access;
 use crate::rails::{Rails, RailsBy};
 use crate::work::InMemory;
 use serde::{Deserialize, Serialize};
+use weft_keys::RateLimit;
 use weft_trace::op::SendMode;
 use weft_units::{BitRate, Bytes, Span};
 
@@ -94,136 +95,138 @@ weft_keys::words! {
     }
 }
 
-/// Software costs and limits of a messaging library on one machine.
-///
-/// Two-sided messages and collectives:
-///
-/// - An eager send: `send_call`, and a copy at `send_copy_rate`. With `eager_ack` it completes when the
-///   acknowledgement of the receiver's interface is there, for which the rank only waits.
-/// - A rendezvous send: `send_call` + `control_send`; later `control_receive` + `data_send`;
-///   `control_receive` for an acknowledgement.
-/// - A receive is posted: `receive_call` + `matching_entry` × unexpected messages looked at.
-/// - An eager message arrives: `receive_message` + `matching_entry` × posted receives looked at. A copy at
-///   `receive_copy_rate` when it is matched, then or later.
-/// - A request to send arrives: `control_receive` + `matching_entry` × posted receives looked at.
-///   `control_send` when it is matched, then or later.
-/// - Announced data arrives: `receive_message`; `control_send` for an acknowledgement.
-/// - A receipt of a synchronous send: `receive_call` at its posting; `send_call` at the receiver;
-///   `receive_message` + `matching_entry` × posted receives at the sender.
-/// - A wait is called: `wait_call`. Where `wait_costs` are of polls, for each of its polls.
-/// - A collective is called: `collective_call`, and its sends, receives, copies and reductions;
-///   `temporary_buffer` where it reduces; `sendrecv_call` for every step that sends and receives, `wait_call`
-///   for every step that waits for messages, `copy_call` for every copy, `reduce_call` for every reduction.
-/// - An accelerated allreduce: `collective_call`, a copy, `accelerated_call` + `wait_call`; the rest is the
-///   interface's.
-///
-/// Where `rendezvous` is read, the receiver spends `data_send` in place of the `control_send` of a clear to
-/// send, the sender nothing between `control_send` and the acknowledgement. Where `clear_to_send` is the
-/// interface's, the sender spends neither the `control_receive` of the clear to send nor `data_send`.
-///
-/// A message in parts, where `rails_by` is software's: `data_send` for each part after the first, whatever it
-/// is of.
-///
-/// One-sided operations, at the origin and then at the target:
-///
-/// - Native: `send_call` + `data_send`, and `control_receive` when it is complete; nothing at the target.
-/// - An emulated put, accumulate or fetch within the eager limit: `send_call` and a copy at
-///   `send_copy_rate`; `receive_message` and a copy at `receive_copy_rate`.
-/// - A longer one: `send_call` + `control_send`, then `control_receive` + `data_send`; `control_receive` +
-///   `control_send`, then `receive_message`.
-/// - An emulated get: `send_call` + `control_send`; `control_receive`.
-/// - Operands that are reduced: nothing at the origin; `reduction_rate`.
-/// - The answer without data: `control_receive`; `control_send`.
-/// - The answer with data within the eager limit: `receive_message` and a copy at `receive_copy_rate`;
-///   `control_send` and a copy at `send_copy_rate`.
-/// - The answer with longer data: `receive_message`; `data_send`.
-/// - An operation on the rank's own memory: `send_call` and a copy at `memory_copy_rate`, or
-///   `reduction_rate`.
-/// - A fence, a flush, an unlock: `wait_call` at the origin; for a fence a barrier.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Protocol {
-    /// Starting a send.
-    pub send_call: Span,
-    /// Posting a receive.
-    pub receive_call: Span,
-    /// A call that waits.
-    pub wait_call: Span,
-    /// The rule by which a wait costs that: once, or for each poll.
-    pub wait_costs: WaitCosts,
-    /// Starting a collective, beside the sends and receives that it consists of.
-    pub collective_call: Span,
-    /// The temporary buffer of a collective that reduces: its allocation, once.
-    pub temporary_buffer: Span,
-    /// A step of a collective that sends and receives, beside the send and the receive.
-    pub sendrecv_call: Span,
-    /// A copy within a collective, beside the time of its bytes.
-    pub copy_call: Span,
-    /// A reduction within a collective, beside the time of its bytes.
-    pub reduce_call: Span,
-    /// Handing an allreduce to the accelerator, once for all blocks.
-    pub accelerated_call: Span,
-    /// Taking an arrived message (eager, or announced data) from the interface.
-    pub receive_message: Span,
-    /// Posting a control message of the rendezvous (request to send, clear to send,
-    /// acknowledgement).
-    pub control_send: Span,
-    /// Taking an arrived control message.
-    pub control_receive: Span,
-    /// Handing announced data to the interface, such as writing an RDMA descriptor.
-    pub data_send: Span,
-    /// Looking at one entry of the posted or the unexpected queue.
-    pub matching_entry: Span,
-    /// Copy of an eager message into the interface; `None`: it costs nothing.
-    pub send_copy_rate: Option<BitRate>,
-    /// Copy of an eager message out of the interface; `None`: it costs nothing.
-    pub receive_copy_rate: Option<BitRate>,
-    /// Copy within memory: messages to oneself, buffered sends, copies inside collectives;
-    /// `None`: it costs nothing.
-    pub memory_copy_rate: Option<BitRate>,
-    /// Bytes of operand that a reduction takes in; `None`: it costs nothing.
-    pub reduction_rate: Option<BitRate>,
-    /// Largest payload that is sent without asking.
-    pub eager_limit: Bytes,
-    /// Standard sends of at most so much are complete as soon as they are posted, also such as are announced:
-    /// the library keeps a copy. `None`: only what is [sent eagerly](Protocol::eager_buffered).
-    pub buffered_limit: Option<Bytes>,
-    /// An eager send is complete as soon as it is posted, since its data has been copied; otherwise
-    /// when the interface has taken it.
-    pub eager_buffered: bool,
-    /// An eager send of standard mode completes with the acknowledgement of the receiver's interface, whether
-    /// its data has been copied or not.
-    pub eager_ack: bool,
-    /// The receiver acknowledges announced data, and the send completes with that; otherwise when
-    /// the interface has taken the data. A receiver that reads always does.
-    pub rendezvous_ack: bool,
-    /// Envelope on the wire of an eager message, beside packet headers.
-    pub eager_header: Bytes,
-    /// A control message on the wire, beside packet headers.
-    pub control_bytes: Bytes,
-    /// Envelope on the wire of announced data, beside packet headers: nothing where RDMA writes it.
-    pub data_header: Bytes,
-    /// How a synchronous send learns that it has been matched.
-    pub synchronous_sends: SynchronousSends,
-    /// Who moves announced data.
-    pub rendezvous: Rendezvous,
-    /// Who acts on a clear to send.
-    pub clear_to_send: ClearToSend,
-    /// Who carries out put and get.
-    pub one_sided: OneSidedPath,
-    /// Who carries out accumulate, get-accumulate, fetch-and-op and compare-and-swap.
-    pub atomics: OneSidedPath,
-    /// The messages of its own by which the library carries out one-sided communication.
-    pub active_messages: ActiveMessages,
-    /// How messages are spread over the interfaces of a host.
-    pub rails: Rails,
-    /// Who gives the parts of a message to the rails.
-    pub rails_by: RailsBy,
-    /// Messages of more than so much on the wire are cut, where `rails` is striping.
-    pub stripe_above: Bytes,
-    /// How receives with wildcards are replayed.
-    pub wildcards: Wildcards,
-    /// Which algorithm carries out which collective.
-    pub algorithms: AlgorithmTable,
+weft_keys::keys! {
+    /// Software costs and limits of a messaging library on one machine.
+    ///
+    /// Two-sided messages and collectives:
+    ///
+    /// - An eager send: `send_call`, and a copy at `send_copy_rate`. With `eager_ack` it completes when the
+    ///   acknowledgement of the receiver's interface is there, for which the rank only waits.
+    /// - A rendezvous send: `send_call` + `control_send`; later `control_receive` + `data_send`;
+    ///   `control_receive` for an acknowledgement.
+    /// - A receive is posted: `receive_call` + `matching_entry` × unexpected messages looked at.
+    /// - An eager message arrives: `receive_message` + `matching_entry` × posted receives looked at. A copy at
+    ///   `receive_copy_rate` when it is matched, then or later.
+    /// - A request to send arrives: `control_receive` + `matching_entry` × posted receives looked at.
+    ///   `control_send` when it is matched, then or later.
+    /// - Announced data arrives: `receive_message`; `control_send` for an acknowledgement.
+    /// - A receipt of a synchronous send: `receive_call` at its posting; `send_call` at the receiver;
+    ///   `receive_message` + `matching_entry` × posted receives at the sender.
+    /// - A wait is called: `wait_call`. Where `wait_costs` are of polls, for each of its polls.
+    /// - A collective is called: `collective_call`, and its sends, receives, copies and reductions;
+    ///   `temporary_buffer` where it reduces; `sendrecv_call` for every step that sends and receives, `wait_call`
+    ///   for every step that waits for messages, `copy_call` for every copy, `reduce_call` for every reduction.
+    /// - An accelerated allreduce: `collective_call`, a copy, `accelerated_call` + `wait_call`; the rest is the
+    ///   interface's.
+    ///
+    /// Where `rendezvous` is read, the receiver spends `data_send` in place of the `control_send` of a clear to
+    /// send, the sender nothing between `control_send` and the acknowledgement. Where `clear_to_send` is the
+    /// interface's, the sender spends neither the `control_receive` of the clear to send nor `data_send`.
+    ///
+    /// A message in parts, where `rails_by` is software's: `data_send` for each part after the first, whatever it
+    /// is of.
+    ///
+    /// One-sided operations, at the origin and then at the target:
+    ///
+    /// - Native: `send_call` + `data_send`, and `control_receive` when it is complete; nothing at the target.
+    /// - An emulated put, accumulate or fetch within the eager limit: `send_call` and a copy at
+    ///   `send_copy_rate`; `receive_message` and a copy at `receive_copy_rate`.
+    /// - A longer one: `send_call` + `control_send`, then `control_receive` + `data_send`; `control_receive` +
+    ///   `control_send`, then `receive_message`.
+    /// - An emulated get: `send_call` + `control_send`; `control_receive`.
+    /// - Operands that are reduced: nothing at the origin; `reduction_rate`.
+    /// - The answer without data: `control_receive`; `control_send`.
+    /// - The answer with data within the eager limit: `receive_message` and a copy at `receive_copy_rate`;
+    ///   `control_send` and a copy at `send_copy_rate`.
+    /// - The answer with longer data: `receive_message`; `data_send`.
+    /// - An operation on the rank's own memory: `send_call` and a copy at `memory_copy_rate`, or
+    ///   `reduction_rate`.
+    /// - A fence, a flush, an unlock: `wait_call` at the origin; for a fence a barrier.
+    #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    pub struct Protocol {
+        /// Largest payload that is sent without asking.
+        eager_limit: Bytes;
+        /// Largest payload of a standard send that is complete as soon as it is posted.
+        buffered_limit: Option<Bytes>;
+        /// Whether an eager send is complete as soon as it is posted.
+        eager_buffered: bool;
+        /// Whether an eager send completes only when the receiver's interface has acknowledged it; `false` where
+        /// not given.
+        eager_ack: bool = false;
+        /// Whether the receiver acknowledges announced data, which completes the send.
+        rendezvous_ack: bool;
+        /// How a synchronous send learns that it has been matched: announced, or by a receipt.
+        synchronous_sends: SynchronousSends = SynchronousSends::default();
+        /// Who moves announced data: the sender writes it, or the receiver reads it.
+        rendezvous: Rendezvous = Rendezvous::default();
+        /// Who acts on a clear to send: the sender's processor, or its interface.
+        clear_to_send: ClearToSend = ClearToSend::default();
+        /// Who carries out put and get at the target.
+        one_sided: OneSidedPath = OneSidedPath::default();
+        /// Who carries out accumulate, fetch-and-op and compare-and-swap at the target.
+        atomics: OneSidedPath = OneSidedPath::default();
+        /// The messages of its own by which the library carries out one-sided communication.
+        active_messages: ActiveMessages = ActiveMessages::default();
+        /// How the messages of a rank are spread over the interfaces of its host: not at all (`none`), in parts
+        /// (`striping`), or in turn (`multiplexing`).
+        rails: Rails = Rails::default();
+        /// Who gives the parts of a message to the rails: the library, or the first interface.
+        rails_by: RailsBy = RailsBy::default();
+        /// Largest message on the wire that `striping` does not cut; 0 where not given.
+        stripe_above: Bytes = Bytes::ZERO;
+        /// Bytes of the envelope of an eager message, besides packet headers.
+        eager_header: Bytes;
+        /// Bytes of a control message of the rendezvous, besides packet headers.
+        control_bytes: Bytes;
+        /// Bytes of the envelope of announced data, besides packet headers.
+        data_header: Bytes;
+        /// Time to start a send.
+        send_call: Span;
+        /// Time to post a receive.
+        receive_call: Span;
+        /// Time of a call that waits.
+        wait_call: Span;
+        /// Whether `wait_call` is spent once per call (`call`), or `host.poll` for each poll that finds nothing
+        /// (`polls`), where the host has it.
+        wait_costs: WaitCosts = WaitCosts::default();
+        /// Time to start a collective, besides its sends and receives.
+        collective_call: Span;
+        /// Time to allocate the temporary buffer of a collective that reduces; none where not given.
+        temporary_buffer: Span = Span::ZERO;
+        /// Time of each step of a collective that sends and receives, besides its send and its receive; none
+        /// where not given.
+        sendrecv_call: Span = Span::ZERO;
+        /// Time of each copy within a collective, besides that of its bytes; none where not given.
+        copy_call: Span = Span::ZERO;
+        /// Time of each reduction within a collective, besides that of its bytes; none where not given.
+        reduce_call: Span = Span::ZERO;
+        /// Time to hand an allreduce to the accelerator, once for all of its blocks; none where not given.
+        accelerated_call: Span = Span::ZERO;
+        /// Time to take an arrived message from the interface.
+        receive_message: Span;
+        /// Time to post a control message.
+        control_send: Span;
+        /// Time to take an arrived control message.
+        control_receive: Span;
+        /// Time to hand announced data to the interface.
+        data_send: Span;
+        /// Time to look at one entry of the posted or the unexpected queue.
+        matching_entry: Span;
+        /// Rate of copying an eager message into the interface.
+        send_copy_rate: Option<BitRate>, read_as(RateLimit);
+        /// Rate of copying an eager message out of the interface.
+        receive_copy_rate: Option<BitRate>, read_as(RateLimit);
+        /// Rate of copying within memory.
+        memory_copy_rate: Option<BitRate>, read_as(RateLimit);
+        /// Rate at which a reduction takes in operands.
+        reduction_rate: Option<BitRate>, read_as(RateLimit);
+        beside {
+            /// How receives with wildcards are replayed.
+            wildcards: Wildcards = Wildcards::default();
+            /// Which algorithm carries out which collective.
+            algorithms: AlgorithmTable = AlgorithmTable::mpich();
+        }
+    }
 }
 
 impl Protocol {
