@@ -100,6 +100,16 @@ pub(crate) struct RawTopology {
     parameters: Option<TopologyParameters>,
     /// Whether the routing is one of another family, which was reported.
     has_wrong_routing: bool,
+    /// Values that follow from others.
+    derived: Vec<Derived>,
+}
+
+/// The value of a key that is not given and follows from others.
+#[derive(Clone, Debug)]
+struct Derived {
+    key: &'static str,
+    value: String,
+    how: &'static str,
 }
 
 impl RawTopology {
@@ -129,7 +139,8 @@ impl FromItem for RawTopology {
         let family = FAMILIES.iter().find(|family| family.name == kind.value)?;
         let is_set = kind.location.is_set();
         let table = TableKeys::new(item, entries, path, reader);
-        let mut section = Section { table, family, is_set, has_wrong_routing: false };
+        let (has_wrong_routing, derived) = (false, Vec::new());
+        let mut section = Section { table, family, is_set, has_wrong_routing, derived };
         for key in family_keys {
             if family.keys.iter().all(|own| own.name != key.name) {
                 // What it belongs to is another kind.
@@ -137,10 +148,10 @@ impl FromItem for RawTopology {
             }
         }
         let parameters = TopologyParameters::read(family.name, &mut section);
-        let Section { table, has_wrong_routing, .. } = section;
+        let Section { table, has_wrong_routing, derived, .. } = section;
         let TableKeys { mut locations, .. } = table;
         locations.keys.push(("kind", kind.location));
-        Some(RawTopology { locations, family, kind: kind.location, parameters, has_wrong_routing })
+        Some(RawTopology { locations, family, kind: kind.location, parameters, has_wrong_routing, derived })
     }
 }
 
@@ -152,6 +163,7 @@ struct Section<'t, 'a> {
     /// are dropped.
     is_set: bool,
     has_wrong_routing: bool,
+    derived: Vec<Derived>,
 }
 
 impl GivenKeys for Section<'_, '_> {
@@ -190,7 +202,7 @@ impl GivenKeys for Section<'_, '_> {
     }
 
     fn derive(&mut self, key: &'static str, value: String, how: &'static str) {
-        self.table.derive(key, value, how);
+        self.derived.push(Derived { key, value, how });
     }
 }
 
@@ -280,6 +292,10 @@ fn read_graph(graph: &mut GraphDescription, location: Location, reader: &mut Rea
 
 /// Checks `[topology]`.
 pub(super) fn check(mut raw: RawTopology, reader: &mut Reader<'_>) -> Option<Checked> {
+    // Behind all that the file gives.
+    for Derived { key, value, how } in std::mem::take(&mut raw.derived) {
+        reader.derive(&join("topology", key), value, how);
+    }
     let mut parameters = raw.parameters.take()?;
     if let Some(graph) = parameters.graph_file() {
         read_graph(graph, raw.locations.of("file"), reader)?;
