@@ -324,17 +324,20 @@ macro_rules! keys {
 macro_rules! key {
     ($($meaning:literal)+ =>
         $field:ident: $type:ty [$($default:expr)?] $($option:ident($($argument:tt)*))*) => {
-        $crate::Key {
-            name: $crate::key_part!(name $field $($option($($argument)*))*),
-            type_name: <$crate::key_part!(read_as $type, $($option($($argument)*))*) as $crate::keys::Field>::NAME,
-            writing: <$crate::key_part!(read_as $type, $($option($($argument)*))*) as $crate::keys::Field>::WRITING,
-            words: <$crate::key_part!(read_as $type, $($option($($argument)*))*) as $crate::keys::Field>::WORDS,
-            is_needed: <$crate::key_part!(read_as $type, $($option($($argument)*))*) as $crate::keys::Field>::IS_NEEDED
-                && !$crate::key_part!(has_default $($default)?)
-                && !$crate::key_part!(is_usual $($option($($argument)*))*),
-            is_usual: $crate::key_part!(is_usual $($option($($argument)*))*),
-            condition: $crate::key_part!(condition $($option($($argument)*))*),
-            meaning: concat!($($meaning),+).trim_ascii_start(),
+        {
+            type Read = $crate::key_part!(read_as $type, $($option($($argument)*))*);
+            $crate::Key {
+                name: $crate::key_part!(name $field $($option($($argument)*))*),
+                type_name: <Read as $crate::keys::Field>::NAME,
+                writing: <Read as $crate::keys::Field>::WRITING,
+                words: <Read as $crate::keys::Field>::WORDS,
+                is_needed: <Read as $crate::keys::Field>::IS_NEEDED
+                    && !$crate::key_part!(has_default $($default)?)
+                    && !$crate::key_part!(is_usual $($option($($argument)*))*),
+                is_usual: $crate::key_part!(is_usual $($option($($argument)*))*),
+                condition: $crate::key_part!(condition $($option($($argument)*))*),
+                meaning: concat!($($meaning),+).trim_ascii_start(),
+            }
         }
     };
 }
@@ -381,7 +384,9 @@ macro_rules! key_part {
 
     (into $read:ident) => { $read };
     (into $read:ident read_as($type:ty) $($rest:tt)*) => { $read.map(Into::into) };
-    (into $read:ident $option:ident($($argument:tt)*) $($rest:tt)*) => { $crate::key_part!(into $read $($rest)*) };
+    (into $read:ident $option:ident($($argument:tt)*) $($rest:tt)*) => {
+        $crate::key_part!(into $read $($rest)*)
+    };
 
     (is_usual) => { false };
     (is_usual usual() $($rest:tt)*) => { true };

@@ -105,8 +105,8 @@ weft_keys::keys! {
     /// - A rendezvous send: `send_call` + `control_send`; later `control_receive` + `data_send`;
     ///   `control_receive` for an acknowledgement.
     /// - A receive is posted: `receive_call` + `matching_entry` × unexpected messages looked at.
-    /// - An eager message arrives: `receive_message` + `matching_entry` × posted receives looked at. A copy at
-    ///   `receive_copy_rate` when it is matched, then or later.
+    /// - An eager message arrives: `receive_message` + `matching_entry` × posted receives looked at. A copy
+    ///   at `receive_copy_rate` when it is matched, then or later.
     /// - A request to send arrives: `control_receive` + `matching_entry` × posted receives looked at.
     ///   `control_send` when it is matched, then or later.
     /// - Announced data arrives: `receive_message`; `control_send` for an acknowledgement.
@@ -114,25 +114,26 @@ weft_keys::keys! {
     ///   `receive_message` + `matching_entry` × posted receives at the sender.
     /// - A wait is called: `wait_call`. Where `wait_costs` are of polls, for each of its polls.
     /// - A collective is called: `collective_call`, and its sends, receives, copies and reductions;
-    ///   `temporary_buffer` where it reduces; `sendrecv_call` for every step that sends and receives, `wait_call`
-    ///   for every step that waits for messages, `copy_call` for every copy, `reduce_call` for every reduction.
-    /// - An accelerated allreduce: `collective_call`, a copy, `accelerated_call` + `wait_call`; the rest is the
-    ///   interface's.
+    ///   `temporary_buffer` where it reduces; `sendrecv_call` for every step that sends and receives,
+    ///   `wait_call` for every step that waits for messages, `copy_call` for every copy, `reduce_call` for
+    ///   every reduction.
+    /// - An accelerated allreduce: `collective_call`, a copy, `accelerated_call` + `wait_call`; the rest is
+    ///   the interface's.
     ///
-    /// Where `rendezvous` is read, the receiver spends `data_send` in place of the `control_send` of a clear to
-    /// send, the sender nothing between `control_send` and the acknowledgement. Where `clear_to_send` is the
-    /// interface's, the sender spends neither the `control_receive` of the clear to send nor `data_send`.
+    /// Where `rendezvous` is read, the receiver spends `data_send` in place of the `control_send` of a clear
+    /// to send, the sender nothing between `control_send` and the acknowledgement. Where `clear_to_send` is
+    /// the interface's, the sender spends neither the `control_receive` of the clear to send nor `data_send`.
     ///
-    /// A message in parts, where `rails_by` is software's: `data_send` for each part after the first, whatever it
-    /// is of.
+    /// A message in parts, where `rails_by` is software's: `data_send` for each part after the first,
+    /// whatever it is of.
     ///
     /// One-sided operations, at the origin and then at the target:
     ///
     /// - Native: `send_call` + `data_send`, and `control_receive` when it is complete; nothing at the target.
     /// - An emulated put, accumulate or fetch within the eager limit: `send_call` and a copy at
     ///   `send_copy_rate`; `receive_message` and a copy at `receive_copy_rate`.
-    /// - A longer one: `send_call` + `control_send`, then `control_receive` + `data_send`; `control_receive` +
-    ///   `control_send`, then `receive_message`.
+    /// - A longer one: `send_call` + `control_send`, then `control_receive` + `data_send`; `control_receive`
+    ///   + `control_send`, then `receive_message`.
     /// - An emulated get: `send_call` + `control_send`; `control_receive`.
     /// - Operands that are reduced: nothing at the origin; `reduction_rate`.
     /// - The answer without data: `control_receive`; `control_send`.
@@ -150,8 +151,8 @@ weft_keys::keys! {
         buffered_limit: Option<Bytes>;
         /// Whether an eager send is complete as soon as it is posted.
         eager_buffered: bool;
-        /// Whether an eager send completes only when the receiver's interface has acknowledged it; `false` where
-        /// not given.
+        /// Whether an eager send completes only when the receiver's interface has acknowledged it; `false`
+        /// where not given.
         eager_ack: bool = false;
         /// Whether the receiver acknowledges announced data, which completes the send.
         rendezvous_ack: bool;
@@ -167,8 +168,8 @@ weft_keys::keys! {
         atomics: OneSidedPath = OneSidedPath::default();
         /// The messages of its own by which the library carries out one-sided communication.
         active_messages: ActiveMessages = ActiveMessages::default();
-        /// How the messages of a rank are spread over the interfaces of its host: not at all (`none`), in parts
-        /// (`striping`), or in turn (`multiplexing`).
+        /// How the messages of a rank are spread over the interfaces of its host: not at all (`none`), in
+        /// parts (`striping`), or in turn (`multiplexing`).
         rails: Rails = Rails::default();
         /// Who gives the parts of a message to the rails: the library, or the first interface.
         rails_by: RailsBy = RailsBy::default();
@@ -186,8 +187,8 @@ weft_keys::keys! {
         receive_call: Span;
         /// Time of a call that waits.
         wait_call: Span;
-        /// Whether `wait_call` is spent once per call (`call`), or `host.poll` for each poll that finds nothing
-        /// (`polls`), where the host has it.
+        /// Whether `wait_call` is spent once per call (`call`), or `host.poll` for each poll that finds
+        /// nothing (`polls`), where the host has it.
         wait_costs: WaitCosts = WaitCosts::default();
         /// Time to start a collective, besides its sends and receives.
         collective_call: Span;
