@@ -14,7 +14,7 @@
 //! | [`value`] | the types that values have, each with its way of writing |
 //! | [`quantity`] | numbers and quantities of `weft-units` as such types |
 //! | [`word`] | enums whose variants are words, and words that carry keys of their own |
-//! | [`keys`] | the keys of a table |
+//! | [`mod@keys`] | the keys of a table |
 //! | [`problem`] | a mistake in a value, and its mend |
 //!
 //! No file is read here, and no place in a file is known: who reads files adds the place to a [`Problem`].
