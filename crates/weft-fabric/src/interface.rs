@@ -304,7 +304,7 @@ impl<N: Interface> InterfaceContext<'_, '_, N> {
 
     /// Calls the interface back at `at`, which must not lie in the past.
     pub fn set_timer(&mut self, at: Time, timer: N::Timer) {
-        self.events.timer(self.place.head(EventKind::Timer, at), timer);
+        self.events.timer(self.place.head(EventKind::Timer, at), move || timer);
     }
 
     /// Calls the interface of another endpoint of its host back at `at`, which must not lie in the past. Both
@@ -312,7 +312,7 @@ impl<N: Interface> InterfaceContext<'_, '_, N> {
     pub fn set_timer_of(&mut self, endpoint: EndpointId, at: Time, timer: N::Timer) {
         let place = self.directory.place(endpoint);
         assert!(place.site == self.place.site, "endpoints of a host with rails share a switch");
-        self.events.timer(place.head(EventKind::Timer, at), timer);
+        self.events.timer(place.head(EventKind::Timer, at), move || timer);
     }
 
     /// Announces a message to its destination, or to each other member of the [group](MulticastGroup) that it
@@ -338,7 +338,8 @@ impl<N: Interface> InterfaceContext<'_, '_, N> {
         let place = self.directory.place(to);
         let local = place.site == self.place.site;
         let time = if local { self.now() } else { self.now() + self.directory.lookahead };
-        self.events.announcement(place.head(EventKind::Announcement, time), (self.endpoint, message), what);
+        let head = place.head(EventKind::Announcement, time);
+        self.events.announcement(head, (self.endpoint, message), move || what);
     }
 
     /// Hands an event to the interface. An injection counts if it is the one that is `due`.

@@ -19,33 +19,34 @@ pub(crate) enum Outlet<'a, 'b, T: Payload, A: Payload> {
     Outer(&'a mut dyn Relay<T, A>),
 }
 
-/// A way on for the events of an inner interface, each with its time and order.
+/// A way on for the events of an inner interface, each with its time and order. Their content is lent, and
+/// copied once: to where the event stays.
 pub(crate) trait Relay<T, A> {
     /// Sends a timer on.
-    fn timer(&mut self, head: Event<()>, timer: T);
+    fn timer(&mut self, head: Event<()>, timer: &T);
     /// Sends an announcement on: by whom, of which message, and the content.
-    fn announcement(&mut self, head: Event<()>, of: (EndpointId, u32), what: A);
+    fn announcement(&mut self, head: Event<()>, of: (EndpointId, u32), what: &A);
 }
 
 impl<T: Payload, A: Payload> Outlet<'_, '_, T, A> {
     /// Sends a timer.
     #[inline(always)]
-    pub(crate) fn timer(&mut self, head: Event<()>, timer: T) {
+    pub(crate) fn timer(&mut self, head: Event<()>, timer: impl FnOnce() -> T) {
         match self {
-            Outlet::Engine(events) => events.send_with(head, move || Wire::Timer(timer)),
-            Outlet::Outer(outer) => outer.timer(head, timer),
+            Outlet::Engine(events) => events.send_with(head, move || Wire::Timer(timer())),
+            Outlet::Outer(outer) => outer.timer(head, &timer()),
         }
     }
 
     /// Sends an announcement: by whom, of which message, and the content.
     #[inline(always)]
-    pub(crate) fn announcement(&mut self, head: Event<()>, of: (EndpointId, u32), what: A) {
+    pub(crate) fn announcement(&mut self, head: Event<()>, of: (EndpointId, u32), what: impl FnOnce() -> A) {
         match self {
             Outlet::Engine(events) => {
                 let (from, message) = of;
-                events.send_with(head, move || Wire::Announcement { from, message, what });
+                events.send_with(head, move || Wire::Announcement { from, message, what: what() });
             }
-            Outlet::Outer(outer) => outer.announcement(head, of, what),
+            Outlet::Outer(outer) => outer.announcement(head, of, &what()),
         }
     }
 
@@ -77,16 +78,18 @@ pub(crate) struct Relayed<'o, O, FT, FA> {
 
 impl<T, A, U, B, FT, FA> Relay<T, A> for Relayed<'_, Outlet<'_, '_, U, B>, FT, FA>
 where
+    T: Payload,
+    A: Payload,
     U: Payload,
     B: Payload,
     FT: Fn(T) -> U,
     FA: Fn(A) -> B,
 {
-    fn timer(&mut self, head: Event<()>, timer: T) {
-        self.outer.timer(head, (self.timer)(timer));
+    fn timer(&mut self, head: Event<()>, timer: &T) {
+        self.outer.timer(head, || (self.timer)(*timer));
     }
 
-    fn announcement(&mut self, head: Event<()>, of: (EndpointId, u32), what: A) {
-        self.outer.announcement(head, of, (self.announcement)(what));
+    fn announcement(&mut self, head: Event<()>, of: (EndpointId, u32), what: &A) {
+        self.outer.announcement(head, of, || (self.announcement)(*what));
     }
 }
