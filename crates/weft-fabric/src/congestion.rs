@@ -121,8 +121,8 @@ impl Control {
 
     /// Of the classes of these places those of which an interface may have packets.
     #[inline]
-    pub(crate) fn of_interface<N: Interface>(&self, places: u8) -> u8 {
-        if N::ANSWERS { places } else { places & !self.answers }
+    pub(crate) fn of_interface(&self, interface: &impl Interface, places: u8) -> u8 {
+        if interface.answers() { places } else { places & !self.answers }
     }
 
     /// The header to which a full buffer cuts a packet down. `None`: the packet is lost.

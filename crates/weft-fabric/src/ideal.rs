@@ -13,6 +13,7 @@ use crate::hop::{Crossed, HopRecord, Instants};
 use crate::interface::{Admission, Directory, EndpointPlace, Injection, Interface, InterfaceContext};
 use crate::link::{Carried, Line, LineRate, LinkEnd};
 use crate::multicast::{GroupMembers, Memberships, MulticastGroup};
+use crate::outlet::Outlet;
 use crate::packet::Packet;
 use crate::parameters::IdealParameters;
 use serde::{Deserialize, Serialize};
@@ -223,16 +224,16 @@ impl<N: Interface> Model for Ideal<N> {
             unreachable!("an ideal network has no switches")
         };
         let endpoint = &mut site.endpoints[index as usize];
-        let (id, directory, events) = (endpoint.id, &self.directory, context);
         let mut context = InterfaceContext {
-            regulator: None,
-            endpoint: id,
-            index,
-            directory,
-            events,
+            now: context.now(),
+            endpoint: endpoint.id,
+            place: EndpointPlace { site: context.site(), index },
+            directory: &self.directory,
+            events: Outlet::Engine(context),
             output,
             injection_requested: false,
             admission: Admission::ALL,
+            regulator: None,
         };
         let IdealEndpoint { interface, next_injection, .. } = endpoint;
         context.hand(&event.payload, interface, next_injection, &self.interface);

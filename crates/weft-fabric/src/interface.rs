@@ -6,6 +6,7 @@ use crate::credit::Credit;
 use crate::event::{Entity, EventKind, Wire};
 use crate::hop::HopRecord;
 use crate::multicast::{Memberships, MulticastGroup};
+use crate::outlet::{Outlet, Relayed};
 use crate::packet::{Packet, PacketLabel, Part};
 use crate::traffic_class::{ClassTag, Purpose, TrafficClasses};
 use serde::Serialize;
@@ -45,9 +46,6 @@ pub struct Announced<A> {
 /// A network interface. The fabric takes packets from it whenever the link can take one, and hands it those
 /// that arrive.
 pub trait Interface: Sized + Send + Serialize + DeserializeOwned + 'static {
-    /// Whether [`Interface::next_injection`] changes nothing and may be asked at any time. Then the fabric
-    /// asks for a packet when one is ready: little of what blocks hear of makes one at once.
-    const TELLS_WHEN_READY: bool = false;
     /// Constants that all interfaces of a machine share.
     type Parameters: Sync;
     /// The interface's own events.
@@ -57,8 +55,17 @@ pub trait Interface: Sized + Send + Serialize + DeserializeOwned + 'static {
     /// The destination of its reports.
     type Output: Send + Default;
 
-    /// Whether it may hand over packets that only answer others.
-    const ANSWERS: bool = true;
+    /// Whether [`Interface::next_injection`] changes nothing and may be asked at any time. Then the fabric
+    /// asks for a packet when one is ready: little of what blocks hear of makes one at once. The same for all
+    /// interfaces of a machine.
+    fn tells_when_ready(&self) -> bool {
+        false
+    }
+
+    /// Whether it may hand over packets that only answer others. The same for all interfaces of a machine.
+    fn answers(&self) -> bool {
+        true
+    }
 
     /// Whether the interface has anything to do of its own accord; if not, it is not started.
     fn is_active(&self) -> bool;
@@ -130,6 +137,12 @@ impl EndpointPlace {
     pub(crate) fn event<T, A>(self, kind: EventKind, time: Time, payload: Wire<T, A>) -> Event<Wire<T, A>> {
         Event { time, site: self.site, order: Entity::Endpoint(self.index).order(kind), payload }
     }
+
+    /// The same without its payload.
+    #[inline(always)]
+    fn head(self, kind: EventKind, time: Time) -> Event<()> {
+        Event { time, site: self.site, order: Entity::Endpoint(self.index).order(kind), payload: () }
+    }
 }
 
 impl Directory {
@@ -171,11 +184,12 @@ impl Directory {
 
 /// The context in which an interface is called: all that it may do.
 pub struct InterfaceContext<'a, 'b, N: Interface> {
+    pub(crate) now: Time,
     pub(crate) endpoint: EndpointId,
-    /// The endpoint's place among those of its site.
-    pub(crate) index: u32,
+    /// The endpoint's place.
+    pub(crate) place: EndpointPlace,
     pub(crate) directory: &'a Directory,
-    pub(crate) events: &'a mut Context<'b, Wire<N::Timer, N::Announcement>, Credit>,
+    pub(crate) events: Outlet<'a, 'b, N::Timer, N::Announcement>,
     pub(crate) output: &'a mut N::Output,
     /// Whether the fabric is to look for a packet to inject before this instant is over.
     pub(crate) injection_requested: bool,
@@ -213,7 +227,7 @@ impl<N: Interface> InterfaceContext<'_, '_, N> {
     /// The present virtual time.
     #[inline]
     pub fn now(&self) -> Time {
-        self.events.now()
+        self.now
     }
 
     /// The endpoint that the interface sits behind.
@@ -288,23 +302,17 @@ impl<N: Interface> InterfaceContext<'_, '_, N> {
         self.output
     }
 
-    /// The place of the interface's own endpoint.
-    #[inline]
-    pub(crate) fn place(&self) -> EndpointPlace {
-        EndpointPlace { site: self.events.site(), index: self.index }
-    }
-
     /// Calls the interface back at `at`, which must not lie in the past.
     pub fn set_timer(&mut self, at: Time, timer: N::Timer) {
-        self.events.send(self.place().event(EventKind::Timer, at, Wire::Timer(timer)));
+        self.events.timer(self.place.head(EventKind::Timer, at), move || timer);
     }
 
     /// Calls the interface of another endpoint of its host back at `at`, which must not lie in the past. Both
     /// endpoints must hang off one switch.
     pub fn set_timer_of(&mut self, endpoint: EndpointId, at: Time, timer: N::Timer) {
         let place = self.directory.place(endpoint);
-        assert!(place.site == self.events.site(), "endpoints of a host with rails share a switch");
-        self.events.send(place.event(EventKind::Timer, at, Wire::Timer(timer)));
+        assert!(place.site == self.place.site, "endpoints of a host with rails share a switch");
+        self.events.timer(place.head(EventKind::Timer, at), move || timer);
     }
 
     /// Announces a message to its destination, or to each other member of the [group](MulticastGroup) that it
@@ -328,10 +336,10 @@ impl<N: Interface> InterfaceContext<'_, '_, N> {
     #[inline]
     fn announce_to_one(&mut self, to: EndpointId, message: u32, what: N::Announcement) {
         let place = self.directory.place(to);
-        let local = place.site == self.events.site();
+        let local = place.site == self.place.site;
         let time = if local { self.now() } else { self.now() + self.directory.lookahead };
-        let payload = Wire::Announcement { from: self.endpoint, message, what };
-        self.events.send(place.event(EventKind::Announcement, time, payload));
+        let head = place.head(EventKind::Announcement, time);
+        self.events.announcement(head, (self.endpoint, message), move || what);
     }
 
     /// Hands an event to the interface. An injection counts if it is the one that is `due`.
@@ -371,7 +379,37 @@ impl<N: Interface> InterfaceContext<'_, '_, N> {
     /// anyway.
     #[inline(always)]
     pub(crate) fn schedule_injection(&mut self, due: &mut Time, at: Time) {
-        schedule_injection(due, at, self.place(), self.events);
+        if at < *due {
+            *due = at;
+            self.events.send(self.place.event(EventKind::Injection, at, Wire::Inject));
+        }
+    }
+
+    /// Lends the context to an interface that this one is made of. Its timers and announcements become those
+    /// of this one by the two functions.
+    #[inline]
+    pub fn lend<I: Interface<Output = N::Output>, R>(
+        &mut self,
+        timer: impl Fn(I::Timer) -> N::Timer,
+        announcement: impl Fn(I::Announcement) -> N::Announcement,
+        call: impl FnOnce(&mut InterfaceContext<'_, '_, I>) -> R,
+    ) -> R {
+        let mut relayed = Relayed { outer: &mut self.events, timer, announcement };
+        let mut inner = InterfaceContext {
+            now: self.now,
+            endpoint: self.endpoint,
+            place: self.place,
+            directory: self.directory,
+            events: Outlet::Outer(&mut relayed),
+            output: &mut *self.output,
+            injection_requested: self.injection_requested,
+            admission: self.admission,
+            regulator: self.regulator.take(),
+        };
+        let answer = call(&mut inner);
+        self.injection_requested = inner.injection_requested;
+        self.regulator = inner.regulator;
+        answer
     }
 }
 

@@ -58,6 +58,7 @@ mod link_layer;
 mod marks;
 mod multicast;
 mod network;
+mod outlet;
 mod packet;
 pub mod parameters;
 mod part_power;

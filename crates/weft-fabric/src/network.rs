@@ -27,6 +27,7 @@ use crate::interface::{
 };
 use crate::link::{Earliest, LinkEnd, LinkKind, LinkReport, Sent, Size};
 use crate::link_layer::LayerState;
+use crate::outlet::Outlet;
 use crate::packet::{Age, Packet, PacketLabel};
 use crate::parameters::FlowControl;
 use crate::pause::Pause;
@@ -499,15 +500,15 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
             return;
         }
         let (id, directory) = (endpoint.id, &self.directory);
-        let (injection_requested, admission) = (false, Admission::of(&self.constants));
         let mut context = InterfaceContext {
+            now: events.now(),
             endpoint: id,
-            index,
+            place: EndpointPlace { site: events.site(), index },
             directory,
-            events,
+            events: Outlet::Engine(events),
             output,
-            injection_requested,
-            admission,
+            injection_requested: false,
+            admission: Admission::of(&self.constants),
             regulator: None,
         };
         if let Wire::Packet(packet) = event {
@@ -521,7 +522,8 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         let Endpoint { interface, next_injection, .. } = endpoint;
         context.hand(event, interface, next_injection, &self.interface);
         if context.injection_requested {
-            if N::TELLS_WHEN_READY && !matches!(event, Wire::Inject) && endpoint.has_nothing_staged() {
+            let tells = !matches!(event, Wire::Inject) && endpoint.interface.tells_when_ready();
+            if tells && endpoint.has_nothing_staged() {
                 let free = endpoint.line_free().max(context.now());
                 let ready = free.max(endpoint.interface.next_injection(free, &self.interface));
                 if ready > context.now() {
@@ -718,7 +720,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
                 channels.stage(packet, now, constants);
                 continue;
             }
-            let places = control.of_interface::<N>(places);
+            let places = control.of_interface(&endpoint.interface, places);
             if regulator.held() >= MAX_HELD || places == 0 {
                 break;
             }
@@ -773,7 +775,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         (channel, came): (Channel, Time),
         context: &mut InterfaceContext<'_, '_, N>,
     ) -> Time {
-        let (now, site) = (context.now(), context.events.site());
+        let (now, site) = (context.now(), context.place.site);
         let class = self.topology.link_class(SwitchId(site.0), PortId(channel.port.into()));
         let earliest = Earliest { head: now, tail: now, granted: now, told: came };
         let size = self.constants.size(&packet);
@@ -865,7 +867,7 @@ impl Later {
 #[inline]
 fn depart<N: Interface>(mut packet: Packet, sent: &Sent, context: &mut InterfaceContext<'_, '_, N>) {
     sent.stamp::<true>(&mut packet);
-    let (site, order) = (context.events.site(), Entity::Switch.order(EventKind::Packet));
+    let (site, order) = (context.place.site, Entity::Switch.order(EventKind::Packet));
     let head = Event { time: sent.head(), site, order, payload: () };
     context.events.send_with(head, move || Wire::Packet(packet));
 }

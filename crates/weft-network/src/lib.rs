@@ -5,12 +5,15 @@
 //!  experiment ── run_until, outputs, links, save ──► SimulatedNetwork ──┬─► weft_fabric::Network
 //!                                                                       └─► weft_fabric::Ideal
 //! ```
-//! Events are dispatched statically inside the two models; only the calls between epochs go through a
-//! table.
+//! A model is compiled once for each kind of host, which is most of what it costs to compile weft. So the
+//! interfaces of all models are one type, [`AnyNic`]: a call to an interface asks which one it is. All other
+//! events are dispatched statically, and the calls between epochs go through a table.
 
+mod any_nic;
 mod energy;
 mod hosts;
 
+pub use any_nic::{AnyAnnouncement, AnyNic, AnyParameters, AnyTimer, OfModel};
 pub use energy::{MachineEnergy, Part, PartUse};
 
 use energy::EnergyCount;
@@ -24,10 +27,7 @@ use weft_fabric::{
     QueueReport, Stuck, Wire, check_credits, check_packets, stuck,
 };
 use weft_machine::{self as machine, CongestionRule, Machine, MachinePower};
-use weft_nic::{
-    ApenetxNic, BlockWork, CommunicationIpNic, ExanetNic, Host, Nic, NicParameters, OverheadsNic, PortalsNic,
-    Refused,
-};
+use weft_nic::{BlockWork, Host, Nic, NicParameters, Refused};
 use weft_topo::{Attachment, Layout, Routing, Topology};
 use weft_units::{BitRate, Bytes, EndpointId, Span, Time};
 
@@ -280,40 +280,34 @@ impl<'a> NetworkSetup<'a> {
         host_parameters: H::Parameters,
         make_host: impl FnMut(EndpointId) -> H,
     ) -> Result<Box<dyn SimulatedNetwork<H>>, NetworkError> {
-        match &self.machine.nic {
+        let host = host_parameters;
+        let parameters = match &self.machine.nic {
             machine::Nic::Overheads(nic) => {
                 let interface = nic.parameters(self.machine.packet.payload);
-                let interface = NicParameters { interface, host: host_parameters };
-                self.build_over::<H, OverheadsNic<H>>(interface, make_host)
+                AnyParameters::<H>::Overheads(NicParameters { interface, host })
             }
             machine::Nic::Portals(nic) => {
                 let mut interface = nic.parameters(self.machine.packet.payload);
                 let mixes_lanes = assembly::channel_plan(self.machine, &self.layout)?
                     .is_some_and(|plan| plan.mixes_lanes());
                 interface.ordered &= self.layout.is_deterministic() && !mixes_lanes;
-                let interface = NicParameters { interface, host: host_parameters };
-                self.build_over::<H, PortalsNic<H>>(interface, make_host)
+                AnyParameters::<H>::Portals(NicParameters { interface, host })
             }
             machine::Nic::Exanet(nic) => {
-                let interface = nic.parameters(self.seed);
-                let interface = NicParameters { interface, host: host_parameters };
-                self.build_over::<H, ExanetNic<H>>(interface, make_host)
+                AnyParameters::<H>::Exanet(NicParameters { interface: nic.parameters(self.seed), host })
             }
             machine::Nic::CommunicationIp(nic) => {
                 let interface = nic.parameters(&self.machine.topology, &self.machine.fabric);
-                let interface = NicParameters { interface, host: host_parameters };
-                self.build_over::<H, CommunicationIpNic<H>>(interface, make_host)
+                AnyParameters::<H>::CommunicationIp(NicParameters { interface, host })
             }
             machine::Nic::Carvnet(nic) => {
-                let interface = nic.parameters(self.seed);
-                let interface = NicParameters { interface, host: host_parameters };
-                self.build_over::<H, ExanetNic<H>>(interface, make_host)
+                AnyParameters::<H>::Exanet(NicParameters { interface: nic.parameters(self.seed), host })
             }
             machine::Nic::Apenetx(nic) => {
-                let interface = NicParameters { interface: nic.parameters, host: host_parameters };
-                self.build_over::<H, ApenetxNic<H>>(interface, make_host)
+                AnyParameters::<H>::Apenetx(NicParameters { interface: nic.parameters, host })
             }
-        }
+        };
+        self.build_over::<H, AnyNic<H>>(parameters, make_host)
     }
 
     /// Builds the network with interfaces of the model `N`. Who knows it spares the compiler all others.
@@ -413,7 +407,9 @@ macro_rules! by_the_engine {
         }
 
         fn wake(&mut self, endpoint: EndpointId, at: Time, timer: H::Timer) {
-            let event = self.simulation.model().timer(endpoint, at, N::host_timer(timer));
+            let model = self.simulation.model();
+            let timer = N::host_timer(model.interface_parameters(), timer);
+            let event = model.timer(endpoint, at, timer);
             self.simulation.insert(event);
         }
 

@@ -294,7 +294,7 @@ impl<H: Host> Nic<H> for DoorbellNic<H> {
     fn new(host: H, _: EndpointId, _: &Self::Parameters) -> DoorbellNic<H> {
         DoorbellNic { host, outgoing: Outbox::default(), incoming: BTreeMap::new() }
     }
-    fn host_timer(timer: H::Timer) -> DoorbellTimer<H::Timer> {
+    fn host_timer(_: &Self::Parameters, timer: H::Timer) -> DoorbellTimer<H::Timer> {
         DoorbellTimer::Host(timer)
     }
     fn host(&self) -> &H {

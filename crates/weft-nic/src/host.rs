@@ -299,7 +299,7 @@ pub trait Nic<H: Host>: Interface<Output = H::Output> {
     fn new(host: H, endpoint: EndpointId, parameters: &Self::Parameters) -> Self;
 
     /// A timer of the host as one of the interface.
-    fn host_timer(timer: H::Timer) -> Self::Timer;
+    fn host_timer(parameters: &Self::Parameters, timer: H::Timer) -> Self::Timer;
 
     /// The host of the interface.
     fn host(&self) -> &H;

@@ -1,72 +1,182 @@
-//! Types of columns: quantities and ids with their Arrow type and their unit.
+//! Types of columns: quantities and ids with their type in the file and their unit.
 
-use arrow_array::{Array, ArrayRef, Float64Array, Int32Array, StringArray, UInt32Array, UInt64Array};
-use arrow_schema::DataType;
-use std::sync::Arc;
+use parquet::basic::LogicalType;
+use parquet::column::reader::ColumnReaderImpl;
+use parquet::data_type::{ByteArray, ByteArrayType, DataType as Physical, DoubleType, Int32Type, Int64Type};
+use parquet::errors::Result;
+use parquet::file::reader::RowGroupReader;
+use parquet::file::writer::SerializedColumnWriter;
+use std::fmt;
 use weft_units::{BitRate, Bytes, EndpointId, Energy, PortId, RankId, Span, SwitchId, Time};
+
+/// The type of a column in the file, by the name that readers of Parquet have for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DataType {
+    /// 32 bits with a sign.
+    Int32,
+    /// 32 bits without a sign.
+    UInt32,
+    /// 64 bits without a sign.
+    UInt64,
+    /// A double.
+    Float64,
+    /// A text.
+    Utf8,
+}
+
+impl fmt::Display for DataType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
+    }
+}
+
+impl DataType {
+    /// The meaning of a column's numbers or bytes; `None`: that of the physical type.
+    pub(crate) fn logical(self) -> Option<LogicalType> {
+        match self {
+            DataType::Int32 | DataType::Float64 => None,
+            DataType::UInt32 => Some(LogicalType::integer(32, false)),
+            DataType::UInt64 => Some(LogicalType::integer(64, false)),
+            DataType::Utf8 => Some(LogicalType::String),
+        }
+    }
+}
 
 /// A type that a row's field can have.
 pub trait Cell: Sized {
+    /// The type by which it is stored.
+    type Physical: Physical;
     /// The type in the file.
     const DATA_TYPE: DataType;
     /// The unit, which ends the column's name; empty for counts, ids and texts.
     const UNIT: &'static str;
     /// Whether a row may leave it out.
     const NULLABLE: bool = false;
-    /// The cells of one row group as a column; `None` only where [`Cell::NULLABLE`].
-    fn column(cells: impl Iterator<Item = Option<Self>>) -> ArrayRef;
-    /// The cell of a row of such a column; `None` where the column has another type, or nothing there.
-    fn read(column: &dyn Array, row: usize) -> Option<Self>;
+    /// The value that is stored; `None` only where [`Cell::NULLABLE`].
+    fn stored(self) -> Option<<Self::Physical as Physical>::T>;
+    /// The cell of a stored value; `None` where it cannot be of this type.
+    fn of(stored: Option<<Self::Physical as Physical>::T>) -> Option<Self>;
 }
 
 /// One line per type: how it is stored, its unit, its value in that unit, and the type of that value.
 macro_rules! cell {
-    ($type:ty, $array:ty, $data:expr, $unit:literal, $value:expr, $from:expr) => {
+    ($type:ty, $physical:ty, $data:ident, $unit:literal, $value:expr, $from:expr) => {
         impl Cell for $type {
-            const DATA_TYPE: DataType = $data;
+            type Physical = $physical;
+            const DATA_TYPE: DataType = DataType::$data;
             const UNIT: &'static str = $unit;
-            fn column(cells: impl Iterator<Item = Option<Self>>) -> ArrayRef {
-                Arc::new(cells.map(|cell| cell.map($value)).collect::<$array>())
+            fn stored(self) -> Option<<$physical as Physical>::T> {
+                Some($value(self))
             }
-            fn read(column: &dyn Array, row: usize) -> Option<Self> {
-                let array = column.as_any().downcast_ref::<$array>()?;
-                (!array.is_null(row)).then(|| $from(array.value(row)))
+            fn of(stored: Option<<$physical as Physical>::T>) -> Option<Self> {
+                stored.and_then($from)
             }
         }
     };
 }
 
-cell!(Time, UInt64Array, DataType::UInt64, "ps", Time::as_ps, Time::from_ps);
-cell!(Span, UInt64Array, DataType::UInt64, "ps", Span::as_ps, Span::from_ps);
-cell!(Energy, UInt64Array, DataType::UInt64, "pj", Energy::as_pj, Energy::from_pj);
-cell!(Bytes, UInt64Array, DataType::UInt64, "bytes", Bytes::get, Bytes::new);
+/// The same of a quantity of 64 bits without a sign.
+macro_rules! quantity {
+    ($type:ty, $unit:literal, $value:expr, $from:expr) => {
+        cell!($type, Int64Type, UInt64, $unit, |cell| $value(cell) as i64, |stored| Some($from(
+            stored as u64
+        )));
+    };
+}
+
+/// The same of a number of 32 bits without a sign.
+macro_rules! number {
+    ($type:ty, $value:expr, $from:expr) => {
+        cell!($type, Int32Type, UInt32, "", |cell: $type| $value(cell) as i32, |stored| Some($from(
+            stored as u32
+        )));
+    };
+}
+
+quantity!(Time, "ps", Time::as_ps, Time::from_ps);
+quantity!(Span, "ps", Span::as_ps, Span::from_ps);
+quantity!(Energy, "pj", Energy::as_pj, Energy::from_pj);
+quantity!(Bytes, "bytes", Bytes::get, Bytes::new);
+quantity!(BitRate, "bits_per_second", BitRate::bits_per_second, BitRate::from_bits_per_second);
+quantity!(u64, "", u64::from, u64::from);
+number!(EndpointId, |id: EndpointId| id.0, EndpointId);
+number!(SwitchId, |id: SwitchId| id.0, SwitchId);
+number!(PortId, |id: PortId| id.0, PortId);
+number!(RankId, |id: RankId| id.0, RankId);
+number!(u32, u32::from, u32::from);
+cell!(i32, Int32Type, Int32, "", i32::from, Some);
+cell!(f64, DoubleType, Float64, "", f64::from, Some);
 cell!(
-    BitRate,
-    UInt64Array,
-    DataType::UInt64,
-    "bits_per_second",
-    BitRate::bits_per_second,
-    BitRate::from_bits_per_second
+    String,
+    ByteArrayType,
+    Utf8,
+    "",
+    |text: String| ByteArray::from(text.into_bytes()),
+    |bytes: ByteArray| { String::from_utf8(bytes.data().to_vec()).ok() }
 );
-cell!(EndpointId, UInt32Array, DataType::UInt32, "", |id| id.0, EndpointId);
-cell!(SwitchId, UInt32Array, DataType::UInt32, "", |id| id.0, SwitchId);
-cell!(PortId, UInt32Array, DataType::UInt32, "", |id| id.0, PortId);
-cell!(RankId, UInt32Array, DataType::UInt32, "", |id| id.0, RankId);
-cell!(u32, UInt32Array, DataType::UInt32, "", |n| n, |n| n);
-cell!(u64, UInt64Array, DataType::UInt64, "", |n| n, |n| n);
-cell!(i32, Int32Array, DataType::Int32, "", |n| n, |n| n);
-cell!(f64, Float64Array, DataType::Float64, "", |n| n, |n| n);
-cell!(String, StringArray, DataType::Utf8, "", |text| text, str::to_owned);
 
 impl<T: Cell> Cell for Option<T> {
+    type Physical = T::Physical;
     const DATA_TYPE: DataType = T::DATA_TYPE;
     const UNIT: &'static str = T::UNIT;
     const NULLABLE: bool = true;
-    fn column(cells: impl Iterator<Item = Option<Self>>) -> ArrayRef {
-        T::column(cells.map(Option::flatten))
+    fn stored(self) -> Option<<T::Physical as Physical>::T> {
+        self.and_then(T::stored)
     }
-    fn read(column: &dyn Array, row: usize) -> Option<Self> {
-        // A column of another type is no row without a value.
-        (*column.data_type() == T::DATA_TYPE).then(|| T::read(column, row))
+    fn of(stored: Option<<T::Physical as Physical>::T>) -> Option<Self> {
+        match stored {
+            None => Some(None),
+            stored => T::of(stored).map(Some),
+        }
+    }
+}
+
+/// Writes the cells of one row group as a column.
+pub(crate) fn write<C: Cell>(
+    cells: impl Iterator<Item = C>,
+    mut column: SerializedColumnWriter<'_>,
+) -> Result<()> {
+    let (mut values, mut levels) = (Vec::new(), Vec::new());
+    for cell in cells {
+        let stored = cell.stored();
+        levels.push(i16::from(stored.is_some()));
+        values.extend(stored);
+    }
+    column.typed::<C::Physical>().write_batch(&values, C::NULLABLE.then_some(&levels), None)?;
+    column.close()
+}
+
+/// Reads a column of a row group.
+pub(crate) struct CellReader<C: Cell> {
+    reader: ColumnReaderImpl<C::Physical>,
+    /// Whether the file may leave out values.
+    nullable: bool,
+}
+
+impl<C: Cell> CellReader<C> {
+    /// The column of a name; `None` where there is none of the cell's type.
+    pub(crate) fn open(group: &dyn RowGroupReader, name: &str) -> Result<Option<CellReader<C>>> {
+        let columns = group.metadata().schema_descr().columns();
+        let found = columns.iter().position(|column| column.path().parts() == [name]);
+        let Some(number) = found.filter(|&number| {
+            let column = &columns[number];
+            column.logical_type_ref().cloned() == C::DATA_TYPE.logical() && column.max_rep_level() == 0
+        }) else {
+            return Ok(None);
+        };
+        let nullable = columns[number].max_def_level() > 0;
+        let reader = C::Physical::get_column_reader(group.get_column_reader(number)?);
+        Ok(reader.map(|reader| CellReader { reader, nullable }))
+    }
+
+    /// The next cells, so many at most; `None` for one that lacks a value, or has one that means nothing.
+    pub(crate) fn next(&mut self, rows: usize) -> Result<impl Iterator<Item = Option<C>> + use<C>> {
+        let (mut values, mut levels) = (Vec::new(), Vec::new());
+        let (records, ..) = self.reader.read_records(rows, Some(&mut levels), None, &mut values)?;
+        if !self.nullable {
+            levels = vec![1; records];
+        }
+        let mut values = values.into_iter();
+        Ok(levels.into_iter().map(move |level| C::of(if level > 0 { values.next() } else { None })))
     }
 }

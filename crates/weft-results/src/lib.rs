@@ -48,7 +48,7 @@ mod tables;
 pub mod view;
 mod wall_clock;
 
-pub use cell::Cell;
+pub use cell::{Cell, DataType};
 pub use compare::{ComparedRow, ComparedValue, Comparison, is_case, is_measured};
 pub use digest::{Digest, digest, file_digest};
 pub use directory::{Existing, ResultsWriter, StoredRequest, check_files, read_manifest, read_request};
@@ -56,7 +56,7 @@ pub use ending::{Conclusion, Ending};
 pub use error::ResultsError;
 pub use live::{forget_live, is_whole, live_generation};
 pub use manifest::{AssumedConstant, FORMAT_VERSION, Performance, RunManifest, TableSummary, Totals};
-pub use row::{Column, Row};
+pub use row::{Column, Row, Unreadable};
 pub use stored::{RunOf, StoredResult};
 pub use table::{GROUP_ROWS, GROUP_ROWS_LIMIT};
 pub use tables::{

@@ -1,12 +1,21 @@
 //! The row of a table, and the macro that declares one: its fields, its columns and their
 //! documentation are written once.
 
-use crate::cell::Cell;
-use arrow_array::{ArrayRef, RecordBatch};
-use arrow_schema::{DataType, Field, Schema};
+use crate::cell::{Cell, DataType};
+use parquet::basic::{LogicalType, Repetition, Type as PhysicalType};
+use parquet::data_type::DataType as _;
+use parquet::errors::{ParquetError, Result as ParquetResult};
+use parquet::file::reader::RowGroupReader;
+use parquet::file::writer::{SerializedColumnWriter, SerializedRowGroupWriter};
+use parquet::schema::types::{Type, TypePtr};
 use serde::{Serialize, de::DeserializeOwned};
+use std::fs::File;
+use std::io::BufWriter;
 use std::sync::Arc;
 use weft_units::Time;
+
+/// Rows that are read at a time, so that memory does not grow with a table.
+pub(crate) const BATCH: usize = 4096;
 
 /// A column of a table.
 #[derive(Clone, PartialEq, Debug)]
@@ -17,6 +26,8 @@ pub struct Column {
     pub unit: &'static str,
     /// The type in the file.
     pub data_type: DataType,
+    /// The type by which the file stores it.
+    physical: PhysicalType,
     /// Whether a row may leave it out.
     pub nullable: bool,
     /// The meaning, in one or a few sentences.
@@ -27,7 +38,16 @@ impl Column {
     /// The column of a field `name` of type `T`.
     pub(crate) fn of<T: Cell>(name: &'static str, doc: &[&str]) -> Column {
         let doc = doc.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ");
-        Column { name, unit: T::UNIT, data_type: T::DATA_TYPE, nullable: T::NULLABLE, doc }
+        let physical = T::Physical::get_physical_type();
+        Column { name, unit: T::UNIT, data_type: T::DATA_TYPE, physical, nullable: T::NULLABLE, doc }
+    }
+
+    /// The column in the schema of a file.
+    fn in_schema(&self) -> ParquetResult<TypePtr> {
+        let repetition = if self.nullable { Repetition::OPTIONAL } else { Repetition::REQUIRED };
+        let logical: Option<LogicalType> = self.data_type.logical();
+        let builder = Type::primitive_type_builder(self.name, self.physical);
+        builder.with_logical_type(logical).with_repetition(repetition).build().map(Arc::new)
     }
 }
 
@@ -42,27 +62,48 @@ pub trait Row: Clone + Serialize + DeserializeOwned {
 
     /// The columns in the order of the file.
     fn columns() -> Vec<Column>;
-    /// The rows as columns.
-    fn arrays(rows: &[Self]) -> Vec<ArrayRef>;
-    /// The rows of a part of a file.
+    /// Writes rows as a row group.
     ///
     /// # Errors
-    /// The name of a column that is missing, is of another type or lacks a value.
-    fn rows(batch: &RecordBatch) -> Result<Vec<Self>, &'static str>;
+    /// A file that cannot be written.
+    fn write(rows: &[Self], group: &mut RowGroup<'_>) -> ParquetResult<()>;
+    /// Calls `visit` with the rows of a row group.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or is of another form.
+    fn visit(group: &dyn RowGroupReader, visit: &mut dyn FnMut(Self)) -> Result<(), Unreadable>;
     /// Rows of a file ascend in this: run, time, entity, sequence.
     fn order(&self) -> (u32, Time, u64, u64);
 
-    /// The Arrow schema.
-    fn schema() -> Arc<Schema> {
-        let field = |column: Column| Field::new(column.name, column.data_type, column.nullable);
-        Arc::new(Schema::new(Self::columns().into_iter().map(field).collect::<Vec<_>>()))
+    /// The schema of a file. Its root has the name that files have had from the beginning.
+    fn schema() -> TypePtr {
+        let fields: ParquetResult<Vec<TypePtr>> = Self::columns().iter().map(Column::in_schema).collect();
+        let root = fields.and_then(|all| Type::group_type_builder("arrow_schema").with_fields(all).build());
+        Arc::new(root.expect("each type of a column is one of Parquet"))
     }
+}
 
-    /// A row group's worth of rows.
-    fn batch(rows: &[Self], schema: &Arc<Schema>) -> RecordBatch {
-        RecordBatch::try_new(schema.clone(), Self::arrays(rows))
-            .expect("schema and arrays come from the same list of fields")
+/// A row group that is being written.
+pub(crate) type RowGroup<'a> = SerializedRowGroupWriter<'a, BufWriter<File>>;
+
+/// Why rows cannot be read.
+#[derive(Debug)]
+pub enum Unreadable {
+    /// The column is missing, is of another type or lacks a value.
+    Column(&'static str),
+    /// The file cannot be read, or is damaged.
+    File(ParquetError),
+}
+
+impl From<ParquetError> for Unreadable {
+    fn from(error: ParquetError) -> Unreadable {
+        Unreadable::File(error)
     }
+}
+
+/// The writer of the next column of a row group.
+pub(crate) fn next_column<'g>(group: &'g mut RowGroup<'_>) -> ParquetResult<SerializedColumnWriter<'g>> {
+    Ok(group.next_column()?.expect("the schema has a column for each field"))
 }
 
 /// Declares a row: a struct whose fields are the columns.
@@ -87,22 +128,38 @@ macro_rules! row {
                 vec![$($crate::Column::of::<$type>(stringify!($field), &[$($doc),+])),+]
             }
 
-            fn arrays(rows: &[Self]) -> Vec<arrow_array::ArrayRef> {
-                vec![$(<$type as $crate::cell::Cell>::column(
-                    rows.iter().map(|row| Some(row.$field.clone()))
-                )),+]
+            fn write(rows: &[Self], group: &mut $crate::row::RowGroup<'_>) -> parquet::errors::Result<()> {
+                $(
+                    let cells = rows.iter().map(|row| row.$field.clone());
+                    $crate::cell::write(cells, $crate::row::next_column(group)?)?;
+                )+
+                Ok(())
             }
 
-            fn rows(batch: &arrow_array::RecordBatch) -> Result<Vec<Self>, &'static str> {
-                $(let $field = batch.column_by_name(stringify!($field)).ok_or(stringify!($field))?;)+
-                (0..batch.num_rows())
-                    .map(|row| {
-                        Ok($row {
-                            $($field: <$type as $crate::cell::Cell>::read($field, row)
-                                .ok_or(stringify!($field))?,)+
-                        })
-                    })
-                    .collect()
+            fn visit(
+                group: &dyn parquet::file::reader::RowGroupReader,
+                visit: &mut dyn FnMut(Self),
+            ) -> Result<(), $crate::row::Unreadable> {
+                use $crate::row::{BATCH, Unreadable};
+                $(
+                    let $field = $crate::cell::CellReader::<$type>::open(group, stringify!($field))?;
+                    let mut $field = $field.ok_or(Unreadable::Column(stringify!($field)))?;
+                )+
+                let mut left = group.metadata().num_rows() as usize;
+                while left > 0 {
+                    let rows = left.min(BATCH);
+                    $(let mut $field = $field.next(rows)?;)+
+                    for _ in 0..rows {
+                        visit($row {
+                            $($field: {
+                                let cell = $field.next().flatten();
+                                cell.ok_or(Unreadable::Column(stringify!($field)))?
+                            },)+
+                        });
+                    }
+                    left -= rows;
+                }
+                Ok(())
             }
 
             fn order(&self) -> (u32, weft_units::Time, u64, u64) {

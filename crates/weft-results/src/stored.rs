@@ -4,9 +4,10 @@ use crate::directory::{MANIFEST, WORKING, read_manifest};
 use crate::error::ResultsError;
 use crate::manifest::{Performance, RunManifest};
 use crate::open_tables::table_file;
-use crate::row::Row;
+use crate::row::{Row, Unreadable};
 use crate::tables::Table;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::file::reader::FileReader;
+use parquet::file::serialized_reader::SerializedFileReader;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -120,20 +121,22 @@ fn visit_file<R: Row>(path: &Path, visit: &mut impl FnMut(R)) -> Result<(), Resu
     }
     let read = |e| ResultsError::parquet("read", path, e);
     let file = File::open(path).map_err(|e| ResultsError::file("read", path, e))?;
-    let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(read)?;
-    let metadata = builder.metadata().file_metadata().key_value_metadata();
+    let reader = SerializedFileReader::new(file).map_err(read)?;
+    let metadata = reader.metadata().file_metadata().key_value_metadata();
     let version = metadata.into_iter().flatten().find(|entry| entry.key == "weft.version");
     let found = version.and_then(|entry| entry.value.clone()).unwrap_or_else(|| "no".to_owned());
     if found != R::VERSION.to_string() {
         return Err(ResultsError::TableVersion { path: path.to_owned(), found, wanted: R::VERSION });
     }
-    for batch in builder.build().map_err(read)? {
-        let batch = batch.map_err(|e| read(e.into()))?;
-        let rows = R::rows(&batch).map_err(|column| ResultsError::Damaged {
-            path: path.to_owned(),
-            why: format!("the column {column} is missing or of another type"),
+    for group in 0..reader.num_row_groups() {
+        let group = reader.get_row_group(group).map_err(read)?;
+        R::visit(&*group, visit).map_err(|unreadable| match unreadable {
+            Unreadable::File(error) => read(error),
+            Unreadable::Column(column) => ResultsError::Damaged {
+                path: path.to_owned(),
+                why: format!("the column {column} is missing or of another type"),
+            },
         })?;
-        rows.into_iter().for_each(&mut *visit);
     }
     Ok(())
 }

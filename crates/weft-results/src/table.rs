@@ -13,18 +13,17 @@ use crate::digest::{Sha, file_sha};
 use crate::error::ResultsError;
 use crate::live::LiveTable;
 use crate::row::Row;
-use arrow_schema::Schema;
-use parquet::arrow::{ArrowSchemaConverter, ArrowWriter};
 use parquet::basic::Compression;
 use parquet::column::writer::ColumnCloseResult;
+use parquet::errors::ParquetError;
 use parquet::file::metadata::{KeyValue, ParquetMetaDataReader};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::TypePtr;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use weft_units::Time;
 
 /// A row group ends at the first epoch at which it has at least this number of rows.
@@ -57,7 +56,7 @@ pub(crate) struct SavedTable<R> {
 /// Writes the rows of one table into parts in a working folder, and merges these into one file.
 pub(crate) struct TableWriter<R: Row> {
     working: PathBuf,
-    schema: Arc<Schema>,
+    schema: TypePtr,
     group: Vec<R>,
     rows: u64,
     last: Option<(u32, Time, u64, u64)>,
@@ -68,7 +67,7 @@ pub(crate) struct TableWriter<R: Row> {
 struct OpenPart {
     name: String,
     path: PathBuf,
-    writer: ArrowWriter<BufWriter<File>>,
+    writer: SerializedFileWriter<BufWriter<File>>,
 }
 
 impl<R: Row> TableWriter<R> {
@@ -141,12 +140,11 @@ impl<R: Row> TableWriter<R> {
         if !self.group.is_empty() {
             let path = self.working.join(name(generation));
             let file = File::create(&path).map_err(|e| ResultsError::file("write", &path, e))?;
-            let write = |e| ResultsError::parquet("write", &path, e);
-            let mut writer =
-                ArrowWriter::try_new(BufWriter::new(file), self.schema.clone(), Some(properties::<R>()))
-                    .map_err(write)?;
-            writer.write(&R::batch(&self.group, &self.schema)).map_err(write)?;
-            writer.close().map_err(write)?;
+            let written = self.file(file).and_then(|mut writer| {
+                write_group(&mut writer, &self.group)?;
+                writer.close()
+            });
+            written.map_err(|e| ResultsError::parquet("write", &path, e))?;
             files.push(name(generation));
         }
         // A reader may still be at the last one.
@@ -164,13 +162,7 @@ impl<R: Row> TableWriter<R> {
         self.close_part()?;
         let write = |e| ResultsError::parquet("write", path, e);
         let file = File::create(path).map_err(|e| ResultsError::file("write", path, e))?;
-        let columns = ArrowSchemaConverter::new().convert(&self.schema).map_err(write)?;
-        let mut merged = SerializedFileWriter::new(
-            BufWriter::new(file),
-            columns.root_schema_ptr(),
-            properties::<R>().into(),
-        )
-        .map_err(write)?;
+        let mut merged = self.file(file).map_err(write)?;
         for part in &self.parts {
             let part_path = self.working.join(&part.name);
             let read = |e| ResultsError::parquet("read", &part_path, e);
@@ -198,23 +190,27 @@ impl<R: Row> TableWriter<R> {
 
     /// Encodes the open group's rows as a row group of the open part.
     fn end_group(&mut self) -> Result<(), ResultsError> {
-        let open = match &mut self.open {
+        let mut open = match self.open.take() {
             Some(open) => open,
-            none => {
+            None => {
                 let name = format!("{}-{:05}.parquet", R::TABLE, self.parts.len());
                 let path = self.working.join(&name);
                 let file = File::create(&path).map_err(|e| ResultsError::file("write", &path, e))?;
-                let writer =
-                    ArrowWriter::try_new(BufWriter::new(file), self.schema.clone(), Some(properties::<R>()))
-                        .map_err(|e| ResultsError::parquet("write", &path, e))?;
-                none.insert(OpenPart { name, path, writer })
+                let writer = self.file(file).map_err(|e| ResultsError::parquet("write", &path, e))?;
+                OpenPart { name, path, writer }
             }
         };
-        let batch = R::batch(&self.group, &self.schema);
-        let written = open.writer.write(&batch).and_then(|()| open.writer.flush());
-        written.map_err(|e| ResultsError::parquet("write", &open.path, e))?;
+        let written = write_group(&mut open.writer, &self.group);
+        let written = written.map_err(|e| ResultsError::parquet("write", &open.path, e));
+        self.open = Some(open);
+        written?;
         self.group.clear();
         Ok(())
+    }
+
+    /// The writer of a file of the table.
+    fn file(&self, file: File) -> Result<SerializedFileWriter<BufWriter<File>>, ParquetError> {
+        SerializedFileWriter::new(BufWriter::new(file), self.schema.clone(), properties::<R>().into())
     }
 
     fn close_part(&mut self) -> Result<(), ResultsError> {
@@ -224,6 +220,17 @@ impl<R: Row> TableWriter<R> {
         self.parts.push(Part { name, bytes, sha: None });
         Ok(())
     }
+}
+
+/// Writes rows as a row group.
+fn write_group<R: Row>(
+    writer: &mut SerializedFileWriter<BufWriter<File>>,
+    rows: &[R],
+) -> Result<(), ParquetError> {
+    let mut group = writer.next_row_group()?;
+    R::write(rows, &mut group)?;
+    group.close()?;
+    Ok(())
 }
 
 /// Brings all of a file to the disk; returns its length.

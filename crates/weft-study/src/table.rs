@@ -2,13 +2,13 @@
 
 use crate::FORMAT_VERSION;
 use crate::point::Point;
-use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray};
-use arrow_schema::{DataType, Field, Schema};
-use parquet::arrow::ArrowWriter;
-use parquet::basic::Compression;
+use parquet::basic::{Compression, LogicalType, Repetition};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
+use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
+use parquet::schema::types::{Type, TypePtr};
 use serde_json::{Number, Value as Json};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 use std::collections::BTreeMap;
@@ -54,15 +54,9 @@ impl Frame {
 
     /// The frame as a Parquet file.
     pub(crate) fn parquet(&self, name: &str) -> Result<Vec<u8>, ParquetError> {
-        let (mut fields, mut arrays) = (Vec::new(), Vec::<ArrayRef>::new());
-        for (name, values) in &self.columns {
-            let mut values = values.clone();
-            values.resize(self.height, Json::Null);
-            let (data_type, array) = column(&values);
-            fields.push(Field::new(name, data_type, true));
-            arrays.push(array);
-        }
-        let schema = Arc::new(Schema::new(fields));
+        let fields: Result<Vec<TypePtr>, _> =
+            self.columns.iter().map(|(name, values)| Kind::of(values).field(name)).collect();
+        let schema = Type::group_type_builder("schema").with_fields(fields?).build()?;
         let entry = |key: &str, value: String| KeyValue::new(format!("weft.{key}"), value);
         let table = name.trim_end_matches(".parquet").to_owned();
         let properties = WriterProperties::builder()
@@ -73,33 +67,89 @@ impl Frame {
                 entry("version", FORMAT_VERSION.to_string()),
             ]))
             .build();
-        let mut writer = ArrowWriter::try_new(Vec::new(), schema.clone(), Some(properties))?;
+        let mut writer = SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::new(properties))?;
         if !self.columns.is_empty() {
-            writer.write(&RecordBatch::try_new(schema, arrays)?)?;
+            let mut group = writer.next_row_group()?;
+            for (_, values) in &self.columns {
+                let Some(mut column) = group.next_column()? else { break };
+                // A column that ends early ends with rows without a value.
+                let missing = self.height - values.len();
+                let all = values.iter().chain(std::iter::repeat_n(&Json::Null, missing));
+                Kind::of(values).write(all, &mut column)?;
+                column.close()?;
+            }
+            group.close()?;
         }
         writer.into_inner()
     }
 }
 
-/// The narrowest column that takes all values.
-fn column(values: &[Json]) -> (DataType, ArrayRef) {
-    let all = |is: fn(&Json) -> bool| values.iter().all(|value| value.is_null() || is(value));
-    if all(Json::is_boolean) {
-        let cells = values.iter().map(Json::as_bool);
-        return (DataType::Boolean, Arc::new(cells.collect::<BooleanArray>()));
+/// The narrowest type of a column that takes all its values.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Boolean,
+    Integer,
+    Number,
+    Text,
+}
+
+impl Kind {
+    fn of(values: &[Json]) -> Kind {
+        let all = |is: fn(&Json) -> bool| values.iter().all(|value| value.is_null() || is(value));
+        if all(Json::is_boolean) {
+            Kind::Boolean
+        } else if all(Json::is_i64) {
+            Kind::Integer
+        } else if all(Json::is_number) {
+            Kind::Number
+        } else {
+            Kind::Text
+        }
     }
-    if all(Json::is_i64) {
-        return (DataType::Int64, Arc::new(values.iter().map(Json::as_i64).collect::<Int64Array>()));
+
+    /// A column of this type in the schema of a file. Any row may leave it out.
+    fn field(self, name: &str) -> Result<TypePtr, ParquetError> {
+        let (physical, logical) = match self {
+            Kind::Boolean => (BoolType::get_physical_type(), None),
+            Kind::Integer => (Int64Type::get_physical_type(), None),
+            Kind::Number => (DoubleType::get_physical_type(), None),
+            Kind::Text => (ByteArrayType::get_physical_type(), Some(LogicalType::String)),
+        };
+        let builder = Type::primitive_type_builder(name, physical).with_logical_type(logical);
+        builder.with_repetition(Repetition::OPTIONAL).build().map(Arc::new)
     }
-    if all(Json::is_number) {
-        return (DataType::Float64, Arc::new(values.iter().map(Json::as_f64).collect::<Float64Array>()));
+
+    fn write<'j>(
+        self,
+        values: impl Iterator<Item = &'j Json>,
+        column: &mut SerializedColumnWriter<'_>,
+    ) -> Result<(), ParquetError> {
+        let text = |value: &Json| match value {
+            Json::Null => None,
+            Json::String(text) => Some(ByteArray::from(text.as_str())),
+            other => Some(ByteArray::from(other.to_string().as_str())),
+        };
+        match self {
+            Kind::Boolean => write::<BoolType>(values.map(Json::as_bool), column),
+            Kind::Integer => write::<Int64Type>(values.map(Json::as_i64), column),
+            Kind::Number => write::<DoubleType>(values.map(Json::as_f64), column),
+            Kind::Text => write::<ByteArrayType>(values.map(text), column),
+        }
     }
-    let text = |value: &Json| match value {
-        Json::Null => None,
-        Json::String(text) => Some(text.clone()),
-        other => Some(other.to_string()),
-    };
-    (DataType::Utf8, Arc::new(values.iter().map(text).collect::<StringArray>()))
+}
+
+/// Writes the values of a column.
+fn write<T: DataType>(
+    cells: impl Iterator<Item = Option<T::T>>,
+    column: &mut SerializedColumnWriter<'_>,
+) -> Result<(), ParquetError> {
+    let (mut values, mut levels) = (Vec::new(), Vec::new());
+    for cell in cells {
+        levels.push(i16::from(cell.is_some()));
+        values.extend(cell);
+    }
+    column.typed::<T>().write_batch(&values, Some(&levels), None)?;
+    Ok(())
 }
 
 /// The parameters of a point, with those of one of its rows; `seed`: with it. A parameter may be a list for
@@ -248,9 +298,9 @@ mod tests {
         frame.push(vec![cell("b", "x".into()), cell("a", 2.5.into())]);
         frame.push(vec![cell("b", 3.into())]);
         let (a, b) = (&frame.columns[0].1, &frame.columns[1].1);
-        assert_eq!(column(a).0, DataType::Float64);
+        assert_eq!(Kind::of(a), Kind::Number);
         assert_eq!((a.len(), b.len()), (2, 3));
-        assert_eq!(column(b).0, DataType::Utf8);
+        assert_eq!(Kind::of(b), Kind::Text);
         assert!(!frame.parquet("study.parquet").unwrap().is_empty());
     }
 }

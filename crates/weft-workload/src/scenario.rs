@@ -12,6 +12,7 @@
 use crate::histogram::Histogram;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use weft_engine::{Payload, Stream, below};
 use weft_fabric::{HopRecord, Purpose};
 use weft_nic::{Delivered, Failure, Host, HostContext, Message, Observer, Offer, Primitive};
@@ -407,6 +408,21 @@ impl ScenarioOutput {
     }
 }
 
+/// The header of a transfer: its flow. No longer with the mark whether there is one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct OfFlow(NonZeroU32);
+
+impl OfFlow {
+    fn new(flow: u32) -> OfFlow {
+        OfFlow(NonZeroU32::MIN.saturating_add(flow))
+    }
+
+    /// The number of the flow.
+    pub fn flow(self) -> u32 {
+        self.0.get() - 1
+    }
+}
+
 /// The host of one endpoint, where nothing but flows begins.
 #[derive(Serialize, Deserialize)]
 pub struct ScenarioHost {
@@ -415,7 +431,7 @@ pub struct ScenarioHost {
 
 impl ScenarioHost {
     const FORM: Form<ScenarioHost> =
-        Form { interface: 0, header: |flow| flow, timer: |next| next, token: |place| place };
+        Form { interface: 0, header: OfFlow::new, timer: |next| next, token: |place| place };
 
     /// The host of an endpoint where the flows of these numbers begin.
     pub fn new(flows: &[u32], seed: u64) -> ScenarioHost {
@@ -426,7 +442,7 @@ impl ScenarioHost {
 impl Host for ScenarioHost {
     type Parameters = ScenarioParameters;
     type Timer = Next;
-    type Header = u32;
+    type Header = OfFlow;
     type Output = ScenarioOutput;
 
     const PASSIVE: bool = true;
@@ -454,19 +470,19 @@ impl Host for ScenarioHost {
         Time::NEVER
     }
 
-    fn offer(&mut self, _: &ScenarioParameters, _: Time) -> Offer<u32> {
+    fn offer(&mut self, _: &ScenarioParameters, _: Time) -> Offer<OfFlow> {
         Offer::Nothing
     }
 
     fn delivered(
         &mut self,
-        message: &Delivered<u32>,
+        message: &Delivered<OfFlow>,
         parameters: &ScenarioParameters,
         context: &mut impl HostContext<Self>,
     ) {
         let here = context.endpoint();
-        if let Some(flow) = message.header {
-            context.output().delivered(flow, message, here, parameters);
+        if let Some(of) = message.header {
+            context.output().delivered(of.flow(), message, here, parameters);
         }
     }
 }

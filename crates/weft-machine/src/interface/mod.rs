@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  [nic] ── RawNic ── read ──► Nic ── model ──► dyn InterfaceModel ──► limits, pace, … for experiments
-//!                               └── match in weft_sim::network ──► the interface of weft_nic
+//!                               └── match in weft_network ──► the interface of weft_nic
 //! ```
 //! An interface is a file here and a line in `interfaces!`; keys that it does not share are in [`RawNic`].
 

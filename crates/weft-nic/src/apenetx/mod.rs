@@ -120,7 +120,7 @@ impl<H: Host> Nic<H> for ApenetxNic<H> {
         ApenetxNic { host, card: Card::default() }
     }
 
-    fn host_timer(timer: H::Timer) -> ApenetxTimer<H::Timer> {
+    fn host_timer(_: &Self::Parameters, timer: H::Timer) -> ApenetxTimer<H::Timer> {
         ApenetxTimer::Host(timer)
     }
 
@@ -152,11 +152,14 @@ impl<H: Host> Nic<H> for ApenetxNic<H> {
 }
 
 impl<H: Host> Interface for ApenetxNic<H> {
-    const TELLS_WHEN_READY: bool = true;
     type Parameters = NicParameters<ApenetxParameters, H::Parameters>;
     type Timer = ApenetxTimer<H::Timer>;
     type Announcement = Announcement<H::Header>;
     type Output = H::Output;
+
+    fn tells_when_ready(&self) -> bool {
+        true
+    }
 
     fn is_active(&self) -> bool {
         self.host.is_active()

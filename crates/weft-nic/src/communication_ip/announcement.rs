@@ -24,8 +24,18 @@ pub struct MessageHeader<T> {
 /// An announcement.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub enum Announcement<T> {
-    /// A message is on its way.
-    Message(MessageHeader<T>),
+    /// A message is on its way, with this [header](MessageHeader): in parts, since a whole one leaves no room
+    /// for the mark that it is one.
+    Message {
+        /// Payload of the message.
+        bytes: Bytes,
+        /// The time at which the message was offered.
+        born: Time,
+        /// The sending host's words to the receiving one.
+        header: Option<T>,
+        /// The IntraNode port of the receiving endpoint.
+        interface: u16,
+    },
     /// Packets of a packet generator are.
     Test {
         /// The number of them.
@@ -38,7 +48,7 @@ pub enum Announcement<T> {
 impl<T: Copy + Send + Sync> Payload for Announcement<T> {
     fn tie(&self) -> u128 {
         match self {
-            Announcement::Message(_) => 0, // of a message there is one
+            Announcement::Message { .. } => 0, // of a message there is one
             Announcement::Test { packets, .. } => 1 << 64 | u128::from(*packets),
         }
     }

@@ -113,7 +113,7 @@ impl<H: Host> Nic<H> for CommunicationIpNic<H> {
         CommunicationIpNic { host, hardware: Hardware::new(endpoint, &parameters.interface) }
     }
 
-    fn host_timer(timer: H::Timer) -> CommunicationIpTimer<H::Timer> {
+    fn host_timer(_: &Self::Parameters, timer: H::Timer) -> CommunicationIpTimer<H::Timer> {
         CommunicationIpTimer::Host(timer)
     }
 
@@ -137,11 +137,14 @@ impl<H: Host> Nic<H> for CommunicationIpNic<H> {
 }
 
 impl<H: Host> Interface for CommunicationIpNic<H> {
-    const TELLS_WHEN_READY: bool = true;
     type Parameters = NicParameters<CommunicationIpParameters, H::Parameters>;
     type Timer = CommunicationIpTimer<H::Timer>;
     type Announcement = Announcement<H::Header>;
     type Output = H::Output;
+
+    fn tells_when_ready(&self) -> bool {
+        true
+    }
 
     fn is_active(&self) -> bool {
         self.host.is_active()

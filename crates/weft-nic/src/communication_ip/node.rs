@@ -175,8 +175,8 @@ impl<H: Host> Node<'_, '_, '_, H> {
             self.fabric.set_timer(posted, CommunicationIpTimer::Failed);
             return number;
         }
-        let header = MessageHeader { bytes, born, header, interface: to_interface };
-        self.fabric.announce(to, number, Announcement::Message(header));
+        let announcement = Announcement::Message { bytes, born, header, interface: to_interface };
+        self.fabric.announce(to, number, announcement);
         let (sent, class) = (Bytes::ZERO, self.fabric.class_of(&message.purpose, bytes));
         let port = usize::from(interface);
         self.hardware.ports[port].post(Outgoing { to, number, bytes, sent, posted, token, watch, class });
@@ -254,7 +254,8 @@ impl<H: Host> Node<'_, '_, '_, H> {
     pub(super) fn announced(&mut self, announced: Announced<Announcement<H::Header>>) {
         let Announced { from, message, content } = announced;
         match content {
-            Announcement::Message(header) => {
+            Announcement::Message { bytes, born, header, interface } => {
+                let header = MessageHeader { bytes, born, header, interface };
                 let reassembly = Reassembly::default();
                 self.hardware.incoming.insert((from, message), Incoming { header, reassembly });
             }

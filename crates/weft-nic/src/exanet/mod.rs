@@ -136,7 +136,7 @@ impl<H: Host> Nic<H> for ExanetNic<H> {
         ExanetNic { host, hardware: Hardware::new(H::data(&parameters.host)) }
     }
 
-    fn host_timer(timer: H::Timer) -> ExanetTimer<H::Timer> {
+    fn host_timer(_: &Self::Parameters, timer: H::Timer) -> ExanetTimer<H::Timer> {
         ExanetTimer::Host(timer)
     }
 
@@ -190,11 +190,14 @@ impl<H: Host> Nic<H> for ExanetNic<H> {
 }
 
 impl<H: Host> Interface for ExanetNic<H> {
-    const TELLS_WHEN_READY: bool = true;
     type Parameters = NicParameters<ExanetParameters, H::Parameters>;
     type Timer = ExanetTimer<H::Timer>;
     type Announcement = Announcement<H::Header>;
     type Output = H::Output;
+
+    fn tells_when_ready(&self) -> bool {
+        true
+    }
 
     fn is_active(&self) -> bool {
         self.host.is_active()

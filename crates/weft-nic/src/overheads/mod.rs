@@ -386,7 +386,7 @@ impl<H: Host> Nic<H> for OverheadsNic<H> {
         OverheadsNic::new(host)
     }
 
-    fn host_timer(timer: H::Timer) -> OverheadsTimer<H::Timer> {
+    fn host_timer(_: &Self::Parameters, timer: H::Timer) -> OverheadsTimer<H::Timer> {
         OverheadsTimer::Host(timer)
     }
 
@@ -418,7 +418,9 @@ impl<H: Host> Interface for OverheadsNic<H> {
     type Announcement = Announcement<H::Header>;
     type Output = H::Output;
 
-    const ANSWERS: bool = false;
+    fn answers(&self) -> bool {
+        false
+    }
 
     fn is_active(&self) -> bool {
         self.host.is_active()

@@ -409,7 +409,7 @@ impl<H: Host> Nic<H> for PortalsNic<H> {
         }
     }
 
-    fn host_timer(timer: H::Timer) -> PortalsTimer<H::Timer> {
+    fn host_timer(_: &Self::Parameters, timer: H::Timer) -> PortalsTimer<H::Timer> {
         PortalsTimer::Host(timer)
     }
 
@@ -438,11 +438,14 @@ impl<H: Host> Nic<H> for PortalsNic<H> {
 }
 
 impl<H: Host> Interface for PortalsNic<H> {
-    const TELLS_WHEN_READY: bool = true;
     type Parameters = NicParameters<PortalsParameters, H::Parameters>;
     type Timer = PortalsTimer<H::Timer>;
     type Announcement = Announcement<H::Header>;
     type Output = H::Output;
+
+    fn tells_when_ready(&self) -> bool {
+        true
+    }
 
     fn is_active(&self) -> bool {
         self.host.is_active()

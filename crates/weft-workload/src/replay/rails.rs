@@ -13,6 +13,7 @@ use super::transport::RankContext;
 use super::{ReplayHeader, ReplayHost, ReplayParameters};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use weft_fabric::Purpose;
 use weft_msg::SendToken;
 use weft_nic::{Delivered, Failure, FailureReason, HostContext, Message, Primitive};
@@ -74,9 +75,10 @@ impl RailEvent {
 /// A message of a rank at another endpoint of the host.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct GuestMessage {
-    /// The rank's own endpoint, and the key under which it keeps the message there.
+    /// The rank's own endpoint.
     home: EndpointId,
-    key: Option<u32>,
+    /// One more than the key under which it keeps the message there.
+    key_after: Option<NonZeroU32>,
     /// Counts what that endpoint has handed over.
     order: u32,
     bytes: Bytes,
@@ -154,7 +156,7 @@ impl<C: HostContext<ReplayHost>> RankContext<'_, C> {
         let acknowledged = message.acknowledged;
         let event = RailEvent::Send(GuestMessage {
             home,
-            key,
+            key_after: key.and_then(|key| NonZeroU32::new(key + 1)),
             order,
             bytes,
             born,
@@ -196,8 +198,9 @@ impl ReplayHost {
         rails: HostRails,
         context: &mut impl HostContext<ReplayHost>,
     ) {
-        let GuestMessage { home, key, bytes, born, acknowledged, header, is_write, purpose, .. } = *message;
-        let GuestMessage { interface, buffer, .. } = *message;
+        let GuestMessage { home, bytes, born, acknowledged, header, is_write, purpose, .. } = *message;
+        let GuestMessage { key_after, interface, buffer, .. } = *message;
+        let key = key_after.map(|after| after.get() - 1);
         let rail = rails.rail(home, context.endpoint());
         // Also a send that nobody waits for is kept: its failure is its rank's.
         let token = self.pending_sends.insert(PendingSend::Guest { home, key }) as u32;

@@ -27,7 +27,7 @@ use weft_workload::replay::{
     Background, Operations, Program, RankFailure, RankReport, ReplayHeader, ReplayHost, ReplayOutput,
     ReplayParameters,
 };
-use weft_workload::scenario::{Generators, ScenarioHost, ScenarioOutput};
+use weft_workload::scenario::{Generators, OfFlow, ScenarioHost, ScenarioOutput};
 
 /// Figures of an application in a run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -82,8 +82,8 @@ impl Hosts for ScenarioHost {
         None
     }
 
-    fn flow(header: &u32) -> Option<u32> {
-        Some(*header)
+    fn flow(header: &OfFlow) -> Option<u32> {
+        Some(header.flow())
     }
 
     fn add_ranks(&self, _: &mut Vec<RankReport>) {}

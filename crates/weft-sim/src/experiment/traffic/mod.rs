@@ -24,8 +24,7 @@ use run::{Run, RunResult, Step, Surroundings, Traffic};
 use serde::{Deserialize, Serialize};
 use weft_assembly as assembly;
 use weft_machine::{Machine, Nic};
-use weft_network::{Crossed, NetworkSetup};
-use weft_nic::OverheadsNic;
+use weft_network::{AnyNic, Crossed, NetworkSetup};
 use weft_results::{Beginning, Conclusion, Ending, ResultsWriter, Stopwatch, Table, Totals};
 use weft_topo::Layout;
 use weft_units::memory::peak_memory;
@@ -306,7 +305,7 @@ fn run(
         Layer::Fabric => machine.without_interface(),
     };
     // Before the layout, so that nothing is allocated for a machine that does not fit.
-    let memory = assembly::memory_estimate(&machine, size_of::<OverheadsNic<TrafficSource>>() as u64);
+    let memory = assembly::memory_estimate(&machine, size_of::<AnyNic<TrafficSource>>() as u64);
     assembly::check_memory(&machine, memory).map_err(ExperimentError::input)?;
     let layout = assembly::layout(&machine).map_err(ExperimentError::input)?;
     check_times(request)?;
