@@ -11,8 +11,8 @@ MDBOOK_VERSION := 0.5.4
 MPI_ENVIRONMENT := PATH="$(CURDIR)/$(VENV)/bin:$$PATH" LD_LIBRARY_PATH="$(CURDIR)/$(VENV)/lib:$$LD_LIBRARY_PATH"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo trace run view test test-long lint bench install docs clean
-.PHONY: announce examples quick release layout provider recorder libfabric-headers openmpi
+.PHONY: help demo trace run view test test-long lint bench install dist docs clean
+.PHONY: announce examples quick release static libraries layout provider recorder libfabric-headers openmpi
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -63,6 +63,9 @@ bench: $(STAMPS)/venv provider release ## Speed and memory: prints the table and
 install: recorder provider release ## Install the command, its libraries and pages (PREFIX=/usr/local)
 	$(MAKE) --no-print-directory layout COMMAND=target/release/weft
 
+dist: recorder provider static libraries ## Wheel and archive, for users who build nothing, into build/dist
+	$(VENV)/bin/python tools/dist.py
+
 # The command and what belongs to it, under DESTDIR and PREFIX, where the command finds it from bin/.
 layout:
 	$(MAKE) --no-print-directory -C libqcm CLIENT=$(CURDIR)/target/release/deps/libweft_client.so
@@ -93,6 +96,17 @@ quick: | $(STAMPS)/rust
 
 release: | $(STAMPS)/rust
 	cargo build --locked --release -p weft-cli
+
+# The command with its C library in it, for any Linux of this processor. Cargo must be told the target, or flags would
+# go to what runs while it builds as well.
+HOST_TARGET = $(shell rustc -vV | sed -n 's/^host: //p')
+static: | $(STAMPS)/rust
+	RUSTFLAGS="-C target-feature=+crt-static" \
+	  cargo build --locked --release -p weft-cli --bin weft --target $(HOST_TARGET)
+
+# The libraries of ranks alone, which cannot be static: a program loads them beside its own C library.
+libraries: | $(STAMPS)/rust
+	cargo build --locked --release -p weft-client -p weft-calls -p weft-portals
 
 provider: libfabric-headers
 	$(MAKE) --no-print-directory -C libfabric
