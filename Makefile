@@ -11,20 +11,20 @@ MDBOOK_VERSION := 0.5.4
 MPI_ENVIRONMENT := PATH="$(CURDIR)/$(VENV)/bin:$$PATH" LD_LIBRARY_PATH="$(CURDIR)/$(VENV)/lib:$$LD_LIBRARY_PATH"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo trace run view test test-long lint bench install docs clean
-.PHONY: examples quick release provider recorder libfabric-headers openmpi
+.PHONY: help demo trace run view test test-long lint bench install dist docs clean
+.PHONY: announce examples quick release static libraries layout provider recorder libfabric-headers openmpi
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: recorder quick ## Record LAMMPS on 8 ranks and replay it on two machines (STEPS=20)
+demo: announce recorder quick ## Record LAMMPS on 8 ranks and replay it on two machines (STEPS=20)
 	$(MPI_ENVIRONMENT) $(VENV)/bin/python demo/rhodopsin.py $(if $(STEPS),--steps $(STEPS))
 
 trace: recorder quick ## Record LAMMPS on 64 ranks, for scenarios/lammps-background.toml (STEPS=2)
 	$(MPI_ENVIRONMENT) $(VENV)/bin/python demo/rhodopsin.py --ranks 64 --steps $(or $(STEPS),2) \
 	  --only-record $(BUILD)/traces/lammps-64.weft
 
-run: $(STAMPS)/venv provider quick ## Run a real MPI program on the ExaNeSt rack in virtual time (RANKS=4)
+run: announce $(STAMPS)/venv provider quick ## Run a real MPI program on the ExaNeSt rack in virtual time (RANKS=4)
 	$(VENV)/bin/mpicc -O2 -Wall -Wextra demo/ping_pong.c -o $(BUILD)/ping_pong
 	target/quick/weft run -m exanest -n $(or $(RANKS),4) --ppn 1 -- $(BUILD)/ping_pong
 
@@ -61,15 +61,22 @@ bench: $(STAMPS)/venv provider release ## Speed and memory: prints the table and
 	$(MPI_ENVIRONMENT) $(VENV)/bin/python bench/run.py $(BENCH)
 
 install: recorder provider release ## Install the command, its libraries and pages (PREFIX=/usr/local)
+	$(MAKE) --no-print-directory layout COMMAND=target/release/weft
+
+dist: recorder provider static libraries ## Wheel and archive, for users who build nothing, into build/dist
+	$(VENV)/bin/python tools/dist.py
+
+# The command and what belongs to it, under DESTDIR and PREFIX, where the command finds it from bin/.
+layout:
 	$(MAKE) --no-print-directory -C libqcm CLIENT=$(CURDIR)/target/release/deps/libweft_client.so
-	install -D -m 755 -t $(DESTDIR)$(PREFIX)/bin target/release/weft
+	install -D -m 755 -t $(DESTDIR)$(PREFIX)/bin $(COMMAND)
 	install -D -m 755 -t $(DESTDIR)$(PREFIX)/lib/weft target/release/deps/libweft_client.so \
 	  target/release/deps/libweft_calls.so target/release/deps/libportals.so \
 	  $(BUILD)/libfabric/libweft-fi.so $(BUILD)/recorder/libweft-record-*.so $(BUILD)/lib/libqcm.so
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/include include/weft.h include/portals4.h libqcm/qcm.h
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man3 include/weft.3
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man7 libfabric/fi_weft.7
-	target/release/weft pages $(DESTDIR)$(PREFIX)/share
+	$(COMMAND) pages $(DESTDIR)$(PREFIX)/share
 
 docs: $(STAMPS)/rust $(STAMPS)/venv $(BUILD)/tools/bin/mdbook ## Build the book and the API pages into build/
 	$(VENV)/bin/python tools/check_docs.py
@@ -79,12 +86,27 @@ docs: $(STAMPS)/rust $(STAMPS)/venv $(BUILD)/tools/bin/mdbook ## Build the book 
 clean: ## Remove all that make has built
 	rm -rf $(BUILD) target
 
+# Said only where there is something to build: what the first build takes.
+announce:
+	@test -e target/quick/weft || tools/announce.sh
+
 # The command in target/quick or target/release, with the libraries that ranks load next to it, in deps/.
 quick: | $(STAMPS)/rust
 	cargo build --locked --profile quick -p weft-cli
 
 release: | $(STAMPS)/rust
 	cargo build --locked --release -p weft-cli
+
+# The command with its C library in it, for any Linux of this processor. Cargo must be told the target, or flags would
+# go to what runs while it builds as well.
+HOST_TARGET = $(shell rustc -vV | sed -n 's/^host: //p')
+static: | $(STAMPS)/rust
+	RUSTFLAGS="-C target-feature=+crt-static" \
+	  cargo build --locked --release -p weft-cli --bin weft --target $(HOST_TARGET)
+
+# The libraries of ranks alone, which cannot be static: a program loads them beside its own C library.
+libraries: | $(STAMPS)/rust
+	cargo build --locked --release -p weft-client -p weft-calls -p weft-portals
 
 provider: libfabric-headers
 	$(MAKE) --no-print-directory -C libfabric
