@@ -48,6 +48,7 @@ LINT = [
     Check("ruff", [str(VENV / "ruff"), "check", *PYTHON_SOURCES]),
     Check("Python reference is current", [str(VENV / "python"), "tools/python_reference.py"]),
     Check("text", [sys.executable, "tools/check_text.py"]),
+    Check("ratchets", [sys.executable, "tools/ratchets.py"]),
     Check("dependencies", [sys.executable, "tools/check_dependencies.py"]),
     Check("what a rank loads, with its oldest Rust", ["tools/check_oldest_rust.sh"]),
 ]
