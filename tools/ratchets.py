@@ -5,8 +5,8 @@
 
 shared_type_names  Names of types that several crates have, each for a thing of its own: a reader of one crate
                    takes it for that of another. Names of a thing that a crate hands on are counted once.
-tied_parameters    Functions with more than four parameters besides `self`, once those that are tuples are untied:
-                   each is a missing struct.
+tied_parameters    Functions with more than four parameters besides `self`, once those that are tuples are
+                   untied: each is a missing struct.
 
 A count that grows fails, and so does one that has become less and is not written down: it could grow back.
 """
