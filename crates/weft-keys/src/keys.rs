@@ -40,7 +40,7 @@ impl Condition<'_> {
     /// The condition as a file writes it.
     pub fn text(&self) -> String {
         match self.words {
-            [] => self.key.to_owned(),
+            [] => format!("{} = …", self.key),
             words => format!("{} = \"{}\"", self.key, words.join("\" or \"")),
         }
     }
@@ -569,7 +569,7 @@ mod tests {
                 "speedup: only with kind = \"both\"",
                 "output: only with kind = \"both\" or \"outputs\"",
                 "`ports` of 1 is too small",
-                "spare: only with lanes",
+                "spare: only with lanes = …",
             ]
         );
         let (_, said) = read(&[("kind", text("booth")), ("ports", text("many"))]);

@@ -257,6 +257,11 @@ impl<T: FromItem> FromItem for Vec<T> {
 impl FromItem for String {
     fn from_item(item: &Item, path: &str, reader: &mut Reader<'_>) -> Option<String> {
         let problem = match &item.value {
+            // Lines of a file from Windows end as all others do.
+            Value::Text(text) if text.contains("\r\n") => {
+                let value = Value::Text(text.replace("\r\n", "\n"));
+                return String::from_item(&Item { value, ..item.clone() }, path, reader);
+            }
             // Reports print it: a terminal would obey it.
             Value::Text(text) => match text.chars().find(|c| c.is_control() && !['\n', '\t'].contains(c)) {
                 None => return Some(text.clone()),

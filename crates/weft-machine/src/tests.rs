@@ -53,6 +53,16 @@ fn shipped_machines_check_and_have_their_sizes() {
     }
 }
 
+/// Catches lines of a file from Windows that are no lines, as in texts of several lines.
+#[test]
+fn lines_may_end_as_on_windows() {
+    for shipped in SHIPPED {
+        let machine = shipped.check(&NO_SETS).unwrap();
+        let windows = crate::check_text(shipped.name, &shipped.text.replace('\n', "\r\n"), &NO_SETS);
+        assert_eq!(windows.unwrap_or_else(|why| panic!("{}: {why}", shipped.name)), machine);
+    }
+}
+
 /// Catches a number without source or kind, in any of the sections of a shipped machine.
 #[test]
 fn every_value_of_a_shipped_machine_has_a_source() {

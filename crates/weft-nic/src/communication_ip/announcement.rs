@@ -24,7 +24,7 @@ pub struct MessageHeader<T> {
 /// An announcement.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub enum Announcement<T> {
-    /// A message is on its way, with this [header](MessageHeader): in parts, since a whole one leaves no room
+    /// A message is on its way, with this header: in parts, since a whole one leaves no room
     /// for the mark that it is one.
     Message {
         /// Payload of the message.
