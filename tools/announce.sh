@@ -4,9 +4,9 @@ set -euo pipefail
 
 # CPU time of `cargo build --profile quick -p weft-cli` from nothing, and its longest chain of crates, in seconds; the
 # share of two cores that it kept busy, in percent; disk of target/quick in GB. docs/src/performance.md says more.
-cpu=355
+cpu=309
 chain=150
-busy=65
+busy=95
 disk=0.5
 
 cores=$(nproc)
