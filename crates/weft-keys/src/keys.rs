@@ -362,7 +362,8 @@ macro_rules! read_fields {
         $(let $field: $type = match $field {
             $crate::Given::Value(value) => value,
             $crate::Given::Absent => $crate::key_part!(
-                absent $given $field: $type [$($default)?] $($option($($argument)*))*
+                absent $given $crate::key_part!(name $field $($option($($argument)*))*),
+                $type [$($default)?] $($option($($argument)*))*
             ),
             $crate::Given::Wrong => return None,
         };)*
@@ -412,18 +413,18 @@ macro_rules! key_part {
         $crate::key_part!(within $given $key $read $($rest)*)
     };
 
-    (absent $given:ident $field:ident: $type:ty [] $($rest:tt)*) => {
+    (absent $given:ident $name:expr, $type:ty [] $($rest:tt)*) => {
         <$type as $crate::keys::Field>::absent()?
     };
-    (absent $given:ident $field:ident: $type:ty [$default:expr]) => { $default };
-    (absent $given:ident $field:ident: $type:ty [$default:expr] how($how:literal) $($rest:tt)*) => {{
+    (absent $given:ident $name:expr, $type:ty [$default:expr]) => { $default };
+    (absent $given:ident $name:expr, $type:ty [$default:expr] how($how:literal) $($rest:tt)*) => {{
         let value: $type = $default;
-        $given.derive(stringify!($field), $crate::KeyType::show(&value), $how);
+        $given.derive($name, $crate::KeyType::show(&value), $how);
         value
     }};
-    (absent $given:ident $field:ident: $type:ty [$default:expr]
+    (absent $given:ident $name:expr, $type:ty [$default:expr]
         $option:ident($($argument:tt)*) $($rest:tt)*) => {
-        $crate::key_part!(absent $given $field: $type [$default] $($rest)*)
+        $crate::key_part!(absent $given $name, $type [$default] $($rest)*)
     };
 }
 
@@ -463,7 +464,7 @@ mod tests {
             /// Ports, at least 2.
             ports: u32, within(2, 64);
             /// Lanes; as many as ports where not given.
-            lanes: u32 = ports, how("one for each port");
+            count: u32 = ports, key("lanes"), how("one for each port");
             /// Lanes that are spare.
             kept: Option<u32>, key("spare"), only_with("lanes", []);
             beside {
@@ -535,7 +536,7 @@ mod tests {
         let (switch, said) =
             read(&[("kind", text("both")), ("speedup", Written::Integer(2)), ("ports", Written::Integer(4))]);
         let kind = Organization::Both { speedup: 2, output: None };
-        assert_eq!(switch, Some(Switch { kind, ports: 4, lanes: 4, kept: None, classes: 3 }));
+        assert_eq!(switch, Some(Switch { kind, ports: 4, count: 4, kept: None, classes: 3 }));
         assert_eq!(said, ["lanes: 4, one for each port"]);
         let given = [
             ("kind", text("outputs")),
@@ -545,7 +546,7 @@ mod tests {
             ("spare", Written::Integer(1)),
         ];
         let kind = Organization::Outputs(Some(7));
-        assert_eq!(read(&given).0, Some(Switch { kind, ports: 2, lanes: 3, kept: Some(1), classes: 3 }));
+        assert_eq!(read(&given).0, Some(Switch { kind, ports: 2, count: 3, kept: Some(1), classes: 3 }));
         let names: Vec<_> = Switch::KEYS.iter().map(|key| (key.name, key.is_needed)).collect();
         assert_eq!(names, [("kind", true), ("ports", true), ("lanes", false), ("spare", false)]);
         assert_eq!(Switch::KEYS[1].meaning, "Ports, at least 2.");

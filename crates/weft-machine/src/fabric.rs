@@ -328,8 +328,8 @@ impl LinkSections {
         for (section, link) in &mut self.links {
             link.drop_what_is_left_behind(&join("links", section), reader);
         }
-        if self.links.values().any(|link| link.keys.is_none()) {
-            // Something of them is wrong, which was reported: what they lack is not known.
+        // What a table lacks is not known where something of it is wrong, which was reported.
+        if self.links.values().any(RawLink::is_wrong) {
             return None;
         }
         let default = self.links.remove("default");
@@ -376,6 +376,11 @@ impl RawLink {
     /// Whether a `--set` made it.
     fn is_set(&self) -> bool {
         self.locations.section.is_set()
+    }
+
+    /// Whether something of it could not be read.
+    fn is_wrong(&self) -> bool {
+        self.keys.is_none() || self.power.as_ref().is_some_and(|power| power.keys.is_none())
     }
 
     /// The value of a key with its place; `None`: it is not given.
@@ -498,17 +503,16 @@ fn check_switch(
     reader: &mut Reader<'_>,
 ) -> Option<(SwitchParameters, ClassTable)> {
     let RawSwitch { locations, parameters, pause, channels, classes, .. } = raw;
-    let classes = classes.unwrap_or_default();
-    let arbiter = parameters.map_or(ArbiterKind::RoundRobin, |switch| switch.arbiter);
-    let classes = traffic_classes::check(classes, (arbiter, locations.of("arbiter")), reader)?;
+    let (parameters, pause, channels) = (parameters?, pause?, channels?);
+    let arbiter = (parameters.arbiter, locations.of("arbiter"));
+    let classes = traffic_classes::check(classes.unwrap_or_default(), arbiter, reader)?;
     let flow_control = match flow {
         FlowName::Credits => FlowControl::Credits,
-        FlowName::Pause => FlowControl::Pause(pause?),
+        FlowName::Pause => FlowControl::Pause(pause),
         FlowName::Drop => FlowControl::Drop,
     };
-    pause?;
-    let channels = ChannelParameters { classes: classes.classes, ..channels? };
-    let switch = SwitchParameters { flow_control, channels, ..parameters? };
+    let channels = ChannelParameters { classes: classes.classes, ..channels };
+    let switch = SwitchParameters { flow_control, channels, ..parameters };
     classes.check_sharing(switch.buffer_per, reader)?;
     Some((switch, classes))
 }

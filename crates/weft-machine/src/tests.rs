@@ -53,6 +53,22 @@ fn shipped_machines_check_and_have_their_sizes() {
     }
 }
 
+/// Catches mistakes that follow from another, which was told: a key that is there and wrong is none that
+/// lacks, and classes are not held against an arbiter that nobody knows.
+#[test]
+fn a_wrong_value_is_told_once() {
+    let sets = [
+        "links.default.power.active=many",
+        "links.default.power.policy=idle-timeout",
+        "switch.arbiter=stricter",
+        "switch.classes=[{name=\"all\", priority=1}]",
+        "links.default.framing=many",
+    ];
+    let told = load("bxi3-fattree", &sets).unwrap_err();
+    let titles: Vec<&str> = told.0.iter().map(|diagnostic| diagnostic.title.as_str()).collect();
+    assert_eq!(titles.len(), 3, "{titles:?}");
+}
+
 /// Catches lines of a file from Windows that are no lines, as in texts of several lines.
 #[test]
 fn lines_may_end_as_on_windows() {
