@@ -1,6 +1,6 @@
 //! `[congestion]`: the algorithm that controls how much flows send, and its constants.
 
-use super::read::{Entry, Reader, names, section};
+use super::read::{Entry, Reader, section};
 use super::source::Location;
 use serde::{Deserialize, Serialize};
 use weft_congestion::{
@@ -10,40 +10,30 @@ use weft_fabric::MAX_CLASSES;
 use weft_keys::{CountFromZero, KeyType, Problem};
 use weft_units::{BitRate, Bytes, Span};
 
-/// The algorithms by their names in machine files.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum CongestionKind {
-    /// Flows send as fast as they can.
-    None,
-    /// Accurate Congestion Control.
-    Acc,
-    /// The same with flow-rate packets at pulses alone.
-    AccFrpOnly,
-    /// The same with flow-init messages and no enhancement.
-    AccFrpInit,
-    /// Marks, notifications and rates.
-    Dcqcn,
-    /// Windows by the use of links.
-    Hpcc,
-    /// Windows by delay.
-    Swift,
-    /// Windows by marks and delay, of Ultra Ethernet.
-    Nscc,
-    /// Marks and a table of delays, of InfiniBand.
-    Ib,
+weft_keys::words! {
+    /// The algorithms by their names in machine files.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    pub enum CongestionKind: "CongestionKind", "a way to control congestion" {
+        /// Flows send as fast as they can.
+        None = "none",
+        /// Accurate Congestion Control.
+        Acc = "acc",
+        /// The same with flow-rate packets at pulses alone.
+        AccFrpOnly = "acc-frp-only",
+        /// The same with flow-init messages and no enhancement.
+        AccFrpInit = "acc-frp-init",
+        /// Marks, notifications and rates.
+        Dcqcn = "dcqcn",
+        /// Windows by the use of links.
+        Hpcc = "hpcc",
+        /// Windows by delay.
+        Swift = "swift",
+        /// Windows by marks and delay, of Ultra Ethernet.
+        Nscc = "nscc",
+        /// Marks and a table of delays, of InfiniBand.
+        Ib = "ib",
+    }
 }
-
-names!(CongestionKind, "CongestionKind", "a way to control congestion", {
-    None = "none",
-    Acc = "acc",
-    AccFrpOnly = "acc-frp-only",
-    AccFrpInit = "acc-frp-init",
-    Dcqcn = "dcqcn",
-    Hpcc = "hpcc",
-    Swift = "swift",
-    Nscc = "nscc",
-    Ib = "ib",
-});
 
 macro_rules! keys {
     ($($(#[$doc:meta])* $key:ident: $type:ty, $($kind:ident)*;)*) => {

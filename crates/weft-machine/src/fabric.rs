@@ -4,7 +4,7 @@ use super::congestion::ControlledNetwork;
 use super::link_layer::LayerSections;
 use super::link_power::{PowerSections, RawLinkPower};
 use super::part_power::RawPartPower;
-use super::read::{Entry, Reader, join, names, section, section_of_keys};
+use super::read::{Entry, Reader, join, section, section_of_keys};
 use super::source::Location;
 use super::traffic_classes::{self, ClassTable, RawTrafficClass};
 use serde::{Deserialize, Serialize};
@@ -33,17 +33,14 @@ section! {
     }
 }
 
-/// Ways around failures by their names in machine files.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum RerouteName {
-    None,
-    UpDown,
+weft_keys::words! {
+    /// Ways around failures by their names in machine files.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub(super) enum RerouteName: "Reroute", "a way around failures" {
+        None = "none",
+        UpDown = "up-down",
+    }
 }
-
-names!(RerouteName, "Reroute", "a way around failures", {
-    None = "none",
-    UpDown = "up-down",
-});
 
 /// Checks the keys of rerouting: how long after a failure switches route around it; `None`: they do not. The
 /// outer `None`: a problem was reported.
@@ -78,31 +75,24 @@ pub(super) fn check_reroute(
     }
 }
 
-/// The models by their names in machine files.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum FabricKind {
-    Packet,
-    Ideal,
+weft_keys::words! {
+    /// The models by their names in machine files.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub(super) enum FabricKind: "Fabric", "a model of the fabric" {
+        Packet = "packet",
+        Ideal = "ideal",
+    }
 }
 
-names!(FabricKind, "Fabric", "a model of the fabric", {
-    Packet = "packet",
-    Ideal = "ideal",
-});
-
-/// The kinds of flow control by their names in machine files.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum FlowName {
-    Credits,
-    Pause,
-    Drop,
+weft_keys::words! {
+    /// The kinds of flow control by their names in machine files.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub(super) enum FlowName: "FlowControl", "a kind of flow control" {
+        Credits = "credits",
+        Pause = "pause",
+        Drop = "drop",
+    }
 }
-
-names!(FlowName, "FlowControl", "a kind of flow control", {
-    Credits = "credits",
-    Pause = "pause",
-    Drop = "drop",
-});
 
 section_of_keys! {
     /// The parts of every packet.

@@ -1,7 +1,7 @@
 //! `[messaging]`: what the library between program and interface costs, and its algorithms.
 
 use super::document::{Entry as TableEntry, Item};
-use super::read::{Attribution, FromItem, Reader, attribution_schema, names, section_of_keys};
+use super::read::{Attribution, FromItem, Reader, attribution_schema, section_of_keys};
 use super::value::Bounds;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
@@ -44,25 +44,20 @@ impl RawMessaging {
     }
 }
 
-/// The tables of algorithms that ship.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum Profile {
-    /// ExaNet-MPI (TR-488 §5.2.1, §6.1.3).
-    Exanest,
-    /// MPICH 3.2.1.
-    Mpich321,
-    /// MPICH 5.0.
-    Mpich5,
-    /// Open MPI 4.1.
-    Openmpi41,
+weft_keys::words! {
+    /// The tables of algorithms that ship.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    pub enum Profile: "Profile", "a table of algorithms" {
+        /// ExaNet-MPI (TR-488 §5.2.1, §6.1.3).
+        Exanest = "exanest",
+        /// MPICH 3.2.1.
+        Mpich321 = "mpich-3.2.1",
+        /// MPICH 5.0.
+        Mpich5 = "mpich-5",
+        /// Open MPI 4.1.
+        Openmpi41 = "openmpi-4.1",
+    }
 }
-
-names!(Profile, "Profile", "a table of algorithms", {
-    Exanest = "exanest",
-    Mpich321 = "mpich-3.2.1",
-    Mpich5 = "mpich-5",
-    Openmpi41 = "openmpi-4.1",
-});
 
 impl Profile {
     /// The table of algorithms that libraries of this kind choose from.
@@ -76,22 +71,18 @@ impl Profile {
     }
 }
 
-/// Who moves messages on while the program computes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum Progress {
-    /// Nobody: it happens inside the program's calls.
-    Call,
-    /// A thread of the library.
-    Thread,
-    /// The interface.
-    Nic,
+weft_keys::words! {
+    /// Who moves messages on while the program computes.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    pub enum Progress: "Progress", "a progress rule" {
+        /// Nobody: it happens inside the program's calls.
+        Call = "call",
+        /// A thread of the library.
+        Thread = "thread",
+        /// The interface.
+        Nic = "nic",
+    }
 }
-
-names!(Progress, "Progress", "a progress rule", {
-    Call = "call",
-    Thread = "thread",
-    Nic = "nic",
-});
 
 /// A collective by its name in machine files.
 struct NamedCollective(Collective);

@@ -573,27 +573,3 @@ macro_rules! section_of_keys {
 }
 pub(super) use section;
 pub(super) use section_of_keys;
-
-/// Names for the variants of an enum that lies elsewhere.
-macro_rules! names {
-    ($type:ident, $schema_name:literal, $what:literal, { $($variant:ident = $text:literal,)* }) => {
-        impl weft_keys::KeyType for $type {
-            const NAME: &'static str = $schema_name;
-            const WRITING: weft_keys::Writing = weft_keys::Writing::Words(&[$($text),*]);
-
-            fn read(written: &weft_keys::Written) -> Result<$type, weft_keys::Problem> {
-                match weft_keys::word::one_of($what, written, &[$($text),*])? {
-                    $($text => Ok($type::$variant),)*
-                    other => unreachable!("`{other}` is none of the names above"),
-                }
-            }
-
-            fn show(&self) -> String {
-                match self {
-                    $($type::$variant => $text.to_owned(),)*
-                }
-            }
-        }
-    };
-}
-pub(super) use names;

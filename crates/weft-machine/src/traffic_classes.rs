@@ -2,7 +2,7 @@
 
 use super::congestion::CongestionKind;
 use super::document::Item;
-use super::read::{Attribution, FromItem, Reader, attribution_schema, names};
+use super::read::{Attribution, FromItem, Reader, attribution_schema};
 use super::source::Location;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::json;
@@ -14,25 +14,18 @@ use weft_fabric::{
 use weft_keys::{KeyType, Problem, Writing, Written};
 use weft_units::Bytes;
 
-/// Operations of messages by their names in machine files.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum OperationName {
-    TwoSided,
-    Collective,
-    Put,
-    Get,
-    Atomic,
-    OneSided,
+weft_keys::words! {
+    /// Operations of messages by their names in machine files.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    enum OperationName: "Operation", "an operation" {
+        TwoSided = "two-sided",
+        Collective = "collective",
+        Put = "put",
+        Get = "get",
+        Atomic = "atomic",
+        OneSided = "one-sided",
+    }
 }
-
-names!(OperationName, "Operation", "an operation", {
-    TwoSided = "two-sided",
-    Collective = "collective",
-    Put = "put",
-    Get = "get",
-    Atomic = "atomic",
-    OneSided = "one-sided",
-});
 
 impl OperationName {
     fn set(self) -> Operations {

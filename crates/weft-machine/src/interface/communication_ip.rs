@@ -3,7 +3,7 @@
 use super::exanet::cycles;
 use super::{FromSection, InterfaceModel, InterfacePace, ProcessLimits, RankLimit, RawNic};
 use crate::Fabric;
-use crate::read::{Entry, Reader, names, section};
+use crate::read::{Entry, Reader, section};
 use serde::{Deserialize, Serialize};
 use weft_fabric::parameters::PacketFormat;
 use weft_keys::Misfit;
@@ -45,17 +45,14 @@ section! {
     }
 }
 
-/// The memory with the buffers of kernels.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum BuffersName {
-    Bram,
-    Ddr,
+weft_keys::words! {
+    /// The memory with the buffers of kernels.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub(crate) enum BuffersName: "KernelBuffers", "a memory of kernels" {
+        Bram = "bram",
+        Ddr = "ddr",
+    }
 }
-
-names!(BuffersName, "KernelBuffers", "a memory of kernels", {
-    Bram = "bram",
-    Ddr = "ddr",
-});
 
 /// The Communication IP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -24,7 +24,7 @@ pub use rdma::Rdma;
 
 use super::faults::Millionths;
 use super::part_power::RawPartPower;
-use super::read::{Entry, Reader, names, section};
+use super::read::{Entry, Reader, section};
 use serde::{Deserialize, Serialize};
 use weft_fabric::parameters::PacketFormat;
 use weft_keys::Misfit;
@@ -195,20 +195,15 @@ trait FromSection: Sized {
 /// Registers the interfaces of machine files: variant, name in `nic.model`, type.
 macro_rules! interfaces {
     ($($(#[$doc:meta])* $variant:ident = $name:literal: $type:ty;)*) => {
-        /// The models by their names in machine files.
-        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-        pub(super) enum NicModel {
-            $($variant,)*
+        weft_keys::words! {
+            /// The models by their names in machine files, in the order of registration.
+            #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+            pub(super) enum NicModel: "NicModel", "a model of the interface" {
+                $($variant = $name,)*
+            }
         }
 
-        names!(NicModel, "NicModel", "a model of the interface", {
-            $($variant = $name,)*
-        });
-
         impl NicModel {
-            /// The models in the order of registration.
-            const ALL: &'static [NicModel] = &[$(NicModel::$variant),*];
-
             /// The keys that the model has and others may not have.
             fn keys(self) -> &'static [&'static str] {
                 match self {
@@ -277,20 +272,17 @@ section! {
     }
 }
 
-/// Places of the messages of real ranks, as their interface sees them.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
-pub enum MessageBuffers {
-    /// One buffer for each direction and partner. Nothing depends on where the process has its memory.
-    #[default]
-    Partner,
-    /// The program's own, in the order of first use.
-    Program,
+weft_keys::words! {
+    /// Places of the messages of real ranks, as their interface sees them.
+    #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+    pub enum MessageBuffers: "MessageBuffers", "places of messages" {
+        /// One buffer for each direction and partner. Nothing depends on where the process has its memory.
+        #[default]
+        Partner = "partner",
+        /// The program's own, in the order of first use.
+        Program = "program",
+    }
 }
-
-names!(MessageBuffers, "MessageBuffers", "places of messages", {
-    Partner = "partner",
-    Program = "program",
-});
 
 /// The hosts that endpoints are attached to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]

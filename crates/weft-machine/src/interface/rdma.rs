@@ -1,7 +1,7 @@
 //! The sections below `[nic]` for large messages and reductions: the RDMA engine and what it works with.
 
 use super::exanet::{cycles, timeouts};
-use crate::read::{Entry, Reader, names, section};
+use crate::read::{Entry, Reader, section};
 use serde::{Deserialize, Serialize};
 use weft_fabric::parameters::PacketFormat;
 use weft_keys::{Cost, Problem};
@@ -115,17 +115,14 @@ section! {
     }
 }
 
-/// The agents by their names in machine files.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum AgentName {
-    Firmware,
-    Hardware,
+weft_keys::words! {
+    /// The agents by their names in machine files.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub(crate) enum AgentName: "AgentName", "a segmentation agent" {
+        Firmware = "firmware",
+        Hardware = "hardware",
+    }
 }
-
-names!(AgentName, "AgentName", "a segmentation agent", {
-    Firmware = "firmware",
-    Hardware = "hardware",
-});
 
 /// Large messages and reductions, block by block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
