@@ -34,6 +34,8 @@ pub struct Condition<'c> {
     pub key: &'c str,
     /// The words of it; none: any value.
     pub words: &'c [&'c str],
+    /// The key of rows that may have one of the words instead, as in `switch.classes.congestion`.
+    pub in_rows: Option<&'c str>,
 }
 
 impl Condition<'_> {
@@ -99,7 +101,7 @@ pub trait GivenKeys {
     fn refuse(&mut self, key: &'static str, condition: &Condition<'_>) -> bool;
 
     /// The table must have this key and does not.
-    fn report_missing(&mut self, key: &'static str);
+    fn report_missing(&mut self, key: &'static Key);
 
     /// A value makes no sense. `{}` in the problem's title stands for the key with its section.
     fn report(&mut self, key: &'static str, problem: Problem);
@@ -169,7 +171,7 @@ pub fn field<F: Field>(given: &mut impl GivenKeys, key: &'static Key) -> Given<F
     }
     let read = F::read(given, key);
     if matches!(read, Given::Absent) && key.is_needed {
-        given.report_missing(key.name);
+        given.report_missing(key);
         return Given::Wrong;
     }
     read
@@ -222,6 +224,24 @@ pub fn within<B: Bounded>(
     Given::Wrong
 }
 
+/// The value, if it is not zero.
+#[doc(hidden)]
+pub fn not_zero<B: Bounded>(
+    given: &mut impl GivenKeys,
+    key: &'static Key,
+    value: Given<B>,
+    example: &str,
+) -> Given<B> {
+    let Given::Value(bounded) = &value else { return value };
+    let magnitude = bounded.bounded().and_then(KeyType::magnitude);
+    if magnitude.is_none_or(|magnitude| magnitude.amount > 0) {
+        return value;
+    }
+    let help = format!("write more than zero, such as {example}");
+    given.report(key.name, Problem::new("`{}` is zero", "too small", help));
+    Given::Wrong
+}
+
 /// The key of this name.
 #[doc(hidden)]
 pub fn of_name(keys: &'static [Key], name: &str) -> &'static Key {
@@ -247,7 +267,7 @@ pub fn refuse_keys_of_other_words(given: &mut impl GivenKeys, key: &'static Key,
         seen.push(other.name);
         let carries = |word: &&Word| word.keys.iter().any(|key| key.name == other.name);
         let words: Vec<&str> = key.words.iter().filter(carries).map(|word| word.name).collect();
-        is_clean &= given.refuse(other.name, &Condition { key: key.name, words: &words });
+        is_clean &= given.refuse(other.name, &Condition { key: key.name, words: &words, in_rows: None });
     }
     is_clean
 }
@@ -263,6 +283,8 @@ pub fn refuse_keys_of_other_words(given: &mut impl GivenKeys, key: &'static Key,
 /// | `within(low, high)` | bounds, both included |
 /// | `only_with("key", ["word", …])` | the key means something where another has one of these words |
 /// | `only_with("key", [])` | … where another is given at all |
+/// | `only_where(CONDITION)` | … where a [`Condition`] holds that several keys share |
+/// | `not_zero("20us")` | zero makes no sense; the error has this example |
 /// | `read_as(Type)` | the key's value is of this type, of which the field's is made (`Into`) |
 /// | `usual()` | of a choice: its first word holds where none is given |
 /// | `key("name")` | the key's name, where it is not that of the field |
@@ -401,20 +423,24 @@ macro_rules! key_part {
 
     (condition) => { None };
     (condition only_with($key:literal, [$($word:literal),*]) $($rest:tt)*) => {
-        Some($crate::Condition { key: $key, words: &[$($word),*] })
+        Some($crate::Condition { key: $key, words: &[$($word),*], in_rows: None })
     };
+    (condition only_where($condition:expr) $($rest:tt)*) => { Some($condition) };
     (condition $option:ident($($argument:tt)*) $($rest:tt)*) => { $crate::key_part!(condition $($rest)*) };
 
     (within $given:ident $key:ident $read:ident) => { $read };
     (within $given:ident $key:ident $read:ident within($least:expr, $most:expr) $($rest:tt)*) => {
         $crate::keys::within($given, $key, $read, &($least..=$most))
     };
+    (within $given:ident $key:ident $read:ident not_zero($example:literal) $($rest:tt)*) => {
+        $crate::keys::not_zero($given, $key, $read, $example)
+    };
     (within $given:ident $key:ident $read:ident $option:ident($($argument:tt)*) $($rest:tt)*) => {
         $crate::key_part!(within $given $key $read $($rest)*)
     };
 
     (absent $given:ident $name:expr, $type:ty [] $($rest:tt)*) => {
-        <$type as $crate::keys::Field>::absent()?
+        <$crate::key_part!(read_as $type, $($rest)*) as $crate::keys::Field>::absent()?.into()
     };
     (absent $given:ident $name:expr, $type:ty [$default:expr]) => { $default };
     (absent $given:ident $name:expr, $type:ty [$default:expr] how($how:literal) $($rest:tt)*) => {{
@@ -508,8 +534,8 @@ mod tests {
             !is_given
         }
 
-        fn report_missing(&mut self, key: &'static str) {
-            self.said.push(format!("{key}: missing"));
+        fn report_missing(&mut self, key: &'static Key) {
+            self.said.push(format!("{}: missing", key.name));
         }
 
         fn report(&mut self, key: &'static str, problem: Problem) {

@@ -22,6 +22,7 @@
 pub mod keys;
 pub mod problem;
 pub mod quantity;
+pub mod text;
 pub mod value;
 pub mod word;
 pub mod written;

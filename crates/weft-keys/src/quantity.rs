@@ -155,7 +155,7 @@ impl KeyType for u32 {
 }
 
 /// A count that may be zero.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(transparent)]
 pub struct CountFromZero(pub u32);
 

@@ -68,6 +68,15 @@ pub enum Writing {
     Flag,
     /// A text of this pattern, a regular expression.
     Text(&'static str),
+    /// A text.
+    AnyText,
+    /// A list of texts.
+    Texts {
+        /// Fewest.
+        least: u32,
+        /// Most.
+        most: Option<u32>,
+    },
     /// The path of a file.
     Path,
     /// One of some words.

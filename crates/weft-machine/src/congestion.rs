@@ -1,20 +1,20 @@
 //! `[congestion]`: the algorithm that controls how much flows send, and its constants.
 
-use super::read::{Entry, Reader, section};
-use super::source::Location;
+use super::read::{Entry, Reader, section_of_keys};
 use serde::{Deserialize, Serialize};
 use weft_congestion::{
     Answering, Congestion, Path, RedParameters, Repair, acc, dcqcn, hpcc, ib, nscc, swift,
 };
 use weft_fabric::MAX_CLASSES;
-use weft_keys::{CountFromZero, KeyType, Problem};
+use weft_keys::{Condition, CountFromZero, Misfit, Problem};
 use weft_units::{BitRate, Bytes, Span};
 
 weft_keys::words! {
     /// The algorithms by their names in machine files.
-    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
     pub enum CongestionKind: "CongestionKind", "a way to control congestion" {
         /// Flows send as fast as they can.
+        #[default]
         None = "none",
         /// Accurate Congestion Control.
         Acc = "acc",
@@ -35,156 +35,136 @@ weft_keys::words! {
     }
 }
 
-macro_rules! keys {
-    ($($(#[$doc:meta])* $key:ident: $type:ty, $($kind:ident)*;)*) => {
-        section! {
-            /// Congestion control. Each algorithm has keys of its own; what is not given is as its page says.
-            struct RawCongestion {
-                /// The algorithm; `none`: flows send as fast as they can.
-                kind: Entry<CongestionKind>,
-                $($(#[$doc])* $key: Option<Entry<$type>>,)*
-            }
-        }
-
-        /// Congestion control of a machine: the algorithm, and the constants that it gives.
-        #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-        #[expect(missing_docs, reason = "the section's keys, with their meaning")]
-        pub struct CongestionRule {
-            pub kind: CongestionKind,
-            /// Of traffic classes that have another: theirs.
-            pub by_class: [Option<CongestionKind>; MAX_CLASSES],
-            $(pub $key: Option<$type>,)*
-        }
-
-        impl CongestionRule {
-            /// An algorithm with the constants of its page.
-            pub const fn new(kind: CongestionKind) -> CongestionRule {
-                CongestionRule { kind, by_class: [None; MAX_CLASSES], $($key: None,)* }
-            }
-        }
-
-        /// Refuses keys of an algorithm that no traffic class has.
-        fn read(
-            raw: RawCongestion,
-            by_class: [Option<CongestionKind>; MAX_CLASSES],
-            reader: &mut Reader<'_>,
-        ) -> Option<CongestionRule> {
-            use CongestionKind::*;
-            let kind = raw.kind.value;
-            let of_classes = || by_class.iter().flatten();
-            let is_used = |of: &[CongestionKind]| of.contains(&kind) || of_classes().any(|k| of.contains(k));
-            let mut fits = true;
-            $(if let Some(entry) = &raw.$key {
-                let of: &[CongestionKind] = &[$($kind),*];
-                if !is_used(of) {
-                    let path = concat!("congestion.", stringify!($key));
-                    if !entry.location.is_set() && raw.kind.location.is_set() {
-                        reader.forget(path);
-                    } else {
-                        fits = false;
-                        let names: Vec<String> = of.iter().map(KeyType::show).collect();
-                        let problem = Problem::new(
-                            format!("`{path}` means nothing with congestion.kind = {}", kind.show()),
-                            "not used",
-                            format!("remove it, or write kind = one of {}", names.join(", ")),
-                        );
-                        reader.report(entry.location, problem);
-                    }
-                }
-            })*
-            fits.then(|| CongestionRule {
-                kind,
-                by_class,
-                $($key: raw.$key.filter(|_| is_used(&[$($kind),*])).map(|entry| entry.value),)*
-            })
-        }
-    };
+/// The condition of keys that belong to some algorithms: the machine has one of them, or a traffic class has.
+const fn of(words: &'static [&'static str]) -> Condition<'static> {
+    Condition { key: "kind", words, in_rows: Some("switch.classes.congestion") }
 }
 
-keys! {
-    /// Whether acknowledgements and notices get a traffic class of the highest priority where the machine has
-    /// one class: yes where not given.
-    priority: bool, Acc AccFrpOnly AccFrpInit Dcqcn Hpcc Swift Nscc Ib;
-    /// Input buffer of that class, for each virtual channel of the routing, where channels share the buffer
-    /// of a port. Where not given an eighth of it under credits, half under pause and drop.
-    answers_buffer: Bytes, Acc AccFrpOnly AccFrpInit Dcqcn Hpcc Swift Nscc Ib;
-    /// Round trip of a large packet and its answer through the empty network; that of the longest path where
-    /// not given.
-    round_trip: Span, Hpcc Swift Nscc;
-    /// From sending a packet until it counts as lost without an answer.
-    timeout: Span, Dcqcn Hpcc Swift Nscc;
-    /// Bytes of packets that destinations answer at once; 0: each packet. Where not given an eighth of what
-    /// the path holds, 16,384 at most.
-    answer_every: Bytes, Dcqcn Hpcc Swift Nscc;
-    /// Whether full buffers cut packets down to their headers, which tell the destination: not where not
-    /// given. For fabric.flow_control=drop.
-    trim: bool, Dcqcn Swift Nscc;
-    /// Between two rate re-evaluation pulses.
-    period: Span, Acc AccFrpOnly AccFrpInit;
-    /// Thousandths of a link that flows do not get.
-    margin: CountFromZero, Acc AccFrpOnly AccFrpInit;
-    /// Whether a new flow waits for its first answer.
-    wait_for_feedback: bool, Acc AccFrpInit AccFrpOnly;
-    /// Whether links find flows that are bottlenecked there and say otherwise.
-    mind_the_gap: bool, Acc AccFrpInit AccFrpOnly;
-    /// Whether a rate rises step by step until it is confirmed.
-    wait_to_rise: bool, Acc AccFrpInit AccFrpOnly;
-    /// Whether switches answer a flow from inside the fabric where they offer it less than it uses.
-    short_circuit: bool, Acc AccFrpInit AccFrpOnly;
-    /// Queue before a link up to which no packet is marked.
-    mark_low: Bytes, Dcqcn Nscc;
-    /// Queue from which all are.
-    mark_high: Bytes, Dcqcn Nscc;
-    /// Thousandths of packets that are marked just below that.
-    mark_most: CountFromZero, Dcqcn Nscc;
-    /// Least time between two notifications about a flow.
-    notification_interval: Span, Dcqcn;
-    /// Least time between two cuts of a rate.
-    cut_interval: Span, Dcqcn;
-    /// Power of two that g is one over.
-    gain_shift: CountFromZero, Dcqcn;
-    /// Between two steps of alpha without a notification.
-    alpha_timer: Span, Dcqcn;
-    /// Between two increases by time.
-    increase_timer: Span, Dcqcn;
-    /// Bytes between two increases by bytes.
-    increase_bytes: Bytes, Dcqcn;
-    /// Increases of fast recovery.
-    fast_steps: u32, Dcqcn;
-    /// Step of additive increase.
-    additive_rate: BitRate, Dcqcn;
-    /// Step of hyper increase.
-    hyper_rate: BitRate, Dcqcn;
-    /// The least rate of a flow.
-    least_rate: BitRate, Dcqcn;
-    /// Thousandths of a link that are to be used.
-    aim: u32, Hpcc;
-    /// Rounds of additive increase before a multiplicative one.
-    stages: u32, Hpcc;
-    /// Bytes by which a window grows at once.
-    additive_bytes: Bytes, Hpcc;
-    /// Delay that is aimed at: of Swift the round trip without hops and flows, of NSCC that in queues.
-    target: Span, Swift Nscc;
-    /// Target per link crossed.
-    hop_target: Span, Swift;
-    /// The most that is added to the target for small windows.
-    target_range: Span, Swift;
-    /// Queue before a link beyond which packets are marked.
-    threshold: Bytes, Ib;
-    /// Unmarked packets between two that are marked.
-    marking_rate: CountFromZero, Ib;
-    /// Smaller packets are not marked.
-    packet_size: Bytes, Ib;
-    /// Whether links that wait for credits mark too.
-    marks_victims: bool, Ib;
-    /// Steps in the table of delays for each notification.
-    increase: u32, Ib;
-    /// The last place of the table.
-    limit: u32, Ib;
-    /// Between two steps back.
-    timer: Span, Ib;
-    /// Places of the table for each packet's time of delay, as a power of two from 0 to 3.
-    shift: CountFromZero, Ib;
+const ANY: Condition<'static> =
+    of(&["acc", "acc-frp-only", "acc-frp-init", "dcqcn", "hpcc", "swift", "nscc", "ib"]);
+const WINDOWS: Condition<'static> = of(&["hpcc", "swift", "nscc"]);
+const ANSWERED: Condition<'static> = of(&["dcqcn", "hpcc", "swift", "nscc"]);
+const TRIMMED: Condition<'static> = of(&["dcqcn", "swift", "nscc"]);
+const ACC: Condition<'static> = of(&["acc", "acc-frp-only", "acc-frp-init"]);
+const RED: Condition<'static> = of(&["dcqcn", "nscc"]);
+const DCQCN: Condition<'static> = of(&["dcqcn"]);
+const HPCC: Condition<'static> = of(&["hpcc"]);
+const DELAY: Condition<'static> = of(&["swift", "nscc"]);
+const SWIFT: Condition<'static> = of(&["swift"]);
+const IB: Condition<'static> = of(&["ib"]);
+
+weft_keys::keys! {
+    /// Congestion control of a machine: the algorithm, and the constants that it gives. What is not given is as
+    /// the algorithm's page says.
+    #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+    pub struct CongestionRule {
+        /// The algorithm; `none`: flows send as fast as they can.
+        kind: CongestionKind;
+        /// Whether acknowledgements and notices get a traffic class of the highest priority where the machine has
+        /// one class: yes where not given.
+        priority: Option<bool>, only_where(ANY);
+        /// Input buffer of that class, for each virtual channel of the routing, where channels share the buffer
+        /// of a port. Where not given an eighth of it under credits, half under pause and drop.
+        answers_buffer: Option<Bytes>, only_where(ANY);
+        /// Round trip of a large packet and its answer through the empty network; that of the longest path where
+        /// not given.
+        round_trip: Option<Span>, not_zero("20us"), only_where(WINDOWS);
+        /// From sending a packet until it counts as lost without an answer.
+        timeout: Option<Span>, not_zero("20us"), only_where(ANSWERED);
+        /// Bytes of packets that destinations answer at once; 0: each packet. Where not given an eighth of what
+        /// the path holds, 16,384 at most.
+        answer_every: Option<Bytes>, only_where(ANSWERED);
+        /// Whether full buffers cut packets down to their headers, which tell the destination: not where not
+        /// given. For fabric.flow_control=drop.
+        trim: Option<bool>, only_where(TRIMMED);
+        /// Between two rate re-evaluation pulses.
+        period: Option<Span>, not_zero("20us"), only_where(ACC);
+        /// Thousandths of a link that flows do not get.
+        margin: Option<CountFromZero>, within(CountFromZero(0), CountFromZero(999)), only_where(ACC);
+        /// Whether a new flow waits for its first answer.
+        wait_for_feedback: Option<bool>, only_where(ACC);
+        /// Whether links find flows that are bottlenecked there and say otherwise.
+        mind_the_gap: Option<bool>, only_where(ACC);
+        /// Whether a rate rises step by step until it is confirmed.
+        wait_to_rise: Option<bool>, only_where(ACC);
+        /// Whether switches answer a flow from inside the fabric where they offer it less than it uses.
+        short_circuit: Option<bool>, only_where(ACC);
+        /// Queue before a link up to which no packet is marked.
+        mark_low: Option<Bytes>, only_where(RED);
+        /// Queue from which all are.
+        mark_high: Option<Bytes>, only_where(RED);
+        /// Thousandths of packets that are marked just below that.
+        mark_most: Option<CountFromZero>, within(CountFromZero(0), CountFromZero(1_000)), only_where(RED);
+        /// Least time between two notifications about a flow.
+        notification_interval: Option<Span>, only_where(DCQCN);
+        /// Least time between two cuts of a rate.
+        cut_interval: Option<Span>, only_where(DCQCN);
+        /// Power of two that g is one over.
+        gain_shift: Option<CountFromZero>, within(CountFromZero(0), CountFromZero(16)), only_where(DCQCN);
+        /// Between two steps of alpha without a notification.
+        alpha_timer: Option<Span>, not_zero("20us"), only_where(DCQCN);
+        /// Between two increases by time.
+        increase_timer: Option<Span>, not_zero("20us"), only_where(DCQCN);
+        /// Bytes between two increases by bytes.
+        increase_bytes: Option<Bytes>, only_where(DCQCN);
+        /// Increases of fast recovery.
+        fast_steps: Option<u32>, only_where(DCQCN);
+        /// Step of additive increase.
+        additive_rate: Option<BitRate>, only_where(DCQCN);
+        /// Step of hyper increase.
+        hyper_rate: Option<BitRate>, only_where(DCQCN);
+        /// The least rate of a flow.
+        least_rate: Option<BitRate>, only_where(DCQCN);
+        /// Thousandths of a link that are to be used.
+        aim: Option<u32>, within(1, 1_000), only_where(HPCC);
+        /// Rounds of additive increase before a multiplicative one.
+        stages: Option<u32>, only_where(HPCC);
+        /// Bytes by which a window grows at once.
+        additive_bytes: Option<Bytes>, only_where(HPCC);
+        /// Delay that is aimed at: of Swift the round trip without hops and flows, of NSCC that in queues.
+        target: Option<Span>, only_where(DELAY);
+        /// Target per link crossed.
+        hop_target: Option<Span>, only_where(SWIFT);
+        /// The most that is added to the target for small windows.
+        target_range: Option<Span>, only_where(SWIFT);
+        /// Queue before a link beyond which packets are marked.
+        threshold: Option<Bytes>, only_where(IB);
+        /// Unmarked packets between two that are marked.
+        marking_rate: Option<CountFromZero>, only_where(IB);
+        /// Smaller packets are not marked.
+        packet_size: Option<Bytes>, only_where(IB);
+        /// Whether links that wait for credits mark too.
+        marks_victims: Option<bool>, only_where(IB);
+        /// Steps in the table of delays for each notification.
+        increase: Option<u32>, only_where(IB);
+        /// The last place of the table.
+        limit: Option<u32>, only_where(IB);
+        /// Between two steps back.
+        timer: Option<Span>, not_zero("20us"), only_where(IB);
+        /// Places of the table for each packet's time of delay, as a power of two from 0 to 3.
+        shift: Option<CountFromZero>, within(CountFromZero(0), CountFromZero(3)), only_where(IB);
+        beside {
+            /// Of traffic classes that have another: theirs.
+            by_class: [Option<CongestionKind>; MAX_CLASSES] = [None; MAX_CLASSES];
+        }
+    }
+}
+
+section_of_keys! {
+    /// Congestion control. Each algorithm has keys of its own; what is not given is as its page says.
+    struct RawCongestion {
+        keys {
+            rule: CongestionRule,
+        }
+    }
+}
+
+impl RawCongestion {
+    /// The buffer of the class for answers, with its place; `None`: it is not given.
+    pub(super) fn answers_buffer(&self) -> Option<Entry<Bytes>> {
+        let value = self.rule?.answers_buffer?;
+        Some(Entry { value, location: self.locations.of("answers_buffer") })
+    }
 }
 
 /// The network whose congestion is controlled.
@@ -205,113 +185,71 @@ pub(super) fn check(
     network: ControlledNetwork,
     reader: &mut Reader<'_>,
 ) -> Option<Option<CongestionRule>> {
-    let is_ideal = network == ControlledNetwork::Ideal;
+    let (rule, locations) = match raw {
+        Some(raw) => (raw.rule?, Some(raw.locations)),
+        None => (CongestionRule::default(), None),
+    };
     let mut by_class = [None; MAX_CLASSES];
-    if !is_ideal {
+    if network != ControlledNetwork::Ideal {
         by_class.iter_mut().zip(classes).for_each(|(place, kind)| *place = kind);
     }
-    let is_controlled = by_class.iter().flatten().any(|kind| *kind != CongestionKind::None);
-    let Some(raw) = raw else {
-        let rule = CongestionRule { by_class, ..CongestionRule::new(CongestionKind::None) };
+    let rule = CongestionRule { by_class, ..rule };
+    if rule.kind == CongestionKind::None {
+        let is_controlled = by_class.iter().flatten().any(|kind| *kind != CongestionKind::None);
         return Some(is_controlled.then_some(rule));
-    };
-    let at = raw.kind.location;
-    let from_zero = |entry: &Option<Entry<CountFromZero>>| {
-        entry.as_ref().map(|Entry { value: CountFromZero(value), location, .. }| (*value, *location))
-    };
-    let shift = from_zero(&raw.shift);
-    let shares = [
-        ("margin", from_zero(&raw.margin), 0..=999),
-        ("mark_most", from_zero(&raw.mark_most), 0..=1_000),
-        ("aim", raw.aim.as_ref().map(|entry| (entry.value, entry.location)), 1..=1_000),
-        ("gain_shift", from_zero(&raw.gain_shift), 0..=16),
-    ];
-    let mut is_good = true;
-    for (key, entry, bounds) in shares {
-        if let Some((value, location)) = entry.filter(|(value, _)| !bounds.contains(value)) {
-            let title = format!("`congestion.{key}` of {value} is too large");
-            let mend = format!("write {} to {}", bounds.start(), bounds.end());
-            reader.report(location, Problem::new(title, "too large", mend));
-            is_good = false;
+    }
+    match rule.check(network) {
+        Ok(()) => Some(Some(rule)),
+        Err(misfit) => {
+            locations?.report(misfit, reader);
+            None
         }
     }
-    if let Some((value, location)) = shift.filter(|(value, _)| *value > 3) {
-        let title = format!("`congestion.shift` of {value} has no two bits");
-        reader.report(location, Problem::new(title, "too large", "write 0, 1, 2 or 3"));
-        is_good = false;
-    }
-    let spans =
-        [&raw.period, &raw.round_trip, &raw.alpha_timer, &raw.increase_timer, &raw.timer, &raw.timeout];
-    for entry in spans.into_iter().flatten().filter(|entry| entry.value == Span::ZERO) {
-        let problem = Problem::new(
-            "this time of congestion control is zero",
-            "never ends",
-            "write a time, such as 20us",
-        );
-        reader.report(entry.location, problem);
-        is_good = false;
-    }
-    let red = [raw.mark_low.as_ref(), raw.mark_high.as_ref()];
-    if let [Some(low), Some(high)] = red
-        && low.value >= high.value
-    {
-        let title = format!("`congestion.mark_low` of {} is not below mark_high, {}", low.value, high.value);
-        reader.report(low.location, Problem::new(title, "too large", "write less"));
-        is_good = false;
-    }
-    let trims_at = raw.trim.as_ref().filter(|entry| entry.value).map(|entry| entry.location);
-    let rule = read(raw, by_class, reader)?;
-    if rule.kind == CongestionKind::None {
-        return is_good.then_some(is_controlled.then_some(rule));
-    }
-    if is_ideal {
-        let help = "write fabric.kind = \"packet\", or congestion.kind = \"none\"";
-        let problem = Problem::new(
-            "the ideal network has no queues, and nothing whose congestion could be controlled",
-            "not on this network",
-            help,
-        );
-        reader.report(at, problem);
-        return None;
-    }
-    is_good &= fits(&rule, network, (at, trims_at), reader);
-    is_good.then_some(Some(rule))
-}
-
-/// Whether algorithms fit what full buffers do. `at`: where the kind is, and where packets are to be trimmed.
-fn fits(
-    rule: &CongestionRule,
-    network: ControlledNetwork,
-    (at, trims_at): (Location, Option<Location>),
-    reader: &mut Reader<'_>,
-) -> bool {
-    if let Some(trims_at) = trims_at.filter(|_| network == ControlledNetwork::Lossless) {
-        let problem = Problem::new(
-            "full buffers trim packets where they would lose them, and these lose none",
-            "nothing to trim",
-            "write fabric.flow_control = \"drop\", or leave it out",
-        );
-        reader.report(trims_at, problem);
-        return false;
-    }
-    // Which path it is does not matter.
-    let path = Path::new(BitRate::from_gigabits(100), Span::from_us(1), Bytes::new(1));
-    let mut algorithms = (0..MAX_CLASSES as u8).filter_map(|class| rule.algorithm(&path, class));
-    let misfit = algorithms.find(|algorithm| algorithm.need().lossless);
-    let Some(misfit) = misfit.filter(|_| network == ControlledNetwork::Lossy) else { return true };
-    let problem = Problem::new(
-        format!(
-            "congestion control by {} needs a network that loses no packets in full buffers",
-            misfit.name()
-        ),
-        "fabric.flow_control is \"drop\"",
-        "write fabric.flow_control = \"credits\" or \"pause\", or another algorithm",
-    );
-    reader.report(at, problem);
-    false
 }
 
 impl CongestionRule {
+    /// Checks that the constants fit together, and the algorithms what full buffers do.
+    fn check(&self, network: ControlledNetwork) -> Result<(), Misfit> {
+        if let (Some(low), Some(high)) = (self.mark_low, self.mark_high)
+            && low >= high
+        {
+            let title = format!("`congestion.mark_low` of {low} is not below mark_high, {high}");
+            return Err(Problem::new(title, "too large", "write less").of("mark_low"));
+        }
+        if network == ControlledNetwork::Ideal {
+            return Err(Problem::new(
+                "the ideal network has no queues, and nothing whose congestion could be controlled",
+                "not on this network",
+                "write fabric.kind = \"packet\", or congestion.kind = \"none\"",
+            )
+            .of("kind"));
+        }
+        if self.trim == Some(true) && network == ControlledNetwork::Lossless {
+            return Err(Problem::new(
+                "full buffers trim packets where they would lose them, and these lose none",
+                "nothing to trim",
+                "write fabric.flow_control = \"drop\", or leave it out",
+            )
+            .of("trim"));
+        }
+        // Which path it is does not matter.
+        let path = Path::new(BitRate::from_gigabits(100), Span::from_us(1), Bytes::new(1));
+        let mut algorithms = (0..MAX_CLASSES as u8).filter_map(|class| self.algorithm(&path, class));
+        let needs_lossless = algorithms.find(|algorithm| algorithm.need().lossless);
+        let Some(algorithm) = needs_lossless.filter(|_| network == ControlledNetwork::Lossy) else {
+            return Ok(());
+        };
+        Err(Problem::new(
+            format!(
+                "congestion control by {} needs a network that loses no packets in full buffers",
+                algorithm.name()
+            ),
+            "fabric.flow_control is \"drop\"",
+            "write fabric.flow_control = \"credits\" or \"pause\", or another algorithm",
+        )
+        .of("kind"))
+    }
+
     /// The algorithm of a traffic class with all its constants, for a path. `None`: congestion of that class
     /// is not controlled.
     pub fn algorithm(&self, path: &Path, class: u8) -> Option<Congestion> {
@@ -409,17 +347,4 @@ impl CongestionRule {
             }),
         })
     }
-
-    /// The names that machine files give to algorithms.
-    pub const NAMES: [(&'static str, CongestionKind); 9] = [
-        ("none", CongestionKind::None),
-        ("acc", CongestionKind::Acc),
-        ("acc-frp-only", CongestionKind::AccFrpOnly),
-        ("acc-frp-init", CongestionKind::AccFrpInit),
-        ("dcqcn", CongestionKind::Dcqcn),
-        ("hpcc", CongestionKind::Hpcc),
-        ("swift", CongestionKind::Swift),
-        ("nscc", CongestionKind::Nscc),
-        ("ib", CongestionKind::Ib),
-    ];
 }

@@ -4,9 +4,10 @@ use super::congestion::ControlledNetwork;
 use super::link_layer::LayerSections;
 use super::link_power::{PowerSections, RawLinkPower};
 use super::part_power::RawPartPower;
-use super::read::{Entry, Reader, join, section, section_of_keys};
+use super::read::{Entry, Reader, join, section_of_keys};
+use super::row::Row;
 use super::source::Location;
-use super::traffic_classes::{self, ClassTable, RawTrafficClass};
+use super::traffic_classes::{self, ClassKeys, ClassTable};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weft_fabric::parameters::{
@@ -18,60 +19,41 @@ use weft_keys::{Cost, Problem, nearest};
 use weft_topo::GraphClass;
 use weft_units::{BitRate, Bytes, Clock, Span};
 
-section! {
+weft_keys::keys! {
     /// The model that carries the packets.
-    struct RawFabric {
+    #[derive(Clone, Copy, Debug)]
+    pub(super) struct FabricKeys {
         /// `packet`: links and switches; `ideal`: LogGP without queues.
-        kind: Entry<FabricKind>,
+        kind: FabricKind;
         /// The way in which input buffers are kept from overflowing; `credits` where not given.
-        flow_control: Option<Entry<FlowName>>,
+        flow_control: FlowName = FlowName::Credits;
         /// The way that packets take while links are off: `none`, that of the routing, which is usual, or
         /// `up-down`, by tables over what is left.
-        reroute: Option<Entry<RerouteName>>,
-        /// From when a link fails or comes back to when all switches route otherwise; with `up-down`.
-        reroute_after: Option<Entry<Span>>,
+        reroute: Reroute, usual();
     }
 }
 
-weft_keys::words! {
-    /// Ways around failures by their names in machine files.
+section_of_keys! {
+    /// The model that carries the packets.
+    struct RawFabric {
+        keys {
+            keys: FabricKeys,
+        }
+    }
+}
+
+weft_keys::choices! {
+    /// Ways around failures.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-    pub(super) enum RerouteName: "Reroute", "a way around failures" {
+    pub(super) enum Reroute: "Reroute", "a way around failures" {
+        /// That of the routing.
         None = "none",
-        UpDown = "up-down",
-    }
-}
-
-/// Checks the keys of rerouting: how long after a failure switches route around it; `None`: they do not. The
-/// outer `None`: a problem was reported.
-pub(super) fn check_reroute(
-    fabric: &RawFabric,
-    location: Location,
-    reader: &mut Reader<'_>,
-) -> Option<Option<Span>> {
-    let is_asked_for = fabric.reroute.as_ref().filter(|entry| entry.value == RerouteName::UpDown);
-    match (is_asked_for, &fabric.reroute_after) {
-        _ if fabric.kind.value != FabricKind::Packet => {
-            reader.forget("fabric.reroute");
-            reader.forget("fabric.reroute_after");
-            Some(None)
-        }
-        (Some(_), Some(after)) => Some(Some(after.value)),
-        (None, None) => Some(None),
-        (Some(entry), None) => {
-            let help = "write fabric.reroute_after as well: the time that switches or their manager take to \
-                        notice, such as 10us";
-            let problem = Problem::new("rerouting needs a reaction time", "no fabric.reroute_after", help);
-            reader.report(if entry.location.is_set() { entry.location } else { location }, problem);
-            None
-        }
-        (None, Some(after)) => {
-            let help = "write fabric.reroute = \"up-down\" as well, or leave it out";
-            let problem =
-                Problem::new("`fabric.reroute_after` is for switches that reroute", "these do not", help);
-            reader.report(after.location, problem);
-            None
-        }
+        /// By tables over what is left.
+        UpDown = "up-down" (
+            /// From when a link fails or comes back to when all switches route otherwise, such as 10us: the time
+            /// that they or their manager take to notice.
+            reroute_after: Span;
+        ),
     }
 }
 
@@ -91,6 +73,30 @@ weft_keys::words! {
         Credits = "credits",
         Pause = "pause",
         Drop = "drop",
+    }
+}
+
+impl FabricKeys {
+    /// From when a link fails or comes back to when switches route around it; `None`: they do not.
+    pub(super) fn reroute_after(&self, reader: &mut Reader<'_>) -> Option<Span> {
+        if self.kind == FabricKind::Ideal {
+            reader.forget("fabric.reroute");
+            reader.forget("fabric.reroute_after");
+            return None;
+        }
+        match self.reroute {
+            Reroute::None => None,
+            Reroute::UpDown(after) => Some(after),
+        }
+    }
+
+    /// The network as congestion control sees it.
+    pub(super) fn controlled(&self) -> ControlledNetwork {
+        match (self.kind, self.flow_control) {
+            (FabricKind::Ideal, _) => ControlledNetwork::Ideal,
+            (FabricKind::Packet, FlowName::Drop) => ControlledNetwork::Lossy,
+            (FabricKind::Packet, _) => ControlledNetwork::Lossless,
+        }
     }
 }
 
@@ -123,7 +129,7 @@ section_of_keys! {
             channels: ChannelParameters,
         }
         /// Packets that have virtual channels of their own; all share them where not given.
-        classes: Option<Vec<RawTrafficClass>>,
+        classes: Option<Vec<Row<ClassKeys>>>,
         /// Power of each switch; nothing is known of it where not given.
         power: Option<RawPartPower>,
     }
@@ -157,7 +163,7 @@ pub enum Fabric {
 
 /// The sections of the fabric as read.
 pub(super) struct RawFabricSections {
-    pub fabric: RawFabric,
+    pub fabric: FabricKeys,
     pub packet: RawPacket,
     pub links: Option<BTreeMap<String, RawLink>>,
     pub switch: Option<RawSwitch>,
@@ -182,7 +188,7 @@ pub(super) fn check(
 ) -> Option<(PacketFormat, Fabric)> {
     let RawFabricSections { fabric, packet, links, switch, ideal, routing_channels, location, .. } = raw;
     let format = packet.format;
-    let is_packet = fabric.kind.value == FabricKind::Packet;
+    let is_packet = fabric.kind == FabricKind::Packet;
     let links = match links {
         Some(links) => {
             let clock = switch.as_ref().and_then(|switch| Some(switch.parameters?.clock));
@@ -196,9 +202,8 @@ pub(super) fn check(
         None => None,
     };
     let places = switch.as_ref().map(|switch| switch.locations.clone());
-    let flow = fabric.flow_control.as_ref().map_or(FlowName::Credits, |entry| entry.value);
-    let switch = switch.map(|switch| check_switch(switch, flow, reader));
-    let detours = fabric.reroute.as_ref().is_some_and(|entry| entry.value == RerouteName::UpDown);
+    let switch = switch.map(|switch| check_switch(switch, fabric.flow_control, reader));
+    let detours = fabric.reroute != Reroute::None;
     let format = format?;
     if !is_packet {
         for unused in ["links", "switch"] {
@@ -239,18 +244,6 @@ pub(super) fn check(
         classes.check_buffers((least, "the head-room and a packet"), reader)?;
     }
     Some((format, Fabric::Packet { links, switch, classes: classes.names }))
-}
-
-impl RawFabric {
-    /// The network as congestion control sees it.
-    pub(super) fn controlled(&self) -> ControlledNetwork {
-        let flow = self.flow_control.as_ref().map_or(FlowName::Credits, |entry| entry.value);
-        match (self.kind.value, flow) {
-            (FabricKind::Ideal, _) => ControlledNetwork::Ideal,
-            (FabricKind::Packet, FlowName::Drop) => ControlledNetwork::Lossy,
-            (FabricKind::Packet, _) => ControlledNetwork::Lossless,
-        }
-    }
 }
 
 fn at_most(entry: &Entry<Bytes>, path: &str, reader: &mut Reader<'_>) -> Option<Bytes> {

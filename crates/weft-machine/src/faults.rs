@@ -4,15 +4,13 @@ mod schedule;
 
 pub use schedule::ScheduledOutage;
 
-use super::document::{Item, Value};
-use super::read::{Attribution, FromItem, Reader, attribution_schema};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use super::read::Reader;
+use super::row::{Row, RowValue};
+use super::table::Locations;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
-use std::borrow::Cow;
 use std::fmt;
 use weft_fabric::MILLION;
-use weft_keys::{KeyType, Problem, Writing, Written, nearest};
+use weft_keys::{KeyType, Misfit, Problem, Writing, Written, nearest};
 use weft_topo::GraphClass;
 use weft_units::Span;
 
@@ -111,234 +109,154 @@ impl FaultRule {
     }
 }
 
-/// A rule, and where it stands.
-#[derive(Clone, Debug)]
-pub struct RawFaultRule {
-    rule: FaultRule,
-    location: super::source::Location,
-}
-
-impl FromItem for RawFaultRule {
-    fn from_item(item: &Item, path: &str, reader: &mut Reader<'_>) -> Option<RawFaultRule> {
-        let rule = FaultRule::from_item(item, path, reader)?;
-        Some(RawFaultRule { rule, location: item.location })
+weft_keys::keys! {
+    /// The keys of a rule.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub(super) struct FaultKeys {
+        /// Links of this class.
+        class: Option<String>;
+        /// All links of this endpoint or switch.
+        of: Option<String>;
+        /// The two ends of the link: endpoints or switches.
+        between: Option<LinkEnds>;
+        /// Of a million packets so many are lost; 0 where not given.
+        drop: Millionths = Millionths(0);
+        /// Of a million packets so many are corrupted; 0 where not given.
+        corrupt: Millionths = Millionths(0);
+        /// Of a million packets so many arrive twice; 0 where not given.
+        duplicate: Millionths = Millionths(0);
+        /// Of a million packets so many may be overtaken by the next; 0 where not given.
+        reorder: Millionths = Millionths(0);
+        /// From when on the links lose everything.
+        off_at: Option<Span>;
+        /// Until when; for good where not given.
+        on_at: Option<Span>, only_with("off_at", []);
+        /// Mean of the exponential time from when a link works to when it fails.
+        mean_time_to_failure: Option<Span>, not_zero("100us");
+        /// Mean of the exponential time from then to when it works again.
+        mean_time_to_repair: Option<Span>, not_zero("100us");
+        /// From when on none fails any more, such as the length of the run.
+        until: Option<Span>;
+        /// A file of links and the times at which they are off.
+        schedule: Option<String>;
     }
 }
 
-impl JsonSchema for RawFaultRule {
-    fn schema_name() -> Cow<'static, str> {
-        FaultRule::schema_name()
+/// The two ends of a link.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct LinkEnds(String, String);
+
+impl KeyType for LinkEnds {
+    const NAME: &'static str = "LinkEnds";
+    const WRITING: Writing = Writing::Texts { least: 2, most: Some(2) };
+
+    fn read(written: &Written) -> Result<LinkEnds, Problem> {
+        match Vec::<String>::read(written).as_deref() {
+            Ok([one, other]) => Ok(LinkEnds(one.clone(), other.clone())),
+            _ => {
+                let help = "write between = [\"M1QAF1\", \"M1QAF2\"]: the two ends of the link";
+                Err(Problem::new("a link has two ends", "not two texts", help))
+            }
+        }
     }
 
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        FaultRule::json_schema(generator)
+    fn show(&self) -> String {
+        format!("{}, {}", self.0, self.1)
     }
 }
 
-/// A rule is one value, attributed as a whole.
-impl FromItem for FaultRule {
-    fn from_item(item: &Item, path: &str, reader: &mut Reader<'_>) -> Option<FaultRule> {
-        const OWN: [&str; 13] = [
-            "class",
-            "of",
-            "between",
-            "drop",
-            "corrupt",
-            "duplicate",
-            "reorder",
-            "off_at",
-            "on_at",
-            "mean_time_to_failure",
-            "mean_time_to_repair",
-            "until",
-            "schedule",
-        ];
-        let entries = reader.table(item, path, &[&OWN[..], &Attribution::KEYS].concat())?;
-        let part = |key: &str| entries.iter().find(|entry| entry.key == key).map(|entry| &entry.item);
-        let choice = LinkChoice { class: part("class"), of: part("of"), between: part("between") };
-        let links = choice.check(item, path, reader);
-        let drop = optional::<Millionths>(part("drop"), reader);
-        let corrupt = optional::<Millionths>(part("corrupt"), reader);
-        let duplicate = optional::<Millionths>(part("duplicate"), reader);
-        let reorder = optional::<Millionths>(part("reorder"), reader);
-        let times = OutageKeys {
-            off_at: part("off_at"),
-            on_at: part("on_at"),
-            mean_time_to_failure: part("mean_time_to_failure"),
-            mean_time_to_repair: part("mean_time_to_repair"),
-            until: part("until"),
-            schedule: part("schedule"),
-        };
-        let outage = times.check(&choice, reader);
-        // A rule that a `--set` changed is no longer what its source says.
-        let changed = entries.iter().find(|entry| entry.key_location.is_set());
-        let (attribution, location) = match changed {
-            Some(entry) => (Attribution::default(), entry.key_location),
-            None => (Attribution::among(item, entries, path, reader)?, item.location),
-        };
-        let share = |share: Option<Millionths>| share.map_or(0, |Millionths(count)| count);
-        let rule = FaultRule {
-            links: links?,
-            drop: share(drop?),
-            corrupt: share(corrupt?),
-            duplicate: share(duplicate?),
-            reorder: share(reorder?),
-            outage: outage?,
-        };
-        let together = rule.drop + rule.corrupt + rule.duplicate + rule.reorder;
-        if together > MILLION {
-            let problem = Problem::new(
-                format!("`{path}` does something to more packets than there are"),
-                format!("{together} in a million"),
-                format!("let drop, corrupt, duplicate and reorder together be at most {MILLION}"),
-            );
-            reader.report(location, problem);
+impl RowValue for FaultRule {
+    type Keys = FaultKeys;
+    const NAME: &'static str = "FaultRule";
+    const MEANING: &'static str =
+        "Links that lose, corrupt, duplicate or reorder packets, or are off for a time or for good.";
+
+    fn of(keys: FaultKeys, locations: &Locations, reader: &mut Reader<'_>) -> Option<FaultRule> {
+        if let Err(misfit) = keys.check() {
+            locations.report(misfit, reader);
             return None;
         }
-        let constant = attribution.constant(rule.to_string(), path, location, reader)?;
-        reader.constants.push(constant);
-        Some(rule)
+        let outage = match &keys.schedule {
+            Some(file) => Outage::Schedule(schedule::read(file, locations.of("schedule"), reader)?),
+            None => keys.outage(),
+        };
+        let links = match (keys.class, keys.of, keys.between) {
+            (Some(class), ..) => FaultyLinks::Class(class),
+            (_, Some(end), _) => FaultyLinks::Of(end),
+            (.., Some(LinkEnds(one, other))) => FaultyLinks::Between(one, other),
+            (None, None, None) => FaultyLinks::All,
+        };
+        let [drop, corrupt, duplicate, reorder] =
+            [keys.drop, keys.corrupt, keys.duplicate, keys.reorder].map(|Millionths(count)| count);
+        Some(FaultRule { links, drop, corrupt, duplicate, reorder, outage })
     }
 }
 
-fn optional<T: KeyType>(part: Option<&Item>, reader: &mut Reader<'_>) -> Option<Option<T>> {
-    let Some(part) = part else { return Some(None) };
-    T::read(&part.value.written()).map_err(|problem| reader.report(part.location, problem)).ok().map(Some)
-}
-
-/// The keys that say when links are off.
-struct OutageKeys<'i> {
-    off_at: Option<&'i Item>,
-    on_at: Option<&'i Item>,
-    mean_time_to_failure: Option<&'i Item>,
-    mean_time_to_repair: Option<&'i Item>,
-    until: Option<&'i Item>,
-    schedule: Option<&'i Item>,
-}
-
-impl OutageKeys<'_> {
-    /// The times at which the links of a rule are off. `None`: a problem was reported.
-    fn check(&self, links: &LinkChoice<'_>, reader: &mut Reader<'_>) -> Option<Outage> {
+impl FaultKeys {
+    /// Checks that the keys of a rule fit together.
+    fn check(&self) -> Result<(), Misfit> {
+        let links =
+            [("class", self.class.is_some()), ("of", self.of.is_some()), ("between", self.between.is_some())];
+        let mut links = links.into_iter().filter(|(_, is_given)| *is_given);
+        let (link, second_link) = (links.next(), links.next());
+        if let Some((key, _)) = second_link {
+            let help = "keep one of `class`, `of` and `between`, or none of them for all links";
+            return Err(Problem::new("a rule says twice which links it means", "", help).of(key));
+        }
         let random = [self.mean_time_to_failure, self.mean_time_to_repair, self.until];
-        let once = [self.off_at, self.on_at];
-        let first = |of: &[Option<&Item>]| of.iter().flatten().next().map(|item| item.location);
-        let kinds = [first(&once), first(&random), self.schedule.map(|item| item.location)];
-        let mut given = kinds.into_iter().flatten();
-        if let (Some(_), Some(second)) = (given.next(), given.next()) {
+        let is_random = random.iter().any(Option::is_some);
+        let times =
+            [("off_at", self.off_at.is_some()), ("until", is_random), ("schedule", self.schedule.is_some())];
+        if let Some((key, _)) = times.into_iter().filter(|(_, is_given)| *is_given).nth(1) {
             let help =
                 "keep off_at with on_at, or the mean times, or the schedule; another rule may have the other";
-            reader.report(second, Problem::new("a rule says twice when its links are off", "", help));
-            return None;
+            return Err(Problem::new("a rule says twice when its links are off", "", help).of(key));
         }
-        match (self.schedule, first(&random)) {
-            (Some(schedule), _) => OutageKeys::scheduled(schedule, links, reader),
-            (None, Some(location)) => self.random(location, reader),
-            (None, None) => self.once(reader),
-        }
-    }
-
-    fn once(&self, reader: &mut Reader<'_>) -> Option<Outage> {
-        let (off_at, on_at) = (optional::<Span>(self.off_at, reader)?, optional::<Span>(self.on_at, reader)?);
-        match (off_at, on_at, self.on_at) {
-            (None, None, _) => Some(Outage::Never),
-            (Some(off), Some(on), Some(item)) if on <= off => {
-                let problem = Problem::new(
-                    format!("links come back at {on}, before they fail at {off}"),
-                    "not later than off_at",
-                    "let on_at be later than off_at, or leave it out: they then stay off",
-                );
-                reader.report(item.location, problem);
-                None
-            }
-            (Some(off_at), on_at, _) => Some(Outage::Once { off_at, on_at }),
-            (None, Some(on), item) => {
-                let help = "write off_at as well: when the links fail";
-                let problem =
-                    Problem::new(format!("links come back at {on} and never fail"), "no off_at", help);
-                if let Some(item) = item {
-                    reader.report(item.location, problem);
-                }
-                None
-            }
-        }
-    }
-
-    fn random(&self, location: super::source::Location, reader: &mut Reader<'_>) -> Option<Outage> {
-        let failure = optional::<Span>(self.mean_time_to_failure, reader)?;
-        let repair = optional::<Span>(self.mean_time_to_repair, reader)?;
-        let until = optional::<Span>(self.until, reader)?;
-        let (Some(mean_time_to_failure), Some(mean_time_to_repair), Some(until)) = (failure, repair, until)
-        else {
-            let help = "write mean_time_to_failure, mean_time_to_repair and until: the virtual time \
-                        from which on nothing fails any more, such as the length of the run";
-            reader.report(location, Problem::new("random failures need three times", "not all given", help));
-            return None;
-        };
-        let keys = [("mean_time_to_failure", failure), ("mean_time_to_repair", repair)];
-        for (key, time) in keys {
-            if time == Some(Span::ZERO) {
-                let problem = Problem::new(format!("`{key}` is zero"), "", "write a mean time such as 100us");
-                reader.report(location, problem);
-                return None;
-            }
-        }
-        Some(Outage::Random { mean_time_to_failure, mean_time_to_repair, until })
-    }
-
-    fn scheduled(item: &Item, links: &LinkChoice<'_>, reader: &mut Reader<'_>) -> Option<Outage> {
-        if [links.class, links.of, links.between].iter().any(Option::is_some) {
+        if self.schedule.is_some() && link.is_some() {
             let help = "leave out `class`, `of` and `between`, or write off_at and on_at";
-            reader.report(item.location, Problem::new("a schedule names its links itself", "", help));
-            return None;
+            return Err(Problem::new("a schedule names its links itself", "", help).of("schedule"));
         }
-        let name = String::from_item(item, "schedule", reader)?;
-        schedule::read(&name, item.location, reader).map(Outage::Schedule)
+        if is_random && random.contains(&None) {
+            let help = "write mean_time_to_failure, mean_time_to_repair and until: the virtual time from which \
+                        on nothing fails any more, such as the length of the run";
+            return Err(Problem::new("random failures need three times", "not all given", help).of("until"));
+        }
+        if let (Some(off), Some(on)) = (self.off_at, self.on_at)
+            && on <= off
+        {
+            let title = format!("links come back at {on}, before they fail at {off}");
+            let help = "let on_at be later than off_at, or leave it out: they then stay off";
+            return Err(Problem::new(title, "not later than off_at", help).of("on_at"));
+        }
+        let together = self.drop.0 + self.corrupt.0 + self.duplicate.0 + self.reorder.0;
+        if together > MILLION {
+            let title =
+                format!("a rule does something to more packets than there are: {together} in a million");
+            let help = format!("let drop, corrupt, duplicate and reorder together be at most {MILLION}");
+            return Err(Problem::new(title, "too many together", help).of("drop"));
+        }
+        Ok(())
     }
-}
 
-/// The keys that choose links, at most one of which a rule may have.
-struct LinkChoice<'i> {
-    class: Option<&'i Item>,
-    of: Option<&'i Item>,
-    between: Option<&'i Item>,
-}
-
-impl LinkChoice<'_> {
-    /// The links that a rule at `path` means. `None`: a problem was reported.
-    fn check(&self, rule: &Item, path: &str, reader: &mut Reader<'_>) -> Option<FaultyLinks> {
-        let mut text = |item: &Item, key: &str| String::from_item(item, &format!("{path}.{key}"), reader);
-        match (self.class, self.of, self.between) {
-            (None, None, None) => Some(FaultyLinks::All),
-            (Some(class), None, None) => text(class, "class").map(FaultyLinks::Class),
-            (None, Some(of), None) => text(of, "of").map(FaultyLinks::Of),
-            (None, None, Some(between)) => {
-                if let Value::Array(ends) = &between.value
-                    && let [one, other] = &ends[..]
-                {
-                    let (one, other) = (text(one, "between")?, text(other, "between")?);
-                    return Some(FaultyLinks::Between(one, other));
-                }
-                let help = "write between = [\"M1QAF1\", \"M1QAF2\"]: the two ends of the link";
-                reader.report(between.location, Problem::new("a link has two ends", "not two texts", help));
-                None
+    /// The times at which the links are off, where no file says them.
+    fn outage(&self) -> Outage {
+        match (self.off_at, self.mean_time_to_failure, self.mean_time_to_repair, self.until) {
+            (Some(off_at), ..) => Outage::Once { off_at, on_at: self.on_at },
+            (None, Some(mean_time_to_failure), Some(mean_time_to_repair), Some(until)) => {
+                Outage::Random { mean_time_to_failure, mean_time_to_repair, until }
             }
-            _ => {
-                let help = "keep one of `class`, `of` and `between`, or none of them for all links";
-                let problem = Problem::new(format!("`{path}` says twice which links it means"), "", help);
-                reader.report(rule.location, problem);
-                None
-            }
+            _ => Outage::Never,
         }
     }
 }
 
 /// Checks that rules name classes which the topology has; without one they go unchecked.
 pub(super) fn check(
-    rules: Vec<RawFaultRule>,
+    rules: Vec<Row<FaultRule>>,
     link_classes: Option<&[GraphClass]>,
     reader: &mut Reader<'_>,
 ) -> Option<Vec<FaultRule>> {
-    for RawFaultRule { rule, location } in &rules {
+    for Row { value: rule, location } in &rules {
         let FaultyLinks::Class(class) = &rule.links else { continue };
         let Some(classes) = link_classes else { continue };
         let names: Vec<&str> = classes.iter().map(|known| known.name.as_str()).collect();
@@ -356,7 +274,7 @@ pub(super) fn check(
         reader.report(*location, problem);
         return None;
     }
-    Some(rules.into_iter().map(|raw| raw.rule).collect())
+    Some(rules.into_iter().map(|row| row.value).collect())
 }
 
 impl fmt::Display for FaultRule {
@@ -382,43 +300,5 @@ impl fmt::Display for FaultRule {
             ),
             Outage::Schedule(outages) => write!(f, ", {} times off by schedule", outages.len()),
         }
-    }
-}
-
-impl JsonSchema for FaultRule {
-    fn schema_name() -> Cow<'static, str> {
-        "FaultRule".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let mut properties = attribution_schema();
-        let text = |what: &str| json!({ "type": "string", "description": what });
-        properties.insert("class".to_owned(), text("Links of this class."));
-        properties.insert("of".to_owned(), text("All links of this endpoint or switch."));
-        properties.insert(
-            "between".to_owned(),
-            json!({
-                "type": "array",
-                "items": { "type": "string" },
-                "minItems": 2,
-                "maxItems": 2,
-                "description": "The two ends of the link: endpoints or switches.",
-            }),
-        );
-        properties.insert("drop".to_owned(), crate::schema::of_writing(&Millionths::WRITING));
-        properties.insert("corrupt".to_owned(), crate::schema::of_writing(&Millionths::WRITING));
-        properties.insert("duplicate".to_owned(), crate::schema::of_writing(&Millionths::WRITING));
-        properties.insert("reorder".to_owned(), crate::schema::of_writing(&Millionths::WRITING));
-        for key in ["off_at", "on_at", "mean_time_to_failure", "mean_time_to_repair", "until"] {
-            properties.insert(key.to_owned(), crate::schema::of_writing(&Span::WRITING));
-        }
-        properties.insert("schedule".to_owned(), text("A file of times at which links are off."));
-        json_schema!({
-            "type": "object",
-            "description":
-                "Links that lose, corrupt, duplicate or reorder packets, or are off for a time or for good.",
-            "properties": properties,
-            "additionalProperties": false,
-        })
     }
 }

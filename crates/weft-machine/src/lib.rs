@@ -30,6 +30,7 @@ mod multicast;
 mod part_power;
 mod queue_board;
 mod read;
+mod row;
 mod schema;
 mod shipped;
 mod source;
@@ -56,7 +57,7 @@ pub use multicast::GroupRule;
 pub use part_power::MachinePower;
 pub use schema::schema;
 pub use shipped::{Listed, SHIPPED, Shipped, list};
-pub use template::template;
+pub use template::{TemplateKeys, template};
 pub use value::Bounds;
 
 use diagnostic::Placed;
@@ -100,9 +101,9 @@ section! {
         /// Congestion control; none where not given.
         congestion: Option<congestion::RawCongestion>,
         /// Links that lose, corrupt, duplicate or reorder packets, or are off; none where not given.
-        faults: Option<Vec<faults::RawFaultRule>>,
+        faults: Option<Vec<row::Row<FaultRule>>>,
         /// Groups of endpoints to which switches copy packets; none where not given.
-        multicast: Option<Vec<multicast::RawGroupRule>>,
+        multicast: Option<Vec<row::Row<GroupRule>>>,
         /// The network interface.
         nic: interface::RawNic,
         /// The hosts that endpoints are attached to.
@@ -360,18 +361,21 @@ fn check(raw: RawMachine, reader: &mut Reader<'_>) -> Option<Machine> {
     let topology = topology::check(raw.topology, reader);
     let link_classes = topology.as_ref().map(|topology| topology.link_classes.clone());
     let endpoints = topology.as_ref().map(|topology| topology.parameters.endpoints());
-    let reroute_after = fabric::check_reroute(&raw.fabric, raw.location, reader);
+    let of_fabric = raw.fabric.keys;
+    let reroute_after = of_fabric.and_then(|keys| keys.reroute_after(reader));
     let classes = raw.switch.iter().flat_map(|switch| switch.classes.iter().flatten());
-    let of_classes = classes.map(|class| class.congestion);
-    let network = raw.fabric.controlled();
-    let answers_buffer = raw.congestion.as_ref().and_then(|raw| raw.answers_buffer);
-    let congestion = congestion::check(raw.congestion, of_classes, network, reader);
+    let of_classes = classes.map(|class| class.value.congestion);
+    let answers_buffer = raw.congestion.as_ref().and_then(congestion::RawCongestion::answers_buffer);
+    let congestion = match of_fabric {
+        Some(keys) => congestion::check(raw.congestion, of_classes, keys.controlled(), reader),
+        None => None,
+    };
     let of_switch = raw.switch.as_ref().and_then(|switch| switch.power.as_ref());
     let power = (part_power::check(of_switch), part_power::check(raw.nic.power.as_ref()));
     let sections = fabric::RawFabricSections {
         has_priority: congestion.flatten().is_some_and(|rule| rule.priority.unwrap_or(true)),
         answers_buffer,
-        fabric: raw.fabric,
+        fabric: of_fabric?,
         packet: raw.packet,
         links: raw.links,
         switch: raw.switch,
@@ -406,7 +410,7 @@ fn check(raw: RawMachine, reader: &mut Reader<'_>) -> Option<Machine> {
         queue_board: queue_board.filter(|_| !is_ideal),
         congestion: congestion?,
         faults: if is_ideal { Vec::new() } else { rules? },
-        reroute_after: reroute_after?,
+        reroute_after,
         name: raw.machine.name,
         title: raw.machine.title,
         description: raw.machine.description.unwrap_or_default(),

@@ -1,11 +1,10 @@
 //! `[messaging]`: what the library between program and interface costs, and its algorithms.
 
-use super::document::{Entry as TableEntry, Item};
-use super::read::{Attribution, FromItem, Reader, attribution_schema, section_of_keys};
+use super::read::{Reader, section_of_keys};
+use super::row::{Row, RowValue};
+use super::table::Locations;
 use super::value::Bounds;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
 use std::fmt;
 use weft_keys::word::one_of;
 use weft_keys::{KeyType, Problem, Writing, Written};
@@ -31,7 +30,7 @@ section_of_keys! {
             protocol: Protocol,
         }
         /// Rules that go before the profile's; the first that holds counts.
-        algorithms: Option<Vec<Rule>>,
+        algorithms: Option<Vec<Row<Rule>>>,
     }
 }
 
@@ -40,7 +39,8 @@ impl RawMessaging {
     pub(super) fn check(self) -> Option<Messaging> {
         let Library { profile, progress } = self.library?;
         let protocol = Protocol { algorithms: profile.table(), ..self.protocol? };
-        Some(Messaging { profile, progress, protocol, rules: self.algorithms.unwrap_or_default() })
+        let rules = self.algorithms.unwrap_or_default().into_iter().map(|row| row.value).collect();
+        Some(Messaging { profile, progress, protocol, rules })
     }
 }
 
@@ -114,83 +114,50 @@ impl KeyType for NamedCollective {
     }
 }
 
-/// One rule: `algorithm` carries out `operation` where ranks and bytes lie in the bounds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Rule {
-    /// The collective.
-    pub operation: Collective,
-    /// Members of the communicator.
-    pub ranks: Bounds,
-    /// Bytes.
-    pub bytes: Bounds,
-    /// How it is carried out.
-    pub algorithm: Algorithm,
+impl From<NamedCollective> for Collective {
+    fn from(NamedCollective(collective): NamedCollective) -> Collective {
+        collective
+    }
 }
 
-/// A rule is one value, attributed as a whole.
-impl FromItem for Rule {
-    fn from_item(item: &Item, path: &str, reader: &mut Reader<'_>) -> Option<Rule> {
-        let known = [&["operation", "ranks", "bytes", "algorithm"][..], &Attribution::KEYS].concat();
-        let entries = reader.table(item, path, &known)?;
-        let row = Row { item, path, entries };
-        let operation = row.needed("operation", reader).map(|NamedCollective(operation)| operation);
-        let algorithm: Option<Algorithm> = row.needed("algorithm", reader);
-        let ranks = row.bounds("ranks", reader);
-        let bytes = row.bounds("bytes", reader);
-        // A rule that a `--set` changed is no longer what its source says.
-        let changed = entries.iter().find(|entry| entry.key_location.is_set());
-        let (attribution, location) = match changed {
-            Some(entry) => (Attribution::default(), entry.key_location),
-            None => (Attribution::among(item, entries, path, reader)?, item.location),
-        };
-        if let (Some(operation), Some(algorithm)) = (operation, algorithm)
-            && !algorithm.performs(operation)
-        {
-            let able: Vec<&str> = Algorithm::performing(operation).map(|able| able.name()).collect();
-            let problem = Problem::new(
-                format!("{algorithm} cannot carry out {}", collective_name(operation)),
-                "does not fit",
-                if able.is_empty() {
-                    "leave this rule out: no algorithm carries it out yet".to_owned()
-                } else {
-                    format!("write algorithm = \"{}\"", able.join("\" or \""))
-                },
-            );
-            reader.report(row.part("algorithm").map_or(item.location, |part| part.location), problem);
-            return None;
+weft_keys::keys! {
+    /// One rule: `algorithm` carries out `operation` where ranks and bytes lie in the bounds.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    pub struct Rule {
+        /// The collective.
+        operation: Collective, read_as(NamedCollective);
+        /// Members of the communicator; any number where not given.
+        ranks: Bounds = Bounds::ANY;
+        /// Bytes; any number where not given.
+        bytes: Bounds = Bounds::ANY;
+        /// How it is carried out.
+        algorithm: Algorithm;
+    }
+}
+
+impl RowValue for Rule {
+    type Keys = Rule;
+    const NAME: &'static str = "Rule";
+    const MEANING: &'static str =
+        "`algorithm` carries out `operation` where ranks and bytes lie in the bounds.";
+
+    fn of(rule: Rule, locations: &Locations, reader: &mut Reader<'_>) -> Option<Rule> {
+        let Rule { operation, algorithm, .. } = rule;
+        if algorithm.performs(operation) {
+            return Some(rule);
         }
-        let rule = Rule { operation: operation?, ranks: ranks?, bytes: bytes?, algorithm: algorithm? };
-        let constant = attribution.constant(rule.to_string(), path, location, reader)?;
-        reader.constants.push(constant);
-        Some(rule)
-    }
-}
-
-/// A row of the table of rules, as it stands in the file.
-struct Row<'i> {
-    item: &'i Item,
-    path: &'i str,
-    entries: &'i [TableEntry],
-}
-
-impl<'i> Row<'i> {
-    fn part(&self, key: &str) -> Option<&'i Item> {
-        self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.item)
-    }
-
-    /// The value of a key that every rule has. `None`: a problem was reported.
-    fn needed<T: KeyType>(&self, key: &str, reader: &mut Reader<'_>) -> Option<T> {
-        let Some(part) = self.part(key) else {
-            reader.missing(self.item.location, self.path, key);
-            return None;
-        };
-        T::read(&part.value.written()).map_err(|problem| reader.report(part.location, problem)).ok()
-    }
-
-    /// The bounds under a key; without it, none. `None`: a problem was reported.
-    fn bounds(&self, key: &str, reader: &mut Reader<'_>) -> Option<Bounds> {
-        let Some(part) = self.part(key) else { return Some(Bounds { first: 0, last: None }) };
-        Bounds::read(&part.value.written()).map_err(|problem| reader.report(part.location, problem)).ok()
+        let able: Vec<&str> = Algorithm::performing(operation).map(|able| able.name()).collect();
+        let problem = Problem::new(
+            format!("{algorithm} cannot carry out {}", collective_name(operation)),
+            "does not fit",
+            if able.is_empty() {
+                "leave this rule out: no algorithm carries it out yet".to_owned()
+            } else {
+                format!("write algorithm = \"{}\"", able.join("\" or \""))
+            },
+        );
+        reader.report(locations.of("algorithm"), problem);
+        None
     }
 }
 
@@ -198,27 +165,6 @@ impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Rule { operation, ranks, bytes, algorithm } = self;
         write!(f, "{} on {ranks} ranks of {bytes} bytes: {algorithm}", collective_name(*operation))
-    }
-}
-
-impl JsonSchema for Rule {
-    fn schema_name() -> Cow<'static, str> {
-        "Rule".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let mut properties = attribution_schema();
-        properties.insert("operation".to_owned(), crate::schema::of_writing(&NamedCollective::WRITING));
-        properties.insert("ranks".to_owned(), crate::schema::of_writing(&Bounds::WRITING));
-        properties.insert("bytes".to_owned(), crate::schema::of_writing(&Bounds::WRITING));
-        properties.insert("algorithm".to_owned(), crate::schema::of_writing(&Algorithm::WRITING));
-        json_schema!({
-            "type": "object",
-            "description": "`algorithm` carries out `operation` where ranks and bytes lie in the bounds.",
-            "properties": properties,
-            "required": ["operation", "algorithm"],
-            "additionalProperties": false,
-        })
     }
 }
 

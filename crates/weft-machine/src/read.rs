@@ -15,7 +15,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use weft_keys::keys::Reading;
 use weft_keys::word::not_one_of;
-use weft_keys::{KeyType, Magnitude, Problem, Written};
+use weft_keys::{Key, KeyType, Magnitude, Problem, Written};
 
 /// How values of one kind are written, where a type alone does not say.
 pub(super) trait Format {
@@ -74,6 +74,8 @@ pub(super) struct Lack {
     path: String,
     location: Location,
     keys: Vec<String>,
+    /// The meaning of the first, if whoever reads it knows.
+    meaning: Option<&'static str>,
     /// The place in the reader's diagnostics.
     diagnostic: usize,
 }
@@ -88,7 +90,8 @@ impl Lack {
             }
             ([key], false) => {
                 let title = format!("the key `{}` is missing", join(path, key));
-                Problem::new(title, "", format!("add `{key}` to [{path}]"))
+                let meaning = self.meaning.map_or(String::new(), |meaning| format!(": {meaning}"));
+                Problem::new(title, "", format!("add `{key}` to [{path}]{meaning}"))
             }
             (keys, true) => {
                 let title = format!("the sections [{}] are missing", keys.join("], ["));
@@ -177,14 +180,25 @@ impl Reader<'_> {
 
     /// Reports that the section at `path` lacks `key`, together with all else that it lacks.
     pub fn missing(&mut self, location: Location, path: &str, key: &str) {
+        self.lacks_key(location, path, (key, None));
+    }
+
+    /// Reports that the section at `path` lacks a key that is declared with its meaning.
+    pub fn missing_key(&mut self, location: Location, path: &str, key: &Key) {
+        self.lacks_key(location, path, (key.name, Some(key.meaning)));
+    }
+
+    fn lacks_key(&mut self, location: Location, path: &str, (key, meaning): (&str, Option<&'static str>)) {
         let same = |lack: &Lack| lack.location == location && lack.path == path;
         let at = self.lacks.iter().position(same).unwrap_or_else(|| {
             let diagnostic = self.diagnostics.len();
-            self.lacks.push(Lack { path: path.to_owned(), location, keys: Vec::new(), diagnostic });
+            let (path, keys) = (path.to_owned(), Vec::new());
+            self.lacks.push(Lack { path, location, keys, meaning: None, diagnostic });
             self.lacks.len() - 1
         });
         let lack = &mut self.lacks[at];
         lack.keys.push(key.to_owned());
+        lack.meaning = lack.meaning.or(meaning);
         let (at, told) = (lack.diagnostic, lack.problem().at(location, self.sources));
         match self.diagnostics.get_mut(at) {
             Some(diagnostic) => *diagnostic = told,

@@ -26,7 +26,14 @@ pub(super) fn of_writing(writing: &Writing) -> Value {
         }
         Writing::Flag => json!({ "type": "boolean" }),
         Writing::Text(pattern) => json!({ "type": "string", "pattern": pattern }),
-        Writing::Path => json!({ "type": "string" }),
+        Writing::AnyText | Writing::Path => json!({ "type": "string" }),
+        Writing::Texts { least, most } => {
+            let mut list = json!({ "type": "array", "items": { "type": "string" }, "minItems": least });
+            if let Some(most) = most {
+                list["maxItems"] = (*most).into();
+            }
+            list
+        }
         Writing::Words([word]) => json!({ "const": word }),
         Writing::Words(words) => json!({ "enum": words }),
         Writing::Counts => json!({ "type": "array", "items": { "type": "integer", "minimum": 1 } }),
@@ -62,6 +69,19 @@ pub(super) fn known_paths() -> Vec<String> {
     let mut paths = Vec::new();
     collect(&schema, &schema, "", &mut paths);
     paths
+}
+
+/// Places of keys in a machine file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum KeyForm {
+    /// A key with a value.
+    Value,
+    /// A table of keys.
+    Section,
+    /// A table of tables with names of the user's, as `links`.
+    Classes,
+    /// A list of tables.
+    Rows,
 }
 
 /// The meaning of keys, for machines of one family of topologies.
@@ -103,6 +123,42 @@ impl Documentation {
         Some([Some(meaning), written, must].into_iter().flatten().collect::<Vec<_>>().join(" "))
     }
 
+    /// The keys of a section, of a class of links, or of a row; of `[topology]` those of the family.
+    pub fn keys(&self, section: &str) -> Vec<(String, KeyForm)> {
+        let properties = self.at(section).and_then(|schema| schema.get("properties")?.as_object());
+        let is_known = |key: &String| section != "topology" || self.is_topology_key(key);
+        let known = properties.into_iter().flatten().filter(|(key, _)| is_known(key));
+        known.map(|(key, property)| (key.clone(), self.form(property))).collect()
+    }
+
+    /// The form of a property.
+    fn form(&self, property: &Value) -> KeyForm {
+        let target = self.target(property);
+        if target.get("items").is_some_and(|items| items.get("$ref").is_some()) {
+            return KeyForm::Rows;
+        }
+        match (target.get("properties"), target.get("additionalProperties")) {
+            (Some(_), _) => KeyForm::Section,
+            (None, Some(of_others)) if of_others.is_object() => KeyForm::Classes,
+            _ => KeyForm::Value,
+        }
+    }
+
+    fn is_topology_key(&self, key: &str) -> bool {
+        let FamilyKeys { keys, routings, .. } = self.family;
+        let mut all = keys.iter().chain(routings.iter().flat_map(|routing| routing.keys));
+        ["kind", "routing"].contains(&key) || all.any(|known| known.name == key)
+    }
+
+    /// A value that the key at a path could have, as a file writes it.
+    pub fn example(&self, path: &str) -> Option<String> {
+        let (section, key) = path.rsplit_once('.').unwrap_or(("", path));
+        if path == "topology.routing" {
+            return Some(format!("\"{}\"", self.family.routings.first()?.name));
+        }
+        Some(example(self.target(self.at(section)?.get("properties")?.get(key)?)))
+    }
+
     /// Whether the key at a path has a value, and no keys of its own.
     pub fn is_value(&self, path: &str) -> bool {
         self.at(path).is_some_and(|schema| {
@@ -134,13 +190,17 @@ impl Documentation {
         self.family.keys.iter().any(|known| known.name == key && known.is_needed)
     }
 
-    /// The schema at a path; a class of links has that of all.
+    /// The schema at a path; a class of links has that of all, and a list that of its rows.
     fn at(&self, path: &str) -> Option<&Value> {
         path.split('.').filter(|key| !key.is_empty()).try_fold(&self.schema, |schema, key| {
             let properties = schema.get("properties").and_then(|properties| properties.get(key));
             properties
                 .or_else(|| schema.get("additionalProperties").filter(|more| more.is_object()))
                 .map(|one| self.target(one))
+                .map(|one| match one.get("items").filter(|items| items.get("$ref").is_some()) {
+                    Some(row) => self.target(row),
+                    None => one,
+                })
         })
     }
 
@@ -149,6 +209,46 @@ impl Documentation {
         let options = schema.get("anyOf").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         let name = std::iter::once(schema).chain(options).find_map(|schema| schema.get("$ref")?.as_str());
         name.and_then(|name| self.schema.pointer(name.trim_start_matches('#'))).unwrap_or(schema)
+    }
+}
+
+/// A value of a schema that may be bare or attributed, as a file writes it: the first of its words, or of the
+/// examples in its description.
+fn example(schema: &Value) -> String {
+    let options = schema.get("anyOf").and_then(Value::as_array);
+    let is_bare = |one: &&Value| one.get("properties").is_none();
+    let text = |text: &str| match text.parse::<i64>() {
+        Ok(_) => text.to_owned(),
+        Err(_) => format!("\"{text}\""),
+    };
+    let described = schema.get("description").and_then(Value::as_str);
+    let of_description = described.and_then(|written| written.split_once("As in ")).map(|(_, examples)| {
+        let end = examples.find([',', ' ']).unwrap_or(examples.trim_end_matches('.').len());
+        text(&examples[..end])
+    });
+    if let Some(example) = of_description {
+        return example;
+    }
+    if let Some(bare) = options.and_then(|options| options.iter().find(is_bare)) {
+        return example(bare);
+    }
+    let first_word = schema.get("enum").and_then(|words| words.get(0)).or_else(|| schema.get("const"));
+    if let Some(word) = first_word.and_then(Value::as_str) {
+        return text(word);
+    }
+    let first_type = |kind: &Value| match kind {
+        Value::Array(kinds) => kinds.first().and_then(Value::as_str).map(str::to_owned),
+        kind => kind.as_str().map(str::to_owned),
+    };
+    match schema.get("type").and_then(first_type).as_deref() {
+        Some("integer") => schema.get("minimum").map_or("0".to_owned(), Value::to_string),
+        Some("boolean") => "false".to_owned(),
+        Some("array") => {
+            let items = schema.get("items").map(example).unwrap_or_default();
+            let least = schema.get("minItems").and_then(Value::as_u64).unwrap_or(1);
+            format!("[{}]", vec![items; least as usize].join(", "))
+        }
+        _ => "\"…\"".to_owned(),
     }
 }
 

@@ -8,7 +8,7 @@ use super::source::Location;
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::json;
 use weft_keys::keys::Reading;
-use weft_keys::{Condition, Given, GivenKeys, Key, Misfit, Problem};
+use weft_keys::{Condition, Given, GivenKeys, Key, Misfit, Problem, Word};
 
 /// The places of a table's keys.
 #[derive(Clone, Debug)]
@@ -39,6 +39,8 @@ pub(crate) struct TableKeys<'t, 'a> {
     pub reader: &'t mut Reader<'a>,
     /// The places of the values read so far.
     pub locations: Locations,
+    /// Whether its keys are one value together: none has a source of its own.
+    is_row: bool,
 }
 
 impl<'t, 'a> TableKeys<'t, 'a> {
@@ -50,7 +52,17 @@ impl<'t, 'a> TableKeys<'t, 'a> {
         reader: &'t mut Reader<'a>,
     ) -> TableKeys<'t, 'a> {
         let locations = Locations { section: item.location, keys: Vec::new() };
-        TableKeys { entries, path, reader, locations }
+        TableKeys { entries, path, reader, locations, is_row: false }
+    }
+
+    /// A row of a list, whose keys are one value together.
+    pub fn row(
+        item: &Item,
+        entries: &'t [TableEntry],
+        path: &'t str,
+        reader: &'t mut Reader<'a>,
+    ) -> TableKeys<'t, 'a> {
+        TableKeys { is_row: true, ..TableKeys::new(item, entries, path, reader) }
     }
 
     /// The place of a key's value; `None`: it is not given.
@@ -77,6 +89,23 @@ impl<'t, 'a> TableKeys<'t, 'a> {
             Some((section, key)) => below(below(self.reader.root, section)?, key),
         }
     }
+
+    /// The items of a key in the rows of a list, as in `switch.classes.congestion`.
+    fn in_rows(&self, path: &str) -> impl Iterator<Item = &Item> {
+        let rows = path.split('.').try_fold(vec![self.reader.root], |tables, key| {
+            let items = tables.into_iter().filter_map(|table| below(table, key));
+            Some(items.flat_map(rows_of).collect::<Vec<_>>())
+        });
+        rows.into_iter().flatten()
+    }
+}
+
+/// The items of a list; of another value itself.
+fn rows_of(item: &Item) -> &[Item] {
+    match &item.value {
+        Value::Array(rows) => rows,
+        _ => std::slice::from_ref(item),
+    }
 }
 
 /// The item of a key of a table.
@@ -93,6 +122,17 @@ pub(crate) fn bare(item: &Item) -> &Item {
 impl GivenKeys for TableKeys<'_, '_> {
     fn value<T>(&mut self, key: &'static str, reading: Reading<T>) -> Given<T> {
         let Some(entry) = self.entry(key) else { return Given::Absent };
+        if self.is_row {
+            let location = entry.item.location;
+            self.locations.keys.push((key, location));
+            return match (reading.read)(&entry.item.value.written()) {
+                Ok(value) => Given::Value(value),
+                Err(problem) => {
+                    self.reader.report(location, problem);
+                    Given::Wrong
+                }
+            };
+        }
         match Entry::in_format(&reading, &entry.item, &join(self.path, key), self.reader) {
             Some(Entry { value, location }) => {
                 self.locations.keys.push((key, location));
@@ -103,24 +143,30 @@ impl GivenKeys for TableKeys<'_, '_> {
     }
 
     fn holds(&self, condition: &Condition<'_>) -> bool {
-        let Some(item) = self.item(condition.key) else { return false };
-        match &bare(item).value {
+        let has = |item: &Item| match &bare(item).value {
             _ if condition.words.is_empty() => true,
             Value::Text(text) => condition.words.contains(&text.as_str()),
             _ => false,
-        }
+        };
+        let rows = condition.in_rows.into_iter().flat_map(|path| self.in_rows(path));
+        self.item(condition.key).into_iter().chain(rows).any(has)
     }
 
     fn refuse(&mut self, key: &'static str, condition: &Condition<'_>) -> bool {
         let Some(entry) = self.entry(key) else { return true };
         let location = bare(&entry.item).location;
-        let chosen_by = self.item(condition.key).map(|item| bare(item).location);
+        let chosen = self.item(condition.key).map(bare);
         // Left behind in the file while a `--set` tries another value of the key that it goes with.
-        if chosen_by.is_some_and(Location::is_set) && !location.is_set() {
+        if chosen.is_some_and(|item| item.location.is_set()) && !location.is_set() {
             return true;
         }
+        let place = match chosen.map(|item| &item.value) {
+            Some(Value::Text(text)) => format!("with {} = \"{text}\"", condition.key),
+            None if condition.words.is_empty() => format!("without `{}`", condition.key),
+            _ => "here".to_owned(),
+        };
         let problem = Problem::new(
-            format!("`{}` means nothing here", join(self.path, key)),
+            format!("`{}` means nothing {place}", join(self.path, key)),
             "not used",
             format!("remove it, or write {}", condition.text()),
         );
@@ -128,8 +174,13 @@ impl GivenKeys for TableKeys<'_, '_> {
         false
     }
 
-    fn report_missing(&mut self, key: &'static str) {
-        self.reader.missing(self.locations.section, self.path, key);
+    fn report_missing(&mut self, key: &'static Key) {
+        if !self.is_row {
+            return self.reader.missing_key(self.locations.section, self.path, key);
+        }
+        let title = format!("`{}` has no `{}`", self.path, key.name);
+        let help = format!("write {} = …: {}", key.name, key.meaning);
+        self.reader.report(self.locations.section, Problem::new(title, "", help));
     }
 
     fn report(&mut self, key: &'static str, problem: Problem) {
@@ -168,11 +219,24 @@ pub(crate) fn key_schema(key: &Key, generator: &mut SchemaGenerator) -> Schema {
     json_schema!({ "$ref": format!("#/$defs/{}", key.type_name) })
 }
 
+/// The meaning of a key among those of its table, and what it goes with.
+pub(crate) fn meaning(key: &Key, keys: &'static [Key]) -> String {
+    let carries = |word: &&Word| word.keys.iter().any(|own| own.name == key.name);
+    let holder = keys.iter().find(|holder| holder.words.iter().any(|word| carries(&word)));
+    let words: Vec<&str> = holder
+        .map_or(Vec::new(), |holder| holder.words.iter().filter(carries).map(|word| word.name).collect());
+    let of_word = holder.map(|holder| Condition { key: holder.name, words: &words, in_rows: None });
+    match key.condition.or(of_word) {
+        Some(condition) => format!("{} Only with {}.", key.meaning, condition.text()),
+        None => key.meaning.to_owned(),
+    }
+}
+
 /// Adds keys to the schema of a table.
 pub(crate) fn add_to_schema(keys: &'static [Key], table: &mut Schema, generator: &mut SchemaGenerator) {
     for key in all_keys(keys) {
         let mut property = key_schema(key, generator);
-        property.insert("description".to_owned(), key.meaning.into());
+        property.insert("description".to_owned(), meaning(key, keys).into());
         let object = table.ensure_object();
         object.entry("properties").or_insert(json!({}))[key.name] = property.to_value();
         let needed = keys.iter().any(|own| own.name == key.name) && key.is_needed;

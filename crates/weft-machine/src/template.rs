@@ -8,6 +8,8 @@
 //! Comments are inserted into the text and nothing else is moved: values, sources and the author's comments
 //! stay as they are. Only name and title change.
 
+mod unset;
+
 use super::diagnostic::Diagnostics;
 use super::diagnostic::Placed;
 use super::schema::Documentation;
@@ -24,14 +26,26 @@ const MAX_NAME: usize = 64;
 /// Columns of a comment.
 const COLUMNS: usize = 110;
 
+/// The keys that a text to start from has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TemplateKeys {
+    /// Those that the other machine sets.
+    Set,
+    /// All: those that it does not set are commented out.
+    All,
+}
+
 /// The text of a machine file called `name` to start from: that of the machine `like`, which ships or is a
 /// file.
 ///
 /// # Errors
 /// A name that `-m` does not take, or takes for a machine that ships; everything that is wrong with `like`.
-pub fn template(name: &str, like: &str) -> Result<String, Diagnostics> {
+pub fn template(name: &str, like: &str, keys: TemplateKeys) -> Result<String, Diagnostics> {
     check_name(name)?;
-    let (origin, source) = text(like)?;
+    let (origin, mut source) = text(like)?;
+    if !source.ends_with('\n') {
+        source.push('\n');
+    }
     let none: [&str; 0] = [];
     let machine = check_text(like, &source, &none)?;
     let documentation = Documentation::of(&machine.topology.family());
@@ -41,6 +55,9 @@ pub fn template(name: &str, like: &str) -> Result<String, Diagnostics> {
     edits.name(table.get_ref(), name);
     edits.graph(table.get_ref(), like);
     edits.comment(table.get_ref(), "", None);
+    if keys == TemplateKeys::All {
+        edits.unset(table.get_ref());
+    }
     let head = format!(
         "{name}: made from {origin} by `weft machine new`. Above each key stands its meaning, how it is \
          written, and the value where it is not given. Sources are those of {origin}: a value that you \
@@ -201,7 +218,7 @@ mod tests {
     #[test]
     fn every_shipped_machine_can_be_started_from() {
         for shipped in SHIPPED {
-            let text = template("mine", shipped.name).unwrap();
+            let text = template("mine", shipped.name, TemplateKeys::Set).unwrap();
             let mine =
                 check_text("mine.toml", &text, &NONE).unwrap_or_else(|why| panic!("{}: {why}", shipped.name));
             assert_eq!((mine.name.as_str(), mine.title.as_str()), ("mine", "mine"));
@@ -214,7 +231,7 @@ mod tests {
     /// Catches keys without a comment: every value of a shipped machine has its meaning above it.
     #[test]
     fn keys_have_comments() {
-        let text = template("mine", "exanest").unwrap();
+        let text = template("mine", "exanest", TemplateKeys::Set).unwrap();
         let lines: Vec<&str> = text.lines().collect();
         let mut keys = 0;
         for (line, text) in lines.iter().enumerate().filter(|(_, text)| text.contains(" = { value")) {
@@ -240,24 +257,40 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("odd.toml");
         std::fs::write(&file, &text).unwrap();
-        let made = template("mine", file.to_str().unwrap()).unwrap();
+        let made = template("mine", file.to_str().unwrap(), TemplateKeys::Set).unwrap();
         let mine = check_text("mine.toml", &made, &NONE).unwrap();
         assert_eq!(mine.constants, check_text("odd.toml", &text, &NONE).unwrap().constants);
         let above = made.find("# Largest payload.").unwrap();
         assert!(above < made.find("packet = {").unwrap());
+        let text = format!("congestion = {{ kind = \"none\" }}\n{}", text.trim_end());
+        std::fs::write(&file, &text).unwrap();
+        let made = template("mine", file.to_str().unwrap(), TemplateKeys::All).unwrap();
+        let mine = check_text("mine.toml", &made, &NONE).unwrap();
+        assert_eq!(mine.constants, check_text("odd.toml", &text, &NONE).unwrap().constants);
+        assert!(made.contains("# Not set in `congestion`: additive_bytes,"), "{made}");
     }
 
     /// Catches names that `-m` takes for a file or for another machine, and one that could break the text.
     #[test]
     fn names_that_are_none_are_refused() {
         for name in ["", "a/b", "a.toml", "a b", "-a", "é", "a\"b", "a\nb", &"a".repeat(65)] {
-            let said = template(name, "exanest").unwrap_err().to_string();
+            let said = template(name, "exanest", TemplateKeys::Set).unwrap_err().to_string();
             assert!(
                 said.contains("is not the name of a machine") && said.contains("such as my-torus"),
                 "{said}"
             );
         }
-        assert!(template("exanest", "exanest").unwrap_err().to_string().contains("ships with weft"));
-        assert!(template("mine", "exanets").unwrap_err().to_string().contains("did you mean `exanest`"));
+        assert!(
+            template("exanest", "exanest", TemplateKeys::Set)
+                .unwrap_err()
+                .to_string()
+                .contains("ships with weft")
+        );
+        assert!(
+            template("mine", "exanets", TemplateKeys::Set)
+                .unwrap_err()
+                .to_string()
+                .contains("did you mean `exanest`")
+        );
     }
 }

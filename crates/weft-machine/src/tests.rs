@@ -174,7 +174,7 @@ fn blocks_are_exchanged_by_set() {
     let Fabric::Packet { switch, .. } = load("exanest", &sets).unwrap().fabric else { panic!("packets") };
     assert_eq!(switch.arbiter, weft_fabric::parameters::ArbiterKind::Islip(2));
     assert_eq!(switch.credit, weft_fabric::parameters::CreditUnit::Cells(weft_units::Bytes::new(64)));
-    assert!(refused("exanest", "switch.cell=64").contains("`switch.cell` means nothing here"));
+    assert!(refused("exanest", "switch.cell=64").contains("`switch.cell` means nothing with"));
     let combined = ["switch.kind=combined-input-output", "switch.speedup=1.25", "switch.output_buffer=8K"];
     let Fabric::Packet { switch, .. } = load("exanest", &combined).unwrap().fabric else { panic!("packets") };
     let speedup = weft_fabric::parameters::Speedup::from_thousandths(1_250).unwrap();
@@ -202,7 +202,7 @@ fn a_speedup_is_refused_where_it_means_nothing() {
     }
     for key in ["speedup=2", "output_buffer=64K"] {
         let found = refused("exanest", &format!("switch.{key}"));
-        assert!(found.contains("means nothing here") && found.contains("combined-input-output"), "{found}");
+        assert!(found.contains("means nothing") && found.contains("combined-input-output"), "{found}");
     }
     let found = refused("exanest", "switch.kind=combined-input-output");
     assert!(found.contains("speedup"), "{found}");
@@ -261,7 +261,7 @@ fn channels_and_classes_that_do_not_fit_are_refused() {
         ),
         (vec!["switch.virtual_channels=0".to_owned()], "0 is too small"),
         (vec!["switch.virtual_channels=66".to_owned()], "a link has at most 64"),
-        (vec!["switch.lane=room".to_owned()], "`switch.lane` means nothing here"),
+        (vec!["switch.lane=room".to_owned()], "`switch.lane` means nothing without `virtual_channels`"),
         (
             vec!["switch.arbiter=strict-priority".to_owned()],
             "tells traffic classes apart, and there is only one",
@@ -724,19 +724,19 @@ fn faults_are_read_and_attributed() {
         ("faults=[{drop=0.5}]", "in a million"),
         ("faults=[{drop=600_000,corrupt=600_000}]", "more packets than there are"),
         ("faults=[{drop=600_000,reorder=300_000,duplicate=200_000}]", "more packets than there are"),
-        ("faults=[{on_at=\"20us\"}]", "write off_at as well"),
+        ("faults=[{on_at=\"20us\"}]", "means nothing without `off_at`"),
         ("faults=[{off_at=\"20us\",on_at=\"20us\"}]", "links come back at 20us, before they fail at 20us"),
         ("faults=[{off_at=\"20us\",on_at=\"late\"}]", "late"),
         ("faults=[{off_at=\"20us\",until=\"1ms\"}]", "says twice when its links are off"),
         ("faults=[{mean_time_to_failure=\"1ms\"}]", "random failures need three times"),
         (
             "faults=[{mean_time_to_failure=\"1ms\",mean_time_to_repair=\"0us\",until=\"1ms\"}]",
-            "`mean_time_to_repair` is zero",
+            "mean_time_to_repair` is zero",
         ),
         ("faults=[{schedule=\"no-such-file.csv\"}]", "no-such-file.csv"),
         ("faults=[{of=\"M1QAF1\",schedule=\"no-such-file.csv\"}]", "a schedule names its links itself"),
         ("fabric.reroute=up-down", "fabric.reroute_after"),
-        ("fabric.reroute_after=10us", "these do not"),
+        ("fabric.reroute_after=10us", "write reroute = \"up-down\""),
         ("fabric.reroute=detour", "up-down"),
         ("faults=[{class=\"x\",of=\"M1QAF1\"}]", "says twice"),
         ("faults=[{between=[\"M1QAF1\"]}]", "two ends"),

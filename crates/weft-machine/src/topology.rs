@@ -144,7 +144,7 @@ impl FromItem for RawTopology {
         for key in family_keys {
             if family.keys.iter().all(|own| own.name != key.name) {
                 // What it belongs to is another kind.
-                let _ = section.refuse(key.name, &Condition { key: "kind", words: &[] });
+                let _ = section.refuse(key.name, &Condition { key: "kind", words: &[], in_rows: None });
             }
         }
         let parameters = TopologyParameters::read(family.name, &mut section);
@@ -193,7 +193,7 @@ impl GivenKeys for Section<'_, '_> {
         false
     }
 
-    fn report_missing(&mut self, key: &'static str) {
+    fn report_missing(&mut self, key: &'static Key) {
         self.table.report_missing(key);
     }
 

@@ -1,17 +1,16 @@
 //! `switch.classes`: the table of traffic classes.
 
 use super::congestion::CongestionKind;
-use super::document::Item;
-use super::read::{Attribution, FromItem, Reader, attribution_schema};
+use super::read::Reader;
+use super::row::{Row, RowValue};
 use super::source::Location;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde_json::json;
-use std::borrow::Cow;
+use super::table::Locations;
+use std::fmt;
 use weft_fabric::parameters::{ArbiterKind, BufferPer, FlowControl, SwitchParameters};
 use weft_fabric::{
     ClassTableError, MAX_CLASSES, Minimum, Operations, TrafficClass, TrafficClasses, TrafficKind, WHOLE_SHARE,
 };
-use weft_keys::{KeyType, Problem, Writing, Written};
+use weft_keys::{CountFromZero, KeyType, Problem, Writing, Written};
 use weft_units::Bytes;
 
 weft_keys::words! {
@@ -69,127 +68,60 @@ impl KeyType for Job {
     }
 }
 
-/// A priority: 0 is the lowest.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Priority(u32);
-
-impl KeyType for Priority {
-    const NAME: &'static str = "Priority";
-    const WRITING: Writing = Writing::Described(
-        &Writing::Whole { least: 0, most: None },
-        "The larger goes first under strict priority.",
-    );
-
-    fn read(value: &Written) -> Result<Priority, Problem> {
-        let problem = |label: String| {
-            Problem::new("this is not a priority", label, "write 0 or more; the larger goes first")
-        };
-        match value {
-            Written::Integer(integer) => {
-                u32::try_from(*integer).map(Priority).map_err(|_| problem(format!("{integer}")))
-            }
-            other => Err(problem(format!("this is {}", other.describe()))),
-        }
-    }
-
-    fn show(&self) -> String {
-        self.0.to_string()
-    }
-}
-
-/// A class as read.
-#[derive(Clone, Debug)]
-pub struct RawTrafficClass {
-    name: String,
-    kind: TrafficKind,
-    up_to: Option<Bytes>,
-    operation: Option<OperationName>,
-    job: Option<Job>,
-    by_name: bool,
-    priority: Option<u32>,
-    weight: Option<u32>,
-    minimum: Option<Minimum>,
-    buffer: Option<Bytes>,
-    pub(super) congestion: Option<CongestionKind>,
-    location: Location,
-}
-
-/// A class is one value, attributed as a whole.
-impl FromItem for RawTrafficClass {
-    fn from_item(item: &Item, path: &str, reader: &mut Reader<'_>) -> Option<RawTrafficClass> {
-        const OWN: [&str; 11] = [
-            "name",
-            "of",
-            "up_to",
-            "operation",
-            "job",
-            "by_name",
-            "priority",
-            "weight",
-            "minimum",
-            "buffer",
-            "congestion",
-        ];
-        let entries = reader.table(item, path, &[&OWN[..], &Attribution::KEYS].concat())?;
-        let name = reader.field::<String>(item, entries, path, "name");
-        let part = |key: &str| entries.iter().find(|entry| entry.key == key).map(|entry| &entry.item);
-        let kind = optional::<TrafficKind>(part("of"), reader);
-        let up_to = optional::<Bytes>(part("up_to"), reader);
-        let operation = optional::<OperationName>(part("operation"), reader);
-        let job = optional::<Job>(part("job"), reader);
-        let by_name = optional::<bool>(part("by_name"), reader);
-        let priority = optional::<Priority>(part("priority"), reader);
-        let weight = optional::<u32>(part("weight"), reader);
-        let minimum = optional::<Minimum>(part("minimum"), reader);
-        let buffer = optional::<Bytes>(part("buffer"), reader);
-        let congestion = optional::<CongestionKind>(part("congestion"), reader);
-        // A class that a `--set` changed is no longer what its source says.
-        let changed = entries.iter().find(|entry| entry.key_location.is_set());
-        let (attribution, location) = match changed {
-            Some(entry) => (Attribution::default(), entry.key_location),
-            None => (Attribution::among(item, entries, path, reader)?, item.location),
-        };
-        let class = RawTrafficClass {
-            name: name?,
-            kind: kind?.unwrap_or(TrafficKind::All),
-            up_to: up_to?,
-            operation: operation?,
-            job: job?,
-            by_name: by_name?.unwrap_or(false),
-            priority: priority?.map(|Priority(number)| number),
-            weight: weight?,
-            minimum: minimum?,
-            buffer: buffer?,
-            congestion: congestion?,
-            location,
-        };
-        let constant = attribution.constant(class.show(), path, location, reader)?;
-        reader.constants.push(constant);
-        Some(class)
+weft_keys::keys! {
+    /// A class as a file gives it.
+    #[derive(Clone, Debug)]
+    pub(crate) struct ClassKeys {
+        /// The name, for messages.
+        name: String;
+        /// The packets of it; all where not given.
+        kind: TrafficKind = TrafficKind::All, key("of");
+        /// Only packets of messages up to this size.
+        up_to: Option<Bytes>;
+        /// Only packets of messages of this operation.
+        operation: Option<OperationName>;
+        /// Only packets of this application of the command, counted from 0.
+        job: Option<Job>;
+        /// Only packets of messages whose program names the class; not where not given.
+        by_name: bool = false;
+        /// The priority; the larger goes first under strict priority.
+        priority: Option<CountFromZero>;
+        /// Bytes in each round under weighted round robin.
+        weight: Option<u32>;
+        /// The least part of a link that it has.
+        minimum: Option<Minimum>;
+        /// Input buffer of each of its virtual channels; an even part where not given.
+        buffer: Option<Bytes>;
+        /// Congestion control of its flows; that of the machine where not given.
+        congestion: Option<CongestionKind>;
     }
 }
 
-fn optional<T: KeyType>(part: Option<&Item>, reader: &mut Reader<'_>) -> Option<Option<T>> {
-    let Some(part) = part else { return Some(None) };
-    T::read(&part.value.written()).map_err(|problem| reader.report(part.location, problem)).ok().map(Some)
+impl RowValue for ClassKeys {
+    type Keys = ClassKeys;
+    const NAME: &'static str = "TrafficClass";
+    const MEANING: &'static str = "Packets with virtual channels, buffers and credits of their own.";
+
+    fn of(keys: ClassKeys, _: &Locations, _: &mut Reader<'_>) -> Option<ClassKeys> {
+        Some(keys)
+    }
 }
 
-impl RawTrafficClass {
-    /// The class in a line of a table of values.
-    fn show(&self) -> String {
+impl fmt::Display for ClassKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts = [
             self.up_to.map(|most| format!("messages up to {most}")),
             self.operation.map(|operation| operation.show()),
             self.job.map(|Job(job)| format!("job {job}")),
             self.by_name.then(|| "by name".to_owned()),
-            self.priority.map(|priority| format!("priority {priority}")),
+            self.priority.map(|CountFromZero(priority)| format!("priority {priority}")),
             self.weight.map(|weight| format!("weight {weight}")),
             self.minimum.map(|minimum| format!("at least {}", minimum.show())),
             self.buffer.map(|buffer| format!("buffer {buffer}")),
             self.congestion.map(|kind| format!("congestion {}", kind.show())),
         ];
         let parts = parts.into_iter().flatten().map(|part| format!(", {part}")).collect::<String>();
-        format!("{}: {}{parts}", self.name, self.kind.show())
+        write!(f, "{}: {}{parts}", self.name, self.kind.show())
     }
 }
 
@@ -276,7 +208,7 @@ impl ClassTable {
 
 /// The table of traffic classes, which the arbiter of the switches can use. `at`: where the arbiter is named.
 pub(super) fn check(
-    raw: Vec<RawTrafficClass>,
+    raw: Vec<Row<ClassKeys>>,
     (arbiter, at): (ArbiterKind, Location),
     reader: &mut Reader<'_>,
 ) -> Option<ClassTable> {
@@ -297,9 +229,9 @@ pub(super) fn check(
         return None;
     }
     let mut classes = Vec::new();
-    for class in &raw {
+    for Row { value: class, location } in &raw {
         let refuse = |reader: &mut Reader<'_>, title: String, label: &str, help: String| {
-            reader.report(class.location, Problem::new(title, label, help));
+            reader.report(*location, Problem::new(title, label, help));
         };
         let name = &class.name;
         let missing = match key {
@@ -313,7 +245,7 @@ pub(super) fn check(
             return None;
         }
         let priorities = raw.len() as u32;
-        if class.priority.is_some_and(|priority| priority >= priorities) {
+        if class.priority.is_some_and(|CountFromZero(priority)| priority >= priorities) {
             let title = format!("class `{name}` has a priority beyond the {priorities} classes");
             let help = format!("write 0 to {}; the larger goes first", priorities - 1);
             refuse(reader, title, "too high", help);
@@ -325,7 +257,7 @@ pub(super) fn check(
             refuse(reader, title, "it would never send", help);
             return None;
         }
-        if raw.iter().filter(|other| other.name == *name).count() > 1 {
+        if raw.iter().filter(|other| other.value.name == *name).count() > 1 {
             let title = format!("two classes are called `{name}`");
             refuse(reader, title, "which of them?", "give each its own name".to_owned());
             return None;
@@ -336,7 +268,7 @@ pub(super) fn check(
             operations: class.operation.map(OperationName::set),
             job: class.job.map(|Job(job)| job),
             by_name: class.by_name,
-            priority: class.priority.unwrap_or(0) as u8,
+            priority: class.priority.map_or(0, |CountFromZero(priority)| priority) as u8,
             weight: class.weight.unwrap_or(1),
             minimum: class.minimum.unwrap_or_default(),
             buffer: class.buffer,
@@ -370,10 +302,10 @@ pub(super) fn check(
             return None;
         }
     }
-    let name = |class: usize| raw[class].name.as_str();
+    let name = |class: usize| raw[class].value.name.as_str();
     let error = match TrafficClasses::new(&classes) {
         Ok(classes) => {
-            let (names, locations) = raw.into_iter().map(|class| (class.name, class.location)).unzip();
+            let (names, locations) = raw.into_iter().map(|row| (row.value.name, row.location)).unzip();
             return Some(ClassTable { classes, names, locations });
         }
         Err(error) => error,
@@ -403,35 +335,4 @@ pub(super) fn check(
     };
     reader.report(location, Problem::new(title, "", help));
     None
-}
-
-impl JsonSchema for RawTrafficClass {
-    fn schema_name() -> Cow<'static, str> {
-        "TrafficClass".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let mut properties = attribution_schema();
-        let number =
-            |what: &str, least: u32| json!({ "type": "integer", "minimum": least, "description": what });
-        let name = json!({ "type": "string", "description": "The name, for messages." });
-        properties.insert("name".to_owned(), name);
-        properties.insert("of".to_owned(), crate::schema::of_writing(&TrafficKind::WRITING));
-        properties.insert("up_to".to_owned(), crate::schema::of_writing(&Bytes::WRITING));
-        properties.insert("operation".to_owned(), crate::schema::of_writing(&OperationName::WRITING));
-        properties.insert("job".to_owned(), crate::schema::of_writing(&Job::WRITING));
-        properties.insert("by_name".to_owned(), crate::schema::of_writing(&bool::WRITING));
-        properties.insert("priority".to_owned(), crate::schema::of_writing(&Priority::WRITING));
-        properties.insert("weight".to_owned(), number("Bytes in each round under weighted round robin.", 1));
-        properties.insert("minimum".to_owned(), crate::schema::of_writing(&Minimum::WRITING));
-        properties.insert("buffer".to_owned(), crate::schema::of_writing(&Bytes::WRITING));
-        properties.insert("congestion".to_owned(), crate::schema::of_writing(&CongestionKind::WRITING));
-        json_schema!({
-            "type": "object",
-            "description": "Packets with virtual channels, buffers and credits of their own.",
-            "properties": properties,
-            "required": ["name"],
-            "additionalProperties": false,
-        })
-    }
 }

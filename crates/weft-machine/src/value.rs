@@ -15,6 +15,9 @@ pub struct Bounds {
 }
 
 impl Bounds {
+    /// All numbers.
+    pub const ANY: Bounds = Bounds { first: 0, last: None };
+
     /// Whether `number` lies in the range.
     pub fn contains(&self, number: u64) -> bool {
         self.first <= number && self.last.is_none_or(|last| number <= last)

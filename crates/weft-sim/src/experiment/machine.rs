@@ -16,6 +16,7 @@ use super::{ExperimentError, MachineInput, ProgressListener};
 use serde::Serialize;
 use weft_assembly as assembly;
 use weft_fabric::parameters::FlowControl;
+pub use weft_machine::TemplateKeys;
 use weft_machine::{
     Constant, Diagnostics, Fabric, FaultRule, Files, Machine, Outage, SHIPPED, check_text, check_with_files,
     list as shipped_machines,
@@ -370,12 +371,12 @@ pub fn input(path: &str, sets: &[String]) -> Result<MachineInput, ExperimentErro
 }
 
 /// The text of a machine file called `name` to start from: that of the machine `like`, with a comment above
-/// every key.
+/// every key; of `keys` it depends whether those that it does not set are there as comments.
 ///
 /// # Errors
 /// A name that `-m` does not take, and everything that is wrong with `like`.
-pub fn template(name: &str, like: &str) -> Result<String, ExperimentError> {
-    weft_machine::template(name, like).map_err(refused)
+pub fn template(name: &str, like: &str, keys: TemplateKeys) -> Result<String, ExperimentError> {
+    weft_machine::template(name, like, keys).map_err(refused)
 }
 
 fn is_shipped(input: &MachineInput) -> bool {

@@ -91,8 +91,8 @@ impl GivenKeys for Table {
         self.values.iter().all(|(name, _)| *name != key)
     }
 
-    fn report_missing(&mut self, key: &'static str) {
-        self.missing.push(key);
+    fn report_missing(&mut self, key: &'static weft_topo::weft_keys::Key) {
+        self.missing.push(key.name);
     }
 
     fn report(&mut self, _: &'static str, problem: Problem) {

@@ -3,7 +3,7 @@
 use crate::exit::{Failure, Status};
 use crate::output;
 use clap::Args;
-use weft_sim::experiment::machine;
+use weft_sim::experiment::machine::{self, TemplateKeys};
 
 /// Options of `weft machine new`.
 #[derive(Args)]
@@ -15,12 +15,17 @@ pub struct NewOptions {
     /// The machine to start from, which ships with weft or is a machine file
     #[arg(long, value_name = "NAME|FILE")]
     like: String,
+
+    /// Every key: those that the other machine does not set are comments, with an example as the value
+    #[arg(long)]
+    all: bool,
 }
 
 impl NewOptions {
     /// Prints it.
     pub fn run(&self) -> Result<Status, Failure> {
-        output::text(&machine::template(&self.name, &self.like)?)?;
+        let keys = if self.all { TemplateKeys::All } else { TemplateKeys::Set };
+        output::text(&machine::template(&self.name, &self.like, keys)?)?;
         Ok(Status::Done)
     }
 }

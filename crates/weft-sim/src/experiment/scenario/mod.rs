@@ -37,7 +37,7 @@ pub use transient::Transient;
 use transient::Watch;
 use weft_assembly as assembly;
 use weft_engine::Progress;
-use weft_machine::{CongestionRule, FaultRule};
+use weft_machine::{CongestionKind, FaultRule};
 use weft_network::{LostData, NetworkSetup, SimulatedNetwork};
 use weft_results::{Beginning, Conclusion, Ending, ResultsWriter, Stopwatch, Totals};
 use weft_topo::Layout;
@@ -187,7 +187,7 @@ impl ScenarioRequest {
         }
         let way = |name: &String| {
             let mut machine = self.machine.clone();
-            let kinds = CongestionRule::NAMES.map(|(name, _)| name);
+            let kinds = CongestionKind::ALL.map(CongestionKind::name);
             if kinds.contains(&name.as_str()) {
                 machine.sets.push(format!("congestion.kind={name}"));
             } else if ["credits", "pause", "drop"].contains(&name.as_str()) {
