@@ -54,25 +54,25 @@ const SWIFT: Condition<'static> = of(&["swift"]);
 const IB: Condition<'static> = of(&["ib"]);
 
 weft_keys::keys! {
-    /// Congestion control of a machine: the algorithm, and the constants that it gives. What is not given is as
-    /// the algorithm's page says.
+    /// Congestion control of a machine: the algorithm, and the constants that it gives. What is not given is
+    /// as the algorithm's page says.
     #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
     pub struct CongestionRule {
         /// The algorithm; `none`: flows send as fast as they can.
         kind: CongestionKind;
-        /// Whether acknowledgements and notices get a traffic class of the highest priority where the machine has
-        /// one class: yes where not given.
+        /// Whether acknowledgements and notices get a traffic class of the highest priority where the machine
+        /// has one class: yes where not given.
         priority: Option<bool>, only_where(ANY);
-        /// Input buffer of that class, for each virtual channel of the routing, where channels share the buffer
-        /// of a port. Where not given an eighth of it under credits, half under pause and drop.
+        /// Input buffer of that class, for each virtual channel of the routing, where channels share the
+        /// buffer of a port. Where not given an eighth of it under credits, half under pause and drop.
         answers_buffer: Option<Bytes>, only_where(ANY);
-        /// Round trip of a large packet and its answer through the empty network; that of the longest path where
-        /// not given.
+        /// Round trip of a large packet and its answer through the empty network; that of the longest path
+        /// where not given.
         round_trip: Option<Span>, not_zero("20us"), only_where(WINDOWS);
         /// From sending a packet until it counts as lost without an answer.
         timeout: Option<Span>, not_zero("20us"), only_where(ANSWERED);
-        /// Bytes of packets that destinations answer at once; 0: each packet. Where not given an eighth of what
-        /// the path holds, 16,384 at most.
+        /// Bytes of packets that destinations answer at once; 0: each packet. Where not given an eighth of
+        /// what the path holds, 16,384 at most.
         answer_every: Option<Bytes>, only_where(ANSWERED);
         /// Whether full buffers cut packets down to their headers, which tell the destination: not where not
         /// given. For fabric.flow_control=drop.

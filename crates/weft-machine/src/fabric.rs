@@ -50,8 +50,8 @@ weft_keys::choices! {
         None = "none",
         /// By tables over what is left.
         UpDown = "up-down" (
-            /// From when a link fails or comes back to when all switches route otherwise, such as 10us: the time
-            /// that they or their manager take to notice.
+            /// From when a link fails or comes back to when all switches route otherwise, such as 10us: the
+            /// time that they or their manager take to notice.
             reroute_after: Span;
         ),
     }

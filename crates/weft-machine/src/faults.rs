@@ -230,8 +230,7 @@ impl FaultKeys {
         }
         let together = self.drop.0 + self.corrupt.0 + self.duplicate.0 + self.reorder.0;
         if together > MILLION {
-            let title =
-                format!("a rule does something to more packets than there are: {together} in a million");
+            let title = format!("a rule changes more packets than there are: {together} in a million");
             let help = format!("let drop, corrupt, duplicate and reorder together be at most {MILLION}");
             return Err(Problem::new(title, "too many together", help).of("drop"));
         }

@@ -13,7 +13,8 @@ weft_keys::keys! {
     pub struct GroupRule {
         /// The group's name, by which patterns and messages call it.
         name: String;
-        /// Its members, as in `["0:15", "20"]`: endpoints, `first:last` for all from one to another, or `all`.
+        /// The members, as in `["0:15", "20"]`: endpoints, `first:last` for all from one to another, or
+        /// `all`.
         members: Vec<String>;
         /// The member that sends; any may where not given.
         root: Option<String>;

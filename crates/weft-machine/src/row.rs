@@ -27,7 +27,7 @@ pub(crate) trait RowValue: Sized + Display {
 /// A row, and where it stands.
 #[derive(Clone, Debug)]
 pub(crate) struct Row<T> {
-    /// What it gives.
+    /// The value.
     pub value: T,
     /// Of the row, or of the `--set` that changed it.
     pub location: Location,

@@ -32,7 +32,7 @@ impl Edits<'_> {
         self.edits.push((end..end, absent));
     }
 
-    /// Adds what the class of links that all fall back to does not set. Returns its section where there is none.
+    /// Adds what the class of links that all fall back to does not set. Returns its section if there is none.
     fn unset_class(&mut self, item: &Item<'_>, path: &str) -> String {
         let path = join(path, DEFAULT_CLASS);
         let DeValue::Table(table) = item.get_ref() else { return String::new() };
@@ -72,7 +72,7 @@ impl Edits<'_> {
         self.edits.push((at..at, absent));
     }
 
-    /// Where keys can be added to a table: behind the last that stands below its header.
+    /// The place for more keys of a table: behind the last that stands below its header.
     fn end_of(&self, item: &Item<'_>, table: &DeTable<'_>) -> usize {
         let is_own = |key: usize| !self.text[self.line_of(key)..].trim_start().starts_with('[');
         let own = table.iter().filter(|(key, _)| is_own(key.span().start));
