@@ -217,8 +217,8 @@ impl FaultKeys {
             return Err(Problem::new("a schedule names its links itself", "", help).of("schedule"));
         }
         if is_random && random.contains(&None) {
-            let help = "write mean_time_to_failure, mean_time_to_repair and until: the virtual time from which \
-                        on nothing fails any more, such as the length of the run";
+            let help = "write mean_time_to_failure, mean_time_to_repair and until: the virtual time from \
+                        which on nothing fails any more, such as the length of the run";
             return Err(Problem::new("random failures need three times", "not all given", help).of("until"));
         }
         if let (Some(off), Some(on)) = (self.off_at, self.on_at)
