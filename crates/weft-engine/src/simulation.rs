@@ -417,7 +417,7 @@ mod tests {
 
     #[derive(Serialize, Deserialize)]
     struct Site {
-        dice: Stream,
+        rng: Stream,
         digest: u64,
         decision: Time,
         /// Notes that do not count yet, with what they say.
@@ -453,9 +453,9 @@ mod tests {
                 return;
             }
             // Coarse times, so that ties are common.
-            let to = SiteId(site.dice.below(self.sites));
+            let to = SiteId(site.rng.below(self.sites));
             let far = if to == context.site() { 0 } else { self.lookahead.as_ps() };
-            let spread = [0, 100, 3_000, 1_000_000][site.dice.below(4) as usize];
+            let spread = [0, 100, 3_000, 1_000_000][site.rng.below(4) as usize];
             let time = context.now() + Span::from_ps(far + spread);
             let job = Job { hops: event.payload.hops + 1, ..event.payload };
             // A job that stays must take some time, or an instant never ends.
@@ -523,7 +523,7 @@ mod tests {
 
     fn sites(count: u32) -> Vec<Site> {
         let site = |i| Site {
-            dice: Stream::new(5, u64::from(i), 0),
+            rng: Stream::new(5, u64::from(i), 0),
             digest: 0,
             decision: Time::NEVER,
             notes: Vec::new(),

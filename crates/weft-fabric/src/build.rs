@@ -603,8 +603,8 @@ impl<'a, T: Topology, N: Interface, F: FnMut(EndpointId) -> N> Builder<'a, T, N,
                 Attachment::Endpoint(id) => {
                     let place = EndpointPlace { site: SiteId(switch.0), index: endpoints.len() as u32 };
                     let mut endpoint = self.endpoint(id, place, class);
-                    let dice = Stream::new(seed, id.0.into(), PURPOSE_INJECTION_LAYER);
-                    endpoint.layer = self.layer(class, dice).map(Box::new);
+                    let rng = Stream::new(seed, id.0.into(), PURPOSE_INJECTION_LAYER);
+                    endpoint.layer = self.layer(class, rng).map(Box::new);
                     endpoints.push(endpoint);
                     endpoint_ports.push(port.0 as u16);
                     (Peer::Endpoint(place.index), false)
@@ -621,8 +621,8 @@ impl<'a, T: Topology, N: Interface, F: FnMut(EndpointId) -> N> Builder<'a, T, N,
             };
             credits.extend((0..channels.of_ports(1)).map(of_channel));
         }
-        let dice = Stream::new(seed, switch.0.into(), PURPOSE_SWITCH);
-        let mut ports = Ports::new((switch, self.layout.switch_address(switch)), ports, credits, dice);
+        let rng = Stream::new(seed, switch.0.into(), PURPOSE_SWITCH);
+        let mut ports = Ports::new((switch, self.layout.switch_address(switch)), ports, credits, rng);
         if layers.iter().any(Option::is_some) {
             ports.takes_care = layers.iter().flatten().any(LayerState::gives_credits);
             ports.layers = layers.into_iter().map(Option::unwrap_or_default).collect();
@@ -637,9 +637,9 @@ impl<'a, T: Topology, N: Interface, F: FnMut(EndpointId) -> N> Builder<'a, T, N,
     }
 
     /// The link layer of a sender of a class of links; `None`: it adds nothing.
-    fn layer(&self, class: LinkClass, dice: Stream) -> Option<LayerState> {
+    fn layer(&self, class: LinkClass, rng: Stream) -> Option<LayerState> {
         let layer = self.constants.link(class).layer.as_ref();
-        layer.map(|kind| LayerState::new(kind, dice))
+        layer.map(|kind| LayerState::new(kind, rng))
     }
 
     /// An endpoint, which begins if its interface is active.
@@ -713,7 +713,7 @@ impl<T: Topology, N: Interface> Network<T, N> {
 
 impl<T: Topology, N: Interface> Network<T, N> {
     /// Makes links fail, before the run begins: `faults` says how for each direction of each link, by where
-    /// it begins, where it ends and its kind. Each has dice of its own under `seed`.
+    /// it begins, where it ends and its kind. Each has random numbers of its own under `seed`.
     pub fn inject_faults(
         &self,
         sites: &mut [Site<N>],
@@ -727,8 +727,8 @@ impl<T: Topology, N: Interface> Network<T, N> {
                 let port = PortId(port.into());
                 let to = Attachment::Switch(switch, port);
                 let parameters = faults(LinkEnd::Endpoint(endpoint.id), to, layout.link_class(switch, port));
-                let dice = Stream::new(seed, endpoint.id.0.into(), PURPOSE_INJECTION_FAULTS);
-                endpoint.fault = (!parameters.is_none()).then(|| Box::new(Fault::new(parameters, dice)));
+                let rng = Stream::new(seed, endpoint.id.0.into(), PURPOSE_INJECTION_FAULTS);
+                endpoint.fault = (!parameters.is_none()).then(|| Box::new(Fault::new(parameters, rng)));
             }
             let ports = site.switch.ports_mut();
             let of_port = (0..ports.links() as u32).map(|port| {

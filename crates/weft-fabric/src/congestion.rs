@@ -141,21 +141,21 @@ impl Control {
     }
 }
 
-/// The link halves of one link, one for each algorithm, with their dice.
+/// The link halves of one link, one for each algorithm, with their random numbers.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Point {
     first: LinkHalf,
     others: Box<[LinkHalf]>,
-    dice: Stream,
+    rng: Stream,
     /// Notices that the switch has answered since the run began.
     pub(crate) answered: u64,
 }
 
 impl Point {
-    fn new(control: &Control, dice: Stream) -> Point {
+    fn new(control: &Control, rng: Stream) -> Point {
         let mut halves = control.rules.iter().map(|rule| rule.congestion.link());
         let first = halves.next().unwrap_or_else(|| unreachable!("a controlled network has an algorithm"));
-        Point { first, others: halves.collect(), dice, answered: 0 }
+        Point { first, others: halves.collect(), rng, answered: 0 }
     }
 
     /// A packet has been sent over the link; what its half writes goes into it. Returns an answer to its
@@ -171,10 +171,10 @@ impl Point {
         if packet.label == PacketLabel::NOTICE {
             return self.relay(packet, at, (control, place));
         }
-        let Point { first, others, dice, .. } = self;
+        let Point { first, others, rng, .. } = self;
         let half = if place == 0 { first } else { &mut others[place - 1] };
         let mut stamp = packet.stamp();
-        half.cross(&mut stamp, at, (&mut || dice.next_u64(), &control.rules[place].congestion));
+        half.cross(&mut stamp, at, (&mut || rng.next_u64(), &control.rules[place].congestion));
         packet.set_stamp(stamp);
         None
     }

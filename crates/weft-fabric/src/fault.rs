@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!  line ══ packet ══► off while it was on the link? ──yes──► dropped: dead link
-//!                       └─no─► dice: dropped · corrupted (travels on, marked) · duplicated (a copy
+//!                       └─no─► random: dropped · corrupted (travels on, marked) · duplicated (a copy
 //!                              follows it) · reordered (it comes late) · whole
 //!
 //!  off       ▁▁▁▁████████▁▁▁▁▁▁███▁▁▁▁▁
@@ -196,7 +196,7 @@ impl std::ops::AddAssign for FaultCounts {
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Fault {
     parameters: FaultParameters,
-    dice: Stream,
+    rng: Stream,
     /// Since the counters were last reset.
     pub(crate) counts: FaultCounts,
     /// Before that.
@@ -219,9 +219,9 @@ pub(crate) enum Fate {
 }
 
 impl Fault {
-    pub(crate) fn new(parameters: FaultParameters, dice: Stream) -> Fault {
+    pub(crate) fn new(parameters: FaultParameters, rng: Stream) -> Fault {
         let (counts, before) = (FaultCounts::default(), FaultCounts::default());
-        Fault { parameters, dice, counts, before, since: Time::ZERO }
+        Fault { parameters, rng, counts, before, since: Time::ZERO }
     }
 
     /// Decides on a packet that is on the link from `head` to `tail`: on its line, then at the far end.
@@ -237,7 +237,7 @@ impl Fault {
         if reorder == 0 {
             return Fate::Arrives;
         }
-        match self.dice.below(MILLION) {
+        match self.rng.below(MILLION) {
             thrown if thrown < *drop => {
                 self.counts.dropped += 1;
                 Fate::Lost
@@ -321,7 +321,7 @@ mod tests {
         fault.total()
     }
 
-    /// Catches chances that are off by a factor, or that share their dice wrongly.
+    /// Catches chances that are off by a factor, or that share their random numbers wrongly.
     #[test]
     fn chances_are_met() {
         let some = FaultParameters {

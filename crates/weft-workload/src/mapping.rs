@@ -143,9 +143,9 @@ impl Hosts {
         // fits in memory has fewer than 2^32.
         let count = u32::try_from(u64::from(self.hosts) * u64::from(per_host)).unwrap_or(u32::MAX);
         let mut numbers: Vec<u32> = (0..count).collect();
-        let mut dice = Stream::new(seed, 0, PURPOSE_MAPPING);
+        let mut rng = Stream::new(seed, 0, PURPOSE_MAPPING);
         for own in 0..ranks as usize {
-            let other = own + below(count - own as u32, &mut || dice.next_u64()) as usize;
+            let other = own + below(count - own as u32, &mut || rng.next_u64()) as usize;
             numbers.swap(own, other);
         }
         let places = numbers.iter().take(ranks as usize);

@@ -40,7 +40,7 @@ pub struct TrafficParameters {
 pub struct TrafficSource {
     endpoint: EndpointId,
     arrival: Arrival,
-    dice: Stream,
+    rng: Stream,
     /// The arrival of the next message; [`Time::NEVER`]: this endpoint sends nothing.
     next: Time,
     messages: u64,
@@ -115,13 +115,13 @@ const PURPOSE_TRAFFIC: u32 = 2;
 impl TrafficSource {
     /// The source of `endpoint`, whose gaps `arrival` draws.
     pub fn new(endpoint: EndpointId, mut arrival: Arrival, pattern: &Pattern, seed: u64) -> TrafficSource {
-        let mut dice = Stream::new(seed, u64::from(endpoint.0), PURPOSE_TRAFFIC);
+        let mut rng = Stream::new(seed, u64::from(endpoint.0), PURPOSE_TRAFFIC);
         let first = if pattern.sends(endpoint) {
-            Time::ZERO + arrival.next_gap(&mut || dice.next_u64())
+            Time::ZERO + arrival.next_gap(&mut || rng.next_u64())
         } else {
             Time::NEVER
         };
-        TrafficSource { endpoint, arrival, dice, next: first, messages: 0 }
+        TrafficSource { endpoint, arrival, rng, next: first, messages: 0 }
     }
 
     /// Messages that the interface has taken.
@@ -196,8 +196,8 @@ impl Host for TrafficSource {
         if self.next > now {
             return if self.next == Time::NEVER { Offer::Nothing } else { Offer::NotBefore(self.next) };
         }
-        let dice = &mut self.dice;
-        let mut random = || dice.next_u64();
+        let rng = &mut self.rng;
+        let mut random = || rng.next_u64();
         let to = parameters.pattern.destination(self.endpoint, self.messages, &mut random);
         let born = self.next;
         self.next = born.saturating_add(self.arrival.next_gap(&mut random));

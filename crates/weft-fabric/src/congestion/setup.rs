@@ -229,7 +229,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
                 packet: constants.largest + kind.framing,
                 repair: Repair::None,
             };
-            let dice = Stream::new(seed, id.0.into(), PURPOSE_INJECTION_MARKS);
+            let rng = Stream::new(seed, id.0.into(), PURPOSE_INJECTION_MARKS);
             *is_attended = true;
             *regulator = Some(Box::new(Regulator {
                 path,
@@ -241,7 +241,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
                 again: VecDeque::new(),
                 resent: 0,
                 held: VecDeque::new(),
-                point: Point::new(control, dice),
+                point: Point::new(control, rng),
                 due: Time::NEVER,
                 ask_again: Cell::new(Time::NEVER),
                 refused: Cell::new(false),

@@ -127,9 +127,9 @@ pub(crate) struct LayerState {
 /// Errors of one direction, and what they lead to.
 #[derive(Clone, Serialize, Deserialize)]
 struct Noise {
-    dice: Stream,
+    rng: Stream,
     replay: ReplayBuffer,
-    /// The last code words that the dice were thrown for.
+    /// The last code words that random numbers were drawn for.
     group: Option<Group>,
     counts: LayerCounts,
     /// Packets that travelled on in error: since the counters were last reset, and before.
@@ -155,10 +155,10 @@ pub(crate) struct OnLine {
 }
 
 impl LayerState {
-    pub(crate) fn new(kind: &LayerKind, dice: Stream) -> LayerState {
+    pub(crate) fn new(kind: &LayerKind, rng: Stream) -> LayerState {
         let noise = (kind.has_errors() || kind.window.is_some()).then(|| {
             Box::new(Noise {
-                dice,
+                rng,
                 replay: ReplayBuffer::default(),
                 group: None,
                 counts: LayerCounts::default(),
@@ -316,13 +316,13 @@ impl Noise {
     fn hit(&mut self, kind: &LayerKind, bytes: Bytes, passes: (Time, Time)) -> bool {
         let mut is_hit = false;
         if let Some(codewords) = &kind.codewords {
-            let outcome = codewords.pass(passes, &mut self.group, &mut self.dice);
+            let outcome = codewords.pass(passes, &mut self.group, &mut self.rng);
             self.counts.corrected_codewords += outcome.corrected;
             self.counts.uncorrected_codewords += outcome.uncorrected;
             is_hit = outcome.is_lost;
         }
         if let Some(packets) = &kind.packets {
-            is_hit |= packets.strike(bytes.bits(), &mut self.dice);
+            is_hit |= packets.strike(bytes.bits(), &mut self.rng);
         }
         is_hit
     }

@@ -298,7 +298,7 @@ impl<B: InputBuffers> Crossbar<B> {
         context: &mut SwitchContext<'_, T, S>,
     ) -> Time {
         let now = context.now;
-        let order = self.ports.dice.at(now.as_ps());
+        let order = self.ports.rng.at(now.as_ps());
         let descending = order & 1 == 1;
         let first = (((order >> 32) * self.ports.ports.len() as u64) >> 32) as usize;
         // From `first` on to the end, then from the beginning: words in turn, the first one in two halves.
@@ -741,11 +741,11 @@ impl OutputArbiter for AtRandom {
         survey: &mut Survey,
         constants: &Constants,
     ) -> Option<usize> {
-        let mut dice = switch.ports.dice;
-        let chosen = random::choose(switch.requests_of(output), &mut dice, |request| {
+        let mut rng = switch.ports.rng;
+        let chosen = random::choose(switch.requests_of(output), &mut rng, |request| {
             switch.is_eligible(output, request, survey, constants)
         });
-        switch.ports.dice = dice;
+        switch.ports.rng = rng;
         chosen
     }
 }

@@ -148,7 +148,7 @@ pub(crate) struct Ports {
     acknowledgements: u64,
     /// Time at which the counters were last reset.
     pub(crate) counted_from: Time,
-    pub(crate) dice: Stream,
+    pub(crate) rng: Stream,
     /// Copies of packets for groups; `None`: the network has no groups.
     pub(super) replication: Option<Box<Replication>>,
     /// By port, where outputs have buffers; else empty.
@@ -163,7 +163,7 @@ impl Ports {
         (switch, address): (SwitchId, Address),
         ports: Vec<Port>,
         credits: Vec<Credits>,
-        dice: Stream,
+        rng: Stream,
     ) -> Ports {
         let outputs = ports.len();
         Ports {
@@ -186,7 +186,7 @@ impl Ports {
             stalls: vec![Stall::default(); outputs].into(),
             acknowledgements: 0,
             counted_from: Time::ZERO,
-            dice,
+            rng,
             crossbar: Box::default(),
             replication: None,
             turns: switch.0,

@@ -92,6 +92,6 @@ impl LocalView for Queues<'_> {
 
     #[inline]
     fn random(&mut self) -> u64 {
-        self.ports.dice.next_u64()
+        self.ports.rng.next_u64()
     }
 }

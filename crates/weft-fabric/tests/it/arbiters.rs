@@ -370,8 +370,8 @@ fn saturated(total: Option<u32>, lane: LaneChoice, kind: SwitchKind) -> usize {
     let mut machine: Machine = plain(torus(&[6, 6], true, 1, true), kind, 4);
     machine.switch.channels = ChannelParameters { total, lane, ..ChannelParameters::default() };
     let plan = |from: u32| {
-        let mut dice = Stream::new(5, u64::from(from), 3);
-        (0..2_000).map(|_| at(0, (from + 1 + dice.below(35)) % 36, 256)).collect()
+        let mut rng = Stream::new(5, u64::from(from), 3);
+        (0..2_000).map(|_| at(0, (from + 1 + rng.below(35)) % 36, 256)).collect()
     };
     let script: Script = (0..36).map(plan).collect();
     let mut run = machine.begin(&script, 1);

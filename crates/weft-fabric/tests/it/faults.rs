@@ -84,7 +84,7 @@ proptest! {
     }
 }
 
-/// Catches dice that depend on the order in which partitions run, or that a snapshot forgets.
+/// Catches random numbers that depend on the order in which partitions run, or that a snapshot forgets.
 #[test]
 fn faults_are_the_same_for_any_threads_and_after_resuming() {
     let machine = plain(torus(&[24, 24], true, 1, true), KINDS[0], 3);

@@ -211,8 +211,8 @@ fn code_words_are_corrected_and_lost_at_their_rates() {
     assert!(report.faults.corrupted >= report.layer.uncorrected_codewords, "{report:?}");
 }
 
-/// Catches dice that depend on partitions: arrivals and counters with errors, replay, throttling and code
-/// words.
+/// Catches random numbers that depend on partitions: arrivals and counters with errors, replay, throttling
+/// and code words.
 #[test]
 fn threads_change_nothing() {
     for protocol in LinkProtocol::ALL {

@@ -236,7 +236,8 @@ impl ClosedForms for MegaflyLayout {
         if self.is_minimal_when_idle() { 0 } else { 3 }
     }
 
-    /// From all endpoints the machine looks the same: the dice choose among the other groups by their offset.
+    /// From all endpoints the machine looks the same: random numbers choose among the other groups by their
+    /// offset.
     fn source_classes(&self) -> Option<Vec<SourceClass>> {
         Some(vec![SourceClass { endpoint: EndpointId(0), count: self.topology().endpoints() }])
     }

@@ -412,10 +412,10 @@ mod tests {
             congestion: None,
             reroutes: None,
         };
-        let dice = Stream::new(1, 2, 3);
+        let rng = Stream::new(1, 2, 3);
         let port = Port::new(Peer::Endpoint(0), LinkClass(0));
         let credits = vec![Credits::UNLIMITED];
-        let mut ports = Ports::new((SwitchId(0), Address(0)), vec![port], credits, dice);
+        let mut ports = Ports::new((SwitchId(0), Address(0)), vec![port], credits, rng);
         let ends = Addressing { source: EndpointId(0), destination: EndpointId(1), message: 0 };
         let packet = Packet::new(ends, 64, HeaderBits::EMPTY, Part::Whole);
         let buffered = Buffered::new(&packet, Time::ZERO, 64);

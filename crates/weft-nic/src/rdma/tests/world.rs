@@ -158,7 +158,7 @@ pub(super) struct World {
     pub(super) nodes: Vec<Node>,
     pub(super) agenda: BTreeMap<(Time, u64), (u32, Happening)>,
     pub(super) sequence: u64,
-    pub(super) dice: u64,
+    pub(super) rng: u64,
     pub(super) now: Time,
     /// (source, message): when the notification was written, how its sender was told.
     pub(super) notified: BTreeMap<(u32, u32), Vec<Time>>,
@@ -170,9 +170,9 @@ pub(super) struct World {
 
 impl World {
     pub(super) fn new(nodes: u32, parameters: RdmaParameters, trouble: Trouble, seed: u64) -> World {
-        let mut dice = seed;
+        let mut rng = seed;
         let nodes = (0..nodes).map(|_| {
-            let bytes = (0..MEMORY).map(|_| roll(&mut dice) as u8).collect();
+            let bytes = (0..MEMORY).map(|_| roll(&mut rng) as u8).collect();
             Node { bytes, ..Node::default() }
         });
         World {
@@ -182,7 +182,7 @@ impl World {
             trouble,
             agenda: BTreeMap::new(),
             sequence: 0,
-            dice,
+            rng,
             now: Time::ZERO,
             notified: BTreeMap::new(),
             ended: BTreeMap::new(),
@@ -285,10 +285,10 @@ impl World {
             None => return,
         };
         let deaf = [Some(node), Some(to.0)].contains(&self.trouble.dead);
-        let copies = 1 + u32::from((roll(&mut self.dice) as u8) < self.trouble.doubled);
+        let copies = 1 + u32::from((roll(&mut self.rng) as u8) < self.trouble.doubled);
         for _ in 0..copies {
-            let lost = (roll(&mut self.dice) as u8) < self.trouble.lost;
-            let jitter = roll(&mut self.dice) % (self.trouble.jitter_ns + 1);
+            let lost = (roll(&mut self.rng) as u8) < self.trouble.lost;
+            let jitter = roll(&mut self.rng) % (self.trouble.jitter_ns + 1);
             if !lost && !deaf {
                 self.plan(self.now + wire + LATENCY + Span::from_ns(jitter), to.0, what.clone());
             }
@@ -375,9 +375,9 @@ impl World {
     }
 }
 
-pub(super) fn roll(dice: &mut u64) -> u64 {
-    *dice = dice.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let mixed = (*dice ^ *dice >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+pub(super) fn roll(rng: &mut u64) -> u64 {
+    *rng = rng.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let mixed = (*rng ^ *rng >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
     mixed ^ mixed >> 31
 }
