@@ -77,7 +77,7 @@ pub use conservation::{Census, NotConserved, census, check_credits, check_packet
 pub use credit::Credit;
 pub use deadlock::{Stuck, stuck};
 pub use event::Wire;
-pub use fault::{FaultCounts, FaultParameters, MILLION, OffTimes, Stretch};
+pub use fault::{FaultCounts, FaultParameters, MILLION, OffInterval, OffTimes};
 pub use flow_meter::{FlowCount, FlowId};
 pub use hop::HopRecord;
 pub use ideal::{Ideal, IdealSite};

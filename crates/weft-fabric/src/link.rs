@@ -507,7 +507,7 @@ impl Sent {
     /// Writes into the packet what the crossing has done to it. `MAY_FAIL`: the link may have corrupted it.
     #[inline(always)]
     pub(crate) fn stamp<const MAY_FAIL: bool>(&self, packet: &mut Packet) {
-        packet.stretch = (self.ended - self.began).as_ps() as u32;
+        packet.serialization = (self.ended - self.began).as_ps() as u32;
         packet.hops = packet.hops.saturating_add(1);
         if MAY_FAIL && self.fate == Fate::Corrupted {
             packet.corrupt();

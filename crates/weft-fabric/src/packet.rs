@@ -166,8 +166,8 @@ pub struct Packet {
     pub(crate) address: Address,
     /// State of the routing: what it remembers from switch to switch.
     pub(crate) route: RouteState,
-    /// From its head to its tail on the last link, in ps.
-    pub(crate) stretch: u32,
+    /// Serialization time on the last link, from head to tail, in ps.
+    pub(crate) serialization: u32,
     /// Port of a channel of a switch: see [`Packet::channel`].
     port: u16,
     /// Virtual channel of the same. Until the packet is injected, its [`ClassTag`].
@@ -194,7 +194,7 @@ impl Packet {
             carried,
             address: Address::default(),
             route: RouteState::default(),
-            stretch: 0,
+            serialization: 0,
             port: 0,
             vc: 0,
             hops: 0,
@@ -333,10 +333,10 @@ impl Packet {
         Bytes::new(u64::from(self.bytes))
     }
 
-    /// From head to tail on the last link that it has crossed.
+    /// Serialization time on the last link that it has crossed: from head to tail.
     #[inline]
-    pub fn stretch(&self) -> Span {
-        Span::from_ps(u64::from(self.stretch))
+    pub fn serialization(&self) -> Span {
+        Span::from_ps(u64::from(self.serialization))
     }
 }
 

@@ -54,7 +54,7 @@ impl Buffered {
     /// Time at which its tail has come.
     #[inline]
     pub(crate) fn tail(&self) -> Time {
-        self.head + Span::from_ps(u64::from(self.packet.stretch))
+        self.head + Span::from_ps(u64::from(self.packet.serialization))
     }
 }
 

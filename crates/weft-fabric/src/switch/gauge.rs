@@ -239,7 +239,7 @@ impl Ports {
             // What has been cut off no longer comes behind it.
             let link = constants.link(ports[usize::from(channel.port)].class);
             let span = link.longest(constants.packet_bytes(&header)).as_ps();
-            header.stretch = header.stretch.min(u32::try_from(span).unwrap_or(u32::MAX));
+            header.serialization = header.serialization.min(u32::try_from(span).unwrap_or(u32::MAX));
             Some(header)
         });
         let gauge = &mut gauges.inputs[constants.channels.number(channel)];

@@ -369,7 +369,7 @@ impl Ports {
             return;
         }
         let credit = Credit { channel: packet.channel(), amount: constants.room(packet) };
-        let tail = TailOut { granted: now, left: now + packet.stretch() };
+        let tail = TailOut { granted: now, left: now + packet.serialization() };
         self.give_back(credit, tail, constants, context.sink);
     }
 
@@ -504,7 +504,7 @@ impl Ports {
                 let packet = &buffered.packet;
                 let link = constants.link(self.ports[usize::from(packet.channel().port)].class);
                 let span = link.longest(constants.packet_bytes(packet));
-                if span >= packet.stretch() {
+                if span >= packet.serialization() {
                     Time::ZERO
                 } else if mode == FasterLink::Store {
                     buffered.tail()

@@ -17,7 +17,7 @@ use super::gpu::MemoryKind;
 use super::parameters::{ApenetxParameters, DOORBELL};
 use super::translation::{Known, translate};
 use crate::iommu::Iommu;
-use crate::pcie::{Pcie, Stretch, Transfer};
+use crate::pcie::{AddressRange, Pcie, Transfer};
 use crate::server::{Server, Service};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -130,8 +130,8 @@ impl HostToCard {
             return None;
         }
         let bytes = count as u64 * parameters.host_to_card.descriptor.get();
-        let stretch = Stretch { address: 0, bytes };
-        let read = port.pcie.read(begins, stretch, (&parameters.memory, &parameters.pcie), &mut |at| at);
+        let range = AddressRange { address: 0, bytes };
+        let read = port.pcie.read(begins, range, (&parameters.memory, &parameters.pcie), &mut |at| at);
         self.fetching += count as u32;
         let mut is_followed = false;
         for _ in 0..count {
@@ -185,13 +185,13 @@ impl HostToCard {
         let in_card = descriptor.inline || piece == Bytes::ZERO;
         let read = (!in_card).then(|| {
             let address = descriptor.buffer.plus(descriptor.read.get()).get();
-            let stretch = Stretch { address, bytes: piece.get() };
+            let range = AddressRange { address, bytes: piece.get() };
             let (space, known) = (u32::from(interface), &mut self.known);
             let mut walk = |at| match source {
                 MemoryKind::GpuDirect => at,
-                _ => translate((iommu, &parameters.iommu), known, (space, stretch), at),
+                _ => translate((iommu, &parameters.iommu), known, (space, range), at),
             };
-            pcie.read(now, stretch, (parameters.reads(source), &parameters.pcie), &mut walk)
+            pcie.read(now, range, (parameters.reads(source), &parameters.pcie), &mut walk)
         });
         descriptor.read += piece;
         let came = read.map_or(now, |read| read.ended);

@@ -9,7 +9,7 @@ use crate::host::{Delivered, Failure, FailureReason, Host, HostContext, Message,
 use crate::hosted::Hosted;
 use crate::iommu::Iommu;
 use crate::observer::{Block, Observer as _, Stage};
-use crate::pcie::{Pcie, Stretch};
+use crate::pcie::{AddressRange, Pcie};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use weft_fabric::{Addressing, HeaderBits, Injection, InterfaceContext, Packet, Part as OfMessage};
@@ -434,9 +434,9 @@ impl<H: Host> Node<'_, '_, '_, H> {
         let now = self.fabric.now();
         while let Some(Taken { interface, token, .. }) = self.card.taken.pop_due(now) {
             let parameters = self.parameters;
-            let stretch = Stretch { address: 0, bytes: parameters.host_to_card.status.get() };
+            let range = AddressRange { address: 0, bytes: parameters.host_to_card.status.get() };
             let memory = (&parameters.memory, &parameters.pcie);
-            let status = self.card.pcie.write_mapped(now, stretch, memory);
+            let status = self.card.pcie.write_mapped(now, range, memory);
             let seen = status.ended + parameters.software.poll;
             if let Some(token) = token {
                 self.fabric.set_timer(seen, ApenetxTimer::Sent(token));

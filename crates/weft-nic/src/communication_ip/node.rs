@@ -285,7 +285,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
         let MessageHeader { bytes, born, header, interface } = incoming.header;
         let is_whole = incoming.reassembly.take(begin, begin.saturating_add(size), bytes);
         let dispatcher = &mut self.hardware.ports[usize::from(interface)].dispatcher;
-        let reading = dispatcher.take((now - packet.stretch(), now), packet.payload(), self.parameters);
+        let reading = dispatcher.take((now - packet.serialization(), now), packet.payload(), self.parameters);
         if packet.is_watched() && is_whole {
             let (endpoint, source, message) = (self.fabric.endpoint(), from, number);
             let mut stage = |block, came, began, ended| {

@@ -97,7 +97,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
     fn small(&mut self, packet: &Packet, born: Time) -> Option<Delivered<H::Header>> {
         let (hardware, parameters, now) = (&mut *self.hardware, self.parameters, self.fabric.now());
         let Packet { source: from, message: number, hops, .. } = *packet;
-        let checked = hardware.mailbox.check(now - packet.stretch(), now, &parameters.mailbox);
+        let checked = hardware.mailbox.check(now - packet.serialization(), now, &parameters.mailbox);
         // Headers are kept until their packet is accepted, so that one without repeats what has been: the
         // hardware sees it by the sequence number of its source's channel.
         let Some(expected) = hardware.headers.get((from, number)) else {
