@@ -126,7 +126,7 @@ impl<H: Host> HostContext<H> for AtHost<'_, '_, '_, H> {
         self.fabric.set_timer(at, DoorbellTimer::Host(timer));
     }
     fn send(&mut self, message: Message<H::Header>, at: Time) -> u32 {
-        let Message { to, bytes, born: offered, header, token, to_interface: interface, .. } = message;
+        let Message { to, bytes, created_at: offered, header, token, to_interface: interface, .. } = message;
         let number = self.outgoing.next_number;
         self.outgoing.next_number += 1;
         self.fabric.announce(to, number, Announcement { bytes, offered, header, interface });
@@ -203,7 +203,7 @@ impl<H: Host> Interface for DoorbellNic<H> {
             from: packet.source,
             number: packet.message,
             bytes,
-            born: offered,
+            created_at: offered,
             noticed: fabric.now(),
             hops: packet.hops,
             header,
@@ -352,7 +352,7 @@ impl Host for Sender {
         let message = Message {
             to: EndpointId(1),
             bytes: *bytes,
-            born: now,
+            created_at: now,
             header: Some(()),
             token: Some(7),
             acknowledged: false,

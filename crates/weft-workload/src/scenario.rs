@@ -241,7 +241,7 @@ pub struct TransferReport {
     /// Payload.
     pub bytes: Bytes,
     /// The time at which it began.
-    pub born: Time,
+    pub created_at: Time,
     /// The time at which its last byte was delivered.
     pub delivered: Time,
     /// Links crossed, injection and ejection included.
@@ -341,7 +341,7 @@ impl Generators {
         let message = Message {
             to,
             bytes,
-            born: now,
+            created_at: now,
             header: Some((form.header)(flow)),
             token: matches!(plan.pace, Pace::Gap(_)).then_some((form.token)(place)),
             acknowledged: false,
@@ -392,17 +392,17 @@ impl ScenarioOutput {
         destination: EndpointId,
         parameters: &ScenarioParameters,
     ) {
-        let Delivered { number, bytes, born, noticed: delivered, hops, .. } = *message;
+        let Delivered { number, bytes, created_at, noticed: delivered, hops, .. } = *message;
         let tally = self.flows.entry(flow).or_default();
         tally.delivered += 1;
         tally.bytes += bytes;
         tally.last = tally.last.max(delivered);
-        if born >= parameters.counted_from {
+        if created_at >= parameters.counted_from {
             let group = parameters.flows[flow as usize].group;
-            self.latency.entry(group).or_default().record(delivered - born);
+            self.latency.entry(group).or_default().record(delivered - created_at);
         }
         if parameters.report_transfers {
-            let report = TransferReport { flow, destination, number, bytes, born, delivered, hops };
+            let report = TransferReport { flow, destination, number, bytes, created_at, delivered, hops };
             self.transfers.push(report);
         }
     }

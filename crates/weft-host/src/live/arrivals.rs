@@ -160,7 +160,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             bytes: Bytes::new(length),
             buffer,
             primitive: Primitive::WriteBack,
-            born: now,
+            created_at: now,
             kind: EnvelopeKind::Data,
             taken: None,
         };
@@ -263,7 +263,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             class,
             tag,
             bytes,
-            posted: message.born,
+            posted: message.created_at,
             hops: message.hops,
         };
         self.context.output().delivered(0, delivered, self.parameters.wanted);

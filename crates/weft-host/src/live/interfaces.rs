@@ -416,7 +416,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         let message = Message {
             to,
             bytes,
-            born: at,
+            created_at: at,
             header: Some(header),
             token: outgoing,
             acknowledged: false,

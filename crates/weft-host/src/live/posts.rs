@@ -55,7 +55,7 @@ pub(super) struct Parcel {
     pub buffer: Address,
     pub primitive: Primitive,
     /// The time at which it was offered.
-    pub born: Time,
+    pub created_at: Time,
     /// The kind of the message in the protocol.
     pub kind: EnvelopeKind,
     /// The steps that follow when the data is taken, if any do.
@@ -158,7 +158,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         let begun = Time::from_ps(post.begun).min(at);
         let number = self.host.ranks[seat].rank;
         let checked = self.parameters.exchanges().message(number, post, bytes.len(), begun)?;
-        let CheckedMessage { envelope, tag, waits_since: born, on_wire } = checked;
+        let CheckedMessage { envelope, tag, waits_since: created_at, on_wire } = checked;
         let mut header = self.header(seat, post, Kind::Message(envelope))?;
         header.tag = tag;
         let rank = &mut self.host.ranks[seat];
@@ -207,7 +207,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
                 Body::Data { .. } => Primitive::Write,
                 _ => Primitive::Automatic,
             },
-            born,
+            created_at,
             kind: envelope.kind(),
             taken: follows.then_some(taken),
         };
@@ -241,7 +241,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             bytes: Bytes::new(post.length),
             buffer,
             primitive: Primitive::Write,
-            born: at,
+            created_at: at,
             kind: EnvelopeKind::Data,
             taken: (!copied).then_some(Taken { token: None, capture: Some(place), ends: None }),
         };
@@ -251,7 +251,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
 
     /// Hands a message to the interface.
     pub(super) fn send(&mut self, seat: usize, parcel: Parcel, sender: Sender, at: Time) {
-        let Parcel { to, header, bytes, buffer, primitive, born, kind, taken } = parcel;
+        let Parcel { to, header, bytes, buffer, primitive, created_at, kind, taken } = parcel;
         let endpoint: EndpointId = self.parameters.seating.endpoint(RankId(to));
         let rank = &mut self.host.ranks[seat];
         let mut told = self.parameters.told(self.context.output());
@@ -264,7 +264,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         let message = Message {
             to: endpoint,
             bytes,
-            born,
+            created_at,
             header: Some(header),
             token: key,
             acknowledged: false,
@@ -313,7 +313,7 @@ impl Parcel {
             bytes: parameters.control,
             buffer: Address::default(),
             primitive: Primitive::Automatic,
-            born: at,
+            created_at: at,
             kind: EnvelopeKind::Ack,
             taken: None,
         }

@@ -35,7 +35,7 @@ const INTERRUPT: u64 = 4;
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Announcement<T> {
     pub(super) bytes: Bytes,
-    pub(super) born: Time,
+    pub(super) created_at: Time,
     pub(super) header: Option<T>,
     /// The virtual interface that the message is for.
     pub(super) interface: u16,

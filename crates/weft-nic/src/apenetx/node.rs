@@ -224,7 +224,17 @@ impl<H: Host> Node<'_, '_, '_, H> {
         let number = self.card.next_number;
         self.card.next_number = number.wrapping_add(1);
         let Message {
-            to, bytes, born, header, token, interface, to_interface, buffer, buffers, watch, ..
+            to,
+            bytes,
+            created_at,
+            header,
+            token,
+            interface,
+            to_interface,
+            buffer,
+            buffers,
+            watch,
+            ..
         } = message;
         if let Some(reason) = self.refusal(&message) {
             let failure = Failure { to, number, interface, token, reason };
@@ -234,7 +244,8 @@ impl<H: Host> Node<'_, '_, '_, H> {
         }
         let completion = buffers.completion.unwrap_or(self.parameters.card_to_host.completion);
         let [source, target] = self.parameters.memories(buffers.of_program);
-        let announcement = Announcement { bytes, born, header, interface: to_interface, completion, target };
+        let announcement =
+            Announcement { bytes, created_at, header, interface: to_interface, completion, target };
         self.fabric.announce(to, number, announcement);
         let (state, posted) = (DescriptorState::Requested, at);
         let descriptor = Descriptor {
@@ -477,9 +488,9 @@ impl<H: Host> Node<'_, '_, '_, H> {
         };
         let index = packet.carried.bits() as u32;
         let arrived = receive.receive((packet, index), now, &mut port, &mut report)?;
-        let Announcement { bytes, born, header, interface, .. } = arrived.announced;
+        let Announcement { bytes, created_at, header, interface, .. } = arrived.announced;
         let (noticed, in_mailbox) = (arrived.noticed, false);
-        Some(Delivered { from, number, bytes, born, noticed, hops, header, interface, in_mailbox })
+        Some(Delivered { from, number, bytes, created_at, noticed, hops, header, interface, in_mailbox })
     }
 
     /// The next packet for the link. The host offers its next message at `next_offer`.

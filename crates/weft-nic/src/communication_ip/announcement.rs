@@ -14,7 +14,7 @@ pub struct MessageHeader<T> {
     /// Payload of the message.
     pub(super) bytes: Bytes,
     /// The time at which the message was offered.
-    pub(super) born: Time,
+    pub(super) created_at: Time,
     /// The sending host's words to the receiving one.
     pub(super) header: Option<T>,
     /// The IntraNode port of the receiving endpoint.
@@ -30,7 +30,7 @@ pub enum Announcement<T> {
         /// Payload of the message.
         bytes: Bytes,
         /// The time at which the message was offered.
-        born: Time,
+        created_at: Time,
         /// The sending host's words to the receiving one.
         header: Option<T>,
         /// The IntraNode port of the receiving endpoint.

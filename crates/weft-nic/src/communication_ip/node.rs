@@ -163,7 +163,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
     fn accept(&mut self, message: Message<H::Header>, at: Time) -> u32 {
         let posted = at.max(self.fabric.now());
         let number = self.hardware.take_number();
-        let Message { to, bytes, born, header, token, interface, to_interface, watch, .. } = message;
+        let Message { to, bytes, created_at, header, token, interface, to_interface, watch, .. } = message;
         let ports = self.parameters.lattice.ports;
         let reason = if u32::from(interface) >= ports || u32::from(to_interface) >= ports {
             Some(FailureReason::NoInterface)
@@ -175,7 +175,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
             self.fabric.set_timer(posted, CommunicationIpTimer::Failed);
             return number;
         }
-        let announcement = Announcement::Message { bytes, born, header, interface: to_interface };
+        let announcement = Announcement::Message { bytes, created_at, header, interface: to_interface };
         self.fabric.announce(to, number, announcement);
         let (sent, class) = (Bytes::ZERO, self.fabric.class_of(&message.purpose, bytes));
         let port = usize::from(interface);
@@ -254,8 +254,8 @@ impl<H: Host> Node<'_, '_, '_, H> {
     pub(super) fn announced(&mut self, announced: Announced<Announcement<H::Header>>) {
         let Announced { from, message, content } = announced;
         match content {
-            Announcement::Message { bytes, born, header, interface } => {
-                let header = MessageHeader { bytes, born, header, interface };
+            Announcement::Message { bytes, created_at, header, interface } => {
+                let header = MessageHeader { bytes, created_at, header, interface };
                 let reassembly = Reassembly::default();
                 self.hardware.incoming.insert((from, message), Incoming { header, reassembly });
             }
@@ -282,7 +282,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
         let (size, begin) = size_and_address(packet.carried);
         // One that comes again when its message is whole is of no message.
         let incoming = self.hardware.incoming.get_mut((from, number))?;
-        let MessageHeader { bytes, born, header, interface } = incoming.header;
+        let MessageHeader { bytes, created_at, header, interface } = incoming.header;
         let is_whole = incoming.reassembly.take(begin, begin.saturating_add(size), bytes);
         let dispatcher = &mut self.hardware.ports[usize::from(interface)].dispatcher;
         let reading = dispatcher.take((now - packet.serialization(), now), packet.payload(), self.parameters);
@@ -301,7 +301,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
         }
         self.hardware.incoming.remove((from, number));
         let (noticed, in_mailbox) = (reading.stored, false);
-        Some(Delivered { from, number, bytes, born, noticed, hops, header, interface, in_mailbox })
+        Some(Delivered { from, number, bytes, created_at, noticed, hops, header, interface, in_mailbox })
     }
 
     /// The consumer takes a packet of the self-test.

@@ -310,7 +310,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
             self.stage(&Stage { endpoint, source, message, block, came, began, ended });
         }
         let addressing = Addressing { source, destination: parcel.to, message };
-        let header = Header::Small { offered: parcel.born };
+        let header = Header::Small { offered: parcel.created_at };
         let packet = header.packet(addressing, parcel.bytes.get() as u32);
         let mut packet = packet.of_class(parcel.class);
         packet.watch(parcel.watch);

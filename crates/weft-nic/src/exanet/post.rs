@@ -166,7 +166,8 @@ impl<H: Host> Node<'_, '_, '_, H> {
     pub(super) fn accept(&mut self, message: Message<H::Header>, at: Time) -> u32 {
         let at = at.max(self.fabric.now());
         let number = self.hardware.take_number();
-        let Message { to, bytes, born, header, token, primitive, interface, to_interface, .. } = message;
+        let Message { to, bytes, created_at, header, token, primitive, interface, to_interface, .. } =
+            message;
         let Message { acknowledged, watch, .. } = message;
         let small = match primitive {
             Primitive::Automatic => bytes <= self.parameters.packetizer.payload,
@@ -178,12 +179,23 @@ impl<H: Host> Node<'_, '_, '_, H> {
             return number;
         }
         let domain = self.hardware.packetizer.domain(interface);
-        let header = MessageHeader { bytes, born, header, interface: to_interface, domain, first: 0, watch };
+        let header =
+            MessageHeader { bytes, created_at, header, interface: to_interface, domain, first: 0, watch };
         let class = self.fabric.class_of(&message.purpose, bytes);
         let what = if small {
             let (message, refused) = (number, 0);
-            let told =
-                Parcel { interface, to, message, bytes, born, refused, token, acknowledged, watch, class };
+            let told = Parcel {
+                interface,
+                to,
+                message,
+                bytes,
+                created_at,
+                refused,
+                token,
+                acknowledged,
+                watch,
+                class,
+            };
             Posted::Small(told)
         } else {
             let kind = match primitive {

@@ -285,7 +285,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
     fn message_written(&mut self, packet: &Packet, notified: Time) -> Option<Delivered<H::Header>> {
         let (endpoint, Packet { source, message, hops, .. }) = (self.fabric.endpoint(), *packet);
         let expected = self.hardware.headers.remove((source, message))?;
-        let (interface, Expected { transfer, born, header, .. }) = (expected.interface(), expected);
+        let (interface, Expected { transfer, created_at, header, .. }) = (expected.interface(), expected);
         let TransferHeader { bytes, watch, .. } = transfer;
         let noticed = notified + self.parameters.rdma.receive.poll;
         if watch {
@@ -293,7 +293,8 @@ impl<H: Host> Node<'_, '_, '_, H> {
             self.stage(&Stage { endpoint, source, message, block, came, began, ended });
         }
         let (from, number, in_mailbox) = (source, message, false);
-        let message = Delivered { noticed, from, number, bytes, born, hops, header, interface, in_mailbox };
+        let message =
+            Delivered { noticed, from, number, bytes, created_at, hops, header, interface, in_mailbox };
         self.compare(&message);
         Some(message)
     }

@@ -94,7 +94,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
     }
 
     /// A packet for the mailbox.
-    fn small(&mut self, packet: &Packet, born: Time) -> Option<Delivered<H::Header>> {
+    fn small(&mut self, packet: &Packet, created_at: Time) -> Option<Delivered<H::Header>> {
         let (hardware, parameters, now) = (&mut *self.hardware, self.parameters, self.fabric.now());
         let Packet { source: from, message: number, hops, .. } = *packet;
         let checked = hardware.mailbox.check(now - packet.serialization(), now, &parameters.mailbox);
@@ -131,7 +131,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
             stage(Block::Polling, written.ended, written.ended, noticed);
         }
         let message =
-            Delivered { noticed, from, number, bytes, born, hops, header, interface, in_mailbox: true };
+            Delivered { noticed, from, number, bytes, created_at, hops, header, interface, in_mailbox: true };
         self.compare(&message);
         Some(message)
     }

@@ -65,7 +65,7 @@ struct Outgoing {
     number: u32,
     bytes: Bytes,
     sent: Bytes,
-    born: Time,
+    created_at: Time,
     /// When its first packet may go, gap aside.
     posted: Time,
     /// Whether the gap before the message has been spent.
@@ -79,7 +79,7 @@ struct Outgoing {
 struct Incoming<H> {
     missing: Bytes,
     bytes: Bytes,
-    born: Time,
+    created_at: Time,
     header: Option<H>,
     watch: bool,
     interface: u16,
@@ -89,7 +89,7 @@ struct Incoming<H> {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Announcement<H> {
     bytes: Bytes,
-    born: Time,
+    created_at: Time,
     header: Option<H>,
     watch: bool,
     interface: u16,
@@ -190,10 +190,11 @@ impl<H: Host> HostContext<H> for Node<'_, '_, '_, H> {
 
     fn send(&mut self, message: Message<H::Header>, at: Time) -> u32 {
         let number = self.transmit.take_number();
-        let Message { to, bytes, born, header, token, primitive, to_interface: interface, watch, .. } =
-            message;
+        let Message {
+            to, bytes, created_at, header, token, primitive, to_interface: interface, watch, ..
+        } = message;
         let class = self.fabric.class_of(&message.purpose, bytes);
-        self.fabric.announce(to, number, Announcement { bytes, born, header, watch, interface });
+        self.fabric.announce(to, number, Announcement { bytes, created_at, header, watch, interface });
         let (sent, prepared) = (Bytes::ZERO, self.parameters.message_gap == Span::ZERO);
         let posted = at + self.parameters.start_of(primitive);
         if watch {
@@ -202,7 +203,7 @@ impl<H: Host> HostContext<H> for Node<'_, '_, '_, H> {
             let handed_over = watched::Posted { message: number, at, ready: posted, block };
             self.transmit.watched.post(endpoint, &handed_over, self.fabric.output());
         }
-        let outgoing = Outgoing { to, number, bytes, sent, born, posted, prepared, token, class };
+        let outgoing = Outgoing { to, number, bytes, sent, created_at, posted, prepared, token, class };
         self.transmit.insert(outgoing);
         self.fabric.request_injection();
         number
@@ -352,7 +353,7 @@ impl<H: Host> OverheadsNic<H> {
         let (part, piece) = outgoing.next_piece(parameters.payload);
         outgoing.sent += piece;
         let finished = outgoing.sent == outgoing.bytes;
-        let Outgoing { to, number, born, token, class, .. } = *outgoing;
+        let Outgoing { to, number, created_at, token, class, .. } = *outgoing;
         if finished {
             transmit.queue.remove(index);
             transmit.turn = index as u32;
@@ -360,7 +361,7 @@ impl<H: Host> OverheadsNic<H> {
             transmit.turn = (index as u32 + 1) % channels as u32;
         }
         let sent = token.filter(|_| finished);
-        Some(Supplied::Packet { to, number, bytes: piece, born, part, sent, last: finished, class })
+        Some(Supplied::Packet { to, number, bytes: piece, created_at, part, sent, last: finished, class })
     }
 }
 
@@ -370,7 +371,7 @@ enum Supplied {
         to: EndpointId,
         number: u32,
         bytes: Bytes,
-        born: Time,
+        created_at: Time,
         part: Part,
         sent: Option<u32>,
         last: bool,
@@ -455,9 +456,10 @@ impl<H: Host> Interface for OverheadsNic<H> {
         _: &mut InterfaceContext<'_, '_, Self>,
     ) {
         let Announced { from, message, content } = announced;
-        let Announcement { bytes, born, header, watch, interface } = content;
+        let Announcement { bytes, created_at, header, watch, interface } = content;
         let missing = bytes;
-        self.incoming.insert((from, message), Incoming { missing, bytes, born, header, watch, interface });
+        self.incoming
+            .insert((from, message), Incoming { missing, bytes, created_at, header, watch, interface });
     }
 
     #[inline]
@@ -480,15 +482,15 @@ impl<H: Host> Interface for OverheadsNic<H> {
         // A host whose messages carry no header does not announce those of one packet.
         let Entry::Occupied(mut announced) = self.incoming.entry(key) else {
             debug_assert!(packet.part() == Part::Whole, "pieces are announced");
-            let (header, interface, born) = (None, 0, packet.carried.time_offered());
+            let (header, interface, created_at) = (None, 0, packet.carried.time_offered());
             let message =
-                Delivered { from, number, bytes, born, noticed, hops, header, interface, in_mailbox };
+                Delivered { from, number, bytes, created_at, noticed, hops, header, interface, in_mailbox };
             return self.arrived(message, parameters, context);
         };
         let incoming = announced.get_mut();
         incoming.missing -= bytes;
         if incoming.missing == Bytes::ZERO {
-            let Incoming { bytes, born, header, watch, interface, .. } = announced.remove();
+            let Incoming { bytes, created_at, header, watch, interface, .. } = announced.remove();
             if watch {
                 let (endpoint, block, came) = (context.endpoint(), Block::Interface, context.now());
                 // Nothing holds it up from then on.
@@ -498,7 +500,7 @@ impl<H: Host> Interface for OverheadsNic<H> {
                 context.output().stage(&stage);
             }
             let message =
-                Delivered { from, number, bytes, born, noticed, hops, header, interface, in_mailbox };
+                Delivered { from, number, bytes, created_at, noticed, hops, header, interface, in_mailbox };
             self.arrived(message, parameters, context);
         }
     }
@@ -532,12 +534,12 @@ impl<H: Host> Interface for OverheadsNic<H> {
             return Injection::Nothing;
         }
         let begun = std::mem::replace(&mut self.transmit.begins_offer, Time::NEVER).min(now);
-        let (to, number, bytes, born, part, last, class) = match queued {
-            Some(Supplied::Packet { to, number, bytes, born, part, sent, last, class }) => {
+        let (to, number, bytes, created_at, part, last, class) = match queued {
+            Some(Supplied::Packet { to, number, bytes, created_at, part, sent, last, class }) => {
                 if let Some(token) = sent {
                     context.set_timer(now, OverheadsTimer::Sent(token));
                 }
-                (to, number, bytes, born, part, last, class)
+                (to, number, bytes, created_at, part, last, class)
             }
             Some(Supplied::NotBefore(time)) => return Injection::NotBefore(time),
             Some(Supplied::NoPlace) => return Injection::Nothing,
@@ -547,21 +549,26 @@ impl<H: Host> Interface for OverheadsNic<H> {
                     return Injection::not_before(self.begin_offer(now, &parameters.interface));
                 }
                 Offer::Message(message) => {
-                    let Message { to, bytes, born, header, token, primitive, to_interface, watch, .. } =
-                        message;
+                    let Message {
+                        to, bytes, created_at, header, token, primitive, to_interface, watch, ..
+                    } = message;
                     let class = context.class_of(&message.purpose, bytes);
                     let number = self.transmit.take_number();
                     if header.is_some() || watch || bytes > parameters.interface.payload {
                         let interface = to_interface;
-                        context.announce(to, number, Announcement { bytes, born, header, watch, interface });
+                        context.announce(
+                            to,
+                            number,
+                            Announcement { bytes, created_at, header, watch, interface },
+                        );
                     }
                     let gap = parameters.interface.message_gap;
                     self.transmit.worked = self.transmit.worked.saturating_add(gap);
-                    let posted = born + parameters.interface.start_of(primitive);
+                    let posted = created_at + parameters.interface.start_of(primitive);
                     if watch {
                         let handed_over = watched::Posted {
                             message: number,
-                            at: born,
+                            at: created_at,
                             ready: posted,
                             block: Block::Interface,
                         };
@@ -575,7 +582,7 @@ impl<H: Host> Interface for OverheadsNic<H> {
                             number,
                             bytes,
                             sent,
-                            born,
+                            created_at,
                             posted: next,
                             prepared,
                             token,
@@ -586,15 +593,24 @@ impl<H: Host> Interface for OverheadsNic<H> {
                     }
                     if bytes > parameters.interface.payload {
                         let (sent, prepared) = (parameters.interface.payload, true);
-                        let outgoing =
-                            Outgoing { to, number, bytes, sent, born, posted: now, prepared, token, class };
+                        let outgoing = Outgoing {
+                            to,
+                            number,
+                            bytes,
+                            sent,
+                            created_at,
+                            posted: now,
+                            prepared,
+                            token,
+                            class,
+                        };
                         self.transmit.insert(outgoing);
-                        (to, number, sent, born, Part::Piece, false, class)
+                        (to, number, sent, created_at, Part::Piece, false, class)
                     } else {
                         if let Some(token) = token {
                             context.set_timer(now, OverheadsTimer::Sent(token));
                         }
-                        (to, number, bytes, born, Part::Whole, true, class)
+                        (to, number, bytes, created_at, Part::Whole, true, class)
                     }
                 }
             },
@@ -604,7 +620,7 @@ impl<H: Host> Interface for OverheadsNic<H> {
         self.transmit.worked = self.transmit.worked.saturating_add(parameters.interface.send_packet);
         let endpoint = context.endpoint();
         let addressing = Addressing { source: endpoint, destination: to, message: number };
-        let packet = Packet::new(addressing, bytes.get() as u32, HeaderBits::offered(born), part);
+        let packet = Packet::new(addressing, bytes.get() as u32, HeaderBits::offered(created_at), part);
         // Multipath goes by messages here.
         let mut packet = packet.in_block(number.wrapping_add(1)).of_class(class);
         let gap = parameters.interface.message_gap;

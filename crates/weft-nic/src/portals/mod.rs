@@ -89,7 +89,7 @@ impl PortalsParameters {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct MessageHeader<T> {
     bytes: Bytes,
-    born: Time,
+    created_at: Time,
     header: Option<T>,
     watch: bool,
     interface: u16,
@@ -175,7 +175,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
     /// Takes a message over that the host posts at `at`.
     fn accept(&mut self, message: &Message<H::Header>, at: Time) -> u32 {
         let number = self.transmit.take_number();
-        let Message { to, bytes, born, header, watch, to_interface, .. } = *message;
+        let Message { to, bytes, created_at, header, watch, to_interface, .. } = *message;
         if to.index() >= self.fabric.endpoints() && MulticastGroup::of(to).is_none() {
             self.refuse(number, message, at);
             return number;
@@ -183,7 +183,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
         let posted = at + self.parameters.start_of(message.primitive);
         let class = self.fabric.class_of(&message.purpose, bytes);
         self.transmit.accept(number, (message, class), posted, self.parameters);
-        let header = MessageHeader { bytes, born, header, watch, interface: to_interface };
+        let header = MessageHeader { bytes, created_at, header, watch, interface: to_interface };
         self.fabric.announce(to, number, Announcement::Message(header));
         if watch {
             let endpoint = self.fabric.endpoint();
@@ -271,7 +271,7 @@ impl<H: Host> PortalsNic<H> {
             && self.transmit.waiting() < parameters.interface.channels as usize
         {
             let Offer::Message(message) = self.host.offer(&parameters.host, now) else { return };
-            let at = message.born;
+            let at = message.created_at;
             self.hosted(parameters, context).node.accept(&message, at);
         }
     }
@@ -316,7 +316,7 @@ impl<H: Host> PortalsNic<H> {
         if announced.missing > Bytes::ZERO {
             return;
         }
-        let MessageHeader { bytes, born, header, watch, interface } = announced.header;
+        let MessageHeader { bytes, created_at, header, watch, interface } = announced.header;
         self.incoming.remove((from, number));
         let (noticed, in_mailbox) = (done + parameters.interface.receive_message, false);
         if watch {
@@ -328,7 +328,8 @@ impl<H: Host> PortalsNic<H> {
                 context.output().stage(&Stage { endpoint, source, message, block, came, began, ended });
             }
         }
-        let message = Delivered { from, number, bytes, born, noticed, hops, header, interface, in_mailbox };
+        let message =
+            Delivered { from, number, bytes, created_at, noticed, hops, header, interface, in_mailbox };
         if noticed > context.now() && !H::PASSIVE {
             self.due.push_back(message);
             context.set_timer(noticed, PortalsTimer::Deliver);

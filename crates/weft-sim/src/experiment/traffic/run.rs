@@ -550,7 +550,7 @@ fn message_row(run: u32, message: &MessageReport) -> MessageRow {
         class: "pattern".to_owned(),
         group: None,
         payload_bytes: message.bytes,
-        posted_ps: message.born,
+        posted_ps: message.created_at,
         hops: message.hops.into(),
     }
 }
