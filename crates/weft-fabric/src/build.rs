@@ -18,7 +18,7 @@ use crate::parameters::{
     SwitchParameters,
 };
 use crate::pause::{Headroom, HeadroomRule, PAUSE_FRAME};
-use crate::switch::{Crossbar, CrossbarPace, Gauges, OutputQueued, Peer, Port, Ports, Switch};
+use crate::switch::{Crossbar, CrossbarPace, InputOccupancy, OutputQueued, Peer, Port, Ports, Switch};
 use crate::traffic_class::{TrafficClass, WHOLE_SHARE};
 use crate::wake_signal::WakeSignal;
 use std::collections::BTreeSet;
@@ -628,7 +628,7 @@ impl<'a, T: Topology, N: Interface, F: FnMut(EndpointId) -> N> Builder<'a, T, N,
             ports.layers = layers.into_iter().map(Option::unwrap_or_default).collect();
         }
         if !self.constants.has_credits {
-            ports.gauges = Some(Box::new(Gauges::new(count, channels.of_ports(count))));
+            ports.occupancy = Some(Box::new(InputOccupancy::new(count, channels.of_ports(count))));
             ports.takes_care = true;
         }
         ports.takes_care |= self.constants.age_bits != AgeBits::Unused;

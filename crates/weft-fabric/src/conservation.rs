@@ -208,7 +208,7 @@ where
 {
     let channels = simulation.model().constants.channels;
     for (SiteId(site), state) in simulation.sites() {
-        let held = state.switch.ports().gauges.iter().flat_map(|gauges| gauges.held());
+        let held = state.switch.ports().occupancy.iter().flat_map(|occupancy| occupancy.held());
         let mut fill: Vec<(u64, u64)> =
             held.map(|(counted, leaving)| (counted.into(), leaving.into())).collect();
         for (channel, room) in state.switch.occupancy(channels) {
@@ -363,10 +363,10 @@ mod tests {
         let mut run = incast(FlowControl::Drop);
         assert!(census(&run).faults.full > 0);
         assert_eq!((check_packets(&run), check_credits(&run)), (Ok(()), Ok(())));
-        let gauges = |(_, site): (SiteId, &mut Site<Burst>)| {
-            site.switch.ports_mut().gauges.iter_mut().for_each(|gauges| gauges.forge());
+        let occupancy = |(_, site): (SiteId, &mut Site<Burst>)| {
+            site.switch.ports_mut().occupancy.iter_mut().for_each(|occupancy| occupancy.forge());
         };
-        run.sites_mut().for_each(gauges);
+        run.sites_mut().for_each(occupancy);
         assert!(matches!(check_credits(&run), Err(NotConserved::Fill { .. })));
     }
 }

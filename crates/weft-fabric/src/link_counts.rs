@@ -91,8 +91,8 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
                 Peer::Switch { .. } => {}
             }
             sum += counts;
-            if let Some(gauges) = &ports.gauges {
-                let Filled { lost, trimmed, .. } = gauges.filled(self.constants.channels.of_port(output));
+            if let Some(occupancy) = &ports.occupancy {
+                let Filled { lost, trimmed, .. } = occupancy.filled(self.constants.channels.of_port(output));
                 sum.faults.full += lost;
                 sum.faults.trimmed += trimmed;
             }

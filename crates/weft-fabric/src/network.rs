@@ -32,7 +32,7 @@ use crate::packet::{Age, Packet, PacketLabel};
 use crate::parameters::FlowControl;
 use crate::pause::Pause;
 use crate::reroute::Reroutes;
-use crate::switch::{Filled, Gauges, Peer, Sink, Switch, SwitchContext};
+use crate::switch::{Filled, InputOccupancy, Peer, Sink, Switch, SwitchContext};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -158,9 +158,9 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         let mut behind: BTreeMap<(SwitchId, PortId), Filled> = BTreeMap::new();
         for (SiteId(site), state) in simulation.sites() {
             let ports = state.switch.ports();
-            if let Some(gauges) = &ports.gauges {
+            if let Some(occupancy) = &ports.occupancy {
                 for port in 0..ports.links() {
-                    let filled = gauges.filled(channels.of_port(port));
+                    let filled = occupancy.filled(channels.of_port(port));
                     behind.insert((SwitchId(site), PortId(port as u32)), filled);
                 }
             }
@@ -186,7 +186,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
             return None;
         }
         simulation.sites().find_map(|(SiteId(site), state)| {
-            let (number, packets) = state.switch.ports().gauges.as_deref()?.first_loss()?;
+            let (number, packets) = state.switch.ports().occupancy.as_deref()?.first_loss()?;
             let Channel { port, vc } = constants.channels.channel(number);
             Some(Overrun { switch: SwitchId(site), port: PortId(port.into()), vc: VcId(vc.into()), packets })
         })
@@ -276,7 +276,7 @@ impl<N: Interface> Site<N> {
         let layers = self.endpoints.iter().filter_map(|endpoint| endpoint.layer.as_deref());
         let layers = layers.chain(&self.switch.ports().layers);
         counts.corrupted += layers.map(LayerState::all_corrupted).sum::<u64>();
-        counts.full = self.switch.ports().gauges.as_deref().map_or(0, Gauges::lost);
+        counts.full = self.switch.ports().occupancy.as_deref().map_or(0, InputOccupancy::lost);
         counts
     }
 
@@ -422,7 +422,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
         let last = Time::from_ps(before.as_ps().saturating_sub(1));
         let ports = site.switch.ports_mut();
         ports.collect_all_credits(last, &self.constants);
-        ports.gauges.iter_mut().for_each(|gauges| gauges.work_off(last));
+        ports.occupancy.iter_mut().for_each(|occupancy| occupancy.work_off(last));
         // Changes of routes ask for edges of their own.
         if self.constants.reroutes.is_none() {
             site.switch.settle_decision();

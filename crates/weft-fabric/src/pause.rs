@@ -10,7 +10,7 @@
 //!        0 ┴──────────────────────────────────►
 //! ```
 //! A packet counts from when its head arrives, and leaves when its tail has left the buffer for the crossbar:
-//! see `switch/gauge.rs`. A channel passes XOFF when a head arrives. It reaches XON at an edge of the
+//! see `switch/occupancy.rs`. A channel passes XOFF when a head arrives. It reaches XON at an edge of the
 //! switch's clock. The frame goes back over the line of the reverse direction. It waits for what is on that
 //! line, occupies it, and takes the latency of the link. The sender obeys after the response time. It
 //! finishes what it has begun, and what its pipeline holds.

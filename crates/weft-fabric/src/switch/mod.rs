@@ -14,8 +14,8 @@
 mod buffer;
 mod combined;
 mod crossbar;
-mod gauge;
 mod input_queued;
+mod occupancy;
 mod output_queued;
 mod port;
 mod queues;
@@ -26,9 +26,9 @@ mod withdrawal;
 
 pub(crate) use combined::{Combined, CrossbarPace};
 pub(crate) use crossbar::Crossbar;
-use gauge::Admission;
-pub(crate) use gauge::{Filled, Gauges};
 pub(crate) use input_queued::InputQueued;
+use occupancy::Admission;
+pub(crate) use occupancy::{Filled, InputOccupancy};
 pub(crate) use output_queued::OutputQueued;
 pub(crate) use port::{Peer, Port, Ports};
 pub(crate) use replication::Replication;

@@ -8,7 +8,7 @@ pub(crate) use transmit::{BareOutputs, BufferedOutputs, Crossing, Outputs};
 
 use super::buffer::Buffered;
 use super::combined::CrossbarPort;
-use super::gauge::Gauges;
+use super::occupancy::InputOccupancy;
 use super::queues::{Occupancy, Queues};
 use super::{Replication, Sink, SwitchContext};
 use crate::arbiter::ArbiterState;
@@ -131,7 +131,7 @@ pub(crate) struct Ports {
     /// Packets that its tables of failures concerned.
     pub(crate) detours: Detours,
     /// The fill of the input buffers, where senders do not count credits.
-    pub(crate) gauges: Option<Box<Gauges>>,
+    pub(crate) occupancy: Option<Box<InputOccupancy>>,
     /// Whether its packets are sent with care: a link may fail, credits take bandwidth, or senders do not
     /// count any.
     pub(crate) takes_care: bool,
@@ -179,7 +179,7 @@ impl Ports {
             layers: Box::default(),
             points: Box::default(),
             detours: Detours::default(),
-            gauges: None,
+            occupancy: None,
             takes_care: false,
             look_at: vec![Time::NEVER; outputs].into(),
             awaited: vec![0; outputs.div_ceil(64)].into(),
@@ -247,7 +247,7 @@ impl Ports {
         self.detours.reset();
         self.ports.iter_mut().for_each(|port| port.carried = Carried::default());
         self.stalls.iter_mut().for_each(|stall| stall.reset(now));
-        self.gauges.iter_mut().for_each(|gauges| gauges.reset_counters(now));
+        self.occupancy.iter_mut().for_each(|occupancy| occupancy.reset_counters(now));
     }
 
     /// Time from which the line of an output carries nothing, as far as is decided.
@@ -477,8 +477,8 @@ impl Ports {
 
     /// Puts the next arbitration of a crossbar off to the first edge at which an output is to be looked at.
     pub(crate) fn settle_decision(&mut self) {
-        // Gauges of buffers ask for edges of their own, to send what they have to tell senders.
-        if self.gauges.is_none() {
+        // The occupancy of buffers asks for edges of its own, to send what it has for senders.
+        if self.occupancy.is_none() {
             self.decision = self.look_at.iter().copied().min().unwrap_or(Time::NEVER);
         }
     }

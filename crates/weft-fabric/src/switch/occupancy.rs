@@ -1,4 +1,5 @@
-//! Gauges: how full the input buffers of a switch are, as the switch itself counts it under pause and drop.
+//! Occupancy: how full the input buffers of a switch are, as the switch itself counts it under pause and
+//! drop.
 //!
 //! ```text
 //!   head arrives ─► held + room ≤ buffer? ──no──► lost, counted; or trimmed: the header tries the same
@@ -25,9 +26,9 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use weft_units::{Span, Time};
 
-/// The gauge of one input buffer, in units of credit.
+/// The occupancy of one input buffer, in units of credit.
 #[derive(Clone, Copy, Default, Serialize, Deserialize)]
-struct Gauge {
+struct BufferOccupancy {
     held: u32,
     /// The most that it has held since the counters were last reset.
     most: u32,
@@ -77,11 +78,11 @@ mod in_order {
     }
 }
 
-/// The gauges of a switch, and the pauses of its outputs.
+/// The occupancy of the input buffers of a switch, and the pauses of its outputs.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Gauges {
+pub(crate) struct InputOccupancy {
     /// By number of the input's channel.
-    inputs: Box<[Gauge]>,
+    inputs: Box<[BufferOccupancy]>,
     #[serde(with = "in_order")]
     departures: BinaryHeap<Reverse<Departure>>,
     /// A bit for each input channel whose sender has been asked to pause, by number.
@@ -105,11 +106,11 @@ pub(crate) struct Filled {
     pub(crate) trimmed: u64,
 }
 
-impl Gauges {
+impl InputOccupancy {
     /// Empty buffers of so many ports, with so many numbers of channels.
-    pub(crate) fn new(ports: usize, channels: usize) -> Gauges {
-        Gauges {
-            inputs: vec![Gauge::default(); channels].into(),
+    pub(crate) fn new(ports: usize, channels: usize) -> InputOccupancy {
+        InputOccupancy {
+            inputs: vec![BufferOccupancy::default(); channels].into(),
             departures: BinaryHeap::new(),
             asked: vec![0; channels.div_ceil(64)].into(),
             asking: 0,
@@ -134,27 +135,27 @@ impl Gauges {
 
     /// Packets that found no room since the run began.
     pub(crate) fn lost(&self) -> u64 {
-        self.inputs.iter().map(|gauge| gauge.lost + gauge.lost_before).sum()
+        self.inputs.iter().map(|buffer| buffer.lost + buffer.lost_before).sum()
     }
 
     /// The first channel, by number, whose buffer has lost a packet since the run began, and how many it has.
     pub(crate) fn first_loss(&self) -> Option<(usize, u64)> {
-        let lost = self.inputs.iter().map(|gauge| gauge.lost + gauge.lost_before);
+        let lost = self.inputs.iter().map(|buffer| buffer.lost + buffer.lost_before);
         lost.enumerate().find(|(_, lost)| *lost > 0)
     }
 
     /// The buffer of a port, whose channels have these numbers.
     pub(crate) fn filled(&self, channels: std::ops::Range<usize>) -> Filled {
-        self.inputs[channels].iter().fold(Filled::default(), |filled, gauge| Filled {
-            most: filled.most.max(gauge.most),
-            lost: filled.lost + gauge.lost,
-            trimmed: filled.trimmed + gauge.trimmed,
+        self.inputs[channels].iter().fold(Filled::default(), |filled, buffer| Filled {
+            most: filled.most.max(buffer.most),
+            lost: filled.lost + buffer.lost,
+            trimmed: filled.trimmed + buffer.trimmed,
         })
     }
 
     /// Room that each channel holds, by number, and what of it is about to leave.
     pub(crate) fn held(&self) -> Vec<(u32, u32)> {
-        let mut held: Vec<(u32, u32)> = self.inputs.iter().map(|gauge| (gauge.held, 0)).collect();
+        let mut held: Vec<(u32, u32)> = self.inputs.iter().map(|buffer| (buffer.held, 0)).collect();
         for Reverse(departure) in &self.departures {
             held[departure.channel as usize].1 += departure.room;
         }
@@ -174,9 +175,10 @@ impl Gauges {
     /// Sets all counters to zero. A pause that holds then counts from `now`.
     pub(crate) fn reset_counters(&mut self, now: Time) {
         self.work_off(now);
-        for gauge in &mut self.inputs {
-            let Gauge { held, lost, lost_before, .. } = *gauge;
-            *gauge = Gauge { held, most: held, lost: 0, lost_before: lost_before + lost, trimmed: 0 };
+        for buffer in &mut self.inputs {
+            let BufferOccupancy { held, lost, lost_before, .. } = *buffer;
+            *buffer =
+                BufferOccupancy { held, most: held, lost: 0, lost_before: lost_before + lost, trimmed: 0 };
         }
         self.paused.iter_mut().for_each(|paused| paused.reset(now));
         self.frames.fill(0);
@@ -199,23 +201,23 @@ impl Ports {
         context: &mut SwitchContext<'_, T, impl Sink>,
     ) -> Admission {
         let SwitchContext { now, constants, .. } = *context;
-        let Some(gauges) = &mut self.gauges else { return Admission::Whole };
-        gauges.work_off(now);
+        let Some(occupancy) = &mut self.occupancy else { return Admission::Whole };
+        occupancy.work_off(now);
         let from = packet.channel();
         let (number, room) = (constants.channels.number(from), constants.room(packet));
-        let gauge = &mut gauges.inputs[number];
-        if gauge.held + room > constants.buffer(from.vc) {
+        let buffer = &mut occupancy.inputs[number];
+        if buffer.held + room > constants.buffer(from.vc) {
             return self.trim(packet, constants).map_or(Admission::Refused, Admission::Header);
         }
-        gauge.held += room;
-        gauge.most = gauge.most.max(gauge.held);
+        buffer.held += room;
+        buffer.most = buffer.most.max(buffer.held);
         let class = self.ports[usize::from(from.port)].class;
-        let word = &mut gauges.asked[number / 64];
+        let word = &mut occupancy.asked[number / 64];
         let is_asked = *word >> (number % 64) & 1 == 1;
-        if !is_asked && constants.marks(class, from.vc).is_some_and(|marks| gauge.held > marks.xoff) {
+        if !is_asked && constants.marks(class, from.vc).is_some_and(|marks| buffer.held > marks.xoff) {
             *word |= 1 << (number % 64);
-            gauges.asking += 1;
-            let first = gauges.first_departure();
+            occupancy.asking += 1;
+            let first = occupancy.first_departure();
             self.send_pause(from, true, context);
             self.arbitrate_at_or_after(first, constants);
         }
@@ -226,26 +228,26 @@ impl Ports {
     #[cold]
     fn trim(&mut self, packet: &Packet, constants: &Constants) -> Option<Packet> {
         let channel = packet.channel();
-        let Ports { gauges, ports, .. } = self;
-        let gauges = gauges.as_deref_mut()?;
+        let Ports { occupancy, ports, .. } = self;
+        let occupancy = occupancy.as_deref_mut()?;
         let header = constants.congestion.as_ref().and_then(|control| control.trim(packet, constants));
         let found = header.and_then(|mut header| {
-            let gauge = &mut gauges.inputs[constants.channels.number(header.channel())];
-            let held = gauge.held + constants.room(&header);
+            let buffer = &mut occupancy.inputs[constants.channels.number(header.channel())];
+            let held = buffer.held + constants.room(&header);
             if held > constants.buffer(header.channel().vc) {
                 return None;
             }
-            (gauge.held, gauge.most) = (held, gauge.most.max(held));
+            (buffer.held, buffer.most) = (held, buffer.most.max(held));
             // What has been cut off no longer comes behind it.
             let link = constants.link(ports[usize::from(channel.port)].class);
             let span = link.longest(constants.packet_bytes(&header)).as_ps();
             header.serialization = header.serialization.min(u32::try_from(span).unwrap_or(u32::MAX));
             Some(header)
         });
-        let gauge = &mut gauges.inputs[constants.channels.number(channel)];
+        let buffer = &mut occupancy.inputs[constants.channels.number(channel)];
         match found {
-            Some(_) => gauge.trimmed += 1,
-            None => gauge.lost += 1,
+            Some(_) => buffer.trimmed += 1,
+            None => buffer.lost += 1,
         }
         found
     }
@@ -253,10 +255,10 @@ impl Ports {
     /// The room of a granted packet will be free at `time` in the buffer that it came by.
     #[inline(never)]
     pub(crate) fn expect_departure(&mut self, from: Channel, room: u32, time: Time, constants: &Constants) {
-        let Some(gauges) = &mut self.gauges else { return };
+        let Some(occupancy) = &mut self.occupancy else { return };
         let channel = constants.channels.number(from) as u32;
-        gauges.departures.push(Reverse(Departure { time, channel, room }));
-        if gauges.asking > 0 {
+        occupancy.departures.push(Reverse(Departure { time, channel, room }));
+        if occupancy.asking > 0 {
             self.arbitrate_at_or_after(time, constants);
         }
     }
@@ -265,29 +267,29 @@ impl Ports {
     #[inline(never)]
     pub(crate) fn resume_senders<T>(&mut self, context: &mut SwitchContext<'_, T, impl Sink>) {
         let SwitchContext { now, constants, .. } = *context;
-        let Some(gauges) = &mut self.gauges else { return };
-        if gauges.asking == 0 {
+        let Some(occupancy) = &mut self.occupancy else { return };
+        if occupancy.asking == 0 {
             return;
         }
-        gauges.work_off(now);
+        occupancy.work_off(now);
         let mut at = 0;
-        while let Some(gauges) = &mut self.gauges
-            && let Some(number) = next_from(&gauges.asked, at)
+        while let Some(occupancy) = &mut self.occupancy
+            && let Some(number) = next_from(&occupancy.asked, at)
         {
             at = number + 1;
             let from = constants.channels.channel(number);
             let class = self.ports[usize::from(from.port)].class;
             let xon = constants.marks(class, from.vc).map_or(0, |marks| marks.xon);
-            if gauges.inputs[number].held <= xon {
-                gauges.asked[number / 64] &= !(1 << (number % 64));
-                gauges.asking -= 1;
+            if occupancy.inputs[number].held <= xon {
+                occupancy.asked[number / 64] &= !(1 << (number % 64));
+                occupancy.asking -= 1;
                 self.send_pause(from, false, context);
             }
         }
-        if let Some(gauges) = &self.gauges
-            && gauges.asking > 0
+        if let Some(occupancy) = &self.occupancy
+            && occupancy.asking > 0
         {
-            let first = gauges.first_departure();
+            let first = occupancy.first_departure();
             self.arbitrate_at_or_after(first, constants);
         }
     }
@@ -309,8 +311,8 @@ impl Ports {
             Peer::Switch { .. } => constants.pause_known_after(pause),
             Peer::Endpoint(_) | Peer::Nothing => pause.response,
         };
-        if let Some(gauges) = &mut self.gauges {
-            gauges.frames[usize::from(port)] += 1;
+        if let Some(occupancy) = &mut self.occupancy {
+            occupancy.frames[usize::from(port)] += 1;
         }
         context.sink.pause(output.peer, (vc, stops), ended + link.latency + response);
     }
@@ -322,8 +324,8 @@ impl Ports {
         let output = usize::from(channel.port);
         self.credits[constants.channels.number(channel)] =
             if stops { Credits::PAUSED } else { Credits::UNLIMITED };
-        if let Some(gauges) = &mut self.gauges {
-            gauges.paused[output].obey(stops, now);
+        if let Some(occupancy) = &mut self.occupancy {
+            occupancy.paused[output].obey(stops, now);
         }
         if !stops {
             let edge = constants.switch.clock.edge_at_or_after(now).max(self.ports[output].output_ready);
@@ -333,10 +335,10 @@ impl Ports {
 
     /// Time during which a channel of an output was paused, and the frames that it has obeyed and carried.
     pub(crate) fn pauses(&self, output: usize, now: Time) -> (Span, u64, u64) {
-        let of = |gauges: &Gauges| {
-            let paused = gauges.paused(output);
-            (paused.total(now), paused.frames(), gauges.frames(output))
+        let of = |occupancy: &InputOccupancy| {
+            let paused = occupancy.paused(output);
+            (paused.total(now), paused.frames(), occupancy.frames(output))
         };
-        self.gauges.as_deref().map_or((Span::ZERO, 0, 0), of)
+        self.occupancy.as_deref().map_or((Span::ZERO, 0, 0), of)
     }
 }
