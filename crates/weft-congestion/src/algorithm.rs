@@ -7,8 +7,8 @@ use weft_units::{BitRate, Bytes, Span, Time};
 /// The part of a data packet that the halves of an algorithm write and read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stamp {
-    /// Whether a link has marked it: explicit congestion notification, FECN.
-    pub marked: bool,
+    /// Whether a link has marked it: explicit congestion notification (ECN CE), FECN of InfiniBand.
+    pub ecn: bool,
     /// A number whose meaning is the algorithm's.
     pub value: u16,
 }

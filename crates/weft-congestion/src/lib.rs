@@ -14,10 +14,10 @@
 //! | algorithm | link half | flow half |
 //! |---|---|---|
 //! | [`acc`] | computes max-min fair rates at pulses | obeys the least of its way |
-//! | [`dcqcn`] | marks by length of the queue | cuts its rate, recovers by timers |
+//! | [`dcqcn`] | marks (ECN) by length of the queue (RED) | cuts its rate, recovers by timers |
 //! | [`hpcc`] | measures how much it is used | sets its window by the most used link |
-//! | [`ib`] | marks beyond a threshold | delays packets by a table |
-//! | [`nscc`] | marks by length of the queue | sets its window by marks and delay |
+//! | [`ib`] | marks (FECN) beyond a threshold | delays packets by a table |
+//! | [`nscc`] | marks (ECN) by length of the queue (RED) | sets its window by marks and delay |
 //! | [`swift`] | none | sets its window by delay |
 
 pub mod acc;

@@ -103,7 +103,7 @@ impl Control {
 
     /// Whether the link half of a port may do anything to a packet, wherever it crosses.
     #[inline]
-    pub(crate) fn marks(&self, packet: &Packet) -> bool {
+    pub(crate) fn acts_on(&self, packet: &Packet) -> bool {
         match packet.label == PacketLabel::NOTICE {
             true => self.relays,
             false => is_regulated(packet),
@@ -111,7 +111,7 @@ impl Control {
     }
 
     /// The place of the rule whose link half may do something to a packet that crosses so, where it
-    /// [marks](Control::marks) such packets at all.
+    /// [acts on](Control::acts_on) such packets at all.
     #[inline]
     pub(crate) fn concerned(&self, packet: &Packet, at: &Crossing, plan: &ChannelPlan) -> Option<usize> {
         let place = self.place(packet, plan)?;
@@ -129,7 +129,7 @@ impl Control {
     pub(crate) fn trim(&self, packet: &Packet, constants: &Constants) -> Option<Packet> {
         let (classes, plan) = (&constants.switch.channels.classes, &constants.plan);
         let trims = self.place(packet, plan).is_some_and(|place| self.rules[place].repair == Repair::Trim);
-        if !trims || !is_regulated(packet) || packet.is_bad() {
+        if !trims || !is_regulated(packet) || packet.is_corrupted() {
             return None;
         }
         let Channel { port, vc } = packet.channel();
@@ -263,7 +263,7 @@ impl Flow {
     fn send(&mut self, packet: &mut Packet, bytes: Bytes, (now, rule): (Time, &Rule)) {
         self.waited.set(false);
         let value = self.half.send(bytes, now, &rule.congestion);
-        packet.set_stamp(Stamp { marked: false, value });
+        packet.set_stamp(Stamp { ecn: false, value });
         if let Some(unanswered) = &mut self.unanswered {
             unanswered.keep(packet, now, rule.timeout);
         }
@@ -559,7 +559,7 @@ impl Regulator {
     /// A notice has come.
     pub(crate) fn heed(&mut self, came: &Packet, regulation: &Regulation<'_>) {
         let &Regulation { control, now, .. } = regulation;
-        if came.is_bad() {
+        if came.is_corrupted() {
             return;
         }
         let notice = came.notice();
@@ -607,7 +607,7 @@ impl Regulator {
             false => constants.plan.class(came.channel().vc.into()) as u8,
         };
         let Some(rule) = control.of(class) else { return true };
-        if came.is_bad() {
+        if came.is_corrupted() {
             return rule.repair == Repair::None;
         }
         let receiver = self.receivers.entry((came.source, class)).or_insert_with(|| Receiver {

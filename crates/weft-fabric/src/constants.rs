@@ -56,7 +56,8 @@ pub(crate) struct Constants {
     pub(crate) largest: Bytes,
     /// Room that it takes, in units of credit.
     pub(crate) largest_room: u32,
-    /// Under pause: the marks of an input buffer by class of the link that leads to it and virtual channel.
+    /// Under pause: the thresholds of an input buffer by class of the link that leads to it and virtual
+    /// channel.
     pub(crate) thresholds: Vec<Thresholds>,
     /// Whether every packet is followed, as those that their interface wants watched are.
     pub(crate) follows_packets: bool,
@@ -114,9 +115,9 @@ impl Constants {
         self.buffers[usize::from(vc)]
     }
 
-    /// Under pause: the marks of the input buffer of a virtual channel behind links of a class.
+    /// Under pause: the thresholds of the input buffer of a virtual channel behind links of a class.
     #[inline]
-    pub(crate) fn marks(&self, link: LinkClass, vc: u8) -> Option<&Thresholds> {
+    pub(crate) fn thresholds(&self, link: LinkClass, vc: u8) -> Option<&Thresholds> {
         self.thresholds.get(usize::from(link.0) * self.vcs as usize + usize::from(vc))
     }
 

@@ -431,14 +431,15 @@ impl Sender<'_> {
     #[inline(always)]
     pub(crate) fn send(self, packet: &Packet, size: Size, earliest: Earliest) -> Sent {
         let Sender { kind, line, credits, carried, acknowledgements, fault, layer } = self;
-        let OnLine { began, ended, left, free, waking, is_bad } = match layer.zip(kind.layer.as_deref()) {
+        let OnLine { began, ended, left, free, waking, is_corrupted } = match layer.zip(kind.layer.as_deref())
+        {
             Some((state, layer)) => state.carry(layer, line, size.bytes, earliest),
             None => {
                 let began = earliest.head.max(line.busy_until());
                 line.send(&kind.rate, began, size.bytes + kind.framing);
                 line.hold(earliest.tail);
                 let ended = line.busy_until();
-                OnLine { began, ended, left: ended, free: ended, waking: Span::ZERO, is_bad: false }
+                OnLine { began, ended, left: ended, free: ended, waking: Span::ZERO, is_corrupted: false }
             }
         };
         credits.spend(size.room);
@@ -450,7 +451,7 @@ impl Sender<'_> {
         let latency = kind.latency + kind.routing;
         let tail = ended + latency;
         let mut fate = fault.map_or(Fate::Arrives, |fault| fault.strike(began, tail));
-        if is_bad && fate != Fate::Lost {
+        if is_corrupted && fate != Fate::Lost {
             fate = Fate::Corrupted;
         }
         Sent { came: earliest.head, began, ended, left, free, waking, latency, wire: kind.latency, fate }

@@ -804,7 +804,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         if let (Some(regulator), Some(control)) = (&mut endpoint.regulator, &self.constants.congestion) {
             let credit_words = endpoint.layer.as_deref().map_or(Bytes::ZERO, LayerState::credit_words);
             let at = LinkCrossing { credit_words, ..crossing(kind, &sent, size.bytes, Bytes::ZERO) };
-            if control.marks(&packet)
+            if control.acts_on(&packet)
                 && let Some(place) = control.concerned(&packet, &at, &self.constants.plan)
             {
                 let answer = regulator.point.pass(&mut packet, &at, (control, place));

@@ -1,4 +1,4 @@
-//! Pause: a receiver whose buffer fills has its sender stop, by priority flow control.
+//! Pause: a receiver whose buffer fills has its sender stop, by priority flow control (PFC).
 //!
 //! ```text
 //!   held in the buffer of a channel
@@ -69,7 +69,7 @@ pub struct Headroom {
     pub bytes: Bytes,
 }
 
-/// The marks of a channel's input buffer, in units of credit.
+/// The thresholds of a channel's input buffer, in units of credit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Thresholds {
     /// Holding more, the buffer has its sender pause.
@@ -147,8 +147,8 @@ impl HeadroomRule<'_> {
         pause.headroom.unwrap_or_else(|| self.of(link, pause).bytes)
     }
 
-    /// The marks of a buffer of `capacity` units behind a link. `None`: it does not hold the head-room and a
-    /// packet.
+    /// The thresholds of a buffer of `capacity` units behind a link. `None`: it does not hold the head-room
+    /// and a packet.
     pub(crate) fn thresholds(
         &self,
         link: &LinkKind,

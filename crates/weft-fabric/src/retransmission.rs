@@ -258,7 +258,7 @@ mod tests {
         let (source, destination) = (EndpointId(0), EndpointId(1));
         let addressing = Addressing { source, destination, message: number as u32 };
         let mut packet = Packet::new(addressing, 64, HeaderBits::EMPTY, Part::Piece);
-        packet.set_stamp(Stamp { marked: false, value: number as u16 });
+        packet.set_stamp(Stamp { ecn: false, value: number as u16 });
         packet
     }
 

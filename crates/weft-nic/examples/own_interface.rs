@@ -192,7 +192,7 @@ impl<H: Host> Interface for DoorbellNic<H> {
         fabric: &mut InterfaceContext<'_, '_, Self>,
     ) {
         let key = (packet.source, packet.message);
-        let Some(incoming) = self.incoming.get_mut(&key).filter(|_| !packet.is_bad()) else { return };
+        let Some(incoming) = self.incoming.get_mut(&key).filter(|_| !packet.is_corrupted()) else { return };
         incoming.missing -= packet.payload();
         if incoming.missing > Bytes::ZERO {
             return;

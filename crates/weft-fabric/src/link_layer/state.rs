@@ -151,7 +151,7 @@ pub(crate) struct OnLine {
     /// Time that the packet waited before that for the link to wake.
     pub(crate) waking: Span,
     /// Whether it arrives in error.
-    pub(crate) is_bad: bool,
+    pub(crate) is_corrupted: bool,
 }
 
 impl LayerState {
@@ -275,7 +275,7 @@ impl LayerState {
             self.deficit = 0;
         }
         let Some(noise) = &mut self.noise else {
-            return OnLine { began, ended: left, left, free: left, waking: Span::ZERO, is_bad: false };
+            return OnLine { began, ended: left, left, free: left, waking: Span::ZERO, is_corrupted: false };
         };
         let mut ended = left;
         let mut is_hit = noise.hit(kind, bytes, (began, ended));
@@ -293,7 +293,7 @@ impl LayerState {
             line.hold(noise.replay.hold((answer, bytes), kind.largest, size));
         }
         noise.corrupted += u64::from(is_hit);
-        OnLine { began, ended, left, free: line.busy_until(), waking: Span::ZERO, is_bad: is_hit }
+        OnLine { began, ended, left, free: line.busy_until(), waking: Span::ZERO, is_corrupted: is_hit }
     }
 
     /// Bytes of a packet's frame on the line.

@@ -214,7 +214,9 @@ impl Ports {
         let class = self.ports[usize::from(from.port)].class;
         let word = &mut occupancy.asked[number / 64];
         let is_asked = *word >> (number % 64) & 1 == 1;
-        if !is_asked && constants.marks(class, from.vc).is_some_and(|marks| buffer.held > marks.xoff) {
+        if !is_asked
+            && constants.thresholds(class, from.vc).is_some_and(|thresholds| buffer.held > thresholds.xoff)
+        {
             *word |= 1 << (number % 64);
             occupancy.asking += 1;
             let first = occupancy.first_departure();
@@ -279,7 +281,7 @@ impl Ports {
             at = number + 1;
             let from = constants.channels.channel(number);
             let class = self.ports[usize::from(from.port)].class;
-            let xon = constants.marks(class, from.vc).map_or(0, |marks| marks.xon);
+            let xon = constants.thresholds(class, from.vc).map_or(0, |thresholds| thresholds.xon);
             if occupancy.inputs[number].held <= xon {
                 occupancy.asked[number / 64] &= !(1 << (number % 64));
                 occupancy.asking -= 1;

@@ -143,7 +143,7 @@ impl<T: Copy> CardToHost<T> {
         let cycles = words + u64::from(parameters.card_to_host.cycles);
         let service = self.module.serve(began, cycles, &parameters.clock);
         let module = Service { came: now, began: service.began.max(now), ended: service.ended.max(now) };
-        if packet.is_bad() {
+        if packet.is_corrupted() {
             return None; // its CRC says so
         }
         let key = (packet.source, packet.message);

@@ -274,7 +274,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
             self.consume(packet);
             return None;
         }
-        if packet.is_bad() {
+        if packet.is_corrupted() {
             return None; // its check fails: the message never is whole
         }
         let now = self.fabric.now();
@@ -311,7 +311,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
         let destination = self.parameters.lattice.coordinates(self.fabric.endpoint());
         let sent = TestPacket { number: number as u32, size: size as u32, destination };
         // Damage is a bit of the first word, or of the footer where there is no other.
-        let damage = u128::from(packet.is_bad()) << 4;
+        let damage = u128::from(packet.is_corrupted()) << 4;
         let payload = sent.payload().enumerate();
         let payload = payload.map(|(place, word)| if place == 0 { word ^ damage } else { word });
         let footer = sent.footer().unwrap_or_default() ^ if size == 0 { damage } else { 0 };

@@ -35,7 +35,7 @@ impl DamageCheck {
     /// Whether a packet with data is found to be damaged at `here`.
     #[inline]
     pub(super) fn finds(&mut self, packet: &Packet, here: EndpointId, parameters: CheckParameters) -> bool {
-        packet.is_bad() && (parameters.undetected == 0 || self.throws_found(here, parameters))
+        packet.is_corrupted() && (parameters.undetected == 0 || self.throws_found(here, parameters))
     }
 
     #[cold]

@@ -305,7 +305,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
         let Some(data) = &mut self.hardware.data else { return };
         let block = id.transaction.wrapping_sub(first);
         let offset = self.parameters.rdma.send.cut.offset(block, id.index).get();
-        let (Packet { source, message, .. }, bad) = (*packet, packet.is_bad());
+        let (Packet { source, message, .. }, bad) = (*packet, packet.is_corrupted());
         data.memory.write_cell((source, message, id), offset, packet.payload().get(), bad);
         if self.hardware.headers.get((source, message)).is_none() {
             data.check_late((source, message), self.fabric.endpoint());

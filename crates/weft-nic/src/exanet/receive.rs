@@ -76,7 +76,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
             // It is known by its label, and taken before.
             Header::Cell(_) => None,
             // A damaged answer says nothing: the packet will be repeated.
-            _ if packet.is_bad() => None,
+            _ if packet.is_corrupted() => None,
             Header::Reduction(id, step) => {
                 self.reduction_packet(packet.source, id, step);
                 None
@@ -114,7 +114,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
         self.fabric.request_injection();
         put.ok()?;
         if let Some(data) = &mut hardware.data {
-            data.memory.write((from, number), (0, 0), packet.payload().get(), packet.is_bad());
+            data.memory.write((from, number), (0, 0), packet.payload().get(), packet.is_corrupted());
         }
         hardware.headers.remove((from, number));
         let entry = parameters.mailbox.entry.max(bytes);

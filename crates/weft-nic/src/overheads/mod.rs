@@ -472,7 +472,7 @@ impl<H: Host> Interface for OverheadsNic<H> {
         let done = self.receiver_free.max(context.now()) + parameters.interface.receive_packet;
         self.receiver_free = done;
         self.received = self.received.saturating_add(parameters.interface.receive_packet);
-        if packet.is_bad() {
+        if packet.is_corrupted() {
             return; // its check fails: the message will never be whole
         }
         let Packet { source: from, message: number, hops, .. } = *packet;

@@ -504,7 +504,7 @@ impl<H: Host> Interface for PortalsNic<H> {
     ) {
         let now = context.now();
         let done = self.engine(now, &parameters.interface);
-        if packet.is_bad() {
+        if packet.is_corrupted() {
             return; // its CRC or FCS fails: it is dropped in silence
         }
         match Header::of(packet) {

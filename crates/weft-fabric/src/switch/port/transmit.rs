@@ -242,7 +242,7 @@ impl Ports {
         sent: &Sent,
         constants: &Constants,
     ) -> Option<(Packet, Time)> {
-        let control = constants.congestion.as_deref().filter(|control| control.marks(packet))?;
+        let control = constants.congestion.as_deref().filter(|control| control.acts_on(packet))?;
         let port = &self.ports[output];
         let kind = constants.link(port.class);
         // Those that have not been granted the output, and those that are before it in the output's buffer.
