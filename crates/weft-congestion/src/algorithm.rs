@@ -31,7 +31,7 @@ pub struct Crossing {
     pub credit_words: Bytes,
     /// Links that the packet has crossed before.
     pub hop: u8,
-    /// Whether packets have waited for room behind the link: the congestion is not here.
+    /// Whether packets have waited for space behind the link: the congestion is not here.
     pub starved: bool,
 }
 

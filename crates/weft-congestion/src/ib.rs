@@ -1,7 +1,7 @@
 //! InfiniBand's congestion control: marks beyond a threshold, a table of delays.
 //!
 //! ```text
-//!   link: queue > threshold, and room behind the link ──► FECN in a packet
+//!   link: queue > threshold, and space behind the link ──► FECN in a packet
 //!   destination: FECN ──► BECN, a notice
 //!   source: BECN ──► index += increase;  timer ──► index -= 1;  delay after a packet = table[index]
 //! ```

@@ -76,27 +76,27 @@ pub enum BuildError {
     ZeroLatency(#[from] ZeroLatencyCut),
     /// A buffer too small for a packet.
     #[error(
-        "the {buffer} holds {room} and a packet takes {packet}; virtual cut-through needs room for \
+        "the {buffer} holds {space} and a packet takes {packet}; virtual cut-through needs room for \
          a whole packet"
     )]
     BufferTooSmall {
         /// The buffer.
         buffer: SwitchBuffer,
         /// The size of the buffer.
-        room: Bytes,
+        space: Bytes,
         /// Bytes of the largest packet; in an input buffer counted in cells, of its whole cells.
         packet: Bytes,
     },
     /// A buffer that does not hold the head-room of a pause and a packet.
     #[error(
-        "an input buffer of {room} does not hold the head-room of {headroom} behind a `{class}` link and a \
+        "an input buffer of {space} does not hold the head-room of {headroom} behind a `{class}` link and a \
          packet of {packet}; a larger buffer makes room, or a link with less latency or a lower rate"
     )]
     HeadroomTooLarge {
         /// The kind of link.
         class: String,
         /// The buffer of a virtual channel.
-        room: Bytes,
+        space: Bytes,
         /// The head-room.
         headroom: Bytes,
         /// Bytes of the largest packet, as it counts in the buffer.
@@ -307,7 +307,7 @@ impl<T: Topology + Routing> NetworkParameters<T> {
     pub(crate) fn constants(&self) -> Result<Constants, BuildError> {
         let NetworkParameters { layout, format, switch, .. } = self;
         let largest = format.overhead() + format.payload;
-        let largest_room = switch.credit.taken_by(largest);
+        let largest_space = switch.credit.taken_by(largest);
         let plan = self.plan()?;
         let vcs = plan.total();
         let classes = switch.channels.classes;
@@ -353,9 +353,9 @@ impl<T: Topology + Routing> NetworkParameters<T> {
                     (0..vcs).zip(&buffers).map(move |(vc, units)| {
                         rule.thresholds(link, pause, *units).ok_or_else(|| BuildError::HeadroomTooLarge {
                             class: (*class).to_owned(),
-                            room: buffer(vc),
+                            space: buffer(vc),
                             headroom: rule.kept(link, pause),
-                            packet: switch.credit.bytes(largest_room),
+                            packet: switch.credit.bytes(largest_space),
                         })
                     })
                 });
@@ -384,7 +384,7 @@ impl<T: Topology + Routing> NetworkParameters<T> {
             channels: Channels::new(vcs),
             buffers,
             largest,
-            largest_room,
+            largest_space,
             thresholds,
             follows_packets: false,
             has_credits: switch.flow_control == FlowControl::Credits,
@@ -519,18 +519,18 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
 
 /// Checks that the buffers of a switch hold the largest packet: its input buffer has `room` for a virtual
 /// channel.
-fn check_buffers(switch: &SwitchParameters, room: Bytes, largest: Bytes) -> Result<(), BuildError> {
+fn check_buffers(switch: &SwitchParameters, space: Bytes, largest: Bytes) -> Result<(), BuildError> {
     let in_credits = switch.credit.bytes(switch.credit.taken_by(largest));
-    if room < in_credits {
+    if space < in_credits {
         let buffer = match switch.buffer_per {
             BufferPer::Channel => SwitchBuffer::Input,
             BufferPer::Port => SwitchBuffer::PartOfInput,
         };
-        return Err(BuildError::BufferTooSmall { buffer, room, packet: in_credits });
+        return Err(BuildError::BufferTooSmall { buffer, space, packet: in_credits });
     }
     match switch.output_buffer {
-        Some(room) if room < largest => {
-            Err(BuildError::BufferTooSmall { buffer: SwitchBuffer::Output, room, packet: largest })
+        Some(space) if space < largest => {
+            Err(BuildError::BufferTooSmall { buffer: SwitchBuffer::Output, space, packet: largest })
         }
         _ => Ok(()),
     }
@@ -548,7 +548,7 @@ fn link_kind(link: &LinkParameters, class: &str, largest: Bytes) -> Result<LinkK
     if layer.as_ref().is_some_and(LayerKind::is_hopeless) {
         return Err(BuildError::TooManyBitErrors { class: class.to_owned(), packet: largest });
     }
-    if let Some(packet) = layer.as_ref().and_then(LayerKind::lacks_room_for) {
+    if let Some(packet) = layer.as_ref().and_then(LayerKind::lacks_space_for) {
         return Err(BuildError::ReplayBufferTooSmall { class: class.to_owned(), packet });
     }
     let special = layer.as_ref().map_or(0, LayerKind::special);

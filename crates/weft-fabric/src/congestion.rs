@@ -15,7 +15,7 @@
 //! Where full buffers lose packets and the algorithm answers each, the endpoint sends lost ones again: see
 //! [`retransmission`](crate::retransmission).
 //!
-//! Notices are packets of the network: they take time on lines, room in buffers, and the traffic class of
+//! Notices are packets of the network: they take time on lines, space in buffers, and the traffic class of
 //! acknowledgements. They are never regulated, nor are acknowledgements of interfaces and packets for groups.
 //!
 //! [`InterfaceContext::admits_class_to`]: crate::InterfaceContext::admits_class_to
@@ -47,7 +47,7 @@ use weft_units::{BitRate, Bytes, EndpointId, Span, Time};
 /// Packets that an endpoint holds of an interface that does not ask before it hands them over.
 pub(crate) const MAX_HELD: usize = 16;
 
-/// Payload of a notice: its 96 bits and room for a header of the interface.
+/// Payload of a notice: its 96 bits and space for a header of the interface.
 const NOTICE_PAYLOAD: u32 = 16;
 
 /// An algorithm in a network.

@@ -4,7 +4,7 @@
 //!  supplied by interfaces + copies made  =  delivered to interfaces + dropped, with its cause
 //!  (by switches and links)                  + in buffers + on links
 //! ```
-//! A switch that copies a packet for `n` branches makes `n` - 1 packets more. The copies share the room of
+//! A switch that copies a packet for `n` branches makes `n` - 1 packets more. The copies share the space of
 //! the one packet: credits are conserved as if it stood there until the last has left.
 
 use crate::channel::Channel;
@@ -31,7 +31,7 @@ pub struct Census {
     pub delivered: u64,
     /// Packets that links have lost, by cause, and the copies that they have made.
     pub faults: FaultCounts,
-    /// Packets in buffers of switches, and at endpoints that wait for room.
+    /// Packets in buffers of switches, and at endpoints that wait for space.
     pub buffered: u64,
     /// Packets on links.
     pub on_links: u64,
@@ -170,16 +170,16 @@ where
                 accounted.add(SwitchId(site), Channel { port, vc }, endpoint.all_credits(vc));
             }
         }
-        for (channel, room) in state.switch.occupancy(constants.channels) {
-            accounted.add(SwitchId(site), channel, room.into());
+        for (channel, space) in state.switch.occupancy(constants.channels) {
+            accounted.add(SwitchId(site), channel, space.into());
         }
     }
     for event in simulation.pending() {
         if let Wire::Packet(packet) = event.payload
             && Entity::of(event.order) == Entity::Switch
         {
-            let room = constants.room(&packet);
-            accounted.add(SwitchId(event.site.0), packet.channel(), room.into());
+            let space = constants.space(&packet);
+            accounted.add(SwitchId(event.site.0), packet.channel(), space.into());
         }
     }
     let learnt =
@@ -211,8 +211,8 @@ where
         let held = state.switch.ports().occupancy.iter().flat_map(|occupancy| occupancy.held());
         let mut fill: Vec<(u64, u64)> =
             held.map(|(counted, leaving)| (counted.into(), leaving.into())).collect();
-        for (channel, room) in state.switch.occupancy(channels) {
-            fill[channels.number(channel)].1 += u64::from(room);
+        for (channel, space) in state.switch.occupancy(channels) {
+            fill[channels.number(channel)].1 += u64::from(space);
         }
         let wrong = fill.into_iter().enumerate().find(|(_, (counted, found))| counted != found);
         if let Some((number, (counted, found))) = wrong {

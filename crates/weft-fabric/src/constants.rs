@@ -49,13 +49,13 @@ pub(crate) struct Constants {
     pub(crate) age_bits: AgeBits,
     /// The numbers of a switch's channels.
     pub(crate) channels: Channels,
-    /// By virtual channel: room of its input buffer, in units of credit. As many as a port has numbers of
+    /// By virtual channel: space of its input buffer, in units of credit. As many as a port has numbers of
     /// channels; those beyond the virtual channels have none.
     pub(crate) buffers: Vec<u32>,
     /// Header, footer and payload of the largest packet.
     pub(crate) largest: Bytes,
-    /// Room that it takes, in units of credit.
-    pub(crate) largest_room: u32,
+    /// Space that it takes, in units of credit.
+    pub(crate) largest_space: u32,
     /// Under pause: the thresholds of an input buffer by class of the link that leads to it and virtual
     /// channel.
     pub(crate) thresholds: Vec<Thresholds>,
@@ -109,7 +109,7 @@ impl Constants {
         if self.has_credits { Credits::new(self.buffer(vc)) } else { Credits::UNLIMITED }
     }
 
-    /// Room of the input buffer of a virtual channel, in units of credit.
+    /// Space of the input buffer of a virtual channel, in units of credit.
     #[inline]
     pub(crate) fn buffer(&self, vc: u8) -> u32 {
         self.buffers[usize::from(vc)]
@@ -127,9 +127,9 @@ impl Constants {
         &self.links[usize::from(class.0)]
     }
 
-    /// Room that a packet takes in a buffer, in units of credit.
+    /// Space that a packet takes in a buffer, in units of credit.
     #[inline]
-    pub(crate) fn room(&self, packet: &Packet) -> u32 {
+    pub(crate) fn space(&self, packet: &Packet) -> u32 {
         self.switch.credit.taken_by(self.packet_bytes(packet))
     }
 
@@ -139,10 +139,10 @@ impl Constants {
         packet.payload() + self.overhead
     }
 
-    /// Bytes and room of a packet.
+    /// Bytes and space of a packet.
     #[inline]
     pub(crate) fn size(&self, packet: &Packet) -> Size {
-        Size { bytes: self.packet_bytes(packet), room: self.room(packet) }
+        Size { bytes: self.packet_bytes(packet), space: self.space(packet) }
     }
 
     /// Time of the largest packet on a line.

@@ -1,4 +1,4 @@
-//! Credits: room in the buffer behind a link, as the sender counts it.
+//! Credits: space in the buffer behind a link, as the sender counts it.
 //!
 //! ```text
 //!   sender: credits ──packet──► receiver's buffer ──packet leaves──► credit returns, a latency later
@@ -18,7 +18,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use weft_engine::prefetch;
 use weft_units::Time;
 
-/// Room that a sender may use in the buffer behind its link, in units of credit.
+/// Space that a sender may use in the buffer behind its link, in units of credit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Credits(u32);
@@ -48,8 +48,8 @@ impl Credits {
 
     /// Whether a packet that takes `room` may be sent.
     #[inline(always)]
-    pub(crate) fn cover(self, room: u32) -> bool {
-        self.0 >= room
+    pub(crate) fn cover(self, space: u32) -> bool {
+        self.0 >= space
     }
 
     /// Units that are taken of a buffer of `capacity`.
@@ -60,9 +60,9 @@ impl Credits {
 
     /// A packet that takes `room` is sent.
     #[inline(always)]
-    pub(crate) fn spend(&mut self, room: u32) {
+    pub(crate) fn spend(&mut self, space: u32) {
         if !self.is_unlimited() {
-            self.0 -= room;
+            self.0 -= space;
         }
     }
 
@@ -73,7 +73,7 @@ impl Credits {
     }
 }
 
-/// Room that becomes free in the buffer behind a link.
+/// Space that becomes free in the buffer behind a link.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Credit {
     /// The sender's port, and the virtual channel on which it may send again.
@@ -87,7 +87,7 @@ pub struct Credit {
 pub(crate) struct TailOut {
     /// The time at which that was decided.
     pub(crate) granted: Time,
-    /// The time from which the room is free.
+    /// The time from which the space is free.
     pub(crate) left: Time,
 }
 

@@ -5,7 +5,7 @@
 //!            ▲                                      │
 //!            └───────────── waits for ──────────────┘
 //! ```
-//! The packet at the head of an input buffer waits for room in one buffer of the next switch. A walk from
+//! The packet at the head of an input buffer waits for space in one buffer of the next switch. A walk from
 //! buffer to buffer that comes to one again has found a cycle.
 
 use crate::channel::Channel;

@@ -30,7 +30,7 @@ pub(crate) struct Endpoint<N> {
     pub(crate) id: EndpointId,
     pub(crate) interface: N,
     line: Line,
-    /// Room in the switch's input buffer, where there is one channel.
+    /// Space in the switch's input buffer, where there is one channel.
     credits: Credits,
     returning: ReturningCredits,
     /// The time at which the next injection is due; an event for another time is stale.
@@ -111,7 +111,7 @@ impl<N> Endpoint<N> {
         self.staged.is_none() && self.channels.is_none()
     }
 
-    /// Room will become free in the switch's buffer of a virtual channel at `time`.
+    /// Space will become free in the switch's buffer of a virtual channel at `time`.
     #[inline]
     pub(crate) fn expect_credit(&mut self, time: Time, vc: u8, amount: u32) {
         self.returning.push(time, Credit { channel: Channel { port: PORT, vc }, amount });
@@ -144,7 +144,7 @@ impl<N> Endpoint<N> {
         }
     }
 
-    /// The room behind the link for a virtual channel.
+    /// The space behind the link for a virtual channel.
     #[inline]
     fn credits_of(&self, vc: u8) -> Credits {
         self.channels.as_ref().map_or(self.credits, |channels| channels.credits[usize::from(vc)])
@@ -170,12 +170,12 @@ impl<N> Endpoint<N> {
 
     /// Whether there are credits for a packet that takes `room` at `now`.
     #[inline]
-    pub(crate) fn has_credit(&mut self, room: u32, now: Time) -> bool {
-        if !self.credits.cover(room) {
+    pub(crate) fn has_credit(&mut self, space: u32, now: Time) -> bool {
+        if !self.credits.cover(space) {
             let Endpoint { credits, returning, .. } = self;
             returning.take(PORT.into(), now, |credit| credits.give_back(credit.amount));
         }
-        self.credits.cover(room)
+        self.credits.cover(space)
     }
 
     /// The time at which the next credit returns; [`Time::NEVER`]: none is known to return.

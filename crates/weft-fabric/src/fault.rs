@@ -10,12 +10,12 @@
 //!  packets   ├─a─┤ ├─b─┤ ├─c─┤   ├─d─┤       head on the line to tail at the far end: a and d
 //!            ok    lost  lost    ok          arrive, b and c do not
 //! ```
-//! A dropped packet has been on the line. Its room in the buffer that it never reached is given back to the
+//! A dropped packet has been on the line. Its space in the buffer that it never reached is given back to the
 //! sender when the far end could have said so, a link's latency after its tail was due, so that credits stay
 //! whole, and a link that comes back carries at its full rate. A link that is off goes on taking packets and
 //! loses them all: whatever waits for it drains. A switch that is off is one all of whose links are off.
 //!
-//! A copy occupies the line and the buffer behind it like any packet; where that has no room for it, none is
+//! A copy occupies the line and the buffer behind it like any packet; where that has no space for it, none is
 //! made. A reordered packet arrives later by its own time on the line and that of the largest packet: a
 //! packet that follows it closely overtakes it.
 //!

@@ -22,7 +22,7 @@
 //!    heads of queues (`arbiter/`). A request that a busy input keeps from going is not passed over for ever
 //!    (`switch/starvation.rs`).
 //! 5. The granted packet crosses the pipeline and is sent over the next link, again by a `Sender`
-//!    (`switch/port/transmit.rs`). The room that it leaves returns as a credit to where it came from.
+//!    (`switch/port/transmit.rs`). The space that it leaves returns as a credit to where it came from.
 //! 6. The tail arrives at the destination's endpoint, and its interface receives the packet.
 //!
 //! Where the routing looks beyond its switch, all switches publish their queues on a board (`board.rs`) at

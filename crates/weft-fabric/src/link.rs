@@ -5,7 +5,7 @@
 //!   packet ──► │     Credits     │──►│ head begins … tail ends │── latency ──► input buffer, or an
 //!              └────────▲────────┘   └───────────┬─────────────┘               endpoint
 //!                       │                  fault: lost? corrupted? …
-//!                       └── ReturningCredits ◄────── latency ─── room becomes free, or the packet was lost
+//!                       └── ReturningCredits ◄────── latency ─── space becomes free, or the packet was lost
 //! ```
 //! An endpoint and an output of a switch send in the same way, by [`Sender`]. It borrows its state from where
 //! the hot path wants it: a port keeps its line and what it has carried in its one cache line, and credits,
@@ -88,7 +88,7 @@ pub struct LinkReport {
     /// The most that one virtual channel's buffer behind it has held. Counted under pause and drop; zero
     /// under credits, and where it leads to an endpoint.
     pub most_held: Bytes,
-    /// Packets of these to which it did something, or that found no room behind it.
+    /// Packets of these to which it did something, or that found no space behind it.
     pub faults: FaultCounts,
     /// Repetition and FEC of its link layer.
     pub layer: LayerCounts,
@@ -391,7 +391,7 @@ pub(crate) struct Sender<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct Size {
     pub(crate) bytes: Bytes,
-    pub(crate) room: u32,
+    pub(crate) space: u32,
 }
 
 /// Times before which a packet's head and tail cannot be on the line, the time of the decision that it goes,
@@ -442,7 +442,7 @@ impl Sender<'_> {
                 OnLine { began, ended, left: ended, free: ended, waking: Span::ZERO, is_corrupted: false }
             }
         };
-        credits.spend(size.room);
+        credits.spend(size.space);
         carried.packets += 1;
         carried.payload += u64::from(packet.bytes);
         if packet.label.is_acknowledgement() {
@@ -460,7 +460,7 @@ impl Sender<'_> {
     /// Sends a copy right after the packet that was `sent`; `None`: there are no credits for it.
     #[cold]
     pub(crate) fn copy(self, packet: &Packet, size: Size, sent: &Sent) -> Option<Sent> {
-        if !self.credits.cover(size.room) {
+        if !self.credits.cover(size.space) {
             return None;
         }
         let Sender { kind, line, credits, carried, acknowledgements, fault, layer } = self;

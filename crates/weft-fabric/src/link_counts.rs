@@ -20,7 +20,7 @@ pub struct LinkCounts {
     pub packets: u64,
     /// Packets that came to an endpoint.
     pub delivered: u64,
-    /// Packets of these to which links did something, or that found no room behind them.
+    /// Packets of these to which links did something, or that found no space behind them.
     pub faults: FaultCounts,
     /// Repetition and FEC of link layers.
     pub layer: LayerCounts,

@@ -202,7 +202,7 @@ pub struct Overrun {
     pub port: PortId,
     /// The virtual channel.
     pub vc: VcId,
-    /// Packets that found no room.
+    /// Packets that found no space.
     pub packets: u64,
 }
 
@@ -534,7 +534,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         }
     }
 
-    /// Injects a packet if the interface has one, the line is free and the switch has room. Otherwise, and
+    /// Injects a packet if the interface has one, the line is free and the switch has space. Otherwise, and
     /// for the packet after it, schedules the next injection.
     fn inject(&self, endpoint: &mut Endpoint<N>, port: u16, context: &mut InterfaceContext<'_, '_, N>) {
         let now = context.now();
@@ -560,7 +560,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         };
         let size = self.constants.size(&packet);
         endpoint.stall.begin(came);
-        if !endpoint.has_credit(size.room, now) {
+        if !endpoint.has_credit(size.space, now) {
             endpoint.staged = Some(packet);
             let next = endpoint.next_credit();
             return context.schedule_injection(&mut endpoint.next_injection, next);
@@ -829,7 +829,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
     ) -> Time {
         let vc = packet.channel().vc;
         match sent.fate {
-            Fate::Lost => endpoint.expect_credit_of_lost(sent.credit_back(), vc, size.room),
+            Fate::Lost => endpoint.expect_credit_of_lost(sent.credit_back(), vc, size.space),
             Fate::Reordered => depart(packet, &sent.held_up(self.constants.largest_span(kind)), context),
             _ => depart(packet, sent, context),
         }
@@ -839,7 +839,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         endpoint.count_credits(context.now());
         let Some(copy) = endpoint.sender(kind, vc).copy(&packet, size, sent) else { return sent.free };
         match copy.fate {
-            Fate::Lost => endpoint.expect_credit_of_lost(copy.credit_back(), vc, size.room),
+            Fate::Lost => endpoint.expect_credit_of_lost(copy.credit_back(), vc, size.space),
             _ => depart(packet, &copy, context),
         }
         copy.free

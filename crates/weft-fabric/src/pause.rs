@@ -16,8 +16,8 @@
 //! finishes what it has begun, and what its pipeline holds.
 //!
 //! # Head-room
-//! A packet that arrives at full rate after XOFF has been passed must find room until the last one comes that
-//! the sender had begun by the time at which it obeys:
+//! A packet that arrives at full rate after XOFF has been passed must find space until the last one comes
+//! that the sender had begun by the time at which it obeys:
 //! ```text
 //!   XOFF passed ─ the reverse line's packet ─ frame ─ latency ─ response ─ latency ─► + the last packet
 //! ```
@@ -117,28 +117,28 @@ impl HeadroomRule<'_> {
         let carried = link.rate.bytes_in(wait + frames + propagation + response);
         let whole = |packet| packet;
         let last = match committed {
-            Some(bytes) => self.room_of(bytes, whole),
+            Some(bytes) => self.space_of(bytes, whole),
             None => switch.credit.bytes(switch.credit.taken_by(largest)),
         };
-        let bytes = self.room_of(carried, |packet| link.least_on_line(packet)) + last;
+        let bytes = self.space_of(carried, |packet| link.least_on_line(packet)) + last;
         Headroom { wait, frames, propagation, response, last, bytes }
     }
 
-    /// The most room that packets take that count so many bytes together, each as many as `counted` says: on
+    /// The most space that packets take that count so many bytes together, each as many as `counted` says: on
     /// a line with its framing. Cells of buffers and words of lines both round sizes up, so that every size
     /// is tried: of those that are very large only the first and the last.
-    fn room_of(&self, bytes: Bytes, counted: impl Fn(Bytes) -> Bytes) -> Bytes {
+    fn space_of(&self, bytes: Bytes, counted: impl Fn(Bytes) -> Bytes) -> Bytes {
         const TRIED: u64 = 1 << 14;
         let (credit, least) = (self.switch.credit, self.format.overhead().get().max(1));
         let largest = least.max((self.format.overhead() + self.format.payload).get());
         let first = least..=largest.min(least + TRIED);
         let last = largest.saturating_sub(TRIED).max(least)..=largest;
-        let room = |size: u64| {
+        let space = |size: u64| {
             let packet = Bytes::new(size);
             let held = u128::from(credit.bytes(credit.taken_by(packet)).get());
             (u128::from(bytes.get()) * held).div_ceil(u128::from(counted(packet).get()))
         };
-        let most = first.chain(last).map(room).max().unwrap_or(0);
+        let most = first.chain(last).map(space).max().unwrap_or(0);
         Bytes::new(u64::try_from(most).unwrap_or(u64::MAX))
     }
 
@@ -164,13 +164,13 @@ impl HeadroomRule<'_> {
 }
 
 impl SwitchParameters {
-    /// The room of an output buffer behind a crossbar under pause: of two packets of the `largest` size at
+    /// The space of an output buffer behind a crossbar under pause: of two packets of the `largest` size at
     /// most. A packet that has crossed leaves at a time that is known, and a pause does not reach it. What
     /// the buffer could hold beyond that waits in the inputs. `None`: no queues are combined.
     pub(crate) fn output_buffer_under_pause(&self, largest: Bytes) -> Option<Bytes> {
         let two = largest * 2;
         let is_combined = matches!(self.kind, SwitchKind::CombinedInputOutput(_));
-        is_combined.then(|| self.output_buffer.map_or(two, |room| room.min(two)))
+        is_combined.then(|| self.output_buffer.map_or(two, |space| space.min(two)))
     }
 }
 

@@ -80,8 +80,8 @@ fn fills(switch: &Switch, constants: &Constants) -> BTreeMap<(QueueSide, Channel
         fill.packets += 1;
         fill.held += held;
     };
-    for (channel, room) in switch.occupancy(constants.channels) {
-        add((QueueSide::Input, channel), constants.switch.credit.bytes(room));
+    for (channel, space) in switch.occupancy(constants.channels) {
+        add((QueueSide::Input, channel), constants.switch.credit.bytes(space));
     }
     if let Switch::OutputQueued(switch) = switch {
         for (channel, packet) in switch.at_outputs(constants.channels) {

@@ -215,7 +215,7 @@ pub(super) fn check(
     }
     let (links, (mut switch, classes)) = (links??, switch??);
     switch.channels.detours = detours;
-    let takes = switch.room_of(format.largest());
+    let takes = switch.space_of(format.largest());
     if raw.has_priority && switch.arbiter == ArbiterKind::RoundRobin && switch.channels.total.is_none() {
         if let Some(entry) = raw.answers_buffer.as_ref().filter(|entry| entry.value < takes) {
             let problem = Problem::new(
@@ -235,7 +235,7 @@ pub(super) fn check(
     }
     classes.check_buffers((takes, "a whole packet"), reader)?;
     if let FlowControl::Pause(PauseParameters { headroom: Some(headroom), .. }) = switch.flow_control {
-        let least = switch.room_of(headroom) + takes;
+        let least = switch.space_of(headroom) + takes;
         classes.check_buffers((least, "the head-room and a packet"), reader)?;
     }
     Some((format, Fabric::Packet { links, switch, classes: classes.names }))

@@ -198,7 +198,7 @@ pub trait SimulatedNetwork<H: Host> {
     /// The packets that have crossed links since the counters were last reset.
     fn crossed(&self) -> Crossed;
 
-    /// Packets in buffers, those at endpoints that wait for room included.
+    /// Packets in buffers, those at endpoints that wait for space included.
     fn buffered(&self) -> usize;
 
     /// Sets the counters of links to zero, at the end of warm-up.

@@ -7,8 +7,8 @@
 //! ```
 //! Deficit round robin. A class that is visited gets its weight as credit in bytes, and sends as long as that
 //! covers its next packet; what is left counts at its next visit. A class without packets loses it. One whose
-//! packets cannot go now, for lack of room or because their inputs are busy, is passed by and keeps it. Among
-//! the packets of a class, round robin.
+//! packets cannot go now, for lack of space or because their inputs are busy, is passed by and keeps it.
+//! Among the packets of a class, round robin.
 //!
 //! # Source
 //! Shreedhar and Varghese, "Efficient Fair Queueing Using Deficit Round Robin", IEEE/ACM ToN 1996 (SIGCOMM

@@ -167,7 +167,7 @@ pub struct LinkLayer {
     pub fec: Option<Fec>,
     /// Chance of a symbol of FEC to be wrong on the line.
     pub symbol_errors: ErrorRate,
-    /// Bytes on the line that give the room of one packet back to the sender of the other direction; zero:
+    /// Bytes on the line that give the space of one packet back to the sender of the other direction; zero:
     /// credits take no bandwidth.
     #[serde(default)]
     pub credit: Bytes,

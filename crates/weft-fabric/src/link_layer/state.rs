@@ -104,7 +104,7 @@ impl LayerKind {
     }
 
     /// Whether the replay buffer does not hold the largest packet; its size on the line.
-    pub(crate) fn lacks_room_for(&self) -> Option<Bytes> {
+    pub(crate) fn lacks_space_for(&self) -> Option<Bytes> {
         self.window.filter(|&size| size < self.largest).map(|_| self.largest)
     }
 }
@@ -207,7 +207,7 @@ impl LayerState {
         }
     }
 
-    /// Gives a credit of the other direction back, for the room of a packet whose `tail` leaves the buffer;
+    /// Gives a credit of the other direction back, for the space of a packet whose `tail` leaves the buffer;
     /// returns when the last bit of that has left. The packets of this direction go over `line`.
     pub(crate) fn give_back(&mut self, kind: &LayerKind, line: &mut Line, tail: TailOut) -> Time {
         let Some(words) = &mut self.words else { return tail.left };

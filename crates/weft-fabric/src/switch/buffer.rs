@@ -38,8 +38,8 @@ pub(crate) struct Buffered {
     pub(crate) packet: Packet,
     /// Time at which its head came.
     pub(crate) head: Time,
-    /// Room it takes, in units of credit.
-    pub(crate) room: u32,
+    /// Space it takes, in units of credit.
+    pub(crate) space: u32,
     /// The next in its queue, or in the list of free places.
     pub(crate) next: Handle,
 }
@@ -47,8 +47,8 @@ pub(crate) struct Buffered {
 impl Buffered {
     /// A packet whose head has come.
     #[inline]
-    pub(crate) fn new(packet: &Packet, head: Time, room: u32) -> Buffered {
-        Buffered { packet: *packet, head, room, next: Handle::NONE }
+    pub(crate) fn new(packet: &Packet, head: Time, space: u32) -> Buffered {
+        Buffered { packet: *packet, head, space, next: Handle::NONE }
     }
 
     /// Time at which its tail has come.
@@ -131,15 +131,15 @@ impl PacketBuffer {
 pub(crate) struct Queue {
     pub(crate) head: Handle,
     tail: Handle,
-    /// Room that the head takes and the virtual channel that it wants, where it has been routed: all
+    /// Space that the head takes and the virtual channel that it wants, where it has been routed: all
     /// that arbitration asks of it.
-    pub(crate) head_room: u32,
+    pub(crate) head_space: u32,
     pub(crate) head_vc: u8,
 }
 
 impl Queue {
     pub(crate) const EMPTY: Queue =
-        Queue { head: Handle::NONE, tail: Handle::NONE, head_room: 0, head_vc: 0 };
+        Queue { head: Handle::NONE, tail: Handle::NONE, head_space: 0, head_vc: 0 };
 
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {

@@ -15,12 +15,12 @@
 //! and Prabhakar 2000). Without speed-up no output ever receives more than its line sends: the switch is one
 //! with virtual output queues.
 //!
-//! Room in the buffer behind the link is spent when a packet is granted its output, not when it leaves the
+//! Space in the buffer behind the link is spent when a packet is granted its output, not when it leaves the
 //! output buffer. So a packet in an output buffer waits for nothing but the packets before it. Its departure
 //! is known at the grant, one buffer serves all virtual channels of the port, and it closes no circle of
 //! waiting.
 //!
-//! An output is granted again when the largest packet would find room: each packet holds its bytes from the
+//! An output is granted again when the largest packet would find space: each packet holds its bytes from the
 //! grant until its tail is on the line.
 //!
 //! # Not modelled
@@ -142,9 +142,9 @@ pub(crate) struct Passage {
 pub(crate) struct CrossbarPort {
     /// Busy while a packet leaves the input buffer.
     reading: Line,
-    /// Busy while a packet comes into the output buffer, and until there is room for another.
+    /// Busy while a packet comes into the output buffer, and until there is space for another.
     writing: Line,
-    /// Bytes of packets that hold room in the output buffer.
+    /// Bytes of packets that hold space in the output buffer.
     filled: Bytes,
     /// These packets, in the order in which they leave. None are kept where the buffer has no bound.
     departures: VecDeque<Departure>,

@@ -119,7 +119,7 @@ impl<B: InputBuffers> Crossbar<B> {
         let SwitchContext { now, constants, .. } = *context;
         let from = packet.channel();
         let request = constants.channels.number(from);
-        let mut arrived = Buffered::new(packet, now, constants.room(packet));
+        let mut arrived = Buffered::new(packet, now, constants.space(packet));
         // Behind others, a packet is routed when it comes to the head of its queue.
         let is_routed =
             B::ROUTES_ON_ARRIVAL || self.buffer.is_empty() || self.queues.queue(request, 0).is_empty();
@@ -175,9 +175,9 @@ impl<B: InputBuffers> Crossbar<B> {
             return Err(edge);
         }
         let channel = constants.channels.number(to);
-        if !self.ports.credits[channel].cover(arrived.room) {
+        if !self.ports.credits[channel].cover(arrived.space) {
             self.ports.collect_credits(output, edge, constants);
-            if !self.ports.credits[channel].cover(arrived.room) {
+            if !self.ports.credits[channel].cover(arrived.space) {
                 return Err(edge);
             }
         }
@@ -202,7 +202,7 @@ impl<B: InputBuffers> Crossbar<B> {
         let wants = head.packet.channel();
         let output = usize::from(wants.port);
         let queue = self.queues.queue_mut(request, output);
-        queue.head_room = head.room;
+        queue.head_space = head.space;
         queue.head_vc = wants.vc;
         self.requests[output * self.words as usize + request / 64] |= 1 << (request % 64);
         self.ports.look_no_later_than(output, edge);
@@ -440,7 +440,7 @@ impl<B: InputBuffers> Crossbar<B> {
             return false;
         }
         let queue = self.queues.queue(request, output);
-        if !self.ports.credits[constants.channels.at(output, queue.head_vc)].cover(queue.head_room) {
+        if !self.ports.credits[constants.channels.at(output, queue.head_vc)].cover(queue.head_space) {
             survey.lacks_credit = true;
             return false;
         }
@@ -485,7 +485,7 @@ impl<B: InputBuffers> Crossbar<B> {
         let (ports, queues, output) = (&self.ports, &self.queues, grant.output);
         let has_credit = |request: usize| {
             let queue = queues.queue(request, output);
-            ports.credits[constants.channels.at(output, queue.head_vc)].cover(queue.head_room)
+            ports.credits[constants.channels.at(output, queue.head_vc)].cover(queue.head_space)
         };
         if let Some(next) = self.starvation.count(grant, constants.channels, has_credit) {
             A::give_turn(self, output, next, constants);
@@ -571,7 +571,7 @@ impl<B: InputBuffers> Crossbar<B> {
     /// See [`Switch::occupancy`](super::Switch::occupancy).
     pub(crate) fn occupancy(&self, channels: Channels) -> Vec<(Channel, u32)> {
         let held = self.filled_queues(channels).flat_map(|(channel, queue)| {
-            queue.packets(&self.buffer).map(move |buffered| (channel, buffered.room))
+            queue.packets(&self.buffer).map(move |buffered| (channel, buffered.space))
         });
         held.collect()
     }

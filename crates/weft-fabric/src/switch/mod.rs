@@ -48,8 +48,8 @@ use weft_units::Time;
 pub(crate) trait Sink {
     /// A packet has been sent to `peer`.
     fn packet(&mut self, peer: Peer, packet: Packet, sent: &Sent);
-    /// Room in the input buffer of a virtual channel has become free; `peer`, which sends there, learns of it
-    /// at `at`.
+    /// Space in the input buffer of a virtual channel has become free; `peer`, which sends there, learns of
+    /// it at `at`.
     fn credit(&mut self, peer: Peer, vc: u8, amount: u32, at: Time);
     /// A virtual channel's input buffer fills or empties: `peer`, which sends there, stops or goes on from
     /// `at` on.
@@ -220,10 +220,10 @@ impl Switch {
         heads
     }
 
-    /// The packets in its input buffers: the buffer, and the room that a packet takes in it.
+    /// The packets in its input buffers: the buffer, and the space that a packet takes in it.
     pub(crate) fn occupancy(&self, channels: Channels) -> Vec<(Channel, u32)> {
-        let mut rooms = each!(self, switch => switch.occupancy(channels));
-        self.count_copied_rooms(&mut rooms);
-        rooms
+        let mut spaces = each!(self, switch => switch.occupancy(channels));
+        self.count_copied_spaces(&mut spaces);
+        spaces
     }
 }

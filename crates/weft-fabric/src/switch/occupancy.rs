@@ -2,7 +2,7 @@
 //! drop.
 //!
 //! ```text
-//!   head arrives ─► held + room ≤ buffer? ──no──► lost, counted; or trimmed: the header tries the same
+//!   head arrives ─► held + space ≤ buffer? ──no──► lost, counted; or trimmed: the header tries the same
 //!                        │ yes                                     XOFF ─► pause frame
 //!                        ▼                                           ▲
 //!                 held grows ────────────────────────────────────────┘
@@ -32,11 +32,11 @@ struct BufferOccupancy {
     held: u32,
     /// The most that it has held since the counters were last reset.
     most: u32,
-    /// Packets that found no room since then.
+    /// Packets that found no space since then.
     lost: u64,
-    /// Packets that found no room before.
+    /// Packets that found no space before.
     lost_before: u64,
-    /// Packets of which only the header found room, since the counters were last reset.
+    /// Packets of which only the header found space, since the counters were last reset.
     trimmed: u64,
 }
 
@@ -56,7 +56,7 @@ struct Departure {
     time: Time,
     /// Number of the channel whose buffer it leaves.
     channel: u32,
-    room: u32,
+    space: u32,
 }
 
 /// Departures in a snapshot: sorted, because their order in memory depends on which packets passed.
@@ -100,9 +100,9 @@ pub(crate) struct InputOccupancy {
 pub(crate) struct Filled {
     /// The most that one of its channels has held, in units of credit.
     pub(crate) most: u32,
-    /// Packets that found no room.
+    /// Packets that found no space.
     pub(crate) lost: u64,
-    /// Packets of which only the header found room.
+    /// Packets of which only the header found space.
     pub(crate) trimmed: u64,
 }
 
@@ -124,7 +124,7 @@ impl InputOccupancy {
         while let Some(Reverse(departure)) = self.departures.peek()
             && departure.time <= now
         {
-            self.inputs[departure.channel as usize].held -= departure.room;
+            self.inputs[departure.channel as usize].held -= departure.space;
             self.departures.pop();
         }
     }
@@ -133,7 +133,7 @@ impl InputOccupancy {
         self.departures.peek().map_or(Time::NEVER, |Reverse(departure)| departure.time)
     }
 
-    /// Packets that found no room since the run began.
+    /// Packets that found no space since the run began.
     pub(crate) fn lost(&self) -> u64 {
         self.inputs.iter().map(|buffer| buffer.lost + buffer.lost_before).sum()
     }
@@ -153,11 +153,11 @@ impl InputOccupancy {
         })
     }
 
-    /// Room that each channel holds, by number, and what of it is about to leave.
+    /// Space that each channel holds, by number, and what of it is about to leave.
     pub(crate) fn held(&self) -> Vec<(u32, u32)> {
         let mut held: Vec<(u32, u32)> = self.inputs.iter().map(|buffer| (buffer.held, 0)).collect();
         for Reverse(departure) in &self.departures {
-            held[departure.channel as usize].1 += departure.room;
+            held[departure.channel as usize].1 += departure.space;
         }
         held
     }
@@ -184,7 +184,7 @@ impl InputOccupancy {
         self.frames.fill(0);
     }
 
-    /// Finds room that no packet takes, for the tests of checks.
+    /// Finds space that no packet takes, for the tests of checks.
     #[cfg(test)]
     pub(crate) fn forge(&mut self) {
         self.inputs[0].held += 1;
@@ -204,12 +204,12 @@ impl Ports {
         let Some(occupancy) = &mut self.occupancy else { return Admission::Whole };
         occupancy.work_off(now);
         let from = packet.channel();
-        let (number, room) = (constants.channels.number(from), constants.room(packet));
+        let (number, space) = (constants.channels.number(from), constants.space(packet));
         let buffer = &mut occupancy.inputs[number];
-        if buffer.held + room > constants.buffer(from.vc) {
+        if buffer.held + space > constants.buffer(from.vc) {
             return self.trim(packet, constants).map_or(Admission::Refused, Admission::Header);
         }
-        buffer.held += room;
+        buffer.held += space;
         buffer.most = buffer.most.max(buffer.held);
         let class = self.ports[usize::from(from.port)].class;
         let word = &mut occupancy.asked[number / 64];
@@ -226,7 +226,7 @@ impl Ports {
         Admission::Whole
     }
 
-    /// A packet has found no room. Takes its header, where switches trim and that finds room.
+    /// A packet has found no space. Takes its header, where switches trim and that finds space.
     #[cold]
     fn trim(&mut self, packet: &Packet, constants: &Constants) -> Option<Packet> {
         let channel = packet.channel();
@@ -235,7 +235,7 @@ impl Ports {
         let header = constants.congestion.as_ref().and_then(|control| control.trim(packet, constants));
         let found = header.and_then(|mut header| {
             let buffer = &mut occupancy.inputs[constants.channels.number(header.channel())];
-            let held = buffer.held + constants.room(&header);
+            let held = buffer.held + constants.space(&header);
             if held > constants.buffer(header.channel().vc) {
                 return None;
             }
@@ -254,12 +254,12 @@ impl Ports {
         found
     }
 
-    /// The room of a granted packet will be free at `time` in the buffer that it came by.
+    /// The space of a granted packet will be free at `time` in the buffer that it came by.
     #[inline(never)]
-    pub(crate) fn expect_departure(&mut self, from: Channel, room: u32, time: Time, constants: &Constants) {
+    pub(crate) fn expect_departure(&mut self, from: Channel, space: u32, time: Time, constants: &Constants) {
         let Some(occupancy) = &mut self.occupancy else { return };
         let channel = constants.channels.number(from) as u32;
-        occupancy.departures.push(Reverse(Departure { time, channel, room }));
+        occupancy.departures.push(Reverse(Departure { time, channel, space }));
         if occupancy.asking > 0 {
             self.arbitrate_at_or_after(time, constants);
         }

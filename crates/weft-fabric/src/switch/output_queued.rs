@@ -87,7 +87,7 @@ impl OutputQueued {
         let SwitchContext { now, constants, .. } = *context;
         let from = packet.channel();
         let channel = constants.channels.number(from);
-        let handle = self.buffer.insert(&Buffered::new(packet, now, constants.room(packet)));
+        let handle = self.buffer.insert(&Buffered::new(packet, now, constants.space(packet)));
         self.ports.route(self.buffer.get_mut(handle), from, context);
         if self.arrived[channel].append(&mut self.buffer, handle) {
             self.request(channel, handle, constants);
@@ -261,12 +261,12 @@ impl OutputQueued {
             return true;
         }
         let from = constants.channels.channel(channel);
-        let room = buffered.room;
+        let space = buffered.space;
         if constants.has_credits {
-            let credit = Credit { channel: from, amount: room };
+            let credit = Credit { channel: from, amount: space };
             self.ports.give_back(credit, TailOut { granted: now, left: tail }, constants, context.sink);
         } else {
-            self.ports.expect_departure(from, room, tail, constants);
+            self.ports.expect_departure(from, space, tail, constants);
         }
         true
     }
@@ -282,7 +282,7 @@ impl OutputQueued {
                 continue;
             }
             let buffered = self.buffer.get(self.queues[channel].head);
-            if !self.ports.credits[channel].cover(buffered.room) {
+            if !self.ports.credits[channel].cover(buffered.space) {
                 continue;
             }
             let not_before = self.ports.not_before(buffered, constants);
@@ -309,7 +309,7 @@ impl OutputQueued {
         let filled = (0..constants.vcs as usize).filter(is_filled).fold(0u64, |bits, vc| bits | 1 << vc);
         let mut can_go = |vc: usize| {
             let (channel, buffered) = head(vc);
-            if !self.ports.credits[channel].cover(buffered.room) {
+            if !self.ports.credits[channel].cover(buffered.space) {
                 return false;
             }
             let not_before = self.ports.not_before(buffered, constants);
@@ -364,7 +364,7 @@ impl OutputQueued {
     /// See [`Switch::occupancy`](super::Switch::occupancy).
     pub(crate) fn occupancy(&self, channels: Channels) -> Vec<(Channel, u32)> {
         let held = self.arrived.iter().enumerate().flat_map(|(channel, queue)| {
-            queue.packets(&self.buffer).map(move |buffered| (channels.channel(channel), buffered.room))
+            queue.packets(&self.buffer).map(move |buffered| (channels.channel(channel), buffered.space))
         });
         held.collect()
     }

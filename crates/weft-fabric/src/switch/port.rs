@@ -111,7 +111,7 @@ pub(crate) struct Ports {
     /// The next edge at which to arbitrate.
     pub(crate) decision: Time,
     pub(crate) ports: Box<[Port]>,
-    /// By number of the output's channel: room in the buffer behind the link. Credits that have returned are
+    /// By number of the output's channel: space in the buffer behind the link. Credits that have returned are
     /// still missing here as long as nothing depended on them.
     pub(crate) credits: Box<[Credits]>,
     /// Credits that are known to return, or have returned and are not counted yet.
@@ -314,7 +314,7 @@ impl Ports {
         debug_assert!(vc.0 < constants.plan.routing, "routed to a channel that no link has");
         let mut vc = came - of_routing + vc.0;
         if constants.mixes_lanes {
-            vc = self.lane_with_room(port, vc, now, constants);
+            vc = self.lane_with_most_space(port, vc, now, constants);
         }
         let packet = &mut buffered.packet;
         packet.set_channel(Channel { port: port.0 as u16, vc: vc as u8 });
@@ -332,11 +332,11 @@ impl Ports {
         (0..self.ports.len()).map(move |output| own.queued(output, now))
     }
 
-    /// The channel of the lane of the same class with most room behind an output, from that of `vc` on.
+    /// The channel of the lane of the same class with most space behind an output, from that of `vc` on.
     #[inline(never)]
-    fn lane_with_room(&self, port: PortId, vc: u32, now: Time, constants: &Constants) -> u32 {
+    fn lane_with_most_space(&self, port: PortId, vc: u32, now: Time, constants: &Constants) -> u32 {
         let (plan, output) = (&constants.plan, port.index());
-        let room = |vc: u32| {
+        let space = |vc: u32| {
             let returned = self
                 .returning
                 .of(output)
@@ -345,7 +345,7 @@ impl Ports {
             u64::from(credits) + returned.map(|(_, credit)| u64::from(credit.amount)).sum::<u64>()
         };
         let others = (1..plan.lanes).map(|step| plan.in_lane(vc, (plan.lane(vc) + step) % plan.lanes));
-        others.fold(vc, |most, other| if room(other) > room(most) { other } else { most })
+        others.fold(vc, |most, other| if space(other) > space(most) { other } else { most })
     }
 
     /// Tables have routed a packet that came in by `from`.
@@ -361,19 +361,19 @@ impl Ports {
         self.ports[port.index()].waiting += constants.packet_bytes(packet).get() as u32;
     }
 
-    /// Drops a packet whose head has come and which cannot go on. Its room is free when its tail has come.
+    /// Drops a packet whose head has come and which cannot go on. Its space is free when its tail has come.
     #[cold]
     pub(crate) fn discard<T, S: Sink>(&mut self, packet: &Packet, context: &mut SwitchContext<'_, T, S>) {
         let SwitchContext { now, constants, .. } = *context;
         if !constants.has_credits {
             return;
         }
-        let credit = Credit { channel: packet.channel(), amount: constants.room(packet) };
+        let credit = Credit { channel: packet.channel(), amount: constants.space(packet) };
         let tail = TailOut { granted: now, left: now + packet.serialization() };
         self.give_back(credit, tail, constants, context.sink);
     }
 
-    /// Room in an input buffer becomes free: the credit, which names the input's channel, goes back to the
+    /// Space in an input buffer becomes free: the credit, which names the input's channel, goes back to the
     /// sender.
     #[inline]
     pub(crate) fn give_back(
@@ -440,7 +440,7 @@ impl Ports {
     pub(crate) fn collect_credits(&mut self, output: usize, now: Time, constants: &Constants) {
         let of_output = &self.credits[constants.channels.of_port(output)];
         // Where the largest packet could go, nothing depends on more.
-        if of_output.iter().any(|credits| !credits.cover(constants.largest_room)) {
+        if of_output.iter().any(|credits| !credits.cover(constants.largest_space)) {
             let (credits, channels) = (&mut self.credits, constants.channels);
             self.returning.take(output, now, |credit| {
                 credits[channels.number(credit.channel)].give_back(credit.amount);

@@ -19,8 +19,8 @@ pub(super) struct Occupancy<'a> {
     ports: &'a [Port],
     credits: &'a [Credits],
     returning: &'a ReturningCredits,
-    /// Room of the empty buffers behind a link, by virtual channel.
-    rooms: &'a [u32],
+    /// Space of the empty buffers behind a link, by virtual channel.
+    spaces: &'a [u32],
     channels: Channels,
     unit: CreditUnit,
 }
@@ -31,8 +31,8 @@ impl<'a> Occupancy<'a> {
         (ports, credits, returning): (&'a [Port], &'a [Credits], &'a ReturningCredits),
         constants: &'a Constants,
     ) -> Occupancy<'a> {
-        let Constants { buffers: rooms, channels, .. } = constants;
-        Occupancy { ports, credits, returning, rooms, channels: *channels, unit: constants.switch.credit }
+        let Constants { buffers: spaces, channels, .. } = constants;
+        Occupancy { ports, credits, returning, spaces, channels: *channels, unit: constants.switch.credit }
     }
 
     /// Bytes that wait for or occupy the buffer behind an output, at `now`.
@@ -46,7 +46,7 @@ impl<'a> Occupancy<'a> {
     #[inline]
     fn beyond(&self, output: usize, freed: u32) -> u64 {
         let credits = &self.credits[self.channels.of_port(output)];
-        let taken = credits.iter().zip(self.rooms).map(|(credits, &room)| credits.taken_of(room));
+        let taken = credits.iter().zip(self.spaces).map(|(credits, &space)| credits.taken_of(space));
         let taken = taken.sum::<u32>();
         self.unit.bytes(taken - freed).get() + u64::from(self.ports[output].waiting)
     }

@@ -23,7 +23,7 @@ fn at(ps: u64, to: u32, bytes: u32) -> Planned {
 }
 
 /// Catches a packet of high priority that waits behind more than the one of low priority that is on the line
-/// when it comes: in its switch, at an endpoint whose low class has no credits, or for room in a buffer that
+/// when it comes: in its switch, at an endpoint whose low class has no credits, or for space in a buffer that
 /// the low class has filled.
 #[test]
 fn high_priority_does_not_feel_a_saturated_low_one() {

@@ -383,7 +383,7 @@ fn a_link_that_comes_back_carries_at_full_rate() {
     }
 }
 
-/// Catches a copy that is not counted, takes no room, or is copied again; and a late packet that nothing
+/// Catches a copy that is not counted, takes no space, or is copied again; and a late packet that nothing
 /// overtakes.
 #[test]
 fn copies_arrive_and_late_packets_are_overtaken() {

@@ -11,7 +11,7 @@ use weft_fabric::{
 use weft_topo::{Ascent, Layout};
 use weft_units::{BitRate, Bytes, EndpointId, Span, Time};
 
-/// Two endpoints at a switch whose links are all like `link`. Room for many packets, so that credits never
+/// Two endpoints at a switch whose links are all like `link`. Space for many packets, so that credits never
 /// matter.
 fn pair(link: LinkParameters) -> Machine {
     let mut machine = plain(star(2), crate::machines::KINDS[1], 1);
@@ -156,7 +156,7 @@ fn plain_arrival(machine: &Machine) -> Time {
     machine.arrivals(&burst(1, 256))[0].at
 }
 
-/// Catches a replay buffer that throttles nothing, or too much: with room for k packets the line carries k
+/// Catches a replay buffer that throttles nothing, or too much: with space for k packets the line carries k
 /// per round trip.
 #[test]
 fn a_small_replay_buffer_throttles_a_long_link() {

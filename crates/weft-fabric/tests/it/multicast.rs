@@ -103,7 +103,7 @@ fn check_deliveries(
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
-    /// Catches a copy lost, doubled or overtaken, room that is given back too early, twice or never, a
+    /// Catches a copy lost, doubled or overtaken, space that is given back too early, twice or never, a
     /// wake-up that is forgotten, and a copy that waits for another in a circle: on every topology, switch
     /// and arbiter, among unicast packets, and with buffers of one packet.
     #[test]
@@ -134,7 +134,7 @@ proptest! {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-    /// Catches state of replication that a snapshot leaves out, such as room that copies share.
+    /// Catches state of replication that a snapshot leaves out, such as space that copies share.
     #[test]
     fn a_resumed_run_ends_as_it_would_have(
         machine in machines(), load in loads(), at in 0u64..20_000_000,

@@ -96,10 +96,10 @@ fn channels() -> impl Strategy<Value = ChannelParameters> {
             classes(&[(Some(8), 2, weight), (Some(64), 1, 500), (None, 0, 70)])
         }),
     ];
-    (1u32..4, any::<bool>(), classes).prop_map(|(lanes, room, classes)| ChannelParameters {
+    (1u32..4, any::<bool>(), classes).prop_map(|(lanes, space, classes)| ChannelParameters {
         detours: false,
         total: Some(lanes),
-        lane: if room { LaneChoice::Room } else { LaneChoice::Flow },
+        lane: if space { LaneChoice::Room } else { LaneChoice::Flow },
         classes,
     })
 }
@@ -114,7 +114,7 @@ fn with_buffers(switch: &SwitchParameters, times: u64) -> TrafficClasses {
     TrafficClasses::new(&classes.map(class).collect::<Vec<_>>()).unwrap()
 }
 
-/// The same link with the layer of some protocol, which may meet bit errors, and repeat with little room.
+/// The same link with the layer of some protocol, which may meet bit errors, and repeat with little space.
 fn with_a_layer(plain: LinkParameters, packet: Bytes, rng: &mut Stream) -> LinkParameters {
     let protocol = LinkProtocol::ALL[rng.below(5) as usize];
     let mut link = layered(protocol, 1 + rng.below(4));

@@ -124,8 +124,8 @@ impl HostToCard {
     pub fn fetch(&mut self, now: Time, port: &mut Port<'_>) -> Option<(Time, bool)> {
         let begins = self.ring.front()?.0.max(now);
         let parameters = port.parameters;
-        let room = parameters.host_to_card.prefetch.saturating_sub(self.fetching) as usize;
-        let count = self.ring.iter().take(room).take_while(|(rung, _)| *rung <= begins).count();
+        let free = parameters.host_to_card.prefetch.saturating_sub(self.fetching) as usize;
+        let count = self.ring.iter().take(free).take_while(|(rung, _)| *rung <= begins).count();
         if count == 0 {
             return None;
         }

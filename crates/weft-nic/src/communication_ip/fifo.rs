@@ -57,9 +57,9 @@ pub(super) struct TransmitFifo {
 }
 
 impl TransmitFifo {
-    /// Whether a packet with so many words of data has room. An empty FIFO takes any packet, one that is
+    /// Whether a packet with so many words of data has space. An empty FIFO takes any packet, one that is
     /// longer than it word by word.
-    pub fn has_room(&self, words: u32, threshold: u32, parameters: &CommunicationIpParameters) -> bool {
+    pub fn has_space(&self, words: u32, threshold: u32, parameters: &CommunicationIpParameters) -> bool {
         let depth = parameters.fifo_words;
         let envelopes = (self.packets.len() as u32 + 1).saturating_mul(parameters.envelope_words());
         let data = self.data.saturating_add(words).saturating_add(threshold);

@@ -22,7 +22,7 @@
 //! - IntraNode ports on ways of their own into the switch: those of one endpoint take turns on its link.
 //!   `topology.endpoints_per_switch` gives a node several.
 //! - A receiving FIFO that is full and holds packets up in the switch: the dispatcher takes a word per cycle,
-//!   and kernels have room for what was sent to them.
+//!   and kernels have space for what was sent to them.
 //! - `num_of_hops`, `out_of_lattice` and `virt_chan` of headers on their way: the fabric has the same in its
 //!   packets.
 //! - Repetition: where the link layer does not repeat, a message with a lost or damaged packet never is
@@ -204,7 +204,7 @@ impl<H: Host> Interface for CommunicationIpNic<H> {
         let mut hosted = self.hosted(parameters, context);
         hosted.take_offers();
         let now = hosted.node.fabric.now();
-        // An offer whose time has come waits for room in the FIFOs, which the next packet makes.
+        // An offer whose time has come waits for space in the FIFOs, which the next packet makes.
         let next_offer = Some(hosted.host.next_offer()).filter(|offer| *offer > now).unwrap_or(Time::NEVER);
         hosted.node.inject(next_offer)
     }

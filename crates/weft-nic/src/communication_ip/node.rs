@@ -189,7 +189,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
         number
     }
 
-    /// Writes packets into the FIFOs of a port, as many as have room.
+    /// Writes packets into the FIFOs of a port, as many as have space.
     fn fill(&mut self, port: usize) {
         let now = self.fabric.now();
         if port == 0 {
@@ -222,14 +222,14 @@ impl<H: Host> Node<'_, '_, '_, H> {
         self.hardware.test.generator.start(packets);
     }
 
-    /// The packet generator writes packets into the FIFOs of port 0, as many as have room.
+    /// The packet generator writes packets into the FIFOs of port 0, as many as have space.
     fn generate(&mut self) {
         while let Some(number) = self.hardware.test.generator.next() {
             let (now, size) = (self.fabric.now(), self.hardware.test.size());
             let words = CommunicationIpParameters::words(Bytes::new(u64::from(size)));
             let Hardware { ports, registers, test, .. } = &mut *self.hardware;
             let fifo = &mut ports[0].fifo;
-            if !fifo.has_room(words, registers.threshold(), self.parameters) {
+            if !fifo.has_space(words, registers.threshold(), self.parameters) {
                 return;
             }
             let all = words + self.parameters.envelope_words();

@@ -57,7 +57,7 @@ impl Port {
         self.queue.insert(place, outgoing);
     }
 
-    /// Writes packets of messages that are posted into the FIFOs, as many as have room. `sent` hears of a
+    /// Writes packets of messages that are posted into the FIFOs, as many as have space. `sent` hears of a
     /// token and when its message was written whole.
     pub fn fill(
         &mut self,
@@ -72,7 +72,7 @@ impl Port {
             }
             let payload = (outgoing.bytes - outgoing.sent).min(parameters.payload);
             let words = CommunicationIpParameters::words(payload);
-            if !self.fifo.has_room(words, threshold, parameters) {
+            if !self.fifo.has_space(words, threshold, parameters) {
                 if self.aggregator.state() == AggregatorState::Writing {
                     self.aggregator.input(AggregatorInput::AlmostFull);
                 }

@@ -259,7 +259,7 @@ impl<H: Host> Interface for ExanetNic<H> {
         if self.host.next_offer() <= now {
             self.hosted(parameters, context).take_offers();
         }
-        // An offer whose time has come waits for room in the blocks, which asks for a packet when it is
+        // An offer whose time has come waits for space in the blocks, which asks for a packet when it is
         // there.
         let next_offer = Some(self.host.next_offer()).filter(|offer| *offer > now).unwrap_or(Time::NEVER);
         let (hardware, parameters) = (&mut self.hardware, &parameters.interface);

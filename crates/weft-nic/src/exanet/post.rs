@@ -69,17 +69,17 @@ impl Posts {
         })
     }
 
-    /// A descriptor waits since `now` for room in its descriptor channel.
+    /// A descriptor waits since `now` for space in its descriptor channel.
     pub(super) fn keep(&mut self, now: Time, kind: ChannelKind, descriptor: Descriptor) {
         self.kept.entry((descriptor.source.space, kind)).or_default().push_back((now, descriptor));
     }
 
-    /// Whether a descriptor waits for room in a descriptor channel.
+    /// Whether a descriptor waits for space in a descriptor channel.
     pub(super) fn keeps(&self, page: u32, kind: ChannelKind) -> bool {
         self.kept.contains_key(&(page, kind))
     }
 
-    /// Takes the descriptor that has waited longest for room in a descriptor channel, and since when.
+    /// Takes the descriptor that has waited longest for space in a descriptor channel, and since when.
     pub(super) fn take_kept(&mut self, page: u32, kind: ChannelKind) -> Option<(Time, Descriptor)> {
         let queue = self.kept.get_mut(&(page, kind))?;
         let kept = queue.pop_front();
@@ -269,7 +269,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
                     self.store(now, channel, parcel);
                 }
             }
-            Posted::Write(kind, descriptor) => self.write_when_room(kind, descriptor, header),
+            Posted::Write(kind, descriptor) => self.write_when_space(kind, descriptor, header),
         }
     }
 

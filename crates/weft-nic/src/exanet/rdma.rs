@@ -6,7 +6,7 @@
 //!   carries that of its payload (TR-488 §4.3, §4.5); here a cell names its transfer. So no address holds a
 //!   node for the target's interface to remove (§5.2.1).
 //! - A process that waits for a channel of its page with its descriptor (§4.5): the descriptor is stored at
-//!   once, and waits in the unit. Where descriptors have channels in SRAM, a process waits for room in its
+//!   once, and waits in the unit. Where descriptors have channels in SRAM, a process waits for space in its
 //!   own.
 
 use super::announcement::Expected;
@@ -28,8 +28,8 @@ struct Outlet<'a, 'b, 'c, H: Host> {
     fabric: &'a mut InterfaceContext<'b, 'c, ExanetNic<H>>,
     /// A transfer of this host that has failed.
     failure: Option<Failure>,
-    /// A descriptor channel that has room again.
-    room: Option<(u32, ChannelKind)>,
+    /// A descriptor channel that has space again.
+    space: Option<(u32, ChannelKind)>,
     /// The header of the message that is posted, if it has not been announced.
     header: Option<MessageHeader<H::Header>>,
 }
@@ -75,8 +75,8 @@ impl<H: Host> Surface for Outlet<'_, '_, '_, H> {
         }
     }
 
-    fn room(&mut self, page: u32, kind: ChannelKind) {
-        self.room = Some((page, kind));
+    fn space(&mut self, page: u32, kind: ChannelKind) {
+        self.space = Some((page, kind));
     }
 
     #[cold]
@@ -125,13 +125,13 @@ impl<H: Host> Node<'_, '_, '_, H> {
     ) -> (R, Option<Failure>) {
         let parameters = &self.parameters.rdma;
         let mut path = self.hardware.memory.path(self.parameters);
-        let mut outlet = Outlet { fabric: self.fabric, failure: None, room: None, header: None };
+        let mut outlet = Outlet { fabric: self.fabric, failure: None, space: None, header: None };
         let now = outlet.fabric.now();
         let mut context = EngineContext { now, parameters, surface: &mut outlet };
         let result = call(&mut self.hardware.rdma, &mut path, &mut context);
-        let Outlet { failure, room, .. } = outlet;
-        // As many descriptors are kept as the room of one is taken: each is stored in place of another.
-        if let Some((page, kind)) = room
+        let Outlet { failure, space, .. } = outlet;
+        // As many descriptors are kept as the space of one is taken: each is stored in place of another.
+        if let Some((page, kind)) = space
             && let Some((since, descriptor)) = self.hardware.posts.take_kept(page, kind)
         {
             self.write(kind, descriptor, (since, None));
@@ -139,9 +139,9 @@ impl<H: Host> Node<'_, '_, '_, H> {
         (result, failure)
     }
 
-    /// A process wants to store a descriptor: it does so at once, or when there is room for it. Its message's
-    /// `header` is announced, if it is given.
-    pub(super) fn write_when_room(
+    /// A process wants to store a descriptor: it does so at once, or when there is space for it. Its
+    /// message's `header` is announced, if it is given.
+    pub(super) fn write_when_space(
         &mut self,
         kind: ChannelKind,
         descriptor: Descriptor,
@@ -149,7 +149,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
     ) {
         let (now, page) = (self.fabric.now(), descriptor.source.space);
         let Hardware { posts, rdma, .. } = &mut *self.hardware;
-        if !posts.keeps(page, kind) && rdma.has_room(page, kind, &self.parameters.rdma.send) {
+        if !posts.keeps(page, kind) && rdma.has_space(page, kind, &self.parameters.rdma.send) {
             return self.write(kind, descriptor, (now, header));
         }
         posts.keep(now, kind, descriptor);
@@ -159,7 +159,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
     }
 
     /// A process, or the unit itself for a remote one, writes a descriptor into a channel of its page. It has
-    /// waited for room since `since`. Its message's `header` is announced, if it is given: where it finds a
+    /// waited for space since `since`. Its message's `header` is announced, if it is given: where it finds a
     /// channel of the unit at once, together with its transfer.
     #[inline(never)]
     fn write(
@@ -203,7 +203,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
         failure
     }
 
-    /// The host may have messages: transfers that have ended by now make room for theirs.
+    /// The host may have messages: transfers that have ended by now make space for theirs.
     #[inline]
     pub(super) fn retire_due(&mut self) {
         self.with_rdma(|rdma, _, context| rdma.retire_due(context));
@@ -255,8 +255,8 @@ impl<H: Host> Node<'_, '_, '_, H> {
         let (transfer, tail) = (&expected.transfer, self.fabric.now());
         let (owner, first) = (packetizer.domain(expected.interface()), transfer.first);
         let arrival = Arrival { source: packet.source, id, transfer, owner, tail };
-        // No transfer of this host ends with it: there is neither a failure nor room for a descriptor.
-        let mut outlet = Outlet { fabric: self.fabric, failure: None, room: None, header: None };
+        // No transfer of this host ends with it: there is neither a failure nor space for a descriptor.
+        let mut outlet = Outlet { fabric: self.fabric, failure: None, space: None, header: None };
         let parameters = &self.parameters.rdma;
         let mut context = EngineContext { now: tail, parameters, surface: &mut outlet };
         let landing = rdma.cell(&arrival, &mut memory.path(self.parameters), &mut context);

@@ -195,7 +195,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
             let Some((since, parcel, channel)) = next else { break };
             self.store(since, channel, parcel);
         }
-        // There may be room for an offer of the host, too.
+        // There may be space for an offer of the host, too.
         self.fabric.request_injection();
     }
 

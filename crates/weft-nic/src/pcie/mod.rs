@@ -8,8 +8,8 @@
 //! ```
 //! Each direction is a serial line: packets of the transaction layer (TLPs) follow each other, each with its
 //! framing, header and CRC. A receiver has so many credits for headers and data: a TLP that finds none waits.
-//! A read takes a tag until its last completion has come, and room for its data from the start. TLPs that are
-//! posted keep their order, so that what announces data is never in memory before the data.
+//! A read takes a tag until its last completion has come, and space for its data from the start. TLPs that
+//! are posted keep their order, so that what announces data is never in memory before the data.
 //!
 //! # Source
 //! PCI Express Base Specification 4.0, §2.2 (TLPs), §2.3.1.1 (read completion boundary), §2.4 (ordering),
@@ -46,7 +46,7 @@ pub struct Pcie {
     writes: Window,
     /// Credits of the root for requests.
     requests: Window,
-    /// Tags of reads, and room for their completions.
+    /// Tags of reads, and space for their completions.
     reads: Window,
     /// The time at which the last posted TLP of the card is in memory.
     committed: Time,
@@ -164,10 +164,10 @@ impl Pcie {
     ) {
         let mut rest = count;
         let completions = parameters.completions(address, bytes);
-        let each = parameters.room(&completions, bytes);
+        let each = parameters.space(&completions, bytes);
         while rest > 0 {
             let limits = parameters.read_limits();
-            // Without room for all of them one goes at a time, when a tag and room for its data are free.
+            // Without space for all of them one goes at a time, when a tag and space for its data are free.
             let (group, at) = match self.reads.take(transfer.left, rest, each, limits) {
                 true => (rest, transfer.left),
                 false => (1, self.reads.take_next(transfer.left, each, (limits, parameters))),

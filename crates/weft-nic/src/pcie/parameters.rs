@@ -161,9 +161,9 @@ impl PcieParameters {
         Completions(split(AddressRange { address: behind, bytes }, self.max_payload).count())
     }
 
-    /// The room that a request takes: a tag, headers and data of its completions.
+    /// The space that a request takes: a tag, headers and data of its completions.
     #[inline]
-    pub(super) fn room(&self, completions: &Completions, bytes: u64) -> [u32; 3] {
+    pub(super) fn space(&self, completions: &Completions, bytes: u64) -> [u32; 3] {
         [1, completions.count(), bytes.div_ceil(CREDIT) as u32]
     }
 }

@@ -1,4 +1,4 @@
-//! Credits, tags and buffer room: what a TLP takes, and gives back a while after it has left.
+//! Credits, tags and buffer space: what a TLP takes, and gives back a while after it has left.
 //!
 //! A run of equal TLPs is kept as one entry, from which they are given back one after the other.
 

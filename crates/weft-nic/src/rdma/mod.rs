@@ -21,7 +21,7 @@
 //! - Completion by polling of channel status: the user is told when the agent has dealt with the last
 //!   acknowledgement.
 //! - The mailbox of the send unit, to which requests of reads go (§4.5.1): they go to that of the interface
-//!   which is read from, take room in it, and are noticed as by a process.
+//!   which is read from, take space in it, and are noticed as by a process.
 //! - Pages that are allocated apart from interfaces: a page has the number of its interface.
 
 mod channel;
@@ -131,8 +131,8 @@ pub trait Surface {
     fn ended(&mut self, descriptor: &Descriptor, outcome: Result<(), TransferError>);
     /// A watched transfer has passed a stage.
     fn stage(&mut self, _stage: TransferStage) {}
-    /// A descriptor channel has room for another descriptor.
-    fn room(&mut self, _page: u32, _kind: ChannelKind) {}
+    /// A descriptor channel has space for another descriptor.
+    fn space(&mut self, _page: u32, _kind: ChannelKind) {}
     /// A channel, a block or a context has changed its state.
     fn changed(&mut self, _change: RdmaChange) {}
 }
@@ -204,9 +204,9 @@ struct Retiring {
 }
 
 impl Rdma {
-    /// Whether a descriptor channel has room for another descriptor. Pages of ExaNet have room always: a post
-    /// waits in its process.
-    pub fn has_room(&self, page: u32, kind: ChannelKind, parameters: &SendParameters) -> bool {
+    /// Whether a descriptor channel has space for another descriptor. Pages of ExaNet have space always: a
+    /// post waits in its process.
+    pub fn has_space(&self, page: u32, kind: ChannelKind, parameters: &SendParameters) -> bool {
         parameters.contexts.is_none()
             || self.descriptors.held((page, kind)) < parameters.channels(kind) as usize
     }
@@ -411,7 +411,7 @@ impl Rdma {
         if let Some(((page, kind), next)) = next {
             let taken = self.take(page, kind, &next, context);
             debug_assert!(taken, "a channel of the page, or a context, has just become free");
-            context.surface.room(page, kind);
+            context.surface.space(page, kind);
         }
     }
 

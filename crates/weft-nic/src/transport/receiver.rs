@@ -110,7 +110,7 @@ impl Receiver {
         let begins = sequence.number == 0 || id.kind.unordered && sequence.number < parameters.window;
         let opens = match self.flows.get(id.key()) {
             Some(known) => is_newer(sequence.opening, known.opening),
-            None => self.has_room(now, parameters),
+            None => self.has_space(now, parameters),
         };
         if !begins || !opens {
             return Verdict::Drop;
@@ -120,8 +120,8 @@ impl Receiver {
         flow.receive(sequence.number, id.kind.unordered, parameters.window)
     }
 
-    /// Whether there is room for another flow, when those that are over have been forgotten.
-    fn has_room(&mut self, now: Time, parameters: &TransportParameters) -> bool {
+    /// Whether there is space for another flow, when those that are over have been forgotten.
+    fn has_space(&mut self, now: Time, parameters: &TransportParameters) -> bool {
         let most = parameters.flows as usize;
         if self.flows.len() >= most {
             let kept = parameters.idle.saturating_add(parameters.idle);

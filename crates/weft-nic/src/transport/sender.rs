@@ -166,10 +166,10 @@ impl<P: Copy> Sender<P> {
         self.flows.len()
     }
 
-    /// Whether the table, which is full, has room for a flow, when those that are over have been forgotten.
+    /// Whether the table, which is full, has space for a flow, when those that are over have been forgotten.
     #[cold]
     #[inline(never)]
-    fn makes_room(&mut self, flow: FlowId, parameters: &TransportParameters) -> bool {
+    fn makes_space(&mut self, flow: FlowId, parameters: &TransportParameters) -> bool {
         if self.flows.get(flow.key()).is_some() {
             return true;
         }
@@ -179,7 +179,7 @@ impl<P: Copy> Sender<P> {
     }
 
     /// A packet is sent. Returns its number, and the time to set a timer for, if none is pending; `None`: its
-    /// flow has no room for another.
+    /// flow has no space for another.
     #[inline]
     pub fn send(
         &mut self,
@@ -188,7 +188,7 @@ impl<P: Copy> Sender<P> {
         now: Time,
         parameters: &TransportParameters,
     ) -> Option<(Sequence, Option<Time>)> {
-        if self.flows.len() >= parameters.flows as usize && !self.makes_room(flow, parameters) {
+        if self.flows.len() >= parameters.flows as usize && !self.makes_space(flow, parameters) {
             return None;
         }
         let known = self.flows.get_or_add(flow.key());

@@ -74,7 +74,7 @@ impl<B: InputBuffers> TryFrom<Snapshot<Ports, Option<Box<ArbiterState>>, Box<[u6
             let queue = queues.queues_mut().get_mut(place as usize).ok_or(SnapshotError::Queue(place))?;
             for packet in packets {
                 if queue.push(&mut buffer, &packet) {
-                    (queue.head_room, queue.head_vc) = (packet.room, packet.packet.channel().vc);
+                    (queue.head_space, queue.head_vc) = (packet.space, packet.packet.channel().vc);
                 }
             }
         }

@@ -12,7 +12,7 @@
 //!                      output_ready, input_ready: the next grant's packet reaches the line as it gets free
 //! ```
 //! [`Ports::transmit`] carries out a grant. It occupies input and output, sends the packet over the link, and
-//! gives the credit for its room back to the previous sender. Where outputs have
+//! gives the credit for its space back to the previous sender. Where outputs have
 //! [buffers](crate::switch::combined), the packet is through the crossbar sooner, and they are occupied no
 //! longer than that.
 
@@ -108,7 +108,7 @@ impl Ports {
         sink: &mut impl Sink,
     ) {
         if CARE && self.faults.get(crossing.output).is_some_and(Fault::may_copy) {
-            // Whether there is room for a copy must not depend on when credits were last counted.
+            // Whether there is space for a copy must not depend on when credits were last counted.
             self.collect_credits(crossing.output, crossing.edge, constants);
         }
         if CARE && constants.congestion.as_ref().is_some_and(|control| control.measures) {
@@ -116,7 +116,7 @@ impl Ports {
         }
         // The packet stays where it is until all of it is copied at once.
         let packet = &buffered.packet;
-        let size = Size { bytes: constants.packet_bytes(packet), room: buffered.room };
+        let size = Size { bytes: constants.packet_bytes(packet), space: buffered.space };
         let through = constants.through_pipeline(crossing.edge);
         let pipeline = through - crossing.edge;
         let passage = O::ARE_BUFFERED.then(|| {
@@ -159,7 +159,7 @@ impl Ports {
             copy = sender.copy(packet, size, &sent);
         }
         let free = if CARE { copy.map_or(sent.free, |copy: Sent| copy.free) } else { sent.free };
-        // The input is free when the tail has left it for the crossbar, and the room in its buffer too.
+        // The input is free when the tail has left it for the crossbar, and the space in its buffer too.
         let left = passage.map_or(sent.left - pipeline, |Passage { ended, .. }| ended);
         let input_ready = next_grant(crossing.edge, left, constants);
         let is_free_later = CARE && free > sent.left;
@@ -192,12 +192,12 @@ impl Ports {
             let input = &mut self.ports[usize::from(from.port)];
             input.input_ready = input_ready;
             if CARE && !constants.has_credits {
-                self.expect_departure(from, size.room, left, constants);
+                self.expect_departure(from, size.space, left, constants);
             } else if CARE {
-                let credit = Credit { channel: from, amount: size.room };
+                let credit = Credit { channel: from, amount: size.space };
                 self.give_back(credit, TailOut { granted: crossing.edge, left }, constants, sink);
             } else {
-                sink.credit(input.peer, from.vc, size.room, left + constants.link(input.class).latency);
+                sink.credit(input.peer, from.vc, size.space, left + constants.link(input.class).latency);
             }
         }
         let mut controlled;
@@ -314,7 +314,7 @@ impl Ports {
     fn lose(&mut self, output: usize, buffered: &Buffered, sent: &Sent, constants: &Constants) {
         let channel = buffered.packet.channel();
         if constants.has_credits && !self.credits[constants.channels.at(output, channel.vc)].is_unlimited() {
-            let credit = Credit { channel, amount: buffered.room };
+            let credit = Credit { channel, amount: buffered.space };
             self.expect_credit(sent.credit_back(), credit, constants);
         }
     }
@@ -399,7 +399,7 @@ mod tests {
             channels: Channels::new(1),
             buffers: vec![64],
             largest: Bytes::new(64),
-            largest_room: 64,
+            largest_space: 64,
             thresholds: Vec::new(),
             follows_packets: false,
             has_credits: true,
