@@ -557,7 +557,7 @@ impl Regulator {
     }
 
     /// A notice has come.
-    pub(crate) fn heed(&mut self, came: &Packet, regulation: &Regulation<'_>) {
+    pub(crate) fn on_notice(&mut self, came: &Packet, regulation: &Regulation<'_>) {
         let &Regulation { control, now, .. } = regulation;
         if came.is_corrupted() {
             return;

@@ -44,7 +44,7 @@ pub(crate) struct Endpoint<N> {
     /// Counts by flow, where telemetry asks for them.
     pub(crate) meter: Option<Box<FlowMeter>>,
     /// Whether it has a regulator or a meter, so that a packet that comes asks once for both.
-    pub(crate) is_attended: bool,
+    pub(crate) has_receive_hook: bool,
     /// Faults of its link to the switch.
     pub(crate) fault: Option<Box<Fault>>,
     /// Link layer of its link to the switch, where that adds to packets.
@@ -81,7 +81,7 @@ impl<N> Endpoint<N> {
             channels: InjectionChannels::new(link, constants),
             regulator: None,
             meter: None,
-            is_attended: false,
+            has_receive_hook: false,
             fault: None,
             layer: None,
             supplied: 0,
@@ -95,8 +95,8 @@ impl<N> Endpoint<N> {
     }
 
     /// It has been given a regulator or a meter.
-    pub(crate) fn attend(&mut self) {
-        self.is_attended = self.regulator.is_some() || self.meter.is_some();
+    pub(crate) fn set_receive_hook(&mut self) {
+        self.has_receive_hook = self.regulator.is_some() || self.meter.is_some();
     }
 
     /// The time from which its line is free.
@@ -159,13 +159,13 @@ impl<N> Endpoint<N> {
     }
 
     /// A pause frame takes effect at `now`.
-    pub(crate) fn obey(&mut self, pause: Pause, now: Time) {
+    pub(crate) fn on_pause(&mut self, pause: Pause, now: Time) {
         let credits = if pause.stops { Credits::PAUSED } else { Credits::UNLIMITED };
         match &mut self.channels {
             Some(channels) => channels.credits[usize::from(pause.channel.vc)] = credits,
             None => self.credits = credits,
         }
-        self.paused.get_or_insert_default().obey(pause.stops, now);
+        self.paused.get_or_insert_default().on_pause(pause.stops, now);
     }
 
     /// Whether there are credits for a packet that takes `room` at `now`.

@@ -378,7 +378,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
         match Entity::of(event.order) {
             Entity::Switch => {
                 let Wire::Packet(packet) = &event.payload else {
-                    return self.obey(site, &event.payload, context.now());
+                    return self.on_pause(site, &event.payload, context.now());
                 };
                 let (now, undisturbed_until) = (context.now(), context.undisturbed_until());
                 let Network { topology, constants, directory, .. } = self;
@@ -475,9 +475,9 @@ impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
 impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
     /// Handles what comes to a switch and is not a packet.
     #[cold]
-    fn obey(&self, site: &mut Site<N>, event: &Wire<N::Timer, N::Announcement>, now: Time) {
+    fn on_pause(&self, site: &mut Site<N>, event: &Wire<N::Timer, N::Announcement>, now: Time) {
         let Wire::Pause(pause) = event else { unreachable!("switches get packets and pauses only") };
-        site.switch.ports_mut().obey(*pause, now, &self.constants);
+        site.switch.ports_mut().on_pause(*pause, now, &self.constants);
     }
 
     /// Handles an event of one of the endpoints, by its place in the site. On its own: most events are a
@@ -492,7 +492,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
     ) {
         let endpoint = &mut site.endpoints[index as usize];
         if let Wire::Pause(pause) = event {
-            endpoint.obey(*pause, events.now());
+            endpoint.on_pause(*pause, events.now());
             if endpoint.waiting() > 0 && !pause.stops {
                 let place = EndpointPlace { site: events.site(), index };
                 schedule_injection(&mut endpoint.next_injection, events.now(), place, events);
@@ -513,7 +513,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         };
         if let Wire::Packet(packet) = event {
             endpoint.received += 1;
-            if endpoint.is_attended && self.attend(endpoint, packet) {
+            if endpoint.has_receive_hook && self.on_receive(endpoint, packet) {
                 let port = site.endpoint_ports[index as usize];
                 return self.receive_under_control(endpoint, (packet, port), &mut context);
             }
@@ -644,7 +644,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
 
     /// A packet has come to an endpoint that counts by flow, or is under congestion control. Whether it is.
     #[inline(never)]
-    fn attend(&self, endpoint: &mut Endpoint<N>, packet: &Packet) -> bool {
+    fn on_receive(&self, endpoint: &mut Endpoint<N>, packet: &Packet) -> bool {
         if let Some(meter) = &mut endpoint.meter
             && packet.label != PacketLabel::TRIMMED
             && !packet.label.is_acknowledgement()
@@ -669,7 +669,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         let (Some(regulator), Some(control)) = (regulator, constants.congestion.as_deref()) else { return };
         let regulation = Regulation { control, constants, now };
         if packet.label == PacketLabel::NOTICE {
-            regulator.heed(packet, &regulation);
+            regulator.on_notice(packet, &regulation);
         } else {
             if regulator.receive(packet, &regulation) {
                 *received_payload += u64::from(packet.bytes);

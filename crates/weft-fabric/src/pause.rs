@@ -194,7 +194,7 @@ pub(crate) struct Paused {
 
 impl Paused {
     /// The sender of one more channel obeys at `now`.
-    pub(crate) fn obey(&mut self, stops: bool, now: Time) {
+    pub(crate) fn on_pause(&mut self, stops: bool, now: Time) {
         self.frames += 1;
         if stops {
             if self.channels == 0 {

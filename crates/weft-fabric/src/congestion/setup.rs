@@ -220,7 +220,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         for (endpoint, &port) in site.endpoints.iter_mut().zip(&site.endpoint_ports) {
             let class = topology.link_class(switch, PortId(port.into()));
             let kind = constants.link(class);
-            let Endpoint { channels, regulator, is_attended, id, .. } = endpoint;
+            let Endpoint { channels, regulator, has_receive_hook, id, .. } = endpoint;
             channels.get_or_insert_with(|| InjectionChannels::for_all(class, constants));
             let path = Path {
                 rate: kind.bit_rate,
@@ -230,7 +230,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
                 repair: Repair::None,
             };
             let rng = Stream::new(seed, id.0.into(), PURPOSE_INJECTION_MARKS);
-            *is_attended = true;
+            *has_receive_hook = true;
             *regulator = Some(Box::new(Regulator {
                 path,
                 framing: kind.framing,

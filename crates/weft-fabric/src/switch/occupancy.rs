@@ -321,13 +321,13 @@ impl Ports {
 
     /// A pause frame takes effect on one of the outputs.
     #[cold]
-    pub(crate) fn obey(&mut self, pause: Pause, now: Time, constants: &Constants) {
+    pub(crate) fn on_pause(&mut self, pause: Pause, now: Time, constants: &Constants) {
         let Pause { channel, stops } = pause;
         let output = usize::from(channel.port);
         self.credits[constants.channels.number(channel)] =
             if stops { Credits::PAUSED } else { Credits::UNLIMITED };
         if let Some(occupancy) = &mut self.occupancy {
-            occupancy.paused[output].obey(stops, now);
+            occupancy.paused[output].on_pause(stops, now);
         }
         if !stops {
             let edge = constants.switch.clock.edge_at_or_after(now).max(self.ports[output].output_ready);
