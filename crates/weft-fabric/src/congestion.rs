@@ -16,7 +16,8 @@
 //! [`retransmission`](crate::retransmission).
 //!
 //! Notices are packets of the network: they take time on lines, space in buffers, and the traffic class of
-//! acknowledgements. They are never regulated, nor are acknowledgements of interfaces and packets for groups.
+//! acknowledgements. Congestion control never holds them back, nor are acknowledgements of interfaces and
+//! packets for groups.
 //!
 //! [`InterfaceContext::admits_class_to`]: crate::InterfaceContext::admits_class_to
 
@@ -64,7 +65,7 @@ struct Rule {
 
 /// The congestion control of a network.
 #[derive(Clone, Debug)]
-pub(crate) struct Control {
+pub(crate) struct CongestionControl {
     /// Each algorithm once.
     rules: Vec<Rule>,
     /// By traffic class: the place of its rule; `None`: its flows send as fast as they can.
@@ -81,7 +82,7 @@ pub(crate) struct Control {
     answers: u8,
 }
 
-impl Control {
+impl CongestionControl {
     /// The rule of a traffic class; `None`: its flows send as fast as they can.
     #[inline]
     fn of(&self, class: u8) -> Option<&Rule> {
@@ -106,12 +107,12 @@ impl Control {
     pub(crate) fn acts_on(&self, packet: &Packet) -> bool {
         match packet.label == PacketLabel::NOTICE {
             true => self.relays,
-            false => is_regulated(packet),
+            false => is_controlled(packet),
         }
     }
 
     /// The place of the rule whose link half may do something to a packet that crosses so, where it
-    /// [acts on](Control::acts_on) such packets at all.
+    /// [acts on](CongestionControl::acts_on) such packets at all.
     #[inline]
     pub(crate) fn concerned(&self, packet: &Packet, at: &Crossing, plan: &ChannelPlan) -> Option<usize> {
         let place = self.place(packet, plan)?;
@@ -129,7 +130,7 @@ impl Control {
     pub(crate) fn trim(&self, packet: &Packet, constants: &Constants) -> Option<Packet> {
         let (classes, plan) = (&constants.switch.channels.classes, &constants.plan);
         let trims = self.place(packet, plan).is_some_and(|place| self.rules[place].repair == Repair::Trim);
-        if !trims || !is_regulated(packet) || packet.is_corrupted() {
+        if !trims || !is_controlled(packet) || packet.is_corrupted() {
             return None;
         }
         let Channel { port, vc } = packet.channel();
@@ -143,7 +144,7 @@ impl Control {
 
 /// The link halves of one link, one for each algorithm, with their random numbers.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Point {
+pub(crate) struct LinkControl {
     first: LinkHalf,
     others: Box<[LinkHalf]>,
     rng: Stream,
@@ -151,27 +152,27 @@ pub(crate) struct Point {
     pub(crate) answered: u64,
 }
 
-impl Point {
-    fn new(control: &Control, rng: Stream) -> Point {
+impl LinkControl {
+    fn new(control: &CongestionControl, rng: Stream) -> LinkControl {
         let mut halves = control.rules.iter().map(|rule| rule.congestion.link());
         let first = halves.next().unwrap_or_else(|| unreachable!("a controlled network has an algorithm"));
-        Point { first, others: halves.collect(), rng, answered: 0 }
+        LinkControl { first, others: halves.collect(), rng, answered: 0 }
     }
 
     /// A packet has been sent over the link; what its half writes goes into it. Returns an answer to its
     /// source, if the switch gives one, and when it is there. `place`: that of the rule that is
-    /// [concerned](Control::concerned).
+    /// [concerned](CongestionControl::concerned).
     #[inline]
     pub(crate) fn pass(
         &mut self,
         packet: &mut Packet,
         at: &Crossing,
-        (control, place): (&Control, usize),
+        (control, place): (&CongestionControl, usize),
     ) -> Option<(Packet, Time)> {
         if packet.label == PacketLabel::NOTICE {
             return self.relay(packet, at, (control, place));
         }
-        let Point { first, others, rng, .. } = self;
+        let LinkControl { first, others, rng, .. } = self;
         let half = if place == 0 { first } else { &mut others[place - 1] };
         let mut stamp = packet.stamp();
         half.cross(&mut stamp, at, (&mut || rng.next_u64(), &control.rules[place].congestion));
@@ -184,7 +185,7 @@ impl Point {
         &mut self,
         packet: &mut Packet,
         at: &Crossing,
-        (control, place): (&Control, usize),
+        (control, place): (&CongestionControl, usize),
     ) -> Option<(Packet, Time)> {
         let half = if place == 0 { &mut self.first } else { &mut self.others[place - 1] };
         let mut notice = packet.notice();
@@ -214,7 +215,7 @@ pub(crate) fn crossing(kind: &LinkKind, sent: &Sent, packet: Bytes, queue: Bytes
 }
 
 /// Whether a packet belongs to a flow.
-fn is_regulated(packet: &Packet) -> bool {
+fn is_controlled(packet: &Packet) -> bool {
     !packet.label.is_acknowledgement() && !packet.is_multicast()
 }
 
@@ -301,7 +302,7 @@ impl Receiver {
 
 /// The flows of an endpoint.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Regulator {
+pub(crate) struct FlowTable {
     path: Path,
     /// Bytes of framing on the endpoint's link.
     framing: Bytes,
@@ -316,7 +317,7 @@ pub(crate) struct Regulator {
     /// Packets that were sent again since the counters were last reset.
     pub(crate) resent: u64,
     held: VecDeque<Packet>,
-    pub(crate) point: Point,
+    pub(crate) link_control: LinkControl,
     /// The first own step of a flow.
     due: Time,
     /// Time at which the interface is to be asked again because a flow that it asked for may go.
@@ -329,14 +330,14 @@ pub(crate) struct Regulator {
     empty_until: [Time; MAX_CLASSES],
 }
 
-/// The surroundings of a regulator.
-pub(crate) struct Regulation<'a> {
-    pub(crate) control: &'a Control,
+/// The surroundings of an endpoint's flow table.
+pub(crate) struct ControlContext<'a> {
+    pub(crate) control: &'a CongestionControl,
     pub(crate) constants: &'a Constants,
     pub(crate) now: Time,
 }
 
-impl Regulator {
+impl FlowTable {
     /// Bytes of a packet as flows count them: those on the endpoint's line, or on that which adds most.
     fn on_line(&self, packet: &Packet, (rule, constants): (&Rule, &Constants)) -> Bytes {
         constants.packet_bytes(packet) + self.framing.max(rule.framing)
@@ -344,7 +345,7 @@ impl Regulator {
 
     /// The interface is asked: of classes that were empty, this is known until now.
     pub(crate) fn ask(&mut self, now: Time) {
-        let Regulator { empty, empty_until, .. } = self;
+        let FlowTable { empty, empty_until, .. } = self;
         let of_class = empty_until.iter_mut().zip(0..).filter(|(_, class)| *empty >> class & 1 == 1);
         of_class.for_each(|(until, _)| *until = now);
         *empty = 0;
@@ -377,7 +378,12 @@ impl Regulator {
     }
 
     /// Whether the interface may hand over a packet of a flow at `now`. If not, it is asked again later.
-    pub(crate) fn admits(&self, key: FlowKey, bytes: Bytes, (control, now): (&Control, Time)) -> bool {
+    pub(crate) fn admits(
+        &self,
+        key: FlowKey,
+        bytes: Bytes,
+        (control, now): (&CongestionControl, Time),
+    ) -> bool {
         let Some((flow, rule)) = self.flows.get(&key).zip(control.of(key.1)) else { return true };
         let at = match flow.held {
             0 => flow.earliest(bytes + self.framing.max(rule.framing), now, rule),
@@ -392,15 +398,15 @@ impl Regulator {
     }
 
     /// Takes a packet from the interface. Returns it, stamped, if it may go at once.
-    pub(crate) fn take(&mut self, mut packet: Packet, regulation: &Regulation<'_>) -> Option<Packet> {
-        let &Regulation { control, constants, now } = regulation;
-        if !is_regulated(&packet) {
+    pub(crate) fn take(&mut self, mut packet: Packet, context: &ControlContext<'_>) -> Option<Packet> {
+        let &ControlContext { control, constants, now } = context;
+        if !is_controlled(&packet) {
             return Some(packet);
         }
         let key = (packet.destination, constants.switch.channels.classes.of(&packet));
         let Some(rule) = control.of(key.1) else { return Some(packet) };
         let bytes = self.on_line(&packet, (rule, constants));
-        let Regulator { flows, path, due, empty_until, .. } = self;
+        let FlowTable { flows, path, due, empty_until, .. } = self;
         let flow = flows.entry(key).or_insert_with(|| {
             let flow = Flow::new(rule, path, now);
             *due = (*due).min(flow.due());
@@ -419,8 +425,8 @@ impl Regulator {
     }
 
     /// Takes the first of the held packets that may go now and is of a class with a place, stamped.
-    pub(crate) fn release(&mut self, places: u8, regulation: &Regulation<'_>) -> Option<Packet> {
-        let &Regulation { control, constants, now } = regulation;
+    pub(crate) fn release(&mut self, places: u8, context: &ControlContext<'_>) -> Option<Packet> {
+        let &ControlContext { control, constants, now } = context;
         if self.held.is_empty() {
             return None;
         }
@@ -452,15 +458,15 @@ impl Regulator {
     }
 
     /// Takes the first of the lost packets that may go again now and is of a class with a place, stamped.
-    pub(crate) fn send_again(&mut self, places: u8, regulation: &Regulation<'_>) -> Option<Packet> {
-        let &Regulation { control, constants, now } = regulation;
+    pub(crate) fn send_again(&mut self, places: u8, context: &ControlContext<'_>) -> Option<Packet> {
+        let &ControlContext { control, constants, now } = context;
         if self.again.is_empty() {
             return None;
         }
         self.forget_found();
         let place = (0..self.again.len()).find(|&place| {
             let ((_, class), _) = self.again[place];
-            places >> class & 1 == 1 && self.again_at(place, regulation) <= now
+            places >> class & 1 == 1 && self.again_at(place, context) <= now
         })?;
         let (key, stamp) = self.again.remove(place)?;
         let flow = self.flows.get_mut(&key)?;
@@ -476,14 +482,14 @@ impl Regulator {
 
     /// Strikes out packets that have come after all.
     fn forget_found(&mut self) {
-        let Regulator { again, flows, .. } = self;
+        let FlowTable { again, flows, .. } = self;
         let unanswered = |key: &FlowKey| flows.get(key).and_then(|flow| flow.unanswered.as_ref());
         again.retain(|(key, stamp)| unanswered(key).is_some_and(|kept| kept.waiting(*stamp).is_some()));
     }
 
     /// When the lost packet of that place may go again, from now on.
-    fn again_at(&self, place: usize, regulation: &Regulation<'_>) -> Time {
-        let &Regulation { control, constants, now } = regulation;
+    fn again_at(&self, place: usize, context: &ControlContext<'_>) -> Time {
+        let &ControlContext { control, constants, now } = context;
         let (key, stamp) = self.again[place];
         let Some((flow, rule)) = self.flows.get(&key).zip(control.of(key.1)) else { return Time::NEVER };
         let Some(packet) = flow.unanswered.as_ref().and_then(|kept| kept.waiting(stamp)) else {
@@ -499,9 +505,9 @@ impl Regulator {
     }
 
     /// Answers what has waited for its answer for long enough.
-    fn answer_due(&mut self, id: EndpointId, regulation: &Regulation<'_>) {
-        let &Regulation { control, now, .. } = regulation;
-        let Regulator { to_answer, receivers, notices, .. } = self;
+    fn answer_due(&mut self, id: EndpointId, context: &ControlContext<'_>) {
+        let &ControlContext { control, now, .. } = context;
+        let FlowTable { to_answer, receivers, notices, .. } = self;
         while let Some(&(at, key)) = to_answer.front() {
             let Some((receiver, rule)) = receivers.get_mut(&key).zip(control.of(key.1)) else { break };
             let is_answered = receiver.half.answers_by(&rule.congestion) != at;
@@ -524,18 +530,18 @@ impl Regulator {
 
     /// Carries out the steps of flows that are due, and forgets those that are over.
     #[inline]
-    pub(crate) fn step(&mut self, id: EndpointId, regulation: &Regulation<'_>) {
-        if self.answers_by() <= regulation.now {
-            self.answer_due(id, regulation);
+    pub(crate) fn step(&mut self, id: EndpointId, context: &ControlContext<'_>) {
+        if self.answers_by() <= context.now {
+            self.answer_due(id, context);
         }
-        if self.due <= regulation.now {
-            self.step_flows(id, regulation);
+        if self.due <= context.now {
+            self.step_flows(id, context);
         }
     }
 
-    fn step_flows(&mut self, id: EndpointId, regulation: &Regulation<'_>) {
-        let &Regulation { control, now, .. } = regulation;
-        let Regulator { flows, notices, again, due, empty_until, .. } = self;
+    fn step_flows(&mut self, id: EndpointId, context: &ControlContext<'_>) {
+        let &ControlContext { control, now, .. } = context;
+        let FlowTable { flows, notices, again, due, empty_until, .. } = self;
         *due = Time::NEVER;
         flows.retain(|&(to, class), flow| {
             let Some(rule) = control.of(class) else { return false };
@@ -557,8 +563,8 @@ impl Regulator {
     }
 
     /// A notice has come.
-    pub(crate) fn on_notice(&mut self, came: &Packet, regulation: &Regulation<'_>) {
-        let &Regulation { control, now, .. } = regulation;
+    pub(crate) fn on_notice(&mut self, came: &Packet, context: &ControlContext<'_>) {
+        let &ControlContext { control, now, .. } = context;
         if came.is_corrupted() {
             return;
         }
@@ -596,10 +602,10 @@ impl Regulator {
     }
 
     /// A packet that is no notice has come. Says whether the interface is to get it.
-    pub(crate) fn receive(&mut self, came: &Packet, regulation: &Regulation<'_>) -> bool {
-        let &Regulation { control, constants, now } = regulation;
+    pub(crate) fn receive(&mut self, came: &Packet, context: &ControlContext<'_>) -> bool {
+        let &ControlContext { control, constants, now } = context;
         let is_header_alone = came.label == PacketLabel::TRIMMED;
-        if !is_header_alone && !is_regulated(came) {
+        if !is_header_alone && !is_controlled(came) {
             return true;
         }
         let class = match is_header_alone {
@@ -640,28 +646,28 @@ impl Regulator {
     }
 
     /// Until when its flow holds a packet, from now on.
-    fn held_until(&self, packet: &Packet, regulation: &Regulation<'_>) -> Option<Time> {
-        let &Regulation { control, constants, now } = regulation;
+    fn held_until(&self, packet: &Packet, context: &ControlContext<'_>) -> Option<Time> {
+        let &ControlContext { control, constants, now } = context;
         let class = constants.switch.channels.classes.of(packet);
         let (flow, rule) = (self.flows.get(&(packet.destination, class))?, control.of(class)?);
         Some(flow.earliest(self.on_line(packet, (rule, constants)), now, rule))
     }
 
     /// When it next has something to do or to let go, after `now`.
-    pub(crate) fn next(&self, regulation: &Regulation<'_>) -> Time {
-        let now = regulation.now;
-        let of_held = self.held.iter().filter_map(|packet| self.held_until(packet, regulation));
-        let of_again = (0..self.again.len()).map(|place| self.again_at(place, regulation));
+    pub(crate) fn next(&self, context: &ControlContext<'_>) -> Time {
+        let now = context.now;
+        let of_held = self.held.iter().filter_map(|packet| self.held_until(packet, context));
+        let of_again = (0..self.again.len()).map(|place| self.again_at(place, context));
         let held = of_held.chain(of_again).filter(|at| *at > now).min().unwrap_or(Time::NEVER);
         held.min(self.due).min(self.ask_again.get()).min(self.answers_by())
     }
 
     /// Whether a packet that waits will go after some time, though nothing comes: it is held by a rate, or
     /// counts as lost then.
-    fn waits_for_time(&self, regulation: &Regulation<'_>) -> bool {
-        let now = regulation.now;
-        let of_held = self.held.iter().filter_map(|packet| self.held_until(packet, regulation));
-        let of_again = (0..self.again.len()).map(|place| self.again_at(place, regulation));
+    fn waits_for_time(&self, context: &ControlContext<'_>) -> bool {
+        let now = context.now;
+        let of_held = self.held.iter().filter_map(|packet| self.held_until(packet, context));
+        let of_again = (0..self.again.len()).map(|place| self.again_at(place, context));
         let of_lost = self.flows.values().filter_map(|flow| Some(flow.unanswered.as_ref()?.due()));
         of_held.chain(of_again).chain(of_lost).any(|at| at > now && at < Time::NEVER)
     }
@@ -669,7 +675,7 @@ impl Regulator {
     /// The rate of each flow at `now`: destination, class, rate.
     pub(crate) fn rates<'a>(
         &'a self,
-        control: &'a Control,
+        control: &'a CongestionControl,
         now: Time,
     ) -> impl Iterator<Item = (EndpointId, u8, BitRate)> + 'a {
         self.flows.iter().filter_map(move |(&(to, class), flow)| {
@@ -682,7 +688,11 @@ impl Regulator {
 }
 
 /// The packet of a notice from one endpoint to another.
-fn packet(notice: &Notice, (source, destination): (EndpointId, EndpointId), control: &Control) -> Packet {
+fn packet(
+    notice: &Notice,
+    (source, destination): (EndpointId, EndpointId),
+    control: &CongestionControl,
+) -> Packet {
     let addressing = Addressing { source, destination, message: notice.head() };
     let mut packet = Packet::new(addressing, control.notice, HeaderBits::from_bits(notice.word), Part::Whole);
     packet.label = PacketLabel::NOTICE;
@@ -711,9 +721,9 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
     pub fn waits_for_time(&self, site: &Site<N>, now: Time) -> bool {
         let constants = &self.constants;
         let Some(control) = constants.congestion.as_deref() else { return false };
-        let regulation = Regulation { control, constants, now };
-        let mut regulators = site.endpoints.iter().filter_map(|endpoint| endpoint.regulator.as_deref());
-        regulators.any(|regulator| regulator.waits_for_time(&regulation))
+        let context = ControlContext { control, constants, now };
+        let mut flow_tables = site.endpoints.iter().filter_map(|endpoint| endpoint.flow_table.as_deref());
+        flow_tables.any(|flow_table| flow_table.waits_for_time(&context))
     }
 
     /// The rate that each flow of a site's endpoints is allowed at `now`. Empty where congestion is not
@@ -726,11 +736,11 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         let control = self.constants.congestion.as_deref();
         let endpoints = site.endpoints.iter();
         let of_endpoint =
-            endpoints.filter_map(move |endpoint| Some((endpoint, endpoint.regulator.as_deref()?)));
-        of_endpoint.filter_map(move |(endpoint, regulator)| Some((endpoint, regulator, control?))).flat_map(
-            move |(endpoint, regulator, control)| {
+            endpoints.filter_map(move |endpoint| Some((endpoint, endpoint.flow_table.as_deref()?)));
+        of_endpoint.filter_map(move |(endpoint, flow_table)| Some((endpoint, flow_table, control?))).flat_map(
+            move |(endpoint, flow_table, control)| {
                 let source = endpoint.id;
-                regulator
+                flow_table
                     .rates(control, now)
                     .map(move |(destination, class, rate)| (FlowId { source, destination, class }, rate))
             },

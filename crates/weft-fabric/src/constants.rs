@@ -3,7 +3,7 @@
 use crate::arbiter::RequestGroups;
 use crate::board::Board;
 use crate::channel::Channels;
-use crate::congestion::Control;
+use crate::congestion::CongestionControl;
 use crate::credit::Credits;
 use crate::link::{LinkKind, Size};
 use crate::multicast::Trees;
@@ -77,7 +77,7 @@ pub(crate) struct Constants {
     /// The queues that switches have published. Between pulses they are as constant as the rest.
     pub(crate) board: Board,
     /// Congestion control; `None`: there is none.
-    pub(crate) congestion: Option<Box<Control>>,
+    pub(crate) congestion: Option<Box<CongestionControl>>,
     /// Tables by which switches route while links are off; `None`: routes never change.
     pub(crate) reroutes: Option<Box<Reroutes>>,
 }

@@ -7,7 +7,7 @@
 //! credits and is never the reason for a deadlock.
 
 use crate::channel::Channel;
-use crate::congestion::Regulator;
+use crate::congestion::FlowTable;
 use crate::constants::Constants;
 use crate::credit::{Credit, Credits, ReturningCredits};
 use crate::fault::Fault;
@@ -40,10 +40,10 @@ pub(crate) struct Endpoint<N> {
     /// Credits and waiting packets, where there are several.
     pub(crate) channels: Option<Box<InjectionChannels>>,
     /// The flows of the endpoint under congestion control.
-    pub(crate) regulator: Option<Box<Regulator>>,
+    pub(crate) flow_table: Option<Box<FlowTable>>,
     /// Counts by flow, where telemetry asks for them.
     pub(crate) meter: Option<Box<FlowMeter>>,
-    /// Whether it has a regulator or a meter, so that a packet that comes asks once for both.
+    /// Whether it has a flow table or a meter, so that a packet that comes asks once for both.
     pub(crate) has_receive_hook: bool,
     /// Faults of its link to the switch.
     pub(crate) fault: Option<Box<Fault>>,
@@ -79,7 +79,7 @@ impl<N> Endpoint<N> {
             next_injection: Time::NEVER,
             staged: None,
             channels: InjectionChannels::new(link, constants),
-            regulator: None,
+            flow_table: None,
             meter: None,
             has_receive_hook: false,
             fault: None,
@@ -94,9 +94,9 @@ impl<N> Endpoint<N> {
         }
     }
 
-    /// It has been given a regulator or a meter.
+    /// It has been given a flow table or a meter.
     pub(crate) fn set_receive_hook(&mut self) {
-        self.has_receive_hook = self.regulator.is_some() || self.meter.is_some();
+        self.has_receive_hook = self.flow_table.is_some() || self.meter.is_some();
     }
 
     /// The time from which its line is free.
@@ -120,7 +120,7 @@ impl<N> Endpoint<N> {
     /// Packets that wait for credits, or for others on the line.
     #[inline]
     pub(crate) fn waiting(&self) -> usize {
-        let held = self.regulator.as_ref().map_or(0, |regulator| regulator.held());
+        let held = self.flow_table.as_ref().map_or(0, |flow_table| flow_table.held());
         usize::from(self.staged.is_some()) + self.channels.as_ref().map_or(held, |ch| ch.staged() + held)
     }
 
@@ -243,7 +243,7 @@ impl<N> Endpoint<N> {
     pub(crate) fn reset_counters(&mut self, now: Time) {
         (self.carried, self.acknowledgements) = (Carried::default(), 0);
         self.stall.reset(now);
-        self.regulator.iter_mut().for_each(|regulator| regulator.resent = 0);
+        self.flow_table.iter_mut().for_each(|flow_table| flow_table.resent = 0);
         self.fault.iter_mut().for_each(|fault| fault.reset(now));
         self.layer.iter_mut().for_each(|layer| layer.reset(now));
         self.paused.iter_mut().for_each(|paused| paused.reset(now));

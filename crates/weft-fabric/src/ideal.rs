@@ -233,7 +233,7 @@ impl<N: Interface> Model for Ideal<N> {
             output,
             injection_requested: false,
             admission: Admission::ALL,
-            regulator: None,
+            flow_table: None,
         };
         let IdealEndpoint { interface, next_injection, .. } = endpoint;
         context.hand(&event.payload, interface, next_injection, &self.interface);

@@ -106,7 +106,7 @@ impl<N: Interface> Endpoint<N> {
     fn counts(&self, until: Time) -> LinkCounts {
         let state = (self.fault.as_deref(), self.layer.as_deref());
         let mut counts = LinkCounts::of(self.carried, state, until);
-        counts.faults.resent = self.regulator.as_ref().map_or(0, |regulator| regulator.resent);
+        counts.faults.resent = self.flow_table.as_ref().map_or(0, |flow_table| flow_table.resent);
         counts
     }
 }

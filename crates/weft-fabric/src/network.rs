@@ -14,7 +14,7 @@
 
 use crate::board::Board;
 use crate::channel::Channel;
-use crate::congestion::{MAX_HELD, Regulation, crossing};
+use crate::congestion::{ControlContext, MAX_HELD, crossing};
 use crate::constants::{AgeBits, Constants};
 use crate::credit::Credit;
 use crate::endpoint::Endpoint;
@@ -128,7 +128,7 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
             let state = endpoint.sender_state(layout.link_class(switch, port), constants, now);
             let to = Attachment::Switch(switch, port);
             let mut link = state.report(LinkEnd::Endpoint(endpoint.id), to, overhead);
-            link.faults.resent = endpoint.regulator.as_ref().map_or(0, |regulator| regulator.resent);
+            link.faults.resent = endpoint.flow_table.as_ref().map_or(0, |flow_table| flow_table.resent);
             link
         });
         let ports = site.switch.ports();
@@ -509,7 +509,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
             output,
             injection_requested: false,
             admission: Admission::of(&self.constants),
-            regulator: None,
+            flow_table: None,
         };
         if let Wire::Packet(packet) = event {
             endpoint.received += 1;
@@ -653,7 +653,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
             let class = self.constants.plan.class(packet.channel().vc.into()) as u8;
             meter.count(packet.source, class, packet.bytes);
         }
-        endpoint.regulator.is_some()
+        endpoint.flow_table.is_some()
     }
 
     /// A packet has come to an endpoint under congestion control.
@@ -665,19 +665,19 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         context: &mut InterfaceContext<'_, '_, N>,
     ) {
         let (now, constants) = (context.now(), &self.constants);
-        let Endpoint { regulator, interface, received_payload, next_injection, .. } = endpoint;
-        let (Some(regulator), Some(control)) = (regulator, constants.congestion.as_deref()) else { return };
-        let regulation = Regulation { control, constants, now };
+        let Endpoint { flow_table, interface, received_payload, next_injection, .. } = endpoint;
+        let (Some(flow_table), Some(control)) = (flow_table, constants.congestion.as_deref()) else { return };
+        let control_context = ControlContext { control, constants, now };
         if packet.label == PacketLabel::NOTICE {
-            regulator.on_notice(packet, &regulation);
+            flow_table.on_notice(packet, &control_context);
         } else {
-            if regulator.receive(packet, &regulation) {
+            if flow_table.receive(packet, &control_context) {
                 *received_payload += u64::from(packet.bytes);
                 interface.received(packet, &self.interface, context);
             }
         }
-        let answers_by = regulator.answers_by();
-        if context.injection_requested || regulator.is_awaited() || answers_by <= now {
+        let answers_by = flow_table.answers_by();
+        if context.injection_requested || flow_table.is_awaited() || answers_by <= now {
             self.inject(endpoint, port, context);
         } else {
             context.schedule_injection(next_injection, answers_by);
@@ -696,72 +696,73 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         let (now, constants) = (context.now(), &self.constants);
         endpoint.collect_credits(now);
         let Some(control) = constants.congestion.as_deref() else { return };
-        let Some((mut channels, mut regulator)) = endpoint.channels.take().zip(endpoint.regulator.take())
+        let Some((mut channels, mut flow_table)) = endpoint.channels.take().zip(endpoint.flow_table.take())
         else {
             return;
         };
-        let regulation = Regulation { control, constants, now };
-        regulator.ask(now);
-        regulator.step(endpoint.id, &regulation);
-        regulator.forget_refusals();
+        let control_context = ControlContext { control, constants, now };
+        flow_table.ask(now);
+        flow_table.step(endpoint.id, &control_context);
+        flow_table.forget_refusals();
         let mut ask_at = Time::NEVER;
         while let Some(places) = channels.free_places(&constants.plan).filter(|places| *places != 0) {
-            if let Some(notice) = regulator.notice(places, constants) {
+            if let Some(notice) = flow_table.notice(places, constants) {
                 endpoint.supplied += 1;
                 channels.stage(notice, now, constants);
                 continue;
             }
-            if let Some(packet) = regulator.send_again(places, &regulation) {
+            if let Some(packet) = flow_table.send_again(places, &control_context) {
                 endpoint.supplied += 1;
                 channels.stage(packet, now, constants);
                 continue;
             }
-            if let Some(packet) = regulator.release(places, &regulation) {
+            if let Some(packet) = flow_table.release(places, &control_context) {
                 channels.stage(packet, now, constants);
                 continue;
             }
             let places = control.of_interface(&endpoint.interface, places);
-            if regulator.held() >= MAX_HELD || places == 0 {
+            if flow_table.held() >= MAX_HELD || places == 0 {
                 break;
             }
             context.admission.places = places;
-            context.regulator = Some(regulator);
+            context.flow_table = Some(flow_table);
             let injection = endpoint.interface.inject(&self.interface, context);
-            let Some(lent) = context.regulator.take() else { return };
-            regulator = lent;
+            let Some(lent) = context.flow_table.take() else { return };
+            flow_table = lent;
             match injection {
                 Injection::Packet(packet) => {
                     endpoint.supplied += 1;
-                    if let Some(packet) = regulator.take(packet, &regulation) {
+                    if let Some(packet) = flow_table.take(packet, &control_context) {
                         channels.stage(packet, now, constants);
                     }
                 }
                 Injection::NotBefore(time) => {
                     ask_at = time;
-                    regulator.is_empty_of(places);
+                    flow_table.is_empty_of(places);
                     break;
                 }
                 Injection::Nothing => {
-                    regulator.is_empty_of(places);
+                    flow_table.is_empty_of(places);
                     break;
                 }
             }
         }
         // A flow that has begun may have a first step to take at once.
-        regulator.step(endpoint.id, &regulation);
+        flow_table.step(endpoint.id, &control_context);
         while let Some(places) = channels.free_places(&constants.plan)
-            && let Some(notice) = regulator.notice(places, constants)
+            && let Some(notice) = flow_table.notice(places, constants)
         {
             endpoint.supplied += 1;
             channels.stage(notice, now, constants);
         }
-        let later = Later { ask_at, own: regulator.next(&regulation), at_once: regulator.has_notices() };
-        endpoint.regulator = Some(regulator);
+        let later =
+            Later { ask_at, own: flow_table.next(&control_context), at_once: flow_table.has_notices() };
+        endpoint.flow_table = Some(flow_table);
         if let Some(free) = self.send_staged(endpoint, port, (channels, later), context)
             && endpoint.interface.next_injection(free, &self.interface) > free
-            && let Some(regulator) = &mut endpoint.regulator
+            && let Some(flow_table) = &mut endpoint.flow_table
         {
-            regulator.is_empty_of(u8::MAX);
+            flow_table.is_empty_of(u8::MAX);
         }
     }
 
@@ -801,13 +802,13 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
             AgeBits::Age => packet.age = Age::default().after(sent.head() - came),
             AgeBits::Lead(signal) => signal.stamp(&mut packet, came, &sent),
         }
-        if let (Some(regulator), Some(control)) = (&mut endpoint.regulator, &self.constants.congestion) {
+        if let (Some(flow_table), Some(control)) = (&mut endpoint.flow_table, &self.constants.congestion) {
             let credit_words = endpoint.layer.as_deref().map_or(Bytes::ZERO, LayerState::credit_words);
             let at = LinkCrossing { credit_words, ..crossing(kind, &sent, size.bytes, Bytes::ZERO) };
             if control.acts_on(&packet)
                 && let Some(place) = control.concerned(&packet, &at, &self.constants.plan)
             {
-                let answer = regulator.point.pass(&mut packet, &at, (control, place));
+                let answer = flow_table.link_control.pass(&mut packet, &at, (control, place));
                 debug_assert!(answer.is_none(), "an endpoint does not answer itself");
             }
         }

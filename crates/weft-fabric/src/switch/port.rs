@@ -13,7 +13,7 @@ use super::queues::{Occupancy, Queues};
 use super::{Replication, Sink, SwitchContext};
 use crate::arbiter::ArbiterState;
 use crate::channel::Channel;
-use crate::congestion::Point;
+use crate::congestion::LinkControl;
 use crate::constants::Constants;
 use crate::credit::{Credit, Credits, ReturningCredits, TailOut};
 use crate::fault::{Fault, FaultCounts};
@@ -127,7 +127,7 @@ pub(crate) struct Ports {
     /// Link layers of the outputs; empty where none adds to packets.
     pub(crate) layers: Box<[LayerState]>,
     /// Congestion control of the outputs; empty where there is none.
-    pub(crate) points: Box<[Point]>,
+    pub(crate) link_controls: Box<[LinkControl]>,
     /// Packets that its tables of failures concerned.
     pub(crate) detours: Detours,
     /// The fill of the input buffers, where senders do not count credits.
@@ -177,7 +177,7 @@ impl Ports {
             address,
             faults: Box::default(),
             layers: Box::default(),
-            points: Box::default(),
+            link_controls: Box::default(),
             detours: Detours::default(),
             occupancy: None,
             takes_care: false,

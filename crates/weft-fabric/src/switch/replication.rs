@@ -121,7 +121,7 @@ impl Ports {
     /// of, and answers to notices that went on.
     pub(crate) fn packets_made(&self) -> u64 {
         let copies = self.replication.as_ref().map_or(0, |replication| replication.made);
-        copies + self.points.iter().map(|point| point.answered).sum::<u64>()
+        copies + self.link_controls.iter().map(|link_control| link_control.answered).sum::<u64>()
     }
 
     /// The input channels and spaces of the packets that have been copied.

@@ -112,7 +112,7 @@ impl Ports {
             self.collect_credits(crossing.output, crossing.edge, constants);
         }
         if CARE && constants.congestion.as_ref().is_some_and(|control| control.measures) {
-            prefetch(&self.points[crossing.output]);
+            prefetch(&self.link_controls[crossing.output]);
         }
         // The packet stays where it is until all of it is copied at once.
         let packet = &buffered.packet;
@@ -202,7 +202,7 @@ impl Ports {
         }
         let mut controlled;
         let mut buffered = buffered;
-        if CARE && !self.points.is_empty() {
+        if CARE && !self.link_controls.is_empty() {
             controlled = *buffered;
             let queue = (size.bytes, behind, starved);
             if let Some((answer, at)) =
@@ -250,9 +250,9 @@ impl Ports {
         let at = crossing(kind, sent, bytes, Bytes::new(port.waiting.into()) + before);
         let credit_words = self.layers.get(output).map_or(Bytes::ZERO, LayerState::credit_words);
         let at = LinkCrossing { hop: packet.hops, starved, credit_words, ..at };
-        // The point is far from the processor.
+        // The link's state is far from the processor.
         let place = control.concerned(packet, &at, &constants.plan)?;
-        self.points[output].pass(packet, &at, (control, place))
+        self.link_controls[output].pass(packet, &at, (control, place))
     }
 
     /// Hands over a packet to which the link of an output has done something, and its copy.
