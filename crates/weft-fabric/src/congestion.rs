@@ -16,7 +16,7 @@
 //! [`retransmission`](crate::retransmission).
 //!
 //! Notices are packets of the network: they take time on lines, space in buffers, and the traffic class of
-//! acknowledgements. Congestion control never holds them back, nor are acknowledgements of interfaces and
+//! acknowledgements. Congestion control never holds them back, nor acknowledgements of interfaces and
 //! packets for groups.
 //!
 //! [`InterfaceContext::admits_class_to`]: crate::InterfaceContext::admits_class_to

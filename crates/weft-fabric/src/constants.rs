@@ -95,13 +95,13 @@ impl Constants {
     }
 
     /// The channel of a lane for packets that tables route, as routings know it, where there are tables.
-    pub(crate) fn detour_channel(&self) -> u32 {
+    pub(crate) fn failover_channel(&self) -> u32 {
         self.plan.routing - 1
     }
 
     /// Whether a channel is one of those of the tables, where there are tables.
-    pub(crate) fn is_detour(&self, vc: u8) -> bool {
-        self.plan.of_routing(vc.into()) == self.detour_channel()
+    pub(crate) fn is_failover(&self, vc: u8) -> bool {
+        self.plan.of_routing(vc.into()) == self.failover_channel()
     }
 
     /// The credits with which the sender to the input buffer of a virtual channel begins.

@@ -71,9 +71,9 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
     }
 
     /// Makes switches route by tables while links are off, before the run begins. The parameters of the
-    /// network must have [a channel for them](crate::parameters::ChannelParameters::detours).
+    /// network must have [a channel for them](crate::parameters::ChannelParameters::failover).
     pub fn reroute(&mut self, reroutes: Reroutes) {
-        assert!(self.constants.switch.channels.detours, "tables need a channel of their own");
+        assert!(self.constants.switch.channels.failover, "tables need a channel of their own");
         self.constants.reroutes = Some(Box::new(reroutes));
     }
 
@@ -263,15 +263,15 @@ impl<N: Interface> Site<N> {
 
     /// Packets of its endpoints that tables routed at its switch, and packets that it dropped because they
     /// could not go on, both since the counters were last reset.
-    pub fn detours(&self) -> (u64, FaultCounts) {
-        let detours = &self.switch.ports().detours;
-        (detours.rerouted, detours.lost)
+    pub fn failover(&self) -> (u64, FaultCounts) {
+        let failover = &self.switch.ports().failover;
+        (failover.rerouted, failover.lost)
     }
 
     /// Packets that its links and those of its endpoints have lost, corrupted, … since the run began.
     pub fn faults(&self) -> FaultCounts {
         let injection = self.endpoints.iter().filter_map(|endpoint| endpoint.fault.as_deref());
-        let mut counts = self.switch.ports().detours.lost_in_all();
+        let mut counts = self.switch.ports().failover.lost_in_all();
         injection.chain(&self.switch.ports().faults).for_each(|fault| counts += fault.total());
         let layers = self.endpoints.iter().filter_map(|endpoint| endpoint.layer.as_deref());
         let layers = layers.chain(&self.switch.ports().layers);

@@ -272,7 +272,7 @@ weft_keys::keys! {
             classes: TrafficClasses = TrafficClasses::default();
             /// Whether each lane has one channel more than the routing needs, for packets that [tables route
             /// around failures](crate::Reroutes).
-            detours: bool = false;
+            failover: bool = false;
         }
     }
 }
@@ -280,14 +280,14 @@ weft_keys::keys! {
 impl ChannelParameters {
     /// Channels of a lane of a class, for a routing that needs `routing` of them.
     pub fn of_lane(&self, routing: u32) -> u32 {
-        routing.max(1) + u32::from(self.detours)
+        routing.max(1) + u32::from(self.failover)
     }
 
     /// Checks that routing and traffic classes can share the channels; returns how many a link has.
     fn check(&self, routing: u32) -> Result<u32, Misfit> {
-        let ChannelParameters { total, classes, detours, .. } = self;
+        let ChannelParameters { total, classes, failover, .. } = self;
         let needed = self.of_lane(routing).saturating_mul(classes.count());
-        let tables = if *detours { ", and those of rerouting one," } else { "" };
+        let tables = if *failover { ", and those of rerouting one," } else { "" };
         let reason = match self.plan(routing) {
             Ok(plan) if plan.total() <= MAX_CHANNELS => return Ok(plan.total()),
             Ok(plan) => format!("{} virtual channels; a link has at most {MAX_CHANNELS}", plan.total()),

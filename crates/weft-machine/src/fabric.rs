@@ -198,7 +198,7 @@ pub(super) fn check(
     let places = switch.as_ref().map(|switch| switch.locations.clone());
     let flow = fabric.flow_control.as_ref().map_or(FlowName::Credits, |entry| entry.value);
     let switch = switch.map(|switch| check_switch(switch, flow, reader));
-    let detours = fabric.reroute.as_ref().is_some_and(|entry| entry.value == RerouteName::UpDown);
+    let failover = fabric.reroute.as_ref().is_some_and(|entry| entry.value == RerouteName::UpDown);
     let format = format?;
     if !is_packet {
         for unused in ["links", "switch"] {
@@ -214,7 +214,7 @@ pub(super) fn check(
         reader.missing(location, "", "switch");
     }
     let (links, (mut switch, classes)) = (links??, switch??);
-    switch.channels.detours = detours;
+    switch.channels.failover = failover;
     let takes = switch.space_of(format.largest());
     if raw.has_priority && switch.arbiter == ArbiterKind::RoundRobin && switch.channels.total.is_none() {
         if let Some(entry) = raw.answers_buffer.as_ref().filter(|entry| entry.value < takes) {

@@ -600,7 +600,7 @@ impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for PacketNetwork<H, N> {
             crossed.energy = energy.machine(self.counted_time());
         }
         for (_, site) in self.simulation.sites() {
-            let (rerouted, lost) = site.detours();
+            let (rerouted, lost) = site.failover();
             crossed.rerouted += rerouted;
             crossed.faults += lost;
         }

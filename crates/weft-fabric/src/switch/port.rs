@@ -80,7 +80,7 @@ impl Port {
 
 /// Packets of one switch that tables of failures concerned.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
-pub(crate) struct Detours {
+pub(crate) struct Failover {
     /// Packets of its endpoints that tables routed, since the counters were last reset.
     pub(crate) rerouted: u64,
     /// Packets that it dropped, since then.
@@ -91,7 +91,7 @@ pub(crate) struct Detours {
     pub(crate) changes: u32,
 }
 
-impl Detours {
+impl Failover {
     /// Packets that it dropped since the run began.
     pub(crate) fn lost_in_all(&self) -> FaultCounts {
         let mut lost = self.lost_before;
@@ -100,7 +100,7 @@ impl Detours {
     }
 
     fn reset(&mut self) {
-        *self = Detours { lost_before: self.lost_in_all(), changes: self.changes, ..Detours::default() };
+        *self = Failover { lost_before: self.lost_in_all(), changes: self.changes, ..Failover::default() };
     }
 }
 
@@ -129,7 +129,7 @@ pub(crate) struct Ports {
     /// Congestion control of the outputs; empty where there is none.
     pub(crate) link_controls: Box<[LinkControl]>,
     /// Packets that its tables of failures concerned.
-    pub(crate) detours: Detours,
+    pub(crate) failover: Failover,
     /// The fill of the input buffers, where senders do not count credits.
     pub(crate) occupancy: Option<Box<InputOccupancy>>,
     /// Whether its packets are sent with care: a link may fail, credits take bandwidth, or senders do not
@@ -178,7 +178,7 @@ impl Ports {
             faults: Box::default(),
             layers: Box::default(),
             link_controls: Box::default(),
-            detours: Detours::default(),
+            failover: Failover::default(),
             occupancy: None,
             takes_care: false,
             look_at: vec![Time::NEVER; outputs].into(),
@@ -244,7 +244,7 @@ impl Ports {
         (self.acknowledgements, self.counted_from) = (0, now);
         self.faults.iter_mut().for_each(|fault| fault.reset(now));
         self.layers.iter_mut().for_each(|layer| layer.reset(now));
-        self.detours.reset();
+        self.failover.reset();
         self.ports.iter_mut().for_each(|port| port.carried = Carried::default());
         self.stalls.iter_mut().for_each(|stall| stall.reset(now));
         self.occupancy.iter_mut().for_each(|occupancy| occupancy.reset_counters(now));
@@ -302,12 +302,12 @@ impl Ports {
         if let Some(reroutes) = &constants.reroutes
             && let Some(port) = reroutes.next_port(
                 now,
-                (position, constants.is_detour(from.vc)),
+                (position, constants.is_failover(from.vc)),
                 packet.destination,
                 &mut view,
             )
         {
-            return self.detour(buffered, from, port, constants);
+            return self.fail_over(buffered, from, port, constants);
         }
         let NextHop { port, vc } = topology.route(position, packet.address, &mut packet.route, &mut view);
         debug_assert!(self.ports[port.index()].peer != Peer::Nothing, "routed to a port joined to nothing");
@@ -350,12 +350,12 @@ impl Ports {
 
     /// Tables have routed a packet that came in by `from`.
     #[cold]
-    fn detour(&mut self, buffered: &mut Buffered, from: Channel, port: PortId, constants: &Constants) {
+    fn fail_over(&mut self, buffered: &mut Buffered, from: Channel, port: PortId, constants: &Constants) {
         let is_injected = matches!(self.ports[usize::from(from.port)].peer, Peer::Endpoint(_));
-        self.detours.rerouted += u64::from(is_injected);
+        self.failover.rerouted += u64::from(is_injected);
         // Class and lane stay as they are.
         let came = u32::from(from.vc);
-        let vc = came - constants.plan.of_routing(came) + constants.detour_channel();
+        let vc = came - constants.plan.of_routing(came) + constants.failover_channel();
         let packet = &mut buffered.packet;
         packet.set_channel(Channel { port: port.0 as u16, vc: vc as u8 });
         self.ports[port.index()].waiting += constants.packet_bytes(packet).get() as u32;

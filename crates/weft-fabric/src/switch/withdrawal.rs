@@ -25,7 +25,7 @@ impl Ports {
         context: &mut SwitchContext<'_, T, impl Sink>,
     ) {
         let SwitchContext { now, constants, .. } = *context;
-        self.detours.lost += cause.unwrap_or_default();
+        self.failover.lost += cause.unwrap_or_default();
         let edge = constants.switch.clock.edge_at_or_after(now);
         let left = buffered.tail().max(constants.through_pipeline(edge));
         if !constants.has_credits {

@@ -201,7 +201,7 @@ fn begin_outages(
     (outages, after): (&[Outage], Option<Span>),
 ) -> InitialState<Network<Layout, Scripted>> {
     let mut switch = machine.switch;
-    switch.channels.detours = after.is_some();
+    switch.channels.failover = after.is_some();
     let machine =
         Machine { switch, links: machine.links.clone(), layout: machine.layout.clone(), ..*machine };
     let mut initial = machine.build(script).unwrap();
@@ -294,7 +294,7 @@ fn changes_of_routes_close_no_circle() {
         let mut machine = plain(layout.clone(), kind, 1);
         machine.switch.flow_control = flow_control;
         if flow_control == pause {
-            machine.switch.channels.detours = true;
+            machine.switch.channels.failover = true;
             machine.switch.buffer += machine.largest_headroom();
         }
         let script = random_script(&layout, 256, Load { packets: 80, gap_ps: 40_000, seed });
@@ -338,7 +338,7 @@ fn tables_save_what_the_routing_would_lose() {
         let after = after.map(Span::from_ps);
         let mut run = Simulation::new(begin_outages(&machine, &script, (&outages, after)), 1);
         checked(&mut run);
-        let rerouted: u64 = run.sites().map(|(_, site)| site.detours().0).sum();
+        let rerouted: u64 = run.sites().map(|(_, site)| site.failover().0).sum();
         assert_eq!(rerouted > 0, after.is_some());
         let faults = census(&run).faults;
         assert_eq!(faults.lost(), faults.dead, "the same tables come back: nothing is dropped for them");

@@ -97,7 +97,7 @@ fn channels() -> impl Strategy<Value = ChannelParameters> {
         }),
     ];
     (1u32..4, any::<bool>(), classes).prop_map(|(lanes, space, classes)| ChannelParameters {
-        detours: false,
+        failover: false,
         total: Some(lanes),
         lane: if space { LaneChoice::Room } else { LaneChoice::Flow },
         classes,

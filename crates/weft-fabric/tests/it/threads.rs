@@ -70,7 +70,7 @@ fn machines() -> Vec<(Machine, usize)> {
     // Lanes and classes beyond what the routings need.
     let by_size = classes(&[(Some(64), 1, 300), (None, 0, 900)]);
     let channels =
-        |total, lane| ChannelParameters { total: Some(total), lane, classes: by_size, detours: false };
+        |total, lane| ChannelParameters { total: Some(total), lane, classes: by_size, failover: false };
     let kinds = [
         (torus(&[4, 5], true, 1, true), InputQueued, ArbiterKind::StrictPriority, LaneChoice::Flow, 8),
         (
