@@ -18,7 +18,7 @@ use crate::parameters::{
     SwitchParameters,
 };
 use crate::pause::{Headroom, HeadroomRule, PAUSE_FRAME};
-use crate::switch::{Crossbar, CrossbarPace, InputOccupancy, OutputQueued, Peer, Port, Ports, Switch};
+use crate::switch::{Crossbar, CrossbarPace, InputOccupancy, OutputQueued, Peer, Port, Switch, SwitchState};
 use crate::traffic_class::{TrafficClass, WHOLE_SHARE};
 use crate::wake_signal::WakeSignal;
 use std::collections::BTreeSet;
@@ -468,7 +468,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
     ) -> Result<InitialState<Network<T, N>>, GroupError> {
         let InitialState { mut model, sites, events, lookahead } = initial;
         let constants = &mut model.constants;
-        let links = sites.iter().map(|site: &Site<N>| site.switch.ports().links()).max().unwrap_or(0);
+        let links = sites.iter().map(|site: &Site<N>| site.switch.state().links()).max().unwrap_or(0);
         // Requests are numbered in 16 bits, and each output's replication port adds as many as an input.
         if constants.channels.of_ports(2 * links) > usize::from(u16::MAX) {
             return Err(GroupError::SwitchTooLarge { ports: links as u32, channels: constants.vcs });
@@ -622,17 +622,17 @@ impl<'a, T: Topology, N: Interface, F: FnMut(EndpointId) -> N> Builder<'a, T, N,
             credits.extend((0..channels.of_ports(1)).map(of_channel));
         }
         let rng = Stream::new(seed, switch.0.into(), PURPOSE_SWITCH);
-        let mut ports = Ports::new((switch, self.layout.switch_address(switch)), ports, credits, rng);
+        let mut state = SwitchState::new((switch, self.layout.switch_address(switch)), ports, credits, rng);
         if layers.iter().any(Option::is_some) {
-            ports.takes_care = layers.iter().flatten().any(LayerState::gives_credits);
-            ports.layers = layers.into_iter().map(Option::unwrap_or_default).collect();
+            state.takes_care = layers.iter().flatten().any(LayerState::gives_credits);
+            state.layers = layers.into_iter().map(Option::unwrap_or_default).collect();
         }
         if !self.constants.has_credits {
-            ports.occupancy = Some(Box::new(InputOccupancy::new(count, channels.of_ports(count))));
-            ports.takes_care = true;
+            state.occupancy = Some(Box::new(InputOccupancy::new(count, channels.of_ports(count))));
+            state.takes_care = true;
         }
-        ports.takes_care |= self.constants.age_bits != AgeBits::Unused;
-        let switch = self.switch(ports);
+        state.takes_care |= self.constants.age_bits != AgeBits::Unused;
+        let switch = self.switch(state);
         self.sites.push(Site { switch, endpoints: endpoints.into(), endpoint_ports: endpoint_ports.into() });
     }
 
@@ -653,17 +653,17 @@ impl<'a, T: Topology, N: Interface, F: FnMut(EndpointId) -> N> Builder<'a, T, N,
     }
 
     /// A switch of the machine's kind.
-    fn switch(&self, ports: Ports) -> Switch {
+    fn switch(&self, state: SwitchState) -> Switch {
         let channels = self.constants.channels;
-        let state = ports.arbiter_state(self.constants);
+        let arbiter = state.arbiter_state(self.constants);
         match self.constants.switch.kind {
-            SwitchKind::InputQueued => Switch::InputQueued(Crossbar::new(ports, state, channels)),
+            SwitchKind::InputQueued => Switch::InputQueued(Crossbar::new(state, arbiter, channels)),
             SwitchKind::VirtualOutputQueued => {
-                Switch::VirtualOutputQueued(Crossbar::new(ports, state, channels))
+                Switch::VirtualOutputQueued(Crossbar::new(state, arbiter, channels))
             }
-            SwitchKind::OutputQueued => Switch::OutputQueued(OutputQueued::new(ports, state, channels)),
+            SwitchKind::OutputQueued => Switch::OutputQueued(OutputQueued::new(state, arbiter, channels)),
             SwitchKind::CombinedInputOutput(_) => {
-                Switch::Combined(Crossbar::new(ports.with_output_buffers(), state, channels))
+                Switch::Combined(Crossbar::new(state.with_output_buffers(), arbiter, channels))
             }
         }
     }
@@ -707,7 +707,7 @@ impl<T: Topology, N: Interface> Network<T, N> {
     /// Has each link reported that any packet crosses, before the run begins.
     pub fn follow_packets(&mut self, sites: &mut [Site<N>]) {
         self.constants.follows_packets = true;
-        sites.iter_mut().for_each(|site| site.switch.ports_mut().takes_care = true);
+        sites.iter_mut().for_each(|site| site.switch.state_mut().takes_care = true);
     }
 }
 
@@ -730,8 +730,8 @@ impl<T: Topology, N: Interface> Network<T, N> {
                 let rng = Stream::new(seed, endpoint.id.0.into(), PURPOSE_INJECTION_FAULTS);
                 endpoint.fault = (!parameters.is_none()).then(|| Box::new(Fault::new(parameters, rng)));
             }
-            let ports = site.switch.ports_mut();
-            let of_port = (0..ports.links() as u32).map(|port| {
+            let state = site.switch.state_mut();
+            let of_port = (0..state.links() as u32).map(|port| {
                 let to = layout.peer(switch, PortId(port));
                 let class = layout.link_class(switch, PortId(port));
                 let parameters = faults(LinkEnd::Port(switch, PortId(port)), to, class);
@@ -739,8 +739,8 @@ impl<T: Topology, N: Interface> Network<T, N> {
                 Fault::new(parameters, Stream::new(seed, link, PURPOSE_LINK_FAULTS))
             });
             let of_port: Vec<Fault> = of_port.collect();
-            ports.takes_care |= of_port.iter().any(|fault| !fault.is_none());
-            ports.faults =
+            state.takes_care |= of_port.iter().any(|fault| !fault.is_none());
+            state.faults =
                 if of_port.iter().any(|fault| !fault.is_none()) { of_port.into() } else { Box::default() };
         }
     }

@@ -13,7 +13,7 @@ use crate::event::{Entity, Wire};
 use crate::fault::FaultCounts;
 use crate::interface::Interface;
 use crate::network::Network;
-use crate::switch::{Peer, Ports};
+use crate::switch::{Peer, SwitchState};
 use std::collections::BTreeMap;
 use std::fmt;
 use weft_engine::{Simulation, SiteId};
@@ -86,7 +86,7 @@ where
             census.supplied += endpoint.supplied;
             census.delivered += endpoint.received;
         }
-        census.copied += site.switch.ports().packets_made();
+        census.copied += site.switch.state().packets_made();
         census.faults += site.faults();
         census.buffered += site.buffered() as u64;
     }
@@ -155,13 +155,13 @@ where
         return check_fill(simulation);
     }
     let mut accounted = Accounted::default();
-    let mut switches: Vec<&Ports> = Vec::new();
+    let mut switches: Vec<&SwitchState> = Vec::new();
     for (SiteId(site), state) in simulation.sites() {
-        let ports = state.switch.ports();
-        switches.push(ports);
-        for (port, output) in ports.ports.iter().enumerate() {
+        let switch = state.switch.state();
+        switches.push(switch);
+        for (port, output) in switch.ports.iter().enumerate() {
             for vc in 0..constants.vcs as u8 {
-                let credits = ports.credits[constants.channels.at(port, vc)];
+                let credits = switch.credits[constants.channels.at(port, vc)];
                 accounted.add_behind(output.peer, vc, credits.units());
             }
         }
@@ -183,7 +183,7 @@ where
         }
     }
     let learnt =
-        switches.iter().flat_map(|ports| ports.returning.all().map(|(_, credit)| (ports.switch, credit)));
+        switches.iter().flat_map(|switch| switch.returning.all().map(|(_, credit)| (switch.switch, credit)));
     let on_their_way = simulation.pending_notes().map(|(SiteId(site), _, credit)| (SwitchId(site), *credit));
     for (sender, credit) in learnt.chain(on_their_way) {
         let Channel { port, vc } = credit.channel;
@@ -208,7 +208,7 @@ where
 {
     let channels = simulation.model().constants.channels;
     for (SiteId(site), state) in simulation.sites() {
-        let held = state.switch.ports().occupancy.iter().flat_map(|occupancy| occupancy.held());
+        let held = state.switch.state().occupancy.iter().flat_map(|occupancy| occupancy.held());
         let mut fill: Vec<(u64, u64)> =
             held.map(|(counted, leaving)| (counted.into(), leaving.into())).collect();
         for (channel, space) in state.switch.occupancy(channels) {
@@ -364,7 +364,7 @@ mod tests {
         assert!(census(&run).faults.full > 0);
         assert_eq!((check_packets(&run), check_credits(&run)), (Ok(()), Ok(())));
         let occupancy = |(_, site): (SiteId, &mut Site<Burst>)| {
-            site.switch.ports_mut().occupancy.iter_mut().for_each(|occupancy| occupancy.forge());
+            site.switch.state_mut().occupancy.iter_mut().for_each(|occupancy| occupancy.forge());
         };
         run.sites_mut().for_each(occupancy);
         assert!(matches!(check_credits(&run), Err(NotConserved::Fill { .. })));

@@ -85,12 +85,12 @@ where
     let mut waits_for = WaitsFor::new();
     let mut waiting = Vec::new();
     for (SiteId(site), state) in simulation.sites() {
-        let ports = state.switch.ports();
+        let switch = state.switch.state();
         for head in state.switch.blocked_heads(network.constants.channels) {
             let buffer = InputBuffer { switch: SwitchId(site), channel: head.buffer };
             let line = describe(buffer, &head);
             let Channel { port, vc } = head.wants;
-            if let Peer::Switch { site, port } = ports.ports[usize::from(port)].peer {
+            if let Peer::Switch { site, port } = switch.ports[usize::from(port)].peer {
                 let next = InputBuffer { switch: SwitchId(site), channel: Channel { port, vc } };
                 waits_for.insert(buffer, (next, line.clone()));
             }

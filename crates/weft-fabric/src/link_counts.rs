@@ -82,16 +82,16 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         for endpoint in &site.endpoints {
             sum += endpoint.counts(until);
         }
-        let ports = site.switch.ports();
-        for output in 0..ports.links() {
-            let counts = ports.counts(output, until);
-            match ports.ports[output].peer {
+        let switch = site.switch.state();
+        for output in 0..switch.links() {
+            let counts = switch.counts(output, until);
+            match switch.ports[output].peer {
                 Peer::Nothing => continue,
                 Peer::Endpoint(_) => sum.delivered += counts.packets - counts.faults.lost(),
                 Peer::Switch { .. } => {}
             }
             sum += counts;
-            if let Some(occupancy) = &ports.occupancy {
+            if let Some(occupancy) = &switch.occupancy {
                 let Filled { lost, trimmed, .. } = occupancy.filled(self.constants.channels.of_port(output));
                 sum.faults.full += lost;
                 sum.faults.trimmed += trimmed;

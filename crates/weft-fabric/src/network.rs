@@ -108,8 +108,8 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
     /// Time from which no packet or credit is on a line from a site or its endpoints, as far as is decided.
     pub fn lines_idle(&self, site: &Site<N>) -> Time {
         let injection = site.endpoints.iter().map(Endpoint::line_free);
-        let ports = site.switch.ports();
-        let outputs = (0..ports.ports.len()).map(|output| ports.line_idle(output, &self.constants));
+        let switch = site.switch.state();
+        let outputs = (0..switch.ports.len()).map(|output| switch.line_idle(output, &self.constants));
         injection.chain(outputs).max().unwrap_or(Time::ZERO)
     }
 
@@ -131,10 +131,10 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
             link.faults.resent = endpoint.flow_table.as_ref().map_or(0, |flow_table| flow_table.resent);
             link
         });
-        let ports = site.switch.ports();
-        let outputs = (0..ports.links()).map(move |output| {
-            let (state, port) = (ports.sender_state(output, constants, now), PortId(output as u32));
-            state.report(LinkEnd::Port(switch, port), layout.peer(switch, port), overhead)
+        let state = site.switch.state();
+        let outputs = (0..state.links()).map(move |output| {
+            let (sender, port) = (state.sender_state(output, constants, now), PortId(output as u32));
+            sender.report(LinkEnd::Port(switch, port), layout.peer(switch, port), overhead)
         });
         injection.chain(outputs).filter(|link| link.to != Attachment::Nothing)
     }
@@ -157,9 +157,9 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         // Empty under credits.
         let mut behind: BTreeMap<(SwitchId, PortId), Filled> = BTreeMap::new();
         for (SiteId(site), state) in simulation.sites() {
-            let ports = state.switch.ports();
-            if let Some(occupancy) = &ports.occupancy {
-                for port in 0..ports.links() {
+            let switch = state.switch.state();
+            if let Some(occupancy) = &switch.occupancy {
+                for port in 0..switch.links() {
                     let filled = occupancy.filled(channels.of_port(port));
                     behind.insert((SwitchId(site), PortId(port as u32)), filled);
                 }
@@ -186,7 +186,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
             return None;
         }
         simulation.sites().find_map(|(SiteId(site), state)| {
-            let (number, packets) = state.switch.ports().occupancy.as_deref()?.first_loss()?;
+            let (number, packets) = state.switch.state().occupancy.as_deref()?.first_loss()?;
             let Channel { port, vc } = constants.channels.channel(number);
             Some(Overrun { switch: SwitchId(site), port: PortId(port.into()), vc: VcId(vc.into()), packets })
         })
@@ -232,18 +232,18 @@ impl<N: Interface> Site<N> {
     /// from `now`.
     pub fn reset_counters(&mut self, now: Time) {
         self.endpoints.iter_mut().for_each(|endpoint| endpoint.reset_counters(now));
-        self.switch.ports_mut().reset_counters(now);
+        self.switch.state_mut().reset_counters(now);
     }
 
     /// Time at which its counters were last reset.
     pub fn counted_from(&self) -> Time {
-        self.switch.ports().counted_from
+        self.switch.state().counted_from
     }
 
     /// Links from it and its endpoints that acknowledgements have crossed since the counters were last reset.
     pub fn acknowledgements(&self) -> u64 {
         let injected: u64 = self.endpoints.iter().map(Endpoint::acknowledgements).sum();
-        injected + self.switch.ports().acknowledgements()
+        injected + self.switch.state().acknowledgements()
     }
 
     /// Whether one of its endpoints waits for a credit that is known to come.
@@ -264,19 +264,19 @@ impl<N: Interface> Site<N> {
     /// Packets of its endpoints that tables routed at its switch, and packets that it dropped because they
     /// could not go on, both since the counters were last reset.
     pub fn failover(&self) -> (u64, FaultCounts) {
-        let failover = &self.switch.ports().failover;
+        let failover = &self.switch.state().failover;
         (failover.rerouted, failover.lost)
     }
 
     /// Packets that its links and those of its endpoints have lost, corrupted, … since the run began.
     pub fn faults(&self) -> FaultCounts {
         let injection = self.endpoints.iter().filter_map(|endpoint| endpoint.fault.as_deref());
-        let mut counts = self.switch.ports().failover.lost_in_all();
-        injection.chain(&self.switch.ports().faults).for_each(|fault| counts += fault.total());
+        let mut counts = self.switch.state().failover.lost_in_all();
+        injection.chain(&self.switch.state().faults).for_each(|fault| counts += fault.total());
         let layers = self.endpoints.iter().filter_map(|endpoint| endpoint.layer.as_deref());
-        let layers = layers.chain(&self.switch.ports().layers);
+        let layers = layers.chain(&self.switch.state().layers);
         counts.corrupted += layers.map(LayerState::all_corrupted).sum::<u64>();
-        counts.full = self.switch.ports().occupancy.as_deref().map_or(0, InputOccupancy::lost);
+        counts.full = self.switch.state().occupancy.as_deref().map_or(0, InputOccupancy::lost);
         counts
     }
 
@@ -413,16 +413,16 @@ impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
 
     #[inline]
     fn note(&self, site: &mut Site<N>, start: Time, time: Time, credit: Credit) {
-        site.switch.ports_mut().learn_of_credit(start, time, credit, &self.constants);
+        site.switch.state_mut().learn_of_credit(start, time, credit, &self.constants);
     }
 
     fn settle(&self, site: &mut Site<N>, before: Time) {
         // Credits are counted when they are needed, which depends on which packets have passed without
         // queueing.
         let last = Time::from_ps(before.as_ps().saturating_sub(1));
-        let ports = site.switch.ports_mut();
-        ports.collect_all_credits(last, &self.constants);
-        ports.occupancy.iter_mut().for_each(|occupancy| occupancy.work_off(last));
+        let switch = site.switch.state_mut();
+        switch.collect_all_credits(last, &self.constants);
+        switch.occupancy.iter_mut().for_each(|occupancy| occupancy.work_off(last));
         // Changes of routes ask for edges of their own.
         if self.constants.reroutes.is_none() {
             site.switch.settle_decision();
@@ -436,7 +436,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
     fn pulse<'a>(&mut self, at: Time, sites: impl Iterator<Item = &'a mut Site<N>>) {
         let mut board = std::mem::replace(&mut self.constants.board, Board::NONE);
         for (site, index) in sites.zip(0..) {
-            let queues = site.switch.ports().queues_before(at, &self.constants);
+            let queues = site.switch.state().queues_before(at, &self.constants);
             board.publish(SwitchId(index), at, queues);
         }
         self.constants.board = board;
@@ -477,7 +477,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
     #[cold]
     fn on_pause(&self, site: &mut Site<N>, event: &Wire<N::Timer, N::Announcement>, now: Time) {
         let Wire::Pause(pause) = event else { unreachable!("switches get packets and pauses only") };
-        site.switch.ports_mut().on_pause(*pause, now, &self.constants);
+        site.switch.state_mut().on_pause(*pause, now, &self.constants);
     }
 
     /// Handles an event of one of the endpoints, by its place in the site. On its own: most events are a

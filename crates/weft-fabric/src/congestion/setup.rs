@@ -250,12 +250,12 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
                 empty_until: [Time::ZERO; MAX_CLASSES],
             }));
         }
-        let ports = site.switch.ports_mut();
-        let link_controls = (0..ports.links() as u64).map(|port| {
+        let state = site.switch.state_mut();
+        let link_controls = (0..state.links() as u64).map(|port| {
             let link = u64::from(switch.0) << 32 | port;
             LinkControl::new(control, Stream::new(seed, link, PURPOSE_MARKS))
         });
-        ports.link_controls = link_controls.collect();
-        ports.takes_care = true;
+        state.link_controls = link_controls.collect();
+        state.takes_care = true;
     }
 }

@@ -30,7 +30,7 @@ pub(crate) use input_queued::InputQueued;
 use occupancy::Admission;
 pub(crate) use occupancy::{Filled, InputOccupancy};
 pub(crate) use output_queued::OutputQueued;
-pub(crate) use port::{Peer, Port, Ports};
+pub(crate) use port::{Peer, Port, SwitchState};
 pub(crate) use replication::Replication;
 pub(crate) use virtual_output_queued::VirtualOutputQueued;
 
@@ -101,20 +101,20 @@ macro_rules! each {
 
 impl Switch {
     /// The ports.
-    pub(crate) fn ports(&self) -> &Ports {
-        each!(self, switch => &switch.ports)
+    pub(crate) fn state(&self) -> &SwitchState {
+        each!(self, switch => &switch.state)
     }
 
     /// The ports, to be changed.
     #[inline]
-    pub(crate) fn ports_mut(&mut self) -> &mut Ports {
-        each!(self, switch => &mut switch.ports)
+    pub(crate) fn state_mut(&mut self) -> &mut SwitchState {
+        each!(self, switch => &mut switch.state)
     }
 
     /// The clock edge at which it arbitrates next.
     #[inline]
     pub(crate) fn decision(&self) -> Time {
-        each!(self, switch => switch.ports.decision)
+        each!(self, switch => switch.state.decision)
     }
 
     /// Puts its next arbitration off to the first edge at which a request may go. It may stand before that:
@@ -125,7 +125,7 @@ impl Switch {
     pub(crate) fn settle_decision(&mut self) {
         match self {
             Switch::InputQueued(_) | Switch::VirtualOutputQueued(_) | Switch::Combined(_) => {
-                self.ports_mut().settle_decision();
+                self.state_mut().settle_decision();
             }
             Switch::OutputQueued(_) => {}
         }
@@ -148,7 +148,7 @@ impl Switch {
         let trimmed;
         let mut packet = packet;
         if !context.constants.has_credits {
-            match self.ports_mut().admit(packet, context) {
+            match self.state_mut().admit(packet, context) {
                 Admission::Whole => {}
                 Admission::Header(header) => {
                     trimmed = header;
@@ -173,7 +173,7 @@ impl Switch {
     pub(crate) fn decide<T: Routing>(&mut self, context: &mut SwitchContext<'_, T, impl Sink>) {
         each!(self, switch => switch.decide(context));
         if !context.constants.has_credits {
-            self.ports_mut().resume_senders(context);
+            self.state_mut().resume_senders(context);
         }
     }
 
@@ -196,12 +196,12 @@ impl Switch {
                 Switch::VirtualOutputQueued(switch.with_ports_again(constants))
             }
             Switch::Combined(mut switch) => {
-                switch.ports = switch.ports.with_output_buffers();
+                switch.state = switch.state.with_output_buffers();
                 Switch::Combined(switch.with_ports_again(constants))
             }
             Switch::OutputQueued(switch) => {
-                let state = switch.ports.arbiter_state(constants);
-                Switch::OutputQueued(OutputQueued::new(switch.ports, state, constants.channels))
+                let arbiter = switch.state.arbiter_state(constants);
+                Switch::OutputQueued(OutputQueued::new(switch.state, arbiter, constants.channels))
             }
         }
     }

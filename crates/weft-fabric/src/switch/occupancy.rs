@@ -11,7 +11,7 @@
 //! The time at which a packet leaves is known when it is granted its output. Departures stand in a heap. They
 //! are worked off when a packet arrives and at decisions. Under credits there are none: the sender counts.
 
-use super::port::Ports;
+use super::port::SwitchState;
 use super::{Sink, SwitchContext};
 use crate::arbiter::next_from;
 use crate::channel::Channel;
@@ -191,7 +191,7 @@ impl InputOccupancy {
     }
 }
 
-impl Ports {
+impl SwitchState {
     /// The head of a packet has come: takes it, or its header, into the input buffer, or counts it as lost.
     /// The sender is asked to pause where the buffer fills.
     #[inline(never)]
@@ -230,7 +230,7 @@ impl Ports {
     #[cold]
     fn trim(&mut self, packet: &Packet, constants: &Constants) -> Option<Packet> {
         let channel = packet.channel();
-        let Ports { occupancy, ports, .. } = self;
+        let SwitchState { occupancy, ports, .. } = self;
         let occupancy = occupancy.as_deref_mut()?;
         let header = constants.congestion.as_ref().and_then(|control| control.trim(packet, constants));
         let found = header.and_then(|mut header| {

@@ -7,7 +7,7 @@
 //! of one channel would block another's, and close circles of waiting that the channels exist to break.
 
 use super::buffer::{Buffered, Handle, PacketBuffer, Queue};
-use super::port::{BareOutputs, Crossing, Ports};
+use super::port::{BareOutputs, Crossing, SwitchState};
 use super::{BlockedHead, Sink, SwitchContext};
 use crate::arbiter::weighted_round_robin::Head;
 use crate::arbiter::{ArbiterState, age, next_from, round_robin};
@@ -34,7 +34,7 @@ struct Output {
 #[derive(Serialize, Deserialize)]
 #[repr(C)]
 pub(crate) struct OutputQueued {
-    pub(crate) ports: Ports,
+    pub(crate) state: SwitchState,
     pub(crate) buffer: PacketBuffer,
     /// Per input and virtual channel: what has arrived and not moved yet.
     arrived: Vec<Queue>,
@@ -55,9 +55,13 @@ pub(crate) struct OutputQueued {
 }
 
 impl OutputQueued {
-    pub(crate) fn new(ports: Ports, arbiter: Option<Box<ArbiterState>>, numbers: Channels) -> OutputQueued {
+    pub(crate) fn new(
+        state: SwitchState,
+        arbiter: Option<Box<ArbiterState>>,
+        numbers: Channels,
+    ) -> OutputQueued {
         // Copies stand at replication ports, as packets do at inputs.
-        let outputs = ports.ports.len();
+        let outputs = state.ports.len();
         let channels = numbers.of_ports(outputs);
         OutputQueued {
             arrived: vec![Queue::EMPTY; channels],
@@ -70,15 +74,15 @@ impl OutputQueued {
             outputs: (0..outputs).map(|_| Output { packets: 0, turn: 0 }).collect(),
             buffer: PacketBuffer::new(),
             arbiter,
-            ports,
+            state,
         }
     }
 
     /// See [`Switch::prefetch`](super::Switch::prefetch).
     #[inline]
     pub(crate) fn prefetch(&self) {
-        self.ports.prefetch();
-        self.ports.prefetch_for_arbitration();
+        self.state.prefetch();
+        self.state.prefetch_for_arbitration();
         self.buffer.prefetch();
     }
 
@@ -88,11 +92,11 @@ impl OutputQueued {
         let from = packet.channel();
         let channel = constants.channels.number(from);
         let handle = self.buffer.insert(&Buffered::new(packet, now, constants.space(packet)));
-        self.ports.route(self.buffer.get_mut(handle), from, context);
+        self.state.route(self.buffer.get_mut(handle), from, context);
         if self.arrived[channel].append(&mut self.buffer, handle) {
             self.request(channel, handle, constants);
         }
-        self.ports.arbitrate_at_or_after(now, constants);
+        self.state.arbitrate_at_or_after(now, constants);
     }
 
     /// Queues a copy at a replication port.
@@ -108,14 +112,14 @@ impl OutputQueued {
         if self.arrived[channel].append(&mut self.buffer, handle) {
             self.request(channel, handle, constants);
         }
-        self.ports.arbitrate_at_or_after(now, constants);
+        self.state.arbitrate_at_or_after(now, constants);
     }
 
     /// Moves what has arrived, then serves the lines, at the present clock edge.
     #[inline(never)]
     pub(crate) fn decide<T: Routing>(&mut self, context: &mut SwitchContext<'_, T, impl Sink>) {
         let SwitchContext { now, constants, .. } = *context;
-        self.ports.decision = Time::NEVER;
+        self.state.decision = Time::NEVER;
         self.move_arrivals(context);
         let mut wake = Time::NEVER;
         let mut freed = false;
@@ -123,12 +127,12 @@ impl OutputQueued {
             if self.outputs[output].packets == 0 {
                 continue;
             }
-            let ready = self.ports.ports[output].output_ready;
+            let ready = self.state.ports[output].output_ready;
             if ready > now {
                 wake = wake.min(ready);
                 continue;
             }
-            self.ports.collect_credits(output, now, constants);
+            self.state.collect_credits(output, now, constants);
             let choice = match constants.switch.arbiter {
                 ArbiterKind::RoundRobin | ArbiterKind::Random | ArbiterKind::Islip(_) => {
                     self.choose(output, now, constants)
@@ -140,22 +144,22 @@ impl OutputQueued {
                     self.send(output, vc, context);
                     freed = true;
                     if self.outputs[output].packets > 0 {
-                        wake = wake.min(self.ports.ports[output].output_ready);
+                        wake = wake.min(self.state.ports[output].output_ready);
                     }
                 }
                 Choice::NotBefore(time) => {
                     wake = wake.min(constants.switch.clock.edge_at_or_after(time));
                 }
                 Choice::LacksCredit => {
-                    self.ports.stall(output, now);
-                    wake = wake.min(self.ports.next_credit(output, constants));
+                    self.state.stall(output, now);
+                    wake = wake.min(self.state.next_credit(output, constants));
                 }
             }
         }
         if freed && self.wanted.iter().any(|&word| word != 0) {
             wake = wake.min(constants.switch.clock.edge_after(now));
         }
-        self.ports.decision = self.ports.decision.min(wake);
+        self.state.decision = self.state.decision.min(wake);
     }
 
     /// Enters the request of a packet that has come to the head of its input queue.
@@ -173,7 +177,7 @@ impl OutputQueued {
         context: &mut SwitchContext<'_, T, impl Sink>,
     ) {
         let SwitchContext { now, constants, .. } = *context;
-        for channel in 0..constants.channels.of_ports(self.ports.links()) {
+        for channel in 0..constants.channels.of_ports(self.state.links()) {
             let (from, head) = (constants.channels.channel(channel), self.arrived[channel].head);
             let leaves = |packet: &Packet| cause(from, packet).is_some();
             let withdrawn = self.arrived[channel].take_out(&mut self.buffer, leaves);
@@ -188,13 +192,13 @@ impl OutputQueued {
                 let next = self.arrived[channel].head;
                 if !next.is_none() {
                     self.request(channel, next, constants);
-                    self.ports.arbitrate_at_or_after(now, constants);
+                    self.state.arbitrate_at_or_after(now, constants);
                 }
             }
             for handle in withdrawn {
                 let buffered = self.buffer.get(handle);
-                self.ports.give_up(buffered.packet.channel().port, &buffered.packet, constants);
-                self.ports.withdraw((from, buffered), cause(from, &buffered.packet), context);
+                self.state.give_up(buffered.packet.channel().port, &buffered.packet, constants);
+                self.state.withdraw((from, buffered), cause(from, &buffered.packet), context);
                 self.buffer.remove(handle);
             }
         }
@@ -257,16 +261,16 @@ impl OutputQueued {
         let tail = buffered.tail().max(now);
         if buffered.packet.is_multicast() {
             let tail = TailOut { granted: now, left: tail };
-            self.ports.release_copy(&buffered.packet, tail, constants, context.sink);
+            self.state.release_copy(&buffered.packet, tail, constants, context.sink);
             return true;
         }
         let from = constants.channels.channel(channel);
         let space = buffered.space;
         if constants.has_credits {
             let credit = Credit { channel: from, amount: space };
-            self.ports.give_back(credit, TailOut { granted: now, left: tail }, constants, context.sink);
+            self.state.give_back(credit, TailOut { granted: now, left: tail }, constants, context.sink);
         } else {
-            self.ports.expect_departure(from, space, tail, constants);
+            self.state.expect_departure(from, space, tail, constants);
         }
         true
     }
@@ -282,10 +286,10 @@ impl OutputQueued {
                 continue;
             }
             let buffered = self.buffer.get(self.queues[channel].head);
-            if !self.ports.credits[channel].cover(buffered.space) {
+            if !self.state.credits[channel].cover(buffered.space) {
                 continue;
             }
-            let not_before = self.ports.not_before(buffered, constants);
+            let not_before = self.state.not_before(buffered, constants);
             if not_before <= now {
                 return Choice::Send(vc);
             }
@@ -309,10 +313,10 @@ impl OutputQueued {
         let filled = (0..constants.vcs as usize).filter(is_filled).fold(0u64, |bits, vc| bits | 1 << vc);
         let mut can_go = |vc: usize| {
             let (channel, buffered) = head(vc);
-            if !self.ports.credits[channel].cover(buffered.space) {
+            if !self.state.credits[channel].cover(buffered.space) {
                 return false;
             }
-            let not_before = self.ports.not_before(buffered, constants);
+            let not_before = self.state.not_before(buffered, constants);
             if not_before > now && !matches!(survey, Choice::NotBefore(earlier) if earlier <= not_before) {
                 survey = Choice::NotBefore(not_before);
             }
@@ -357,7 +361,7 @@ impl OutputQueued {
         self.outputs[output].turn = ((u32::from(vc) + 1) % constants.vcs) as u8;
         // Its credit went back when it moved.
         let crossing = Crossing { edge: now, output, input: None };
-        self.ports.transmit::<BareOutputs, _, _>(&crossing, buffered, context);
+        self.state.transmit::<BareOutputs, _, _>(&crossing, buffered, context);
         self.buffer.remove(handle);
     }
 

@@ -104,10 +104,10 @@ impl Failover {
     }
 }
 
-/// The ports of one switch. First lies what every hop asks for.
+/// The state of one switch besides its queues. First lies what every hop asks for.
 #[derive(Serialize, Deserialize)]
 #[repr(C)]
-pub(crate) struct Ports {
+pub(crate) struct SwitchState {
     /// The next edge at which to arbitrate.
     pub(crate) decision: Time,
     pub(crate) ports: Box<[Port]>,
@@ -158,15 +158,15 @@ pub(crate) struct Ports {
     pub(super) turns: u32,
 }
 
-impl Ports {
+impl SwitchState {
     pub(crate) fn new(
         (switch, address): (SwitchId, Address),
         ports: Vec<Port>,
         credits: Vec<Credits>,
         rng: Stream,
-    ) -> Ports {
+    ) -> SwitchState {
         let outputs = ports.len();
-        Ports {
+        SwitchState {
             decision: Time::NEVER,
             ports: ports.into(),
             credits: credits.into(),
@@ -194,9 +194,9 @@ impl Ports {
     }
 
     /// The same ports with buffers at the outputs.
-    pub(crate) fn with_output_buffers(self) -> Ports {
+    pub(crate) fn with_output_buffers(self) -> SwitchState {
         let crossbar = self.ports.iter().map(|_| CrossbarPort::default()).collect();
-        Ports { crossbar, ..self }
+        SwitchState { crossbar, ..self }
     }
 
     /// The memory of the arbiter of a switch with these ports, where a turn is not enough.
@@ -297,7 +297,7 @@ impl Ports {
         let SwitchContext { constants, topology, now, .. } = *context;
         let position = self.position(from, constants);
         let (came, of_routing) = (u32::from(from.vc), position.vc.0);
-        let mut view = Queues { now, constants, ports: self, has_counted: false };
+        let mut view = Queues { now, constants, state: self, has_counted: false };
         let packet = &mut buffered.packet;
         if let Some(reroutes) = &constants.reroutes
             && let Some(port) = reroutes.next_port(

@@ -6,7 +6,7 @@
 //!           └──────────────── queued ──────────────┘
 //! ```
 
-use super::port::{Port, Ports};
+use super::port::{Port, SwitchState};
 use crate::channel::Channels;
 use crate::constants::Constants;
 use crate::credit::{Credits, ReturningCredits};
@@ -56,7 +56,7 @@ impl<'a> Occupancy<'a> {
 pub(super) struct Queues<'a> {
     pub(super) now: Time,
     pub(super) constants: &'a Constants,
-    pub(super) ports: &'a mut Ports,
+    pub(super) state: &'a mut SwitchState,
     /// Whether all credits that have returned by now are counted.
     pub(super) has_counted: bool,
 }
@@ -64,7 +64,7 @@ pub(super) struct Queues<'a> {
 impl LocalView for Queues<'_> {
     #[inline]
     fn queued(&self, port: PortId) -> u64 {
-        let Ports { ports, credits, returning, .. } = &*self.ports;
+        let SwitchState { ports, credits, returning, .. } = &*self.state;
         let own = Occupancy::new((ports, credits, returning), self.constants);
         match self.has_counted {
             true => own.beyond(port.index(), 0),
@@ -74,7 +74,7 @@ impl LocalView for Queues<'_> {
 
     #[inline]
     fn take_stock(&mut self) {
-        let Ports { credits, returning, .. } = &mut *self.ports;
+        let SwitchState { credits, returning, .. } = &mut *self.state;
         returning.count(self.now, credits, self.constants.channels);
         self.has_counted = true;
     }
@@ -86,12 +86,12 @@ impl LocalView for Queues<'_> {
 
     #[inline]
     fn turn(&mut self) -> u32 {
-        self.ports.turns = self.ports.turns.wrapping_add(1);
-        self.ports.turns
+        self.state.turns = self.state.turns.wrapping_add(1);
+        self.state.turns
     }
 
     #[inline]
     fn random(&mut self) -> u64 {
-        self.ports.rng.next_u64()
+        self.state.rng.next_u64()
     }
 }

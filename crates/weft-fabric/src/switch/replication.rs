@@ -27,7 +27,7 @@
 //! None of the documents says how switches copy: all of it is assumed.
 
 use super::buffer::Buffered;
-use super::{Peer, Port, Ports, Sink, Switch, SwitchContext};
+use super::{Peer, Port, Sink, Switch, SwitchContext, SwitchState};
 use crate::channel::{Channel, Channels};
 use crate::constants::Constants;
 use crate::credit::{Credit, Credits, TailOut};
@@ -96,7 +96,7 @@ impl Replication {
     }
 }
 
-impl Ports {
+impl SwitchState {
     /// Adds a replication port for each link.
     fn add_replication_ports(&mut self, channels: Channels) {
         let links = self.ports.len();
@@ -153,7 +153,7 @@ impl Ports {
 impl Switch {
     /// The switch with a replication port for each link. It must be empty.
     pub(crate) fn with_replication(mut self, constants: &Constants) -> Switch {
-        self.ports_mut().add_replication_ports(constants.channels);
+        self.state_mut().add_replication_ports(constants.channels);
         self.with_ports_again(constants)
     }
 
@@ -172,7 +172,7 @@ impl Switch {
         // Class and lane stay as they are on the way.
         let of_lane = u32::from(from.vc) - constants.plan.of_routing(from.vc.into());
         let held = Held { from, space, copies: branches.len() as u32, free: now };
-        let replication = self.ports_mut().replication.as_mut();
+        let replication = self.state_mut().replication.as_mut();
         let replication = replication.expect("a network with groups has replication ports");
         let (place, links) = (replication.hold(held), replication.links);
         for branch in branches {
@@ -185,7 +185,7 @@ impl Switch {
                 BranchEnd::Member(EndpointId(member)) => RouteState(TO_MEMBER | member),
             };
             let bytes = constants.packet_bytes(packet).get() as u32;
-            self.ports_mut().ports[usize::from(to.port)].waiting += bytes;
+            self.state_mut().ports[usize::from(to.port)].waiting += bytes;
             let through = Channel { port: links + to.port, ..to };
             match self {
                 Switch::InputQueued(switch) => switch.queue_copy(through, &copy, context),
@@ -199,14 +199,14 @@ impl Switch {
     /// Puts the space of packets that have been copied in the place of the copies themselves, among the
     /// spaces in input buffers.
     pub(super) fn count_copied_spaces(&self, spaces: &mut Vec<(Channel, u32)>) {
-        let links = self.ports().links();
+        let links = self.state().links();
         spaces.retain(|(channel, _)| usize::from(channel.port) < links);
-        spaces.extend(self.ports().copied_spaces());
+        spaces.extend(self.state().copied_spaces());
     }
 
     /// The buffer that a copy is in: that of the packet.
     pub(super) fn buffer_of_copy(&self, copy: &Packet) -> Option<Channel> {
-        let held = &self.ports().replication.as_ref()?.held;
+        let held = &self.state().replication.as_ref()?.held;
         held.get(place_of(copy) as usize)?.map(|held| held.from)
     }
 }

@@ -22,7 +22,7 @@
 //! # Source
 //! None: the documents name no rule. The number is an assumption.
 
-use super::port::Ports;
+use super::port::SwitchState;
 use crate::channel::Channels;
 use serde::{Deserialize, Serialize};
 use weft_units::Time;
@@ -101,12 +101,12 @@ impl Starvation {
     /// The time at which an input that is reserved for another output may be able to send to `output`.
     /// `None`: the input is not reserved for another.
     #[inline(always)]
-    pub(super) fn reserved_until(&self, input: usize, output: usize, ports: &Ports) -> Option<Time> {
+    pub(super) fn reserved_until(&self, input: usize, output: usize, state: &SwitchState) -> Option<Time> {
         if self.reserved == 0 {
             return None;
         }
         let holder = self.reserved_for[input].map(usize::from).filter(|holder| *holder != output)?;
-        Some(ports.look_at[holder]).filter(|look_at| *look_at != Time::NEVER)
+        Some(state.look_at[holder]).filter(|look_at| *look_at != Time::NEVER)
     }
 
     /// Counts a grant. Returns the request that the output must grant next: it has been passed over too

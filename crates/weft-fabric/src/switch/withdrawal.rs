@@ -7,7 +7,7 @@
 //! through the pipeline, in an output buffer or on the line, and goes on.
 
 use super::buffer::Buffered;
-use super::{Ports, Sink, SwitchContext};
+use super::{Sink, SwitchContext, SwitchState};
 use crate::channel::Channel;
 use crate::constants::Constants;
 use crate::credit::{Credit, TailOut};
@@ -15,7 +15,7 @@ use crate::fault::FaultCounts;
 use crate::packet::Packet;
 use weft_units::Time;
 
-impl Ports {
+impl SwitchState {
     /// A packet in an input buffer is dropped. Its space is free as if it had been granted at the next clock
     /// edge, or when its tail has come.
     pub(super) fn withdraw<T>(

@@ -25,8 +25,8 @@ impl<B: InputBuffers> Crossbar<B> {
 
     /// The switch with as many inputs as its ports are now. It must be empty.
     pub(in crate::switch) fn with_ports_again(self, constants: &Constants) -> Crossbar<B> {
-        let state = self.ports.arbiter_state(constants);
-        Crossbar::new(self.ports, state, constants.channels)
+        let arbiter = self.state.arbiter_state(constants);
+        Crossbar::new(self.state, arbiter, constants.channels)
     }
 
     /// Whether a packet in the buffer is a copy, which has been routed.

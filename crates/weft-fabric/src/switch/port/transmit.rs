@@ -11,12 +11,12 @@
 //!                           ├───── pipeline ────┤
 //!                      output_ready, input_ready: the next grant's packet reaches the line as it gets free
 //! ```
-//! [`Ports::transmit`] carries out a grant. It occupies input and output, sends the packet over the link, and
-//! gives the credit for its space back to the previous sender. Where outputs have
+//! [`SwitchState::transmit`] carries out a grant. It occupies input and output, sends the packet over the
+//! link, and gives the credit for its space back to the previous sender. Where outputs have
 //! [buffers](crate::switch::combined), the packet is through the crossbar sooner, and they are occupied no
 //! longer than that.
 
-use super::{Peer, Port, Ports};
+use super::{Peer, Port, SwitchState};
 use crate::channel::Channel;
 use crate::congestion::crossing;
 use crate::constants::{AgeBits, Constants};
@@ -62,7 +62,7 @@ pub(crate) struct Crossing {
     pub(crate) input: Option<Channel>,
 }
 
-impl Ports {
+impl SwitchState {
     /// Sends a packet that has won: through the crossbar and over the link, with its credit back.
     #[inline(always)]
     pub(crate) fn transmit<O: Outputs, T, S: Sink>(
@@ -415,26 +415,26 @@ mod tests {
         let rng = Stream::new(1, 2, 3);
         let port = Port::new(Peer::Endpoint(0), LinkClass(0));
         let credits = vec![Credits::UNLIMITED];
-        let mut ports = Ports::new((SwitchId(0), Address(0)), vec![port], credits, rng);
+        let mut state = SwitchState::new((SwitchId(0), Address(0)), vec![port], credits, rng);
         let ends = Addressing { source: EndpointId(0), destination: EndpointId(1), message: 0 };
         let packet = Packet::new(ends, 64, HeaderBits::EMPTY, Part::Whole);
         let buffered = Buffered::new(&packet, Time::ZERO, 64);
-        ports.ports[0].carried.packets = u64::from(u32::MAX) - 1;
-        let counted = |ports: &Ports| {
+        state.ports[0].carried.packets = u64::from(u32::MAX) - 1;
+        let counted = |state: &SwitchState| {
             let to = Attachment::Endpoint(EndpointId(1));
-            let state = ports.sender_state(0, &constants, Time::ZERO);
+            let state = state.sender_state(0, &constants, Time::ZERO);
             let report = state.report(LinkEnd::Port(SwitchId(0), PortId(0)), to, Bytes::ZERO);
             (report.packets, report.payload)
         };
         for sent in 0..3 {
-            ports.ports[0].waiting = 64;
+            state.ports[0].waiting = 64;
             let sink = &mut Nowhere;
             let mut context = SwitchContext { now: Time::ZERO, topology: &(), constants: &constants, sink };
             let crossing = Crossing { edge: Time::ZERO, output: 0, input: None };
-            ports.transmit::<BareOutputs, _, _>(&crossing, &buffered, &mut context);
-            assert_eq!(counted(&ports), (u64::from(u32::MAX) + sent, Bytes::new(64) * (sent + 1)));
+            state.transmit::<BareOutputs, _, _>(&crossing, &buffered, &mut context);
+            assert_eq!(counted(&state), (u64::from(u32::MAX) + sent, Bytes::new(64) * (sent + 1)));
         }
-        ports.reset_counters(Time::ZERO);
-        assert_eq!(counted(&ports), (0, Bytes::ZERO));
+        state.reset_counters(Time::ZERO);
+        assert_eq!(counted(&state), (0, Bytes::ZERO));
     }
 }
