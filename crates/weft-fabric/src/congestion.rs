@@ -1,12 +1,12 @@
-//! Congestion control in the network: link halves in ports, flow halves in endpoints.
+//! Congestion control in the network: congestion points in ports, reaction points in endpoints.
 //!
 //! ```text
-//!            ┌──────────────────── endpoint ────────────────────┐
-//!  interface │ may a packet to there go? ◄── flow half          │
-//!    ── packet ─► may go: stamped ──────────────► place ─► line ──► link half of each port
-//!            │  └► may not: held until it may  ──┘              │
-//!    ◄─ packet ─ receiver half ──► notice ─────► place ─► line  │
-//!            └──────────────────────────────────────────────────┘
+//!            ┌─────────────────────── endpoint ──────────────────────┐
+//!  interface │ may a packet to there go? ◄── reaction point          │
+//!    ── packet ─► may go: stamped ───────────────────► place ─► line ──► congestion point of each port
+//!            │  └► may not: held until it may  ───────┘              │
+//!    ◄─ packet ─ notification point ──► notice ──────► place ─► line │
+//!            └───────────────────────────────────────────────────────┘
 //! ```
 //! The endpoint does it, so that every interface obeys. One that asks before it hands over a packet
 //! ([`InterfaceContext::admits_class_to`]) keeps flows apart. Of others the endpoint holds up to [`MAX_HELD`]
@@ -38,8 +38,8 @@ use serde::{Deserialize, Serialize};
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
 use weft_congestion::{
-    Answer, Arrival, Congestion, Crossing, FlowHalf, LinkHalf, Notice, Path, ReceiverHalf, Repair,
-    ShortCircuit, Stamp,
+    Answer, Arrival, Congestion, CongestionPoint, Crossing, Notice, NotificationPoint, Path, ReactionPoint,
+    Repair, ShortCircuit, Stamp,
 };
 use weft_engine::Stream;
 use weft_topo::{ChannelPlan, Routing, Topology};
@@ -75,7 +75,7 @@ pub(crate) struct CongestionControl {
     round_trip: Span,
     /// Payload of a notice.
     notice: u32,
-    /// Whether an algorithm's link halves do anything to notices, and to every packet.
+    /// Whether an algorithm's congestion points do anything to notices, and to every packet.
     relays: bool,
     pub(crate) measures: bool,
     /// A bit for each class of packets that only answer others.
@@ -102,7 +102,7 @@ impl CongestionControl {
         self.by_class[usize::from(class)].map(usize::from)
     }
 
-    /// Whether the link half of a port may do anything to a packet, wherever it crosses.
+    /// Whether the congestion point of a port may do anything to a packet, wherever it crosses.
     #[inline]
     pub(crate) fn acts_on(&self, packet: &Packet) -> bool {
         match packet.label == PacketLabel::NOTICE {
@@ -111,7 +111,7 @@ impl CongestionControl {
         }
     }
 
-    /// The place of the rule whose link half may do something to a packet that crosses so, where it
+    /// The place of the rule whose congestion point may do something to a packet that crosses so, where it
     /// [acts on](CongestionControl::acts_on) such packets at all.
     #[inline]
     pub(crate) fn concerned(&self, packet: &Packet, at: &Crossing, plan: &ChannelPlan) -> Option<usize> {
@@ -142,11 +142,11 @@ impl CongestionControl {
     }
 }
 
-/// The link halves of one link, one for each algorithm, with their random numbers.
+/// The congestion points of one link, one for each algorithm, with their random numbers.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct LinkControl {
-    first: LinkHalf,
-    others: Box<[LinkHalf]>,
+    first: CongestionPoint,
+    others: Box<[CongestionPoint]>,
     rng: Stream,
     /// Notices that the switch has answered since the run began.
     pub(crate) answered: u64,
@@ -154,13 +154,13 @@ pub(crate) struct LinkControl {
 
 impl LinkControl {
     fn new(control: &CongestionControl, rng: Stream) -> LinkControl {
-        let mut halves = control.rules.iter().map(|rule| rule.congestion.link());
-        let first = halves.next().unwrap_or_else(|| unreachable!("a controlled network has an algorithm"));
-        LinkControl { first, others: halves.collect(), rng, answered: 0 }
+        let mut points = control.rules.iter().map(|rule| rule.congestion.link());
+        let first = points.next().unwrap_or_else(|| unreachable!("a controlled network has an algorithm"));
+        LinkControl { first, others: points.collect(), rng, answered: 0 }
     }
 
-    /// A packet has been sent over the link; what its half writes goes into it. Returns an answer to its
-    /// source, if the switch gives one, and when it is there. `place`: that of the rule that is
+    /// A packet has been sent over the link; what its congestion point writes goes into it. Returns an answer
+    /// to its source, if the switch gives one, and when it is there. `place`: that of the rule that is
     /// [concerned](CongestionControl::concerned).
     #[inline]
     pub(crate) fn pass(
@@ -173,9 +173,9 @@ impl LinkControl {
             return self.relay(packet, at, (control, place));
         }
         let LinkControl { first, others, rng, .. } = self;
-        let half = if place == 0 { first } else { &mut others[place - 1] };
+        let point = if place == 0 { first } else { &mut others[place - 1] };
         let mut stamp = packet.stamp();
-        half.cross(&mut stamp, at, (&mut || rng.next_u64(), &control.rules[place].congestion));
+        point.cross(&mut stamp, at, (&mut || rng.next_u64(), &control.rules[place].congestion));
         packet.set_stamp(stamp);
         None
     }
@@ -187,9 +187,9 @@ impl LinkControl {
         at: &Crossing,
         (control, place): (&CongestionControl, usize),
     ) -> Option<(Packet, Time)> {
-        let half = if place == 0 { &mut self.first } else { &mut self.others[place - 1] };
+        let point = if place == 0 { &mut self.first } else { &mut self.others[place - 1] };
         let mut notice = packet.notice();
-        let short = half.relay(&mut notice, at, &control.rules[place].congestion);
+        let short = point.relay(&mut notice, at, &control.rules[place].congestion);
         packet.set_notice(&notice);
         let ShortCircuit { notice, way } = short?;
         self.answered += 1;
@@ -225,7 +225,7 @@ type FlowKey = (EndpointId, u8);
 /// A flow at its source.
 #[derive(Serialize, Deserialize)]
 struct Flow {
-    half: FlowHalf,
+    point: ReactionPoint,
     /// Whether a packet has had to wait for it since the last one went.
     waited: Cell<bool>,
     /// Packets of the flow that the endpoint holds.
@@ -238,7 +238,7 @@ impl Flow {
     fn new(rule: &Rule, path: &Path, now: Time) -> Flow {
         let path = &Path { repair: rule.repair, ..*path };
         Flow {
-            half: rule.congestion.open(path, now),
+            point: rule.congestion.open(path, now),
             waited: Cell::new(false),
             held: 0,
             unanswered: (path.repair != Repair::None).then(Unanswered::new),
@@ -249,21 +249,21 @@ impl Flow {
     fn earliest(&self, bytes: Bytes, now: Time, rule: &Rule) -> Time {
         match self.unanswered.as_ref().is_some_and(Unanswered::is_full) {
             true => Time::NEVER,
-            false => self.half.earliest(bytes, now, &rule.congestion),
+            false => self.point.earliest(bytes, now, &rule.congestion),
         }
     }
 
     /// The interface had nothing more until then.
     fn rest(&mut self, until: Time) {
         if !self.waited.get() && self.held == 0 {
-            self.half.rest(until);
+            self.point.rest(until);
         }
     }
 
     /// A packet goes, for the first time.
     fn send(&mut self, packet: &mut Packet, bytes: Bytes, (now, rule): (Time, &Rule)) {
         self.waited.set(false);
-        let value = self.half.send(bytes, now, &rule.congestion);
+        let value = self.point.send(bytes, now, &rule.congestion);
         packet.set_stamp(Stamp { ecn: false, value });
         if let Some(unanswered) = &mut self.unanswered {
             unanswered.keep(packet, now, rule.timeout);
@@ -272,19 +272,19 @@ impl Flow {
 
     /// The time of its next own step.
     fn due(&self) -> Time {
-        self.half.due().min(self.unanswered.as_ref().map_or(Time::NEVER, Unanswered::due))
+        self.point.due().min(self.unanswered.as_ref().map_or(Time::NEVER, Unanswered::due))
     }
 
     /// Whether it need not be kept. One whose packets have numbers is, because its destination knows them.
     fn is_over(&self, now: Time, rule: &Rule) -> bool {
-        self.held == 0 && self.unanswered.is_none() && self.half.is_as_new(now, &rule.congestion)
+        self.held == 0 && self.unanswered.is_none() && self.point.is_as_new(now, &rule.congestion)
     }
 }
 
 /// A flow at its destination.
 #[derive(Serialize, Deserialize)]
 struct Receiver {
-    half: ReceiverHalf,
+    point: NotificationPoint,
     /// Packets that have come, where lost ones are sent again.
     received: Option<Received>,
 }
@@ -474,7 +474,7 @@ impl FlowTable {
         let packet = *unanswered.waiting(stamp)?;
         debug_assert!(constants.switch.channels.classes.of(&packet) == key.1, "a flow has one class");
         unanswered.resend(stamp, now, control.of(key.1)?.timeout);
-        flow.half.resend(stamp, now);
+        flow.point.resend(stamp, now);
         self.due = self.due.min(flow.due());
         self.resent += 1;
         Some(packet)
@@ -495,7 +495,7 @@ impl FlowTable {
         let Some(packet) = flow.unanswered.as_ref().and_then(|kept| kept.waiting(stamp)) else {
             return Time::NEVER;
         };
-        flow.half.earliest(self.on_line(packet, (rule, constants)), now, &rule.congestion)
+        flow.point.earliest(self.on_line(packet, (rule, constants)), now, &rule.congestion)
     }
 
     /// Takes the first notice, if its class has a place.
@@ -510,12 +510,12 @@ impl FlowTable {
         let FlowTable { to_answer, receivers, notices, .. } = self;
         while let Some(&(at, key)) = to_answer.front() {
             let Some((receiver, rule)) = receivers.get_mut(&key).zip(control.of(key.1)) else { break };
-            let is_answered = receiver.half.answers_by(&rule.congestion) != at;
+            let is_answered = receiver.point.answers_by(&rule.congestion) != at;
             if !is_answered && at > now {
                 break;
             }
             to_answer.pop_front();
-            if !is_answered && let Some(notice) = receiver.half.answer(now, &rule.congestion) {
+            if !is_answered && let Some(notice) = receiver.point.answer(now, &rule.congestion) {
                 let (source, class) = key;
                 notices.push_back(packet(&receiver.confirm(notice, class, false), (id, source), control));
             }
@@ -547,13 +547,13 @@ impl FlowTable {
             let Some(rule) = control.of(class) else { return false };
             if let Some(unanswered) = flow.unanswered.as_mut().filter(|kept| kept.due() <= now) {
                 for stamp in unanswered.late(now) {
-                    flow.half.lose(stamp, now, &rule.congestion);
+                    flow.point.lose(stamp, now, &rule.congestion);
                     again.push_back(((to, class), stamp));
                 }
             }
-            while flow.half.due() <= now {
+            while flow.point.due() <= now {
                 flow.rest(empty_until[usize::from(class)]);
-                if let Some(notice) = flow.half.step(now, &rule.congestion) {
+                if let Some(notice) = flow.point.step(now, &rule.congestion) {
                     notices.push_back(packet(&Notice { class, ..notice }, (id, to), control));
                 }
             }
@@ -580,18 +580,18 @@ impl FlowTable {
         let key = (came.source, notice.class);
         if let Some(flow) = self.flows.get_mut(&key) {
             match &mut flow.unanswered {
-                None => flow.half.learn(&notice, now, congestion),
+                None => flow.point.learn(&notice, now, congestion),
                 Some(unanswered) => {
                     let Confirmation { is_header_alone, before } = Confirmation::of(&notice);
                     let answer = Answer::of(&notice);
                     if !is_header_alone {
-                        flow.half.learn(&notice, now, congestion);
+                        flow.point.learn(&notice, now, congestion);
                         answer.stamps().for_each(|stamp| unanswered.answer(stamp));
                     } else if unanswered.lose(answer.last) {
-                        flow.half.lose(answer.last, now, congestion);
+                        flow.point.lose(answer.last, now, congestion);
                         self.again.push_back((key, answer.last));
                     }
-                    flow.half.confirm(before);
+                    flow.point.confirm(before);
                     unanswered.confirm(before);
                 }
             }
@@ -617,7 +617,7 @@ impl FlowTable {
             return rule.repair == Repair::None;
         }
         let receiver = self.receivers.entry((came.source, class)).or_insert_with(|| Receiver {
-            half: rule.congestion.receiver(),
+            point: rule.congestion.receiver(),
             received: (rule.repair != Repair::None).then(Received::default),
         });
         let (stamp, bytes) = (came.stamp(), constants.packet_bytes(came));
@@ -629,9 +629,9 @@ impl FlowTable {
         let notice = match is_header_alone {
             true => Some(Notice::answer(Answer::to(stamp.value, false, came.hops).word(), 0)),
             false => {
-                let before = receiver.half.answers_by(&rule.congestion);
-                let notice = receiver.half.receive(&arrival, &rule.congestion);
-                let by = receiver.half.answers_by(&rule.congestion);
+                let before = receiver.point.answers_by(&rule.congestion);
+                let notice = receiver.point.receive(&arrival, &rule.congestion);
+                let by = receiver.point.answers_by(&rule.congestion);
                 if by != before && by != Time::NEVER {
                     self.to_answer.push_back((by, (came.source, class)));
                 }
@@ -680,9 +680,9 @@ impl FlowTable {
     ) -> impl Iterator<Item = (EndpointId, u8, BitRate)> + 'a {
         self.flows.iter().filter_map(move |(&(to, class), flow)| {
             let congestion = &control.of(class)?.congestion;
-            let is_held = flow.unanswered.is_none() || !flow.half.is_as_new(now, congestion);
-            let is_held = is_held && !flow.half.is_quiet();
-            Some((to, class, flow.half.rate(now, congestion).filter(|_| is_held)?))
+            let is_held = flow.unanswered.is_none() || !flow.point.is_as_new(now, congestion);
+            let is_held = is_held && !flow.point.is_quiet();
+            Some((to, class, flow.point.rate(now, congestion).filter(|_| is_held)?))
         })
     }
 }

@@ -1,5 +1,5 @@
 //! Congestion control set up before a run: which algorithm controls which traffic class, what it needs of the
-//! network, and the halves of it in every endpoint and port.
+//! network, and the points of it in every endpoint and port.
 
 use super::{CongestionControl, FlowTable, LinkControl, NOTICE_PAYLOAD, Rule};
 use crate::build::{BuildError, NetworkParameters};
