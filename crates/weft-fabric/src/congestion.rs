@@ -224,7 +224,7 @@ type FlowKey = (EndpointId, u8);
 
 /// A flow at its source.
 #[derive(Serialize, Deserialize)]
-struct Flow {
+struct SourceFlow {
     point: ReactionPoint,
     /// Whether a packet has had to wait for it since the last one went.
     waited: Cell<bool>,
@@ -234,10 +234,10 @@ struct Flow {
     unanswered: Option<Unanswered>,
 }
 
-impl Flow {
-    fn new(rule: &Rule, path: &Path, now: Time) -> Flow {
+impl SourceFlow {
+    fn new(rule: &Rule, path: &Path, now: Time) -> SourceFlow {
         let path = &Path { repair: rule.repair, ..*path };
-        Flow {
+        SourceFlow {
             point: rule.congestion.open(path, now),
             waited: Cell::new(false),
             held: 0,
@@ -283,13 +283,13 @@ impl Flow {
 
 /// A flow at its destination.
 #[derive(Serialize, Deserialize)]
-struct Receiver {
+struct DestinationFlow {
     point: NotificationPoint,
     /// Packets that have come, where lost ones are sent again.
     received: Option<Received>,
 }
 
-impl Receiver {
+impl DestinationFlow {
     /// A notice about it, with what concerns sending again.
     fn confirm(&self, notice: Notice, class: u8, is_header_alone: bool) -> Notice {
         let notice = Notice { class, ..notice };
@@ -306,8 +306,8 @@ pub(crate) struct FlowTable {
     path: Path,
     /// Bytes of framing on the endpoint's link.
     framing: Bytes,
-    flows: BTreeMap<FlowKey, Flow>,
-    receivers: BTreeMap<FlowKey, Receiver>,
+    flows: BTreeMap<FlowKey, SourceFlow>,
+    receivers: BTreeMap<FlowKey, DestinationFlow>,
     notices: VecDeque<Packet>,
     /// Flows some of whose packets have come and wait for an answer, and when that is due. Those that have
     /// been answered meanwhile stay until then.
@@ -408,7 +408,7 @@ impl FlowTable {
         let bytes = self.on_line(&packet, (rule, constants));
         let FlowTable { flows, path, due, empty_until, .. } = self;
         let flow = flows.entry(key).or_insert_with(|| {
-            let flow = Flow::new(rule, path, now);
+            let flow = SourceFlow::new(rule, path, now);
             *due = (*due).min(flow.due());
             flow
         });
@@ -616,7 +616,7 @@ impl FlowTable {
         if came.is_corrupted() {
             return rule.repair == Repair::None;
         }
-        let receiver = self.receivers.entry((came.source, class)).or_insert_with(|| Receiver {
+        let receiver = self.receivers.entry((came.source, class)).or_insert_with(|| DestinationFlow {
             point: rule.congestion.receiver(),
             received: (rule.repair != Repair::None).then(Received::default),
         });
