@@ -18,7 +18,7 @@ use weft_trace::op::{OneSided, SendMode};
 use weft_trace::{Kind, RegionMark};
 use weft_units::{RankId, Span, Time};
 use weft_workload::replay::{
-    Activity, CallReport, CallSum, Cause, Finish, MessageId, RegionReading, ReplayOutput, Step, StepKind,
+    Activity, CallReport, CallSum, Cause, Finish, MessageId, RankStep, RegionReading, ReplayOutput, StepKind,
     TimelineEvent,
 };
 
@@ -283,7 +283,7 @@ impl Ledger {
         }
         let number = self.steps;
         self.steps += 1;
-        told.output.record.steps.push(Step {
+        told.output.record.steps.push(RankStep {
             rank: self.rank,
             number,
             begin: at,
@@ -339,7 +339,7 @@ impl Ledger {
     fn push(&mut self, (begin, end): (Time, Time), kind: StepKind, first: bool, told: &mut Told<'_>) {
         let (rank, number, cause) = (self.rank, self.steps, self.own);
         let (within, background) = (self.within, false);
-        let step = Step { rank, number, begin, end, kind, cause, first, within, background };
+        let step = RankStep { rank, number, begin, end, kind, cause, first, within, background };
         told.output.record.steps.push(step);
         self.steps += 1;
         self.own = Cause::After(number);

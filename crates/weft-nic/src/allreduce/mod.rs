@@ -43,7 +43,8 @@ mod vector;
 
 pub use limits::{AcceleratorError, AcceleratorLimits};
 pub use packet::{
-    AllreduceParameters, AllreduceRequest, ModuleContext, ModulePacket, ModuleSurface, OperationId, Step,
+    AllreduceParameters, AllreduceRequest, ModuleContext, ModulePacket, ModulePacketKind, ModuleSurface,
+    OperationId,
 };
 pub use state::{ModuleEvent, ModuleState, Role};
 pub use vector::{DataType, Operation, reduce, reference};
@@ -104,7 +105,7 @@ pub struct Module {
     /// Requests that are not done, in their order; the first has an operation running.
     pending: VecDeque<Pending>,
     /// Vectors that came before they could be reduced, and when.
-    early: BTreeMap<(OperationId, Step), EarlyVector>,
+    early: BTreeMap<(OperationId, ModulePacketKind), EarlyVector>,
     arithmetic: Server,
     /// Results of earlier blocks of the request under way.
     result: Vec<u8>,
@@ -214,7 +215,7 @@ impl Module {
         context.surface.was(running.token, running.state, context.now);
         running.event(ModuleEvent::Fetched);
         running.ready = context.now;
-        let step = Step::Contribution(running.own);
+        let step = ModulePacketKind::Contribution(running.own);
         match running.role {
             Role::Client => {
                 if let Some(to) = running.server {
@@ -237,20 +238,20 @@ impl Module {
     pub fn received(
         &mut self,
         from: EndpointId,
-        (id, step): (OperationId, Step),
+        (id, step): (OperationId, ModulePacketKind),
         values: Option<Vec<u8>>,
         context: &mut ModuleContext<'_, impl ModuleSurface>,
     ) {
         match step {
-            Step::Ask => self.answer(from, id, context),
-            Step::NotYet if self.running.contains_key(&id) => {
+            ModulePacketKind::Ask => self.answer(from, id, context),
+            ModulePacketKind::NotYet if self.running.contains_key(&id) => {
                 self.repair
                     .alive(context.now, &context.parameters.reliability)
                     .into_iter()
                     .for_each(|at| context.surface.arm(at));
             }
-            Step::Failed if self.running.contains_key(&id) => self.fail(id, from, context),
-            Step::NotYet | Step::Failed => {}
+            ModulePacketKind::Failed if self.running.contains_key(&id) => self.fail(id, from, context),
+            ModulePacketKind::NotYet | ModulePacketKind::Failed => {}
             vector if self.wants(id, vector) => {
                 self.early.entry((id, vector)).or_insert((context.now, values));
                 self.advance(id, context);
@@ -261,16 +262,16 @@ impl Module {
     }
 
     /// Whether a vector has not been taken yet.
-    fn wants(&self, id: OperationId, step: Step) -> bool {
+    fn wants(&self, id: OperationId, step: ModulePacketKind) -> bool {
         use ModuleState::{Awaiting, Exchanging, Fetching, Gathering, Programming};
         let Some(running) = self.running.get(&id) else { return !self.repair.is_over(id) };
         let reduced = running.reduced;
         match (running.state, step) {
             (Programming | Fetching, _) => true,
-            (Gathering, Step::Contribution(member)) => member >= reduced,
-            (Gathering, Step::Exchange(_)) => true,
-            (Exchanging, Step::Exchange(level)) => level > reduced,
-            (Awaiting, Step::Result) => true,
+            (Gathering, ModulePacketKind::Contribution(member)) => member >= reduced,
+            (Gathering, ModulePacketKind::Exchange(_)) => true,
+            (Exchanging, ModulePacketKind::Exchange(level)) => level > reduced,
+            (Awaiting, ModulePacketKind::Result) => true,
             _ => false,
         }
     }
@@ -281,8 +282,8 @@ impl Module {
             |step| ModulePacket { to: from, id, step, bytes: Bytes::ZERO, due: context.now, values: None };
         context.surface.send(match self.repair.sent_to(from, id) {
             Some(sent) => ModulePacket { due: sent.due.max(context.now), ..sent.clone() },
-            None if self.repair.has_failed(id) => says(Step::Failed),
-            None => says(Step::NotYet),
+            None if self.repair.has_failed(id) => says(ModulePacketKind::Failed),
+            None => says(ModulePacketKind::NotYet),
         });
     }
 
@@ -299,7 +300,7 @@ impl Module {
                     return self.fail(id, first, context);
                 }
                 for to in missing {
-                    let (step, bytes) = (Step::Ask, Bytes::ZERO);
+                    let (step, bytes) = (ModulePacketKind::Ask, Bytes::ZERO);
                     context.surface.send(ModulePacket {
                         to,
                         id,
@@ -322,7 +323,10 @@ impl Module {
             ModuleState::Awaiting => running.server.into_iter().collect(),
             ModuleState::Gathering => {
                 let members = (0u8..).zip(&running.board).skip(usize::from(running.reduced));
-                members.filter(|(member, _)| !came(Step::Contribution(*member))).map(|(_, to)| *to).collect()
+                members
+                    .filter(|(member, _)| !came(ModulePacketKind::Contribution(*member)))
+                    .map(|(_, to)| *to)
+                    .collect()
             }
             ModuleState::Exchanging => {
                 running.partners.get(usize::from(running.reduced)).copied().into_iter().collect()
@@ -378,7 +382,7 @@ impl Module {
         let words = running.bytes.div_ceil(context.parameters.word);
         let cycles = words + u64::from(context.parameters.latency_cycles);
         while running.state == ModuleState::Gathering {
-            let step = Step::Contribution(running.reduced);
+            let step = ModulePacketKind::Contribution(running.reduced);
             let Some((came, values)) = self.early.remove(&(id, step)) else { return };
             if running.reduced == 0 {
                 // The first operand: nothing to compute.
@@ -409,12 +413,17 @@ impl Module {
                     running.board.iter().filter(|to| !to.0.is_multiple_of(context.parameters.limits.board))
                 {
                     let (bytes, values) = (running.bytes, running.values.clone());
-                    send(ModulePacket { to, id, step: Step::Result, bytes, due, values }, context.surface);
+                    send(
+                        ModulePacket { to, id, step: ModulePacketKind::Result, bytes, due, values },
+                        context.surface,
+                    );
                 }
                 break;
             }
             let level = running.reduced + 1;
-            let Some((came, values)) = self.early.remove(&(id, Step::Exchange(level))) else { return };
+            let Some((came, values)) = self.early.remove(&(id, ModulePacketKind::Exchange(level))) else {
+                return;
+            };
             let from = running.ready.max(came);
             running.ready = self.arithmetic.serve(from, cycles, &context.parameters.clock).ended;
             running.combine(values, running.number >> running.reduced & 1 == 1);
@@ -425,7 +434,7 @@ impl Module {
                 .for_each(|packet| send(packet, context.surface));
         }
         if running.state == ModuleState::Awaiting {
-            let Some((came, values)) = self.early.remove(&(id, Step::Result)) else { return };
+            let Some((came, values)) = self.early.remove(&(id, ModulePacketKind::Result)) else { return };
             context.surface.was(running.token, running.state, came);
             running.event(ModuleEvent::Result);
             running.ready = came;
@@ -475,7 +484,7 @@ impl Running {
     /// The vector for the partner of the next level, if there is one.
     fn exchange(&self, id: OperationId, parameters: &AllreduceParameters) -> Option<ModulePacket> {
         let &to = self.partners.get(usize::from(self.reduced))?;
-        let (step, due) = (Step::Exchange(self.reduced + 1), self.ready + parameters.lookup);
+        let (step, due) = (ModulePacketKind::Exchange(self.reduced + 1), self.ready + parameters.lookup);
         Some(ModulePacket { to, id, step, bytes: self.bytes, due, values: self.values.clone() })
     }
 

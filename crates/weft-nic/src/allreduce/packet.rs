@@ -66,7 +66,7 @@ pub struct OperationId {
 
 /// The kind of a packet between two modules.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-pub enum Step {
+pub enum ModulePacketKind {
     /// A client's vector; which of the board's members it is.
     Contribution(u8),
     /// A server's vector, at a level from 1 on.
@@ -89,7 +89,7 @@ pub struct ModulePacket {
     /// The operation.
     pub id: OperationId,
     /// The step of the operation.
-    pub step: Step,
+    pub step: ModulePacketKind,
     /// Payload.
     pub bytes: Bytes,
     /// Not before.

@@ -58,7 +58,7 @@ impl ModuleSurface for Asked {
 enum Happening {
     Request(AllreduceRequest, Option<Vec<u8>>),
     Woken(OperationId),
-    Packet(EndpointId, OperationId, Step, Option<Vec<u8>>),
+    Packet(EndpointId, OperationId, ModulePacketKind, Option<Vec<u8>>),
     Late,
 }
 

@@ -14,7 +14,7 @@
 //! Repair from end to end: the documents name none. A packet that is lost or corrupted is missing, and its
 //! message never completes; links repair theirs (`links.*.protocol`). A ring of completions that is full.
 
-use super::completion::{CompletionPath, Handler, Step};
+use super::completion::{CompletionPath, CompletionStep, Handler};
 use super::gpu::MemoryKind;
 use super::host_to_card::Port;
 use super::part::Part;
@@ -192,7 +192,7 @@ impl<T: Copy> CardToHost<T> {
         });
         let copied = noticed + parameters.behind_completion(target, all);
         if watched && copied > noticed {
-            report(Written::Software(Step {
+            report(Written::Software(CompletionStep {
                 part: Part::GpuCopy,
                 came: noticed,
                 began: noticed,
@@ -228,5 +228,5 @@ pub(super) enum Written {
     /// In the card, until its completion was in memory.
     Card(Writing),
     /// In software.
-    Software(Step),
+    Software(CompletionStep),
 }

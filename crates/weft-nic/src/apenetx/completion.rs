@@ -107,7 +107,7 @@ pub(super) struct Handler {
 
 /// One step on the way of a completion to its process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Step {
+pub(super) struct CompletionStep {
     pub part: Part,
     pub came: Time,
     pub began: Time,
@@ -123,7 +123,7 @@ impl Handler {
         written: Time,
         (path, wait): (CompletionPath, KernelWait),
         software: &SoftwareParameters,
-        mut step: impl FnMut(Step),
+        mut step: impl FnMut(CompletionStep),
     ) -> Time {
         let (mut at, mut state) = (written, CompletionState::Written);
         while let Some((part, next)) = path.next(state, wait) {
@@ -140,7 +140,7 @@ impl Handler {
                 }
                 _ => (came, came + takes),
             };
-            step(Step { part, came, began, ended });
+            step(CompletionStep { part, came, began, ended });
             (at, state) = (ended, next);
         }
         at

@@ -6,8 +6,8 @@ use super::header::Header;
 use super::node::Node;
 use super::{Announcement, ExanetNic, ExanetTimer};
 use crate::allreduce::{
-    AcceleratorError, AllreduceRequest, Module, ModuleContext, ModulePacket, ModuleState, ModuleSurface,
-    OperationId, Step,
+    AcceleratorError, AllreduceRequest, Module, ModuleContext, ModulePacket, ModulePacketKind, ModuleState,
+    ModuleSurface, OperationId,
 };
 use crate::data::Words;
 use crate::host::{Failure, FailureReason, Host};
@@ -176,7 +176,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
     }
 
     /// A packet of another module has come.
-    pub(super) fn reduction_packet(&mut self, from: EndpointId, id: OperationId, step: Step) {
+    pub(super) fn reduction_packet(&mut self, from: EndpointId, id: OperationId, step: ModulePacketKind) {
         let values = self.hardware.data.as_mut().map(|data| data.memory.vector_of(from, id, step));
         self.with_module(|module, _, context| module.received(from, (id, step), values, context));
     }

@@ -207,7 +207,7 @@ fn cause(wait: &Piece, meanwhile: &Meanwhile, trace: &PathTrace) -> WaitsFor {
 fn sends(trace: &PathTrace) -> BTreeSet<(RankId, RankId)> {
     let is_own = |kind| matches!(kind, EnvelopeKind::Eager | EnvelopeKind::RequestToSend);
     let in_collective = |rank, after| {
-        let call = trace.step(rank, after).and_then(weft_workload::replay::Step::call);
+        let call = trace.step(rank, after).and_then(weft_workload::replay::RankStep::call);
         call.is_some_and(is_collective)
     };
     let posts = trace.posts().iter().filter(|post| is_own(post.kind));
