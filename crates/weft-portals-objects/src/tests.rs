@@ -6,7 +6,7 @@ use crate::entry::{Entry, EntryOptions};
 use crate::error::{Outcome, PortalsError};
 use crate::event_queue::{Event, EventKind};
 use crate::handle::{CountingHandle, QueueHandle};
-use crate::initiator::{Operation, Place};
+use crate::initiator::{DescriptorPlace, Operation};
 use crate::limits::Limits;
 use crate::match_list::ListKind;
 use crate::memory::Region;
@@ -440,7 +440,7 @@ impl Pair {
 fn put(descriptor: super::handle::DescriptorHandle, target: u32, length: u64) -> Operation {
     Operation {
         action: Action::Put,
-        from: Some(Place { descriptor, offset: 0 }),
+        from: Some(DescriptorPlace { descriptor, offset: 0 }),
         into: None,
         length,
         acknowledgement: Acknowledgement::Full,
@@ -470,8 +470,8 @@ fn operations_come_back_to_their_initiator() {
     pair.settle();
     let fetch = Operation {
         action: Action::FetchAtomic(AtomicOperation::SwapIfEqual, DataType::Uint64),
-        from: Some(Place { descriptor, offset: 8 }),
-        into: Some(Place { descriptor, offset: 16 }),
+        from: Some(DescriptorPlace { descriptor, offset: 8 }),
+        into: Some(DescriptorPlace { descriptor, offset: 16 }),
         operand: 7u64.to_le_bytes().to_vec(),
         ..put.clone()
     };
@@ -482,7 +482,7 @@ fn operations_come_back_to_their_initiator() {
     let get = Operation {
         action: Action::Get,
         from: None,
-        into: Some(Place { descriptor, offset: 24 }),
+        into: Some(DescriptorPlace { descriptor, offset: 24 }),
         ..put.clone()
     };
     pair.0[0].start(&get, &mut pair.1[0]).unwrap();
@@ -553,7 +553,7 @@ fn bad_arguments_are_refused() {
     let sum = Action::Atomic(AtomicOperation::Sum, DataType::Int64);
     let float_or = Action::Atomic(AtomicOperation::BitOr, DataType::Double);
     let compare = Action::FetchAtomic(AtomicOperation::SwapIfEqual, DataType::Int64);
-    let beyond = Some(Place { descriptor, offset: u64::MAX });
+    let beyond = Some(DescriptorPlace { descriptor, offset: u64::MAX });
     for bad in [
         Operation { length: 65, ..good.clone() },
         Operation { from: beyond, ..good.clone() },

@@ -7,7 +7,7 @@ use crate::process_memory::ProcessMemory;
 use std::ffi::{c_int, c_void};
 use weft_portals_objects::atomic::AtomicOperation;
 use weft_portals_objects::handle::{CountingHandle, DescriptorHandle};
-use weft_portals_objects::initiator::{Operation, Place};
+use weft_portals_objects::initiator::{DescriptorPlace, Operation};
 use weft_portals_objects::request::{Acknowledgement, Action};
 use weft_portals_objects::triggered::TriggeredOperation;
 
@@ -39,9 +39,9 @@ fn start(descriptor: u32, trigger: Trigger, make: impl FnOnce(&Open) -> Result<O
     })
 }
 
-fn place(descriptor: u32, offset: u64) -> Result<Place, c_int> {
+fn place(descriptor: u32, offset: u64) -> Result<DescriptorPlace, c_int> {
     let (_, number) = parts(descriptor, Kind::Descriptor)?;
-    Ok(Place { descriptor: DescriptorHandle(number), offset })
+    Ok(DescriptorPlace { descriptor: DescriptorHandle(number), offset })
 }
 
 /// An operation on a target, of the kind that its places and action say.
@@ -49,7 +49,7 @@ fn operation(
     open: &Open,
     target: Target,
     action: Action,
-    places: (Option<Place>, Option<Place>),
+    places: (Option<DescriptorPlace>, Option<DescriptorPlace>),
 ) -> Operation {
     Operation {
         action,

@@ -2,7 +2,7 @@
 
 use super::header::Resume;
 use super::outgoing::OutgoingMessage;
-use super::{LiveHost, LiveParameters, Place};
+use super::{Answerer, LiveHost, LiveParameters};
 use crate::live_end::LiveEnd;
 use crate::turns::{Turn, TurnEnd};
 use weft_client::device::{Call, Entry, Notice, NoticeKind, Reason, State};
@@ -112,7 +112,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
     fn give_turns(&mut self, seat: usize) {
         loop {
             let rank = &mut self.host.ranks[seat];
-            rank.place = Place::default();
+            rank.place = Answerer::default();
             let idle_until = rank.idle_until(self.parameters);
             rank.fill_inbox(&self.parameters.job);
             rank.empty_mailbox(seat, self.context);

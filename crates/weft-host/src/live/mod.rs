@@ -62,7 +62,7 @@ use crate::rank_memory::RankMemory;
 use crate::setup::LiveSetup;
 use crate::stand_in;
 use crate::virtual_interfaces::VirtualInterfaces;
-use answers::Place;
+use answers::Answerer;
 use handler::Handler;
 use interfaces::InFlight;
 use ledger::{Ledger, Told};
@@ -270,7 +270,7 @@ struct LiveRank {
     polls: u32,
     polls_left: u32,
     /// Who answers in its place.
-    place: Place,
+    place: Answerer,
     /// Puts messages to be matched in order.
     order: ReorderBuffer<LiveHeader>,
     /// Numbers for the messages to be matched, by destination.
@@ -304,7 +304,7 @@ impl LiveRank {
             clock: 0,
             polls: 0,
             polls_left: 0,
-            place: Place::default(),
+            place: Answerer::default(),
             order: ReorderBuffer::default(),
             numbers: Counters::default(),
             next_rail: [0; 2],
