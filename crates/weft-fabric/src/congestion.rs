@@ -31,7 +31,7 @@ use crate::flow_meter::FlowId;
 use crate::interface::Interface;
 use crate::link::{LinkKind, Sent};
 use crate::network::{Network, Site};
-use crate::packet::{Addressing, HeaderBits, Packet, PacketLabel, Part};
+use crate::packet::{Addressing, HeaderBits, MessagePart, Packet, PacketLabel};
 use crate::retransmission::{Confirmation, Received, Unanswered};
 use crate::traffic_class::MAX_CLASSES;
 use serde::{Deserialize, Serialize};
@@ -135,7 +135,7 @@ impl CongestionControl {
         }
         let Channel { port, vc } = packet.channel();
         let mut header = packet.trimmed(plan.class(vc.into()) as u8);
-        let class = classes.find(true, header.part() == Part::Whole, header.bytes);
+        let class = classes.find(true, header.part() == MessagePart::Whole, header.bytes);
         let vc = plan.channel(class.into(), 0, plan.of_routing(vc.into()));
         header.set_channel(Channel { port, vc: vc as u8 });
         Some(header)
@@ -694,7 +694,8 @@ fn packet(
     control: &CongestionControl,
 ) -> Packet {
     let addressing = Addressing { source, destination, message: notice.head() };
-    let mut packet = Packet::new(addressing, control.notice, HeaderBits::from_bits(notice.word), Part::Whole);
+    let mut packet =
+        Packet::new(addressing, control.notice, HeaderBits::from_bits(notice.word), MessagePart::Whole);
     packet.label = PacketLabel::NOTICE;
     packet
 }

@@ -247,7 +247,7 @@ mod tests {
     use crate::interface::{Announced, Injection, InterfaceContext};
     use crate::link::LinkParameters;
     use crate::network::Site;
-    use crate::packet::{Addressing, HeaderBits, Packet, Part};
+    use crate::packet::{Addressing, HeaderBits, MessagePart, Packet};
     use crate::parameters::{
         ArbiterKind, CreditUnit, FasterLink, FlowControl, Forwarding, PacketFormat, SwitchKind,
         SwitchParameters,
@@ -296,7 +296,7 @@ mod tests {
             self.0 = left;
             let (source, destination) = (context.endpoint(), EndpointId(0));
             let addressing = Addressing { source, destination, message: left };
-            Injection::Packet(Packet::new(addressing, 256, HeaderBits::EMPTY, Part::Whole))
+            Injection::Packet(Packet::new(addressing, 256, HeaderBits::EMPTY, MessagePart::Whole))
         }
     }
 

@@ -1,6 +1,6 @@
 //! Four facts of a packet in one byte.
 
-use crate::packet::Part;
+use crate::packet::MessagePart;
 use serde::{Deserialize, Serialize};
 
 /// Whether a packet is a piece of its message, is watched, is corrupted, has met congestion (ECN CE): each a
@@ -54,10 +54,10 @@ impl PacketFlags {
     ];
 
     /// Those of a packet that is neither watched nor corrupted nor has met congestion.
-    pub(crate) const fn of(part: Part) -> PacketFlags {
+    pub(crate) const fn of(part: MessagePart) -> PacketFlags {
         match part {
-            Part::Whole => PacketFlags::Whole,
-            Part::Piece => PacketFlags::Piece,
+            MessagePart::Whole => PacketFlags::Whole,
+            MessagePart::Piece => PacketFlags::Piece,
         }
     }
 
@@ -73,8 +73,8 @@ impl PacketFlags {
     }
 
     #[inline(always)]
-    pub(crate) const fn part(self) -> Part {
-        if self.has(PacketFlags::PIECE) { Part::Piece } else { Part::Whole }
+    pub(crate) const fn part(self) -> MessagePart {
+        if self.has(PacketFlags::PIECE) { MessagePart::Piece } else { MessagePart::Whole }
     }
 
     #[inline(always)]
@@ -116,7 +116,7 @@ mod tests {
     /// Catches a flag that changes another.
     #[test]
     fn each_flag_is_kept_by_itself() {
-        for part in [Part::Whole, Part::Piece] {
+        for part in [MessagePart::Whole, MessagePart::Piece] {
             for (watched, corrupted) in [(false, false), (true, false), (false, true), (true, true)] {
                 for flags in [
                     PacketFlags::of(part).watched(watched).corrupted(corrupted),

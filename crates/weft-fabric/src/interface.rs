@@ -7,7 +7,7 @@ use crate::event::{Entity, EventKind, Wire};
 use crate::hop::HopRecord;
 use crate::multicast::{Memberships, MulticastGroup};
 use crate::outlet::{Outlet, Relayed};
-use crate::packet::{Packet, PacketLabel, Part};
+use crate::packet::{MessagePart, Packet, PacketLabel};
 use crate::traffic_class::{ClassTag, Purpose, TrafficClasses};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -255,10 +255,10 @@ impl<N: Interface> InterfaceContext<'_, '_, N> {
     /// it is asked again when that changes. A packet that is handed over unasked holds up all classes until
     /// it has gone.
     #[inline]
-    pub fn admits(&self, label: PacketLabel, part: Part, bytes: u32) -> bool {
+    pub fn admits(&self, label: PacketLabel, part: MessagePart, bytes: u32) -> bool {
         let Admission { classes, places, .. } = self.admission;
         let has_place = |classes: &TrafficClasses| {
-            places >> classes.find(label.is_acknowledgement(), part == Part::Whole, bytes) & 1 == 1
+            places >> classes.find(label.is_acknowledgement(), part == MessagePart::Whole, bytes) & 1 == 1
         };
         classes.is_none_or(has_place)
     }

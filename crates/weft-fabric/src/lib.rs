@@ -91,7 +91,7 @@ pub use link_layer::{
 };
 pub use multicast::{GroupError, GroupMembers, MulticastGroup};
 pub use network::{Network, Overrun, Site};
-pub use packet::{Addressing, HeaderBits, Packet, PacketLabel, Part};
+pub use packet::{Addressing, HeaderBits, MessagePart, Packet, PacketLabel};
 pub use part_power::{MAX_POWER, PartPower, Passed};
 pub use pause::{Headroom, Pause};
 pub use queue_report::{QueueReport, QueueSide};

@@ -11,7 +11,7 @@ use weft_units::{Bytes, EndpointId, Span, Time};
 
 /// Which part of its message a packet is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum Part {
+pub enum MessagePart {
     /// All of it.
     Whole,
     /// One of several packets.
@@ -184,7 +184,7 @@ pub struct Packet {
 
 impl Packet {
     /// A packet that has not been injected, with a payload of `bytes`. Its label is 0.
-    pub fn new(addressing: Addressing, bytes: u32, carried: HeaderBits, part: Part) -> Packet {
+    pub fn new(addressing: Addressing, bytes: u32, carried: HeaderBits, part: MessagePart) -> Packet {
         let Addressing { source, destination, message } = addressing;
         Packet {
             source,
@@ -227,7 +227,7 @@ impl Packet {
 
     /// Which part of its message it is.
     #[inline(always)]
-    pub fn part(&self) -> Part {
+    pub fn part(&self) -> MessagePart {
         self.flags.part()
     }
 

@@ -76,7 +76,7 @@ impl WakeSignal {
 mod tests {
     use super::*;
     use crate::link_layer::{LinkLayer, LinkPower, SleepParameters};
-    use crate::packet::{Addressing, HeaderBits, Part};
+    use crate::packet::{Addressing, HeaderBits, MessagePart};
     use weft_units::{BitRate, Bytes, EndpointId, EnergyPerBit, LineCode, Power};
 
     fn link(wake: Span, signal: Option<Span>) -> LinkParameters {
@@ -116,7 +116,7 @@ mod tests {
         let signal = WakeSignal { delay: Span::from_ps(5), unit: 2 };
         let (source, destination) = (EndpointId(0), EndpointId(1));
         let addressing = Addressing { source, destination, message: 0 };
-        let mut packet = Packet::new(addressing, 64, HeaderBits::default(), Part::Whole);
+        let mut packet = Packet::new(addressing, 64, HeaderBits::default(), MessagePart::Whole);
         let at = Time::from_ps;
         assert_eq!(signal.told(&packet, at(100), at(103)), at(103), "no lead: the packet is faster");
         assert_eq!(signal.told(&packet, at(100), at(110)), at(105));

@@ -14,7 +14,7 @@ mod energy;
 mod hosts;
 
 pub use any_nic::{AnyAnnouncement, AnyNic, AnyParameters, AnyTimer, OfModel};
-pub use energy::{MachineEnergy, Part, PartUse};
+pub use energy::{MachineEnergy, PartUse, PoweredPart};
 
 use energy::EnergyCount;
 use serde::{Deserialize, Serialize};

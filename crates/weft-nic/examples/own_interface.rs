@@ -14,7 +14,7 @@ use weft_engine::{Payload, Simulation};
 use weft_fabric::parameters::IdealParameters;
 use weft_fabric::{
     Addressing, Announced, ClassTag, HeaderBits, HopRecord, Ideal, Injection, Interface, InterfaceContext,
-    Packet, Part,
+    MessagePart, Packet,
 };
 use weft_nic::{Delivered, Host, HostContext, Hosted, Message, Nic, NicParameters, Observer, Offer};
 use weft_units::{Address, BitRate, Bytes, EndpointId, Span, Time};
@@ -266,7 +266,7 @@ impl Outbox {
         }
         let bytes = (message.bytes - message.sent).min(payload);
         message.sent += bytes;
-        let part = if bytes == message.bytes { Part::Whole } else { Part::Piece };
+        let part = if bytes == message.bytes { MessagePart::Whole } else { MessagePart::Piece };
         let addressing = Addressing { source, destination: message.to, message: message.number };
         let carried = HeaderBits::offered(message.offered);
         let packet = Packet::new(addressing, bytes.get() as u32, carried, part).of_class(message.class);

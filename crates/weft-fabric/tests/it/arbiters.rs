@@ -7,8 +7,8 @@ use std::sync::atomic::AtomicBool;
 use weft_engine::{Progress, Simulation, Stream};
 use weft_fabric::parameters::{ArbiterKind, ChannelParameters, FlowControl, PauseParameters, SwitchKind};
 use weft_fabric::{
-    Addressing, Announced, BuildError, HeaderBits, Injection, Interface, InterfaceContext, Minimum, Network,
-    Packet, PacketLabel, Part, TrafficClass, TrafficClasses, check_credits,
+    Addressing, Announced, BuildError, HeaderBits, Injection, Interface, InterfaceContext, MessagePart,
+    Minimum, Network, Packet, PacketLabel, TrafficClass, TrafficClasses, check_credits,
 };
 use weft_topo::LaneChoice;
 use weft_units::{BitRate, Bytes, EndpointId, Span, Time};
@@ -68,7 +68,12 @@ struct TwoClasses {
 impl TwoClasses {
     fn packet(&self, context: &InterfaceContext<'_, '_, Self>, to: EndpointId, bytes: u32) -> Injection {
         let addressing = Addressing { source: context.endpoint(), destination: to, message: self.sent };
-        Injection::Packet(Packet::new(addressing, bytes, HeaderBits::offered(context.now()), Part::Whole))
+        Injection::Packet(Packet::new(
+            addressing,
+            bytes,
+            HeaderBits::offered(context.now()),
+            MessagePart::Whole,
+        ))
     }
 }
 
@@ -109,14 +114,19 @@ impl Interface for TwoClasses {
         let next = self.small.get(self.sent as usize).copied();
         if let Some(Planned { at, to, bytes }) = next
             && at <= context.now()
-            && context.admits(PacketLabel::default(), Part::Whole, bytes)
+            && context.admits(PacketLabel::default(), MessagePart::Whole, bytes)
         {
             self.sent += 1;
             let addressing = Addressing { source: context.endpoint(), destination: to, message: self.sent };
             // Its time is that at which it was due, whenever the network was ready to take it.
-            return Injection::Packet(Packet::new(addressing, bytes, HeaderBits::offered(at), Part::Whole));
+            return Injection::Packet(Packet::new(
+                addressing,
+                bytes,
+                HeaderBits::offered(at),
+                MessagePart::Whole,
+            ));
         }
-        if self.large > 0 && context.admits(PacketLabel::default(), Part::Whole, 256) {
+        if self.large > 0 && context.admits(PacketLabel::default(), MessagePart::Whole, 256) {
             self.large -= 1;
             return self.packet(context, EndpointId(0), 256);
         }

@@ -3,7 +3,7 @@
 use super::header::{Kind, LiveHeader};
 use super::payloads::Data;
 use super::posts::{Parcel, Sender, carries_data};
-use super::rails::Part;
+use super::rails::SendPart;
 use super::{Handler, LiveHost};
 use crate::rank_memory::RankMemory;
 use crate::reach::ExpectedData;
@@ -235,7 +235,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             data: 0,
             with_data: false,
             token: 0,
-            part: Part::ALONE,
+            part: SendPart::ALONE,
         }
     }
 

@@ -1,6 +1,6 @@
 //! Headers that travel with the messages of real ranks.
 
-use super::rails::Part;
+use super::rails::SendPart;
 use crate::virtual_interfaces::{Carried, What};
 use serde::{Deserialize, Serialize};
 use weft_engine::Payload;
@@ -62,7 +62,7 @@ pub struct LiveHeader {
     pub(super) data: u64,
     pub(super) with_data: bool,
     pub(super) token: u32,
-    pub(super) part: Part,
+    pub(super) part: SendPart,
 }
 
 impl LiveHeader {

@@ -4,7 +4,7 @@
 use super::header::{Kind, LiveHeader};
 use super::payloads::Data;
 use super::posts::{Sender, Taken};
-use super::rails::Part;
+use super::rails::SendPart;
 use super::{Handler, LiveHost};
 use crate::nonsense::Nonsense;
 use crate::rank_memory::{PageFault, RankMemory};
@@ -411,7 +411,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             data: 0,
             with_data: false,
             token: 0,
-            part: Part::ALONE,
+            part: SendPart::ALONE,
         };
         let message = Message {
             to,

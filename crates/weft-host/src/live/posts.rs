@@ -2,7 +2,7 @@
 
 use super::header::{Kind, LiveHeader};
 use super::payloads::Data;
-use super::rails::{Departure, Part};
+use super::rails::{Departure, SendPart};
 use super::{Handler, LiveHost, LiveParameters};
 use crate::nonsense::{self, CheckedMessage, Nonsense};
 use crate::reach::{ExpectedData, Region};
@@ -149,7 +149,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             data: post.data,
             with_data: post.flags & Post::WITH_DATA != 0,
             token: post.token,
-            part: Part::ALONE,
+            part: SendPart::ALONE,
         })
     }
 

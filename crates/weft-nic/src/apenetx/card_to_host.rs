@@ -17,7 +17,7 @@
 use super::completion::{CompletionPath, CompletionStep, Handler};
 use super::gpu::MemoryKind;
 use super::host_to_card::Port;
-use super::part::Part;
+use super::part::CardPart;
 use super::translation::{Known, translate};
 use crate::message_table::MessageTable;
 use crate::pcie::{AddressRange, Transfer};
@@ -193,7 +193,7 @@ impl<T: Copy> CardToHost<T> {
         let copied = noticed + parameters.behind_completion(target, all);
         if watched && copied > noticed {
             report(Written::Software(CompletionStep {
-                part: Part::GpuCopy,
+                part: CardPart::GpuCopy,
                 came: noticed,
                 began: noticed,
                 ended: copied,

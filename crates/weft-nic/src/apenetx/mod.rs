@@ -43,7 +43,7 @@ pub use completion::{CompletionPath, CompletionState, KernelWait};
 pub use descriptor::{DescriptorEvent, DescriptorState};
 pub use gpu::{GpuParameters, MemoryKind};
 pub use parameters::{ApenetxParameters, CardToHostParameters, HostToCardParameters};
-pub use part::Part;
+pub use part::CardPart;
 pub use software::SoftwareParameters;
 
 use crate::host::{BlockWork, Host, Incoming, Nic, NicParameters, Side};
@@ -139,12 +139,12 @@ impl<H: Host> Nic<H> for ApenetxNic<H> {
     fn visit_work(&self, visit: &mut dyn FnMut(BlockWork)) {
         let (calls, out, [back, handler], [down, up]) = self.card.worked();
         for (side, block, worked) in [
-            (Side::Sender, Part::Library.name(), calls),
-            (Side::Sender, Part::HostToCard.name(), out),
+            (Side::Sender, CardPart::Library.name(), calls),
+            (Side::Sender, CardPart::HostToCard.name(), out),
             (Side::Sender, down.0, down.1),
             (Side::Sender, up.0, up.1),
-            (Side::Receiver, Part::CardToHost.name(), back),
-            (Side::Receiver, Part::Driver.name(), handler),
+            (Side::Receiver, CardPart::CardToHost.name(), back),
+            (Side::Receiver, CardPart::Driver.name(), handler),
         ] {
             visit(BlockWork { block, side, worked });
         }

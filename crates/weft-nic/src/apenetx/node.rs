@@ -4,7 +4,7 @@ use super::card_to_host::{Announcement, CardToHost, Written};
 use super::descriptor::{Descriptor, DescriptorState};
 use super::host_to_card::{HostToCard, Outgoing, Port, Reading, Taken};
 use super::process::{Call, Processes};
-use super::{ApenetxNic, ApenetxParameters, ApenetxTimer, Part};
+use super::{ApenetxNic, ApenetxParameters, ApenetxTimer, CardPart};
 use crate::host::{Delivered, Failure, FailureReason, Host, HostContext, Message, Offer};
 use crate::hosted::Hosted;
 use crate::iommu::Iommu;
@@ -12,7 +12,7 @@ use crate::observer::{Block, Observer as _, Stage};
 use crate::pcie::{AddressRange, Pcie};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use weft_fabric::{Addressing, HeaderBits, Injection, InterfaceContext, Packet, Part as OfMessage};
+use weft_fabric::{Addressing, HeaderBits, Injection, InterfaceContext, MessagePart, Packet};
 use weft_units::{Address, Bytes, EndpointId, Span, Time};
 
 /// Entries of a queue by time; those of one time in the order in which they came.
@@ -213,7 +213,7 @@ impl<H: Host> HostContext<H> for Node<'_, '_, '_, H> {
 impl<H: Host> Node<'_, '_, '_, H> {
     /// Reports a stage of a message of `source`.
     #[cold]
-    fn stage(&mut self, source: EndpointId, message: u32, part: Part, [came, began, ended]: [Time; 3]) {
+    fn stage(&mut self, source: EndpointId, message: u32, part: CardPart, [came, began, ended]: [Time; 3]) {
         let (endpoint, block) = (self.fabric.endpoint(), Block::Apenetx(part));
         self.fabric.output().stage(&Stage { endpoint, source, message, block, came, began, ended });
     }
@@ -380,7 +380,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
             };
             if descriptor.watch {
                 let endpoint = self.fabric.endpoint();
-                self.stage(endpoint, descriptor.number, Part::Doorbell, [at, at, arrived]);
+                self.stage(endpoint, descriptor.number, CardPart::Doorbell, [at, at, arrived]);
             }
         }
     }
@@ -402,7 +402,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
             if descriptor.watch && !self.parameters.host_to_card.fast {
                 let endpoint = self.fabric.endpoint();
                 let rung = descriptor.rung;
-                self.stage(endpoint, descriptor.number, Part::DescriptorFetch, [rung, rung, at]);
+                self.stage(endpoint, descriptor.number, CardPart::DescriptorFetch, [rung, rung, at]);
             }
         }
         self.fetch(at);
@@ -434,10 +434,10 @@ impl<H: Host> Node<'_, '_, '_, H> {
         let endpoint = self.fabric.endpoint();
         if let Some(read) = read {
             let came = if is_first { arrived } else { now };
-            self.stage(endpoint, message, Part::PayloadRead, [came, now, read.ended]);
+            self.stage(endpoint, message, CardPart::PayloadRead, [came, now, read.ended]);
         }
         let came = if read.is_some() { made.came } else { arrived };
-        self.stage(endpoint, message, Part::HostToCard, [came, made.began, made.ended]);
+        self.stage(endpoint, message, CardPart::HostToCard, [came, made.began, made.ended]);
     }
 
     /// Data of messages is in the card: it says so.
@@ -475,13 +475,13 @@ impl<H: Host> Node<'_, '_, '_, H> {
             match written {
                 Written::Card(writing) => {
                     let module = writing.module;
-                    stage(Part::CardToHost, module.came, module.began, module.ended);
+                    stage(CardPart::CardToHost, module.came, module.began, module.ended);
                     let mut at = module.ended;
                     if let Some(data) = writing.data {
-                        stage(Part::PayloadWrite, at, at, data.ended);
+                        stage(CardPart::PayloadWrite, at, at, data.ended);
                         at = data.ended;
                     }
-                    stage(Part::CompletionWrite, at, at, writing.entry.ended);
+                    stage(CardPart::CompletionWrite, at, at, writing.entry.ended);
                 }
                 Written::Software(step) => stage(step.part, step.came, step.began, step.ended),
             }
@@ -502,7 +502,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
             _ => return Injection::not_before(self.card.not_before(self.parameters).min(next_offer)),
         };
         let Outgoing { ready, to, number, bytes, index, is_whole, watch, class } = first;
-        let part = if is_whole { OfMessage::Whole } else { OfMessage::Piece };
+        let part = if is_whole { MessagePart::Whole } else { MessagePart::Piece };
         if !self.fabric.admits_all() && !self.fabric.admits_class(class) {
             return Injection::Nothing; // asked again when there is a place
         }
@@ -510,7 +510,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
         self.read(now);
         let source = self.fabric.endpoint();
         if watch {
-            self.stage(source, number, Part::Transmit, [ready, now, now]);
+            self.stage(source, number, CardPart::Transmit, [ready, now, now]);
         }
         let addressing = Addressing { source, destination: to, message: number };
         let packet = Packet::new(addressing, bytes, HeaderBits::from_bits(index.into()), part);

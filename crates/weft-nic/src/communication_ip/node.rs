@@ -23,7 +23,9 @@ use crate::message_table::MessageTable;
 use crate::observer::{Block, Observer as _, Stage};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use weft_fabric::{Addressing, Announced, ClassTag, Injection, InterfaceContext, Packet, PacketLabel, Part};
+use weft_fabric::{
+    Addressing, Announced, ClassTag, Injection, InterfaceContext, MessagePart, Packet, PacketLabel,
+};
 use weft_units::{Bytes, EndpointId, Span, Time};
 
 /// The label of packets between kernels.
@@ -352,7 +354,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
         }
         match packet.kind {
             Kind::Message { .. } => self.fabric.admits_class(packet.class),
-            Kind::Test => self.fabric.admits(TEST_LABEL, Part::Whole, packet.bytes),
+            Kind::Test => self.fabric.admits(TEST_LABEL, MessagePart::Whole, packet.bytes),
         }
     }
 
@@ -384,11 +386,11 @@ impl<H: Host> Node<'_, '_, '_, H> {
 }
 
 /// The label of a packet, and the part of its message that it is.
-fn label_and_part(kind: Kind) -> (PacketLabel, Part) {
+fn label_and_part(kind: Kind) -> (PacketLabel, MessagePart) {
     match kind {
-        Kind::Message { is_whole: true, .. } => (MESSAGE_LABEL, Part::Whole),
-        Kind::Message { is_whole: false, .. } => (MESSAGE_LABEL, Part::Piece),
-        Kind::Test => (TEST_LABEL, Part::Whole),
+        Kind::Message { is_whole: true, .. } => (MESSAGE_LABEL, MessagePart::Whole),
+        Kind::Message { is_whole: false, .. } => (MESSAGE_LABEL, MessagePart::Piece),
+        Kind::Test => (TEST_LABEL, MessagePart::Whole),
     }
 }
 

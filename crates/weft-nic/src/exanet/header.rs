@@ -22,7 +22,7 @@
 use crate::allreduce::{ModulePacketKind, OperationId};
 use crate::mailbox::Refusal;
 use crate::rdma::{Answer, CellId, ChannelId, Refusal as BlockRefusal};
-use weft_fabric::{Addressing, HeaderBits, Packet, PacketLabel, Part};
+use weft_fabric::{Addressing, HeaderBits, MessagePart, Packet, PacketLabel};
 use weft_units::Time;
 
 /// The header of a packet.
@@ -110,8 +110,8 @@ impl Header {
     }
 
     /// Cells are the pieces of a message; all other packets are whole.
-    fn part(self) -> Part {
-        if matches!(self, Header::Cell(_)) { Part::Piece } else { Part::Whole }
+    fn part(self) -> MessagePart {
+        if matches!(self, Header::Cell(_)) { MessagePart::Piece } else { MessagePart::Whole }
     }
 
     /// The label and the eight bytes.
@@ -247,7 +247,7 @@ mod tests {
         fn a_header_is_read_as_it_was_written(header in any_header(), message: u32) {
             let packet = header.packet(addressing(header, message), 64);
             prop_assert_eq!(Header::of(&packet), Some(header));
-            prop_assert_eq!(packet.part() == Part::Piece, matches!(header, Header::Cell(_)));
+            prop_assert_eq!(packet.part() == MessagePart::Piece, matches!(header, Header::Cell(_)));
         }
 
         /// Catches an answer that counts as data, and data that counts as an answer.
@@ -263,7 +263,7 @@ mod tests {
     #[test]
     fn a_label_of_no_kind_is_not_read() {
         let ends = Addressing { source: EndpointId(1), destination: EndpointId(2), message: 0 };
-        let mut packet = Packet::new(ends, 0, HeaderBits::EMPTY, Part::Whole);
+        let mut packet = Packet::new(ends, 0, HeaderBits::EMPTY, MessagePart::Whole);
         let [data, answer] = [PacketLabel::data, PacketLabel::acknowledgement];
         for label in [data(0), answer(1), data(2), answer(72), data(18), answer(17)] {
             packet.label = label;

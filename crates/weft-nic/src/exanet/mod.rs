@@ -57,7 +57,8 @@ use serde::{Deserialize, Serialize};
 use transmit::{Answer, Candidate, Turn};
 use weft_engine::Payload;
 use weft_fabric::{
-    Addressing, Announced, HopRecord, Injection, Interface, InterfaceContext, Packet, PacketLabel, Part,
+    Addressing, Announced, HopRecord, Injection, Interface, InterfaceContext, MessagePart, Packet,
+    PacketLabel,
 };
 use weft_units::{Bytes, EndpointId, Time};
 
@@ -336,14 +337,14 @@ fn admits<H: Host>(
     const DATA: PacketLabel = PacketLabel::data(0);
     let (now, Waiting { packetizer, rdma, reductions }) = (fabric.now(), waiting);
     match candidate {
-        Candidate::Answer => fabric.admits(ANSWER, Part::Whole, 0),
+        Candidate::Answer => fabric.admits(ANSWER, MessagePart::Whole, 0),
         Candidate::Small(channel) => {
             // One that has been answered before it could be repeated needs no place.
             packetizer.parcel(channel).is_none_or(|parcel| fabric.admits_class(parcel.class))
         }
         Candidate::Rdma => match reductions.as_deref().and_then(|reductions| reductions.ready(now)) {
-            Some(bytes) => fabric.admits(DATA, Part::Whole, bytes.get() as u32),
-            None if rdma.answers_next(now) => fabric.admits(ANSWER, Part::Whole, 0),
+            Some(bytes) => fabric.admits(DATA, MessagePart::Whole, bytes.get() as u32),
+            None if rdma.answers_next(now) => fabric.admits(ANSWER, MessagePart::Whole, 0),
             None => fabric.admits_class(rdma.next_class()),
         },
     }

@@ -22,8 +22,8 @@ use std::collections::{BTreeMap, VecDeque};
 use watched::Watched;
 use weft_engine::Payload;
 use weft_fabric::{
-    Addressing, Announced, ClassTag, HeaderBits, HopRecord, Injection, Interface, InterfaceContext, Packet,
-    Part,
+    Addressing, Announced, ClassTag, HeaderBits, HopRecord, Injection, Interface, InterfaceContext,
+    MessagePart, Packet,
 };
 use weft_units::{Bytes, EndpointId, Span, Time};
 
@@ -222,9 +222,9 @@ impl<H: Host> HostContext<H> for Node<'_, '_, '_, H> {
 impl Outgoing {
     /// The part of the message and the payload of its next packet.
     #[inline]
-    fn next_piece(&self, payload: Bytes) -> (Part, Bytes) {
+    fn next_piece(&self, payload: Bytes) -> (MessagePart, Bytes) {
         let bytes = (self.bytes - self.sent).min(payload);
-        (if bytes == self.bytes { Part::Whole } else { Part::Piece }, bytes)
+        (if bytes == self.bytes { MessagePart::Whole } else { MessagePart::Piece }, bytes)
     }
 }
 
@@ -372,7 +372,7 @@ enum Supplied {
         number: u32,
         bytes: Bytes,
         created_at: Time,
-        part: Part,
+        part: MessagePart,
         sent: Option<u32>,
         last: bool,
         class: ClassTag,
@@ -481,7 +481,7 @@ impl<H: Host> Interface for OverheadsNic<H> {
         let key = (from, number);
         // A host whose messages carry no header does not announce those of one packet.
         let Entry::Occupied(mut announced) = self.incoming.entry(key) else {
-            debug_assert!(packet.part() == Part::Whole, "pieces are announced");
+            debug_assert!(packet.part() == MessagePart::Whole, "pieces are announced");
             let (header, interface, created_at) = (None, 0, packet.carried.time_offered());
             let message =
                 Delivered { from, number, bytes, created_at, noticed, hops, header, interface, in_mailbox };
@@ -605,12 +605,12 @@ impl<H: Host> Interface for OverheadsNic<H> {
                             class,
                         };
                         self.transmit.insert(outgoing);
-                        (to, number, sent, created_at, Part::Piece, false, class)
+                        (to, number, sent, created_at, MessagePart::Piece, false, class)
                     } else {
                         if let Some(token) = token {
                             context.set_timer(now, OverheadsTimer::Sent(token));
                         }
-                        (to, number, bytes, created_at, Part::Whole, true, class)
+                        (to, number, bytes, created_at, MessagePart::Whole, true, class)
                     }
                 }
             },

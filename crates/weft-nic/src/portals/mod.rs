@@ -43,7 +43,7 @@ use std::collections::VecDeque;
 use transmit::{Answer, Next, Piece, Supplied, Transmit, packet_of, packet_of_answer};
 use weft_engine::Payload;
 use weft_fabric::{
-    Announced, HopRecord, Injection, Interface, InterfaceContext, MulticastGroup, Packet, Part,
+    Announced, HopRecord, Injection, Interface, InterfaceContext, MessagePart, MulticastGroup, Packet,
 };
 use weft_units::{Bytes, EndpointId, Span, Time};
 
@@ -553,7 +553,7 @@ impl<H: Host> Interface for PortalsNic<H> {
             admits_all
                 || match class {
                     Some(class) => context.admits_class(class),
-                    None => context.admits(ACKNOWLEDGEMENT, Part::Whole, 0),
+                    None => context.admits(ACKNOWLEDGEMENT, MessagePart::Whole, 0),
                 }
         });
         let pace = (self.transmit.next_packet == now).then_some(parameters.interface.send_packet);

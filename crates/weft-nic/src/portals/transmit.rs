@@ -8,7 +8,7 @@ use crate::transport::{FlowId, FlowKind, Repeat, Sender, Sequence};
 use serde::{Deserialize, Serialize};
 use slab::Slab;
 use std::collections::VecDeque;
-use weft_fabric::{Addressing, ClassTag, HeaderBits, MulticastGroup, Packet, Part};
+use weft_fabric::{Addressing, ClassTag, HeaderBits, MessagePart, MulticastGroup, Packet};
 use weft_units::{Bytes, EndpointId, Span, Time};
 
 /// The place of a message of one packet whose end nobody is told.
@@ -33,9 +33,9 @@ pub(super) struct Outgoing {
 impl Outgoing {
     /// The part of the message and the payload of its next packet.
     #[inline]
-    fn next_piece(&self, payload: Bytes) -> (Part, u32) {
+    fn next_piece(&self, payload: Bytes) -> (MessagePart, u32) {
         let bytes = (self.bytes - self.sent).min(payload);
-        (if bytes == self.bytes { Part::Whole } else { Part::Piece }, bytes.get() as u32)
+        (if bytes == self.bytes { MessagePart::Whole } else { MessagePart::Piece }, bytes.get() as u32)
     }
 
     fn is_for_group(&self) -> bool {
@@ -262,7 +262,8 @@ impl Transmit {
         let outgoing = &mut self.queue[queued];
         let Outgoing { to, number: message, kind, token, place, class, .. } = *outgoing;
         let (part, bytes) = outgoing.next_piece(parameters.payload);
-        let piece = Piece { message, place, bytes, is_whole: part == Part::Whole, watch: false, class };
+        let piece =
+            Piece { message, place, bytes, is_whole: part == MessagePart::Whole, watch: false, class };
         let (sequence, timer) = match outgoing.is_for_group() {
             true => (None, None),
             false => {
@@ -324,7 +325,7 @@ pub(super) fn packet_of(
     numbered: Option<(FlowKind, Sequence)>,
 ) -> Packet {
     let addressing = Addressing { source, destination, message: piece.message };
-    let part = if piece.is_whole { Part::Whole } else { Part::Piece };
+    let part = if piece.is_whole { MessagePart::Whole } else { MessagePart::Piece };
     let carried = numbered.map_or(HeaderBits::EMPTY, |(kind, sequence)| packet::pack(kind, sequence));
     let mut made = Packet::new(addressing, piece.bytes, carried, part);
     made.label = if numbered.is_some() { DATA } else { DATAGRAM };
@@ -341,7 +342,7 @@ pub(super) fn packet_of(
 pub(super) fn packet_of_answer(source: EndpointId, answer: &Answer) -> Packet {
     let Answer { to: destination, message, kind, sequence, .. } = *answer;
     let addressing = Addressing { source, destination, message };
-    let mut made = Packet::new(addressing, 0, packet::pack(kind, sequence), Part::Whole);
+    let mut made = Packet::new(addressing, 0, packet::pack(kind, sequence), MessagePart::Whole);
     made.label = ACKNOWLEDGEMENT;
     made
 }

@@ -339,7 +339,7 @@ mod tests {
     use crate::credit::Credits;
     use crate::link::LineRate;
     use crate::multicast::Trees;
-    use crate::packet::{Addressing, HeaderBits, Part};
+    use crate::packet::{Addressing, HeaderBits, MessagePart};
     use crate::parameters::{ArbiterKind, CreditUnit, PacketFormat, SwitchKind, SwitchParameters};
     use crate::parameters::{FasterLink, Forwarding};
     use crate::switch::CrossbarPace;
@@ -417,7 +417,7 @@ mod tests {
         let credits = vec![Credits::UNLIMITED];
         let mut state = SwitchState::new((SwitchId(0), Address(0)), vec![port], credits, rng);
         let ends = Addressing { source: EndpointId(0), destination: EndpointId(1), message: 0 };
-        let packet = Packet::new(ends, 64, HeaderBits::EMPTY, Part::Whole);
+        let packet = Packet::new(ends, 64, HeaderBits::EMPTY, MessagePart::Whole);
         let buffered = Buffered::new(&packet, Time::ZERO, 64);
         state.ports[0].carried.packets = u64::from(u32::MAX) - 1;
         let counted = |state: &SwitchState| {

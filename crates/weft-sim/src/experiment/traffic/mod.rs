@@ -18,7 +18,7 @@ use super::{
     Measured, Preparation, Report, Request, add_crossed, machine,
 };
 use crate::timeline::TimelineWriter;
-pub use limit::{Limit, Part};
+pub use limit::{Limit, MachinePart};
 use offered::Offered;
 use run::{Run, RunResult, Surroundings, Traffic, TrafficStep};
 use serde::{Deserialize, Serialize};
