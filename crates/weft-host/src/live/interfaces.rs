@@ -1,7 +1,7 @@
 //! Virtual interfaces of live ranks: their posts, and the messages that arrive for them. The table is in
 //! [`crate::virtual_interfaces`].
 
-use super::header::{Kind, LiveHeader};
+use super::header::{LiveHeader, LiveKind};
 use super::payloads::Data;
 use super::posts::{Sender, Taken};
 use super::rails::SendPart;
@@ -402,7 +402,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             Sender::Interface(cause) => rank.ledger.answers(at, cause, &mut told),
         });
         let header = LiveHeader {
-            kind: Kind::Interface(carried),
+            kind: LiveKind::Interface(carried),
             source,
             seat: 0,
             number: 0,

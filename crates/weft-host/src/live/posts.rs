@@ -1,6 +1,6 @@
 //! Posts of ranks, on their way to the interface.
 
-use super::header::{Kind, LiveHeader};
+use super::header::{LiveHeader, LiveKind};
 use super::payloads::Data;
 use super::rails::{Departure, SendPart};
 use super::{Handler, LiveHost, LiveParameters};
@@ -122,7 +122,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             PostKind::Read => {
                 let (remote, key, length, local) = (post.remote, post.key, post.length, post.local);
                 let opening = self.parameters.job.reach(number).opening;
-                let kind = Kind::Read { remote, key, length, local, opening };
+                let kind = LiveKind::Read { remote, key, length, local, opening };
                 let header = self.header(seat, post, kind)?;
                 let parcel = Parcel::control(post.to, header, self.parameters, at);
                 self.send(seat, parcel, Sender::Rank, at);
@@ -137,7 +137,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
     }
 
     /// The header of what a rank has posted.
-    fn header(&self, seat: usize, post: &Post, kind: Kind) -> Result<LiveHeader, Nonsense> {
+    fn header(&self, seat: usize, post: &Post, kind: LiveKind) -> Result<LiveHeader, Nonsense> {
         let (_, to_seat) = self.parameters.seating.seat(RankId(post.to)).ok_or(Nonsense::Peer(post.to))?;
         Ok(LiveHeader {
             kind,
@@ -159,7 +159,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         let number = self.host.ranks[seat].rank;
         let checked = self.parameters.exchanges().message(number, post, bytes.len(), begun)?;
         let CheckedMessage { envelope, tag, waits_since: created_at, on_wire } = checked;
-        let mut header = self.header(seat, post, Kind::Message(envelope))?;
+        let mut header = self.header(seat, post, LiveKind::Message(envelope))?;
         header.tag = tag;
         let rank = &mut self.host.ranks[seat];
         if header.is_matched() {
@@ -217,7 +217,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
 
     fn carry_write(&mut self, seat: usize, post: &Post, bytes: Vec<u8>, at: Time) -> Result<(), Nonsense> {
         let endpoints = post.envelope.rank_endpoints().unwrap_or(RankEndpoints::FIRST);
-        let kind = Kind::Write { remote: post.remote, key: post.key, endpoints };
+        let kind = LiveKind::Write { remote: post.remote, key: post.key, endpoints };
         let mut header = self.header(seat, post, kind)?;
         let copied = post.local == 0;
         let (rank, address, length) = (self.host.ranks[seat].rank, post.local, post.length);

@@ -33,14 +33,14 @@ pub(super) struct Queued {
     pub bytes: u32,
     /// The place of its payload in the message; of a test packet its number.
     pub offset: u64,
-    pub kind: Kind,
+    pub kind: FifoPacketKind,
     /// The traffic class of its message; of a test packet none.
     pub class: ClassTag,
 }
 
 /// The part of its message that a packet is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(super) enum Kind {
+pub(super) enum FifoPacketKind {
     /// All of it, or one of several packets. `watch`: the message is watched, and this packet is its first or
     /// last.
     Message { is_whole: bool, watch: bool },

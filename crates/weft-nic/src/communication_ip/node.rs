@@ -10,7 +10,7 @@
 
 use super::announcement::MessageHeader;
 use super::dispatcher::Reassembly;
-use super::fifo::{Kind, Queued};
+use super::fifo::{FifoPacketKind, Queued};
 use super::header::{Coordinates, TEST, carried, size_and_address};
 use super::parameters::CommunicationIpParameters;
 use super::port::{Outgoing, Port};
@@ -246,7 +246,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
                 self.fabric.announce(to, message, Announcement::Test { packets, began });
             }
             let (ready, offset) = (now, u64::from(number));
-            let (kind, class) = (Kind::Test, ClassTag::default());
+            let (kind, class) = (FifoPacketKind::Test, ClassTag::default());
             let packet = Queued { ready, writing, words, to, message, bytes: size, offset, kind, class };
             self.hardware.ports[0].fifo.push(packet, self.parameters);
         }
@@ -353,8 +353,8 @@ impl<H: Host> Node<'_, '_, '_, H> {
             return true;
         }
         match packet.kind {
-            Kind::Message { .. } => self.fabric.admits_class(packet.class),
-            Kind::Test => self.fabric.admits(TEST_LABEL, MessagePart::Whole, packet.bytes),
+            FifoPacketKind::Message { .. } => self.fabric.admits_class(packet.class),
+            FifoPacketKind::Test => self.fabric.admits(TEST_LABEL, MessagePart::Whole, packet.bytes),
         }
     }
 
@@ -368,7 +368,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
         packet.label = label;
         // Multipath, where a routing has it, goes by messages.
         let mut packet = packet.in_block(message.wrapping_add(1)).of_class(class);
-        if let Kind::Message { watch: true, .. } = kind {
+        if let FifoPacketKind::Message { watch: true, .. } = kind {
             packet.watch(true);
             let mut stage = |block, came, began, ended| {
                 let stage = Stage { endpoint: source, source, message, block, came, began, ended };
@@ -386,11 +386,11 @@ impl<H: Host> Node<'_, '_, '_, H> {
 }
 
 /// The label of a packet, and the part of its message that it is.
-fn label_and_part(kind: Kind) -> (PacketLabel, MessagePart) {
+fn label_and_part(kind: FifoPacketKind) -> (PacketLabel, MessagePart) {
     match kind {
-        Kind::Message { is_whole: true, .. } => (MESSAGE_LABEL, MessagePart::Whole),
-        Kind::Message { is_whole: false, .. } => (MESSAGE_LABEL, MessagePart::Piece),
-        Kind::Test => (TEST_LABEL, MessagePart::Whole),
+        FifoPacketKind::Message { is_whole: true, .. } => (MESSAGE_LABEL, MessagePart::Whole),
+        FifoPacketKind::Message { is_whole: false, .. } => (MESSAGE_LABEL, MessagePart::Piece),
+        FifoPacketKind::Test => (TEST_LABEL, MessagePart::Whole),
     }
 }
 

@@ -9,7 +9,7 @@
 
 use super::aggregator::{Aggregator, AggregatorInput, AggregatorState};
 use super::dispatcher::Dispatcher;
-use super::fifo::{Kind, Queued, TransmitFifo};
+use super::fifo::{FifoPacketKind, Queued, TransmitFifo};
 use super::parameters::CommunicationIpParameters;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -85,7 +85,8 @@ impl Port {
             let Outgoing { to, number: message, bytes: all, sent: written, token, watch, class, .. } =
                 *outgoing;
             let last = written == all;
-            let kind = Kind::Message { is_whole: payload == all, watch: watch && (offset == 0 || last) };
+            let kind =
+                FifoPacketKind::Message { is_whole: payload == all, watch: watch && (offset == 0 || last) };
             let bytes = payload.get() as u32;
             let packet = Queued { ready: now, writing, words, to, message, bytes, offset, kind, class };
             self.fifo.push(packet, parameters);
