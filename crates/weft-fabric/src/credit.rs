@@ -93,7 +93,7 @@ pub(crate) struct TailOut {
 
 /// A credit that will count from `time` on.
 #[derive(Clone, Copy)]
-struct Entry {
+struct PendingCredit {
     time: Time,
     credit: Credit,
 }
@@ -102,7 +102,7 @@ struct Entry {
 #[derive(Default)]
 pub(crate) struct ReturningCredits {
     /// In no particular order.
-    entries: Vec<Entry>,
+    entries: Vec<PendingCredit>,
     /// A bit for each output, modulo 64, that one of them may be for.
     outputs: u64,
 }
@@ -117,7 +117,7 @@ impl ReturningCredits {
     /// Adds a credit.
     #[inline]
     pub(crate) fn push(&mut self, time: Time, credit: Credit) {
-        self.entries.push(Entry { time, credit });
+        self.entries.push(PendingCredit { time, credit });
         self.outputs |= 1 << (credit.channel.port % 64);
     }
 
@@ -131,7 +131,8 @@ impl ReturningCredits {
     #[inline]
     pub(crate) fn take(&mut self, output: usize, now: Time, mut count: impl FnMut(Credit)) {
         if self.may_be_for(output) {
-            let come = |entry: &Entry| usize::from(entry.credit.channel.port) == output && entry.time <= now;
+            let come =
+                |entry: &PendingCredit| usize::from(entry.credit.channel.port) == output && entry.time <= now;
             let mut place = 0;
             while let Some(entry) = self.entries.get(place) {
                 if come(entry) {

@@ -10,7 +10,7 @@
 //! entries that were searched.
 
 use crate::counting_event::CountingEvent;
-use crate::entry::{Entry, Linked};
+use crate::entry::{Linked, ListEntry};
 use crate::error::{Outcome, PortalsError};
 use crate::event_queue::{Event, EventQueue};
 use crate::handle::{CountingHandle, DescriptorHandle, EntryHandle, Objects, QueueHandle};
@@ -372,7 +372,7 @@ impl NetworkInterface {
     pub fn append(
         &mut self,
         (portal, list): (u32, ListKind),
-        entry: Entry,
+        entry: ListEntry,
         memory: &mut impl Memory,
     ) -> Result<(EntryHandle, u32), PortalsError> {
         let linked = self.link((portal, list), entry)?;
@@ -381,7 +381,7 @@ impl NetworkInterface {
     }
 
     /// Whether an entry may be appended, room aside.
-    fn check_append(&mut self, (portal, _): (u32, ListKind), entry: &Entry) -> Result<(), PortalsError> {
+    fn check_append(&mut self, (portal, _): (u32, ListKind), entry: &ListEntry) -> Result<(), PortalsError> {
         self.check_reports(None, entry.counting)?;
         let options = self.table.get(portal)?.options;
         if options.only_use_once && !entry.options.use_once
@@ -395,7 +395,7 @@ impl NetworkInterface {
     fn link(
         &mut self,
         (portal, list): (u32, ListKind),
-        entry: Entry,
+        entry: ListEntry,
     ) -> Result<(EntryHandle, u32), PortalsError> {
         self.check_append((portal, list), &entry)?;
         let table_entry = self.table.get_mut(portal)?;

@@ -7,7 +7,7 @@
 //! ```
 
 use crate::atomic::apply;
-use crate::entry::{Entry, Linked};
+use crate::entry::{Linked, ListEntry};
 use crate::error::{Outcome, PortalsError};
 use crate::event_queue::{Event, EventKind};
 use crate::interface::NetworkInterface;
@@ -81,7 +81,7 @@ impl NetworkInterface {
             return (searched, Err(Outcome::Dropped));
         };
         let (entry, used) = (linked.entry.clone(), linked.used);
-        if entry.user != Entry::ANY_USER && entry.user != header.initiator.user {
+        if entry.user != ListEntry::ANY_USER && entry.user != header.initiator.user {
             return (searched, Err(Outcome::PermissionViolation));
         }
         if !entry.takes(header.action) {
@@ -124,7 +124,7 @@ impl NetworkInterface {
     fn move_data(
         &self,
         request: &Request,
-        (entry, offset, moved): (&Entry, u64, u64),
+        (entry, offset, moved): (&ListEntry, u64, u64),
         memory: &mut impl Memory,
     ) -> Option<Vec<u8>> {
         let region = &entry.region;
@@ -194,7 +194,7 @@ impl NetworkInterface {
     }
 
     /// An entry is linked.
-    pub(super) fn report_link(&mut self, portal: u32, entry: &Entry) {
+    pub(super) fn report_link(&mut self, portal: u32, entry: &ListEntry) {
         if !entry.options.no_link_events {
             let queue = self.table.get(portal).ok().and_then(|table_entry| table_entry.queue);
             let event = Event::new(EventKind::Link, Outcome::Ok);
@@ -253,7 +253,13 @@ impl NetworkInterface {
     }
 
     /// An unexpected header is taken by an entry or a search.
-    fn delete_unexpected(&mut self, portal: u32, number: EntryNumber, kept: &UnexpectedHeader, by: &Entry) {
+    fn delete_unexpected(
+        &mut self,
+        portal: u32,
+        number: EntryNumber,
+        kept: &UnexpectedHeader,
+        by: &ListEntry,
+    ) {
         let Ok(table_entry) = self.table.get_mut(portal) else { return };
         let queue = table_entry.queue;
         table_entry.unexpected.remove(number);
@@ -288,7 +294,7 @@ impl NetworkInterface {
         &mut self,
         portal: u32,
         how: Search,
-        entry: Entry,
+        entry: ListEntry,
         memory: &mut impl Memory,
     ) -> Result<u32, PortalsError> {
         let queue = self.table.get(portal)?.queue;
@@ -325,7 +331,7 @@ impl NetworkInterface {
 /// Whether an entry accepts the message of an unexpected header.
 fn is_for(kept: &UnexpectedHeader, linked: &Linked) -> bool {
     let entry = &linked.entry;
-    let of_user = entry.user == Entry::ANY_USER || entry.user == kept.header.initiator.user;
+    let of_user = entry.user == ListEntry::ANY_USER || entry.user == kept.header.initiator.user;
     of_user && entry.takes(kept.header.action) && entry.accepts(&kept.header, linked.used)
 }
 

@@ -5,7 +5,7 @@ use crate::endpoint::{Endpoint, KINDS, Open, endpoint};
 use crate::process_memory::ProcessMemory;
 use std::ffi::{c_int, c_void};
 use weft_portals_objects::counting_event::CountingEvent;
-use weft_portals_objects::entry::{Entry, EntryOptions};
+use weft_portals_objects::entry::{EntryOptions, ListEntry};
 use weft_portals_objects::handle::{CountingHandle, DescriptorHandle, QueueHandle};
 use weft_portals_objects::limits::Limits;
 use weft_portals_objects::memory::{Piece, Region};
@@ -412,7 +412,11 @@ extern "C" fn PtlMDRelease(md: u32) -> c_int {
 ///
 /// # Safety
 /// With `PTL_IOVEC`, `start` holds `length` pieces.
-unsafe fn entry_of(me: &Me, slot: usize, (word, is_logical): (*mut c_void, bool)) -> Result<Entry, c_int> {
+unsafe fn entry_of(
+    me: &Me,
+    slot: usize,
+    (word, is_logical): (*mut c_void, bool),
+) -> Result<ListEntry, c_int> {
     let has = |bit: u32| me.options & 1 << bit != 0;
     let options = EntryOptions {
         puts: has(0),
@@ -432,7 +436,7 @@ unsafe fn entry_of(me: &Me, slot: usize, (word, is_logical): (*mut c_void, bool)
         local_offset: has(15),
         no_truncation: has(16),
     };
-    Ok(Entry {
+    Ok(ListEntry {
         // SAFETY: the caller's promise.
         region: unsafe { region(me.start, me.length, me.options) }?,
         counting: counting_of(me.counting, slot)?,

@@ -5,7 +5,7 @@ use super::outgoing::OutgoingMessage;
 use super::{Answerer, LiveHost, LiveParameters};
 use crate::live_end::LiveEnd;
 use crate::turns::{Turn, TurnEnd};
-use weft_client::device::{Call, Entry, Notice, NoticeKind, Reason, State};
+use weft_client::device::{Call, LogEntry, Notice, NoticeKind, Reason, State};
 use weft_msg::Work;
 use weft_nic::{Failure, HostContext, Observer};
 use weft_units::Time;
@@ -53,7 +53,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         rank.clock = until;
         let (reason, call) = (Reason::Works(Work::Poll), Call::Poll);
         let within = self.parameters.job.within_number(rank.rank);
-        let polls = Entry { until, reason, call, first: false, within, anew: false };
+        let polls = LogEntry { until, reason, call, first: false, within, anew: false };
         rank.ledger.enter(&polls, &mut self.parameters.told(self.context.output()));
         self.parameters.job.set_polled(rank.rank, until, rank.wants);
         if rank.wants == State::Poll {

@@ -12,7 +12,7 @@
 
 use super::recording::Recording;
 use std::collections::{BTreeMap, VecDeque};
-use weft_client::device::{Call, Entry, Reason};
+use weft_client::device::{Call, LogEntry, Reason};
 use weft_msg::Work;
 use weft_trace::op::{OneSided, SendMode};
 use weft_trace::{Kind, RegionMark};
@@ -141,7 +141,7 @@ impl Ledger {
     }
 
     /// An entry of the rank's log.
-    pub fn enter(&mut self, entry: &Entry, told: &mut Told<'_>) {
+    pub fn enter(&mut self, entry: &LogEntry, told: &mut Told<'_>) {
         let until = Time::from_ps(entry.until).max(self.clock);
         if let Reason::Marks(level) = entry.reason {
             return self.mark(level, until, told);

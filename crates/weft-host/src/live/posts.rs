@@ -9,7 +9,7 @@ use crate::reach::{ExpectedData, Region};
 use crate::tag::program_tag;
 use crate::turns::TurnEnd;
 use std::num::NonZeroU32;
-use weft_client::device::{Entry, Post, PostKind};
+use weft_client::device::{LogEntry, Post, PostKind};
 use weft_machine::MessageBuffers;
 use weft_msg::{Body, Envelope, EnvelopeKind, RankEndpoints};
 use weft_nic::{Buffers, HostContext, Message, Primitive};
@@ -82,7 +82,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
     }
 
     /// Carries posts, and the time before, between and behind them.
-    pub(super) fn carry_all(&mut self, seat: usize, posts: Vec<(Post, Vec<u8>)>, log: &[Entry]) {
+    pub(super) fn carry_all(&mut self, seat: usize, posts: Vec<(Post, Vec<u8>)>, log: &[LogEntry]) {
         let number = self.host.ranks[seat].rank;
         let mut accounted = 0;
         for (post, bytes) in posts {
