@@ -49,7 +49,7 @@ pub use software::SoftwareParameters;
 use crate::host::{BlockWork, Host, Incoming, Nic, NicParameters, Side};
 use crate::hosted::Hosted;
 use crate::observer::Observer as _;
-use node::{ApenetxHosted, Card, Node};
+use node::{ApenetxHosted, Card, CardNode};
 use serde::{Deserialize, Serialize};
 use weft_engine::Payload;
 use weft_fabric::{Announced, HopRecord, Injection, Interface, InterfaceContext, Packet};
@@ -110,7 +110,7 @@ impl<H: Host> ApenetxNic<H> {
         parameters: &'a NicParameters<ApenetxParameters, H::Parameters>,
         fabric: &'a mut InterfaceContext<'b, 'c, Self>,
     ) -> ApenetxHosted<'a, 'b, 'c, H> {
-        let node = Node { card: &mut self.card, parameters: &parameters.interface, fabric };
+        let node = CardNode { card: &mut self.card, parameters: &parameters.interface, fabric };
         Hosted { host: &mut self.host, parameters: &parameters.host, node }
     }
 }

@@ -165,16 +165,16 @@ impl<H: Host> Card<H> {
 }
 
 /// The card in its surroundings.
-pub(super) struct Node<'a, 'b, 'c, H: Host> {
+pub(super) struct CardNode<'a, 'b, 'c, H: Host> {
     pub(super) card: &'a mut Card<H>,
     pub(super) parameters: &'a ApenetxParameters,
     pub(super) fabric: &'a mut InterfaceContext<'b, 'c, ApenetxNic<H>>,
 }
 
 /// The host and its node.
-pub(super) type ApenetxHosted<'a, 'b, 'c, H> = Hosted<'a, H, Node<'a, 'b, 'c, H>>;
+pub(super) type ApenetxHosted<'a, 'b, 'c, H> = Hosted<'a, H, CardNode<'a, 'b, 'c, H>>;
 
-impl<H: Host> HostContext<H> for Node<'_, '_, '_, H> {
+impl<H: Host> HostContext<H> for CardNode<'_, '_, '_, H> {
     #[inline]
     fn now(&self) -> Time {
         self.fabric.now()
@@ -210,7 +210,7 @@ impl<H: Host> HostContext<H> for Node<'_, '_, '_, H> {
     }
 }
 
-impl<H: Host> Node<'_, '_, '_, H> {
+impl<H: Host> CardNode<'_, '_, '_, H> {
     /// Reports a stage of a message of `source`.
     #[cold]
     fn stage(&mut self, source: EndpointId, message: u32, part: CardPart, [came, began, ended]: [Time; 3]) {

@@ -52,7 +52,7 @@ pub use parameters::{CommunicationIpParameters, WORD};
 use crate::host::{BlockWork, Host, Nic, NicParameters, Side};
 use crate::hosted::Hosted;
 use crate::observer::{Block, Observer as _};
-use node::{Hardware, Node};
+use node::{Hardware, IpNode};
 use serde::{Deserialize, Serialize};
 use weft_engine::Payload;
 use weft_fabric::{Announced, HopRecord, Injection, Interface, InterfaceContext, Packet};
@@ -102,8 +102,8 @@ impl<H: Host> CommunicationIpNic<H> {
         &'a mut self,
         parameters: &'a NicParameters<CommunicationIpParameters, H::Parameters>,
         fabric: &'a mut InterfaceContext<'b, 'c, Self>,
-    ) -> Hosted<'a, H, Node<'a, 'b, 'c, H>> {
-        let node = Node { hardware: &mut self.hardware, parameters: &parameters.interface, fabric };
+    ) -> Hosted<'a, H, IpNode<'a, 'b, 'c, H>> {
+        let node = IpNode { hardware: &mut self.hardware, parameters: &parameters.interface, fabric };
         Hosted { host: &mut self.host, parameters: &parameters.host, node }
     }
 }

@@ -112,13 +112,13 @@ impl<H: Host> Hardware<H> {
 }
 
 /// The hardware in its surroundings.
-pub(super) struct Node<'a, 'b, 'c, H: Host> {
+pub(super) struct IpNode<'a, 'b, 'c, H: Host> {
     pub(super) hardware: &'a mut Hardware<H>,
     pub(super) parameters: &'a CommunicationIpParameters,
     pub(super) fabric: &'a mut InterfaceContext<'b, 'c, CommunicationIpNic<H>>,
 }
 
-impl<H: Host> HostContext<H> for Node<'_, '_, '_, H> {
+impl<H: Host> HostContext<H> for IpNode<'_, '_, '_, H> {
     #[inline]
     fn now(&self) -> Time {
         self.fabric.now()
@@ -160,7 +160,7 @@ impl<H: Host> HostContext<H> for Node<'_, '_, '_, H> {
     }
 }
 
-impl<H: Host> Node<'_, '_, '_, H> {
+impl<H: Host> IpNode<'_, '_, '_, H> {
     /// Takes a message of the host, which its port has at `at`. Returns its number.
     fn accept(&mut self, message: Message<H::Header>, at: Time) -> u32 {
         let posted = at.max(self.fabric.now());
@@ -394,7 +394,7 @@ fn label_and_part(kind: FifoPacketKind) -> (PacketLabel, MessagePart) {
     }
 }
 
-impl<H: Host> Hosted<'_, H, Node<'_, '_, '_, H>> {
+impl<H: Host> Hosted<'_, H, IpNode<'_, '_, '_, H>> {
     /// A timer of the node or of the host has fired.
     pub(super) fn timer(&mut self, timer: CommunicationIpTimer<H::Timer>) {
         match timer {

@@ -51,7 +51,7 @@ use crate::host::{BlockWork, Delivered, Host, Nic, NicParameters, Refused, Side}
 use crate::observer::{Block, Observer as _, Stage};
 use crate::packetizer::{ChannelId, Packetizer};
 use crate::rdma::{Rdma, Task};
-use node::{ExanetHosted, Hardware, Node};
+use node::{ExanetHosted, ExanetNode, Hardware};
 use reduction::Reductions;
 use serde::{Deserialize, Serialize};
 use transmit::{Answer, Candidate, Turn};
@@ -127,7 +127,7 @@ impl<H: Host> ExanetNic<H> {
         parameters: &'a NicParameters<ExanetParameters, H::Parameters>,
         fabric: &'a mut InterfaceContext<'b, 'c, Self>,
     ) -> ExanetHosted<'a, 'b, 'c, H> {
-        let node = Node { hardware: &mut self.hardware, parameters: &parameters.interface, fabric };
+        let node = ExanetNode { hardware: &mut self.hardware, parameters: &parameters.interface, fabric };
         ExanetHosted { host: &mut self.host, parameters: &parameters.host, node }
     }
 }
@@ -264,11 +264,11 @@ impl<H: Host> Interface for ExanetNic<H> {
         // there.
         let next_offer = Some(self.host.next_offer()).filter(|offer| *offer > now).unwrap_or(Time::NEVER);
         let (hardware, parameters) = (&mut self.hardware, &parameters.interface);
-        Node { hardware, parameters, fabric: context }.inject(next_offer)
+        ExanetNode { hardware, parameters, fabric: context }.inject(next_offer)
     }
 }
 
-impl<H: Host> Node<'_, '_, '_, H> {
+impl<H: Host> ExanetNode<'_, '_, '_, H> {
     /// The next packet for the link. The host offers its next message at `next_offer`.
     #[inline]
     fn inject(&mut self, next_offer: Time) -> Injection {

@@ -1,6 +1,6 @@
 //! The way in from the host: its posts enter the blocks in the order of time.
 
-use super::node::Node;
+use super::node::ExanetNode;
 use super::rdma::descriptor;
 use super::{Announcement, ExanetNic, ExanetTimer, MessageHeader};
 use crate::allreduce::{AcceleratorError, AcceleratorLimits, AllreduceRequest};
@@ -90,7 +90,7 @@ impl Posts {
     }
 }
 
-impl<H: Host> HostContext<H> for Node<'_, '_, '_, H> {
+impl<H: Host> HostContext<H> for ExanetNode<'_, '_, '_, H> {
     #[inline]
     fn now(&self) -> Time {
         self.fabric.now()
@@ -160,7 +160,7 @@ impl<H: Host> HostContext<H> for Node<'_, '_, '_, H> {
     }
 }
 
-impl<H: Host> Node<'_, '_, '_, H> {
+impl<H: Host> ExanetNode<'_, '_, '_, H> {
     /// Takes a message of the host, which enters the blocks at `at`. Returns its number.
     #[inline]
     pub(super) fn accept(&mut self, message: Message<H::Header>, at: Time) -> u32 {

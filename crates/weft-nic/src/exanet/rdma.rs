@@ -11,7 +11,7 @@
 
 use super::announcement::Expected;
 use super::header::Header;
-use super::node::{Hardware, Node};
+use super::node::{ExanetNode, Hardware};
 use super::{Announcement, ExanetNic, ExanetTimer, MessageHeader};
 use crate::host::{Delivered, Failure, FailureReason, Host, Message};
 use crate::memory_path::MemoryPath;
@@ -116,7 +116,7 @@ pub(super) fn descriptor<T>(
     }
 }
 
-impl<H: Host> Node<'_, '_, '_, H> {
+impl<H: Host> ExanetNode<'_, '_, '_, H> {
     /// Calls the engine in its surroundings. A transfer that has failed meanwhile comes with the result.
     #[inline]
     fn with_rdma<R>(

@@ -2,7 +2,7 @@
 
 use super::announcement::Expected;
 use super::header::Header;
-use super::node::Node;
+use super::node::ExanetNode;
 use super::post::{Post, Posted, channel_report};
 use super::transmit::Answer;
 use super::{Announcement, ExanetNic, ExanetTimer};
@@ -23,7 +23,7 @@ pub(super) enum Notice<T> {
     Failure(Failure),
 }
 
-impl<H: Host> Node<'_, '_, '_, H> {
+impl<H: Host> ExanetNode<'_, '_, '_, H> {
     /// Another interface has announced something of a message, which goes to `address`.
     pub(super) fn announced(&mut self, announced: Announced<Announcement<H::Header>>, address: Address) {
         let Announced { from, message, content } = announced;

@@ -3,7 +3,7 @@
 
 use super::bytes::{DataOfHost, Reduced};
 use super::header::Header;
-use super::node::Node;
+use super::node::ExanetNode;
 use super::{Announcement, ExanetNic, ExanetTimer};
 use crate::allreduce::{
     AcceleratorError, AllreduceRequest, Module, ModuleContext, ModulePacket, ModulePacketKind, ModuleState,
@@ -133,7 +133,7 @@ impl<H: Host> ModuleSurface for Outlet<'_, '_, '_, H> {
     }
 }
 
-impl<H: Host> Node<'_, '_, '_, H> {
+impl<H: Host> ExanetNode<'_, '_, '_, H> {
     /// Calls the module in its surroundings; `None`: the machine has no accelerator.
     fn with_module<R>(
         &mut self,

@@ -158,13 +158,13 @@ struct Transmit {
 }
 
 /// The interface as its host sees it.
-struct Node<'a, 'b, 'c, H: Host> {
+struct OverheadsNode<'a, 'b, 'c, H: Host> {
     transmit: &'a mut Transmit,
     parameters: &'a OverheadsParameters,
     fabric: &'a mut InterfaceContext<'b, 'c, OverheadsNic<H>>,
 }
 
-impl<H: Host> HostContext<H> for Node<'_, '_, '_, H> {
+impl<H: Host> HostContext<H> for OverheadsNode<'_, '_, '_, H> {
     #[inline]
     fn now(&self) -> Time {
         self.fabric.now()
@@ -284,8 +284,8 @@ impl<H: Host> OverheadsNic<H> {
         &'a mut self,
         parameters: &'a NicParameters<OverheadsParameters, H::Parameters>,
         fabric: &'a mut InterfaceContext<'b, 'c, Self>,
-    ) -> Hosted<'a, H, Node<'a, 'b, 'c, H>> {
-        let node = Node { transmit: &mut self.transmit, parameters: &parameters.interface, fabric };
+    ) -> Hosted<'a, H, OverheadsNode<'a, 'b, 'c, H>> {
+        let node = OverheadsNode { transmit: &mut self.transmit, parameters: &parameters.interface, fabric };
         Hosted { host: &mut self.host, parameters: &parameters.host, node }
     }
 

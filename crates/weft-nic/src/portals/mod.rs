@@ -164,14 +164,14 @@ pub struct PortalsNic<H: Host> {
 }
 
 /// The interface as its host sees it.
-struct Node<'a, 'b, 'c, H: Host> {
+struct PortalsNode<'a, 'b, 'c, H: Host> {
     transmit: &'a mut Transmit,
     failures: &'a mut VecDeque<Failure>,
     parameters: &'a PortalsParameters,
     fabric: &'a mut InterfaceContext<'b, 'c, PortalsNic<H>>,
 }
 
-impl<H: Host> Node<'_, '_, '_, H> {
+impl<H: Host> PortalsNode<'_, '_, '_, H> {
     /// Takes a message over that the host posts at `at`.
     fn accept(&mut self, message: &Message<H::Header>, at: Time) -> u32 {
         let number = self.transmit.take_number();
@@ -203,7 +203,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
     }
 }
 
-impl<H: Host> HostContext<H> for Node<'_, '_, '_, H> {
+impl<H: Host> HostContext<H> for PortalsNode<'_, '_, '_, H> {
     #[inline]
     fn now(&self) -> Time {
         self.fabric.now()
@@ -250,8 +250,8 @@ impl<H: Host> PortalsNic<H> {
         &'a mut self,
         parameters: &'a NicParameters<PortalsParameters, H::Parameters>,
         fabric: &'a mut InterfaceContext<'b, 'c, Self>,
-    ) -> Hosted<'a, H, Node<'a, 'b, 'c, H>> {
-        let node = Node {
+    ) -> Hosted<'a, H, PortalsNode<'a, 'b, 'c, H>> {
+        let node = PortalsNode {
             transmit: &mut self.transmit,
             failures: &mut self.failures,
             parameters: &parameters.interface,
