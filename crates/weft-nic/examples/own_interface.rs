@@ -31,7 +31,7 @@ struct DoorbellParameters {
 
 /// A message on its way out.
 #[derive(Serialize, Deserialize)]
-struct Outgoing {
+struct SendingMessage {
     to: EndpointId,
     number: u32,
     bytes: Bytes,
@@ -64,7 +64,7 @@ struct DoorbellNic<H: Host> {
 /// The messages on their way out, in the order of their posts.
 #[derive(Default, Serialize, Deserialize)]
 struct Outbox {
-    queue: VecDeque<Outgoing>,
+    queue: VecDeque<SendingMessage>,
     next_number: u32,
 }
 // ANCHOR_END: state
@@ -136,7 +136,7 @@ impl<H: Host> HostContext<H> for AtHost<'_, '_, '_, H> {
         let place = queue.partition_point(|other| other.ready <= ready);
         let class = self.fabric.class_of(&message.purpose, bytes);
         let sent = Bytes::ZERO;
-        queue.insert(place, Outgoing { to, number, bytes, sent, offered, ready, token, class });
+        queue.insert(place, SendingMessage { to, number, bytes, sent, offered, ready, token, class });
         self.fabric.request_injection();
         number
     }

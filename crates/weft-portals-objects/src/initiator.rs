@@ -12,7 +12,7 @@ use crate::handle::DescriptorHandle;
 use crate::interface::NetworkInterface;
 use crate::memory::Memory;
 use crate::memory_descriptor::MemoryDescriptor;
-use crate::request::{Acknowledgement, Action, Header, Outgoing, ProcessId, Request, Response};
+use crate::request::{Acknowledgement, Action, Header, OutgoingRequest, ProcessId, Request, Response};
 use serde::{Deserialize, Serialize};
 
 /// A place in a memory descriptor.
@@ -127,7 +127,10 @@ impl NetworkInterface {
         let initiator = self.initiator();
         let header = Header { initiator, action, portal, match_bits, remote_offset, length, header_data };
         let operand = operation.operand.clone();
-        self.send(Outgoing::Request(operation.target, Request { header, operation: number, data, operand }));
+        self.send(OutgoingRequest::Request(
+            operation.target,
+            Request { header, operation: number, data, operand },
+        ));
         if let Some(place) = operation.from {
             self.sent(place.descriptor, operation);
         }

@@ -20,7 +20,7 @@ use crate::match_list::ListKind;
 use crate::memory::Memory;
 use crate::memory_descriptor::MemoryDescriptor;
 use crate::portal_table::{PortalTable, TableEntryOptions};
-use crate::request::{Initiator, Outgoing, ProcessId};
+use crate::request::{Initiator, OutgoingRequest, ProcessId};
 use crate::triggered::{EntryName, Triggered, TriggeredOperation};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
@@ -59,7 +59,7 @@ pub struct NetworkInterface {
     searched: u32,
     /// Counting events that have changed, and may trigger operations.
     changed: VecDeque<CountingHandle>,
-    outbox: VecDeque<Outgoing>,
+    outbox: VecDeque<OutgoingRequest>,
     pub(super) bundles: u32,
     pub(super) entries: u32,
     pub(super) unexpected: u32,
@@ -106,11 +106,11 @@ impl NetworkInterface {
     }
 
     /// Takes the next message for another interface. None while a bundle is open.
-    pub fn outgoing(&mut self) -> Option<Outgoing> {
+    pub fn outgoing(&mut self) -> Option<OutgoingRequest> {
         if self.bundles > 0 { None } else { self.outbox.pop_front() }
     }
 
-    pub(super) fn send(&mut self, message: Outgoing) {
+    pub(super) fn send(&mut self, message: OutgoingRequest) {
         self.outbox.push_back(message);
     }
 

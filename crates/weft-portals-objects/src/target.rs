@@ -14,7 +14,7 @@ use crate::interface::NetworkInterface;
 use crate::match_list::{EntryNumber, ListKind};
 use crate::memory::Memory;
 use crate::portal_table::UnexpectedHeader;
-use crate::request::{Action, Header, Outgoing, ProcessId, Request, Response};
+use crate::request::{Action, Header, OutgoingRequest, ProcessId, Request, Response};
 
 /// The fate of the unexpected headers that a search finds (`ptl_search_op_t`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,7 +54,7 @@ impl NetworkInterface {
         if let Some(operation) = request.operation {
             let Done { list, offset: remote_offset, moved, silent, data } = done;
             let response = Response { operation, outcome, moved, remote_offset, list, silent, data };
-            self.send(Outgoing::Response(request.header.initiator.process, response));
+            self.send(OutgoingRequest::Response(request.header.initiator.process, response));
         }
         self.run_triggered(memory);
         searched
@@ -62,7 +62,7 @@ impl NetworkInterface {
 
     /// Sends a response of another's making, to a request that never came to the table.
     pub fn refuse(&mut self, initiator: ProcessId, response: Response) {
-        self.send(Outgoing::Response(initiator, response));
+        self.send(OutgoingRequest::Response(initiator, response));
     }
 
     fn carry_out(&mut self, request: &Request, memory: &mut impl Memory) -> (u32, Result<Done, Outcome>) {

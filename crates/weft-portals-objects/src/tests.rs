@@ -12,7 +12,9 @@ use crate::match_list::ListKind;
 use crate::memory::Region;
 use crate::memory_descriptor::{DescriptorOptions, MemoryDescriptor};
 use crate::portal_table::TableEntryOptions;
-use crate::request::{Acknowledgement, Action, Header, Initiator, Outgoing, ProcessId, Request, Response};
+use crate::request::{
+    Acknowledgement, Action, Header, Initiator, OutgoingRequest, ProcessId, Request, Response,
+};
 use crate::triggered::{EntryName, TriggeredOperation};
 use crate::{Memory, NetworkInterface, Search};
 use proptest::prelude::*;
@@ -67,7 +69,7 @@ impl Node {
     fn receive(&mut self, request: &Request) -> (u32, Response) {
         let searched = self.interface.request(request, &mut self.memory);
         match self.interface.outgoing() {
-            Some(Outgoing::Response(_, response)) => (searched, response),
+            Some(OutgoingRequest::Response(_, response)) => (searched, response),
             other => panic!("no response but {other:?}"),
         }
     }
@@ -411,11 +413,15 @@ impl Pair {
             for side in 0..2 {
                 while let Some(message) = self.0[side].outgoing() {
                     quiet = 0;
-                    let (Outgoing::Request(to, _) | Outgoing::Response(to, _)) = &message;
+                    let (OutgoingRequest::Request(to, _) | OutgoingRequest::Response(to, _)) = &message;
                     let to = to.nid as usize;
                     match &message {
-                        Outgoing::Request(_, request) => drop(self.0[to].request(request, &mut self.1[to])),
-                        Outgoing::Response(_, response) => self.0[to].respond(response, &mut self.1[to]),
+                        OutgoingRequest::Request(_, request) => {
+                            _ = self.0[to].request(request, &mut self.1[to])
+                        }
+                        OutgoingRequest::Response(_, response) => {
+                            self.0[to].respond(response, &mut self.1[to])
+                        }
                     }
                 }
             }

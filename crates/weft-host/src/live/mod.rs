@@ -66,7 +66,7 @@ use answers::Answerer;
 use handler::Handler;
 use interfaces::InFlight;
 use ledger::{Ledger, Told};
-use outgoing::Outgoing;
+use outgoing::OutgoingData;
 use payloads::{Data, Payloads};
 use rails::{Guest, HandedOver};
 use serde::de::Error as _;
@@ -239,7 +239,7 @@ pub struct LiveHost {
     /// The seat whose turn is under way.
     under_way: Option<usize>,
     /// Messages whose data the interface has not taken.
-    outgoing: Outgoing,
+    outgoing: OutgoingData,
     interfaces: VirtualInterfaces,
     /// Messages that it sends for ranks at other endpoints of its host.
     guests: Slab<Guest>,

@@ -33,7 +33,7 @@ pub(super) struct Port<'a> {
 
 /// A packet whose data is in the card.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) struct Outgoing {
+pub(super) struct FetchedPacket {
     pub ready: Time,
     pub to: EndpointId,
     pub number: u32,
@@ -87,7 +87,7 @@ pub(super) struct HostToCard {
     /// Descriptors whose data is read.
     fetched: VecDeque<Descriptor>,
     /// In the order of their messages.
-    pub packets: VecDeque<Outgoing>,
+    pub packets: VecDeque<FetchedPacket>,
     module: Server,
     /// The page that was read last.
     known: Known,
@@ -203,7 +203,7 @@ impl HostToCard {
         let service = self.module.serve(began, cycles, &parameters.clock);
         let made = Service { came, began: service.began.max(came), ended: service.ended.max(came) };
         let is_last = descriptor.read == descriptor.bytes;
-        self.packets.push_back(Outgoing {
+        self.packets.push_back(FetchedPacket {
             ready: made.ended,
             to: descriptor.to,
             number,

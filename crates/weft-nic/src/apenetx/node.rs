@@ -2,7 +2,7 @@
 
 use super::card_to_host::{Announcement, CardToHost, Written};
 use super::descriptor::{Descriptor, DescriptorState};
-use super::host_to_card::{HostToCard, Outgoing, Port, Reading, Taken};
+use super::host_to_card::{FetchedPacket, HostToCard, Port, Reading, Taken};
 use super::process::{Call, Processes};
 use super::{ApenetxNic, ApenetxParameters, ApenetxTimer, CardPart};
 use crate::host::{Delivered, Failure, FailureReason, Host, HostContext, Message, Offer};
@@ -98,7 +98,7 @@ impl<H: Host> Default for Card<H> {
 impl<H: Host> Card<H> {
     /// Messages that have not left whole, and such that have not arrived whole.
     pub(super) fn unfinished(&self) -> (usize, usize) {
-        let last = |packet: &&Outgoing| packet.is_whole || packet.index == 0;
+        let last = |packet: &&FetchedPacket| packet.is_whole || packet.index == 0;
         let packets = self.send.packets.iter().filter(last).count();
         let calls = self.posts.len() + self.processes.waiting() + self.stores.len();
         (calls + self.send.waiting() + packets, self.receive.unfinished() + self.due.len())
@@ -501,7 +501,7 @@ impl<H: Host> CardNode<'_, '_, '_, H> {
             Some(first) if first.ready <= now => *first,
             _ => return Injection::not_before(self.card.not_before(self.parameters).min(next_offer)),
         };
-        let Outgoing { ready, to, number, bytes, index, is_whole, watch, class } = first;
+        let FetchedPacket { ready, to, number, bytes, index, is_whole, watch, class } = first;
         let part = if is_whole { MessagePart::Whole } else { MessagePart::Piece };
         if !self.fabric.admits_all() && !self.fabric.admits_class(class) {
             return Injection::Nothing; // asked again when there is a place

@@ -13,7 +13,7 @@ use super::dispatcher::Reassembly;
 use super::fifo::{FifoPacketKind, Queued};
 use super::header::{Coordinates, TEST, carried, size_and_address};
 use super::parameters::CommunicationIpParameters;
-use super::port::{Outgoing, Port};
+use super::port::{FifoMessage, Port};
 use super::registers::{Register, RegisterError, Registers};
 use super::self_test::{SelfTest, TestPacket};
 use super::{Announcement, CommunicationIpNic, CommunicationIpTimer};
@@ -181,7 +181,7 @@ impl<H: Host> IpNode<'_, '_, '_, H> {
         self.fabric.announce(to, number, announcement);
         let (sent, class) = (Bytes::ZERO, self.fabric.class_of(&message.purpose, bytes));
         let port = usize::from(interface);
-        self.hardware.ports[port].post(Outgoing { to, number, bytes, sent, posted, token, watch, class });
+        self.hardware.ports[port].post(FifoMessage { to, number, bytes, sent, posted, token, watch, class });
         if posted > self.fabric.now() {
             self.fabric.set_timer(posted, CommunicationIpTimer::Post);
         } else {

@@ -18,7 +18,7 @@ use weft_units::{Bytes, EndpointId, Time};
 
 /// A message on its way out.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) struct Outgoing {
+pub(super) struct FifoMessage {
     pub to: EndpointId,
     pub number: u32,
     pub bytes: Bytes,
@@ -34,7 +34,7 @@ pub(super) struct Outgoing {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Port {
     /// In the order in which they are posted.
-    queue: VecDeque<Outgoing>,
+    queue: VecDeque<FifoMessage>,
     pub aggregator: Aggregator,
     pub fifo: TransmitFifo,
     pub dispatcher: Dispatcher,
@@ -47,7 +47,7 @@ impl Port {
     }
 
     /// Puts a message behind all that are posted no later.
-    pub fn post(&mut self, outgoing: Outgoing) {
+    pub fn post(&mut self, outgoing: FifoMessage) {
         let place = match self.queue.back() {
             Some(last) if last.posted > outgoing.posted => {
                 self.queue.partition_point(|other| other.posted <= outgoing.posted)
@@ -82,7 +82,7 @@ impl Port {
             let writing = self.aggregator.write(now, payload, parameters);
             let offset = outgoing.sent.get();
             outgoing.sent += payload;
-            let Outgoing { to, number: message, bytes: all, sent: written, token, watch, class, .. } =
+            let FifoMessage { to, number: message, bytes: all, sent: written, token, watch, class, .. } =
                 *outgoing;
             let last = written == all;
             let kind =

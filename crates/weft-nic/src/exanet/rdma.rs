@@ -17,8 +17,8 @@ use crate::host::{Delivered, Failure, FailureReason, Host, Message};
 use crate::memory_path::MemoryPath;
 use crate::observer::{Block, BlockChange, Observer as _, Stage, StateChange};
 use crate::rdma::{
-    Answer, Arrival, Cell, CellId, ChannelKind, Descriptor, EngineContext, Location, Outgoing, Rdma,
-    RdmaChange, Reply, Surface, Task, TransferError, TransferHeader, TransferStage,
+    Answer, Arrival, Cell, CellId, ChannelKind, Descriptor, EngineContext, Location, Rdma, RdmaChange,
+    RdmaPacket, Reply, Surface, Task, TransferError, TransferHeader, TransferStage,
 };
 use weft_fabric::{Addressing, ClassTag, InterfaceContext, Packet};
 use weft_units::{Address, EndpointId, Time};
@@ -223,7 +223,7 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         }
         let source = self.fabric.endpoint();
         Some(match outgoing? {
-            Outgoing::Cell(Cell { to, message, bytes, id, watch, offset, class }) => {
+            RdmaPacket::Cell(Cell { to, message, bytes, id, watch, offset, class }) => {
                 if self.hardware.data.is_some() {
                     self.fabric.announce(to, message, Announcement::Read { cell: id, offset });
                 }
@@ -233,7 +233,7 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
                 packet.watch(watch);
                 packet
             }
-            Outgoing::Reply(Reply { to, message, id, answer, .. }) => {
+            RdmaPacket::Reply(Reply { to, message, id, answer, .. }) => {
                 let addressing = Addressing { source, destination: to, message };
                 Header::BlockAnswer(id, answer).packet(addressing, 0)
             }

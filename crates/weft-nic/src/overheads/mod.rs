@@ -60,7 +60,7 @@ impl OverheadsParameters {
 
 /// A message on its way out.
 #[derive(Clone, Copy, Serialize, Deserialize)]
-struct Outgoing {
+struct SendingMessage {
     to: EndpointId,
     number: u32,
     bytes: Bytes,
@@ -144,7 +144,7 @@ pub struct OverheadsNic<H: Host> {
 #[derive(Serialize, Deserialize)]
 struct Transmit {
     /// In the order in which they are posted.
-    queue: VecDeque<Outgoing>,
+    queue: VecDeque<SendingMessage>,
     /// Which of the channels sends next.
     turn: u32,
     next_number: u32,
@@ -203,7 +203,7 @@ impl<H: Host> HostContext<H> for OverheadsNode<'_, '_, '_, H> {
             let handed_over = watched::Posted { message: number, at, ready: posted, block };
             self.transmit.watched.post(endpoint, &handed_over, self.fabric.output());
         }
-        let outgoing = Outgoing { to, number, bytes, sent, created_at, posted, prepared, token, class };
+        let outgoing = SendingMessage { to, number, bytes, sent, created_at, posted, prepared, token, class };
         self.transmit.insert(outgoing);
         self.fabric.request_injection();
         number
@@ -219,7 +219,7 @@ impl<H: Host> HostContext<H> for OverheadsNode<'_, '_, '_, H> {
     }
 }
 
-impl Outgoing {
+impl SendingMessage {
     /// The part of the message and the payload of its next packet.
     #[inline]
     fn next_piece(&self, payload: Bytes) -> (MessagePart, Bytes) {
@@ -231,7 +231,12 @@ impl Outgoing {
 impl Transmit {
     /// The place of the next message whose packet is admitted: of the first `channels` the next in turn, or
     /// else the first behind them that has been posted.
-    fn next_admitted(&self, now: Time, channels: usize, admits: impl Fn(&Outgoing) -> bool) -> Option<usize> {
+    fn next_admitted(
+        &self,
+        now: Time,
+        channels: usize,
+        admits: impl Fn(&SendingMessage) -> bool,
+    ) -> Option<usize> {
         let turn = self.turn as usize;
         let in_turn = (0..channels).map(|step| (turn + step) % channels);
         let behind = (channels..self.queue.len()).take_while(|&place| self.queue[place].posted <= now);
@@ -246,7 +251,7 @@ impl Transmit {
 
     /// Puts a message behind all that are posted no later.
     #[inline]
-    fn insert(&mut self, outgoing: Outgoing) {
+    fn insert(&mut self, outgoing: SendingMessage) {
         match self.queue.back() {
             Some(last) if last.posted > outgoing.posted => {
                 let place = self.queue.partition_point(|other| other.posted <= outgoing.posted);
@@ -353,7 +358,7 @@ impl<H: Host> OverheadsNic<H> {
         let (part, piece) = outgoing.next_piece(parameters.payload);
         outgoing.sent += piece;
         let finished = outgoing.sent == outgoing.bytes;
-        let Outgoing { to, number, created_at, token, class, .. } = *outgoing;
+        let SendingMessage { to, number, created_at, token, class, .. } = *outgoing;
         if finished {
             transmit.queue.remove(index);
             transmit.turn = index as u32;
@@ -577,7 +582,7 @@ impl<H: Host> Interface for OverheadsNic<H> {
                     let next = posted.max(begun) + parameters.interface.message_gap;
                     if next > now {
                         let (sent, prepared) = (Bytes::ZERO, true);
-                        self.transmit.insert(Outgoing {
+                        self.transmit.insert(SendingMessage {
                             to,
                             number,
                             bytes,
@@ -593,7 +598,7 @@ impl<H: Host> Interface for OverheadsNic<H> {
                     }
                     if bytes > parameters.interface.payload {
                         let (sent, prepared) = (parameters.interface.payload, true);
-                        let outgoing = Outgoing {
+                        let outgoing = SendingMessage {
                             to,
                             number,
                             bytes,

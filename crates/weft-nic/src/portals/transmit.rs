@@ -16,7 +16,7 @@ const NOWHERE: u32 = u32::MAX;
 
 /// A message of which not all packets have been sent.
 #[derive(Clone, Copy, Serialize, Deserialize)]
-pub(super) struct Outgoing {
+pub(super) struct SendingMessage {
     pub to: EndpointId,
     pub number: u32,
     pub bytes: Bytes,
@@ -30,7 +30,7 @@ pub(super) struct Outgoing {
     pub class: ClassTag,
 }
 
-impl Outgoing {
+impl SendingMessage {
     /// The part of the message and the payload of its next packet.
     #[inline]
     fn next_piece(&self, payload: Bytes) -> (MessagePart, u32) {
@@ -103,7 +103,7 @@ pub(super) enum Next {
 #[derive(Serialize, Deserialize)]
 pub(super) struct Transmit {
     /// In the order in which they are posted.
-    queue: VecDeque<Outgoing>,
+    queue: VecDeque<SendingMessage>,
     /// Which of the concurrent messages sends next.
     turn: u32,
     next_number: u32,
@@ -178,7 +178,8 @@ impl Transmit {
                 place = self.messages.insert(message) as u32;
             }
         }
-        let outgoing = Outgoing { to, number, bytes, sent: Bytes::ZERO, posted, kind, token, place, class };
+        let outgoing =
+            SendingMessage { to, number, bytes, sent: Bytes::ZERO, posted, kind, token, place, class };
         match self.queue.back() {
             Some(last) if last.posted > posted => {
                 let turn = self.queue.partition_point(|other| other.posted <= posted);
@@ -260,7 +261,7 @@ impl Transmit {
     #[inline]
     fn send_of(&mut self, queued: usize, now: Time, parameters: &PortalsParameters) -> Option<Supplied> {
         let outgoing = &mut self.queue[queued];
-        let Outgoing { to, number: message, kind, token, place, class, .. } = *outgoing;
+        let SendingMessage { to, number: message, kind, token, place, class, .. } = *outgoing;
         let (part, bytes) = outgoing.next_piece(parameters.payload);
         let piece =
             Piece { message, place, bytes, is_whole: part == MessagePart::Whole, watch: false, class };

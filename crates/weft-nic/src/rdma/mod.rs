@@ -173,7 +173,7 @@ pub struct Landing {
 
 /// A packet for the link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Outgoing {
+pub enum RdmaPacket {
     /// A cell.
     Cell(Cell),
     /// An answer.
@@ -470,9 +470,9 @@ impl Rdma {
     /// Takes the next packet for the link, which is [due](Rdma::next_outgoing); answers go first. Call
     /// [`Rdma::fetch`] afterwards if there is a buffer that it [may fill](Rdma::may_fetch).
     #[inline]
-    pub fn take_outgoing(&mut self, context: &mut EngineContext<'_, impl Surface>) -> Option<Outgoing> {
+    pub fn take_outgoing(&mut self, context: &mut EngineContext<'_, impl Surface>) -> Option<RdmaPacket> {
         if self.answers_next(context.now) {
-            return self.replies.pop_front().map(Outgoing::Reply);
+            return self.replies.pop_front().map(RdmaPacket::Reply);
         }
         let Sent { cell, times, timer } =
             self.send.take(context.now, &context.parameters.send, &context.parameters.reliability)?;
@@ -485,7 +485,7 @@ impl Rdma {
         if cell.id.last {
             self.report(context.surface);
         }
-        Some(Outgoing::Cell(cell))
+        Some(RdmaPacket::Cell(cell))
     }
 
     /// A cell has come.

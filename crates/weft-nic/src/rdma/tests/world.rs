@@ -268,20 +268,20 @@ impl World {
                 self.plan_link(next.max(self.now), node);
                 return;
             }
-            Some(Outgoing::Cell(cell)) => (cell.to, cell.bytes),
-            Some(Outgoing::Reply(reply)) => (reply.to, Bytes::ZERO),
+            Some(RdmaPacket::Cell(cell)) => (cell.to, cell.bytes),
+            Some(RdmaPacket::Reply(reply)) => (reply.to, Bytes::ZERO),
         };
         let wire = BitRate::from_bits_per_second(19_200_000_000).span(bytes + Bytes::new(32));
         self.nodes[node as usize].line_free = self.now + wire;
         let next = self.nodes[node as usize].rdma.next_outgoing();
         self.plan_link(next.max(self.now + wire), node);
         let what = match out {
-            Some(Outgoing::Cell(cell)) => {
+            Some(RdmaPacket::Cell(cell)) => {
                 self.cells += 1;
                 let data = self.data(node, &cell);
                 Happening::Cell(EndpointId(node), cell, data)
             }
-            Some(Outgoing::Reply(reply)) => Happening::Reply(reply),
+            Some(RdmaPacket::Reply(reply)) => Happening::Reply(reply),
             None => return,
         };
         let deaf = [Some(node), Some(to.0)].contains(&self.trouble.dead);
