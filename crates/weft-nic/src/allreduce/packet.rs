@@ -99,7 +99,7 @@ pub struct ModulePacket {
 }
 
 /// Whoever drives a module.
-pub trait ModuleSurface {
+pub trait ModuleCallbacks {
     /// Calls [`Module::woken`](super::Module::woken) at `at`.
     fn wake(&mut self, at: Time, id: OperationId);
     /// Puts a packet on the link when it is due.
@@ -118,11 +118,11 @@ pub trait ModuleSurface {
 }
 
 /// The surroundings of a module while it is called.
-pub struct ModuleContext<'a, S: ModuleSurface> {
+pub struct ModuleContext<'a, S: ModuleCallbacks> {
     /// The present time.
     pub now: Time,
     /// The machine file's section.
     pub parameters: &'a AllreduceParameters,
     /// The driver of the module.
-    pub surface: &'a mut S,
+    pub callbacks: &'a mut S,
 }

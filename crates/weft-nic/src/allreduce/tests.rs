@@ -35,7 +35,7 @@ struct Asked {
     failed: Vec<(Time, u32)>,
 }
 
-impl ModuleSurface for Asked {
+impl ModuleCallbacks for Asked {
     fn wake(&mut self, at: Time, id: OperationId) {
         self.wakes.push((at, id));
     }
@@ -110,7 +110,7 @@ fn run_with_losses(
             iommu,
             iommu_parameters: &iommu_parameters,
         };
-        let context = &mut ModuleContext { now, parameters: &parameters(), surface: &mut asked };
+        let context = &mut ModuleContext { now, parameters: &parameters(), callbacks: &mut asked };
         match what {
             Happening::Request(request, values) => module.request(request, values, now, context).unwrap(),
             Happening::Woken(id) => module.woken(id, around, context),

@@ -17,8 +17,8 @@ use crate::host::{Delivered, Failure, FailureReason, Host, Message};
 use crate::memory_path::MemoryPath;
 use crate::observer::{Block, BlockChange, Observer as _, Stage, StateChange};
 use crate::rdma::{
-    Answer, Arrival, Cell, CellId, ChannelKind, Descriptor, EngineContext, Location, Rdma, RdmaChange,
-    RdmaPacket, Reply, Surface, Task, TransferError, TransferHeader, TransferStage,
+    Answer, Arrival, Cell, CellId, ChannelKind, Descriptor, EngineContext, Location, Rdma, RdmaCallbacks,
+    RdmaChange, RdmaPacket, Reply, Task, TransferError, TransferHeader, TransferStage,
 };
 use weft_fabric::{Addressing, ClassTag, InterfaceContext, Packet};
 use weft_units::{Address, EndpointId, Time};
@@ -37,7 +37,7 @@ struct Outlet<'a, 'b, 'c, H: Host> {
 /// The surroundings of the engine.
 type Engine<'s, 'a, 'b, 'c, H> = EngineContext<'s, Outlet<'a, 'b, 'c, H>>;
 
-impl<H: Host> Surface for Outlet<'_, '_, '_, H> {
+impl<H: Host> RdmaCallbacks for Outlet<'_, '_, '_, H> {
     const HEARS_CHANGES: bool = H::Output::HEARS_STATES;
     // What is due is retired before such a host is asked for messages, and before each that it posts.
     const RETIRES: bool = H::PASSIVE && !H::Output::HEARS_STATES;
@@ -127,7 +127,7 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         let mut path = self.hardware.memory.path(self.parameters);
         let mut outlet = Outlet { fabric: self.fabric, failure: None, space: None, header: None };
         let now = outlet.fabric.now();
-        let mut context = EngineContext { now, parameters, surface: &mut outlet };
+        let mut context = EngineContext { now, parameters, callbacks: &mut outlet };
         let result = call(&mut self.hardware.rdma, &mut path, &mut context);
         let Outlet { failure, space, .. } = outlet;
         // As many descriptors are kept as the space of one is taken: each is stored in place of another.
@@ -187,9 +187,9 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         self.retire_due();
         let page = descriptor.source.space;
         let (left, _) = self.with_rdma(|rdma, _, context| {
-            context.surface.header = header;
+            context.callbacks.header = header;
             rdma.post(page, kind, descriptor, context);
-            context.surface.header
+            context.callbacks.header
         });
         if let Some(header) = left {
             self.fabric.announce(descriptor.to, descriptor.message, Announcement::Header(header));
@@ -258,19 +258,19 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         // No transfer of this host ends with it: there is neither a failure nor space for a descriptor.
         let mut outlet = Outlet { fabric: self.fabric, failure: None, space: None, header: None };
         let parameters = &self.parameters.rdma;
-        let mut context = EngineContext { now: tail, parameters, surface: &mut outlet };
-        let landing = rdma.cell(&arrival, &mut memory.path(self.parameters), &mut context);
+        let mut context = EngineContext { now: tail, parameters, callbacks: &mut outlet };
+        let outcome = rdma.cell(&arrival, &mut memory.path(self.parameters), &mut context);
         if id.last {
             // There may be an answer to send.
             self.fabric.request_injection();
         }
-        if landing.stored {
+        if outcome.stored {
             expected.came = (expected.came + packet.payload()).min(expected.transfer.bytes);
         }
-        if landing.stored && self.hardware.data.is_some() {
+        if outcome.stored && self.hardware.data.is_some() {
             self.write_cell(packet, id, first);
         }
-        landing.notified.and_then(|notified| self.message_written(packet, notified))
+        outcome.notified.and_then(|notified| self.message_written(packet, notified))
     }
 
     /// A cell has come of a transfer that is not known any more.

@@ -6,8 +6,8 @@ use super::header::Header;
 use super::node::ExanetNode;
 use super::{Announcement, ExanetNic, ExanetTimer};
 use crate::allreduce::{
-    AcceleratorError, AllreduceRequest, Module, ModuleContext, ModulePacket, ModulePacketKind, ModuleState,
-    ModuleSurface, OperationId,
+    AcceleratorError, AllreduceRequest, Module, ModuleCallbacks, ModuleContext, ModulePacket,
+    ModulePacketKind, ModuleState, OperationId,
 };
 use crate::data::Words;
 use crate::host::{Failure, FailureReason, Host};
@@ -85,7 +85,7 @@ impl<H: Host> Outlet<'_, '_, '_, H> {
     }
 }
 
-impl<H: Host> ModuleSurface for Outlet<'_, '_, '_, H> {
+impl<H: Host> ModuleCallbacks for Outlet<'_, '_, '_, H> {
     fn wake(&mut self, at: Time, id: OperationId) {
         self.fabric.set_timer(at, ExanetTimer::Reduction(id));
     }
@@ -147,7 +147,7 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         let (fabric, board) = (&mut *self.fabric, parameters.limits.board);
         let now = fabric.now();
         let mut outlet = Outlet { fabric, packets, requests, failures, data, board };
-        let mut context = ModuleContext { now, parameters, surface: &mut outlet };
+        let mut context = ModuleContext { now, parameters, callbacks: &mut outlet };
         Some(call(module, &mut path, &mut context))
     }
 

@@ -120,7 +120,7 @@ pub(super) struct Asked {
     stages: Vec<TransferStage>,
 }
 
-impl Surface for Asked {
+impl RdmaCallbacks for Asked {
     const HEARS_CHANGES: bool = true;
 
     fn wake(&mut self, at: Time, task: Task) {
@@ -232,7 +232,7 @@ impl World {
             iommu,
             iommu_parameters: &self.faults,
         };
-        let mut context = EngineContext { now, parameters: &self.parameters, surface: &mut asked };
+        let mut context = EngineContext { now, parameters: &self.parameters, callbacks: &mut asked };
         let result = call(rdma, &mut path, &mut context);
         for (at, task) in asked.wakes {
             assert!(at >= now);
@@ -335,14 +335,14 @@ impl World {
         let transfer = self.nodes[node as usize].headers[&(source, cell.message)];
         let (id, tail) = (cell.id, self.now);
         let arrival = Arrival { source, id, transfer: &transfer, owner: DOMAIN, tail };
-        let landing = self.call(node, |rdma, path, context| rdma.cell(&arrival, path, context));
-        if landing.stored {
+        let outcome = self.call(node, |rdma, path, context| rdma.cell(&arrival, path, context));
+        if outcome.stored {
             let block = id.transaction.wrapping_sub(transfer.first);
             let offset = self.parameters.send.cut.offset(block, id.index).get();
             let begin = transfer.destination.address.plus(offset).get() as usize;
             self.nodes[node as usize].bytes[begin..begin + data.len()].copy_from_slice(data);
         }
-        if let Some(notified) = landing.notified {
+        if let Some(notified) = outcome.notified {
             assert!(notified > tail, "a notification before its data");
             let descriptor = self.posted[&(source.0, cell.message)];
             assert_eq!(self.at_source(source.0, &descriptor), self.at_destination(&descriptor));
