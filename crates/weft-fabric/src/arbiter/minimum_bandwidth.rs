@@ -43,7 +43,7 @@ struct Output {
     /// By class: its credit, in bytes × [`WHOLE_SHARE`].
     credits: [i64; MAX_CLASSES],
     /// By class: the request that has priority.
-    turns: [u16; MAX_CLASSES],
+    pointers: [u16; MAX_CLASSES],
 }
 
 /// The credits of all outputs.
@@ -55,11 +55,11 @@ pub(crate) struct MinimumBandwidth {
 impl MinimumBandwidth {
     /// For outputs with links of these classes.
     pub(crate) fn new(links: impl Iterator<Item = LinkClass>) -> MinimumBandwidth {
-        let output = |link| Output { link, last: 0, credits: [0; MAX_CLASSES], turns: [0; MAX_CLASSES] };
+        let output = |link| Output { link, last: 0, credits: [0; MAX_CLASSES], pointers: [0; MAX_CLASSES] };
         MinimumBandwidth { outputs: links.map(output).collect() }
     }
 
-    /// The request of an output that goes. `head(class, turn)` says what a class has, from `turn` on.
+    /// The request of an output that goes. `head(class, pointer)` says what a class has, from `pointer` on.
     pub(crate) fn choose(
         &mut self,
         output: usize,
@@ -70,7 +70,7 @@ impl MinimumBandwidth {
         let classes = groups.count();
         let mut heads = [Head::Empty; MAX_CLASSES];
         for (class, of_class) in heads[..classes].iter_mut().enumerate() {
-            *of_class = head(class, state.turns[class].into());
+            *of_class = head(class, state.pointers[class].into());
             if *of_class == Head::Empty {
                 state.credits[class] = state.credits[class].min(0);
             }
@@ -103,13 +103,13 @@ impl MinimumBandwidth {
             };
             *credit = (*credit).min(most);
         }
-        state.turns[chosen] = request as u16 + 1;
+        state.pointers[chosen] = request as u16 + 1;
         Some(request)
     }
 
     /// The next turn of its class belongs to `request`.
     pub(crate) fn give_turn(&mut self, output: usize, request: u16, groups: &RequestGroups) {
-        self.outputs[output].turns[groups.of(request.into())] = request;
+        self.outputs[output].pointers[groups.of(request.into())] = request;
     }
 }
 

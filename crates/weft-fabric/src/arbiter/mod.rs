@@ -50,7 +50,7 @@ impl ArbiterState {
     }
 
     /// The request of an output that goes, by an arbiter that looks at the first packet of each class.
-    /// `head(class, turn)` says what a class has, from `turn` on. `None`: none can go.
+    /// `head(class, pointer)` says what a class has, from `pointer` on. `None`: none can go.
     #[inline]
     pub(crate) fn choose_class(
         &mut self,

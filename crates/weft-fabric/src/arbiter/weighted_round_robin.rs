@@ -37,7 +37,7 @@ struct Turns {
     /// By class: bytes that it may send before the next class is visited.
     deficits: [u64; MAX_CLASSES],
     /// By class: the request that has priority.
-    turns: [u16; MAX_CLASSES],
+    pointers: [u16; MAX_CLASSES],
 }
 
 /// The turns of all outputs.
@@ -51,7 +51,7 @@ impl WeightedRoundRobin {
         WeightedRoundRobin { outputs: vec![Turns::default(); outputs].into() }
     }
 
-    /// The request of an output that goes. `head(class, turn)` says what a class has, from `turn` on.
+    /// The request of an output that goes. `head(class, pointer)` says what a class has, from `pointer` on.
     pub(crate) fn choose(
         &mut self,
         output: usize,
@@ -62,7 +62,7 @@ impl WeightedRoundRobin {
         let classes = groups.count();
         let mut heads = [Head::Empty; MAX_CLASSES];
         for (class, of_class) in heads[..classes].iter_mut().enumerate() {
-            *of_class = head(class, state.turns[class].into());
+            *of_class = head(class, state.pointers[class].into());
             if *of_class == Head::Empty {
                 state.deficits[class] = 0;
             }
@@ -75,13 +75,13 @@ impl WeightedRoundRobin {
         let Head::Packet { request, bytes } = heads[chosen] else { return None };
         state.visited = chosen as u8;
         state.deficits[chosen] -= bytes;
-        state.turns[chosen] = request as u16 + 1;
+        state.pointers[chosen] = request as u16 + 1;
         Some(request)
     }
 
     /// The next turn of its class belongs to `request`.
     pub(crate) fn give_turn(&mut self, output: usize, request: u16, groups: &RequestGroups) {
-        self.outputs[output].turns[groups.of(request.into())] = request;
+        self.outputs[output].pointers[groups.of(request.into())] = request;
     }
 }
 

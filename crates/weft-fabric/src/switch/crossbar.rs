@@ -186,7 +186,7 @@ impl<B: InputBuffers> Crossbar<B> {
                 return Err(edge);
             }
         }
-        self.state.ports[output].turn = request as u16 + 1;
+        self.state.ports[output].pointer = request as u16 + 1;
         let crossing = Crossing { edge, output, input: Some(from) };
         self.state.transmit::<B::Outputs, _, _>(&crossing, arrived, context);
         Ok(())
@@ -380,13 +380,13 @@ impl<B: InputBuffers> Crossbar<B> {
         islip.run(
             self,
             |request| constants.channels.port(request),
-            |switch, output, turn| {
+            |switch, output, pointer| {
                 if switch.state.look_at[output] > now {
                     return None;
                 }
                 switch.state.collect_credits(output, now, constants);
                 let mut survey = Survey::at(now);
-                round_robin::choose(switch.requests_of(output), turn, |request| {
+                round_robin::choose(switch.requests_of(output), pointer, |request| {
                     switch.is_eligible(output, request, &mut survey, constants)
                 })
             },
@@ -500,12 +500,12 @@ impl<B: InputBuffers> Crossbar<B> {
     /// The request that a traffic class has for an output, from a turn on.
     fn head_of_class(
         &self,
-        (output, class, turn): (usize, usize, usize),
+        (output, class, pointer): (usize, usize, usize),
         survey: &mut Survey,
         constants: &Constants,
     ) -> Head {
         let (groups, requests) = (&constants.groups, self.requests_of(output));
-        let found = round_robin::choose(requests, turn, |request| {
+        let found = round_robin::choose(requests, pointer, |request| {
             groups.holds(class, request) && self.is_eligible(output, request, survey, constants)
         });
         match found {
@@ -616,7 +616,7 @@ trait OutputArbiter {
     /// The next turn of its kind belongs to the request `next`.
     #[inline(always)]
     fn give_turn<B: InputBuffers>(switch: &mut Crossbar<B>, output: usize, next: u16, _: &Constants) {
-        switch.state.ports[output].turn = next;
+        switch.state.ports[output].pointer = next;
     }
 }
 
@@ -631,11 +631,11 @@ impl OutputArbiter for InTurn {
         survey: &mut Survey,
         constants: &Constants,
     ) -> Option<usize> {
-        let turn = usize::from(switch.state.ports[output].turn);
-        let request = round_robin::choose(switch.requests_of(output), turn, |request| {
+        let pointer = usize::from(switch.state.ports[output].pointer);
+        let request = round_robin::choose(switch.requests_of(output), pointer, |request| {
             switch.is_eligible(output, request, survey, constants)
         })?;
-        switch.state.ports[output].turn = request as u16 + 1;
+        switch.state.ports[output].pointer = request as u16 + 1;
         Some(request)
     }
 }
@@ -651,17 +651,17 @@ impl OutputArbiter for ByAge {
         survey: &mut Survey,
         constants: &Constants,
     ) -> Option<usize> {
-        let (turn, now) = (usize::from(switch.state.ports[output].turn), survey.now);
+        let (pointer, now) = (usize::from(switch.state.ports[output].pointer), survey.now);
         let age = |request| switch.age(output, request, now);
         let eligible = |request| switch.is_eligible(output, request, survey, constants);
-        let request = age::choose(switch.requests_of(output), turn, eligible, age)?;
+        let request = age::choose(switch.requests_of(output), pointer, eligible, age)?;
         if survey.busy.is_some() {
             // The oldest of those whose input is busy: it is the one that will be the oldest of all.
             let is_busy = |request| switch.state.ports[constants.channels.port(request)].input_ready > now;
-            let oldest = age::choose(switch.requests_of(output), turn, is_busy, age);
+            let oldest = age::choose(switch.requests_of(output), pointer, is_busy, age);
             survey.busy = oldest.map(|request| request as u16);
         }
-        switch.state.ports[output].turn = request as u16 + 1;
+        switch.state.ports[output].pointer = request as u16 + 1;
         Some(request)
     }
 }
@@ -712,9 +712,9 @@ impl OutputArbiter for ByClass {
     ) -> Option<usize> {
         switch.with_arbiter(|switch, arbiter| {
             let mut busy = [None; MAX_CLASSES];
-            let chosen = arbiter.choose_class(output, &constants.groups, |class, turn| {
+            let chosen = arbiter.choose_class(output, &constants.groups, |class, pointer| {
                 survey.busy = None;
-                let head = switch.head_of_class((output, class, turn), survey, constants);
+                let head = switch.head_of_class((output, class, pointer), survey, constants);
                 busy[class] = survey.busy;
                 head
             });

@@ -27,7 +27,7 @@ struct Output {
     /// Packets in them.
     packets: u32,
     /// The virtual channel that has priority.
-    turn: u8,
+    pointer: u8,
 }
 
 /// An output-queued switch.
@@ -44,7 +44,7 @@ pub(crate) struct OutputQueued {
     /// A bit for each output and virtual channel that is wanted.
     wanted: Vec<u64>,
     /// Per output and virtual channel: which of `arrived` moves there first.
-    turns: Vec<u16>,
+    pointers: Vec<u16>,
     /// Per output and virtual channel: what waits for the line.
     queues: Vec<Queue>,
     /// Bytes of packets in each of them.
@@ -68,10 +68,10 @@ impl OutputQueued {
             requests: vec![0; channels * channels.div_ceil(64)],
             words: channels.div_ceil(64) as u32,
             wanted: vec![0; channels.div_ceil(64)],
-            turns: vec![0; channels],
+            pointers: vec![0; channels],
             queues: vec![Queue::EMPTY; channels],
             filled: vec![0; channels],
-            outputs: (0..outputs).map(|_| Output { packets: 0, turn: 0 }).collect(),
+            outputs: (0..outputs).map(|_| Output { packets: 0, pointer: 0 }).collect(),
             buffer: PacketBuffer::new(),
             arbiter,
             state,
@@ -225,18 +225,18 @@ impl OutputQueued {
         let SwitchContext { now, constants, .. } = *context;
         let words = self.words as usize;
         let requests = &mut self.requests[to * words..(to + 1) * words];
-        let turn = usize::from(self.turns[to]);
+        let pointer = usize::from(self.pointers[to]);
         let chosen = match constants.keeps_ages() {
             true => age::choose(
                 requests,
-                turn,
+                pointer,
                 |_| true,
                 |channel| {
                     let buffered = self.buffer.get(self.arrived[channel].head);
                     buffered.packet.age.exact_after(now.saturating_since(buffered.head))
                 },
             ),
-            false => round_robin::choose(requests, turn, |_| true),
+            false => round_robin::choose(requests, pointer, |_| true),
         };
         let Some(channel) = chosen else { return false };
         let bytes = constants.packet_bytes(&self.buffer.get(self.arrived[channel].head).packet).get();
@@ -248,7 +248,7 @@ impl OutputQueued {
         if requests.iter().all(|&word| word == 0) {
             self.wanted[to / 64] &= !(1 << (to % 64));
         }
-        self.turns[to] = channel as u16 + 1;
+        self.pointers[to] = channel as u16 + 1;
         let moved = self.arrived[channel].pop(&mut self.buffer);
         let next = self.arrived[channel].head;
         if !next.is_none() {
@@ -278,9 +278,9 @@ impl OutputQueued {
     /// The virtual channel of an output that is served next.
     fn choose(&self, output: usize, now: Time, constants: &Constants) -> Choice {
         let mut choice = Choice::LacksCredit;
-        let turn = u32::from(self.outputs[output].turn);
+        let pointer = u32::from(self.outputs[output].pointer);
         for step in 0..constants.vcs {
-            let vc = ((turn + step) % constants.vcs) as u8;
+            let vc = ((pointer + step) % constants.vcs) as u8;
             let channel = constants.channels.at(output, vc);
             if self.queues[channel].is_empty() {
                 continue;
@@ -328,8 +328,9 @@ impl OutputQueued {
                 priorities.choose(output, &[filled], groups, can_go)
             }
             (ArbiterKind::WeightedRoundRobin | ArbiterKind::MinimumBandwidth, Some(arbiter)) => arbiter
-                .choose_class(output, groups, |class, turn| {
-                    match round_robin::choose(&[filled], turn, |vc| groups.holds(class, vc) && can_go(vc)) {
+                .choose_class(output, groups, |class, pointer| {
+                    match round_robin::choose(&[filled], pointer, |vc| groups.holds(class, vc) && can_go(vc))
+                    {
                         Some(request) => {
                             let bytes = constants.packet_bytes(&head(request).1.packet).get();
                             Head::Packet { request, bytes }
@@ -343,7 +344,7 @@ impl OutputQueued {
                     let buffered = head(vc).1;
                     buffered.packet.age.exact_after(now.saturating_since(buffered.head))
                 };
-                age::choose(&[filled], self.outputs[output].turn.into(), can_go, age)
+                age::choose(&[filled], self.outputs[output].pointer.into(), can_go, age)
             }
         };
         self.arbiter = arbiter;
@@ -358,7 +359,7 @@ impl OutputQueued {
         let buffered = self.buffer.get(handle);
         self.filled[channel] -= constants.packet_bytes(&buffered.packet).get();
         self.outputs[output].packets -= 1;
-        self.outputs[output].turn = ((u32::from(vc) + 1) % constants.vcs) as u8;
+        self.outputs[output].pointer = ((u32::from(vc) + 1) % constants.vcs) as u8;
         // Its credit went back when it moved.
         let crossing = Crossing { edge: now, output, input: None };
         self.state.transmit::<BareOutputs, _, _>(&crossing, buffered, context);

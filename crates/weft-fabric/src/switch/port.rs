@@ -54,7 +54,7 @@ pub(crate) struct Port {
     pub(crate) waiting: u32,
     pub(crate) peer: Peer,
     /// The request that has priority.
-    pub(crate) turn: u16,
+    pub(crate) pointer: u16,
     pub(crate) class: LinkClass,
     /// Whether the output could send but for credits.
     pub(crate) stalls: bool,
@@ -70,7 +70,7 @@ impl Port {
             input_ready: Time::ZERO,
             waiting: 0,
             peer,
-            turn: 0,
+            pointer: 0,
             class,
             stalls: false,
             carried: Carried::default(),
@@ -155,7 +155,7 @@ pub(crate) struct SwitchState {
     crossbar: Box<[CrossbarPort]>,
     /// Turns that the routing has taken. They begin with the switch's number, so that not all switches begin
     /// with the same way.
-    pub(super) turns: u32,
+    pub(super) routing_pointer: u32,
 }
 
 impl SwitchState {
@@ -189,7 +189,7 @@ impl SwitchState {
             rng,
             crossbar: Box::default(),
             replication: None,
-            turns: switch.0,
+            routing_pointer: switch.0,
         }
     }
 

@@ -86,8 +86,8 @@ impl LocalView for Queues<'_> {
 
     #[inline]
     fn turn(&mut self) -> u32 {
-        self.state.turns = self.state.turns.wrapping_add(1);
-        self.state.turns
+        self.state.routing_pointer = self.state.routing_pointer.wrapping_add(1);
+        self.state.routing_pointer
     }
 
     #[inline]
