@@ -1,7 +1,6 @@
 //! Building a packet network: parameters that fit together, sites, their first events, faults of their links.
 
 use crate::arbiter::RequestGroups;
-use crate::board::{Board, Publishing};
 use crate::channel::Channels;
 use crate::constants::{AgeBits, Constants};
 use crate::credit::Credits;
@@ -18,6 +17,7 @@ use crate::parameters::{
     SwitchParameters,
 };
 use crate::pause::{Headroom, HeadroomRule, PAUSE_FRAME};
+use crate::queue_board::{Publishing, QueueBoard};
 use crate::switch::{Crossbar, CrossbarPace, InputOccupancy, OutputQueued, Peer, Port, Switch, SwitchState};
 use crate::traffic_class::{TrafficClass, WHOLE_SHARE};
 use crate::wake_signal::WakeSignal;
@@ -393,7 +393,7 @@ impl<T: Topology + Routing> NetworkParameters<T> {
             crossbar,
             trees: Trees::default(),
             block_mask: if layout.spreads_blocks() { u32::MAX } else { 0 },
-            board: Board::NONE,
+            board: QueueBoard::NONE,
             congestion: None,
             reroutes: None,
         })
@@ -512,7 +512,7 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
         publishing.check(self.directory.lookahead())?;
         let switches = (0..self.topology.switches()).map(SwitchId);
         let ports = switches.map(|switch| self.topology.ports(switch) as usize);
-        self.constants.board = Board::new(publishing, ports);
+        self.constants.board = QueueBoard::new(publishing, ports);
         Ok(())
     }
 }

@@ -1,7 +1,6 @@
 //! The constants of a packet network: links, packet format, switches.
 
 use crate::arbiter::RequestGroups;
-use crate::board::Board;
 use crate::channel::Channels;
 use crate::congestion::CongestionControl;
 use crate::credit::Credits;
@@ -10,6 +9,7 @@ use crate::multicast::Trees;
 use crate::packet::Packet;
 use crate::parameters::{PacketFormat, SwitchParameters};
 use crate::pause::Thresholds;
+use crate::queue_board::QueueBoard;
 use crate::reroute::Reroutes;
 use crate::switch::CrossbarPace;
 use crate::wake_signal::WakeSignal;
@@ -75,7 +75,7 @@ pub(crate) struct Constants {
     /// All bits where the routing spreads blocks, and none where packets begin without.
     pub(crate) block_mask: u32,
     /// The queues that switches have published. Between pulses they are as constant as the rest.
-    pub(crate) board: Board,
+    pub(crate) board: QueueBoard,
     /// Congestion control; `None`: there is none.
     pub(crate) congestion: Option<Box<CongestionControl>>,
     /// Tables by which switches route while links are off; `None`: routes never change.

@@ -25,8 +25,8 @@
 //!    (`switch/port/transmit.rs`). The space that it leaves returns as a credit to where it came from.
 //! 6. The tail arrives at the destination's endpoint, and its interface receives the packet.
 //!
-//! Where the routing looks beyond its switch, all switches publish their queues on a board (`board.rs`) at
-//! pulses of the engine.
+//! Where the routing looks beyond its switch, all switches publish their queues on a board (`queue_board.rs`)
+//! at pulses of the engine.
 //!
 //! A watched packet leaves a [`HopRecord`] for each link (`hop.rs`). `conservation.rs` checks that no packet
 //! and no credit is lost, `deadlock.rs` says who waits for whom when nothing moves.
@@ -35,7 +35,6 @@
 //! ([`Network`]) and on the ideal one ([`Ideal`]).
 
 mod arbiter;
-mod board;
 mod build;
 mod channel;
 mod congestion;
@@ -63,6 +62,7 @@ mod packet;
 pub mod parameters;
 mod part_power;
 mod pause;
+mod queue_board;
 mod queue_report;
 mod reroute;
 mod retransmission;
@@ -70,7 +70,6 @@ mod switch;
 mod traffic_class;
 mod wake_signal;
 
-pub use board::Publishing;
 pub use build::{BuildError, MAX_CHANNELS, NetworkParameters, SwitchBuffer};
 pub use congestion::CongestionError;
 pub use conservation::{Census, NotConserved, census, check_credits, check_packets};
@@ -94,6 +93,7 @@ pub use network::{Network, Overrun, Site};
 pub use packet::{Addressing, HeaderBits, MessagePart, Packet, PacketLabel};
 pub use part_power::{MAX_POWER, PartPower, Passed};
 pub use pause::{Headroom, Pause};
+pub use queue_board::Publishing;
 pub use queue_report::{QueueReport, QueueSide};
 pub use reroute::{InForce, Reroutes};
 pub use traffic_class::{

@@ -12,7 +12,6 @@
 //! A site shares nothing with another. Packets and credits between switches are events and notes of the
 //! engine; those between a switch and its endpoints stay in the site.
 
-use crate::board::Board;
 use crate::channel::Channel;
 use crate::congestion::{ControlContext, MAX_HELD, crossing};
 use crate::constants::{AgeBits, Constants};
@@ -31,6 +30,7 @@ use crate::outlet::Outlet;
 use crate::packet::{Age, Packet, PacketLabel};
 use crate::parameters::FlowControl;
 use crate::pause::Pause;
+use crate::queue_board::QueueBoard;
 use crate::reroute::Reroutes;
 use crate::switch::{Filled, InputOccupancy, Peer, Sink, Switch, SwitchContext};
 use serde::{Deserialize, Serialize};
@@ -434,7 +434,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
     }
 
     fn pulse<'a>(&mut self, at: Time, sites: impl Iterator<Item = &'a mut Site<N>>) {
-        let mut board = std::mem::replace(&mut self.constants.board, Board::NONE);
+        let mut board = std::mem::replace(&mut self.constants.board, QueueBoard::NONE);
         for (site, index) in sites.zip(0..) {
             let queues = site.switch.state().queues_before(at, &self.constants);
             board.publish(SwitchId(index), at, queues);

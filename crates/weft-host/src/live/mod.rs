@@ -65,7 +65,7 @@ use crate::virtual_interfaces::VirtualInterfaces;
 use answers::Answerer;
 use handler::Handler;
 use interfaces::InFlight;
-use ledger::{Ledger, Told};
+use ledger::{Ledger, LedgerOutputs};
 use outgoing::OutgoingData;
 use payloads::{Data, Payloads};
 use rails::{Guest, HandedOver};
@@ -183,9 +183,9 @@ impl LiveParameters {
     }
 
     /// The outputs to which a ledger reports.
-    fn told<'o>(&'o self, output: &'o mut ReplayOutput) -> Told<'o> {
+    fn told<'o>(&'o self, output: &'o mut ReplayOutput) -> LedgerOutputs<'o> {
         let Wanted { timeline, regions, .. } = self.wanted;
-        Told { output, timeline, regions, recording: &self.recording }
+        LedgerOutputs { output, timeline, regions, recording: &self.recording }
     }
 
     fn payloads(&self) -> MutexGuard<'_, Payloads> {

@@ -334,7 +334,6 @@ fn next_grant(edge: Time, read: Time, constants: &Constants) -> Time {
 mod tests {
     use super::*;
     use crate::arbiter::RequestGroups;
-    use crate::board::Board;
     use crate::channel::Channels;
     use crate::credit::Credits;
     use crate::link::LineRate;
@@ -342,6 +341,7 @@ mod tests {
     use crate::packet::{Addressing, HeaderBits, MessagePart};
     use crate::parameters::{ArbiterKind, CreditUnit, PacketFormat, SwitchKind, SwitchParameters};
     use crate::parameters::{FasterLink, Forwarding};
+    use crate::queue_board::QueueBoard;
     use crate::switch::CrossbarPace;
     use weft_engine::Stream;
     use weft_topo::{Address, LinkClass};
@@ -408,7 +408,7 @@ mod tests {
             crossbar: CrossbarPace::INSTANT,
             trees: Trees::default(),
             block_mask: 0,
-            board: Board::NONE,
+            board: QueueBoard::NONE,
             congestion: None,
             reroutes: None,
         };
