@@ -1,7 +1,7 @@
 //! Building a packet network: parameters that fit together, sites, their first events, faults of their links.
 
 use crate::arbiter::RequestGroups;
-use crate::channel::Channels;
+use crate::channel::ChannelNumbers;
 use crate::constants::{AgeBits, Constants};
 use crate::credit::Credits;
 use crate::endpoint::Endpoint;
@@ -9,7 +9,7 @@ use crate::event::{EventKind, Wire};
 use crate::fault::{Fault, FaultParameters};
 use crate::interface::{Directory, EndpointPlace, Interface};
 use crate::link::{LineRate, LinkEnd, LinkKind, LinkParameters};
-use crate::link_layer::{LayerKind, LayerState, Load};
+use crate::link_layer::{LayerKind, LayerLoad, LayerState};
 use crate::multicast::{GroupError, GroupMembers, Memberships, Trees};
 use crate::network::{Network, Site};
 use crate::parameters::{
@@ -362,7 +362,7 @@ impl<T: Topology + Routing> NetworkParameters<T> {
                 of_class.collect::<Result<_, _>>()?
             }
         };
-        buffers.resize(Channels::new(vcs).of_ports(1), 0);
+        buffers.resize(ChannelNumbers::new(vcs).of_ports(1), 0);
         let groups = request_groups(switch, &plan, &links, largest)?;
         Ok(Constants {
             links,
@@ -381,7 +381,7 @@ impl<T: Topology + Routing> NetworkParameters<T> {
             groups,
             age_bits: age_bits(layout, &self.links, switch)?,
             plan,
-            channels: Channels::new(vcs),
+            channels: ChannelNumbers::new(vcs),
             buffers,
             largest,
             largest_space,
@@ -542,7 +542,7 @@ fn link_kind(link: &LinkParameters, class: &str, largest: Bytes) -> Result<LinkK
     let rate = LineRate::new(link.rate, link.code)
         .filter(|rate| rate.span(layer.most_on_line(largest, framing)).as_ps() < u64::from(u32::MAX) / 2)
         .ok_or(BuildError::LinkTooSlow { class: class.to_owned(), packet: largest })?;
-    let load = Load { rate: (link.rate, rate), latency, framing, packet: largest };
+    let load = LayerLoad { rate: (link.rate, rate), latency, framing, packet: largest };
     let framed = layer.framed;
     let layer = LayerKind::new(&layer, &load);
     if layer.as_ref().is_some_and(LayerKind::is_hopeless) {

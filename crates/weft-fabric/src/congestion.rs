@@ -29,7 +29,7 @@ use crate::channel::Channel;
 use crate::constants::Constants;
 use crate::flow_meter::FlowId;
 use crate::interface::Interface;
-use crate::link::{LinkKind, Sent};
+use crate::link::{LinkKind, SentPacket};
 use crate::network::{Network, Site};
 use crate::packet::{Addressing, HeaderBits, MessagePart, Packet, PacketLabel};
 use crate::retransmission::{Confirmation, Received, Unanswered};
@@ -199,7 +199,7 @@ impl LinkControl {
 }
 
 /// A link as a packet crosses it.
-pub(crate) fn crossing(kind: &LinkKind, sent: &Sent, packet: Bytes, queue: Bytes) -> Crossing {
+pub(crate) fn crossing(kind: &LinkKind, sent: &SentPacket, packet: Bytes, queue: Bytes) -> Crossing {
     let bytes = packet + kind.framing;
     let LinkKind { bit_rate: rate, carries, .. } = *kind;
     Crossing {

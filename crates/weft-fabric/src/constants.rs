@@ -1,7 +1,7 @@
 //! The constants of a packet network: links, packet format, switches.
 
 use crate::arbiter::RequestGroups;
-use crate::channel::Channels;
+use crate::channel::ChannelNumbers;
 use crate::congestion::CongestionControl;
 use crate::credit::Credits;
 use crate::link::{LinkKind, Size};
@@ -48,7 +48,7 @@ pub(crate) struct Constants {
     /// The use of the bits that packets have for their age.
     pub(crate) age_bits: AgeBits,
     /// The numbers of a switch's channels.
-    pub(crate) channels: Channels,
+    pub(crate) channels: ChannelNumbers,
     /// By virtual channel: space of its input buffer, in units of credit. As many as a port has numbers of
     /// channels; those beyond the virtual channels have none.
     pub(crate) buffers: Vec<u32>,

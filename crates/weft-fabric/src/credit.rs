@@ -13,7 +13,7 @@
 //! credits of one window: few, and they stay in the cache. The list is searched only where a decision depends
 //! on it.
 
-use crate::channel::{Channel, Channels};
+use crate::channel::{Channel, ChannelNumbers};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use weft_engine::prefetch;
 use weft_units::Time;
@@ -163,7 +163,7 @@ impl ReturningCredits {
 
     /// Counts all that have returned by `now`. `credits` has a count for each channel, by its number.
     #[inline]
-    pub(crate) fn count(&mut self, now: Time, credits: &mut [Credits], channels: Channels) {
+    pub(crate) fn count(&mut self, now: Time, credits: &mut [Credits], channels: ChannelNumbers) {
         self.take_all(now, |credit| credits[channels.number(credit.channel)].give_back(credit.amount));
     }
 

@@ -13,7 +13,7 @@ use crate::credit::{Credit, Credits, ReturningCredits};
 use crate::fault::Fault;
 use crate::flow_meter::FlowMeter;
 use crate::injection::InjectionChannels;
-use crate::link::{Carried, Line, LinkKind, Sender, SenderState, Stall};
+use crate::link::{CarriedCounts, CreditStall, Line, LinkKind, LinkSender, SenderState};
 use crate::link_layer::LayerState;
 use crate::packet::Packet;
 use crate::pause::{Pause, Paused};
@@ -51,10 +51,10 @@ pub(crate) struct Endpoint<N> {
     pub(crate) layer: Option<Box<LayerState>>,
     /// Packets that the interface has handed over since the run began.
     pub(crate) supplied: u64,
-    pub(crate) carried: Carried,
+    pub(crate) carried: CarriedCounts,
     acknowledgements: u64,
     /// Stalls for lack of credits: one is running while a packet is staged.
-    pub(crate) stall: Stall,
+    pub(crate) stall: CreditStall,
     /// Pauses that the switch has asked for; `None`: it never has.
     paused: Option<Box<Paused>>,
     /// Packets that the interface has received since the run began.
@@ -85,9 +85,9 @@ impl<N> Endpoint<N> {
             fault: None,
             layer: None,
             supplied: 0,
-            carried: Carried::default(),
+            carried: CarriedCounts::default(),
             acknowledgements: 0,
-            stall: Stall::default(),
+            stall: CreditStall::default(),
             paused: None,
             received: 0,
             received_payload: 0,
@@ -193,8 +193,8 @@ impl<N> Endpoint<N> {
 
     /// The sending half of its link, for a virtual channel.
     #[inline]
-    pub(crate) fn sender<'a>(&'a mut self, kind: &'a LinkKind, vc: u8) -> Sender<'a> {
-        Sender {
+    pub(crate) fn sender<'a>(&'a mut self, kind: &'a LinkKind, vc: u8) -> LinkSender<'a> {
+        LinkSender {
             kind,
             line: &mut self.line,
             credits: match &mut self.channels {
@@ -241,7 +241,7 @@ impl<N> Endpoint<N> {
 
     /// Sets the counters of its link to zero. A stall that is running then counts from `now`.
     pub(crate) fn reset_counters(&mut self, now: Time) {
-        (self.carried, self.acknowledgements) = (Carried::default(), 0);
+        (self.carried, self.acknowledgements) = (CarriedCounts::default(), 0);
         self.stall.reset(now);
         self.flow_table.iter_mut().for_each(|flow_table| flow_table.resent = 0);
         self.fault.iter_mut().for_each(|fault| fault.reset(now));

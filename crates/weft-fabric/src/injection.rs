@@ -14,7 +14,7 @@
 //! [`InterfaceContext::admits`]: crate::InterfaceContext::admits
 
 use crate::arbiter::ArbiterState;
-use crate::arbiter::weighted_round_robin::Head;
+use crate::arbiter::weighted_round_robin::ClassHead;
 use crate::constants::Constants;
 use crate::credit::Credits;
 use crate::packet::Packet;
@@ -167,10 +167,10 @@ impl InjectionChannels {
                 match of_group.min_by_key(|&vc| places[vc]) {
                     Some(request) => {
                         let bytes = constants.packet_bytes(&staged[places[request]].packet).get();
-                        Head::Packet { request, bytes }
+                        ClassHead::Packet { request, bytes }
                     }
-                    None if seen & groups.channels(group) != 0 => Head::Blocked,
-                    None => Head::Empty,
+                    None if seen & groups.channels(group) != 0 => ClassHead::Blocked,
+                    None => ClassHead::Empty,
                 }
             }),
             None => first(),

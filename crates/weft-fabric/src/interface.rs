@@ -6,7 +6,7 @@ use crate::credit::Credit;
 use crate::event::{Entity, EventKind, Wire};
 use crate::hop::HopRecord;
 use crate::multicast::{Memberships, MulticastGroup};
-use crate::outlet::{Outlet, Relayed};
+use crate::outlet::{EventOutlet, Relayed};
 use crate::packet::{MessagePart, Packet, PacketLabel};
 use crate::traffic_class::{ClassTag, Purpose, TrafficClasses};
 use serde::Serialize;
@@ -189,7 +189,7 @@ pub struct InterfaceContext<'a, 'b, N: Interface> {
     /// The endpoint's place.
     pub(crate) place: EndpointPlace,
     pub(crate) directory: &'a Directory,
-    pub(crate) events: Outlet<'a, 'b, N::Timer, N::Announcement>,
+    pub(crate) events: EventOutlet<'a, 'b, N::Timer, N::Announcement>,
     pub(crate) output: &'a mut N::Output,
     /// Whether the fabric is to look for a packet to inject before this instant is over.
     pub(crate) injection_requested: bool,
@@ -400,7 +400,7 @@ impl<N: Interface> InterfaceContext<'_, '_, N> {
             endpoint: self.endpoint,
             place: self.place,
             directory: self.directory,
-            events: Outlet::Outer(&mut relayed),
+            events: EventOutlet::Outer(&mut relayed),
             output: &mut *self.output,
             injection_requested: self.injection_requested,
             admission: self.admission,

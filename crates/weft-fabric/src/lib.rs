@@ -12,8 +12,8 @@
 //! 1. The link of an endpoint can take a packet. The endpoint asks its [`Interface`] (`interface.rs`) for one
 //!    (`network.rs`, `inject`). Without credits for the switch's buffer (`credit.rs`) the packet is staged in
 //!    the endpoint (`endpoint.rs`) until they return.
-//! 2. The endpoint's `Sender` (`link.rs`) puts it on the line: it spends credits, computes when head and tail
-//!    are at the far end, as the link layer says (`link_layer/`), and lets the link's faults decide
+//! 2. The endpoint's `LinkSender` (`link.rs`) puts it on the line: it spends credits, computes when head and
+//!    tail are at the far end, as the link layer says (`link_layer/`), and lets the link's faults decide
 //!    (`fault.rs`). An event (`event.rs`) carries it to the switch.
 //! 3. The head arrives at the switch (`switch/crossbar.rs`, `arrive`), which routes it. A packet that is sure
 //!    to win its output at the next clock edge passes; any other goes into the input buffer
@@ -21,7 +21,7 @@
 //! 4. At a clock edge the switch arbitrates (`decide`). Each free output grants one of the requests at the
 //!    heads of queues (`arbiter/`). A request that a busy input keeps from going is not passed over for ever
 //!    (`switch/starvation.rs`).
-//! 5. The granted packet crosses the pipeline and is sent over the next link, again by a `Sender`
+//! 5. The granted packet crosses the pipeline and is sent over the next link, again by a `LinkSender`
 //!    (`switch/port/transmit.rs`). The space that it leaves returns as a credit to where it came from.
 //! 6. The tail arrives at the destination's endpoint, and its interface receives the packet.
 //!

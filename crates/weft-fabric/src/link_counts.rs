@@ -5,7 +5,7 @@
 use crate::endpoint::Endpoint;
 use crate::fault::{Fault, FaultCounts};
 use crate::interface::Interface;
-use crate::link::Carried;
+use crate::link::CarriedCounts;
 use crate::link_layer::{LayerCounts, LayerState};
 use crate::network::{Network, Site};
 use crate::switch::{Filled, Peer};
@@ -42,7 +42,7 @@ impl LinkCounts {
     /// Counts one direction of a link. `state`: its fault and its layer.
     #[inline]
     pub(crate) fn of(
-        carried: Carried,
+        carried: CarriedCounts,
         state: (Option<&Fault>, Option<&LayerState>),
         until: Time,
     ) -> LinkCounts {

@@ -19,14 +19,14 @@ use crate::credit::Credit;
 use crate::endpoint::Endpoint;
 use crate::event::{Entity, EventKind, Wire};
 use crate::fault::{Fate, FaultCounts};
-use crate::hop::{Crossed, HopRecord, Instants};
+use crate::hop::{CrossedLink, HopRecord, Instants};
 use crate::injection::InjectionChannels;
 use crate::interface::{
     Admission, Directory, EndpointPlace, Injection, Interface, InterfaceContext, schedule_injection,
 };
-use crate::link::{Earliest, LinkEnd, LinkKind, LinkReport, Sent, Size};
+use crate::link::{EarliestSend, LinkEnd, LinkKind, LinkReport, SentPacket, Size};
 use crate::link_layer::LayerState;
-use crate::outlet::Outlet;
+use crate::outlet::EventOutlet;
 use crate::packet::{Age, Packet, PacketLabel};
 use crate::parameters::FlowControl;
 use crate::pause::Pause;
@@ -303,7 +303,7 @@ struct Departures<'a, 'b, N: Interface> {
 
 impl<N: Interface> Sink for Departures<'_, '_, N> {
     #[inline(always)]
-    fn packet(&mut self, peer: Peer, mut packet: Packet, sent: &Sent) {
+    fn packet(&mut self, peer: Peer, mut packet: Packet, sent: &SentPacket) {
         let (time, site, entity) = match peer {
             Peer::Switch { site, port } => {
                 packet.set_arrival_port(port);
@@ -505,7 +505,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
             endpoint: id,
             place: EndpointPlace { site: events.site(), index },
             directory,
-            events: Outlet::Engine(events),
+            events: EventOutlet::Engine(events),
             output,
             injection_requested: false,
             admission: Admission::of(&self.constants),
@@ -778,14 +778,14 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
     ) -> Time {
         let (now, site) = (context.now(), context.place.site);
         let class = self.topology.link_class(SwitchId(site.0), PortId(channel.port.into()));
-        let earliest = Earliest { head: now, tail: now, granted: now, told: came };
+        let earliest = EarliestSend { head: now, tail: now, granted: now, told: came };
         let size = self.constants.size(&packet);
         let kind = self.constants.link(class);
         let sent = endpoint.sender(kind, channel.vc).send(&packet, size, earliest);
         if packet.is_watched() || self.constants.follows_packets {
             let (from, to) = (LinkEnd::Endpoint(packet.source), Some(SwitchId(site.0)));
-            let link = Crossed { from, to, class, latency: kind.latency, routing: kind.routing };
-            let Sent { began, waking, ended, free, .. } = sent;
+            let link = CrossedLink { from, to, class, latency: kind.latency, routing: kind.routing };
+            let SentPacket { began, waking, ended, free, .. } = sent;
             let times =
                 Instants { came, ready: came, could: came, crossed: began, began, waking, ended, free };
             N::hop(context.output, &HopRecord::new(&packet, link, times));
@@ -825,7 +825,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         &self,
         endpoint: &mut Endpoint<N>,
         (packet, size): (Packet, Size),
-        (kind, sent): (&LinkKind, &Sent),
+        (kind, sent): (&LinkKind, &SentPacket),
         context: &mut InterfaceContext<'_, '_, N>,
     ) -> Time {
         let vc = packet.channel().vc;
@@ -866,7 +866,7 @@ impl Later {
 
 /// A packet that its endpoint has sent comes to the switch.
 #[inline]
-fn depart<N: Interface>(mut packet: Packet, sent: &Sent, context: &mut InterfaceContext<'_, '_, N>) {
+fn depart<N: Interface>(mut packet: Packet, sent: &SentPacket, context: &mut InterfaceContext<'_, '_, N>) {
     sent.stamp::<true>(&mut packet);
     let (site, order) = (context.place.site, Entity::Switch.order(EventKind::Packet));
     let head = Event { time: sent.head(), site, order, payload: () };

@@ -32,7 +32,7 @@
 
 use crate::channel::Channel;
 use crate::constants::Constants;
-use crate::link::{LinkKind, Stall};
+use crate::link::{CreditStall, LinkKind};
 use crate::parameters::{
     FasterLink, Forwarding, PacketFormat, PauseParameters, SwitchKind, SwitchParameters,
 };
@@ -187,7 +187,7 @@ pub(crate) struct Paused {
     /// Virtual channels that are paused.
     channels: u32,
     /// Time during which one was.
-    time: Stall,
+    time: CreditStall,
     /// Commands that the sender has obeyed since the counters were last reset.
     frames: u64,
 }

@@ -21,7 +21,7 @@
 //! Ours: links woken along the route of a packet by a message that runs ahead.
 
 use crate::build::BuildError;
-use crate::link::{LinkParameters, Sent};
+use crate::link::{LinkParameters, SentPacket};
 use crate::packet::Packet;
 use weft_units::{Span, Time};
 
@@ -66,7 +66,7 @@ impl WakeSignal {
 
     /// Writes into a packet how far the signal is ahead at the other end of a link that was told at `told`.
     /// The signal crosses the wire as fast as the packet and does not pass the routing logic behind it.
-    pub(crate) fn stamp(&self, packet: &mut Packet, told: Time, sent: &Sent) {
+    pub(crate) fn stamp(&self, packet: &mut Packet, told: Time, sent: &SentPacket) {
         let lead = sent.began.saturating_since(told) + (sent.latency - sent.wire);
         packet.set_lead(u16::try_from(lead.as_ps() >> self.unit).unwrap_or(u16::MAX));
     }

@@ -18,7 +18,7 @@ use minimum_bandwidth::MinimumBandwidth;
 use serde::{Deserialize, Serialize};
 use strict_priority::StrictPriority;
 use weft_topo::LinkClass;
-use weighted_round_robin::{Head, WeightedRoundRobin};
+use weighted_round_robin::{ClassHead, WeightedRoundRobin};
 
 /// The memory of an arbiter beyond a turn per output.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -56,7 +56,7 @@ impl ArbiterState {
         &mut self,
         output: usize,
         groups: &RequestGroups,
-        head: impl FnMut(usize, usize) -> Head,
+        head: impl FnMut(usize, usize) -> ClassHead,
     ) -> Option<usize> {
         match self {
             ArbiterState::WeightedRoundRobin(weights) => weights.choose(output, groups, head),

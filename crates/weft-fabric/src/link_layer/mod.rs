@@ -39,7 +39,7 @@ pub use fec::{Fec, FecFigures};
 pub use power::{LinkPower, OffParameters, PowerReport, SleepParameters};
 pub use state::LayerCounts;
 
-pub(crate) use state::{LayerKind, LayerState, Load, OnLine};
+pub(crate) use state::{LayerKind, LayerLoad, LayerState, OnLine};
 
 use serde::{Deserialize, Serialize};
 use weft_units::{BitRate, Bytes, LineCode};

@@ -7,7 +7,7 @@ use super::power::{PowerReport, PowerState};
 use super::replay::ReplayBuffer;
 use super::{GapRule, LinkLayer};
 use crate::credit::TailOut;
-use crate::link::{Earliest, Line, LineRate};
+use crate::link::{EarliestSend, Line, LineRate};
 use serde::{Deserialize, Serialize};
 use weft_engine::Stream;
 use weft_units::{BitRate, Bytes, Span, Time};
@@ -47,7 +47,7 @@ pub(crate) struct LayerKind {
 }
 
 /// The link and the packets that a layer works for.
-pub(crate) struct Load {
+pub(crate) struct LayerLoad {
     pub(crate) rate: (BitRate, LineRate),
     pub(crate) latency: Span,
     pub(crate) framing: Bytes,
@@ -57,8 +57,8 @@ pub(crate) struct Load {
 
 impl LayerKind {
     /// The layer of links under `load`. `None`: packets go onto the line as they are.
-    pub(crate) fn new(layer: &LinkLayer, load: &Load) -> Option<LayerKind> {
-        let Load { rate, latency, framing, packet } = *load;
+    pub(crate) fn new(layer: &LinkLayer, load: &LayerLoad) -> Option<LayerKind> {
+        let LayerLoad { rate, latency, framing, packet } = *load;
         let largest = layer.most_on_line(packet, framing);
         let window = layer.replay.and_then(|replay| replay.buffer).filter(|size| {
             // Bytes that pass until the answer to the first is back: a round trip, and the packet itself.
@@ -242,12 +242,12 @@ impl LayerState {
         kind: &LayerKind,
         line: &mut Line,
         packet: Bytes,
-        earliest: Earliest,
+        earliest: EarliestSend,
     ) -> OnLine {
         let head =
             self.power.as_mut().map_or(earliest.head, |power| power.wake(earliest.head, earliest.told));
         let idle = line.busy_until();
-        let on_line = self.carry_awake(kind, line, packet, Earliest { head, ..earliest });
+        let on_line = self.carry_awake(kind, line, packet, EarliestSend { head, ..earliest });
         let Some(power) = &mut self.power else { return on_line };
         power.sent(line.busy_until(), earliest.granted);
         OnLine { waking: head.max(idle) - earliest.head.max(idle), ..on_line }
@@ -259,7 +259,7 @@ impl LayerState {
         kind: &LayerKind,
         line: &mut Line,
         packet: Bytes,
-        earliest: Earliest,
+        earliest: EarliestSend,
     ) -> OnLine {
         if let Some(words) = &mut self.words {
             words.occupy(line, &kind.rate, kind.layer.credit, earliest.granted);
@@ -342,7 +342,7 @@ mod tests {
             LinkLayer { word: rules.word, smallest: rules.smallest, gap: rules.gap, ..LinkLayer::PLAIN };
         let rate = BitRate::from_gigabits(100);
         let line = LineRate::new(rate, LineCode::NONE).unwrap();
-        let load = Load {
+        let load = LayerLoad {
             rate: (rate, line),
             latency: Span::from_ps(100_000),
             framing: rules.framing,
@@ -360,7 +360,7 @@ mod tests {
             let mut state = LayerState::new(&kind, Stream::new(1, 2, 3));
             let mut line = Line::default();
             let at_once =
-                Earliest { head: Time::ZERO, tail: Time::ZERO, granted: Time::ZERO, told: Time::ZERO };
+                EarliestSend { head: Time::ZERO, tail: Time::ZERO, granted: Time::ZERO, told: Time::ZERO };
             let (mut gaps, mut end) = (0, 0);
             for &packet in &packets {
                 let on_line = state.carry(&kind, &mut line, Bytes::new(packet), at_once);
@@ -374,7 +374,7 @@ mod tests {
             let behind = packets.len() as u64 * 12 - gaps;
             prop_assert!(behind < 8, "the line owes {} B", behind);
             prop_assert_eq!(state.extra(), -(behind as i64));
-            let later = Earliest { head: Time::from_ps(end + 1), ..at_once };
+            let later = EarliestSend { head: Time::from_ps(end + 1), ..at_once };
             let first = state.carry(&kind, &mut line, Bytes::new(68), later);
             prop_assert_eq!(first.ended - first.began, Span::from_ps(88 * 80));
         }

@@ -18,14 +18,14 @@ mod copies;
 mod snapshot;
 mod withdrawal;
 
-use super::buffer::{Buffered, Handle, PacketBuffer, Queue};
+use super::buffer::{BufferHandle, Buffered, PacketBuffer, PacketQueue};
 use super::port::{Crossing, Outputs, SwitchState};
 use super::starvation::{Grant, PassedOver, Starvation};
 use super::{BlockedHead, Sink, SwitchContext};
 use crate::arbiter::islip::Islip;
-use crate::arbiter::weighted_round_robin::Head;
+use crate::arbiter::weighted_round_robin::ClassHead;
 use crate::arbiter::{ArbiterState, age, random, round_robin};
-use crate::channel::{Channel, Channels};
+use crate::channel::{Channel, ChannelNumbers};
 use crate::constants::Constants;
 use crate::packet::Packet;
 use crate::parameters::ArbiterKind;
@@ -45,13 +45,13 @@ pub(crate) trait InputBuffers {
     type Outputs: Outputs;
     fn new(requests: usize, outputs: usize) -> Self;
     /// The queue of packets of `request` that can go to `output`.
-    fn queue_mut(&mut self, request: usize, output: usize) -> &mut Queue;
+    fn queue_mut(&mut self, request: usize, output: usize) -> &mut PacketQueue;
     /// The same, to be looked at.
-    fn queue(&self, request: usize, output: usize) -> &Queue;
+    fn queue(&self, request: usize, output: usize) -> &PacketQueue;
     /// All queues.
-    fn queues(&self) -> &[Queue];
+    fn queues(&self) -> &[PacketQueue];
     /// The same, to be changed.
-    fn queues_mut(&mut self) -> &mut [Queue];
+    fn queues_mut(&mut self) -> &mut [PacketQueue];
     /// The request of the queue of that place among all.
     fn request_of(&self, place: usize) -> usize;
     /// Asks for the memory of queues, where most of it will be touched.
@@ -83,7 +83,7 @@ impl<B: InputBuffers> Crossbar<B> {
     pub(crate) fn new(
         state: SwitchState,
         arbiter: Option<Box<ArbiterState>>,
-        channels: Channels,
+        channels: ChannelNumbers,
     ) -> Crossbar<B> {
         let (inputs, outputs) = (state.ports.len(), state.links());
         let requests = channels.of_ports(inputs);
@@ -194,7 +194,7 @@ impl<B: InputBuffers> Crossbar<B> {
 
     /// Enters the request of a routed packet that is at the head of its queue.
     #[inline(always)]
-    fn request(&mut self, request: usize, handle: Handle, now: Time, constants: &Constants) {
+    fn request(&mut self, request: usize, handle: BufferHandle, now: Time, constants: &Constants) {
         let head = *self.buffer.get(handle);
         let (input, output) = (constants.channels.port(request), usize::from(head.packet.channel().port));
         let edge = self.state.both_free(output, input, now, constants);
@@ -455,7 +455,7 @@ impl<B: InputBuffers> Crossbar<B> {
     /// Whether enough of the head of `queue` has come for it to go. If not, the survey learns when it will
     /// have.
     #[inline(never)]
-    fn has_come(&self, queue: &Queue, survey: &mut Survey, constants: &Constants) -> bool {
+    fn has_come(&self, queue: &PacketQueue, survey: &mut Survey, constants: &Constants) -> bool {
         let not_before = self.state.not_before(self.buffer.get(queue.head), constants);
         if not_before > survey.now {
             survey.wake = survey.wake.min(constants.switch.clock.edge_at_or_after(not_before));
@@ -503,7 +503,7 @@ impl<B: InputBuffers> Crossbar<B> {
         (output, class, pointer): (usize, usize, usize),
         survey: &mut Survey,
         constants: &Constants,
-    ) -> Head {
+    ) -> ClassHead {
         let (groups, requests) = (&constants.groups, self.requests_of(output));
         let found = round_robin::choose(requests, pointer, |request| {
             groups.holds(class, request) && self.is_eligible(output, request, survey, constants)
@@ -511,10 +511,10 @@ impl<B: InputBuffers> Crossbar<B> {
         match found {
             Some(request) => {
                 let buffered = self.buffer.get(self.queues.queue(request, output).head);
-                Head::Packet { request, bytes: constants.packet_bytes(&buffered.packet).get() }
+                ClassHead::Packet { request, bytes: constants.packet_bytes(&buffered.packet).get() }
             }
-            None if groups.any(class, requests) => Head::Blocked,
-            None => Head::Empty,
+            None if groups.any(class, requests) => ClassHead::Blocked,
+            None => ClassHead::Empty,
         }
     }
 
@@ -568,13 +568,13 @@ impl<B: InputBuffers> Crossbar<B> {
     }
 
     /// The queues that are not empty, by input channel.
-    fn filled_queues(&self, channels: Channels) -> impl Iterator<Item = (Channel, &Queue)> {
+    fn filled_queues(&self, channels: ChannelNumbers) -> impl Iterator<Item = (Channel, &PacketQueue)> {
         let queues = self.queues.queues().iter().enumerate().filter(|(_, queue)| !queue.is_empty());
         queues.map(move |(place, queue)| (channels.channel(self.queues.request_of(place)), queue))
     }
 
     /// See [`Switch::occupancy`](super::Switch::occupancy).
-    pub(crate) fn occupancy(&self, channels: Channels) -> Vec<(Channel, u32)> {
+    pub(crate) fn occupancy(&self, channels: ChannelNumbers) -> Vec<(Channel, u32)> {
         let held = self.filled_queues(channels).flat_map(|(channel, queue)| {
             queue.packets(&self.buffer).map(move |buffered| (channel, buffered.space))
         });
@@ -582,8 +582,8 @@ impl<B: InputBuffers> Crossbar<B> {
     }
 
     /// See [`Switch::blocked_heads`](super::Switch::blocked_heads).
-    pub(crate) fn blocked_heads(&self, channels: Channels) -> Vec<BlockedHead> {
-        let head = |(channel, queue): (Channel, &Queue)| {
+    pub(crate) fn blocked_heads(&self, channels: ChannelNumbers) -> Vec<BlockedHead> {
+        let head = |(channel, queue): (Channel, &PacketQueue)| {
             let packet = self.buffer.get(queue.head).packet;
             BlockedHead { buffer: channel, wants: packet.channel(), packet }
         };

@@ -34,11 +34,11 @@ pub(crate) use port::{Peer, Port, SwitchState};
 pub(crate) use replication::Replication;
 pub(crate) use virtual_output_queued::VirtualOutputQueued;
 
-use crate::channel::{Channel, Channels};
+use crate::channel::{Channel, ChannelNumbers};
 use crate::constants::Constants;
 use crate::fault::FaultCounts;
 use crate::hop::HopRecord;
-use crate::link::Sent;
+use crate::link::SentPacket;
 use crate::packet::Packet;
 use serde::{Deserialize, Serialize};
 use weft_topo::{Routing, Topology};
@@ -47,7 +47,7 @@ use weft_units::Time;
 /// The destination of packets and credits that leave a switch.
 pub(crate) trait Sink {
     /// A packet has been sent to `peer`.
-    fn packet(&mut self, peer: Peer, packet: Packet, sent: &Sent);
+    fn packet(&mut self, peer: Peer, packet: Packet, sent: &SentPacket);
     /// Space in the input buffer of a virtual channel has become free; `peer`, which sends there, learns of
     /// it at `at`.
     fn credit(&mut self, peer: Peer, vc: u8, amount: u32, at: Time);
@@ -212,7 +212,7 @@ impl Switch {
     }
 
     /// The packets that wait at the head of a queue.
-    pub(crate) fn blocked_heads(&self, channels: Channels) -> Vec<BlockedHead> {
+    pub(crate) fn blocked_heads(&self, channels: ChannelNumbers) -> Vec<BlockedHead> {
         let mut heads = each!(self, switch => switch.blocked_heads(channels));
         for head in heads.iter_mut().filter(|head| head.packet.is_multicast()) {
             head.buffer = self.buffer_of_copy(&head.packet).unwrap_or(head.buffer);
@@ -221,7 +221,7 @@ impl Switch {
     }
 
     /// The packets in its input buffers: the buffer, and the space that a packet takes in it.
-    pub(crate) fn occupancy(&self, channels: Channels) -> Vec<(Channel, u32)> {
+    pub(crate) fn occupancy(&self, channels: ChannelNumbers) -> Vec<(Channel, u32)> {
         let mut spaces = each!(self, switch => switch.occupancy(channels));
         self.count_copied_spaces(&mut spaces);
         spaces

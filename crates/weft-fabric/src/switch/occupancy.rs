@@ -52,7 +52,7 @@ pub(super) enum Admission {
 
 /// A packet that leaves its input buffer at a time that is known.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-struct Departure {
+struct BufferDeparture {
     time: Time,
     /// Number of the channel whose buffer it leaves.
     channel: u32,
@@ -61,11 +61,11 @@ struct Departure {
 
 /// Departures in a snapshot: sorted, because their order in memory depends on which packets passed.
 mod in_order {
-    use super::{BinaryHeap, Departure, Reverse};
+    use super::{BinaryHeap, BufferDeparture, Reverse};
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     pub(super) fn serialize<S: Serializer>(
-        departures: &BinaryHeap<Reverse<Departure>>,
+        departures: &BinaryHeap<Reverse<BufferDeparture>>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
         departures.clone().into_sorted_vec().serialize(serializer)
@@ -73,7 +73,7 @@ mod in_order {
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
-    ) -> Result<BinaryHeap<Reverse<Departure>>, D::Error> {
+    ) -> Result<BinaryHeap<Reverse<BufferDeparture>>, D::Error> {
         Vec::deserialize(deserializer).map(BinaryHeap::from)
     }
 }
@@ -84,7 +84,7 @@ pub(crate) struct InputOccupancy {
     /// By number of the input's channel.
     inputs: Box<[BufferOccupancy]>,
     #[serde(with = "in_order")]
-    departures: BinaryHeap<Reverse<Departure>>,
+    departures: BinaryHeap<Reverse<BufferDeparture>>,
     /// A bit for each input channel whose sender has been asked to pause, by number.
     asked: Box<[u64]>,
     /// Those channels.
@@ -259,7 +259,7 @@ impl SwitchState {
     pub(crate) fn expect_departure(&mut self, from: Channel, space: u32, time: Time, constants: &Constants) {
         let Some(occupancy) = &mut self.occupancy else { return };
         let channel = constants.channels.number(from) as u32;
-        occupancy.departures.push(Reverse(Departure { time, channel, space }));
+        occupancy.departures.push(Reverse(BufferDeparture { time, channel, space }));
         if occupancy.asking > 0 {
             self.arbitrate_at_or_after(time, constants);
         }

@@ -6,12 +6,12 @@
 //! turn (round robin). Each virtual channel has an output buffer of its own: in a common one the packets
 //! of one channel would block another's, and close circles of waiting that the channels exist to break.
 
-use super::buffer::{Buffered, Handle, PacketBuffer, Queue};
+use super::buffer::{BufferHandle, Buffered, PacketBuffer, PacketQueue};
 use super::port::{BareOutputs, Crossing, SwitchState};
 use super::{BlockedHead, Sink, SwitchContext};
-use crate::arbiter::weighted_round_robin::Head;
+use crate::arbiter::weighted_round_robin::ClassHead;
 use crate::arbiter::{ArbiterState, age, next_from, round_robin};
-use crate::channel::{Channel, Channels};
+use crate::channel::{Channel, ChannelNumbers};
 use crate::constants::Constants;
 use crate::credit::{Credit, TailOut};
 use crate::fault::FaultCounts;
@@ -37,7 +37,7 @@ pub(crate) struct OutputQueued {
     pub(crate) state: SwitchState,
     pub(crate) buffer: PacketBuffer,
     /// Per input and virtual channel: what has arrived and not moved yet.
-    arrived: Vec<Queue>,
+    arrived: Vec<PacketQueue>,
     /// Per output and virtual channel a bit for each of them whose head wants to go there: `words` words.
     requests: Vec<u64>,
     words: u32,
@@ -46,7 +46,7 @@ pub(crate) struct OutputQueued {
     /// Per output and virtual channel: which of `arrived` moves there first.
     pointers: Vec<u16>,
     /// Per output and virtual channel: what waits for the line.
-    queues: Vec<Queue>,
+    queues: Vec<PacketQueue>,
     /// Bytes of packets in each of them.
     filled: Vec<u64>,
     outputs: Vec<Output>,
@@ -58,18 +58,18 @@ impl OutputQueued {
     pub(crate) fn new(
         state: SwitchState,
         arbiter: Option<Box<ArbiterState>>,
-        numbers: Channels,
+        numbers: ChannelNumbers,
     ) -> OutputQueued {
         // Copies stand at replication ports, as packets do at inputs.
         let outputs = state.ports.len();
         let channels = numbers.of_ports(outputs);
         OutputQueued {
-            arrived: vec![Queue::EMPTY; channels],
+            arrived: vec![PacketQueue::EMPTY; channels],
             requests: vec![0; channels * channels.div_ceil(64)],
             words: channels.div_ceil(64) as u32,
             wanted: vec![0; channels.div_ceil(64)],
             pointers: vec![0; channels],
-            queues: vec![Queue::EMPTY; channels],
+            queues: vec![PacketQueue::EMPTY; channels],
             filled: vec![0; channels],
             outputs: (0..outputs).map(|_| Output { packets: 0, pointer: 0 }).collect(),
             buffer: PacketBuffer::new(),
@@ -140,17 +140,17 @@ impl OutputQueued {
                 kind => self.choose_by(kind, output, now, constants),
             };
             match choice {
-                Choice::Send(vc) => {
+                OutputChoice::Send(vc) => {
                     self.send(output, vc, context);
                     freed = true;
                     if self.outputs[output].packets > 0 {
                         wake = wake.min(self.state.ports[output].output_ready);
                     }
                 }
-                Choice::NotBefore(time) => {
+                OutputChoice::NotBefore(time) => {
                     wake = wake.min(constants.switch.clock.edge_at_or_after(time));
                 }
-                Choice::LacksCredit => {
+                OutputChoice::LacksCredit => {
                     self.state.stall(output, now);
                     wake = wake.min(self.state.next_credit(output, constants));
                 }
@@ -163,7 +163,7 @@ impl OutputQueued {
     }
 
     /// Enters the request of a packet that has come to the head of its input queue.
-    fn request(&mut self, channel: usize, handle: Handle, constants: &Constants) {
+    fn request(&mut self, channel: usize, handle: BufferHandle, constants: &Constants) {
         let to = constants.channels.number(self.buffer.get(handle).packet.channel());
         self.requests[to * self.words as usize + channel / 64] |= 1 << (channel % 64);
         self.wanted[to / 64] |= 1 << (to % 64);
@@ -276,8 +276,8 @@ impl OutputQueued {
     }
 
     /// The virtual channel of an output that is served next.
-    fn choose(&self, output: usize, now: Time, constants: &Constants) -> Choice {
-        let mut choice = Choice::LacksCredit;
+    fn choose(&self, output: usize, now: Time, constants: &Constants) -> OutputChoice {
+        let mut choice = OutputChoice::LacksCredit;
         let pointer = u32::from(self.outputs[output].pointer);
         for step in 0..constants.vcs {
             let vc = ((pointer + step) % constants.vcs) as u8;
@@ -291,10 +291,10 @@ impl OutputQueued {
             }
             let not_before = self.state.not_before(buffered, constants);
             if not_before <= now {
-                return Choice::Send(vc);
+                return OutputChoice::Send(vc);
             }
-            if !matches!(choice, Choice::NotBefore(earlier) if earlier <= not_before) {
-                choice = Choice::NotBefore(not_before);
+            if !matches!(choice, OutputChoice::NotBefore(earlier) if earlier <= not_before) {
+                choice = OutputChoice::NotBefore(not_before);
             }
         }
         choice
@@ -302,9 +302,15 @@ impl OutputQueued {
 
     /// The same for arbiters that look at packets and classes.
     #[inline(never)]
-    fn choose_by(&mut self, kind: ArbiterKind, output: usize, now: Time, constants: &Constants) -> Choice {
+    fn choose_by(
+        &mut self,
+        kind: ArbiterKind,
+        output: usize,
+        now: Time,
+        constants: &Constants,
+    ) -> OutputChoice {
         let mut arbiter = self.arbiter.take();
-        let mut survey = Choice::LacksCredit;
+        let mut survey = OutputChoice::LacksCredit;
         let head = |vc: usize| {
             let channel = constants.channels.at(output, vc as u8);
             (channel, self.buffer.get(self.queues[channel].head))
@@ -317,8 +323,10 @@ impl OutputQueued {
                 return false;
             }
             let not_before = self.state.not_before(buffered, constants);
-            if not_before > now && !matches!(survey, Choice::NotBefore(earlier) if earlier <= not_before) {
-                survey = Choice::NotBefore(not_before);
+            if not_before > now
+                && !matches!(survey, OutputChoice::NotBefore(earlier) if earlier <= not_before)
+            {
+                survey = OutputChoice::NotBefore(not_before);
             }
             not_before <= now
         };
@@ -333,10 +341,10 @@ impl OutputQueued {
                     {
                         Some(request) => {
                             let bytes = constants.packet_bytes(&head(request).1.packet).get();
-                            Head::Packet { request, bytes }
+                            ClassHead::Packet { request, bytes }
                         }
-                        None if groups.any(class, &[filled]) => Head::Blocked,
-                        None => Head::Empty,
+                        None if groups.any(class, &[filled]) => ClassHead::Blocked,
+                        None => ClassHead::Empty,
                     }
                 }),
             _ => {
@@ -348,7 +356,7 @@ impl OutputQueued {
             }
         };
         self.arbiter = arbiter;
-        chosen.map_or(survey, |vc| Choice::Send(vc as u8))
+        chosen.map_or(survey, |vc| OutputChoice::Send(vc as u8))
     }
 
     /// Sends the first packet of a virtual channel of an output.
@@ -367,7 +375,7 @@ impl OutputQueued {
     }
 
     /// See [`Switch::occupancy`](super::Switch::occupancy).
-    pub(crate) fn occupancy(&self, channels: Channels) -> Vec<(Channel, u32)> {
+    pub(crate) fn occupancy(&self, channels: ChannelNumbers) -> Vec<(Channel, u32)> {
         let held = self.arrived.iter().enumerate().flat_map(|(channel, queue)| {
             queue.packets(&self.buffer).map(move |buffered| (channels.channel(channel), buffered.space))
         });
@@ -375,7 +383,7 @@ impl OutputQueued {
     }
 
     /// The packets that wait for their lines: the output and virtual channel that they leave by.
-    pub(crate) fn at_outputs(&self, channels: Channels) -> impl Iterator<Item = (Channel, Packet)> {
+    pub(crate) fn at_outputs(&self, channels: ChannelNumbers) -> impl Iterator<Item = (Channel, Packet)> {
         self.queues.iter().enumerate().flat_map(move |(channel, queue)| {
             let packets = queue.packets(&self.buffer);
             packets.map(move |buffered| (channels.channel(channel), buffered.packet))
@@ -383,8 +391,8 @@ impl OutputQueued {
     }
 
     /// See [`Switch::blocked_heads`](super::Switch::blocked_heads).
-    pub(crate) fn blocked_heads(&self, channels: Channels) -> Vec<BlockedHead> {
-        let head = |(channel, queue): (usize, &Queue)| {
+    pub(crate) fn blocked_heads(&self, channels: ChannelNumbers) -> Vec<BlockedHead> {
+        let head = |(channel, queue): (usize, &PacketQueue)| {
             let packet = self.buffer.get(queue.head).packet;
             BlockedHead { buffer: channels.channel(channel), wants: packet.channel(), packet }
         };
@@ -393,7 +401,7 @@ impl OutputQueued {
 }
 
 /// The outcome of a look at an output's queues.
-enum Choice {
+enum OutputChoice {
     /// The first packet of this virtual channel goes.
     Send(u8),
     /// None goes before this time.

@@ -9,7 +9,7 @@ pub(crate) use transmit::{BareOutputs, BufferedOutputs, Crossing, Outputs};
 use super::buffer::Buffered;
 use super::combined::CrossbarPort;
 use super::occupancy::InputOccupancy;
-use super::queues::{Occupancy, Queues};
+use super::queues::{Occupancy, QueueView};
 use super::{Replication, Sink, SwitchContext};
 use crate::arbiter::ArbiterState;
 use crate::channel::Channel;
@@ -17,7 +17,7 @@ use crate::congestion::LinkControl;
 use crate::constants::Constants;
 use crate::credit::{Credit, Credits, ReturningCredits, TailOut};
 use crate::fault::{Fault, FaultCounts};
-use crate::link::{Carried, Line, SenderState, Stall};
+use crate::link::{CarriedCounts, CreditStall, Line, SenderState};
 use crate::link_counts::LinkCounts;
 use crate::link_layer::LayerState;
 use crate::packet::Packet;
@@ -59,7 +59,7 @@ pub(crate) struct Port {
     /// Whether the output could send but for credits.
     pub(crate) stalls: bool,
     /// Packets that the output has sent.
-    carried: Carried,
+    carried: CarriedCounts,
 }
 
 impl Port {
@@ -73,7 +73,7 @@ impl Port {
             pointer: 0,
             class,
             stalls: false,
-            carried: Carried::default(),
+            carried: CarriedCounts::default(),
         }
     }
 }
@@ -143,7 +143,7 @@ pub(crate) struct SwitchState {
     /// A bit for each output that has such an edge.
     pub(crate) awaited: Box<[u64]>,
     /// Per output: stalls for lack of credits.
-    pub(super) stalls: Box<[Stall]>,
+    pub(super) stalls: Box<[CreditStall]>,
     /// Acknowledgements that the outputs have sent.
     acknowledgements: u64,
     /// Time at which the counters were last reset.
@@ -183,7 +183,7 @@ impl SwitchState {
             takes_care: false,
             look_at: vec![Time::NEVER; outputs].into(),
             awaited: vec![0; outputs.div_ceil(64)].into(),
-            stalls: vec![Stall::default(); outputs].into(),
+            stalls: vec![CreditStall::default(); outputs].into(),
             acknowledgements: 0,
             counted_from: Time::ZERO,
             rng,
@@ -245,7 +245,7 @@ impl SwitchState {
         self.faults.iter_mut().for_each(|fault| fault.reset(now));
         self.layers.iter_mut().for_each(|layer| layer.reset(now));
         self.failover.reset();
-        self.ports.iter_mut().for_each(|port| port.carried = Carried::default());
+        self.ports.iter_mut().for_each(|port| port.carried = CarriedCounts::default());
         self.stalls.iter_mut().for_each(|stall| stall.reset(now));
         self.occupancy.iter_mut().for_each(|occupancy| occupancy.reset_counters(now));
     }
@@ -297,7 +297,7 @@ impl SwitchState {
         let SwitchContext { constants, topology, now, .. } = *context;
         let position = self.position(from, constants);
         let (came, of_routing) = (u32::from(from.vc), position.vc.0);
-        let mut view = Queues { now, constants, state: self, has_counted: false };
+        let mut view = QueueView { now, constants, state: self, has_counted: false };
         let packet = &mut buffered.packet;
         if let Some(reroutes) = &constants.reroutes
             && let Some(port) = reroutes.next_port(

@@ -7,7 +7,7 @@
 //! ```
 
 use super::port::{Port, SwitchState};
-use crate::channel::Channels;
+use crate::channel::ChannelNumbers;
 use crate::constants::Constants;
 use crate::credit::{Credits, ReturningCredits};
 use crate::parameters::CreditUnit;
@@ -21,7 +21,7 @@ pub(super) struct Occupancy<'a> {
     returning: &'a ReturningCredits,
     /// Space of the empty buffers behind a link, by virtual channel.
     spaces: &'a [u32],
-    channels: Channels,
+    channels: ChannelNumbers,
     unit: CreditUnit,
 }
 
@@ -53,7 +53,7 @@ impl<'a> Occupancy<'a> {
 }
 
 /// The view that a routing has of its switch, and of what others have published.
-pub(super) struct Queues<'a> {
+pub(super) struct QueueView<'a> {
     pub(super) now: Time,
     pub(super) constants: &'a Constants,
     pub(super) state: &'a mut SwitchState,
@@ -61,7 +61,7 @@ pub(super) struct Queues<'a> {
     pub(super) has_counted: bool,
 }
 
-impl LocalView for Queues<'_> {
+impl LocalView for QueueView<'_> {
     #[inline]
     fn queued(&self, port: PortId) -> u64 {
         let SwitchState { ports, credits, returning, .. } = &*self.state;

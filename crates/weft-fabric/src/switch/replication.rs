@@ -28,10 +28,10 @@
 
 use super::buffer::Buffered;
 use super::{Peer, Port, Sink, Switch, SwitchContext, SwitchState};
-use crate::channel::{Channel, Channels};
+use crate::channel::{Channel, ChannelNumbers};
 use crate::constants::Constants;
 use crate::credit::{Credit, Credits, TailOut};
-use crate::link::Stall;
+use crate::link::CreditStall;
 use crate::multicast::MulticastGroup;
 use crate::packet::Packet;
 use serde::{Deserialize, Serialize};
@@ -44,7 +44,7 @@ const TO_MEMBER: u32 = 1 << 31;
 
 /// The space of a packet that has been copied.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Held {
+struct CopiedSpace {
     /// The channel that the packet came by.
     from: Channel,
     /// Space it takes, in units of credit.
@@ -62,13 +62,13 @@ pub(crate) struct Replication {
     links: u16,
     /// Copies made since the run began, less one for each packet that they were made of.
     made: u64,
-    held: Vec<Option<Held>>,
+    held: Vec<Option<CopiedSpace>>,
     free_places: Vec<u32>,
 }
 
 impl Replication {
     /// Keeps the space of a packet until all its copies have left.
-    fn hold(&mut self, held: Held) -> u32 {
+    fn hold(&mut self, held: CopiedSpace) -> u32 {
         self.made += u64::from(held.copies) - 1;
         match self.free_places.pop() {
             Some(place) => {
@@ -83,7 +83,7 @@ impl Replication {
     }
 
     /// A copy's tail leaves the buffer at `at`; the space, if it was the last.
-    fn release(&mut self, place: u32, at: Time) -> Option<Held> {
+    fn release(&mut self, place: u32, at: Time) -> Option<CopiedSpace> {
         let entry = &mut self.held[place as usize];
         let held = entry.as_mut().expect("a copy's packet has space");
         held.copies -= 1;
@@ -98,7 +98,7 @@ impl Replication {
 
 impl SwitchState {
     /// Adds a replication port for each link.
-    fn add_replication_ports(&mut self, channels: Channels) {
+    fn add_replication_ports(&mut self, channels: ChannelNumbers) {
         let links = self.ports.len();
         let more = std::iter::repeat_with(|| Port::new(Peer::Nothing, LinkClass(0))).take(links);
         self.ports = std::mem::take(&mut self.ports).into_iter().chain(more).collect();
@@ -108,7 +108,7 @@ impl SwitchState {
         self.credits = credits.into();
         self.look_at = vec![Time::NEVER; all].into();
         self.awaited = vec![0; all.div_ceil(64)].into();
-        self.stalls = vec![Stall::default(); all].into();
+        self.stalls = vec![CreditStall::default(); all].into();
         self.replication = Some(Box::new(Replication { links: links as u16, ..Replication::default() }));
     }
 
@@ -140,7 +140,7 @@ impl SwitchState {
         sink: &mut impl Sink,
     ) {
         let replication = self.replication.as_mut().expect("a switch that copies");
-        if let Some(Held { from, space, free, .. }) = replication.release(place_of(copy), tail.left) {
+        if let Some(CopiedSpace { from, space, free, .. }) = replication.release(place_of(copy), tail.left) {
             if !constants.has_credits {
                 return self.expect_departure(from, space, free, constants);
             }
@@ -171,7 +171,7 @@ impl Switch {
         let (from, space) = (packet.channel(), constants.space(packet));
         // Class and lane stay as they are on the way.
         let of_lane = u32::from(from.vc) - constants.plan.of_routing(from.vc.into());
-        let held = Held { from, space, copies: branches.len() as u32, free: now };
+        let held = CopiedSpace { from, space, copies: branches.len() as u32, free: now };
         let replication = self.state_mut().replication.as_mut();
         let replication = replication.expect("a network with groups has replication ports");
         let (place, links) = (replication.hold(held), replication.links);
@@ -237,7 +237,8 @@ mod tests {
     fn space_is_held_until_the_last_copy_has_left() {
         let mut replication = Replication::default();
         let at = Time::from_ps;
-        let held = |port, copies| Held { from: Channel { port, vc: 1 }, space: 7, copies, free: at(0) };
+        let held =
+            |port, copies| CopiedSpace { from: Channel { port, vc: 1 }, space: 7, copies, free: at(0) };
         let (one, other) = (replication.hold(held(3, 3)), replication.hold(held(4, 1)));
         assert_ne!(one, other);
         assert!(replication.release(one, at(50)).is_none());

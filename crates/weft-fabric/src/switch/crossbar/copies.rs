@@ -4,7 +4,7 @@ use super::{Crossbar, InputBuffers};
 use crate::channel::Channel;
 use crate::constants::Constants;
 use crate::switch::SwitchContext;
-use crate::switch::buffer::{Buffered, Handle};
+use crate::switch::buffer::{BufferHandle, Buffered};
 
 impl<B: InputBuffers> Crossbar<B> {
     /// Queues a copy at a replication port.
@@ -31,7 +31,7 @@ impl<B: InputBuffers> Crossbar<B> {
 
     /// Whether a packet in the buffer is a copy, which has been routed.
     #[inline]
-    pub(super) fn is_copy(&self, handle: Handle) -> bool {
+    pub(super) fn is_copy(&self, handle: BufferHandle) -> bool {
         self.buffer.get(handle).packet.is_multicast()
     }
 }

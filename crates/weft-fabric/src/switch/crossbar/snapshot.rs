@@ -3,7 +3,7 @@
 use super::{Crossbar, InputBuffers};
 use crate::arbiter::ArbiterState;
 use crate::build::MAX_CHANNELS;
-use crate::channel::Channels;
+use crate::channel::ChannelNumbers;
 use crate::switch::SwitchState;
 use crate::switch::buffer::{Buffered, PacketBuffer};
 use crate::switch::starvation::{PassedOver, Starvation};
@@ -86,7 +86,7 @@ impl<B: InputBuffers>
                     && !queues.queue(request.into(), output).is_empty()
             })
         };
-        let channels = Channels::new((requests_per_output / (inputs as u32).max(1)).max(1));
+        let channels = ChannelNumbers::new((requests_per_output / (inputs as u32).max(1)).max(1));
         let starvation = (passed_over.len() == inputs && passed_over.iter().enumerate().all(waits))
             .then(|| Starvation::resume(passed_over, channels))
             .flatten()

@@ -22,8 +22,8 @@ use crate::congestion::crossing;
 use crate::constants::{AgeBits, Constants};
 use crate::credit::{Credit, TailOut};
 use crate::fault::{Fate, Fault};
-use crate::hop::{Crossed, HopRecord, Instants};
-use crate::link::{Earliest, LinkEnd, LinkKind, Sender, Sent, Size};
+use crate::hop::{CrossedLink, HopRecord, Instants};
+use crate::link::{EarliestSend, LinkEnd, LinkKind, LinkSender, SentPacket, Size};
 use crate::link_layer::LayerState;
 use crate::packet::Packet;
 use crate::switch::buffer::Buffered;
@@ -131,11 +131,11 @@ impl SwitchState {
             _ => head,
         };
         // The tail cannot leave before it has come.
-        let earliest = Earliest { head, tail: buffered.tail() + pipeline, granted: crossing.edge, told };
+        let earliest = EarliestSend { head, tail: buffered.tail() + pipeline, granted: crossing.edge, told };
         // One borrow of the port for all that concerns the output.
         let port = &mut self.ports[crossing.output];
         let behind = port.line.busy_until().saturating_since(through);
-        let sender = Sender {
+        let sender = LinkSender {
             kind,
             line: &mut port.line,
             credits: &mut self.credits[constants.channels.number(packet.channel())],
@@ -147,7 +147,7 @@ impl SwitchState {
         let sent = sender.send(packet, size, earliest);
         let mut copy = None;
         if CARE && sent.fate == Fate::Duplicated {
-            let sender = Sender {
+            let sender = LinkSender {
                 kind,
                 line: &mut port.line,
                 credits: &mut self.credits[constants.channels.number(packet.channel())],
@@ -158,7 +158,7 @@ impl SwitchState {
             };
             copy = sender.copy(packet, size, &sent);
         }
-        let free = if CARE { copy.map_or(sent.free, |copy: Sent| copy.free) } else { sent.free };
+        let free = if CARE { copy.map_or(sent.free, |copy: SentPacket| copy.free) } else { sent.free };
         // The input is free when the tail has left it for the crossbar, and the space in its buffer too.
         let left = passage.map_or(sent.left - pipeline, |Passage { ended, .. }| ended);
         let input_ready = next_grant(crossing.edge, left, constants);
@@ -239,7 +239,7 @@ impl SwitchState {
         &mut self,
         output: usize,
         (packet, (bytes, behind, starved)): (&mut Packet, (Bytes, Span, bool)),
-        sent: &Sent,
+        sent: &SentPacket,
         constants: &Constants,
     ) -> Option<(Packet, Time)> {
         let control = constants.congestion.as_deref().filter(|control| control.acts_on(packet))?;
@@ -261,7 +261,7 @@ impl SwitchState {
         &mut self,
         output: usize,
         buffered: &Buffered,
-        (sent, copy): (Sent, Option<Sent>),
+        (sent, copy): (SentPacket, Option<SentPacket>),
         (constants, sink): (&Constants, &mut impl Sink),
     ) {
         for sent in std::iter::once(sent).chain(copy) {
@@ -287,10 +287,16 @@ impl SwitchState {
 
     /// The record of a watched packet that an output has sent.
     #[cold]
-    fn record(&self, output: usize, buffered: &Buffered, sent: &Sent, constants: &Constants) -> HopRecord {
+    fn record(
+        &self,
+        output: usize,
+        buffered: &Buffered,
+        sent: &SentPacket,
+        constants: &Constants,
+    ) -> HopRecord {
         let port = &self.ports[output];
         let &LinkKind { latency, routing, .. } = constants.link(port.class);
-        let link = Crossed {
+        let link = CrossedLink {
             from: LinkEnd::Port(self.switch, PortId(output as u32)),
             to: match port.peer {
                 Peer::Switch { site, .. } => Some(SwitchId(site)),
@@ -303,7 +309,7 @@ impl SwitchState {
         let came = buffered.head;
         let ready = self.not_before(buffered, constants).max(came);
         let could = constants.through_pipeline(constants.switch.clock.edge_at_or_after(ready));
-        let Sent { began, waking, ended, free, .. } = *sent;
+        let SentPacket { began, waking, ended, free, .. } = *sent;
         let crossed = if self.crossbar.is_empty() { began } else { sent.came };
         let instants = Instants { came, ready, could, crossed, began, waking, ended, free };
         HopRecord::new(&buffered.packet, link, instants)
@@ -311,7 +317,7 @@ impl SwitchState {
 
     /// The link of an output has lost a packet: its credit returns.
     #[cold]
-    fn lose(&mut self, output: usize, buffered: &Buffered, sent: &Sent, constants: &Constants) {
+    fn lose(&mut self, output: usize, buffered: &Buffered, sent: &SentPacket, constants: &Constants) {
         let channel = buffered.packet.channel();
         if constants.has_credits && !self.credits[constants.channels.at(output, channel.vc)].is_unlimited() {
             let credit = Credit { channel, amount: buffered.space };
@@ -334,7 +340,7 @@ fn next_grant(edge: Time, read: Time, constants: &Constants) -> Time {
 mod tests {
     use super::*;
     use crate::arbiter::RequestGroups;
-    use crate::channel::Channels;
+    use crate::channel::ChannelNumbers;
     use crate::credit::Credits;
     use crate::link::LineRate;
     use crate::multicast::Trees;
@@ -351,7 +357,7 @@ mod tests {
     struct Nowhere;
 
     impl Sink for Nowhere {
-        fn packet(&mut self, _: Peer, _: Packet, _: &Sent) {}
+        fn packet(&mut self, _: Peer, _: Packet, _: &SentPacket) {}
         fn credit(&mut self, _: Peer, _: u8, _: u32, _: Time) {}
         fn pause(&mut self, _: Peer, _: (u8, bool), _: Time) {}
         fn answer(&mut self, _: Packet, _: Time) {}
@@ -396,7 +402,7 @@ mod tests {
             groups: RequestGroups::new(1, Vec::new()),
             age_bits: AgeBits::Unused,
             vcs: 1,
-            channels: Channels::new(1),
+            channels: ChannelNumbers::new(1),
             buffers: vec![64],
             largest: Bytes::new(64),
             largest_space: 64,
