@@ -9,7 +9,7 @@
 use super::faults::Faults;
 use super::{AssemblyError, gigabytes};
 use std::collections::{BTreeMap, BTreeSet};
-use weft_fabric::{InForce, LinkEnd, OffTimes, Reroutes, Stretch};
+use weft_fabric::{InForce, LinkEnd, OffInterval, OffTimes, Reroutes};
 use weft_machine::Machine;
 use weft_topo::{Attachment, Dead, Layout, PortId, Routing, SwitchId, Topology, UpDownTables, Wiring};
 use weft_units::{Bytes, EndpointId, Span, Time};
@@ -21,11 +21,11 @@ const MAX_STATES: usize = 1000;
 /// Endpoints and times that a message names.
 const NAMED: usize = 8;
 
-/// A stretch of time during which the same links are off.
+/// An interval during which the same links are off.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FailureState {
-    /// The stretch of time.
-    pub stretch: Stretch,
+    /// The interval.
+    pub interval: OffInterval,
     /// The ports of the links.
     pub dead: Dead,
     /// Endpoints that cannot reach most others, group by group.
@@ -49,7 +49,7 @@ impl Failures {
         let whole = wiring.islands(&Dead::new());
         let mut changes: BTreeMap<Time, Vec<(SwitchId, PortId, bool)>> = BTreeMap::new();
         for (switch, port, off) in off_times(faults, layout) {
-            for &Stretch { from, until } in off.stretches() {
+            for &OffInterval { from, until } in off.intervals() {
                 changes.entry(from).or_default().push((switch, port, true));
                 if until < Time::NEVER {
                     changes.entry(until).or_default().push((switch, port, false));
@@ -77,7 +77,11 @@ impl Failures {
             }
             if !dead.is_empty() {
                 let cut_off = cut_off(&wiring, &whole, &dead);
-                states.push(FailureState { stretch: Stretch { from, until }, dead: dead.clone(), cut_off });
+                states.push(FailureState {
+                    interval: OffInterval { from, until },
+                    dead: dead.clone(),
+                    cut_off,
+                });
             }
         }
         Failures { wiring, states, is_cut_short: false }
@@ -90,7 +94,7 @@ impl Failures {
     /// More tables than there is room for; endpoints that are cut off for good.
     pub fn reroutes(self, layout: &Layout, after: Span) -> Result<Reroutes, AssemblyError> {
         if let Some(last) = self.states.last()
-            && last.stretch.until == Time::NEVER
+            && last.interval.until == Time::NEVER
             && !last.cut_off.is_empty()
         {
             return Err(AssemblyError::CutOff { cut: describe(last, layout) });
@@ -108,9 +112,9 @@ impl Failures {
             let dead = between_switches(&state.dead);
             let next = numbers.len();
             let number = (!dead.is_empty()).then(|| *numbers.entry(dead).or_insert(next));
-            timeline.push(InForce { from: state.stretch.from + after, tables: number });
-            if state.stretch.until < Time::NEVER {
-                timeline.push(InForce { from: state.stretch.until + after, tables: None });
+            timeline.push(InForce { from: state.interval.from + after, tables: number });
+            if state.interval.until < Time::NEVER {
+                timeline.push(InForce { from: state.interval.until + after, tables: None });
             }
         }
         // Of two that begin together the later one counts: a state that follows another at once.
@@ -186,7 +190,7 @@ fn cut_off(wiring: &Wiring, whole: &[Vec<EndpointId>], dead: &Dead) -> Vec<Vec<E
 
 /// A state that cuts endpoints off, in words.
 fn describe(state: &FailureState, layout: &Layout) -> String {
-    let Stretch { from, until } = state.stretch;
+    let OffInterval { from, until } = state.interval;
     let endpoints: Vec<EndpointId> = state.cut_off.concat();
     let named: Vec<String> =
         endpoints.iter().take(NAMED).map(|&endpoint| layout.endpoint_name(endpoint)).collect();
@@ -243,11 +247,11 @@ mod tests {
         let (_, layout, failures) = failures_of(&[rules]);
         let failures = failures.unwrap();
         let at = |us| Time::ZERO + Span::from_us(us);
-        let times: Vec<Stretch> = failures.states.iter().map(|state| state.stretch).collect();
-        let stretch = |from, until| Stretch { from: at(from), until: at(until) };
-        let last = Stretch { from: at(60), until: Time::NEVER };
+        let times: Vec<OffInterval> = failures.states.iter().map(|state| state.interval).collect();
+        let interval = |from, until| OffInterval { from: at(from), until: at(until) };
+        let last = OffInterval { from: at(60), until: Time::NEVER };
         // The link of endpoint 0 is one of those of switch 0, so that nothing changes at 30us.
-        assert_eq!(times, [stretch(20, 40), stretch(40, 50), last]);
+        assert_eq!(times, [interval(20, 40), interval(40, 50), last]);
         let of_leaf = (0..layout.endpoints()).map(EndpointId);
         let of_leaf: Vec<EndpointId> = of_leaf.filter(|&e| layout.attachment(e).0 == SwitchId(0)).collect();
         assert_eq!(failures.states[0].cut_off.concat(), of_leaf);

@@ -10,7 +10,7 @@
 
 use super::AssemblyError;
 use weft_engine::{Stream, exponential::exponential};
-use weft_fabric::{FaultParameters, LinkEnd, MILLION, OffTimes, Stretch};
+use weft_fabric::{FaultParameters, LinkEnd, MILLION, OffInterval, OffTimes};
 use weft_machine::{FaultRule, FaultyLinks, Machine, Nic, Outage};
 use weft_topo::{Attachment, Layout, LinkClass, Topology};
 use weft_units::{EndpointId, PortId, Span, SwitchId, Time};
@@ -95,15 +95,15 @@ impl Random {
     /// The times at which `entity` is off.
     fn draw(&self, seed: u64, entity: u64) -> OffTimes {
         let mut stream = Stream::new(seed, entity, self.purpose);
-        let mut stretches = Vec::new();
+        let mut intervals = Vec::new();
         let mut now = Time::ZERO;
         loop {
             let from = now + exponential(self.to_failure, stream.next_u64());
             if from >= self.until {
-                return OffTimes::new(stretches);
+                return OffTimes::new(intervals);
             }
             now = from + exponential(self.to_repair, stream.next_u64());
-            stretches.push(Stretch { from, until: now });
+            intervals.push(OffInterval { from, until: now });
         }
     }
 }
@@ -174,7 +174,7 @@ fn resolve(number: usize, rule: &FaultRule, layout: &Layout) -> Result<Vec<Rule>
     let refused = |why: String| AssemblyError::Fault { number, why };
     let written = |off: Span, on: Option<Span>| {
         let until = on.map_or(Time::NEVER, |on| Time::ZERO + on);
-        OffTimes::new(vec![Stretch { from: Time::ZERO + off, until }])
+        OffTimes::new(vec![OffInterval { from: Time::ZERO + off, until }])
     };
     let &FaultRule { drop, corrupt, duplicate, reorder, ref outage, .. } = rule;
     let chances = FaultParameters { drop, corrupt, duplicate, reorder, off: OffTimes::NEVER };
@@ -354,7 +354,7 @@ mod tests {
             assert_eq!(off(&of_switch, 1, SwitchId(4), port), off(&of_switch, 1, SwitchId(4), PortId(0)));
             if !one.is_never() {
                 // 2 ms by 60 us: 33 failures, give or take five standard deviations of 6 at most.
-                assert!((4..=62).contains(&one.stretches().len()), "{}", one.stretches().len());
+                assert!((4..=62).contains(&one.intervals().len()), "{}", one.intervals().len());
                 assert_ne!(one, off(&machine, 2, SwitchId(4), port));
                 seen.push(one);
             }

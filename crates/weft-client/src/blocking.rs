@@ -73,7 +73,7 @@ const SYNCHRONIZING: &[&str] = &[
 /// The manner in which an MPI call waits. It decides what polls inside the call mean.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
-pub(crate) enum Kind {
+pub(crate) enum WaitKind {
     /// It may return before anything has come.
     Other,
     /// It does not, and may wait for anything.
@@ -90,19 +90,19 @@ pub(crate) enum Kind {
 }
 
 /// The kind of the call of this name.
-pub(crate) fn kind(name: &str) -> Kind {
+pub(crate) fn kind(name: &str) -> WaitKind {
     match name.strip_suffix("_c").unwrap_or(name) {
-        "MPI_Mprobe" | "MPI_Probe" => Kind::Probing,
-        "MPI_Waitany" | "MPI_Waitsome" => Kind::Scanning,
-        name if POLLING.binary_search(&name).is_ok() => Kind::Polling,
-        name if SYNCHRONIZING.binary_search(&name).is_ok() => Kind::Synchronizing,
-        name if CALLS.binary_search(&name).is_ok() => Kind::Blocking,
-        _ => Kind::Other,
+        "MPI_Mprobe" | "MPI_Probe" => WaitKind::Probing,
+        "MPI_Waitany" | "MPI_Waitsome" => WaitKind::Scanning,
+        name if POLLING.binary_search(&name).is_ok() => WaitKind::Polling,
+        name if SYNCHRONIZING.binary_search(&name).is_ok() => WaitKind::Synchronizing,
+        name if CALLS.binary_search(&name).is_ok() => WaitKind::Blocking,
+        _ => WaitKind::Other,
     }
 }
 
-/// The [`Kind`] of the call that the rank is inside.
-static INSIDE: AtomicU8 = AtomicU8::new(Kind::Other as u8);
+/// The [`WaitKind`] of the call that the rank is inside.
+static INSIDE: AtomicU8 = AtomicU8::new(WaitKind::Other as u8);
 
 /// Polls of the rank that are put off.
 static PUT_OFF: AtomicU32 = AtomicU32::new(0);
@@ -125,21 +125,21 @@ pub(crate) fn take_put_off() -> u32 {
 }
 
 /// Whether the rank is inside a call of this kind. Of several threads, each is in a call of its own.
-pub(crate) fn is_inside(kind: Kind) -> bool {
+pub(crate) fn is_inside(kind: WaitKind) -> bool {
     INSIDE.load(Ordering::Relaxed) == kind as u8 && !rank_thread::several_threads()
 }
 
 /// Whether the program sees nothing before what it waits for has come.
 pub(crate) fn hides_polls() -> bool {
-    [Kind::Blocking, Kind::Polling, Kind::Synchronizing].into_iter().any(is_inside)
+    [WaitKind::Blocking, WaitKind::Polling, WaitKind::Synchronizing].into_iter().any(is_inside)
 }
 
 /// The rank enters a call, or goes back to the one that it was made in or to its program.
-pub(crate) fn enter(kind: Kind) {
+pub(crate) fn enter(kind: WaitKind) {
     if rank_thread::several_threads() {
         return;
     }
-    if !matches!(kind, Kind::Blocking | Kind::Polling | Kind::Synchronizing) {
+    if !matches!(kind, WaitKind::Blocking | WaitKind::Polling | WaitKind::Synchronizing) {
         // The program may look at what it pleases now.
         hook::tell(Event::Looks);
     }
@@ -154,9 +154,9 @@ mod tests {
     #[test]
     fn blocking_calls_are_found_by_name() {
         assert!(CALLS.is_sorted() && POLLING.is_sorted() && SYNCHRONIZING.is_sorted());
-        assert_eq!(["MPI_Recv", "MPI_Recv_c"].map(kind), [Kind::Blocking; 2]);
-        assert_eq!(["MPI_Irecv", "MPI_Test", "MPI_Iprobe"].map(kind), [Kind::Other; 3]);
-        let kinds = [Kind::Polling, Kind::Scanning, Kind::Synchronizing, Kind::Probing];
+        assert_eq!(["MPI_Recv", "MPI_Recv_c"].map(kind), [WaitKind::Blocking; 2]);
+        assert_eq!(["MPI_Irecv", "MPI_Test", "MPI_Iprobe"].map(kind), [WaitKind::Other; 3]);
+        let kinds = [WaitKind::Polling, WaitKind::Scanning, WaitKind::Synchronizing, WaitKind::Probing];
         assert_eq!(["MPI_Intercomm_merge", "MPI_Waitany", "MPI_Win_lock", "MPI_Probe"].map(kind), kinds);
     }
 }

@@ -4,14 +4,14 @@
 #![expect(unsafe_code, reason = "a C function that another preloaded library calls")]
 
 use crate::abi;
-use crate::blocking::{self, Kind};
+use crate::blocking::{self, WaitKind};
 use crate::process_manager;
 use crate::within;
 use std::sync::LazyLock;
 
 /// Kinds of the calls, by their numbers.
-static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
-    std::iter::once(Kind::Other).chain(within::NAMES.iter().map(|name| blocking::kind(name))).collect()
+static KINDS: LazyLock<Vec<WaitKind>> = LazyLock::new(|| {
+    std::iter::once(WaitKind::Other).chain(within::NAMES.iter().map(|name| blocking::kind(name))).collect()
 });
 
 /// The process enters the MPI call of this number with this first argument, or leaves it for the call in
@@ -20,7 +20,7 @@ static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
 extern "C" fn weft_within(call: u32, first_argument: u32) -> u32 {
     process_manager::find();
     let before = within::set(call, first_argument);
-    blocking::enter(KINDS.get(call as usize).copied().unwrap_or(Kind::Other));
+    blocking::enter(KINDS.get(call as usize).copied().unwrap_or(WaitKind::Other));
     before
 }
 

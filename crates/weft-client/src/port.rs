@@ -6,7 +6,7 @@
 //!           ── announced, received, completed ────► buffers filled, completions
 //! ```
 
-use crate::blocking::{self, Kind};
+use crate::blocking::{self, WaitKind};
 use crate::clock;
 use crate::device::{
     Awaited, AwaitedKind, Call, HostModel, Log, OPEN, OpenReceive, OpenSend, Post, PostKind, RawEnvelope,
@@ -221,10 +221,10 @@ impl Port {
     pub(crate) fn may_put_off(&self) -> bool {
         // Where a window is synchronized, polls in a row are a wait: so many less one. Once one of them has
         // been made, all are.
-        let more = if blocking::is_inside(Kind::Synchronizing) && !self.pattern.has_empty_polls() {
+        let more = if blocking::is_inside(WaitKind::Synchronizing) && !self.pattern.has_empty_polls() {
             SYNCHRONIZING_EMPTY_POLLS - 1
         } else {
-            u32::from(!blocking::is_inside(Kind::Synchronizing))
+            u32::from(!blocking::is_inside(WaitKind::Synchronizing))
         };
         let is_free = blocking::hides_polls() && self.host == HostModel::None;
         is_free && !self.has_unread && !self.pattern.has_pairs() && blocking::polls_put_off() < more

@@ -40,7 +40,7 @@ impl Algorithm for Aimd {
         crossing: &Crossing,
         (_, parameters): (&mut dyn FnMut() -> u64, &Parameters),
     ) {
-        stamp.marked |= crossing.queue > parameters.threshold;
+        stamp.ecn |= crossing.queue > parameters.threshold;
     }
 
     fn open(path: &Path, now: Time, _: &Parameters) -> Flow {
@@ -73,7 +73,7 @@ impl Algorithm for Aimd {
     }
 
     fn receive((): &mut (), arrival: &Arrival, _: &Parameters) -> Option<Notice> {
-        Some(Notice::answer(u64::from(arrival.stamp.marked), 0))
+        Some(Notice::answer(u64::from(arrival.stamp.ecn), 0))
     }
 }
 // ANCHOR_END: algorithm
@@ -93,7 +93,7 @@ fn share(packets: u32, parameters: &Parameters) -> [u64; 2] {
         let waits = free.saturating_since(now);
         let queue = Bytes::new(waits.as_ps() / 800);
         free = free.max(now) + path.rate.span(path.packet);
-        let mut stamp = Stamp { marked: false, value };
+        let mut stamp = Stamp { ecn: false, value };
         let Path { rate, carries, packet: bytes, .. } = path;
         let credit_words = Bytes::ZERO;
         let crossing = Crossing { now, bytes, queue, rate, carries, credit_words, hop: 1, starved: false };

@@ -1,14 +1,14 @@
-//! The trait of algorithms, and what their halves tell each other.
+//! The trait of algorithms, and what their points tell each other.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use weft_units::{BitRate, Bytes, Span, Time};
 
-/// The part of a data packet that the halves of an algorithm write and read.
+/// The part of a data packet that the points of an algorithm write and read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stamp {
-    /// Whether a link has marked it: explicit congestion notification, FECN.
-    pub marked: bool,
+    /// Whether a link has marked it: explicit congestion notification (ECN CE), FECN of InfiniBand.
+    pub ecn: bool,
     /// A number whose meaning is the algorithm's.
     pub value: u16,
 }
@@ -31,7 +31,7 @@ pub struct Crossing {
     pub credit_words: Bytes,
     /// Links that the packet has crossed before.
     pub hop: u8,
-    /// Whether packets have waited for room behind the link: the congestion is not here.
+    /// Whether packets have waited for space behind the link: the congestion is not here.
     pub starved: bool,
 }
 
@@ -126,7 +126,7 @@ pub struct ShortCircuit {
     pub way: Span,
 }
 
-/// An algorithm of congestion control: pure functions on the states of its halves.
+/// An algorithm of congestion control: pure functions on the states of its three points.
 pub trait Algorithm {
     /// Constants, from the machine file.
     type Parameters;
@@ -137,7 +137,7 @@ pub trait Algorithm {
     /// State of a flow at its destination.
     type Receiver: Default + Serialize + DeserializeOwned;
 
-    /// Link half: a data packet leaves over the link. `random`: uniform over 64 bits.
+    /// Congestion point: a data packet leaves over the link. `random`: uniform over 64 bits.
     fn cross(
         _link: &mut Self::Link,
         _stamp: &mut Stamp,
@@ -146,24 +146,24 @@ pub trait Algorithm {
     ) {
     }
 
-    /// Link half: whether [`Algorithm::cross`] may do anything to a data packet that leaves so. Asked first,
-    /// because the state of links is far from the processor.
+    /// Congestion point: whether [`Algorithm::cross`] may do anything to a data packet that leaves so. Asked
+    /// first, because the state of links is far from the processor.
     fn concerns(_crossing: &Crossing, _parameters: &Self::Parameters) -> bool {
         true
     }
 
-    /// Whether the link half does something to every data packet: its state is then fetched ahead.
+    /// Whether the congestion point does something to every data packet: its state is then fetched ahead.
     const MEASURES: bool = false;
 
-    /// Whether the link half does anything to notices.
+    /// Whether the congestion point does anything to notices.
     const RELAYS: bool = false;
 
     /// Whether links tell sources rates: flows then count a packet with the framing of the link that adds
     /// most, and ask when their source has nothing for them.
     const TELLS_RATES: bool = false;
 
-    /// Link half: a notice leaves over the link, where [`Algorithm::RELAYS`] says so. The switch may answer
-    /// it at once.
+    /// Congestion point: a notice leaves over the link, where [`Algorithm::RELAYS`] says so. The switch may
+    /// answer it at once.
     fn relay(
         _link: &mut Self::Link,
         _notice: &mut Notice,
@@ -173,19 +173,20 @@ pub trait Algorithm {
         None
     }
 
-    /// Flow half: the source has a first packet for a destination.
+    /// Reaction point: the source has a first packet for a destination.
     fn open(path: &Path, now: Time, parameters: &Self::Parameters) -> Self::Flow;
 
-    /// Flow half: when a packet of so many bytes may go, from `now` on. [`Time::NEVER`]: not before a notice.
+    /// Reaction point: when a packet of so many bytes may go, from `now` on. [`Time::NEVER`]: not before a
+    /// notice.
     fn earliest(flow: &Self::Flow, bytes: Bytes, now: Time, parameters: &Self::Parameters) -> Time;
 
-    /// Flow half: its source had nothing for it until then, since its last packet.
+    /// Reaction point: its source had nothing for it until then, since its last packet.
     fn rest(_flow: &mut Self::Flow, _until: Time) {}
 
-    /// Flow half: a packet goes. Returns the value of its stamp.
+    /// Reaction point: a packet goes. Returns the value of its stamp.
     fn send(flow: &mut Self::Flow, bytes: Bytes, now: Time, parameters: &Self::Parameters) -> u16;
 
-    /// Flow half: a notice has come back.
+    /// Reaction point: a notice has come back.
     fn learn(flow: &mut Self::Flow, notice: &Notice, now: Time, parameters: &Self::Parameters);
 
     /// Time without an answer after which a packet is lost. `None`: the algorithm does not answer each one.
@@ -200,38 +201,38 @@ pub trait Algorithm {
         false
     }
 
-    /// Flow half: a packet counts as lost, because its header came alone or its time is over. It will be
+    /// Reaction point: a packet counts as lost, because its header came alone or its time is over. It will be
     /// [sent again](Algorithm::resend). Only where lost packets are.
     fn lose(_flow: &mut Self::Flow, _stamp: u16, _now: Time, _parameters: &Self::Parameters) {}
 
-    /// Flow half: a lost packet goes again, with the stamp that it had.
+    /// Reaction point: a lost packet goes again, with the stamp that it had.
     fn resend(_flow: &mut Self::Flow, _stamp: u16, _now: Time) {}
 
-    /// Flow half: all packets before that of a stamp have come, whatever became of their answers.
+    /// Reaction point: all packets before that of a stamp have come, whatever became of their answers.
     fn confirm(_flow: &mut Self::Flow, _before: u16) {}
 
-    /// Flow half: the time of its next own step; [`Time::NEVER`]: there is none.
+    /// Reaction point: the time of its next own step; [`Time::NEVER`]: there is none.
     fn due(_flow: &Self::Flow) -> Time {
         Time::NEVER
     }
 
-    /// Flow half: the step that was due. Returns a notice to the destination.
+    /// Reaction point: the step that was due. Returns a notice to the destination.
     fn step(_flow: &mut Self::Flow, _now: Time, _parameters: &Self::Parameters) -> Option<Notice> {
         None
     }
 
-    /// Flow half: whether it is as a new one would be, and need not be kept.
+    /// Reaction point: whether it is as a new one would be, and need not be kept.
     fn is_as_new(flow: &Self::Flow, now: Time, parameters: &Self::Parameters) -> bool;
 
-    /// Flow half: whether it sends nothing and is only remembered.
+    /// Reaction point: whether it sends nothing and is only remembered.
     fn is_quiet(_flow: &Self::Flow) -> bool {
         false
     }
 
-    /// Flow half: the rate that it is held to now; of a window, the window over the round trip.
+    /// Reaction point: the rate that it is held to now; of a window, the window over the round trip.
     fn rate(flow: &Self::Flow, now: Time, parameters: &Self::Parameters) -> BitRate;
 
-    /// Receiver half: a data packet has come. Returns a notice to its source.
+    /// Notification point: a data packet has come. Returns a notice to its source.
     fn receive(
         _receiver: &mut Self::Receiver,
         _arrival: &Arrival,
@@ -240,17 +241,17 @@ pub trait Algorithm {
         None
     }
 
-    /// Receiver half: when packets that have no answer yet get one; [`Time::NEVER`]: there are none.
+    /// Notification point: when packets that have no answer yet get one; [`Time::NEVER`]: there are none.
     fn answers_by(_receiver: &Self::Receiver, _parameters: &Self::Parameters) -> Time {
         Time::NEVER
     }
 
-    /// Receiver half: that time has come. Returns the answer.
+    /// Notification point: that time has come. Returns the answer.
     fn answer(_receiver: &mut Self::Receiver, _now: Time, _parameters: &Self::Parameters) -> Option<Notice> {
         None
     }
 
-    /// Receiver half: a notice has come. Returns the answer to its source.
+    /// Notification point: a notice has come. Returns the answer to its source.
     fn reflect(_notice: &Notice, _parameters: &Self::Parameters) -> Option<Notice> {
         None
     }

@@ -55,7 +55,7 @@ pub struct Batch {
     last: u16,
     others: u32,
     hops: u8,
-    marked: bool,
+    ecn: bool,
 }
 
 impl Batch {
@@ -64,7 +64,7 @@ impl Batch {
         let earlier =
             (!self.is_empty() && !self.has_bits_for(came.stamp.value)).then(|| self.answer(came.now));
         self.add(came);
-        let is_full = self.bytes >= answering.every.get() || came.stamp.marked;
+        let is_full = self.bytes >= answering.every.get() || came.stamp.ecn;
         earlier.or_else(|| is_full.then(|| self.answer(came.now)))
     }
 
@@ -97,14 +97,14 @@ impl Batch {
         self.others = others & !(1 << BEFORE);
         (self.last, self.last_came, self.hops) = (stamp, came.now, came.hops);
         self.bytes += came.bytes.get().max(1);
-        self.marked |= came.stamp.marked;
+        self.ecn |= came.stamp.ecn;
     }
 
     /// Empties it into an answer.
     fn answer(&mut self, now: Time) -> Notice {
-        let Batch { last, others, hops, marked, last_came, .. } = std::mem::take(self);
+        let Batch { last, others, hops, ecn, last_came, .. } = std::mem::take(self);
         let wait = now.saturating_since(last_came).min(Answering::LONGEST_WAIT);
-        Notice::answer(Answer { last, others, hops, marked, wait }.word(), 0)
+        Notice::answer(Answer { last, others, hops, ecn, wait }.word(), 0)
     }
 }
 
@@ -129,15 +129,15 @@ pub struct Answer {
     /// Links that it crossed.
     pub hops: u8,
     /// Whether a link has marked one of them.
-    pub marked: bool,
+    pub ecn: bool,
     /// The time that the last one has waited for the answer.
     pub wait: Span,
 }
 
 impl Answer {
     /// The answer to one packet, at once.
-    pub fn to(last: u16, marked: bool, hops: u8) -> Answer {
-        Answer { last, others: 0, hops, marked, wait: Span::ZERO }
+    pub fn to(last: u16, ecn: bool, hops: u8) -> Answer {
+        Answer { last, others: 0, hops, ecn, wait: Span::ZERO }
     }
 
     /// The answer in a notice.
@@ -145,7 +145,7 @@ impl Answer {
         let word = notice.word;
         Answer {
             last: word as u16,
-            marked: word >> 16 & 1 == 1,
+            ecn: word >> 16 & 1 == 1,
             hops: (word >> 17) as u8,
             others: (word >> 25) as u32 & ((1 << OTHERS) - 1),
             wait: Span::from_ns(word >> 49),
@@ -154,13 +154,9 @@ impl Answer {
 
     /// The word of its notice. What is below a nanosecond of the wait is left out.
     pub fn word(&self) -> u64 {
-        let Answer { last, others, hops, marked, wait } = *self;
+        let Answer { last, others, hops, ecn, wait } = *self;
         let wait = wait.min(Answering::LONGEST_WAIT).as_ps() / 1_000;
-        u64::from(last)
-            | u64::from(marked) << 16
-            | u64::from(hops) << 17
-            | u64::from(others) << 25
-            | wait << 49
+        u64::from(last) | u64::from(ecn) << 16 | u64::from(hops) << 17 | u64::from(others) << 25 | wait << 49
     }
 
     /// The stamps of all packets that it answers, the last one last.
@@ -189,7 +185,7 @@ mod tests {
     }
 
     fn packet(value: u16, ns: u64) -> Arrival {
-        Arrival { now: at(ns), stamp: Stamp { marked: false, value }, bytes: Bytes::new(4_000), hops: 3 }
+        Arrival { now: at(ns), stamp: Stamp { ecn: false, value }, bytes: Bytes::new(4_000), hops: 3 }
     }
 
     fn stamps(notice: Option<Notice>) -> Vec<u16> {
@@ -205,9 +201,9 @@ mod tests {
         }
         assert_eq!(stamps(batch.receive(&packet(3, 100), &ANSWERING)), [0, 1, 2, 3]);
         assert_eq!((batch.due(&ANSWERING), batch.answer_due(at(10_000), &ANSWERING)), (Time::NEVER, None));
-        let mut marked = packet(4, 200);
-        marked.stamp.marked = true;
-        let answer = batch.receive(&marked, &ANSWERING).unwrap();
+        let mut ecn = packet(4, 200);
+        ecn.stamp.ecn = true;
+        let answer = batch.receive(&ecn, &ANSWERING).unwrap();
         assert_eq!(Answer::of(&answer), Answer::to(4, true, 3));
         batch.receive(&packet(5, 300), &ANSWERING);
         batch.receive(&packet(6, 1_300), &ANSWERING);
@@ -229,7 +225,7 @@ mod tests {
             let answering = Answering { every: Bytes::new(every), ..ANSWERING };
             let (mut batch, mut now, mut place) = (Batch::default(), 0, start);
             let (mut came, mut answered) = (Vec::new(), Vec::new());
-            for (step, ns, marked) in steps {
+            for (step, ns, ecn) in steps {
                 now += ns;
                 answered.extend(stamps(batch.answer_due(at(now), &answering)));
                 place = place.wrapping_add_signed(step);
@@ -237,7 +233,7 @@ mod tests {
                     continue; // the same packet twice is one bit
                 }
                 let mut packet = packet(place, now);
-                packet.stamp.marked = marked && step % 5 == 0;
+                packet.stamp.ecn = ecn && step % 5 == 0;
                 came.push(place);
                 answered.extend(stamps(batch.receive(&packet, &answering)));
             }

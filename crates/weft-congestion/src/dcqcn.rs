@@ -1,4 +1,4 @@
-//! DCQCN: links mark, destinations send congestion notifications, sources cut their rate and recover.
+//! DCQCN: links mark (ECN), destinations send congestion notifications, sources cut their rate and recover.
 //!
 //! ```text
 //!   notification:  R_T = R_C    R_C = R_C·(1 - α/2)    α = (1 - g)·α + g    i = 0, both counts
@@ -158,7 +158,7 @@ impl Algorithm for Dcqcn {
         crossing: &Crossing,
         (random, parameters): (&mut dyn FnMut() -> u64, &Parameters),
     ) {
-        stamp.marked |= parameters.red.marks(crossing.queue, random);
+        stamp.ecn |= parameters.red.marks(crossing.queue, random);
     }
 
     fn concerns(crossing: &Crossing, parameters: &Parameters) -> bool {
@@ -207,7 +207,7 @@ impl Algorithm for Dcqcn {
     }
 
     fn learn(flow: &mut Flow, notice: &Notice, now: Time, parameters: &Parameters) {
-        if parameters.answering.is_some() && !Answer::of(notice).marked {
+        if parameters.answering.is_some() && !Answer::of(notice).ecn {
             return;
         }
         flow.advance(now, parameters);
@@ -246,14 +246,14 @@ impl Algorithm for Dcqcn {
     }
 
     fn receive(receiver: &mut Receiver, arrival: &Arrival, parameters: &Parameters) -> Option<Notice> {
-        let notifies = arrival.stamp.marked && arrival.now >= receiver.quiet_until;
+        let notifies = arrival.stamp.ecn && arrival.now >= receiver.quiet_until;
         if notifies {
             receiver.quiet_until = arrival.now.saturating_add(parameters.notification_interval);
         }
         match &parameters.answering {
             None => notifies.then(|| Notice::answer(0, 0)),
             Some(answering) => {
-                let stamp = Stamp { marked: notifies, ..arrival.stamp };
+                let stamp = Stamp { ecn: notifies, ..arrival.stamp };
                 receiver.batch.receive(&Arrival { stamp, ..*arrival }, answering)
             }
         }
@@ -302,7 +302,7 @@ mod tests {
         let mut cuts = Vec::new();
         for number in 0..8u16 {
             assert_eq!(Dcqcn::send(&mut flow, Bytes::new(1_000), at(0), &parameters), number);
-            let stamp = Stamp { marked: number >= 5, value: number };
+            let stamp = Stamp { ecn: number >= 5, value: number };
             let came = Arrival { now: at(number.into()), stamp, bytes: Bytes::new(1_000), hops: 3 };
             if let Some(notice) = Dcqcn::receive(&mut receiver, &came, &parameters) {
                 let before = flow.current;
@@ -394,12 +394,12 @@ mod tests {
     #[test]
     fn a_destination_notifies_once_per_interval() {
         let mut receiver = Receiver::default();
-        let mut notified = |us, marked| {
-            let stamp = Stamp { marked, value: 0 };
+        let mut notified = |us, ecn| {
+            let stamp = Stamp { ecn, value: 0 };
             let arrival = Arrival { now: at(us), stamp, bytes: Bytes::new(1), hops: 2 };
             Dcqcn::receive(&mut receiver, &arrival, &parameters()).is_some()
         };
         let seen = [(1, false), (2, true), (3, true), (51, true), (52, true)];
-        assert_eq!(seen.map(|(us, marked)| notified(us, marked)), [false, true, false, false, true]);
+        assert_eq!(seen.map(|(us, ecn)| notified(us, ecn)), [false, true, false, false, true]);
     }
 }

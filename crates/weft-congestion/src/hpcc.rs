@@ -351,7 +351,7 @@ mod tests {
         let parameters = Parameters { answering, ..PARAMETERS };
         let came = |used, ns| Arrival {
             now: at(ns),
-            stamp: Stamp { marked: false, value: used },
+            stamp: Stamp { ecn: false, value: used },
             bytes: Bytes::new(1_000),
             hops: 3,
         };

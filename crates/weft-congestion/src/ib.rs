@@ -1,7 +1,7 @@
 //! InfiniBand's congestion control: marks beyond a threshold, a table of delays.
 //!
 //! ```text
-//!   link: queue > threshold, and room behind the link ──► FECN in a packet
+//!   link: queue > threshold, and space behind the link ──► FECN in a packet
 //!   destination: FECN ──► BECN, a notice
 //!   source: BECN ──► index += increase;  timer ──► index -= 1;  delay after a packet = table[index]
 //! ```
@@ -104,7 +104,7 @@ impl Algorithm for Ib {
             link.unmarked += 1;
         } else {
             link.unmarked = 0;
-            stamp.marked = true;
+            stamp.ecn = true;
         }
     }
 
@@ -144,7 +144,7 @@ impl Algorithm for Ib {
     }
 
     fn receive((): &mut (), arrival: &Arrival, _: &Parameters) -> Option<Notice> {
-        arrival.stamp.marked.then(|| Notice::answer(0, 0))
+        arrival.stamp.ecn.then(|| Notice::answer(0, 0))
     }
 }
 
@@ -180,7 +180,7 @@ mod tests {
     fn is_marked(link: &mut Link, crossing: &Crossing) -> bool {
         let mut stamp = Stamp::default();
         Ib::cross(link, &mut stamp, crossing, (&mut || 0, &PARAMETERS));
-        stamp.marked
+        stamp.ecn
     }
 
     /// Catches marks below the threshold, in small packets, by victims, and a wrong marking rate.
@@ -188,8 +188,8 @@ mod tests {
     fn one_packet_in_three_is_marked_at_the_root_alone() {
         let mut link = Link::default();
         assert!((0..9).all(|_| !is_marked(&mut link, &crossing(8_000))));
-        let marked: Vec<bool> = (0..6).map(|_| is_marked(&mut link, &crossing(8_001))).collect();
-        assert_eq!(marked, [false, false, true, false, false, true]);
+        let ecn: Vec<bool> = (0..6).map(|_| is_marked(&mut link, &crossing(8_001))).collect();
+        assert_eq!(ecn, [false, false, true, false, false, true]);
         let mut eager = Link { unmarked: 2 };
         assert!(!is_marked(&mut eager, &Crossing { starved: true, ..crossing(9_000) }));
         assert!(!is_marked(&mut eager, &Crossing { bytes: Bytes::new(99), ..crossing(9_000) }));

@@ -1,4 +1,4 @@
-//! Marking by the length of the queue, as random early detection does.
+//! ECN marking by the length of the queue, as random early detection (RED) does.
 
 use serde::{Deserialize, Serialize};
 use weft_units::Bytes;

@@ -165,7 +165,7 @@ impl Algorithm for Nscc {
         crossing: &Crossing,
         (random, parameters): (&mut dyn FnMut() -> u64, &Parameters),
     ) {
-        stamp.marked |= parameters.red.marks(crossing.queue, random);
+        stamp.ecn |= parameters.red.marks(crossing.queue, random);
     }
 
     fn concerns(crossing: &Crossing, parameters: &Parameters) -> bool {
@@ -222,7 +222,7 @@ impl Algorithm for Nscc {
         if flow.adapt(d > 4 * tq, now, parameters) {
             return;
         }
-        match (answer.marked, delay >= target) {
+        match (answer.ecn, delay >= target) {
             (false, true) => flow.increase += (5 * mss * ratio / u128::from(RATIO)) as u64 * acked,
             (false, false) => {
                 if delay < FAST_BELOW {
@@ -322,10 +322,10 @@ mod tests {
     const PATH: Path = Path::new(BitRate::from_gigabits(100), Span::from_us(12), Bytes::new(4_000));
 
     /// One answer after `delay` beyond the base, from `sent` on.
-    fn answer(flow: &mut Flow, sent: Time, (delay, marked): (Span, bool)) -> Time {
+    fn answer(flow: &mut Flow, sent: Time, (delay, ecn): (Span, bool)) -> Time {
         let stamp = Nscc::send(flow, Bytes::new(4_000), sent, &PARAMETERS);
         let now = sent + PATH.round_trip + delay;
-        let word = Answer::to(stamp, marked, 3).word();
+        let word = Answer::to(stamp, ecn, 3).word();
         Nscc::learn(flow, &Notice::answer(word, 0), now, &PARAMETERS);
         now
     }

@@ -15,7 +15,7 @@ use crate::lookahead::Windows;
 use crate::model::{Model, Pulses};
 use crate::partition::Partition;
 use crate::pending::{BLOCK, BLOCK_SHIFT, Note, PendingEvents};
-use crate::threads::{self, Stretch, Task, WINDOWS_PER_STRETCH};
+use crate::threads::{self, StretchOutcome, Task, WINDOWS_PER_STRETCH};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, Ordering};
 use weft_units::{Span, Time};
@@ -264,25 +264,25 @@ impl<M: Model> Simulation<M> {
             let stretch =
                 if *threaded { self.run_threads(until, interrupt) } else { self.run_alone(until, interrupt) };
             match stretch {
-                Stretch::Ended(progress) => return progress,
-                Stretch::Busy => *threaded = self.threads > 1,
-                Stretch::Idle => *threaded = false,
+                StretchOutcome::Ended(progress) => return progress,
+                StretchOutcome::Busy => *threaded = self.threads > 1,
+                StretchOutcome::Idle => *threaded = false,
             }
         }
     }
 
     /// Works off one stretch of windows over all partitions on this thread.
-    fn run_alone(&mut self, until: Time, interrupt: &AtomicBool) -> Stretch {
+    fn run_alone(&mut self, until: Time, interrupt: &AtomicBool) -> StretchOutcome {
         let before = self.events_handled();
         for _ in 0..WINDOWS_PER_STRETCH {
             if interrupt.load(Ordering::Relaxed) {
-                return Stretch::Ended(Progress::Interrupted);
+                return StretchOutcome::Ended(Progress::Interrupted);
             }
             let Some(window) = self.partitions.iter().filter_map(|p| p.pending.next_window()).min() else {
-                return Stretch::Ended(Progress::Dry);
+                return StretchOutcome::Ended(Progress::Dry);
             };
             if self.windows.start(window) >= until {
-                return Stretch::Ended(Progress::Reached);
+                return StretchOutcome::Ended(Progress::Reached);
             }
             for index in 0..self.partitions.len() {
                 self.partitions[index].run_window(&self.model, window, self.windows, until);
@@ -293,10 +293,10 @@ impl<M: Model> Simulation<M> {
             }
             // A window that `until` cuts short stays the next one, with nothing before `until` in it.
             if self.windows.start(window + 1) > until {
-                return Stretch::Ended(Progress::Reached);
+                return StretchOutcome::Ended(Progress::Reached);
             }
         }
-        Stretch::of(self.events_handled() - before, self.partitions.len())
+        StretchOutcome::of(self.events_handled() - before, self.partitions.len())
     }
 
     fn deliver_mail(&mut self) {
@@ -314,7 +314,7 @@ impl<M: Model> Simulation<M> {
     }
 
     /// Works off windows with a thread per partition, until the end or until a stretch was idle.
-    fn run_threads(&mut self, until: Time, interrupt: &AtomicBool) -> Stretch {
+    fn run_threads(&mut self, until: Time, interrupt: &AtomicBool) -> StretchOutcome {
         let task = Task { model: &self.model, windows: self.windows, until, interrupt };
         let (stretch, reached) = threads::run(&mut self.partitions, &task);
         self.now = self.now.max(reached);
@@ -417,7 +417,7 @@ mod tests {
 
     #[derive(Serialize, Deserialize)]
     struct Site {
-        dice: Stream,
+        rng: Stream,
         digest: u64,
         decision: Time,
         /// Notes that do not count yet, with what they say.
@@ -453,9 +453,9 @@ mod tests {
                 return;
             }
             // Coarse times, so that ties are common.
-            let to = SiteId(site.dice.below(self.sites));
+            let to = SiteId(site.rng.below(self.sites));
             let far = if to == context.site() { 0 } else { self.lookahead.as_ps() };
-            let spread = [0, 100, 3_000, 1_000_000][site.dice.below(4) as usize];
+            let spread = [0, 100, 3_000, 1_000_000][site.rng.below(4) as usize];
             let time = context.now() + Span::from_ps(far + spread);
             let job = Job { hops: event.payload.hops + 1, ..event.payload };
             // A job that stays must take some time, or an instant never ends.
@@ -523,7 +523,7 @@ mod tests {
 
     fn sites(count: u32) -> Vec<Site> {
         let site = |i| Site {
-            dice: Stream::new(5, u64::from(i), 0),
+            rng: Stream::new(5, u64::from(i), 0),
             digest: 0,
             decision: Time::NEVER,
             notes: Vec::new(),

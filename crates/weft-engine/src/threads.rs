@@ -28,7 +28,7 @@ pub(crate) const WINDOWS_PER_STRETCH: u64 = 64;
 
 /// The outcome of a stretch of windows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Stretch {
+pub(crate) enum StretchOutcome {
     /// Windows hold enough events for threads.
     Busy,
     /// Windows hold too few events for threads.
@@ -37,11 +37,11 @@ pub(crate) enum Stretch {
     Ended(Progress),
 }
 
-impl Stretch {
+impl StretchOutcome {
     /// The outcome of a whole stretch in which `partitions` have handled so many `events`.
-    pub(crate) fn of(events: u64, partitions: usize) -> Stretch {
+    pub(crate) fn of(events: u64, partitions: usize) -> StretchOutcome {
         let enough = EVENTS_WORTH_A_BARRIER * WINDOWS_PER_STRETCH * partitions as u64;
-        if events >= enough { Stretch::Busy } else { Stretch::Idle }
+        if events >= enough { StretchOutcome::Busy } else { StretchOutcome::Idle }
     }
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct Task<'a, M> {
 
 /// Works off windows with a thread per partition, until the end or until a stretch was idle. Returns the
 /// virtual time that has been reached as well.
-pub(crate) fn run<M: Model>(partitions: &mut [Partition<M>], task: &Task<'_, M>) -> (Stretch, Time) {
+pub(crate) fn run<M: Model>(partitions: &mut [Partition<M>], task: &Task<'_, M>) -> (StretchOutcome, Time) {
     let threads = partitions.len();
     let (barrier, boards) = (SpinBarrier::new(threads), [Board::new(threads), Board::new(threads)]);
     let (barrier, boards) = (&barrier, &boards);
@@ -155,7 +155,7 @@ struct Worker<'a, M: Model> {
 }
 
 impl<M: Model> Worker<'_, M> {
-    fn run(&self, partition: &mut Partition<M>) -> (Stretch, Time) {
+    fn run(&self, partition: &mut Partition<M>) -> (StretchOutcome, Time) {
         let Worker { own, barrier, boards, task: &Task { model, windows, until, interrupt } } = *self;
         let _guard = barrier.guard();
         let mut reached = Time::ZERO;
@@ -171,16 +171,17 @@ impl<M: Model> Worker<'_, M> {
             barrier.wait();
             board.take_mail(own, partition);
             let Reading { window, handled, stopped } = board.read();
-            let Some(window) = window else { return (Stretch::Ended(Progress::Dry), reached) };
+            let Some(window) = window else { return (StretchOutcome::Ended(Progress::Dry), reached) };
             if windows.start(window) >= until || reached >= until {
-                return (Stretch::Ended(Progress::Reached), reached);
+                return (StretchOutcome::Ended(Progress::Reached), reached);
             }
             if stopped {
-                return (Stretch::Ended(Progress::Interrupted), reached);
+                return (StretchOutcome::Ended(Progress::Interrupted), reached);
             }
             if round > 0 && round.is_multiple_of(WINDOWS_PER_STRETCH) {
-                if Stretch::of(handled - handled_before, boards[0].next.len()) == Stretch::Idle {
-                    return (Stretch::Idle, reached);
+                if StretchOutcome::of(handled - handled_before, boards[0].next.len()) == StretchOutcome::Idle
+                {
+                    return (StretchOutcome::Idle, reached);
                 }
                 handled_before = handled;
             }

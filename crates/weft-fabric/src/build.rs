@@ -1,8 +1,7 @@
 //! Building a packet network: parameters that fit together, sites, their first events, faults of their links.
 
 use crate::arbiter::RequestGroups;
-use crate::board::{Board, Publishing};
-use crate::channel::Channels;
+use crate::channel::ChannelNumbers;
 use crate::constants::{AgeBits, Constants};
 use crate::credit::Credits;
 use crate::endpoint::Endpoint;
@@ -10,7 +9,7 @@ use crate::event::{EventKind, Wire};
 use crate::fault::{Fault, FaultParameters};
 use crate::interface::{Directory, EndpointPlace, Interface};
 use crate::link::{LineRate, LinkEnd, LinkKind, LinkParameters};
-use crate::link_layer::{LayerKind, LayerState, Load};
+use crate::link_layer::{LayerKind, LayerLoad, LayerState};
 use crate::multicast::{GroupError, GroupMembers, Memberships, Trees};
 use crate::network::{Network, Site};
 use crate::parameters::{
@@ -18,7 +17,8 @@ use crate::parameters::{
     SwitchParameters,
 };
 use crate::pause::{Headroom, HeadroomRule, PAUSE_FRAME};
-use crate::switch::{Crossbar, CrossbarPace, Gauges, OutputQueued, Peer, Port, Ports, Switch};
+use crate::queue_board::{Publishing, QueueBoard};
+use crate::switch::{Crossbar, CrossbarPace, InputOccupancy, OutputQueued, Peer, Port, Switch, SwitchState};
 use crate::traffic_class::{TrafficClass, WHOLE_SHARE};
 use crate::wake_signal::WakeSignal;
 use std::collections::BTreeSet;
@@ -76,27 +76,27 @@ pub enum BuildError {
     ZeroLatency(#[from] ZeroLatencyCut),
     /// A buffer too small for a packet.
     #[error(
-        "the {buffer} holds {room} and a packet takes {packet}; virtual cut-through needs room for \
+        "the {buffer} holds {space} and a packet takes {packet}; virtual cut-through needs room for \
          a whole packet"
     )]
     BufferTooSmall {
         /// The buffer.
         buffer: SwitchBuffer,
         /// The size of the buffer.
-        room: Bytes,
+        space: Bytes,
         /// Bytes of the largest packet; in an input buffer counted in cells, of its whole cells.
         packet: Bytes,
     },
     /// A buffer that does not hold the head-room of a pause and a packet.
     #[error(
-        "an input buffer of {room} does not hold the head-room of {headroom} behind a `{class}` link and a \
+        "an input buffer of {space} does not hold the head-room of {headroom} behind a `{class}` link and a \
          packet of {packet}; a larger buffer makes room, or a link with less latency or a lower rate"
     )]
     HeadroomTooLarge {
         /// The kind of link.
         class: String,
         /// The buffer of a virtual channel.
-        room: Bytes,
+        space: Bytes,
         /// The head-room.
         headroom: Bytes,
         /// Bytes of the largest packet, as it counts in the buffer.
@@ -307,7 +307,7 @@ impl<T: Topology + Routing> NetworkParameters<T> {
     pub(crate) fn constants(&self) -> Result<Constants, BuildError> {
         let NetworkParameters { layout, format, switch, .. } = self;
         let largest = format.overhead() + format.payload;
-        let largest_room = switch.credit.taken_by(largest);
+        let largest_space = switch.credit.taken_by(largest);
         let plan = self.plan()?;
         let vcs = plan.total();
         let classes = switch.channels.classes;
@@ -353,16 +353,16 @@ impl<T: Topology + Routing> NetworkParameters<T> {
                     (0..vcs).zip(&buffers).map(move |(vc, units)| {
                         rule.thresholds(link, pause, *units).ok_or_else(|| BuildError::HeadroomTooLarge {
                             class: (*class).to_owned(),
-                            room: buffer(vc),
+                            space: buffer(vc),
                             headroom: rule.kept(link, pause),
-                            packet: switch.credit.bytes(largest_room),
+                            packet: switch.credit.bytes(largest_space),
                         })
                     })
                 });
                 of_class.collect::<Result<_, _>>()?
             }
         };
-        buffers.resize(Channels::new(vcs).of_ports(1), 0);
+        buffers.resize(ChannelNumbers::new(vcs).of_ports(1), 0);
         let groups = request_groups(switch, &plan, &links, largest)?;
         Ok(Constants {
             links,
@@ -381,10 +381,10 @@ impl<T: Topology + Routing> NetworkParameters<T> {
             groups,
             age_bits: age_bits(layout, &self.links, switch)?,
             plan,
-            channels: Channels::new(vcs),
+            channels: ChannelNumbers::new(vcs),
             buffers,
             largest,
-            largest_room,
+            largest_space,
             thresholds,
             follows_packets: false,
             has_credits: switch.flow_control == FlowControl::Credits,
@@ -393,7 +393,7 @@ impl<T: Topology + Routing> NetworkParameters<T> {
             crossbar,
             trees: Trees::default(),
             block_mask: if layout.spreads_blocks() { u32::MAX } else { 0 },
-            board: Board::NONE,
+            board: QueueBoard::NONE,
             congestion: None,
             reroutes: None,
         })
@@ -468,7 +468,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
     ) -> Result<InitialState<Network<T, N>>, GroupError> {
         let InitialState { mut model, sites, events, lookahead } = initial;
         let constants = &mut model.constants;
-        let links = sites.iter().map(|site: &Site<N>| site.switch.ports().links()).max().unwrap_or(0);
+        let links = sites.iter().map(|site: &Site<N>| site.switch.state().links()).max().unwrap_or(0);
         // Requests are numbered in 16 bits, and each output's replication port adds as many as an input.
         if constants.channels.of_ports(2 * links) > usize::from(u16::MAX) {
             return Err(GroupError::SwitchTooLarge { ports: links as u32, channels: constants.vcs });
@@ -512,25 +512,25 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
         publishing.check(self.directory.lookahead())?;
         let switches = (0..self.topology.switches()).map(SwitchId);
         let ports = switches.map(|switch| self.topology.ports(switch) as usize);
-        self.constants.board = Board::new(publishing, ports);
+        self.constants.board = QueueBoard::new(publishing, ports);
         Ok(())
     }
 }
 
 /// Checks that the buffers of a switch hold the largest packet: its input buffer has `room` for a virtual
 /// channel.
-fn check_buffers(switch: &SwitchParameters, room: Bytes, largest: Bytes) -> Result<(), BuildError> {
+fn check_buffers(switch: &SwitchParameters, space: Bytes, largest: Bytes) -> Result<(), BuildError> {
     let in_credits = switch.credit.bytes(switch.credit.taken_by(largest));
-    if room < in_credits {
+    if space < in_credits {
         let buffer = match switch.buffer_per {
             BufferPer::Channel => SwitchBuffer::Input,
             BufferPer::Port => SwitchBuffer::PartOfInput,
         };
-        return Err(BuildError::BufferTooSmall { buffer, room, packet: in_credits });
+        return Err(BuildError::BufferTooSmall { buffer, space, packet: in_credits });
     }
     match switch.output_buffer {
-        Some(room) if room < largest => {
-            Err(BuildError::BufferTooSmall { buffer: SwitchBuffer::Output, room, packet: largest })
+        Some(space) if space < largest => {
+            Err(BuildError::BufferTooSmall { buffer: SwitchBuffer::Output, space, packet: largest })
         }
         _ => Ok(()),
     }
@@ -542,13 +542,13 @@ fn link_kind(link: &LinkParameters, class: &str, largest: Bytes) -> Result<LinkK
     let rate = LineRate::new(link.rate, link.code)
         .filter(|rate| rate.span(layer.most_on_line(largest, framing)).as_ps() < u64::from(u32::MAX) / 2)
         .ok_or(BuildError::LinkTooSlow { class: class.to_owned(), packet: largest })?;
-    let load = Load { rate: (link.rate, rate), latency, framing, packet: largest };
+    let load = LayerLoad { rate: (link.rate, rate), latency, framing, packet: largest };
     let framed = layer.framed;
     let layer = LayerKind::new(&layer, &load);
     if layer.as_ref().is_some_and(LayerKind::is_hopeless) {
         return Err(BuildError::TooManyBitErrors { class: class.to_owned(), packet: largest });
     }
-    if let Some(packet) = layer.as_ref().and_then(LayerKind::lacks_room_for) {
+    if let Some(packet) = layer.as_ref().and_then(LayerKind::lacks_space_for) {
         return Err(BuildError::ReplayBufferTooSmall { class: class.to_owned(), packet });
     }
     let special = layer.as_ref().map_or(0, LayerKind::special);
@@ -603,8 +603,8 @@ impl<'a, T: Topology, N: Interface, F: FnMut(EndpointId) -> N> Builder<'a, T, N,
                 Attachment::Endpoint(id) => {
                     let place = EndpointPlace { site: SiteId(switch.0), index: endpoints.len() as u32 };
                     let mut endpoint = self.endpoint(id, place, class);
-                    let dice = Stream::new(seed, id.0.into(), PURPOSE_INJECTION_LAYER);
-                    endpoint.layer = self.layer(class, dice).map(Box::new);
+                    let rng = Stream::new(seed, id.0.into(), PURPOSE_INJECTION_LAYER);
+                    endpoint.layer = self.layer(class, rng).map(Box::new);
                     endpoints.push(endpoint);
                     endpoint_ports.push(port.0 as u16);
                     (Peer::Endpoint(place.index), false)
@@ -621,25 +621,25 @@ impl<'a, T: Topology, N: Interface, F: FnMut(EndpointId) -> N> Builder<'a, T, N,
             };
             credits.extend((0..channels.of_ports(1)).map(of_channel));
         }
-        let dice = Stream::new(seed, switch.0.into(), PURPOSE_SWITCH);
-        let mut ports = Ports::new((switch, self.layout.switch_address(switch)), ports, credits, dice);
+        let rng = Stream::new(seed, switch.0.into(), PURPOSE_SWITCH);
+        let mut state = SwitchState::new((switch, self.layout.switch_address(switch)), ports, credits, rng);
         if layers.iter().any(Option::is_some) {
-            ports.takes_care = layers.iter().flatten().any(LayerState::gives_credits);
-            ports.layers = layers.into_iter().map(Option::unwrap_or_default).collect();
+            state.takes_care = layers.iter().flatten().any(LayerState::gives_credits);
+            state.layers = layers.into_iter().map(Option::unwrap_or_default).collect();
         }
         if !self.constants.has_credits {
-            ports.gauges = Some(Box::new(Gauges::new(count, channels.of_ports(count))));
-            ports.takes_care = true;
+            state.occupancy = Some(Box::new(InputOccupancy::new(count, channels.of_ports(count))));
+            state.takes_care = true;
         }
-        ports.takes_care |= self.constants.age_bits != AgeBits::Unused;
-        let switch = self.switch(ports);
+        state.takes_care |= self.constants.age_bits != AgeBits::Unused;
+        let switch = self.switch(state);
         self.sites.push(Site { switch, endpoints: endpoints.into(), endpoint_ports: endpoint_ports.into() });
     }
 
     /// The link layer of a sender of a class of links; `None`: it adds nothing.
-    fn layer(&self, class: LinkClass, dice: Stream) -> Option<LayerState> {
+    fn layer(&self, class: LinkClass, rng: Stream) -> Option<LayerState> {
         let layer = self.constants.link(class).layer.as_ref();
-        layer.map(|kind| LayerState::new(kind, dice))
+        layer.map(|kind| LayerState::new(kind, rng))
     }
 
     /// An endpoint, which begins if its interface is active.
@@ -653,17 +653,17 @@ impl<'a, T: Topology, N: Interface, F: FnMut(EndpointId) -> N> Builder<'a, T, N,
     }
 
     /// A switch of the machine's kind.
-    fn switch(&self, ports: Ports) -> Switch {
+    fn switch(&self, state: SwitchState) -> Switch {
         let channels = self.constants.channels;
-        let state = ports.arbiter_state(self.constants);
+        let arbiter = state.arbiter_state(self.constants);
         match self.constants.switch.kind {
-            SwitchKind::InputQueued => Switch::InputQueued(Crossbar::new(ports, state, channels)),
+            SwitchKind::InputQueued => Switch::InputQueued(Crossbar::new(state, arbiter, channels)),
             SwitchKind::VirtualOutputQueued => {
-                Switch::VirtualOutputQueued(Crossbar::new(ports, state, channels))
+                Switch::VirtualOutputQueued(Crossbar::new(state, arbiter, channels))
             }
-            SwitchKind::OutputQueued => Switch::OutputQueued(OutputQueued::new(ports, state, channels)),
+            SwitchKind::OutputQueued => Switch::OutputQueued(OutputQueued::new(state, arbiter, channels)),
             SwitchKind::CombinedInputOutput(_) => {
-                Switch::Combined(Crossbar::new(ports.with_output_buffers(), state, channels))
+                Switch::Combined(Crossbar::new(state.with_output_buffers(), arbiter, channels))
             }
         }
     }
@@ -707,13 +707,13 @@ impl<T: Topology, N: Interface> Network<T, N> {
     /// Has each link reported that any packet crosses, before the run begins.
     pub fn follow_packets(&mut self, sites: &mut [Site<N>]) {
         self.constants.follows_packets = true;
-        sites.iter_mut().for_each(|site| site.switch.ports_mut().takes_care = true);
+        sites.iter_mut().for_each(|site| site.switch.state_mut().takes_care = true);
     }
 }
 
 impl<T: Topology, N: Interface> Network<T, N> {
     /// Makes links fail, before the run begins: `faults` says how for each direction of each link, by where
-    /// it begins, where it ends and its kind. Each has dice of its own under `seed`.
+    /// it begins, where it ends and its kind. Each has random numbers of its own under `seed`.
     pub fn inject_faults(
         &self,
         sites: &mut [Site<N>],
@@ -727,11 +727,11 @@ impl<T: Topology, N: Interface> Network<T, N> {
                 let port = PortId(port.into());
                 let to = Attachment::Switch(switch, port);
                 let parameters = faults(LinkEnd::Endpoint(endpoint.id), to, layout.link_class(switch, port));
-                let dice = Stream::new(seed, endpoint.id.0.into(), PURPOSE_INJECTION_FAULTS);
-                endpoint.fault = (!parameters.is_none()).then(|| Box::new(Fault::new(parameters, dice)));
+                let rng = Stream::new(seed, endpoint.id.0.into(), PURPOSE_INJECTION_FAULTS);
+                endpoint.fault = (!parameters.is_none()).then(|| Box::new(Fault::new(parameters, rng)));
             }
-            let ports = site.switch.ports_mut();
-            let of_port = (0..ports.links() as u32).map(|port| {
+            let state = site.switch.state_mut();
+            let of_port = (0..state.links() as u32).map(|port| {
                 let to = layout.peer(switch, PortId(port));
                 let class = layout.link_class(switch, PortId(port));
                 let parameters = faults(LinkEnd::Port(switch, PortId(port)), to, class);
@@ -739,8 +739,8 @@ impl<T: Topology, N: Interface> Network<T, N> {
                 Fault::new(parameters, Stream::new(seed, link, PURPOSE_LINK_FAULTS))
             });
             let of_port: Vec<Fault> = of_port.collect();
-            ports.takes_care |= of_port.iter().any(|fault| !fault.is_none());
-            ports.faults =
+            state.takes_care |= of_port.iter().any(|fault| !fault.is_none());
+            state.faults =
                 if of_port.iter().any(|fault| !fault.is_none()) { of_port.into() } else { Box::default() };
         }
     }

@@ -19,14 +19,14 @@ impl fmt::Display for Channel {
 
 /// Numbers the channels of a switch, so that a table of them is flat: `port << shift | vc`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Channels {
+pub(crate) struct ChannelNumbers {
     shift: u32,
 }
 
-impl Channels {
+impl ChannelNumbers {
     /// The numbers for `vcs` virtual channels per port.
-    pub(crate) fn new(vcs: u32) -> Channels {
-        Channels { shift: vcs.next_power_of_two().ilog2() }
+    pub(crate) fn new(vcs: u32) -> ChannelNumbers {
+        ChannelNumbers { shift: vcs.next_power_of_two().ilog2() }
     }
 
     /// Numbers that `ports` ports take, those of channels that do not exist included.

@@ -1,12 +1,12 @@
-//! Congestion control in the network: link halves in ports, flow halves in endpoints.
+//! Congestion control in the network: congestion points in ports, reaction points in endpoints.
 //!
 //! ```text
-//!            ┌──────────────────── endpoint ────────────────────┐
-//!  interface │ may a packet to there go? ◄── flow half          │
-//!    ── packet ─► may go: stamped ──────────────► place ─► line ──► link half of each port
-//!            │  └► may not: held until it may  ──┘              │
-//!    ◄─ packet ─ receiver half ──► notice ─────► place ─► line  │
-//!            └──────────────────────────────────────────────────┘
+//!            ┌─────────────────────── endpoint ──────────────────────┐
+//!  interface │ may a packet to there go? ◄── reaction point          │
+//!    ── packet ─► may go: stamped ───────────────────► place ─► line ──► congestion point of each port
+//!            │  └► may not: held until it may  ───────┘              │
+//!    ◄─ packet ─ notification point ──► notice ──────► place ─► line │
+//!            └───────────────────────────────────────────────────────┘
 //! ```
 //! The endpoint does it, so that every interface obeys. One that asks before it hands over a packet
 //! ([`InterfaceContext::admits_class_to`]) keeps flows apart. Of others the endpoint holds up to [`MAX_HELD`]
@@ -15,8 +15,9 @@
 //! Where full buffers lose packets and the algorithm answers each, the endpoint sends lost ones again: see
 //! [`retransmission`](crate::retransmission).
 //!
-//! Notices are packets of the network: they take time on lines, room in buffers, and the traffic class of
-//! acknowledgements. They are never regulated, nor are acknowledgements of interfaces and packets for groups.
+//! Notices are packets of the network: they take time on lines, space in buffers, and the traffic class of
+//! acknowledgements. Congestion control never holds them back, nor acknowledgements of interfaces and
+//! packets for groups.
 //!
 //! [`InterfaceContext::admits_class_to`]: crate::InterfaceContext::admits_class_to
 
@@ -28,17 +29,17 @@ use crate::channel::Channel;
 use crate::constants::Constants;
 use crate::flow_meter::FlowId;
 use crate::interface::Interface;
-use crate::link::{LinkKind, Sent};
+use crate::link::{LinkKind, SentPacket};
 use crate::network::{Network, Site};
-use crate::packet::{Addressing, HeaderBits, Packet, PacketLabel, Part};
+use crate::packet::{Addressing, HeaderBits, MessagePart, Packet, PacketLabel};
 use crate::retransmission::{Confirmation, Received, Unanswered};
 use crate::traffic_class::MAX_CLASSES;
 use serde::{Deserialize, Serialize};
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
 use weft_congestion::{
-    Answer, Arrival, Congestion, Crossing, FlowHalf, LinkHalf, Notice, Path, ReceiverHalf, Repair,
-    ShortCircuit, Stamp,
+    Answer, Arrival, Congestion, CongestionPoint, Crossing, Notice, NotificationPoint, Path, ReactionPoint,
+    Repair, ShortCircuit, Stamp,
 };
 use weft_engine::Stream;
 use weft_topo::{ChannelPlan, Routing, Topology};
@@ -47,7 +48,7 @@ use weft_units::{BitRate, Bytes, EndpointId, Span, Time};
 /// Packets that an endpoint holds of an interface that does not ask before it hands them over.
 pub(crate) const MAX_HELD: usize = 16;
 
-/// Payload of a notice: its 96 bits and room for a header of the interface.
+/// Payload of a notice: its 96 bits and space for a header of the interface.
 const NOTICE_PAYLOAD: u32 = 16;
 
 /// An algorithm in a network.
@@ -64,7 +65,7 @@ struct Rule {
 
 /// The congestion control of a network.
 #[derive(Clone, Debug)]
-pub(crate) struct Control {
+pub(crate) struct CongestionControl {
     /// Each algorithm once.
     rules: Vec<Rule>,
     /// By traffic class: the place of its rule; `None`: its flows send as fast as they can.
@@ -74,14 +75,14 @@ pub(crate) struct Control {
     round_trip: Span,
     /// Payload of a notice.
     notice: u32,
-    /// Whether an algorithm's link halves do anything to notices, and to every packet.
+    /// Whether an algorithm's congestion points do anything to notices, and to every packet.
     relays: bool,
     pub(crate) measures: bool,
     /// A bit for each class of packets that only answer others.
     answers: u8,
 }
 
-impl Control {
+impl CongestionControl {
     /// The rule of a traffic class; `None`: its flows send as fast as they can.
     #[inline]
     fn of(&self, class: u8) -> Option<&Rule> {
@@ -101,17 +102,17 @@ impl Control {
         self.by_class[usize::from(class)].map(usize::from)
     }
 
-    /// Whether the link half of a port may do anything to a packet, wherever it crosses.
+    /// Whether the congestion point of a port may do anything to a packet, wherever it crosses.
     #[inline]
-    pub(crate) fn marks(&self, packet: &Packet) -> bool {
+    pub(crate) fn acts_on(&self, packet: &Packet) -> bool {
         match packet.label == PacketLabel::NOTICE {
             true => self.relays,
-            false => is_regulated(packet),
+            false => is_controlled(packet),
         }
     }
 
-    /// The place of the rule whose link half may do something to a packet that crosses so, where it
-    /// [marks](Control::marks) such packets at all.
+    /// The place of the rule whose congestion point may do something to a packet that crosses so, where it
+    /// [acts on](CongestionControl::acts_on) such packets at all.
     #[inline]
     pub(crate) fn concerned(&self, packet: &Packet, at: &Crossing, plan: &ChannelPlan) -> Option<usize> {
         let place = self.place(packet, plan)?;
@@ -129,52 +130,52 @@ impl Control {
     pub(crate) fn trim(&self, packet: &Packet, constants: &Constants) -> Option<Packet> {
         let (classes, plan) = (&constants.switch.channels.classes, &constants.plan);
         let trims = self.place(packet, plan).is_some_and(|place| self.rules[place].repair == Repair::Trim);
-        if !trims || !is_regulated(packet) || packet.is_bad() {
+        if !trims || !is_controlled(packet) || packet.is_corrupted() {
             return None;
         }
         let Channel { port, vc } = packet.channel();
         let mut header = packet.trimmed(plan.class(vc.into()) as u8);
-        let class = classes.find(true, header.part() == Part::Whole, header.bytes);
+        let class = classes.find(true, header.part() == MessagePart::Whole, header.bytes);
         let vc = plan.channel(class.into(), 0, plan.of_routing(vc.into()));
         header.set_channel(Channel { port, vc: vc as u8 });
         Some(header)
     }
 }
 
-/// The link halves of one link, one for each algorithm, with their dice.
+/// The congestion points of one link, one for each algorithm, with their random numbers.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Point {
-    first: LinkHalf,
-    others: Box<[LinkHalf]>,
-    dice: Stream,
+pub(crate) struct LinkControl {
+    first: CongestionPoint,
+    others: Box<[CongestionPoint]>,
+    rng: Stream,
     /// Notices that the switch has answered since the run began.
     pub(crate) answered: u64,
 }
 
-impl Point {
-    fn new(control: &Control, dice: Stream) -> Point {
-        let mut halves = control.rules.iter().map(|rule| rule.congestion.link());
-        let first = halves.next().unwrap_or_else(|| unreachable!("a controlled network has an algorithm"));
-        Point { first, others: halves.collect(), dice, answered: 0 }
+impl LinkControl {
+    fn new(control: &CongestionControl, rng: Stream) -> LinkControl {
+        let mut points = control.rules.iter().map(|rule| rule.congestion.link());
+        let first = points.next().unwrap_or_else(|| unreachable!("a controlled network has an algorithm"));
+        LinkControl { first, others: points.collect(), rng, answered: 0 }
     }
 
-    /// A packet has been sent over the link; what its half writes goes into it. Returns an answer to its
-    /// source, if the switch gives one, and when it is there. `place`: that of the rule that is
-    /// [concerned](Control::concerned).
+    /// A packet has been sent over the link; what its congestion point writes goes into it. Returns an answer
+    /// to its source, if the switch gives one, and when it is there. `place`: that of the rule that is
+    /// [concerned](CongestionControl::concerned).
     #[inline]
     pub(crate) fn pass(
         &mut self,
         packet: &mut Packet,
         at: &Crossing,
-        (control, place): (&Control, usize),
+        (control, place): (&CongestionControl, usize),
     ) -> Option<(Packet, Time)> {
         if packet.label == PacketLabel::NOTICE {
             return self.relay(packet, at, (control, place));
         }
-        let Point { first, others, dice, .. } = self;
-        let half = if place == 0 { first } else { &mut others[place - 1] };
+        let LinkControl { first, others, rng, .. } = self;
+        let point = if place == 0 { first } else { &mut others[place - 1] };
         let mut stamp = packet.stamp();
-        half.cross(&mut stamp, at, (&mut || dice.next_u64(), &control.rules[place].congestion));
+        point.cross(&mut stamp, at, (&mut || rng.next_u64(), &control.rules[place].congestion));
         packet.set_stamp(stamp);
         None
     }
@@ -184,11 +185,11 @@ impl Point {
         &mut self,
         packet: &mut Packet,
         at: &Crossing,
-        (control, place): (&Control, usize),
+        (control, place): (&CongestionControl, usize),
     ) -> Option<(Packet, Time)> {
-        let half = if place == 0 { &mut self.first } else { &mut self.others[place - 1] };
+        let point = if place == 0 { &mut self.first } else { &mut self.others[place - 1] };
         let mut notice = packet.notice();
-        let short = half.relay(&mut notice, at, &control.rules[place].congestion);
+        let short = point.relay(&mut notice, at, &control.rules[place].congestion);
         packet.set_notice(&notice);
         let ShortCircuit { notice, way } = short?;
         self.answered += 1;
@@ -198,7 +199,7 @@ impl Point {
 }
 
 /// A link as a packet crosses it.
-pub(crate) fn crossing(kind: &LinkKind, sent: &Sent, packet: Bytes, queue: Bytes) -> Crossing {
+pub(crate) fn crossing(kind: &LinkKind, sent: &SentPacket, packet: Bytes, queue: Bytes) -> Crossing {
     let bytes = packet + kind.framing;
     let LinkKind { bit_rate: rate, carries, .. } = *kind;
     Crossing {
@@ -214,7 +215,7 @@ pub(crate) fn crossing(kind: &LinkKind, sent: &Sent, packet: Bytes, queue: Bytes
 }
 
 /// Whether a packet belongs to a flow.
-fn is_regulated(packet: &Packet) -> bool {
+fn is_controlled(packet: &Packet) -> bool {
     !packet.label.is_acknowledgement() && !packet.is_multicast()
 }
 
@@ -223,8 +224,8 @@ type FlowKey = (EndpointId, u8);
 
 /// A flow at its source.
 #[derive(Serialize, Deserialize)]
-struct Flow {
-    half: FlowHalf,
+struct SourceFlow {
+    point: ReactionPoint,
     /// Whether a packet has had to wait for it since the last one went.
     waited: Cell<bool>,
     /// Packets of the flow that the endpoint holds.
@@ -233,11 +234,11 @@ struct Flow {
     unanswered: Option<Unanswered>,
 }
 
-impl Flow {
-    fn new(rule: &Rule, path: &Path, now: Time) -> Flow {
+impl SourceFlow {
+    fn new(rule: &Rule, path: &Path, now: Time) -> SourceFlow {
         let path = &Path { repair: rule.repair, ..*path };
-        Flow {
-            half: rule.congestion.open(path, now),
+        SourceFlow {
+            point: rule.congestion.open(path, now),
             waited: Cell::new(false),
             held: 0,
             unanswered: (path.repair != Repair::None).then(Unanswered::new),
@@ -248,22 +249,22 @@ impl Flow {
     fn earliest(&self, bytes: Bytes, now: Time, rule: &Rule) -> Time {
         match self.unanswered.as_ref().is_some_and(Unanswered::is_full) {
             true => Time::NEVER,
-            false => self.half.earliest(bytes, now, &rule.congestion),
+            false => self.point.earliest(bytes, now, &rule.congestion),
         }
     }
 
     /// The interface had nothing more until then.
     fn rest(&mut self, until: Time) {
         if !self.waited.get() && self.held == 0 {
-            self.half.rest(until);
+            self.point.rest(until);
         }
     }
 
     /// A packet goes, for the first time.
     fn send(&mut self, packet: &mut Packet, bytes: Bytes, (now, rule): (Time, &Rule)) {
         self.waited.set(false);
-        let value = self.half.send(bytes, now, &rule.congestion);
-        packet.set_stamp(Stamp { marked: false, value });
+        let value = self.point.send(bytes, now, &rule.congestion);
+        packet.set_stamp(Stamp { ecn: false, value });
         if let Some(unanswered) = &mut self.unanswered {
             unanswered.keep(packet, now, rule.timeout);
         }
@@ -271,24 +272,24 @@ impl Flow {
 
     /// The time of its next own step.
     fn due(&self) -> Time {
-        self.half.due().min(self.unanswered.as_ref().map_or(Time::NEVER, Unanswered::due))
+        self.point.due().min(self.unanswered.as_ref().map_or(Time::NEVER, Unanswered::due))
     }
 
     /// Whether it need not be kept. One whose packets have numbers is, because its destination knows them.
     fn is_over(&self, now: Time, rule: &Rule) -> bool {
-        self.held == 0 && self.unanswered.is_none() && self.half.is_as_new(now, &rule.congestion)
+        self.held == 0 && self.unanswered.is_none() && self.point.is_as_new(now, &rule.congestion)
     }
 }
 
 /// A flow at its destination.
 #[derive(Serialize, Deserialize)]
-struct Receiver {
-    half: ReceiverHalf,
+struct DestinationFlow {
+    point: NotificationPoint,
     /// Packets that have come, where lost ones are sent again.
     received: Option<Received>,
 }
 
-impl Receiver {
+impl DestinationFlow {
     /// A notice about it, with what concerns sending again.
     fn confirm(&self, notice: Notice, class: u8, is_header_alone: bool) -> Notice {
         let notice = Notice { class, ..notice };
@@ -301,12 +302,12 @@ impl Receiver {
 
 /// The flows of an endpoint.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Regulator {
+pub(crate) struct FlowTable {
     path: Path,
     /// Bytes of framing on the endpoint's link.
     framing: Bytes,
-    flows: BTreeMap<FlowKey, Flow>,
-    receivers: BTreeMap<FlowKey, Receiver>,
+    flows: BTreeMap<FlowKey, SourceFlow>,
+    receivers: BTreeMap<FlowKey, DestinationFlow>,
     notices: VecDeque<Packet>,
     /// Flows some of whose packets have come and wait for an answer, and when that is due. Those that have
     /// been answered meanwhile stay until then.
@@ -316,7 +317,7 @@ pub(crate) struct Regulator {
     /// Packets that were sent again since the counters were last reset.
     pub(crate) resent: u64,
     held: VecDeque<Packet>,
-    pub(crate) point: Point,
+    pub(crate) link_control: LinkControl,
     /// The first own step of a flow.
     due: Time,
     /// Time at which the interface is to be asked again because a flow that it asked for may go.
@@ -329,14 +330,14 @@ pub(crate) struct Regulator {
     empty_until: [Time; MAX_CLASSES],
 }
 
-/// The surroundings of a regulator.
-pub(crate) struct Regulation<'a> {
-    pub(crate) control: &'a Control,
+/// The surroundings of an endpoint's flow table.
+pub(crate) struct ControlContext<'a> {
+    pub(crate) control: &'a CongestionControl,
     pub(crate) constants: &'a Constants,
     pub(crate) now: Time,
 }
 
-impl Regulator {
+impl FlowTable {
     /// Bytes of a packet as flows count them: those on the endpoint's line, or on that which adds most.
     fn on_line(&self, packet: &Packet, (rule, constants): (&Rule, &Constants)) -> Bytes {
         constants.packet_bytes(packet) + self.framing.max(rule.framing)
@@ -344,7 +345,7 @@ impl Regulator {
 
     /// The interface is asked: of classes that were empty, this is known until now.
     pub(crate) fn ask(&mut self, now: Time) {
-        let Regulator { empty, empty_until, .. } = self;
+        let FlowTable { empty, empty_until, .. } = self;
         let of_class = empty_until.iter_mut().zip(0..).filter(|(_, class)| *empty >> class & 1 == 1);
         of_class.for_each(|(until, _)| *until = now);
         *empty = 0;
@@ -377,7 +378,12 @@ impl Regulator {
     }
 
     /// Whether the interface may hand over a packet of a flow at `now`. If not, it is asked again later.
-    pub(crate) fn admits(&self, key: FlowKey, bytes: Bytes, (control, now): (&Control, Time)) -> bool {
+    pub(crate) fn admits(
+        &self,
+        key: FlowKey,
+        bytes: Bytes,
+        (control, now): (&CongestionControl, Time),
+    ) -> bool {
         let Some((flow, rule)) = self.flows.get(&key).zip(control.of(key.1)) else { return true };
         let at = match flow.held {
             0 => flow.earliest(bytes + self.framing.max(rule.framing), now, rule),
@@ -392,17 +398,17 @@ impl Regulator {
     }
 
     /// Takes a packet from the interface. Returns it, stamped, if it may go at once.
-    pub(crate) fn take(&mut self, mut packet: Packet, regulation: &Regulation<'_>) -> Option<Packet> {
-        let &Regulation { control, constants, now } = regulation;
-        if !is_regulated(&packet) {
+    pub(crate) fn take(&mut self, mut packet: Packet, context: &ControlContext<'_>) -> Option<Packet> {
+        let &ControlContext { control, constants, now } = context;
+        if !is_controlled(&packet) {
             return Some(packet);
         }
         let key = (packet.destination, constants.switch.channels.classes.of(&packet));
         let Some(rule) = control.of(key.1) else { return Some(packet) };
         let bytes = self.on_line(&packet, (rule, constants));
-        let Regulator { flows, path, due, empty_until, .. } = self;
+        let FlowTable { flows, path, due, empty_until, .. } = self;
         let flow = flows.entry(key).or_insert_with(|| {
-            let flow = Flow::new(rule, path, now);
+            let flow = SourceFlow::new(rule, path, now);
             *due = (*due).min(flow.due());
             flow
         });
@@ -419,8 +425,8 @@ impl Regulator {
     }
 
     /// Takes the first of the held packets that may go now and is of a class with a place, stamped.
-    pub(crate) fn release(&mut self, places: u8, regulation: &Regulation<'_>) -> Option<Packet> {
-        let &Regulation { control, constants, now } = regulation;
+    pub(crate) fn release(&mut self, places: u8, context: &ControlContext<'_>) -> Option<Packet> {
+        let &ControlContext { control, constants, now } = context;
         if self.held.is_empty() {
             return None;
         }
@@ -452,15 +458,15 @@ impl Regulator {
     }
 
     /// Takes the first of the lost packets that may go again now and is of a class with a place, stamped.
-    pub(crate) fn send_again(&mut self, places: u8, regulation: &Regulation<'_>) -> Option<Packet> {
-        let &Regulation { control, constants, now } = regulation;
+    pub(crate) fn send_again(&mut self, places: u8, context: &ControlContext<'_>) -> Option<Packet> {
+        let &ControlContext { control, constants, now } = context;
         if self.again.is_empty() {
             return None;
         }
         self.forget_found();
         let place = (0..self.again.len()).find(|&place| {
             let ((_, class), _) = self.again[place];
-            places >> class & 1 == 1 && self.again_at(place, regulation) <= now
+            places >> class & 1 == 1 && self.again_at(place, context) <= now
         })?;
         let (key, stamp) = self.again.remove(place)?;
         let flow = self.flows.get_mut(&key)?;
@@ -468,7 +474,7 @@ impl Regulator {
         let packet = *unanswered.waiting(stamp)?;
         debug_assert!(constants.switch.channels.classes.of(&packet) == key.1, "a flow has one class");
         unanswered.resend(stamp, now, control.of(key.1)?.timeout);
-        flow.half.resend(stamp, now);
+        flow.point.resend(stamp, now);
         self.due = self.due.min(flow.due());
         self.resent += 1;
         Some(packet)
@@ -476,20 +482,20 @@ impl Regulator {
 
     /// Strikes out packets that have come after all.
     fn forget_found(&mut self) {
-        let Regulator { again, flows, .. } = self;
+        let FlowTable { again, flows, .. } = self;
         let unanswered = |key: &FlowKey| flows.get(key).and_then(|flow| flow.unanswered.as_ref());
         again.retain(|(key, stamp)| unanswered(key).is_some_and(|kept| kept.waiting(*stamp).is_some()));
     }
 
     /// When the lost packet of that place may go again, from now on.
-    fn again_at(&self, place: usize, regulation: &Regulation<'_>) -> Time {
-        let &Regulation { control, constants, now } = regulation;
+    fn again_at(&self, place: usize, context: &ControlContext<'_>) -> Time {
+        let &ControlContext { control, constants, now } = context;
         let (key, stamp) = self.again[place];
         let Some((flow, rule)) = self.flows.get(&key).zip(control.of(key.1)) else { return Time::NEVER };
         let Some(packet) = flow.unanswered.as_ref().and_then(|kept| kept.waiting(stamp)) else {
             return Time::NEVER;
         };
-        flow.half.earliest(self.on_line(packet, (rule, constants)), now, &rule.congestion)
+        flow.point.earliest(self.on_line(packet, (rule, constants)), now, &rule.congestion)
     }
 
     /// Takes the first notice, if its class has a place.
@@ -499,17 +505,17 @@ impl Regulator {
     }
 
     /// Answers what has waited for its answer for long enough.
-    fn answer_due(&mut self, id: EndpointId, regulation: &Regulation<'_>) {
-        let &Regulation { control, now, .. } = regulation;
-        let Regulator { to_answer, receivers, notices, .. } = self;
+    fn answer_due(&mut self, id: EndpointId, context: &ControlContext<'_>) {
+        let &ControlContext { control, now, .. } = context;
+        let FlowTable { to_answer, receivers, notices, .. } = self;
         while let Some(&(at, key)) = to_answer.front() {
             let Some((receiver, rule)) = receivers.get_mut(&key).zip(control.of(key.1)) else { break };
-            let is_answered = receiver.half.answers_by(&rule.congestion) != at;
+            let is_answered = receiver.point.answers_by(&rule.congestion) != at;
             if !is_answered && at > now {
                 break;
             }
             to_answer.pop_front();
-            if !is_answered && let Some(notice) = receiver.half.answer(now, &rule.congestion) {
+            if !is_answered && let Some(notice) = receiver.point.answer(now, &rule.congestion) {
                 let (source, class) = key;
                 notices.push_back(packet(&receiver.confirm(notice, class, false), (id, source), control));
             }
@@ -524,30 +530,30 @@ impl Regulator {
 
     /// Carries out the steps of flows that are due, and forgets those that are over.
     #[inline]
-    pub(crate) fn step(&mut self, id: EndpointId, regulation: &Regulation<'_>) {
-        if self.answers_by() <= regulation.now {
-            self.answer_due(id, regulation);
+    pub(crate) fn step(&mut self, id: EndpointId, context: &ControlContext<'_>) {
+        if self.answers_by() <= context.now {
+            self.answer_due(id, context);
         }
-        if self.due <= regulation.now {
-            self.step_flows(id, regulation);
+        if self.due <= context.now {
+            self.step_flows(id, context);
         }
     }
 
-    fn step_flows(&mut self, id: EndpointId, regulation: &Regulation<'_>) {
-        let &Regulation { control, now, .. } = regulation;
-        let Regulator { flows, notices, again, due, empty_until, .. } = self;
+    fn step_flows(&mut self, id: EndpointId, context: &ControlContext<'_>) {
+        let &ControlContext { control, now, .. } = context;
+        let FlowTable { flows, notices, again, due, empty_until, .. } = self;
         *due = Time::NEVER;
         flows.retain(|&(to, class), flow| {
             let Some(rule) = control.of(class) else { return false };
             if let Some(unanswered) = flow.unanswered.as_mut().filter(|kept| kept.due() <= now) {
                 for stamp in unanswered.late(now) {
-                    flow.half.lose(stamp, now, &rule.congestion);
+                    flow.point.lose(stamp, now, &rule.congestion);
                     again.push_back(((to, class), stamp));
                 }
             }
-            while flow.half.due() <= now {
+            while flow.point.due() <= now {
                 flow.rest(empty_until[usize::from(class)]);
-                if let Some(notice) = flow.half.step(now, &rule.congestion) {
+                if let Some(notice) = flow.point.step(now, &rule.congestion) {
                     notices.push_back(packet(&Notice { class, ..notice }, (id, to), control));
                 }
             }
@@ -557,9 +563,9 @@ impl Regulator {
     }
 
     /// A notice has come.
-    pub(crate) fn heed(&mut self, came: &Packet, regulation: &Regulation<'_>) {
-        let &Regulation { control, now, .. } = regulation;
-        if came.is_bad() {
+    pub(crate) fn on_notice(&mut self, came: &Packet, context: &ControlContext<'_>) {
+        let &ControlContext { control, now, .. } = context;
+        if came.is_corrupted() {
             return;
         }
         let notice = came.notice();
@@ -574,18 +580,18 @@ impl Regulator {
         let key = (came.source, notice.class);
         if let Some(flow) = self.flows.get_mut(&key) {
             match &mut flow.unanswered {
-                None => flow.half.learn(&notice, now, congestion),
+                None => flow.point.learn(&notice, now, congestion),
                 Some(unanswered) => {
                     let Confirmation { is_header_alone, before } = Confirmation::of(&notice);
                     let answer = Answer::of(&notice);
                     if !is_header_alone {
-                        flow.half.learn(&notice, now, congestion);
+                        flow.point.learn(&notice, now, congestion);
                         answer.stamps().for_each(|stamp| unanswered.answer(stamp));
                     } else if unanswered.lose(answer.last) {
-                        flow.half.lose(answer.last, now, congestion);
+                        flow.point.lose(answer.last, now, congestion);
                         self.again.push_back((key, answer.last));
                     }
-                    flow.half.confirm(before);
+                    flow.point.confirm(before);
                     unanswered.confirm(before);
                 }
             }
@@ -596,10 +602,10 @@ impl Regulator {
     }
 
     /// A packet that is no notice has come. Says whether the interface is to get it.
-    pub(crate) fn receive(&mut self, came: &Packet, regulation: &Regulation<'_>) -> bool {
-        let &Regulation { control, constants, now } = regulation;
+    pub(crate) fn receive(&mut self, came: &Packet, context: &ControlContext<'_>) -> bool {
+        let &ControlContext { control, constants, now } = context;
         let is_header_alone = came.label == PacketLabel::TRIMMED;
-        if !is_header_alone && !is_regulated(came) {
+        if !is_header_alone && !is_controlled(came) {
             return true;
         }
         let class = match is_header_alone {
@@ -607,11 +613,11 @@ impl Regulator {
             false => constants.plan.class(came.channel().vc.into()) as u8,
         };
         let Some(rule) = control.of(class) else { return true };
-        if came.is_bad() {
+        if came.is_corrupted() {
             return rule.repair == Repair::None;
         }
-        let receiver = self.receivers.entry((came.source, class)).or_insert_with(|| Receiver {
-            half: rule.congestion.receiver(),
+        let receiver = self.receivers.entry((came.source, class)).or_insert_with(|| DestinationFlow {
+            point: rule.congestion.receiver(),
             received: (rule.repair != Repair::None).then(Received::default),
         });
         let (stamp, bytes) = (came.stamp(), constants.packet_bytes(came));
@@ -623,9 +629,9 @@ impl Regulator {
         let notice = match is_header_alone {
             true => Some(Notice::answer(Answer::to(stamp.value, false, came.hops).word(), 0)),
             false => {
-                let before = receiver.half.answers_by(&rule.congestion);
-                let notice = receiver.half.receive(&arrival, &rule.congestion);
-                let by = receiver.half.answers_by(&rule.congestion);
+                let before = receiver.point.answers_by(&rule.congestion);
+                let notice = receiver.point.receive(&arrival, &rule.congestion);
+                let by = receiver.point.answers_by(&rule.congestion);
                 if by != before && by != Time::NEVER {
                     self.to_answer.push_back((by, (came.source, class)));
                 }
@@ -640,28 +646,28 @@ impl Regulator {
     }
 
     /// Until when its flow holds a packet, from now on.
-    fn held_until(&self, packet: &Packet, regulation: &Regulation<'_>) -> Option<Time> {
-        let &Regulation { control, constants, now } = regulation;
+    fn held_until(&self, packet: &Packet, context: &ControlContext<'_>) -> Option<Time> {
+        let &ControlContext { control, constants, now } = context;
         let class = constants.switch.channels.classes.of(packet);
         let (flow, rule) = (self.flows.get(&(packet.destination, class))?, control.of(class)?);
         Some(flow.earliest(self.on_line(packet, (rule, constants)), now, rule))
     }
 
     /// When it next has something to do or to let go, after `now`.
-    pub(crate) fn next(&self, regulation: &Regulation<'_>) -> Time {
-        let now = regulation.now;
-        let of_held = self.held.iter().filter_map(|packet| self.held_until(packet, regulation));
-        let of_again = (0..self.again.len()).map(|place| self.again_at(place, regulation));
+    pub(crate) fn next(&self, context: &ControlContext<'_>) -> Time {
+        let now = context.now;
+        let of_held = self.held.iter().filter_map(|packet| self.held_until(packet, context));
+        let of_again = (0..self.again.len()).map(|place| self.again_at(place, context));
         let held = of_held.chain(of_again).filter(|at| *at > now).min().unwrap_or(Time::NEVER);
         held.min(self.due).min(self.ask_again.get()).min(self.answers_by())
     }
 
     /// Whether a packet that waits will go after some time, though nothing comes: it is held by a rate, or
     /// counts as lost then.
-    fn waits_for_time(&self, regulation: &Regulation<'_>) -> bool {
-        let now = regulation.now;
-        let of_held = self.held.iter().filter_map(|packet| self.held_until(packet, regulation));
-        let of_again = (0..self.again.len()).map(|place| self.again_at(place, regulation));
+    fn waits_for_time(&self, context: &ControlContext<'_>) -> bool {
+        let now = context.now;
+        let of_held = self.held.iter().filter_map(|packet| self.held_until(packet, context));
+        let of_again = (0..self.again.len()).map(|place| self.again_at(place, context));
         let of_lost = self.flows.values().filter_map(|flow| Some(flow.unanswered.as_ref()?.due()));
         of_held.chain(of_again).chain(of_lost).any(|at| at > now && at < Time::NEVER)
     }
@@ -669,22 +675,27 @@ impl Regulator {
     /// The rate of each flow at `now`: destination, class, rate.
     pub(crate) fn rates<'a>(
         &'a self,
-        control: &'a Control,
+        control: &'a CongestionControl,
         now: Time,
     ) -> impl Iterator<Item = (EndpointId, u8, BitRate)> + 'a {
         self.flows.iter().filter_map(move |(&(to, class), flow)| {
             let congestion = &control.of(class)?.congestion;
-            let is_held = flow.unanswered.is_none() || !flow.half.is_as_new(now, congestion);
-            let is_held = is_held && !flow.half.is_quiet();
-            Some((to, class, flow.half.rate(now, congestion).filter(|_| is_held)?))
+            let is_held = flow.unanswered.is_none() || !flow.point.is_as_new(now, congestion);
+            let is_held = is_held && !flow.point.is_quiet();
+            Some((to, class, flow.point.rate(now, congestion).filter(|_| is_held)?))
         })
     }
 }
 
 /// The packet of a notice from one endpoint to another.
-fn packet(notice: &Notice, (source, destination): (EndpointId, EndpointId), control: &Control) -> Packet {
+fn packet(
+    notice: &Notice,
+    (source, destination): (EndpointId, EndpointId),
+    control: &CongestionControl,
+) -> Packet {
     let addressing = Addressing { source, destination, message: notice.head() };
-    let mut packet = Packet::new(addressing, control.notice, HeaderBits::from_bits(notice.word), Part::Whole);
+    let mut packet =
+        Packet::new(addressing, control.notice, HeaderBits::from_bits(notice.word), MessagePart::Whole);
     packet.label = PacketLabel::NOTICE;
     packet
 }
@@ -711,9 +722,9 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
     pub fn waits_for_time(&self, site: &Site<N>, now: Time) -> bool {
         let constants = &self.constants;
         let Some(control) = constants.congestion.as_deref() else { return false };
-        let regulation = Regulation { control, constants, now };
-        let mut regulators = site.endpoints.iter().filter_map(|endpoint| endpoint.regulator.as_deref());
-        regulators.any(|regulator| regulator.waits_for_time(&regulation))
+        let context = ControlContext { control, constants, now };
+        let mut flow_tables = site.endpoints.iter().filter_map(|endpoint| endpoint.flow_table.as_deref());
+        flow_tables.any(|flow_table| flow_table.waits_for_time(&context))
     }
 
     /// The rate that each flow of a site's endpoints is allowed at `now`. Empty where congestion is not
@@ -726,11 +737,11 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         let control = self.constants.congestion.as_deref();
         let endpoints = site.endpoints.iter();
         let of_endpoint =
-            endpoints.filter_map(move |endpoint| Some((endpoint, endpoint.regulator.as_deref()?)));
-        of_endpoint.filter_map(move |(endpoint, regulator)| Some((endpoint, regulator, control?))).flat_map(
-            move |(endpoint, regulator, control)| {
+            endpoints.filter_map(move |endpoint| Some((endpoint, endpoint.flow_table.as_deref()?)));
+        of_endpoint.filter_map(move |(endpoint, flow_table)| Some((endpoint, flow_table, control?))).flat_map(
+            move |(endpoint, flow_table, control)| {
                 let source = endpoint.id;
-                regulator
+                flow_table
                     .rates(control, now)
                     .map(move |(destination, class, rate)| (FlowId { source, destination, class }, rate))
             },

@@ -4,7 +4,7 @@
 //!  supplied by interfaces + copies made  =  delivered to interfaces + dropped, with its cause
 //!  (by switches and links)                  + in buffers + on links
 //! ```
-//! A switch that copies a packet for `n` branches makes `n` - 1 packets more. The copies share the room of
+//! A switch that copies a packet for `n` branches makes `n` - 1 packets more. The copies share the space of
 //! the one packet: credits are conserved as if it stood there until the last has left.
 
 use crate::channel::Channel;
@@ -13,7 +13,7 @@ use crate::event::{Entity, Wire};
 use crate::fault::FaultCounts;
 use crate::interface::Interface;
 use crate::network::Network;
-use crate::switch::{Peer, Ports};
+use crate::switch::{Peer, SwitchState};
 use std::collections::BTreeMap;
 use std::fmt;
 use weft_engine::{Simulation, SiteId};
@@ -31,7 +31,7 @@ pub struct Census {
     pub delivered: u64,
     /// Packets that links have lost, by cause, and the copies that they have made.
     pub faults: FaultCounts,
-    /// Packets in buffers of switches, and at endpoints that wait for room.
+    /// Packets in buffers of switches, and at endpoints that wait for space.
     pub buffered: u64,
     /// Packets on links.
     pub on_links: u64,
@@ -86,7 +86,7 @@ where
             census.supplied += endpoint.supplied;
             census.delivered += endpoint.received;
         }
-        census.copied += site.switch.ports().packets_made();
+        census.copied += site.switch.state().packets_made();
         census.faults += site.faults();
         census.buffered += site.buffered() as u64;
     }
@@ -155,13 +155,13 @@ where
         return check_fill(simulation);
     }
     let mut accounted = Accounted::default();
-    let mut switches: Vec<&Ports> = Vec::new();
+    let mut switches: Vec<&SwitchState> = Vec::new();
     for (SiteId(site), state) in simulation.sites() {
-        let ports = state.switch.ports();
-        switches.push(ports);
-        for (port, output) in ports.ports.iter().enumerate() {
+        let switch = state.switch.state();
+        switches.push(switch);
+        for (port, output) in switch.ports.iter().enumerate() {
             for vc in 0..constants.vcs as u8 {
-                let credits = ports.credits[constants.channels.at(port, vc)];
+                let credits = switch.credits[constants.channels.at(port, vc)];
                 accounted.add_behind(output.peer, vc, credits.units());
             }
         }
@@ -170,20 +170,20 @@ where
                 accounted.add(SwitchId(site), Channel { port, vc }, endpoint.all_credits(vc));
             }
         }
-        for (channel, room) in state.switch.occupancy(constants.channels) {
-            accounted.add(SwitchId(site), channel, room.into());
+        for (channel, space) in state.switch.occupancy(constants.channels) {
+            accounted.add(SwitchId(site), channel, space.into());
         }
     }
     for event in simulation.pending() {
         if let Wire::Packet(packet) = event.payload
             && Entity::of(event.order) == Entity::Switch
         {
-            let room = constants.room(&packet);
-            accounted.add(SwitchId(event.site.0), packet.channel(), room.into());
+            let space = constants.space(&packet);
+            accounted.add(SwitchId(event.site.0), packet.channel(), space.into());
         }
     }
     let learnt =
-        switches.iter().flat_map(|ports| ports.returning.all().map(|(_, credit)| (ports.switch, credit)));
+        switches.iter().flat_map(|switch| switch.returning.all().map(|(_, credit)| (switch.switch, credit)));
     let on_their_way = simulation.pending_notes().map(|(SiteId(site), _, credit)| (SwitchId(site), *credit));
     for (sender, credit) in learnt.chain(on_their_way) {
         let Channel { port, vc } = credit.channel;
@@ -208,11 +208,11 @@ where
 {
     let channels = simulation.model().constants.channels;
     for (SiteId(site), state) in simulation.sites() {
-        let held = state.switch.ports().gauges.iter().flat_map(|gauges| gauges.held());
+        let held = state.switch.state().occupancy.iter().flat_map(|occupancy| occupancy.held());
         let mut fill: Vec<(u64, u64)> =
             held.map(|(counted, leaving)| (counted.into(), leaving.into())).collect();
-        for (channel, room) in state.switch.occupancy(channels) {
-            fill[channels.number(channel)].1 += u64::from(room);
+        for (channel, space) in state.switch.occupancy(channels) {
+            fill[channels.number(channel)].1 += u64::from(space);
         }
         let wrong = fill.into_iter().enumerate().find(|(_, (counted, found))| counted != found);
         if let Some((number, (counted, found))) = wrong {
@@ -247,7 +247,7 @@ mod tests {
     use crate::interface::{Announced, Injection, InterfaceContext};
     use crate::link::LinkParameters;
     use crate::network::Site;
-    use crate::packet::{Addressing, HeaderBits, Packet, Part};
+    use crate::packet::{Addressing, HeaderBits, MessagePart, Packet};
     use crate::parameters::{
         ArbiterKind, CreditUnit, FasterLink, FlowControl, Forwarding, PacketFormat, SwitchKind,
         SwitchParameters,
@@ -296,7 +296,7 @@ mod tests {
             self.0 = left;
             let (source, destination) = (context.endpoint(), EndpointId(0));
             let addressing = Addressing { source, destination, message: left };
-            Injection::Packet(Packet::new(addressing, 256, HeaderBits::EMPTY, Part::Whole))
+            Injection::Packet(Packet::new(addressing, 256, HeaderBits::EMPTY, MessagePart::Whole))
         }
     }
 
@@ -363,10 +363,10 @@ mod tests {
         let mut run = incast(FlowControl::Drop);
         assert!(census(&run).faults.full > 0);
         assert_eq!((check_packets(&run), check_credits(&run)), (Ok(()), Ok(())));
-        let gauges = |(_, site): (SiteId, &mut Site<Burst>)| {
-            site.switch.ports_mut().gauges.iter_mut().for_each(|gauges| gauges.forge());
+        let occupancy = |(_, site): (SiteId, &mut Site<Burst>)| {
+            site.switch.state_mut().occupancy.iter_mut().for_each(|occupancy| occupancy.forge());
         };
-        run.sites_mut().for_each(gauges);
+        run.sites_mut().for_each(occupancy);
         assert!(matches!(check_credits(&run), Err(NotConserved::Fill { .. })));
     }
 }

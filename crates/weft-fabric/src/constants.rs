@@ -1,15 +1,15 @@
 //! The constants of a packet network: links, packet format, switches.
 
 use crate::arbiter::RequestGroups;
-use crate::board::Board;
-use crate::channel::Channels;
-use crate::congestion::Control;
+use crate::channel::ChannelNumbers;
+use crate::congestion::CongestionControl;
 use crate::credit::Credits;
 use crate::link::{LinkKind, Size};
 use crate::multicast::Trees;
 use crate::packet::Packet;
 use crate::parameters::{PacketFormat, SwitchParameters};
 use crate::pause::Thresholds;
+use crate::queue_board::QueueBoard;
 use crate::reroute::Reroutes;
 use crate::switch::CrossbarPace;
 use crate::wake_signal::WakeSignal;
@@ -48,15 +48,16 @@ pub(crate) struct Constants {
     /// The use of the bits that packets have for their age.
     pub(crate) age_bits: AgeBits,
     /// The numbers of a switch's channels.
-    pub(crate) channels: Channels,
-    /// By virtual channel: room of its input buffer, in units of credit. As many as a port has numbers of
+    pub(crate) channels: ChannelNumbers,
+    /// By virtual channel: space of its input buffer, in units of credit. As many as a port has numbers of
     /// channels; those beyond the virtual channels have none.
     pub(crate) buffers: Vec<u32>,
     /// Header, footer and payload of the largest packet.
     pub(crate) largest: Bytes,
-    /// Room that it takes, in units of credit.
-    pub(crate) largest_room: u32,
-    /// Under pause: the marks of an input buffer by class of the link that leads to it and virtual channel.
+    /// Space that it takes, in units of credit.
+    pub(crate) largest_space: u32,
+    /// Under pause: the thresholds of an input buffer by class of the link that leads to it and virtual
+    /// channel.
     pub(crate) thresholds: Vec<Thresholds>,
     /// Whether every packet is followed, as those that their interface wants watched are.
     pub(crate) follows_packets: bool,
@@ -74,9 +75,9 @@ pub(crate) struct Constants {
     /// All bits where the routing spreads blocks, and none where packets begin without.
     pub(crate) block_mask: u32,
     /// The queues that switches have published. Between pulses they are as constant as the rest.
-    pub(crate) board: Board,
+    pub(crate) board: QueueBoard,
     /// Congestion control; `None`: there is none.
-    pub(crate) congestion: Option<Box<Control>>,
+    pub(crate) congestion: Option<Box<CongestionControl>>,
     /// Tables by which switches route while links are off; `None`: routes never change.
     pub(crate) reroutes: Option<Box<Reroutes>>,
 }
@@ -94,13 +95,13 @@ impl Constants {
     }
 
     /// The channel of a lane for packets that tables route, as routings know it, where there are tables.
-    pub(crate) fn detour_channel(&self) -> u32 {
+    pub(crate) fn failover_channel(&self) -> u32 {
         self.plan.routing - 1
     }
 
     /// Whether a channel is one of those of the tables, where there are tables.
-    pub(crate) fn is_detour(&self, vc: u8) -> bool {
-        self.plan.of_routing(vc.into()) == self.detour_channel()
+    pub(crate) fn is_failover(&self, vc: u8) -> bool {
+        self.plan.of_routing(vc.into()) == self.failover_channel()
     }
 
     /// The credits with which the sender to the input buffer of a virtual channel begins.
@@ -108,15 +109,15 @@ impl Constants {
         if self.has_credits { Credits::new(self.buffer(vc)) } else { Credits::UNLIMITED }
     }
 
-    /// Room of the input buffer of a virtual channel, in units of credit.
+    /// Space of the input buffer of a virtual channel, in units of credit.
     #[inline]
     pub(crate) fn buffer(&self, vc: u8) -> u32 {
         self.buffers[usize::from(vc)]
     }
 
-    /// Under pause: the marks of the input buffer of a virtual channel behind links of a class.
+    /// Under pause: the thresholds of the input buffer of a virtual channel behind links of a class.
     #[inline]
-    pub(crate) fn marks(&self, link: LinkClass, vc: u8) -> Option<&Thresholds> {
+    pub(crate) fn thresholds(&self, link: LinkClass, vc: u8) -> Option<&Thresholds> {
         self.thresholds.get(usize::from(link.0) * self.vcs as usize + usize::from(vc))
     }
 
@@ -126,9 +127,9 @@ impl Constants {
         &self.links[usize::from(class.0)]
     }
 
-    /// Room that a packet takes in a buffer, in units of credit.
+    /// Space that a packet takes in a buffer, in units of credit.
     #[inline]
-    pub(crate) fn room(&self, packet: &Packet) -> u32 {
+    pub(crate) fn space(&self, packet: &Packet) -> u32 {
         self.switch.credit.taken_by(self.packet_bytes(packet))
     }
 
@@ -138,10 +139,10 @@ impl Constants {
         packet.payload() + self.overhead
     }
 
-    /// Bytes and room of a packet.
+    /// Bytes and space of a packet.
     #[inline]
     pub(crate) fn size(&self, packet: &Packet) -> Size {
-        Size { bytes: self.packet_bytes(packet), room: self.room(packet) }
+        Size { bytes: self.packet_bytes(packet), space: self.space(packet) }
     }
 
     /// Time of the largest packet on a line.

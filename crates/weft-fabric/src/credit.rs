@@ -1,4 +1,4 @@
-//! Credits: room in the buffer behind a link, as the sender counts it.
+//! Credits: space in the buffer behind a link, as the sender counts it.
 //!
 //! ```text
 //!   sender: credits ──packet──► receiver's buffer ──packet leaves──► credit returns, a latency later
@@ -13,12 +13,12 @@
 //! credits of one window: few, and they stay in the cache. The list is searched only where a decision depends
 //! on it.
 
-use crate::channel::{Channel, Channels};
+use crate::channel::{Channel, ChannelNumbers};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use weft_engine::prefetch;
 use weft_units::Time;
 
-/// Room that a sender may use in the buffer behind its link, in units of credit.
+/// Space that a sender may use in the buffer behind its link, in units of credit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Credits(u32);
@@ -48,8 +48,8 @@ impl Credits {
 
     /// Whether a packet that takes `room` may be sent.
     #[inline(always)]
-    pub(crate) fn cover(self, room: u32) -> bool {
-        self.0 >= room
+    pub(crate) fn cover(self, space: u32) -> bool {
+        self.0 >= space
     }
 
     /// Units that are taken of a buffer of `capacity`.
@@ -60,9 +60,9 @@ impl Credits {
 
     /// A packet that takes `room` is sent.
     #[inline(always)]
-    pub(crate) fn spend(&mut self, room: u32) {
+    pub(crate) fn spend(&mut self, space: u32) {
         if !self.is_unlimited() {
-            self.0 -= room;
+            self.0 -= space;
         }
     }
 
@@ -73,7 +73,7 @@ impl Credits {
     }
 }
 
-/// Room that becomes free in the buffer behind a link.
+/// Space that becomes free in the buffer behind a link.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Credit {
     /// The sender's port, and the virtual channel on which it may send again.
@@ -87,13 +87,13 @@ pub struct Credit {
 pub(crate) struct TailOut {
     /// The time at which that was decided.
     pub(crate) granted: Time,
-    /// The time from which the room is free.
+    /// The time from which the space is free.
     pub(crate) left: Time,
 }
 
 /// A credit that will count from `time` on.
 #[derive(Clone, Copy)]
-struct Entry {
+struct PendingCredit {
     time: Time,
     credit: Credit,
 }
@@ -102,7 +102,7 @@ struct Entry {
 #[derive(Default)]
 pub(crate) struct ReturningCredits {
     /// In no particular order.
-    entries: Vec<Entry>,
+    entries: Vec<PendingCredit>,
     /// A bit for each output, modulo 64, that one of them may be for.
     outputs: u64,
 }
@@ -117,7 +117,7 @@ impl ReturningCredits {
     /// Adds a credit.
     #[inline]
     pub(crate) fn push(&mut self, time: Time, credit: Credit) {
-        self.entries.push(Entry { time, credit });
+        self.entries.push(PendingCredit { time, credit });
         self.outputs |= 1 << (credit.channel.port % 64);
     }
 
@@ -131,7 +131,8 @@ impl ReturningCredits {
     #[inline]
     pub(crate) fn take(&mut self, output: usize, now: Time, mut count: impl FnMut(Credit)) {
         if self.may_be_for(output) {
-            let come = |entry: &Entry| usize::from(entry.credit.channel.port) == output && entry.time <= now;
+            let come =
+                |entry: &PendingCredit| usize::from(entry.credit.channel.port) == output && entry.time <= now;
             let mut place = 0;
             while let Some(entry) = self.entries.get(place) {
                 if come(entry) {
@@ -162,7 +163,7 @@ impl ReturningCredits {
 
     /// Counts all that have returned by `now`. `credits` has a count for each channel, by its number.
     #[inline]
-    pub(crate) fn count(&mut self, now: Time, credits: &mut [Credits], channels: Channels) {
+    pub(crate) fn count(&mut self, now: Time, credits: &mut [Credits], channels: ChannelNumbers) {
         self.take_all(now, |credit| credits[channels.number(credit.channel)].give_back(credit.amount));
     }
 

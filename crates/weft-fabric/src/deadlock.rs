@@ -5,7 +5,7 @@
 //!            ▲                                      │
 //!            └───────────── waits for ──────────────┘
 //! ```
-//! The packet at the head of an input buffer waits for room in one buffer of the next switch. A walk from
+//! The packet at the head of an input buffer waits for space in one buffer of the next switch. A walk from
 //! buffer to buffer that comes to one again has found a cycle.
 
 use crate::channel::Channel;
@@ -63,7 +63,7 @@ impl fmt::Display for InputBuffer {
 }
 
 /// Of each buffer whose head waits for another buffer: that buffer, and the line that says so.
-type WaitsFor = BTreeMap<InputBuffer, (InputBuffer, String)>;
+type WaitGraph = BTreeMap<InputBuffer, (InputBuffer, String)>;
 
 /// The line that says what the packet at the head of a buffer waits for.
 fn describe(buffer: InputBuffer, head: &BlockedHead) -> String {
@@ -82,15 +82,15 @@ where
     N: Interface,
 {
     let network = simulation.model();
-    let mut waits_for = WaitsFor::new();
+    let mut waits_for = WaitGraph::new();
     let mut waiting = Vec::new();
     for (SiteId(site), state) in simulation.sites() {
-        let ports = state.switch.ports();
+        let switch = state.switch.state();
         for head in state.switch.blocked_heads(network.constants.channels) {
             let buffer = InputBuffer { switch: SwitchId(site), channel: head.buffer };
             let line = describe(buffer, &head);
             let Channel { port, vc } = head.wants;
-            if let Peer::Switch { site, port } = ports.ports[usize::from(port)].peer {
+            if let Peer::Switch { site, port } = switch.ports[usize::from(port)].peer {
                 let next = InputBuffer { switch: SwitchId(site), channel: Channel { port, vc } };
                 waits_for.insert(buffer, (next, line.clone()));
             }
@@ -111,7 +111,7 @@ where
 }
 
 /// The lines of the buffers of a cycle, if there is one. Every buffer waits for at most one other.
-fn find_cycle(waits_for: &WaitsFor) -> Option<Vec<String>> {
+fn find_cycle(waits_for: &WaitGraph) -> Option<Vec<String>> {
     let mut last_walk: BTreeMap<InputBuffer, u32> = BTreeMap::new();
     for (walk, &start) in (1..).zip(waits_for.keys()) {
         let mut at = start;
@@ -127,7 +127,7 @@ fn find_cycle(waits_for: &WaitsFor) -> Option<Vec<String>> {
 }
 
 /// The lines of the cycle that `first` is part of.
-fn cycle_from(first: InputBuffer, waits_for: &WaitsFor) -> Vec<String> {
+fn cycle_from(first: InputBuffer, waits_for: &WaitGraph) -> Vec<String> {
     let mut cycle = Vec::new();
     let mut at = first;
     loop {

@@ -7,13 +7,13 @@
 //! credits and is never the reason for a deadlock.
 
 use crate::channel::Channel;
-use crate::congestion::Regulator;
+use crate::congestion::FlowTable;
 use crate::constants::Constants;
 use crate::credit::{Credit, Credits, ReturningCredits};
 use crate::fault::Fault;
 use crate::flow_meter::FlowMeter;
 use crate::injection::InjectionChannels;
-use crate::link::{Carried, Line, LinkKind, Sender, SenderState, Stall};
+use crate::link::{CarriedCounts, CreditStall, Line, LinkKind, LinkSender, SenderState};
 use crate::link_layer::LayerState;
 use crate::packet::Packet;
 use crate::pause::{Pause, Paused};
@@ -30,7 +30,7 @@ pub(crate) struct Endpoint<N> {
     pub(crate) id: EndpointId,
     pub(crate) interface: N,
     line: Line,
-    /// Room in the switch's input buffer, where there is one channel.
+    /// Space in the switch's input buffer, where there is one channel.
     credits: Credits,
     returning: ReturningCredits,
     /// The time at which the next injection is due; an event for another time is stale.
@@ -40,21 +40,21 @@ pub(crate) struct Endpoint<N> {
     /// Credits and waiting packets, where there are several.
     pub(crate) channels: Option<Box<InjectionChannels>>,
     /// The flows of the endpoint under congestion control.
-    pub(crate) regulator: Option<Box<Regulator>>,
+    pub(crate) flow_table: Option<Box<FlowTable>>,
     /// Counts by flow, where telemetry asks for them.
     pub(crate) meter: Option<Box<FlowMeter>>,
-    /// Whether it has a regulator or a meter, so that a packet that comes asks once for both.
-    pub(crate) is_attended: bool,
+    /// Whether it has a flow table or a meter, so that a packet that comes asks once for both.
+    pub(crate) has_receive_hook: bool,
     /// Faults of its link to the switch.
     pub(crate) fault: Option<Box<Fault>>,
     /// Link layer of its link to the switch, where that adds to packets.
     pub(crate) layer: Option<Box<LayerState>>,
     /// Packets that the interface has handed over since the run began.
     pub(crate) supplied: u64,
-    pub(crate) carried: Carried,
+    pub(crate) carried: CarriedCounts,
     acknowledgements: u64,
     /// Stalls for lack of credits: one is running while a packet is staged.
-    pub(crate) stall: Stall,
+    pub(crate) stall: CreditStall,
     /// Pauses that the switch has asked for; `None`: it never has.
     paused: Option<Box<Paused>>,
     /// Packets that the interface has received since the run began.
@@ -79,24 +79,24 @@ impl<N> Endpoint<N> {
             next_injection: Time::NEVER,
             staged: None,
             channels: InjectionChannels::new(link, constants),
-            regulator: None,
+            flow_table: None,
             meter: None,
-            is_attended: false,
+            has_receive_hook: false,
             fault: None,
             layer: None,
             supplied: 0,
-            carried: Carried::default(),
+            carried: CarriedCounts::default(),
             acknowledgements: 0,
-            stall: Stall::default(),
+            stall: CreditStall::default(),
             paused: None,
             received: 0,
             received_payload: 0,
         }
     }
 
-    /// It has been given a regulator or a meter.
-    pub(crate) fn attend(&mut self) {
-        self.is_attended = self.regulator.is_some() || self.meter.is_some();
+    /// It has been given a flow table or a meter.
+    pub(crate) fn set_receive_hook(&mut self) {
+        self.has_receive_hook = self.flow_table.is_some() || self.meter.is_some();
     }
 
     /// The time from which its line is free.
@@ -111,7 +111,7 @@ impl<N> Endpoint<N> {
         self.staged.is_none() && self.channels.is_none()
     }
 
-    /// Room will become free in the switch's buffer of a virtual channel at `time`.
+    /// Space will become free in the switch's buffer of a virtual channel at `time`.
     #[inline]
     pub(crate) fn expect_credit(&mut self, time: Time, vc: u8, amount: u32) {
         self.returning.push(time, Credit { channel: Channel { port: PORT, vc }, amount });
@@ -120,7 +120,7 @@ impl<N> Endpoint<N> {
     /// Packets that wait for credits, or for others on the line.
     #[inline]
     pub(crate) fn waiting(&self) -> usize {
-        let held = self.regulator.as_ref().map_or(0, |regulator| regulator.held());
+        let held = self.flow_table.as_ref().map_or(0, |flow_table| flow_table.held());
         usize::from(self.staged.is_some()) + self.channels.as_ref().map_or(held, |ch| ch.staged() + held)
     }
 
@@ -144,7 +144,7 @@ impl<N> Endpoint<N> {
         }
     }
 
-    /// The room behind the link for a virtual channel.
+    /// The space behind the link for a virtual channel.
     #[inline]
     fn credits_of(&self, vc: u8) -> Credits {
         self.channels.as_ref().map_or(self.credits, |channels| channels.credits[usize::from(vc)])
@@ -159,23 +159,23 @@ impl<N> Endpoint<N> {
     }
 
     /// A pause frame takes effect at `now`.
-    pub(crate) fn obey(&mut self, pause: Pause, now: Time) {
+    pub(crate) fn on_pause(&mut self, pause: Pause, now: Time) {
         let credits = if pause.stops { Credits::PAUSED } else { Credits::UNLIMITED };
         match &mut self.channels {
             Some(channels) => channels.credits[usize::from(pause.channel.vc)] = credits,
             None => self.credits = credits,
         }
-        self.paused.get_or_insert_default().obey(pause.stops, now);
+        self.paused.get_or_insert_default().on_pause(pause.stops, now);
     }
 
     /// Whether there are credits for a packet that takes `room` at `now`.
     #[inline]
-    pub(crate) fn has_credit(&mut self, room: u32, now: Time) -> bool {
-        if !self.credits.cover(room) {
+    pub(crate) fn has_credit(&mut self, space: u32, now: Time) -> bool {
+        if !self.credits.cover(space) {
             let Endpoint { credits, returning, .. } = self;
             returning.take(PORT.into(), now, |credit| credits.give_back(credit.amount));
         }
-        self.credits.cover(room)
+        self.credits.cover(space)
     }
 
     /// The time at which the next credit returns; [`Time::NEVER`]: none is known to return.
@@ -193,8 +193,8 @@ impl<N> Endpoint<N> {
 
     /// The sending half of its link, for a virtual channel.
     #[inline]
-    pub(crate) fn sender<'a>(&'a mut self, kind: &'a LinkKind, vc: u8) -> Sender<'a> {
-        Sender {
+    pub(crate) fn sender<'a>(&'a mut self, kind: &'a LinkKind, vc: u8) -> LinkSender<'a> {
+        LinkSender {
             kind,
             line: &mut self.line,
             credits: match &mut self.channels {
@@ -241,9 +241,9 @@ impl<N> Endpoint<N> {
 
     /// Sets the counters of its link to zero. A stall that is running then counts from `now`.
     pub(crate) fn reset_counters(&mut self, now: Time) {
-        (self.carried, self.acknowledgements) = (Carried::default(), 0);
+        (self.carried, self.acknowledgements) = (CarriedCounts::default(), 0);
         self.stall.reset(now);
-        self.regulator.iter_mut().for_each(|regulator| regulator.resent = 0);
+        self.flow_table.iter_mut().for_each(|flow_table| flow_table.resent = 0);
         self.fault.iter_mut().for_each(|fault| fault.reset(now));
         self.layer.iter_mut().for_each(|layer| layer.reset(now));
         self.paused.iter_mut().for_each(|paused| paused.reset(now));

@@ -3,19 +3,19 @@
 //!
 //! ```text
 //!  line ══ packet ══► off while it was on the link? ──yes──► dropped: dead link
-//!                       └─no─► dice: dropped · corrupted (travels on, marked) · duplicated (a copy
+//!                       └─no─► random: dropped · corrupted (travels on, marked) · duplicated (a copy
 //!                              follows it) · reordered (it comes late) · whole
 //!
 //!  off       ▁▁▁▁████████▁▁▁▁▁▁███▁▁▁▁▁
 //!  packets   ├─a─┤ ├─b─┤ ├─c─┤   ├─d─┤       head on the line to tail at the far end: a and d
 //!            ok    lost  lost    ok          arrive, b and c do not
 //! ```
-//! A dropped packet has been on the line. Its room in the buffer that it never reached is given back to the
+//! A dropped packet has been on the line. Its space in the buffer that it never reached is given back to the
 //! sender when the far end could have said so, a link's latency after its tail was due, so that credits stay
 //! whole, and a link that comes back carries at its full rate. A link that is off goes on taking packets and
 //! loses them all: whatever waits for it drains. A switch that is off is one all of whose links are off.
 //!
-//! A copy occupies the line and the buffer behind it like any packet; where that has no room for it, none is
+//! A copy occupies the line and the buffer behind it like any packet; where that has no space for it, none is
 //! made. A reordered packet arrives later by its own time on the line and that of the largest packet: a
 //! packet that follows it closely overtakes it.
 //!
@@ -31,14 +31,14 @@ use weft_units::{Span, Time};
 /// Chances are counted in millionths.
 pub const MILLION: u32 = 1_000_000;
 
-/// Times during which a link is off: stretches that neither touch nor overlap, in order.
+/// Times during which a link is off: intervals that neither touch nor overlap, in order.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct OffTimes(Vec<Stretch>);
+pub struct OffTimes(Vec<OffInterval>);
 
-/// A stretch of time during which a link is off.
+/// An interval during which a link is off.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-pub struct Stretch {
+pub struct OffInterval {
     /// The first instant at which it is off.
     pub from: Time,
     /// The first at which it is on again; [`Time::NEVER`]: it stays off.
@@ -49,15 +49,15 @@ impl OffTimes {
     /// Never off.
     pub const NEVER: OffTimes = OffTimes(Vec::new());
 
-    /// Off during any of `stretches`, which may overlap and come in any order; empty ones count nothing.
-    pub fn new(mut stretches: Vec<Stretch>) -> OffTimes {
-        stretches.retain(|stretch| stretch.from < stretch.until);
-        stretches.sort_unstable();
-        let mut merged: Vec<Stretch> = Vec::with_capacity(stretches.len());
-        for stretch in stretches {
+    /// Off during any of `intervals`, which may overlap and come in any order; empty ones count nothing.
+    pub fn new(mut intervals: Vec<OffInterval>) -> OffTimes {
+        intervals.retain(|interval| interval.from < interval.until);
+        intervals.sort_unstable();
+        let mut merged: Vec<OffInterval> = Vec::with_capacity(intervals.len());
+        for interval in intervals {
             match merged.last_mut() {
-                Some(last) if stretch.from <= last.until => last.until = last.until.max(stretch.until),
-                _ => merged.push(stretch),
+                Some(last) if interval.from <= last.until => last.until = last.until.max(interval.until),
+                _ => merged.push(interval),
             }
         }
         OffTimes(merged)
@@ -65,7 +65,7 @@ impl OffTimes {
 
     /// Off from `from` on, for good.
     pub fn after(from: Time) -> OffTimes {
-        OffTimes::new(vec![Stretch { from, until: Time::NEVER }])
+        OffTimes::new(vec![OffInterval { from, until: Time::NEVER }])
     }
 
     /// Off while one of the two is.
@@ -76,8 +76,8 @@ impl OffTimes {
         OffTimes::new([self.0, other.0].concat())
     }
 
-    /// The stretches.
-    pub fn stretches(&self) -> &[Stretch] {
+    /// The intervals.
+    pub fn intervals(&self) -> &[OffInterval] {
         &self.0
     }
 
@@ -88,14 +88,14 @@ impl OffTimes {
 
     /// Whether it is off at any instant from `begin` to `end`, both included.
     pub fn meet(&self, begin: Time, end: Time) -> bool {
-        let after = self.0.partition_point(|stretch| stretch.until <= begin);
-        self.0.get(after).is_some_and(|stretch| stretch.from <= end)
+        let after = self.0.partition_point(|interval| interval.until <= begin);
+        self.0.get(after).is_some_and(|interval| interval.from <= end)
     }
 
     /// For how long it is off from `begin` until `end`.
     pub fn within(&self, begin: Time, end: Time) -> Span {
-        let overlap = |stretch: &Stretch| {
-            let (from, until) = (stretch.from.max(begin), stretch.until.min(end));
+        let overlap = |interval: &OffInterval| {
+            let (from, until) = (interval.from.max(begin), interval.until.min(end));
             until.saturating_since(from.min(until))
         };
         self.0.iter().map(overlap).sum()
@@ -196,7 +196,7 @@ impl std::ops::AddAssign for FaultCounts {
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Fault {
     parameters: FaultParameters,
-    dice: Stream,
+    rng: Stream,
     /// Since the counters were last reset.
     pub(crate) counts: FaultCounts,
     /// Before that.
@@ -219,9 +219,9 @@ pub(crate) enum Fate {
 }
 
 impl Fault {
-    pub(crate) fn new(parameters: FaultParameters, dice: Stream) -> Fault {
+    pub(crate) fn new(parameters: FaultParameters, rng: Stream) -> Fault {
         let (counts, before) = (FaultCounts::default(), FaultCounts::default());
-        Fault { parameters, dice, counts, before, since: Time::ZERO }
+        Fault { parameters, rng, counts, before, since: Time::ZERO }
     }
 
     /// Decides on a packet that is on the link from `head` to `tail`: on its line, then at the far end.
@@ -237,7 +237,7 @@ impl Fault {
         if reorder == 0 {
             return Fate::Arrives;
         }
-        match self.dice.below(MILLION) {
+        match self.rng.below(MILLION) {
             thrown if thrown < *drop => {
                 self.counts.dropped += 1;
                 Fate::Lost
@@ -321,7 +321,7 @@ mod tests {
         fault.total()
     }
 
-    /// Catches chances that are off by a factor, or that share their dice wrongly.
+    /// Catches chances that are off by a factor, or that share their random numbers wrongly.
     #[test]
     fn chances_are_met() {
         let some = FaultParameters {
@@ -349,8 +349,8 @@ mod tests {
         let at = Time::from_ps;
         assert_eq!(off(OffTimes::after(at(10))), FaultCounts { dead: 90, ..Default::default() });
         let twice = OffTimes::new(vec![
-            Stretch { from: at(10), until: at(20) },
-            Stretch { from: at(50), until: at(53) },
+            OffInterval { from: at(10), until: at(20) },
+            OffInterval { from: at(50), until: at(53) },
         ]);
         assert_eq!(off(twice.clone()), FaultCounts { dead: 13, ..Default::default() });
         let mut fault =
@@ -361,29 +361,29 @@ mod tests {
     }
 
     proptest! {
-        /// Catches stretches that are merged wrongly, and packets that slip through at an edge of one:
+        /// Catches intervals that are merged wrongly, and packets that slip through at an edge of one:
         /// compared with a table that says of every instant whether the link is off.
         #[test]
-        fn off_times_are_the_instants_of_their_stretches(
+        fn off_times_are_the_instants_of_their_intervals(
             given in prop::collection::vec((0u64..60, 0u64..12, any::<bool>()), 0..8),
             other in prop::collection::vec((0u64..60, 0u64..12), 0..4),
             (begin, length) in (0u64..70, 0u64..10),
         ) {
             let mut is_off = [false; 100];
-            let mut stretches = |from: u64, length: u64, ends: bool| {
+            let mut intervals = |from: u64, length: u64, ends: bool| {
                 let until = if ends { from + length } else { 100 };
                 is_off[from as usize..until as usize].fill(true);
                 let until = if ends { Time::from_ps(until) } else { Time::NEVER };
-                Stretch { from: Time::from_ps(from), until }
+                OffInterval { from: Time::from_ps(from), until }
             };
             // Few stay off, so that most cases have gaps.
-            let given = given.iter().map(|&(from, length, ends)| stretches(from, length, ends || from < 40));
+            let given = given.iter().map(|&(from, length, ends)| intervals(from, length, ends || from < 40));
             let first = OffTimes::new(given.collect());
-            let others = other.iter().map(|&(from, length)| stretches(from, length, true));
+            let others = other.iter().map(|&(from, length)| intervals(from, length, true));
             let second = OffTimes::new(others.collect());
             let off = first.or(second);
-            prop_assert!(off.stretches().windows(2).all(|pair| pair[0].until < pair[1].from));
-            prop_assert!(off.stretches().iter().all(|stretch| stretch.from < stretch.until));
+            prop_assert!(off.intervals().windows(2).all(|pair| pair[0].until < pair[1].from));
+            prop_assert!(off.intervals().iter().all(|interval| interval.from < interval.until));
             let (first, last) = (begin as usize, (begin + length) as usize);
             let (from, to) = (Time::from_ps(begin), Time::from_ps(begin + length));
             prop_assert_eq!(off.meet(from, to), is_off[first..=last].contains(&true));

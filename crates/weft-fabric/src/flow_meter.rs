@@ -57,7 +57,7 @@ impl<N: Interface> Site<N> {
     fn meter_flows(&mut self) {
         for endpoint in &mut self.endpoints {
             endpoint.meter.get_or_insert_default();
-            endpoint.attend();
+            endpoint.set_receive_hook();
         }
     }
 

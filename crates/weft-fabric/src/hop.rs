@@ -53,7 +53,7 @@ pub struct HopRecord {
 }
 
 /// The link that a packet has crossed.
-pub(crate) struct Crossed {
+pub(crate) struct CrossedLink {
     pub(crate) from: LinkEnd,
     pub(crate) to: Option<SwitchId>,
     pub(crate) class: LinkClass,
@@ -75,9 +75,9 @@ pub(crate) struct Instants {
 
 impl HopRecord {
     /// The record of one packet, one link and the times of the crossing.
-    pub(crate) fn new(packet: &Packet, link: Crossed, instants: Instants) -> HopRecord {
+    pub(crate) fn new(packet: &Packet, link: CrossedLink, instants: Instants) -> HopRecord {
         let Packet { source, message, .. } = *packet;
-        let Crossed { from, to, class, latency, routing } = link;
+        let CrossedLink { from, to, class, latency, routing } = link;
         let Instants { came, ready, could, crossed, began, waking, ended, free } = instants;
         HopRecord {
             source,

@@ -9,11 +9,11 @@
 
 use crate::credit::Credit;
 use crate::event::{Entity, EventKind, Wire};
-use crate::hop::{Crossed, HopRecord, Instants};
+use crate::hop::{CrossedLink, HopRecord, Instants};
 use crate::interface::{Admission, Directory, EndpointPlace, Injection, Interface, InterfaceContext};
-use crate::link::{Carried, Line, LineRate, LinkEnd};
+use crate::link::{CarriedCounts, Line, LineRate, LinkEnd};
 use crate::multicast::{GroupMembers, Memberships, MulticastGroup};
-use crate::outlet::Outlet;
+use crate::outlet::EventOutlet;
 use crate::packet::Packet;
 use crate::parameters::IdealParameters;
 use serde::{Deserialize, Serialize};
@@ -43,7 +43,7 @@ struct IdealEndpoint<N> {
     line: Line,
     /// The time at which the next injection is due; an event for another time is stale.
     next_injection: Time,
-    carried: Carried,
+    carried: CarriedCounts,
     /// Acknowledgements among what has been carried.
     acknowledgements: u64,
 }
@@ -73,7 +73,7 @@ impl<N: Interface> Ideal<N> {
                 interface,
                 line: Line::default(),
                 next_injection: Time::NEVER,
-                carried: Carried::default(),
+                carried: CarriedCounts::default(),
                 acknowledgements: 0,
             }
         };
@@ -140,7 +140,7 @@ impl<N: Interface> Ideal<N> {
         if packet.is_watched() {
             let free = endpoint.line.busy_until();
             let from = LinkEnd::Endpoint(packet.source);
-            let link = Crossed { from, to: None, class: LinkClass(0), latency, routing: Span::ZERO };
+            let link = CrossedLink { from, to: None, class: LinkClass(0), latency, routing: Span::ZERO };
             let (crossed, waking) = (now, Span::ZERO);
             let times =
                 Instants { came: now, ready: now, could: now, crossed, began: now, waking, ended, free };
@@ -191,7 +191,7 @@ impl<N: Interface> IdealSite<N> {
     /// Sets the counters of its links to zero, at the end of warm-up.
     pub fn reset_counters(&mut self) {
         for endpoint in &mut self.endpoints {
-            (endpoint.carried, endpoint.acknowledgements) = (Carried::default(), 0);
+            (endpoint.carried, endpoint.acknowledgements) = (CarriedCounts::default(), 0);
         }
     }
 
@@ -229,11 +229,11 @@ impl<N: Interface> Model for Ideal<N> {
             endpoint: endpoint.id,
             place: EndpointPlace { site: context.site(), index },
             directory: &self.directory,
-            events: Outlet::Engine(context),
+            events: EventOutlet::Engine(context),
             output,
             injection_requested: false,
             admission: Admission::ALL,
-            regulator: None,
+            flow_table: None,
         };
         let IdealEndpoint { interface, next_injection, .. } = endpoint;
         context.hand(&event.payload, interface, next_injection, &self.interface);

@@ -14,7 +14,7 @@
 //! [`InterfaceContext::admits`]: crate::InterfaceContext::admits
 
 use crate::arbiter::ArbiterState;
-use crate::arbiter::weighted_round_robin::Head;
+use crate::arbiter::weighted_round_robin::ClassHead;
 use crate::constants::Constants;
 use crate::credit::Credits;
 use crate::packet::Packet;
@@ -37,7 +37,7 @@ pub(crate) struct Staged {
 /// The places and credits of an endpoint with several channels.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct InjectionChannels {
-    /// By virtual channel: room in the switch's input buffer.
+    /// By virtual channel: space in the switch's input buffer.
     pub(crate) credits: Box<[Credits]>,
     /// In the order in which they came.
     staged: VecDeque<Staged>,
@@ -99,9 +99,9 @@ impl InjectionChannels {
         let class = u32::from(staged.class);
         let mut lane = plan.lane_of_flow(source.0, destination.0);
         if plan.mixes_lanes() {
-            let room = |lane: u32| self.credits[plan.channel(class, lane, 0) as usize].units();
+            let space = |lane: u32| self.credits[plan.channel(class, lane, 0) as usize].units();
             let others = (1..plan.lanes).map(|step| (lane + step) % plan.lanes);
-            lane = others.fold(lane, |most, other| if room(other) > room(most) { other } else { most });
+            lane = others.fold(lane, |most, other| if space(other) > space(most) { other } else { most });
         }
         plan.channel(class, lane, 0)
     }
@@ -111,7 +111,7 @@ impl InjectionChannels {
     fn take_only(&mut self, constants: &Constants) -> Option<(Staged, u8)> {
         let only = self.staged.front()?;
         let vc = self.channel(only, &constants.plan);
-        if !self.credits[vc as usize].cover(constants.room(&only.packet)) {
+        if !self.credits[vc as usize].cover(constants.space(&only.packet)) {
             return None;
         }
         if let Some(ArbiterState::StrictPriority(arbiter)) = self.arbiter.as_deref_mut() {
@@ -146,7 +146,7 @@ impl InjectionChannels {
             let order = if plan.mixes_lanes() { plan.channel(staged.class.into(), 0, 0) } else { vc };
             if seen >> order & 1 == 0 {
                 seen |= 1 << order;
-                if self.credits[vc as usize].cover(constants.room(&staged.packet)) {
+                if self.credits[vc as usize].cover(constants.space(&staged.packet)) {
                     requests |= 1 << vc;
                     places[vc as usize] = place;
                 }
@@ -167,10 +167,10 @@ impl InjectionChannels {
                 match of_group.min_by_key(|&vc| places[vc]) {
                     Some(request) => {
                         let bytes = constants.packet_bytes(&staged[places[request]].packet).get();
-                        Head::Packet { request, bytes }
+                        ClassHead::Packet { request, bytes }
                     }
-                    None if seen & groups.channels(group) != 0 => Head::Blocked,
-                    None => Head::Empty,
+                    None if seen & groups.channels(group) != 0 => ClassHead::Blocked,
+                    None => ClassHead::Empty,
                 }
             }),
             None => first(),

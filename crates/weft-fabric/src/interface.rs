@@ -1,13 +1,13 @@
 //! The network interface behind an endpoint, as the fabric sees it.
 
-use crate::congestion::Regulator;
+use crate::congestion::FlowTable;
 use crate::constants::Constants;
 use crate::credit::Credit;
 use crate::event::{Entity, EventKind, Wire};
 use crate::hop::HopRecord;
 use crate::multicast::{Memberships, MulticastGroup};
-use crate::outlet::{Outlet, Relayed};
-use crate::packet::{Packet, PacketLabel, Part};
+use crate::outlet::{EventOutlet, Relayed};
+use crate::packet::{MessagePart, Packet, PacketLabel};
 use crate::traffic_class::{ClassTag, Purpose, TrafficClasses};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -189,14 +189,14 @@ pub struct InterfaceContext<'a, 'b, N: Interface> {
     /// The endpoint's place.
     pub(crate) place: EndpointPlace,
     pub(crate) directory: &'a Directory,
-    pub(crate) events: Outlet<'a, 'b, N::Timer, N::Announcement>,
+    pub(crate) events: EventOutlet<'a, 'b, N::Timer, N::Announcement>,
     pub(crate) output: &'a mut N::Output,
     /// Whether the fabric is to look for a packet to inject before this instant is over.
     pub(crate) injection_requested: bool,
     /// The packets that may be handed over.
     pub(crate) admission: Admission<'a>,
     /// Congestion control, while it is asked for packets.
-    pub(crate) regulator: Option<Box<Regulator>>,
+    pub(crate) flow_table: Option<Box<FlowTable>>,
 }
 
 /// The traffic classes of which an interface may hand over packets.
@@ -205,21 +205,21 @@ pub(crate) struct Admission<'a> {
     /// `None`: there is one, and it may.
     classes: Option<&'a TrafficClasses>,
     /// `None`: congestion is not controlled.
-    regulation: Option<&'a Constants>,
+    congestion: Option<&'a Constants>,
     /// A bit for each that may.
     pub(crate) places: u8,
 }
 
 impl<'a> Admission<'a> {
     /// All packets.
-    pub(crate) const ALL: Admission<'static> = Admission { classes: None, regulation: None, places: u8::MAX };
+    pub(crate) const ALL: Admission<'static> = Admission { classes: None, congestion: None, places: u8::MAX };
 
     /// All packets of a network with these constants.
     #[inline]
     pub(crate) fn of(constants: &'a Constants) -> Admission<'a> {
         let classes = (!constants.plain_channels).then_some(&constants.switch.channels.classes);
-        let regulation = constants.congestion.is_some().then_some(constants);
-        Admission { classes, regulation, places: u8::MAX }
+        let congestion = constants.congestion.is_some().then_some(constants);
+        Admission { classes, congestion, places: u8::MAX }
     }
 }
 
@@ -255,10 +255,10 @@ impl<N: Interface> InterfaceContext<'_, '_, N> {
     /// it is asked again when that changes. A packet that is handed over unasked holds up all classes until
     /// it has gone.
     #[inline]
-    pub fn admits(&self, label: PacketLabel, part: Part, bytes: u32) -> bool {
+    pub fn admits(&self, label: PacketLabel, part: MessagePart, bytes: u32) -> bool {
         let Admission { classes, places, .. } = self.admission;
         let has_place = |classes: &TrafficClasses| {
-            places >> classes.find(label.is_acknowledgement(), part == Part::Whole, bytes) & 1 == 1
+            places >> classes.find(label.is_acknowledgement(), part == MessagePart::Whole, bytes) & 1 == 1
         };
         classes.is_none_or(has_place)
     }
@@ -277,19 +277,19 @@ impl<N: Interface> InterfaceContext<'_, '_, N> {
         if !self.admits_class(tag) {
             return false;
         }
-        let Some((regulator, constants)) = self.regulator.as_deref().zip(self.admission.regulation) else {
+        let Some((flow_table, constants)) = self.flow_table.as_deref().zip(self.admission.congestion) else {
             return true;
         };
         let is_free = MulticastGroup::of(to).is_some();
         let Some(control) = constants.congestion.as_deref().filter(|_| !is_free) else { return true };
         let bytes = Bytes::new(bytes.into()) + constants.format.overhead();
-        regulator.admits((to, tag.class().unwrap_or(0)), bytes, (control, self.now()))
+        flow_table.admits((to, tag.class().unwrap_or(0)), bytes, (control, self.now()))
     }
 
     /// Whether it may hand over packets of every kind.
     #[inline]
     pub fn admits_all(&self) -> bool {
-        self.admission.regulation.is_none()
+        self.admission.congestion.is_none()
             && self
                 .admission
                 .classes
@@ -400,15 +400,15 @@ impl<N: Interface> InterfaceContext<'_, '_, N> {
             endpoint: self.endpoint,
             place: self.place,
             directory: self.directory,
-            events: Outlet::Outer(&mut relayed),
+            events: EventOutlet::Outer(&mut relayed),
             output: &mut *self.output,
             injection_requested: self.injection_requested,
             admission: self.admission,
-            regulator: self.regulator.take(),
+            flow_table: self.flow_table.take(),
         };
         let answer = call(&mut inner);
         self.injection_requested = inner.injection_requested;
-        self.regulator = inner.regulator;
+        self.flow_table = inner.flow_table;
         answer
     }
 }

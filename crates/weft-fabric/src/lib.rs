@@ -12,8 +12,8 @@
 //! 1. The link of an endpoint can take a packet. The endpoint asks its [`Interface`] (`interface.rs`) for one
 //!    (`network.rs`, `inject`). Without credits for the switch's buffer (`credit.rs`) the packet is staged in
 //!    the endpoint (`endpoint.rs`) until they return.
-//! 2. The endpoint's `Sender` (`link.rs`) puts it on the line: it spends credits, computes when head and tail
-//!    are at the far end, as the link layer says (`link_layer/`), and lets the link's faults decide
+//! 2. The endpoint's `LinkSender` (`link.rs`) puts it on the line: it spends credits, computes when head and
+//!    tail are at the far end, as the link layer says (`link_layer/`), and lets the link's faults decide
 //!    (`fault.rs`). An event (`event.rs`) carries it to the switch.
 //! 3. The head arrives at the switch (`switch/crossbar.rs`, `arrive`), which routes it. A packet that is sure
 //!    to win its output at the next clock edge passes; any other goes into the input buffer
@@ -21,12 +21,12 @@
 //! 4. At a clock edge the switch arbitrates (`decide`). Each free output grants one of the requests at the
 //!    heads of queues (`arbiter/`). A request that a busy input keeps from going is not passed over for ever
 //!    (`switch/starvation.rs`).
-//! 5. The granted packet crosses the pipeline and is sent over the next link, again by a `Sender`
-//!    (`switch/port/transmit.rs`). The room that it leaves returns as a credit to where it came from.
+//! 5. The granted packet crosses the pipeline and is sent over the next link, again by a `LinkSender`
+//!    (`switch/port/transmit.rs`). The space that it leaves returns as a credit to where it came from.
 //! 6. The tail arrives at the destination's endpoint, and its interface receives the packet.
 //!
-//! Where the routing looks beyond its switch, all switches publish their queues on a board (`board.rs`) at
-//! pulses of the engine.
+//! Where the routing looks beyond its switch, all switches publish their queues on a board (`queue_board.rs`)
+//! at pulses of the engine.
 //!
 //! A watched packet leaves a [`HopRecord`] for each link (`hop.rs`). `conservation.rs` checks that no packet
 //! and no credit is lost, `deadlock.rs` says who waits for whom when nothing moves.
@@ -35,7 +35,6 @@
 //! ([`Network`]) and on the ideal one ([`Ideal`]).
 
 mod arbiter;
-mod board;
 mod build;
 mod channel;
 mod congestion;
@@ -46,6 +45,7 @@ mod deadlock;
 mod endpoint;
 mod event;
 mod fault;
+mod flags;
 mod flow_meter;
 mod hop;
 mod ideal;
@@ -55,7 +55,6 @@ mod link;
 mod link_counts;
 mod link_keys;
 mod link_layer;
-mod marks;
 mod multicast;
 mod network;
 mod outlet;
@@ -63,6 +62,7 @@ mod packet;
 pub mod parameters;
 mod part_power;
 mod pause;
+mod queue_board;
 mod queue_report;
 mod reroute;
 mod retransmission;
@@ -70,14 +70,13 @@ mod switch;
 mod traffic_class;
 mod wake_signal;
 
-pub use board::Publishing;
 pub use build::{BuildError, MAX_CHANNELS, NetworkParameters, SwitchBuffer};
 pub use congestion::CongestionError;
 pub use conservation::{Census, NotConserved, census, check_credits, check_packets};
 pub use credit::Credit;
 pub use deadlock::{Stuck, stuck};
 pub use event::Wire;
-pub use fault::{FaultCounts, FaultParameters, MILLION, OffTimes, Stretch};
+pub use fault::{FaultCounts, FaultParameters, MILLION, OffInterval, OffTimes};
 pub use flow_meter::{FlowCount, FlowId};
 pub use hop::HopRecord;
 pub use ideal::{Ideal, IdealSite};
@@ -91,9 +90,10 @@ pub use link_layer::{
 };
 pub use multicast::{GroupError, GroupMembers, MulticastGroup};
 pub use network::{Network, Overrun, Site};
-pub use packet::{Addressing, HeaderBits, Packet, PacketLabel, Part};
+pub use packet::{Addressing, HeaderBits, MessagePart, Packet, PacketLabel};
 pub use part_power::{MAX_POWER, PartPower, Passed};
 pub use pause::{Headroom, Pause};
+pub use queue_board::Publishing;
 pub use queue_report::{QueueReport, QueueSide};
 pub use reroute::{InForce, Reroutes};
 pub use traffic_class::{

@@ -5,11 +5,11 @@
 //!   packet ──► │     Credits     │──►│ head begins … tail ends │── latency ──► input buffer, or an
 //!              └────────▲────────┘   └───────────┬─────────────┘               endpoint
 //!                       │                  fault: lost? corrupted? …
-//!                       └── ReturningCredits ◄────── latency ─── room becomes free, or the packet was lost
+//!                       └── ReturningCredits ◄────── latency ─── space becomes free, or the packet was lost
 //! ```
-//! An endpoint and an output of a switch send in the same way, by [`Sender`]. It borrows its state from where
-//! the hot path wants it: a port keeps its line and what it has carried in its one cache line, and credits,
-//! faults and rare counters in tables of their own.
+//! An endpoint and an output of a switch send in the same way, by [`LinkSender`]. It borrows its state from
+//! where the hot path wants it: a port keeps its line and what it has carried in its one cache line, and
+//! credits, faults and rare counters in tables of their own.
 //!
 //! What a link layer adds to a packet, and what it repairs, is in `link_layer/`.
 //!
@@ -88,7 +88,7 @@ pub struct LinkReport {
     /// The most that one virtual channel's buffer behind it has held. Counted under pause and drop; zero
     /// under credits, and where it leads to an endpoint.
     pub most_held: Bytes,
-    /// Packets of these to which it did something, or that found no room behind it.
+    /// Packets of these to which it did something, or that found no space behind it.
     pub faults: FaultCounts,
     /// Repetition and FEC of its link layer.
     pub layer: LayerCounts,
@@ -316,12 +316,12 @@ impl LinkKind {
 
     /// Time during which packets of `overhead` bytes besides their payload, and framing, occupy the line, and
     /// `extra` bytes of its layer.
-    pub(crate) fn line_time(&self, carried: Carried, overhead: Bytes, extra: i64) -> Span {
+    pub(crate) fn line_time(&self, carried: CarriedCounts, overhead: Bytes, extra: i64) -> Span {
         self.rate.span(self.bytes_of(carried, overhead, extra))
     }
 
     /// The bytes that occupy it.
-    fn bytes_of(&self, carried: Carried, overhead: Bytes, extra: i64) -> Bytes {
+    fn bytes_of(&self, carried: CarriedCounts, overhead: Bytes, extra: i64) -> Bytes {
         let bytes = Bytes::new(carried.payload) + (overhead + self.framing) * carried.packets;
         Bytes::new(bytes.get().saturating_add_signed(extra))
     }
@@ -329,7 +329,7 @@ impl LinkKind {
 
 /// Packets that a link has carried since the counters were last reset, lost ones included.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
-pub(crate) struct Carried {
+pub(crate) struct CarriedCounts {
     pub(crate) packets: u64,
     /// Their payload in bytes.
     pub(crate) payload: u64,
@@ -337,14 +337,14 @@ pub(crate) struct Carried {
 
 /// Time during which a packet could have gone but for credits. Whether it is running is kept by the owner.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
-pub(crate) struct Stall {
+pub(crate) struct CreditStall {
     /// Stalls that are over.
     total: Span,
     /// Beginning of the last stall.
     since: Time,
 }
 
-impl Stall {
+impl CreditStall {
     /// Credits are lacking from `now` on.
     #[inline]
     pub(crate) fn begin(&mut self, now: Time) {
@@ -370,16 +370,16 @@ impl Stall {
 
     /// Counts anew; a stall that is running counts from `now` on.
     pub(crate) fn reset(&mut self, now: Time) {
-        *self = Stall { total: Span::ZERO, since: now };
+        *self = CreditStall { total: Span::ZERO, since: now };
     }
 }
 
 /// The sending half of a link, borrowed from the endpoint or port that owns its state.
-pub(crate) struct Sender<'a> {
+pub(crate) struct LinkSender<'a> {
     pub(crate) kind: &'a LinkKind,
     pub(crate) line: &'a mut Line,
     pub(crate) credits: &'a mut Credits,
-    pub(crate) carried: &'a mut Carried,
+    pub(crate) carried: &'a mut CarriedCounts,
     pub(crate) acknowledgements: &'a mut u64,
     /// `None`: the link never fails.
     pub(crate) fault: Option<&'a mut Fault>,
@@ -391,13 +391,13 @@ pub(crate) struct Sender<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct Size {
     pub(crate) bytes: Bytes,
-    pub(crate) room: u32,
+    pub(crate) space: u32,
 }
 
 /// Times before which a packet's head and tail cannot be on the line, the time of the decision that it goes,
 /// and the time at which its [wake-up signal](crate::wake_signal) has come.
 #[derive(Clone, Copy)]
-pub(crate) struct Earliest {
+pub(crate) struct EarliestSend {
     pub(crate) head: Time,
     pub(crate) tail: Time,
     pub(crate) granted: Time,
@@ -406,7 +406,7 @@ pub(crate) struct Earliest {
 
 /// A packet that has been sent.
 #[derive(Clone, Copy)]
-pub(crate) struct Sent {
+pub(crate) struct SentPacket {
     /// Time at which its head had come to the line.
     pub(crate) came: Time,
     /// Time at which its head is on the line, in the attempt that comes through.
@@ -426,22 +426,23 @@ pub(crate) struct Sent {
     pub(crate) fate: Fate,
 }
 
-impl Sender<'_> {
+impl LinkSender<'_> {
     /// Sends a packet as soon as the line is free. There must be credits for it.
     #[inline(always)]
-    pub(crate) fn send(self, packet: &Packet, size: Size, earliest: Earliest) -> Sent {
-        let Sender { kind, line, credits, carried, acknowledgements, fault, layer } = self;
-        let OnLine { began, ended, left, free, waking, is_bad } = match layer.zip(kind.layer.as_deref()) {
+    pub(crate) fn send(self, packet: &Packet, size: Size, earliest: EarliestSend) -> SentPacket {
+        let LinkSender { kind, line, credits, carried, acknowledgements, fault, layer } = self;
+        let OnLine { began, ended, left, free, waking, is_corrupted } = match layer.zip(kind.layer.as_deref())
+        {
             Some((state, layer)) => state.carry(layer, line, size.bytes, earliest),
             None => {
                 let began = earliest.head.max(line.busy_until());
                 line.send(&kind.rate, began, size.bytes + kind.framing);
                 line.hold(earliest.tail);
                 let ended = line.busy_until();
-                OnLine { began, ended, left: ended, free: ended, waking: Span::ZERO, is_bad: false }
+                OnLine { began, ended, left: ended, free: ended, waking: Span::ZERO, is_corrupted: false }
             }
         };
-        credits.spend(size.room);
+        credits.spend(size.space);
         carried.packets += 1;
         carried.payload += u64::from(packet.bytes);
         if packet.label.is_acknowledgement() {
@@ -450,25 +451,35 @@ impl Sender<'_> {
         let latency = kind.latency + kind.routing;
         let tail = ended + latency;
         let mut fate = fault.map_or(Fate::Arrives, |fault| fault.strike(began, tail));
-        if is_bad && fate != Fate::Lost {
+        if is_corrupted && fate != Fate::Lost {
             fate = Fate::Corrupted;
         }
-        Sent { came: earliest.head, began, ended, left, free, waking, latency, wire: kind.latency, fate }
+        SentPacket {
+            came: earliest.head,
+            began,
+            ended,
+            left,
+            free,
+            waking,
+            latency,
+            wire: kind.latency,
+            fate,
+        }
     }
 
     /// Sends a copy right after the packet that was `sent`; `None`: there are no credits for it.
     #[cold]
-    pub(crate) fn copy(self, packet: &Packet, size: Size, sent: &Sent) -> Option<Sent> {
-        if !self.credits.cover(size.room) {
+    pub(crate) fn copy(self, packet: &Packet, size: Size, sent: &SentPacket) -> Option<SentPacket> {
+        if !self.credits.cover(size.space) {
             return None;
         }
-        let Sender { kind, line, credits, carried, acknowledgements, fault, layer } = self;
-        let sender = Sender { kind, line, credits, carried, acknowledgements, fault: None, layer };
+        let LinkSender { kind, line, credits, carried, acknowledgements, fault, layer } = self;
+        let sender = LinkSender { kind, line, credits, carried, acknowledgements, fault: None, layer };
         let after = sent.ended;
         let mut copy = sender.send(
             packet,
             size,
-            Earliest { head: after, tail: after, granted: Time::ZERO, told: after },
+            EarliestSend { head: after, tail: after, granted: Time::ZERO, told: after },
         );
         if let Some(fault) = fault
             && fault.copy(copy.began, copy.tail()) == Fate::Lost
@@ -479,7 +490,7 @@ impl Sender<'_> {
     }
 }
 
-impl Sent {
+impl SentPacket {
     /// Time at which the packet's head is at the far end, ready to ask for an output.
     #[inline(always)]
     pub(crate) fn head(&self) -> Time {
@@ -494,9 +505,9 @@ impl Sent {
 
     /// The same packet where it is held up, so that one of up to `largest` on the line that follows it
     /// closely overtakes it.
-    pub(crate) fn held_up(self, largest: Span) -> Sent {
+    pub(crate) fn held_up(self, largest: Span) -> SentPacket {
         let by = (self.ended - self.began) + largest;
-        Sent { began: self.began + by, ended: self.ended + by, ..self }
+        SentPacket { began: self.began + by, ended: self.ended + by, ..self }
     }
 
     /// Time at which the credit of a lost packet returns: when the far end could have answered its tail.
@@ -507,7 +518,7 @@ impl Sent {
     /// Writes into the packet what the crossing has done to it. `MAY_FAIL`: the link may have corrupted it.
     #[inline(always)]
     pub(crate) fn stamp<const MAY_FAIL: bool>(&self, packet: &mut Packet) {
-        packet.stretch = (self.ended - self.began).as_ps() as u32;
+        packet.serialization = (self.ended - self.began).as_ps() as u32;
         packet.hops = packet.hops.saturating_add(1);
         if MAY_FAIL && self.fate == Fate::Corrupted {
             packet.corrupt();
@@ -519,7 +530,7 @@ impl Sent {
 pub(crate) struct SenderState<'a> {
     pub(crate) kind: &'a LinkKind,
     pub(crate) class: LinkClass,
-    pub(crate) carried: Carried,
+    pub(crate) carried: CarriedCounts,
     pub(crate) stalled: Span,
     pub(crate) paused: Span,
     /// Pause frames that the sender has obeyed.

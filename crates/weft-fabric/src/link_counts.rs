@@ -5,7 +5,7 @@
 use crate::endpoint::Endpoint;
 use crate::fault::{Fault, FaultCounts};
 use crate::interface::Interface;
-use crate::link::Carried;
+use crate::link::CarriedCounts;
 use crate::link_layer::{LayerCounts, LayerState};
 use crate::network::{Network, Site};
 use crate::switch::{Filled, Peer};
@@ -20,7 +20,7 @@ pub struct LinkCounts {
     pub packets: u64,
     /// Packets that came to an endpoint.
     pub delivered: u64,
-    /// Packets of these to which links did something, or that found no room behind them.
+    /// Packets of these to which links did something, or that found no space behind them.
     pub faults: FaultCounts,
     /// Repetition and FEC of link layers.
     pub layer: LayerCounts,
@@ -42,7 +42,7 @@ impl LinkCounts {
     /// Counts one direction of a link. `state`: its fault and its layer.
     #[inline]
     pub(crate) fn of(
-        carried: Carried,
+        carried: CarriedCounts,
         state: (Option<&Fault>, Option<&LayerState>),
         until: Time,
     ) -> LinkCounts {
@@ -82,17 +82,17 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         for endpoint in &site.endpoints {
             sum += endpoint.counts(until);
         }
-        let ports = site.switch.ports();
-        for output in 0..ports.links() {
-            let counts = ports.counts(output, until);
-            match ports.ports[output].peer {
+        let switch = site.switch.state();
+        for output in 0..switch.links() {
+            let counts = switch.counts(output, until);
+            match switch.ports[output].peer {
                 Peer::Nothing => continue,
                 Peer::Endpoint(_) => sum.delivered += counts.packets - counts.faults.lost(),
                 Peer::Switch { .. } => {}
             }
             sum += counts;
-            if let Some(gauges) = &ports.gauges {
-                let Filled { lost, trimmed, .. } = gauges.filled(self.constants.channels.of_port(output));
+            if let Some(occupancy) = &switch.occupancy {
+                let Filled { lost, trimmed, .. } = occupancy.filled(self.constants.channels.of_port(output));
                 sum.faults.full += lost;
                 sum.faults.trimmed += trimmed;
             }
@@ -106,7 +106,7 @@ impl<N: Interface> Endpoint<N> {
     fn counts(&self, until: Time) -> LinkCounts {
         let state = (self.fault.as_deref(), self.layer.as_deref());
         let mut counts = LinkCounts::of(self.carried, state, until);
-        counts.faults.resent = self.regulator.as_ref().map_or(0, |regulator| regulator.resent);
+        counts.faults.resent = self.flow_table.as_ref().map_or(0, |flow_table| flow_table.resent);
         counts
     }
 }

@@ -21,8 +21,8 @@ weft_keys::keys! {
         latency: Option<Span>;
         /// Bytes on the line for every packet beside header, payload and footer.
         framing: Option<Bytes>;
-        /// Bytes on the line that give the room of one packet back to the sender of the other direction; none
-        /// where not given: credits then take no bandwidth.
+        /// Bytes on the line that give the space of one packet back to the sender of the other direction;
+        /// none where not given: credits then take no bandwidth.
         credit: Option<Bytes>;
         /// Whether the link sends again what has not come through; as the protocol says where not given.
         replay: Option<bool>;

@@ -12,27 +12,27 @@
 //! A site shares nothing with another. Packets and credits between switches are events and notes of the
 //! engine; those between a switch and its endpoints stay in the site.
 
-use crate::board::Board;
 use crate::channel::Channel;
-use crate::congestion::{MAX_HELD, Regulation, crossing};
+use crate::congestion::{ControlContext, MAX_HELD, crossing};
 use crate::constants::{AgeBits, Constants};
 use crate::credit::Credit;
 use crate::endpoint::Endpoint;
 use crate::event::{Entity, EventKind, Wire};
 use crate::fault::{Fate, FaultCounts};
-use crate::hop::{Crossed, HopRecord, Instants};
+use crate::hop::{CrossedLink, HopRecord, Instants};
 use crate::injection::InjectionChannels;
 use crate::interface::{
     Admission, Directory, EndpointPlace, Injection, Interface, InterfaceContext, schedule_injection,
 };
-use crate::link::{Earliest, LinkEnd, LinkKind, LinkReport, Sent, Size};
+use crate::link::{EarliestSend, LinkEnd, LinkKind, LinkReport, SentPacket, Size};
 use crate::link_layer::LayerState;
-use crate::outlet::Outlet;
+use crate::outlet::EventOutlet;
 use crate::packet::{Age, Packet, PacketLabel};
 use crate::parameters::FlowControl;
 use crate::pause::Pause;
+use crate::queue_board::QueueBoard;
 use crate::reroute::Reroutes;
-use crate::switch::{Filled, Gauges, Peer, Sink, Switch, SwitchContext};
+use crate::switch::{Filled, InputOccupancy, Peer, Sink, Switch, SwitchContext};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -71,9 +71,9 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
     }
 
     /// Makes switches route by tables while links are off, before the run begins. The parameters of the
-    /// network must have [a channel for them](crate::parameters::ChannelParameters::detours).
+    /// network must have [a channel for them](crate::parameters::ChannelParameters::failover).
     pub fn reroute(&mut self, reroutes: Reroutes) {
-        assert!(self.constants.switch.channels.detours, "tables need a channel of their own");
+        assert!(self.constants.switch.channels.failover, "tables need a channel of their own");
         self.constants.reroutes = Some(Box::new(reroutes));
     }
 
@@ -108,8 +108,8 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
     /// Time from which no packet or credit is on a line from a site or its endpoints, as far as is decided.
     pub fn lines_idle(&self, site: &Site<N>) -> Time {
         let injection = site.endpoints.iter().map(Endpoint::line_free);
-        let ports = site.switch.ports();
-        let outputs = (0..ports.ports.len()).map(|output| ports.line_idle(output, &self.constants));
+        let switch = site.switch.state();
+        let outputs = (0..switch.ports.len()).map(|output| switch.line_idle(output, &self.constants));
         injection.chain(outputs).max().unwrap_or(Time::ZERO)
     }
 
@@ -128,13 +128,13 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
             let state = endpoint.sender_state(layout.link_class(switch, port), constants, now);
             let to = Attachment::Switch(switch, port);
             let mut link = state.report(LinkEnd::Endpoint(endpoint.id), to, overhead);
-            link.faults.resent = endpoint.regulator.as_ref().map_or(0, |regulator| regulator.resent);
+            link.faults.resent = endpoint.flow_table.as_ref().map_or(0, |flow_table| flow_table.resent);
             link
         });
-        let ports = site.switch.ports();
-        let outputs = (0..ports.links()).map(move |output| {
-            let (state, port) = (ports.sender_state(output, constants, now), PortId(output as u32));
-            state.report(LinkEnd::Port(switch, port), layout.peer(switch, port), overhead)
+        let state = site.switch.state();
+        let outputs = (0..state.links()).map(move |output| {
+            let (sender, port) = (state.sender_state(output, constants, now), PortId(output as u32));
+            sender.report(LinkEnd::Port(switch, port), layout.peer(switch, port), overhead)
         });
         injection.chain(outputs).filter(|link| link.to != Attachment::Nothing)
     }
@@ -157,10 +157,10 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         // Empty under credits.
         let mut behind: BTreeMap<(SwitchId, PortId), Filled> = BTreeMap::new();
         for (SiteId(site), state) in simulation.sites() {
-            let ports = state.switch.ports();
-            if let Some(gauges) = &ports.gauges {
-                for port in 0..ports.links() {
-                    let filled = gauges.filled(channels.of_port(port));
+            let switch = state.switch.state();
+            if let Some(occupancy) = &switch.occupancy {
+                for port in 0..switch.links() {
+                    let filled = occupancy.filled(channels.of_port(port));
                     behind.insert((SwitchId(site), PortId(port as u32)), filled);
                 }
             }
@@ -186,7 +186,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
             return None;
         }
         simulation.sites().find_map(|(SiteId(site), state)| {
-            let (number, packets) = state.switch.ports().gauges.as_deref()?.first_loss()?;
+            let (number, packets) = state.switch.state().occupancy.as_deref()?.first_loss()?;
             let Channel { port, vc } = constants.channels.channel(number);
             Some(Overrun { switch: SwitchId(site), port: PortId(port.into()), vc: VcId(vc.into()), packets })
         })
@@ -202,7 +202,7 @@ pub struct Overrun {
     pub port: PortId,
     /// The virtual channel.
     pub vc: VcId,
-    /// Packets that found no room.
+    /// Packets that found no space.
     pub packets: u64,
 }
 
@@ -232,18 +232,18 @@ impl<N: Interface> Site<N> {
     /// from `now`.
     pub fn reset_counters(&mut self, now: Time) {
         self.endpoints.iter_mut().for_each(|endpoint| endpoint.reset_counters(now));
-        self.switch.ports_mut().reset_counters(now);
+        self.switch.state_mut().reset_counters(now);
     }
 
     /// Time at which its counters were last reset.
     pub fn counted_from(&self) -> Time {
-        self.switch.ports().counted_from
+        self.switch.state().counted_from
     }
 
     /// Links from it and its endpoints that acknowledgements have crossed since the counters were last reset.
     pub fn acknowledgements(&self) -> u64 {
         let injected: u64 = self.endpoints.iter().map(Endpoint::acknowledgements).sum();
-        injected + self.switch.ports().acknowledgements()
+        injected + self.switch.state().acknowledgements()
     }
 
     /// Whether one of its endpoints waits for a credit that is known to come.
@@ -263,20 +263,20 @@ impl<N: Interface> Site<N> {
 
     /// Packets of its endpoints that tables routed at its switch, and packets that it dropped because they
     /// could not go on, both since the counters were last reset.
-    pub fn detours(&self) -> (u64, FaultCounts) {
-        let detours = &self.switch.ports().detours;
-        (detours.rerouted, detours.lost)
+    pub fn failover(&self) -> (u64, FaultCounts) {
+        let failover = &self.switch.state().failover;
+        (failover.rerouted, failover.lost)
     }
 
     /// Packets that its links and those of its endpoints have lost, corrupted, … since the run began.
     pub fn faults(&self) -> FaultCounts {
         let injection = self.endpoints.iter().filter_map(|endpoint| endpoint.fault.as_deref());
-        let mut counts = self.switch.ports().detours.lost_in_all();
-        injection.chain(&self.switch.ports().faults).for_each(|fault| counts += fault.total());
+        let mut counts = self.switch.state().failover.lost_in_all();
+        injection.chain(&self.switch.state().faults).for_each(|fault| counts += fault.total());
         let layers = self.endpoints.iter().filter_map(|endpoint| endpoint.layer.as_deref());
-        let layers = layers.chain(&self.switch.ports().layers);
+        let layers = layers.chain(&self.switch.state().layers);
         counts.corrupted += layers.map(LayerState::all_corrupted).sum::<u64>();
-        counts.full = self.switch.ports().gauges.as_deref().map_or(0, Gauges::lost);
+        counts.full = self.switch.state().occupancy.as_deref().map_or(0, InputOccupancy::lost);
         counts
     }
 
@@ -303,7 +303,7 @@ struct Departures<'a, 'b, N: Interface> {
 
 impl<N: Interface> Sink for Departures<'_, '_, N> {
     #[inline(always)]
-    fn packet(&mut self, peer: Peer, mut packet: Packet, sent: &Sent) {
+    fn packet(&mut self, peer: Peer, mut packet: Packet, sent: &SentPacket) {
         let (time, site, entity) = match peer {
             Peer::Switch { site, port } => {
                 packet.set_arrival_port(port);
@@ -378,7 +378,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
         match Entity::of(event.order) {
             Entity::Switch => {
                 let Wire::Packet(packet) = &event.payload else {
-                    return self.obey(site, &event.payload, context.now());
+                    return self.on_pause(site, &event.payload, context.now());
                 };
                 let (now, undisturbed_until) = (context.now(), context.undisturbed_until());
                 let Network { topology, constants, directory, .. } = self;
@@ -413,16 +413,16 @@ impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
 
     #[inline]
     fn note(&self, site: &mut Site<N>, start: Time, time: Time, credit: Credit) {
-        site.switch.ports_mut().learn_of_credit(start, time, credit, &self.constants);
+        site.switch.state_mut().learn_of_credit(start, time, credit, &self.constants);
     }
 
     fn settle(&self, site: &mut Site<N>, before: Time) {
         // Credits are counted when they are needed, which depends on which packets have passed without
         // queueing.
         let last = Time::from_ps(before.as_ps().saturating_sub(1));
-        let ports = site.switch.ports_mut();
-        ports.collect_all_credits(last, &self.constants);
-        ports.gauges.iter_mut().for_each(|gauges| gauges.work_off(last));
+        let switch = site.switch.state_mut();
+        switch.collect_all_credits(last, &self.constants);
+        switch.occupancy.iter_mut().for_each(|occupancy| occupancy.work_off(last));
         // Changes of routes ask for edges of their own.
         if self.constants.reroutes.is_none() {
             site.switch.settle_decision();
@@ -434,9 +434,9 @@ impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
     }
 
     fn pulse<'a>(&mut self, at: Time, sites: impl Iterator<Item = &'a mut Site<N>>) {
-        let mut board = std::mem::replace(&mut self.constants.board, Board::NONE);
+        let mut board = std::mem::replace(&mut self.constants.board, QueueBoard::NONE);
         for (site, index) in sites.zip(0..) {
-            let queues = site.switch.ports().queues_before(at, &self.constants);
+            let queues = site.switch.state().queues_before(at, &self.constants);
             board.publish(SwitchId(index), at, queues);
         }
         self.constants.board = board;
@@ -475,9 +475,9 @@ impl<T: Topology + Routing + Sync, N: Interface> Model for Network<T, N> {
 impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
     /// Handles what comes to a switch and is not a packet.
     #[cold]
-    fn obey(&self, site: &mut Site<N>, event: &Wire<N::Timer, N::Announcement>, now: Time) {
+    fn on_pause(&self, site: &mut Site<N>, event: &Wire<N::Timer, N::Announcement>, now: Time) {
         let Wire::Pause(pause) = event else { unreachable!("switches get packets and pauses only") };
-        site.switch.ports_mut().obey(*pause, now, &self.constants);
+        site.switch.state_mut().on_pause(*pause, now, &self.constants);
     }
 
     /// Handles an event of one of the endpoints, by its place in the site. On its own: most events are a
@@ -492,7 +492,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
     ) {
         let endpoint = &mut site.endpoints[index as usize];
         if let Wire::Pause(pause) = event {
-            endpoint.obey(*pause, events.now());
+            endpoint.on_pause(*pause, events.now());
             if endpoint.waiting() > 0 && !pause.stops {
                 let place = EndpointPlace { site: events.site(), index };
                 schedule_injection(&mut endpoint.next_injection, events.now(), place, events);
@@ -505,15 +505,15 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
             endpoint: id,
             place: EndpointPlace { site: events.site(), index },
             directory,
-            events: Outlet::Engine(events),
+            events: EventOutlet::Engine(events),
             output,
             injection_requested: false,
             admission: Admission::of(&self.constants),
-            regulator: None,
+            flow_table: None,
         };
         if let Wire::Packet(packet) = event {
             endpoint.received += 1;
-            if endpoint.is_attended && self.attend(endpoint, packet) {
+            if endpoint.has_receive_hook && self.on_receive(endpoint, packet) {
                 let port = site.endpoint_ports[index as usize];
                 return self.receive_under_control(endpoint, (packet, port), &mut context);
             }
@@ -534,7 +534,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         }
     }
 
-    /// Injects a packet if the interface has one, the line is free and the switch has room. Otherwise, and
+    /// Injects a packet if the interface has one, the line is free and the switch has space. Otherwise, and
     /// for the packet after it, schedules the next injection.
     fn inject(&self, endpoint: &mut Endpoint<N>, port: u16, context: &mut InterfaceContext<'_, '_, N>) {
         let now = context.now();
@@ -560,7 +560,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         };
         let size = self.constants.size(&packet);
         endpoint.stall.begin(came);
-        if !endpoint.has_credit(size.room, now) {
+        if !endpoint.has_credit(size.space, now) {
             endpoint.staged = Some(packet);
             let next = endpoint.next_credit();
             return context.schedule_injection(&mut endpoint.next_injection, next);
@@ -644,7 +644,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
 
     /// A packet has come to an endpoint that counts by flow, or is under congestion control. Whether it is.
     #[inline(never)]
-    fn attend(&self, endpoint: &mut Endpoint<N>, packet: &Packet) -> bool {
+    fn on_receive(&self, endpoint: &mut Endpoint<N>, packet: &Packet) -> bool {
         if let Some(meter) = &mut endpoint.meter
             && packet.label != PacketLabel::TRIMMED
             && !packet.label.is_acknowledgement()
@@ -653,7 +653,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
             let class = self.constants.plan.class(packet.channel().vc.into()) as u8;
             meter.count(packet.source, class, packet.bytes);
         }
-        endpoint.regulator.is_some()
+        endpoint.flow_table.is_some()
     }
 
     /// A packet has come to an endpoint under congestion control.
@@ -665,19 +665,19 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         context: &mut InterfaceContext<'_, '_, N>,
     ) {
         let (now, constants) = (context.now(), &self.constants);
-        let Endpoint { regulator, interface, received_payload, next_injection, .. } = endpoint;
-        let (Some(regulator), Some(control)) = (regulator, constants.congestion.as_deref()) else { return };
-        let regulation = Regulation { control, constants, now };
+        let Endpoint { flow_table, interface, received_payload, next_injection, .. } = endpoint;
+        let (Some(flow_table), Some(control)) = (flow_table, constants.congestion.as_deref()) else { return };
+        let control_context = ControlContext { control, constants, now };
         if packet.label == PacketLabel::NOTICE {
-            regulator.heed(packet, &regulation);
+            flow_table.on_notice(packet, &control_context);
         } else {
-            if regulator.receive(packet, &regulation) {
+            if flow_table.receive(packet, &control_context) {
                 *received_payload += u64::from(packet.bytes);
                 interface.received(packet, &self.interface, context);
             }
         }
-        let answers_by = regulator.answers_by();
-        if context.injection_requested || regulator.is_awaited() || answers_by <= now {
+        let answers_by = flow_table.answers_by();
+        if context.injection_requested || flow_table.is_awaited() || answers_by <= now {
             self.inject(endpoint, port, context);
         } else {
             context.schedule_injection(next_injection, answers_by);
@@ -696,72 +696,73 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         let (now, constants) = (context.now(), &self.constants);
         endpoint.collect_credits(now);
         let Some(control) = constants.congestion.as_deref() else { return };
-        let Some((mut channels, mut regulator)) = endpoint.channels.take().zip(endpoint.regulator.take())
+        let Some((mut channels, mut flow_table)) = endpoint.channels.take().zip(endpoint.flow_table.take())
         else {
             return;
         };
-        let regulation = Regulation { control, constants, now };
-        regulator.ask(now);
-        regulator.step(endpoint.id, &regulation);
-        regulator.forget_refusals();
+        let control_context = ControlContext { control, constants, now };
+        flow_table.ask(now);
+        flow_table.step(endpoint.id, &control_context);
+        flow_table.forget_refusals();
         let mut ask_at = Time::NEVER;
         while let Some(places) = channels.free_places(&constants.plan).filter(|places| *places != 0) {
-            if let Some(notice) = regulator.notice(places, constants) {
+            if let Some(notice) = flow_table.notice(places, constants) {
                 endpoint.supplied += 1;
                 channels.stage(notice, now, constants);
                 continue;
             }
-            if let Some(packet) = regulator.send_again(places, &regulation) {
+            if let Some(packet) = flow_table.send_again(places, &control_context) {
                 endpoint.supplied += 1;
                 channels.stage(packet, now, constants);
                 continue;
             }
-            if let Some(packet) = regulator.release(places, &regulation) {
+            if let Some(packet) = flow_table.release(places, &control_context) {
                 channels.stage(packet, now, constants);
                 continue;
             }
             let places = control.of_interface(&endpoint.interface, places);
-            if regulator.held() >= MAX_HELD || places == 0 {
+            if flow_table.held() >= MAX_HELD || places == 0 {
                 break;
             }
             context.admission.places = places;
-            context.regulator = Some(regulator);
+            context.flow_table = Some(flow_table);
             let injection = endpoint.interface.inject(&self.interface, context);
-            let Some(lent) = context.regulator.take() else { return };
-            regulator = lent;
+            let Some(lent) = context.flow_table.take() else { return };
+            flow_table = lent;
             match injection {
                 Injection::Packet(packet) => {
                     endpoint.supplied += 1;
-                    if let Some(packet) = regulator.take(packet, &regulation) {
+                    if let Some(packet) = flow_table.take(packet, &control_context) {
                         channels.stage(packet, now, constants);
                     }
                 }
                 Injection::NotBefore(time) => {
                     ask_at = time;
-                    regulator.is_empty_of(places);
+                    flow_table.is_empty_of(places);
                     break;
                 }
                 Injection::Nothing => {
-                    regulator.is_empty_of(places);
+                    flow_table.is_empty_of(places);
                     break;
                 }
             }
         }
         // A flow that has begun may have a first step to take at once.
-        regulator.step(endpoint.id, &regulation);
+        flow_table.step(endpoint.id, &control_context);
         while let Some(places) = channels.free_places(&constants.plan)
-            && let Some(notice) = regulator.notice(places, constants)
+            && let Some(notice) = flow_table.notice(places, constants)
         {
             endpoint.supplied += 1;
             channels.stage(notice, now, constants);
         }
-        let later = Later { ask_at, own: regulator.next(&regulation), at_once: regulator.has_notices() };
-        endpoint.regulator = Some(regulator);
+        let later =
+            Later { ask_at, own: flow_table.next(&control_context), at_once: flow_table.has_notices() };
+        endpoint.flow_table = Some(flow_table);
         if let Some(free) = self.send_staged(endpoint, port, (channels, later), context)
             && endpoint.interface.next_injection(free, &self.interface) > free
-            && let Some(regulator) = &mut endpoint.regulator
+            && let Some(flow_table) = &mut endpoint.flow_table
         {
-            regulator.is_empty_of(u8::MAX);
+            flow_table.is_empty_of(u8::MAX);
         }
     }
 
@@ -777,14 +778,14 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
     ) -> Time {
         let (now, site) = (context.now(), context.place.site);
         let class = self.topology.link_class(SwitchId(site.0), PortId(channel.port.into()));
-        let earliest = Earliest { head: now, tail: now, granted: now, told: came };
+        let earliest = EarliestSend { head: now, tail: now, granted: now, told: came };
         let size = self.constants.size(&packet);
         let kind = self.constants.link(class);
         let sent = endpoint.sender(kind, channel.vc).send(&packet, size, earliest);
         if packet.is_watched() || self.constants.follows_packets {
             let (from, to) = (LinkEnd::Endpoint(packet.source), Some(SwitchId(site.0)));
-            let link = Crossed { from, to, class, latency: kind.latency, routing: kind.routing };
-            let Sent { began, waking, ended, free, .. } = sent;
+            let link = CrossedLink { from, to, class, latency: kind.latency, routing: kind.routing };
+            let SentPacket { began, waking, ended, free, .. } = sent;
             let times =
                 Instants { came, ready: came, could: came, crossed: began, began, waking, ended, free };
             N::hop(context.output, &HopRecord::new(&packet, link, times));
@@ -801,13 +802,13 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
             AgeBits::Age => packet.age = Age::default().after(sent.head() - came),
             AgeBits::Lead(signal) => signal.stamp(&mut packet, came, &sent),
         }
-        if let (Some(regulator), Some(control)) = (&mut endpoint.regulator, &self.constants.congestion) {
+        if let (Some(flow_table), Some(control)) = (&mut endpoint.flow_table, &self.constants.congestion) {
             let credit_words = endpoint.layer.as_deref().map_or(Bytes::ZERO, LayerState::credit_words);
             let at = LinkCrossing { credit_words, ..crossing(kind, &sent, size.bytes, Bytes::ZERO) };
-            if control.marks(&packet)
+            if control.acts_on(&packet)
                 && let Some(place) = control.concerned(&packet, &at, &self.constants.plan)
             {
-                let answer = regulator.point.pass(&mut packet, &at, (control, place));
+                let answer = flow_table.link_control.pass(&mut packet, &at, (control, place));
                 debug_assert!(answer.is_none(), "an endpoint does not answer itself");
             }
         }
@@ -824,12 +825,12 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         &self,
         endpoint: &mut Endpoint<N>,
         (packet, size): (Packet, Size),
-        (kind, sent): (&LinkKind, &Sent),
+        (kind, sent): (&LinkKind, &SentPacket),
         context: &mut InterfaceContext<'_, '_, N>,
     ) -> Time {
         let vc = packet.channel().vc;
         match sent.fate {
-            Fate::Lost => endpoint.expect_credit_of_lost(sent.credit_back(), vc, size.room),
+            Fate::Lost => endpoint.expect_credit_of_lost(sent.credit_back(), vc, size.space),
             Fate::Reordered => depart(packet, &sent.held_up(self.constants.largest_span(kind)), context),
             _ => depart(packet, sent, context),
         }
@@ -839,7 +840,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         endpoint.count_credits(context.now());
         let Some(copy) = endpoint.sender(kind, vc).copy(&packet, size, sent) else { return sent.free };
         match copy.fate {
-            Fate::Lost => endpoint.expect_credit_of_lost(copy.credit_back(), vc, size.room),
+            Fate::Lost => endpoint.expect_credit_of_lost(copy.credit_back(), vc, size.space),
             _ => depart(packet, &copy, context),
         }
         copy.free
@@ -865,7 +866,7 @@ impl Later {
 
 /// A packet that its endpoint has sent comes to the switch.
 #[inline]
-fn depart<N: Interface>(mut packet: Packet, sent: &Sent, context: &mut InterfaceContext<'_, '_, N>) {
+fn depart<N: Interface>(mut packet: Packet, sent: &SentPacket, context: &mut InterfaceContext<'_, '_, N>) {
     sent.stamp::<true>(&mut packet);
     let (site, order) = (context.place.site, Entity::Switch.order(EventKind::Packet));
     let head = Event { time: sent.head(), site, order, payload: () };

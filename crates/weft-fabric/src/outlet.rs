@@ -12,7 +12,7 @@ use weft_engine::{Context, Event, Payload};
 use weft_units::EndpointId;
 
 /// The way out for the events of an interface with these timers and announcements.
-pub(crate) enum Outlet<'a, 'b, T: Payload, A: Payload> {
+pub(crate) enum EventOutlet<'a, 'b, T: Payload, A: Payload> {
     /// The engine takes them.
     Engine(&'a mut Context<'b, Wire<T, A>, Credit>),
     /// The interface that it is a part of makes them its own.
@@ -28,13 +28,13 @@ pub(crate) trait Relay<T, A> {
     fn announcement(&mut self, head: Event<()>, of: (EndpointId, u32), what: &A);
 }
 
-impl<T: Payload, A: Payload> Outlet<'_, '_, T, A> {
+impl<T: Payload, A: Payload> EventOutlet<'_, '_, T, A> {
     /// Sends a timer.
     #[inline(always)]
     pub(crate) fn timer(&mut self, head: Event<()>, timer: impl FnOnce() -> T) {
         match self {
-            Outlet::Engine(events) => events.send_with(head, move || Wire::Timer(timer())),
-            Outlet::Outer(outer) => outer.timer(head, &timer()),
+            EventOutlet::Engine(events) => events.send_with(head, move || Wire::Timer(timer())),
+            EventOutlet::Outer(outer) => outer.timer(head, &timer()),
         }
     }
 
@@ -42,11 +42,11 @@ impl<T: Payload, A: Payload> Outlet<'_, '_, T, A> {
     #[inline(always)]
     pub(crate) fn announcement(&mut self, head: Event<()>, of: (EndpointId, u32), what: impl FnOnce() -> A) {
         match self {
-            Outlet::Engine(events) => {
+            EventOutlet::Engine(events) => {
                 let (from, message) = of;
                 events.send_with(head, move || Wire::Announcement { from, message, what: what() });
             }
-            Outlet::Outer(outer) => outer.announcement(head, of, &what()),
+            EventOutlet::Outer(outer) => outer.announcement(head, of, &what()),
         }
     }
 
@@ -54,8 +54,8 @@ impl<T: Payload, A: Payload> Outlet<'_, '_, T, A> {
     #[inline(always)]
     pub(crate) fn send(&mut self, event: Event<Wire<T, A>>) {
         match self {
-            Outlet::Engine(events) => events.send(event),
-            Outlet::Outer(_) => unreachable!("an inner interface sends timers and announcements"),
+            EventOutlet::Engine(events) => events.send(event),
+            EventOutlet::Outer(_) => unreachable!("an inner interface sends timers and announcements"),
         }
     }
 
@@ -63,8 +63,8 @@ impl<T: Payload, A: Payload> Outlet<'_, '_, T, A> {
     #[inline(always)]
     pub(crate) fn send_with(&mut self, head: Event<()>, payload: impl FnOnce() -> Wire<T, A>) {
         match self {
-            Outlet::Engine(events) => events.send_with(head, payload),
-            Outlet::Outer(_) => unreachable!("an inner interface sends timers and announcements"),
+            EventOutlet::Engine(events) => events.send_with(head, payload),
+            EventOutlet::Outer(_) => unreachable!("an inner interface sends timers and announcements"),
         }
     }
 }
@@ -76,7 +76,7 @@ pub(crate) struct Relayed<'o, O, FT, FA> {
     pub(crate) announcement: FA,
 }
 
-impl<T, A, U, B, FT, FA> Relay<T, A> for Relayed<'_, Outlet<'_, '_, U, B>, FT, FA>
+impl<T, A, U, B, FT, FA> Relay<T, A> for Relayed<'_, EventOutlet<'_, '_, U, B>, FT, FA>
 where
     T: Payload,
     A: Payload,

@@ -1,7 +1,7 @@
 //! Packets.
 
 use crate::channel::Channel;
-use crate::marks::Marks;
+use crate::flags::PacketFlags;
 use crate::multicast::MulticastGroup;
 use crate::traffic_class::ClassTag;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use weft_units::{Bytes, EndpointId, Span, Time};
 
 /// Which part of its message a packet is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum Part {
+pub enum MessagePart {
     /// All of it.
     Whole,
     /// One of several packets.
@@ -166,15 +166,15 @@ pub struct Packet {
     pub(crate) address: Address,
     /// State of the routing: what it remembers from switch to switch.
     pub(crate) route: RouteState,
-    /// From its head to its tail on the last link, in ps.
-    pub(crate) stretch: u32,
+    /// Serialization time on the last link, from head to tail, in ps.
+    pub(crate) serialization: u32,
     /// Port of a channel of a switch: see [`Packet::channel`].
     port: u16,
     /// Virtual channel of the same. Until the packet is injected, its [`ClassTag`].
     vc: u8,
     /// Links crossed so far, saturating.
     pub hops: u8,
-    marks: Marks,
+    flags: PacketFlags,
     /// The kind of packet, as the interface numbers them.
     pub label: PacketLabel,
     /// Age when its head came to where it is, counted only where arbiters ask for it. Under congestion
@@ -184,7 +184,7 @@ pub struct Packet {
 
 impl Packet {
     /// A packet that has not been injected, with a payload of `bytes`. Its label is 0.
-    pub fn new(addressing: Addressing, bytes: u32, carried: HeaderBits, part: Part) -> Packet {
+    pub fn new(addressing: Addressing, bytes: u32, carried: HeaderBits, part: MessagePart) -> Packet {
         let Addressing { source, destination, message } = addressing;
         Packet {
             source,
@@ -194,11 +194,11 @@ impl Packet {
             carried,
             address: Address::default(),
             route: RouteState::default(),
-            stretch: 0,
+            serialization: 0,
             port: 0,
             vc: 0,
             hops: 0,
-            marks: Marks::of(part),
+            flags: PacketFlags::of(part),
             label: PacketLabel::default(),
             age: Age::default(),
         }
@@ -227,32 +227,32 @@ impl Packet {
 
     /// Which part of its message it is.
     #[inline(always)]
-    pub fn part(&self) -> Part {
-        self.marks.part()
+    pub fn part(&self) -> MessagePart {
+        self.flags.part()
     }
 
     /// Whether every link that it crosses is to be [reported](crate::Interface::hop).
     #[inline(always)]
     pub fn is_watched(&self) -> bool {
-        self.marks.is_watched()
+        self.flags.is_watched()
     }
 
     /// Has every link that it crosses reported, or not.
     #[inline(always)]
     pub fn watch(&mut self, is_watched: bool) {
-        self.marks = self.marks.watched(is_watched);
+        self.flags = self.flags.watched(is_watched);
     }
 
     /// Whether a link has corrupted it. It travels on; the interface that receives it finds out.
     #[inline(always)]
-    pub fn is_bad(&self) -> bool {
-        self.marks.is_bad()
+    pub fn is_corrupted(&self) -> bool {
+        self.flags.is_corrupted()
     }
 
     /// A link has corrupted it.
     #[inline(always)]
     pub fn corrupt(&mut self) {
-        self.marks = self.marks.bad(true);
+        self.flags = self.flags.corrupted(true);
     }
 
     /// The channel of a switch that concerns the packet now. On its way to a switch, and until that has
@@ -284,13 +284,13 @@ impl Packet {
     /// The part of it that congestion control writes. A value lies where arbiters by age keep the age.
     #[inline]
     pub(crate) fn stamp(&self) -> Stamp {
-        Stamp { marked: self.marks.is_slow(), value: self.age.0 }
+        Stamp { ecn: self.flags.has_ecn(), value: self.age.0 }
     }
 
     /// Writes [`Packet::stamp`].
     #[inline]
     pub(crate) fn set_stamp(&mut self, stamp: Stamp) {
-        self.marks = self.marks.slow(stamp.marked);
+        self.flags = self.flags.ecn(stamp.ecn);
         self.age = Age(stamp.value);
     }
 
@@ -333,10 +333,10 @@ impl Packet {
         Bytes::new(u64::from(self.bytes))
     }
 
-    /// From head to tail on the last link that it has crossed.
+    /// Serialization time on the last link that it has crossed: from head to tail.
     #[inline]
-    pub fn stretch(&self) -> Span {
-        Span::from_ps(u64::from(self.stretch))
+    pub fn serialization(&self) -> Span {
+        Span::from_ps(u64::from(self.serialization))
     }
 }
 

@@ -39,7 +39,7 @@ impl PacketFormat {
 }
 
 weft_keys::choices! {
-    /// The unit in which room in a buffer is counted.
+    /// The unit in which space in a buffer is counted.
     #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
     pub enum CreditUnit: "CreditUnit", "a unit of credits" {
         /// In bytes of the packet (header, payload, footer).
@@ -198,7 +198,7 @@ weft_keys::words! {
     /// The condition on which a packet may leave a switch.
     #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
     pub enum Forwarding: "Forwarding", "a way of forwarding" {
-        /// The head has come and the next buffer has room for all of it.
+        /// The head has come and the next buffer has space for all of it.
         VirtualCutThrough = "virtual-cut-through",
         /// All of it has come.
         StoreAndForward = "store-and-forward",
@@ -232,11 +232,11 @@ weft_keys::words! {
 /// The way in which a receiver keeps its senders from overrunning its input buffers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum FlowControl {
-    /// A sender counts the room that is left, and gets back what becomes free.
+    /// A sender counts the space that is left, and gets back what becomes free.
     Credits,
-    /// A receiver whose buffer fills has the sender pause. A packet that finds no room is lost.
+    /// A receiver whose buffer fills has the sender pause. A packet that finds no space is lost.
     Pause(PauseParameters),
-    /// A sender knows nothing of the buffer. A packet that finds no room is lost.
+    /// A sender knows nothing of the buffer. A packet that finds no space is lost.
     Drop,
 }
 
@@ -272,7 +272,7 @@ weft_keys::keys! {
             classes: TrafficClasses = TrafficClasses::default();
             /// Whether each lane has one channel more than the routing needs, for packets that [tables route
             /// around failures](crate::Reroutes).
-            detours: bool = false;
+            failover: bool = false;
         }
     }
 }
@@ -280,14 +280,14 @@ weft_keys::keys! {
 impl ChannelParameters {
     /// Channels of a lane of a class, for a routing that needs `routing` of them.
     pub fn of_lane(&self, routing: u32) -> u32 {
-        routing.max(1) + u32::from(self.detours)
+        routing.max(1) + u32::from(self.failover)
     }
 
     /// Checks that routing and traffic classes can share the channels; returns how many a link has.
     fn check(&self, routing: u32) -> Result<u32, Misfit> {
-        let ChannelParameters { total, classes, detours, .. } = self;
+        let ChannelParameters { total, classes, failover, .. } = self;
         let needed = self.of_lane(routing).saturating_mul(classes.count());
-        let tables = if *detours { ", and those of rerouting one," } else { "" };
+        let tables = if *failover { ", and those of rerouting one," } else { "" };
         let reason = match self.plan(routing) {
             Ok(plan) if plan.total() <= MAX_CHANNELS => return Ok(plan.total()),
             Ok(plan) => format!("{} virtual channels; a link has at most {MAX_CHANNELS}", plan.total()),
@@ -338,7 +338,7 @@ weft_keys::keys! {
         buffer: Bytes, within(Bytes::new(1), MAX_SIZE);
         /// Which of the two: `channel` where not given. Virtual channels have equal parts of a port's buffer.
         buffer_per: BufferPer = BufferPer::Channel;
-        /// The unit in which room in buffers is counted.
+        /// The unit in which space in buffers is counted.
         credit: CreditUnit, key("credit_unit");
         /// Output buffer, per port and virtual channel of an output-queued switch, per port of one with
         /// combined queues; unbounded where not given.
@@ -354,8 +354,8 @@ weft_keys::keys! {
 }
 
 impl SwitchParameters {
-    /// The room that `bytes` of a packet take in a buffer: whole cells, where credits count cells.
-    pub fn room_of(&self, bytes: Bytes) -> Bytes {
+    /// The space that `bytes` of a packet take in a buffer: whole cells, where credits count cells.
+    pub fn space_of(&self, bytes: Bytes) -> Bytes {
         match self.credit {
             CreditUnit::Bytes => bytes,
             CreditUnit::Cells(cell) => Bytes::new(bytes.div_ceil(cell).saturating_mul(cell.get())),
@@ -369,7 +369,7 @@ impl SwitchParameters {
     /// The key to change, and how.
     pub fn check(&self, largest: Bytes, routing_channels: Option<u32>) -> Result<(), Misfit> {
         let channels = routing_channels.map_or(Ok(1), |routing| self.channels.check(routing))?;
-        let takes = self.room_of(largest);
+        let takes = self.space_of(largest);
         let parts = if self.buffer_per == BufferPer::Port { u64::from(channels) } else { 1 };
         let takes_all = Bytes::new(takes.get().saturating_mul(parts));
         if takes_all > self.buffer {
@@ -385,7 +385,7 @@ impl SwitchParameters {
         let FlowControl::Pause(PauseParameters { headroom: Some(headroom), .. }) = self.flow_control else {
             return Ok(());
         };
-        let least = self.room_of(headroom) + takes;
+        let least = self.space_of(headroom) + takes;
         if least <= self.buffer {
             return Ok(());
         }

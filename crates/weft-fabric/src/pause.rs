@@ -1,4 +1,4 @@
-//! Pause: a receiver whose buffer fills has its sender stop, by priority flow control.
+//! Pause: a receiver whose buffer fills has its sender stop, by priority flow control (PFC).
 //!
 //! ```text
 //!   held in the buffer of a channel
@@ -10,14 +10,14 @@
 //!        0 ┴──────────────────────────────────►
 //! ```
 //! A packet counts from when its head arrives, and leaves when its tail has left the buffer for the crossbar:
-//! see `switch/gauge.rs`. A channel passes XOFF when a head arrives. It reaches XON at an edge of the
+//! see `switch/occupancy.rs`. A channel passes XOFF when a head arrives. It reaches XON at an edge of the
 //! switch's clock. The frame goes back over the line of the reverse direction. It waits for what is on that
 //! line, occupies it, and takes the latency of the link. The sender obeys after the response time. It
 //! finishes what it has begun, and what its pipeline holds.
 //!
 //! # Head-room
-//! A packet that arrives at full rate after XOFF has been passed must find room until the last one comes that
-//! the sender had begun by the time at which it obeys:
+//! A packet that arrives at full rate after XOFF has been passed must find space until the last one comes
+//! that the sender had begun by the time at which it obeys:
 //! ```text
 //!   XOFF passed ─ the reverse line's packet ─ frame ─ latency ─ response ─ latency ─► + the last packet
 //! ```
@@ -32,7 +32,7 @@
 
 use crate::channel::Channel;
 use crate::constants::Constants;
-use crate::link::{LinkKind, Stall};
+use crate::link::{CreditStall, LinkKind};
 use crate::parameters::{
     FasterLink, Forwarding, PacketFormat, PauseParameters, SwitchKind, SwitchParameters,
 };
@@ -69,7 +69,7 @@ pub struct Headroom {
     pub bytes: Bytes,
 }
 
-/// The marks of a channel's input buffer, in units of credit.
+/// The thresholds of a channel's input buffer, in units of credit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Thresholds {
     /// Holding more, the buffer has its sender pause.
@@ -117,28 +117,28 @@ impl HeadroomRule<'_> {
         let carried = link.rate.bytes_in(wait + frames + propagation + response);
         let whole = |packet| packet;
         let last = match committed {
-            Some(bytes) => self.room_of(bytes, whole),
+            Some(bytes) => self.space_of(bytes, whole),
             None => switch.credit.bytes(switch.credit.taken_by(largest)),
         };
-        let bytes = self.room_of(carried, |packet| link.least_on_line(packet)) + last;
+        let bytes = self.space_of(carried, |packet| link.least_on_line(packet)) + last;
         Headroom { wait, frames, propagation, response, last, bytes }
     }
 
-    /// The most room that packets take that count so many bytes together, each as many as `counted` says: on
+    /// The most space that packets take that count so many bytes together, each as many as `counted` says: on
     /// a line with its framing. Cells of buffers and words of lines both round sizes up, so that every size
     /// is tried: of those that are very large only the first and the last.
-    fn room_of(&self, bytes: Bytes, counted: impl Fn(Bytes) -> Bytes) -> Bytes {
+    fn space_of(&self, bytes: Bytes, counted: impl Fn(Bytes) -> Bytes) -> Bytes {
         const TRIED: u64 = 1 << 14;
         let (credit, least) = (self.switch.credit, self.format.overhead().get().max(1));
         let largest = least.max((self.format.overhead() + self.format.payload).get());
         let first = least..=largest.min(least + TRIED);
         let last = largest.saturating_sub(TRIED).max(least)..=largest;
-        let room = |size: u64| {
+        let space = |size: u64| {
             let packet = Bytes::new(size);
             let held = u128::from(credit.bytes(credit.taken_by(packet)).get());
             (u128::from(bytes.get()) * held).div_ceil(u128::from(counted(packet).get()))
         };
-        let most = first.chain(last).map(room).max().unwrap_or(0);
+        let most = first.chain(last).map(space).max().unwrap_or(0);
         Bytes::new(u64::try_from(most).unwrap_or(u64::MAX))
     }
 
@@ -147,8 +147,8 @@ impl HeadroomRule<'_> {
         pause.headroom.unwrap_or_else(|| self.of(link, pause).bytes)
     }
 
-    /// The marks of a buffer of `capacity` units behind a link. `None`: it does not hold the head-room and a
-    /// packet.
+    /// The thresholds of a buffer of `capacity` units behind a link. `None`: it does not hold the head-room
+    /// and a packet.
     pub(crate) fn thresholds(
         &self,
         link: &LinkKind,
@@ -164,13 +164,13 @@ impl HeadroomRule<'_> {
 }
 
 impl SwitchParameters {
-    /// The room of an output buffer behind a crossbar under pause: of two packets of the `largest` size at
+    /// The space of an output buffer behind a crossbar under pause: of two packets of the `largest` size at
     /// most. A packet that has crossed leaves at a time that is known, and a pause does not reach it. What
     /// the buffer could hold beyond that waits in the inputs. `None`: no queues are combined.
     pub(crate) fn output_buffer_under_pause(&self, largest: Bytes) -> Option<Bytes> {
         let two = largest * 2;
         let is_combined = matches!(self.kind, SwitchKind::CombinedInputOutput(_));
-        is_combined.then(|| self.output_buffer.map_or(two, |room| room.min(two)))
+        is_combined.then(|| self.output_buffer.map_or(two, |space| space.min(two)))
     }
 }
 
@@ -187,14 +187,14 @@ pub(crate) struct Paused {
     /// Virtual channels that are paused.
     channels: u32,
     /// Time during which one was.
-    time: Stall,
+    time: CreditStall,
     /// Commands that the sender has obeyed since the counters were last reset.
     frames: u64,
 }
 
 impl Paused {
     /// The sender of one more channel obeys at `now`.
-    pub(crate) fn obey(&mut self, stops: bool, now: Time) {
+    pub(crate) fn on_pause(&mut self, stops: bool, now: Time) {
         self.frames += 1;
         if stops {
             if self.channels == 0 {

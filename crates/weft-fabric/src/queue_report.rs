@@ -46,7 +46,7 @@ pub struct QueueReport {
 
 /// The packets of a queue, and the bytes that they hold.
 #[derive(Clone, Copy, Default)]
-struct Fill {
+struct QueueFill {
     packets: u32,
     held: Bytes,
 }
@@ -57,7 +57,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         let constants = &simulation.model().constants;
         simulation.sites().flat_map(move |(SiteId(site), state)| {
             let fills = fills(&state.switch, constants);
-            fills.into_iter().map(move |((side, channel), Fill { packets, held })| QueueReport {
+            fills.into_iter().map(move |((side, channel), QueueFill { packets, held })| QueueReport {
                 switch: SwitchId(site),
                 port: PortId(channel.port.into()),
                 vc: VcId(channel.vc.into()),
@@ -70,8 +70,8 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
 }
 
 /// The queues of a switch that hold something.
-fn fills(switch: &Switch, constants: &Constants) -> BTreeMap<(QueueSide, Channel), Fill> {
-    let mut fills: BTreeMap<(QueueSide, Channel), Fill> = BTreeMap::new();
+fn fills(switch: &Switch, constants: &Constants) -> BTreeMap<(QueueSide, Channel), QueueFill> {
+    let mut fills: BTreeMap<(QueueSide, Channel), QueueFill> = BTreeMap::new();
     if switch.packets() == 0 {
         return fills;
     }
@@ -80,8 +80,8 @@ fn fills(switch: &Switch, constants: &Constants) -> BTreeMap<(QueueSide, Channel
         fill.packets += 1;
         fill.held += held;
     };
-    for (channel, room) in switch.occupancy(constants.channels) {
-        add((QueueSide::Input, channel), constants.switch.credit.bytes(room));
+    for (channel, space) in switch.occupancy(constants.channels) {
+        add((QueueSide::Input, channel), constants.switch.credit.bytes(space));
     }
     if let Switch::OutputQueued(switch) = switch {
         for (channel, packet) in switch.at_outputs(constants.channels) {

@@ -96,10 +96,10 @@ impl Reroutes {
         &self,
         changes: usize,
         at: AtSwitch,
-        (to, is_detoured): (EndpointId, bool),
+        (to, is_failover): (EndpointId, bool),
     ) -> Option<LegalPorts<'_>> {
         let Reroutes { wiring, tables, .. } = self;
-        match is_detoured {
+        match is_failover {
             true => Some(tables[self.latest(changes)?].ports(wiring, at, to)),
             false => Some(tables[self.in_force(changes)?].first_ports(wiring, at.switch, to)),
         }
@@ -110,11 +110,11 @@ impl Reroutes {
     pub(crate) fn next_port(
         &self,
         now: Time,
-        (at, is_detoured): (AtSwitch, bool),
+        (at, is_failover): (AtSwitch, bool),
         to: EndpointId,
         view: &mut impl LocalView,
     ) -> Option<PortId> {
-        let mut ports = self.ports(self.changes(now), at, (to, is_detoured))?;
+        let mut ports = self.ports(self.changes(now), at, (to, is_failover))?;
         let port = if self.is_adaptive {
             view.take_stock();
             let turn = view.random();
@@ -139,13 +139,13 @@ impl Reroutes {
         let SwitchContext { now, constants, .. } = *context;
         let changes = self.changes(now);
         if !packet.is_multicast() {
-            let ports = switch.ports_mut();
+            let state = switch.state_mut();
             let from = packet.channel();
-            let (at, is_detoured) = (ports.position(from, constants), constants.is_detour(from.vc));
-            let legal = self.ports(changes, at, (packet.destination, is_detoured));
+            let (at, is_failover) = (state.position(from, constants), constants.is_failover(from.vc));
+            let legal = self.ports(changes, at, (packet.destination, is_failover));
             if legal.is_some_and(|legal| legal.is_empty()) {
-                ports.detours.lost += if is_detoured { RECONFIGURED } else { UNREACHABLE };
-                return ports.discard(packet, context);
+                state.failover.lost += if is_failover { RECONFIGURED } else { UNREACHABLE };
+                return state.discard(packet, context);
             }
         }
         // Until routes change, what passes and what queues goes the same way.
@@ -171,15 +171,15 @@ impl Reroutes {
     fn change_over<T: Routing>(&self, switch: &mut Switch, context: &mut SwitchContext<'_, T, impl Sink>) {
         let SwitchContext { now, constants, .. } = *context;
         let changes = self.changes(now);
-        let before = std::mem::replace(&mut switch.ports_mut().detours.changes, changes as u32) as usize;
+        let before = std::mem::replace(&mut switch.state_mut().failover.changes, changes as u32) as usize;
         if before == changes || switch.packets() == 0 {
             return;
         }
         let is_outdated = self.latest(before) != self.latest(changes);
         let in_force = self.in_force(changes).map(|number| &self.tables[number]);
-        let at = switch.ports().switch;
+        let at = switch.state().switch;
         let cause = |from: Channel, packet: &Packet| {
-            if constants.is_detour(from.vc) {
+            if constants.is_failover(from.vc) {
                 return is_outdated.then_some(RECONFIGURED);
             }
             let leads = in_force.is_none_or(|tables| tables.lead(&self.wiring, at, packet.destination));
@@ -191,10 +191,10 @@ impl Reroutes {
     /// Makes sure that a switch with packets carries out the next change at its first clock edge.
     fn await_change(&self, switch: &mut Switch, constants: &Constants) {
         if switch.packets() > 0 {
-            let ports = switch.ports_mut();
-            let next = self.change_after(ports.detours.changes as usize);
+            let state = switch.state_mut();
+            let next = self.change_after(state.failover.changes as usize);
             if next < Time::NEVER {
-                ports.arbitrate_at_or_after(next, constants);
+                state.arbitrate_at_or_after(next, constants);
             }
         }
     }

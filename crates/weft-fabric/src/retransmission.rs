@@ -247,7 +247,7 @@ impl Received {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::{Addressing, HeaderBits, Part};
+    use crate::packet::{Addressing, HeaderBits, MessagePart};
     use proptest::prelude::*;
     use weft_congestion::Stamp;
     use weft_units::EndpointId;
@@ -257,8 +257,8 @@ mod tests {
     fn packet(number: u64) -> Packet {
         let (source, destination) = (EndpointId(0), EndpointId(1));
         let addressing = Addressing { source, destination, message: number as u32 };
-        let mut packet = Packet::new(addressing, 64, HeaderBits::EMPTY, Part::Piece);
-        packet.set_stamp(Stamp { marked: false, value: number as u16 });
+        let mut packet = Packet::new(addressing, 64, HeaderBits::EMPTY, MessagePart::Piece);
+        packet.set_stamp(Stamp { ecn: false, value: number as u16 });
         packet
     }
 

@@ -21,7 +21,7 @@
 //! The class of the message that a packet answers: a packet that only answers says nothing of that, and goes
 //! by its kind alone.
 
-use crate::packet::{Packet, Part};
+use crate::packet::{MessagePart, Packet};
 use serde::{Deserialize, Serialize};
 use weft_keys::{KeyType, Problem, Writing, Written};
 use weft_units::{BitRate, Bytes};
@@ -396,8 +396,9 @@ impl TrafficClasses {
     /// The class of a packet that is to be injected.
     #[inline]
     pub(crate) fn of(&self, packet: &Packet) -> u8 {
-        let of_itself =
-            || self.find(packet.label.is_acknowledgement(), packet.part() == Part::Whole, packet.bytes);
+        let of_itself = || {
+            self.find(packet.label.is_acknowledgement(), packet.part() == MessagePart::Whole, packet.bytes)
+        };
         packet.class_tag().class().unwrap_or_else(of_itself)
     }
 

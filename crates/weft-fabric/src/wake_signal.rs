@@ -21,7 +21,7 @@
 //! Ours: links woken along the route of a packet by a message that runs ahead.
 
 use crate::build::BuildError;
-use crate::link::{LinkParameters, Sent};
+use crate::link::{LinkParameters, SentPacket};
 use crate::packet::Packet;
 use weft_units::{Span, Time};
 
@@ -66,7 +66,7 @@ impl WakeSignal {
 
     /// Writes into a packet how far the signal is ahead at the other end of a link that was told at `told`.
     /// The signal crosses the wire as fast as the packet and does not pass the routing logic behind it.
-    pub(crate) fn stamp(&self, packet: &mut Packet, told: Time, sent: &Sent) {
+    pub(crate) fn stamp(&self, packet: &mut Packet, told: Time, sent: &SentPacket) {
         let lead = sent.began.saturating_since(told) + (sent.latency - sent.wire);
         packet.set_lead(u16::try_from(lead.as_ps() >> self.unit).unwrap_or(u16::MAX));
     }
@@ -76,7 +76,7 @@ impl WakeSignal {
 mod tests {
     use super::*;
     use crate::link_layer::{LinkLayer, LinkPower, SleepParameters};
-    use crate::packet::{Addressing, HeaderBits, Part};
+    use crate::packet::{Addressing, HeaderBits, MessagePart};
     use weft_units::{BitRate, Bytes, EndpointId, EnergyPerBit, LineCode, Power};
 
     fn link(wake: Span, signal: Option<Span>) -> LinkParameters {
@@ -116,7 +116,7 @@ mod tests {
         let signal = WakeSignal { delay: Span::from_ps(5), unit: 2 };
         let (source, destination) = (EndpointId(0), EndpointId(1));
         let addressing = Addressing { source, destination, message: 0 };
-        let mut packet = Packet::new(addressing, 64, HeaderBits::default(), Part::Whole);
+        let mut packet = Packet::new(addressing, 64, HeaderBits::default(), MessagePart::Whole);
         let at = Time::from_ps;
         assert_eq!(signal.told(&packet, at(100), at(103)), at(103), "no lead: the packet is faster");
         assert_eq!(signal.told(&packet, at(100), at(110)), at(105));

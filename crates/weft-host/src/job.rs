@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 use weft_client::device::{
-    Awaited, DeviceError, Entry, HostModel, Identity, Notice, Post, Shared, Sharing, State, Turn,
+    Awaited, DeviceError, HostModel, Identity, LogEntry, Notice, Post, Shared, Sharing, State, Turn,
 };
 use weft_msg::Envelope;
 use weft_units::Span;
@@ -471,7 +471,7 @@ impl Job {
     }
 
     /// Takes what a rank has posted in its turn, and the log of its clock.
-    pub(crate) fn take_posts(&self, rank: u32) -> (Vec<(Post, Vec<u8>)>, Vec<Entry>) {
+    pub(crate) fn take_posts(&self, rank: u32) -> (Vec<(Post, Vec<u8>)>, Vec<LogEntry>) {
         let mut lists = lock(&self.members[rank as usize].lists);
         (lists.take_posts(), lists.take_log())
     }

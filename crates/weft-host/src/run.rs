@@ -10,7 +10,7 @@ use crate::job::{Gathered, Job, JobSetup, RankSetup};
 use crate::live::{Accounts, InterfaceLimits, LiveHost, LiveParameters, MachineLimits, Recording, Resume};
 use crate::live_end::{Death, FullMailboxes, LiveEnd};
 use crate::setup::LiveSetup;
-use crate::standstill::{Activity, Standstill, Step};
+use crate::standstill::{Activity, Standstill, StandstillStep};
 use std::cmp::Reverse;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -232,9 +232,9 @@ impl LiveRun {
         let activity = Activity { sent: self.sent().0, calls: self.job.calls_of_waiting(), refused };
         let clock = |rank: &u32| (*rank, Time::from_ps(self.job.state(*rank).1));
         match self.standstill.step(activity, waiting.iter().map(clock).collect(), self.network.now()) {
-            Step::GiveTurns => waiting.into_iter().for_each(|rank| self.wake(rank)),
-            Step::GoOn => {}
-            Step::End => return Some(self.end_of_standstill(refused.messages)),
+            StandstillStep::GiveTurns => waiting.into_iter().for_each(|rank| self.wake(rank)),
+            StandstillStep::GoOn => {}
+            StandstillStep::End => return Some(self.end_of_standstill(refused.messages)),
         }
         None
     }

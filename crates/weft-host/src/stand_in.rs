@@ -11,7 +11,7 @@
 //! posts and pays nothing again.
 
 use weft_client::device::{
-    Call, Entry, Identity, Notice, NoticeKind, OpenReceive, OpenSend, Post, PostKind, RawEnvelope, Reason,
+    Call, Identity, LogEntry, Notice, NoticeKind, OpenReceive, OpenSend, Post, PostKind, RawEnvelope, Reason,
     token_bits,
 };
 use weft_msg::{
@@ -39,7 +39,7 @@ pub struct Answer {
     /// Posts that the rank would have made.
     pub posts: Vec<Post>,
     /// Entries of the rank's log: the reasons for which its clock moved.
-    pub log: Vec<Entry>,
+    pub log: Vec<LogEntry>,
 }
 
 impl StandIn {
@@ -110,7 +110,7 @@ impl StandIn {
     }
 
     /// The entry in the rank's log of the empty poll at `clock`, in ps, with which it goes on to wait.
-    pub fn polls(&self, clock: u64) -> Entry {
+    pub fn polls(&self, clock: u64) -> LogEntry {
         entry(clock.saturating_add(self.poll.as_ps()), Reason::Works(Work::Poll), false, self.within)
     }
 }
@@ -124,8 +124,8 @@ pub fn idle_until(clock: u64, notice: &Notice, protocol: &Protocol) -> u64 {
 }
 
 /// An entry as the rank's own log would hold it.
-fn entry(until: u64, reason: Reason, first: bool, within: u32) -> Entry {
-    Entry { until, reason, call: Call::Poll, first, within, anew: false }
+fn entry(until: u64, reason: Reason, first: bool, within: u32) -> LogEntry {
+    LogEntry { until, reason, call: Call::Poll, first, within, anew: false }
 }
 
 /// The machine as messaging sees it while it answers.
@@ -139,7 +139,7 @@ struct Desk<'s> {
     /// The buffer of the announced message that has met a receive.
     buffer: Option<(u64, u64)>,
     posts: Vec<Post>,
-    log: Vec<Entry>,
+    log: Vec<LogEntry>,
     /// Whether the answer ends an operation, or cannot be known here.
     is_over: bool,
 }

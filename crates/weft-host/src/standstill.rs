@@ -46,7 +46,7 @@ impl Activity {
 
 /// The next step of a job whose ranks wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Step {
+pub(crate) enum StandstillStep {
     /// Give them turns, though nothing has come.
     GiveTurns,
     /// Let the network go on repeating.
@@ -70,7 +70,7 @@ pub(crate) struct Standstill {
 
 impl Standstill {
     /// The next step of a job that is in this state, whose ranks wait, each since a time.
-    pub(crate) fn step(&mut self, now: Activity, waiting: Vec<(u32, Time)>, time: Time) -> Step {
+    pub(crate) fn step(&mut self, now: Activity, waiting: Vec<(u32, Time)>, time: Time) -> StandstillStep {
         if self.given == 0 || !now.is_as(&self.first) {
             *self = Standstill { first: now, since: waiting.clone(), ..Standstill::default() };
         }
@@ -83,11 +83,11 @@ impl Standstill {
                 let last = waiting.iter().map(|(_, clock)| *clock).max().unwrap_or(time);
                 self.next_look = Some(time.max(last) + REPEAT_STRETCH);
             }
-            Step::GiveTurns
+            StandstillStep::GiveTurns
         } else if repeats < MIN_REPEATS * now.refused.messages {
-            Step::GoOn
+            StandstillStep::GoOn
         } else {
-            Step::End
+            StandstillStep::End
         }
     }
 
@@ -126,13 +126,17 @@ mod tests {
         let mut standstill = Standstill::default();
         let waiting = || vec![(3, at(5))];
         for _ in 0..MAX_TURNS_IN_VAIN - 1 {
-            assert_eq!(standstill.step(activity(7, 0, 0), waiting(), at(9)), Step::GiveTurns);
+            assert_eq!(standstill.step(activity(7, 0, 0), waiting(), at(9)), StandstillStep::GiveTurns);
         }
         assert_eq!(standstill.next_look(at(9)), at(10_009), "nothing repeats");
         for _ in 0..MAX_TURNS_IN_VAIN {
-            assert_eq!(standstill.step(activity(8, 0, 0), waiting(), at(9)), Step::GiveTurns, "it has sent");
+            assert_eq!(
+                standstill.step(activity(8, 0, 0), waiting(), at(9)),
+                StandstillStep::GiveTurns,
+                "it has sent"
+            );
         }
-        assert_eq!(standstill.step(activity(8, 0, 0), waiting(), at(9)), Step::End);
+        assert_eq!(standstill.step(activity(8, 0, 0), waiting(), at(9)), StandstillStep::End);
         assert_eq!(standstill.take_since(), waiting());
     }
 
@@ -146,13 +150,13 @@ mod tests {
             (step, standstill.next_look(at(9)))
         };
         for _ in 0..MAX_TURNS_IN_VAIN {
-            assert_eq!(step(100), (Step::GiveTurns, at(10)));
+            assert_eq!(step(100), (StandstillStep::GiveTurns, at(10)));
         }
-        assert_eq!(step(100 + 36 * MIN_REPEATS - 1), (Step::GoOn, at(10_009)));
-        assert_eq!(step(100 + 36 * MIN_REPEATS), (Step::End, at(10_009)));
+        assert_eq!(step(100 + 36 * MIN_REPEATS - 1), (StandstillStep::GoOn, at(10_009)));
+        assert_eq!(step(100 + 36 * MIN_REPEATS), (StandstillStep::End, at(10_009)));
         assert_eq!(
             standstill.step(activity(7, 35, 900), Vec::new(), at(9)),
-            Step::GiveTurns,
+            StandstillStep::GiveTurns,
             "one was taken"
         );
     }

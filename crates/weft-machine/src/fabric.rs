@@ -203,7 +203,7 @@ pub(super) fn check(
     };
     let places = switch.as_ref().map(|switch| switch.locations.clone());
     let switch = switch.map(|switch| check_switch(switch, fabric.flow_control, reader));
-    let detours = fabric.reroute != Reroute::None;
+    let failover = fabric.reroute != Reroute::None;
     let format = format?;
     if !is_packet {
         for unused in ["links", "switch"] {
@@ -219,8 +219,8 @@ pub(super) fn check(
         reader.missing(location, "", "switch");
     }
     let (links, (mut switch, classes)) = (links??, switch??);
-    switch.channels.detours = detours;
-    let takes = switch.room_of(format.largest());
+    switch.channels.failover = failover;
+    let takes = switch.space_of(format.largest());
     if raw.has_priority && switch.arbiter == ArbiterKind::RoundRobin && switch.channels.total.is_none() {
         if let Some(entry) = raw.answers_buffer.as_ref().filter(|entry| entry.value < takes) {
             let problem = Problem::new(
@@ -240,7 +240,7 @@ pub(super) fn check(
     }
     classes.check_buffers((takes, "a whole packet"), reader)?;
     if let FlowControl::Pause(PauseParameters { headroom: Some(headroom), .. }) = switch.flow_control {
-        let least = switch.room_of(headroom) + takes;
+        let least = switch.space_of(headroom) + takes;
         classes.check_buffers((least, "the head-room and a packet"), reader)?;
     }
     Some((format, Fabric::Packet { links, switch, classes: classes.names }))

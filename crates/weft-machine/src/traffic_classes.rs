@@ -142,7 +142,7 @@ pub(super) fn prioritize_answers(
     let mut data = TrafficClass { weight: 1, ..TrafficClass::default() };
     let mut answers = TrafficClass { kind: TrafficKind::Acknowledgements, priority: 1, buffer, ..data };
     if let (BufferPer::Port, Some(of_routing)) = (switch.buffer_per, of_routing) {
-        let channels = of_routing + u32::from(switch.channels.detours);
+        let channels = of_routing + u32::from(switch.channels.failover);
         let each = Bytes::new(switch.buffer.get() / u64::from(channels.max(1)));
         let parts = if switch.flow_control == FlowControl::Credits { 8 } else { 2 };
         let own = buffer.unwrap_or(Bytes::new(each.get() / parts).max(least)).min(each);

@@ -40,7 +40,7 @@ impl std::ops::AddAssign for MachineEnergy {
 
 /// A switch or an interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Part {
+pub enum PoweredPart {
     /// The interface of an endpoint.
     Interface(EndpointId),
     /// A switch.
@@ -51,7 +51,7 @@ pub enum Part {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PartUse {
     /// The part.
-    pub part: Part,
+    pub part: PoweredPart,
     /// Packets that have passed it.
     pub passed: Passed,
     /// Energy, rounded down to a picojoule.
@@ -103,8 +103,9 @@ impl EnergyCount {
         let switches = self.by_switch.iter().zip((0..).map(SwitchId));
         let (of_interface, of_switch) = (self.power.interface, self.power.switch);
         let interfaces =
-            interfaces.filter_map(move |(passed, id)| of(of_interface, Part::Interface(id), *passed));
-        interfaces.chain(switches.filter_map(move |(passed, id)| of(of_switch, Part::Switch(id), *passed)))
+            interfaces.filter_map(move |(passed, id)| of(of_interface, PoweredPart::Interface(id), *passed));
+        interfaces
+            .chain(switches.filter_map(move |(passed, id)| of(of_switch, PoweredPart::Switch(id), *passed)))
     }
 
     /// The energy of the machine in `time`.
@@ -114,8 +115,8 @@ impl EnergyCount {
         let mut energy = MachineEnergy { links: self.links, switches, interfaces };
         for PartUse { part, energy: of_part, .. } in self.parts(time) {
             let sum = match part {
-                Part::Interface(_) => &mut energy.interfaces,
-                Part::Switch(_) => &mut energy.switches,
+                PoweredPart::Interface(_) => &mut energy.interfaces,
+                PoweredPart::Switch(_) => &mut energy.switches,
             };
             sum.iter_mut().for_each(|sum| *sum += of_part);
         }

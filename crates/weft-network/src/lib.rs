@@ -14,7 +14,7 @@ mod energy;
 mod hosts;
 
 pub use any_nic::{AnyAnnouncement, AnyNic, AnyParameters, AnyTimer, OfModel};
-pub use energy::{MachineEnergy, Part, PartUse};
+pub use energy::{MachineEnergy, PartUse, PoweredPart};
 
 use energy::EnergyCount;
 use serde::{Deserialize, Serialize};
@@ -198,7 +198,7 @@ pub trait SimulatedNetwork<H: Host> {
     /// The packets that have crossed links since the counters were last reset.
     fn crossed(&self) -> Crossed;
 
-    /// Packets in buffers, those at endpoints that wait for room included.
+    /// Packets in buffers, those at endpoints that wait for space included.
     fn buffered(&self) -> usize;
 
     /// Sets the counters of links to zero, at the end of warm-up.
@@ -600,7 +600,7 @@ impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for PacketNetwork<H, N> {
             crossed.energy = energy.machine(self.counted_time());
         }
         for (_, site) in self.simulation.sites() {
-            let (rerouted, lost) = site.detours();
+            let (rerouted, lost) = site.failover();
             crossed.rerouted += rerouted;
             crossed.faults += lost;
         }

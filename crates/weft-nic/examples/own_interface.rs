@@ -14,7 +14,7 @@ use weft_engine::{Payload, Simulation};
 use weft_fabric::parameters::IdealParameters;
 use weft_fabric::{
     Addressing, Announced, ClassTag, HeaderBits, HopRecord, Ideal, Injection, Interface, InterfaceContext,
-    Packet, Part,
+    MessagePart, Packet,
 };
 use weft_nic::{Delivered, Host, HostContext, Hosted, Message, Nic, NicParameters, Observer, Offer};
 use weft_units::{Address, BitRate, Bytes, EndpointId, Span, Time};
@@ -31,7 +31,7 @@ struct DoorbellParameters {
 
 /// A message on its way out.
 #[derive(Serialize, Deserialize)]
-struct Outgoing {
+struct SendingMessage {
     to: EndpointId,
     number: u32,
     bytes: Bytes,
@@ -64,7 +64,7 @@ struct DoorbellNic<H: Host> {
 /// The messages on their way out, in the order of their posts.
 #[derive(Default, Serialize, Deserialize)]
 struct Outbox {
-    queue: VecDeque<Outgoing>,
+    queue: VecDeque<SendingMessage>,
     next_number: u32,
 }
 // ANCHOR_END: state
@@ -126,7 +126,7 @@ impl<H: Host> HostContext<H> for AtHost<'_, '_, '_, H> {
         self.fabric.set_timer(at, DoorbellTimer::Host(timer));
     }
     fn send(&mut self, message: Message<H::Header>, at: Time) -> u32 {
-        let Message { to, bytes, born: offered, header, token, to_interface: interface, .. } = message;
+        let Message { to, bytes, created_at: offered, header, token, to_interface: interface, .. } = message;
         let number = self.outgoing.next_number;
         self.outgoing.next_number += 1;
         self.fabric.announce(to, number, Announcement { bytes, offered, header, interface });
@@ -136,7 +136,7 @@ impl<H: Host> HostContext<H> for AtHost<'_, '_, '_, H> {
         let place = queue.partition_point(|other| other.ready <= ready);
         let class = self.fabric.class_of(&message.purpose, bytes);
         let sent = Bytes::ZERO;
-        queue.insert(place, Outgoing { to, number, bytes, sent, offered, ready, token, class });
+        queue.insert(place, SendingMessage { to, number, bytes, sent, offered, ready, token, class });
         self.fabric.request_injection();
         number
     }
@@ -192,7 +192,7 @@ impl<H: Host> Interface for DoorbellNic<H> {
         fabric: &mut InterfaceContext<'_, '_, Self>,
     ) {
         let key = (packet.source, packet.message);
-        let Some(incoming) = self.incoming.get_mut(&key).filter(|_| !packet.is_bad()) else { return };
+        let Some(incoming) = self.incoming.get_mut(&key).filter(|_| !packet.is_corrupted()) else { return };
         incoming.missing -= packet.payload();
         if incoming.missing > Bytes::ZERO {
             return;
@@ -203,7 +203,7 @@ impl<H: Host> Interface for DoorbellNic<H> {
             from: packet.source,
             number: packet.message,
             bytes,
-            born: offered,
+            created_at: offered,
             noticed: fabric.now(),
             hops: packet.hops,
             header,
@@ -266,7 +266,7 @@ impl Outbox {
         }
         let bytes = (message.bytes - message.sent).min(payload);
         message.sent += bytes;
-        let part = if bytes == message.bytes { Part::Whole } else { Part::Piece };
+        let part = if bytes == message.bytes { MessagePart::Whole } else { MessagePart::Piece };
         let addressing = Addressing { source, destination: message.to, message: message.number };
         let carried = HeaderBits::offered(message.offered);
         let packet = Packet::new(addressing, bytes.get() as u32, carried, part).of_class(message.class);
@@ -352,7 +352,7 @@ impl Host for Sender {
         let message = Message {
             to: EndpointId(1),
             bytes: *bytes,
-            born: now,
+            created_at: now,
             header: Some(()),
             token: Some(7),
             acknowledged: false,

@@ -16,7 +16,7 @@
 //! # Not modelled
 //! Programs that send what they have received: every message has bytes of its own.
 
-use crate::allreduce::{AllreduceRequest, OperationId, Step, reference};
+use crate::allreduce::{AllreduceRequest, ModulePacketKind, OperationId, reference};
 use crate::rdma::CellId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -83,7 +83,7 @@ pub struct Words {
     /// The block of the operation.
     pub block: u32,
     /// The step of the operation.
-    pub step: Step,
+    pub step: ModulePacketKind,
     /// Which part of the vector.
     pub part: u16,
     /// The number of bytes that count.
@@ -97,7 +97,7 @@ impl Words {
     pub const SIZE: usize = 8;
 
     /// A vector, part by part; one without bytes has none.
-    pub fn of(id: OperationId, step: Step, vector: &[u8]) -> impl Iterator<Item = Words> {
+    pub fn of(id: OperationId, step: ModulePacketKind, vector: &[u8]) -> impl Iterator<Item = Words> {
         let OperationId { sequence, block, .. } = id;
         (0u16..).zip(vector.chunks(Words::SIZE)).map(move |(part, chunk)| {
             let mut words = [0; Words::SIZE];
@@ -116,7 +116,7 @@ pub struct Memory {
     /// The addresses at which cells under way were read, by source and message.
     read: BTreeMap<(EndpointId, u32), BTreeMap<CellId, u64>>,
     /// Vectors beside packets of the accelerator.
-    vectors: BTreeMap<(OperationId, Step, EndpointId), Vec<u8>>,
+    vectors: BTreeMap<(OperationId, ModulePacketKind, EndpointId), Vec<u8>>,
     /// Reductions that the host waits for, by token, with their numbers.
     reductions: BTreeMap<u32, (u32, AllreduceRequest)>,
 }
@@ -289,7 +289,7 @@ impl Memory {
     }
 
     /// The vector of a packet that has come.
-    pub fn vector_of(&self, from: EndpointId, id: OperationId, step: Step) -> Vec<u8> {
+    pub fn vector_of(&self, from: EndpointId, id: OperationId, step: ModulePacketKind) -> Vec<u8> {
         self.vectors.get(&(id, step, from)).cloned().unwrap_or_default()
     }
 

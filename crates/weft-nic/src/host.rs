@@ -44,7 +44,7 @@ pub struct Message<H> {
     /// Payload.
     pub bytes: Bytes,
     /// The time of the offer, from which the completion time counts.
-    pub born: Time,
+    pub created_at: Time,
     /// Words to the receiving host; `None`: it learns nothing but the arrival.
     pub header: Option<H>,
     /// Comes back in [`Host::sent`] when the interface has taken all its data; `None`: not wanted.
@@ -78,7 +78,7 @@ pub struct Delivered<H> {
     /// Payload.
     pub bytes: Bytes,
     /// The time of the offer.
-    pub born: Time,
+    pub created_at: Time,
     /// When the host notices it: now, except for a host that is [passive](Host::PASSIVE).
     pub noticed: Time,
     /// Links crossed by its last packet, injection and ejection included.

@@ -137,7 +137,7 @@ pub enum Translation {
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Entry {
+struct TlbEntry {
     page: Page,
     /// The end of the walk that brought it.
     walked: Time,
@@ -151,7 +151,7 @@ struct Set {
     #[serde(skip, default = "no_page")]
     recent: Page,
     /// In no order.
-    entries: Vec<Entry>,
+    entries: Vec<TlbEntry>,
 }
 
 /// Stands for none: no page is so far up.
@@ -269,7 +269,7 @@ impl Iommu {
         }
         if parameters.entries > 0 {
             let Set { recent, entries } = &mut self.sets[place];
-            let entry = Entry { page, walked, used };
+            let entry = TlbEntry { page, walked, used };
             if entries.len() < ways as usize {
                 entries.push(entry);
             } else if let Some(oldest) = entries.iter_mut().min_by_key(|entry| entry.used) {

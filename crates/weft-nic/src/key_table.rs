@@ -24,7 +24,7 @@ const SMALL: usize = 64;
 /// In one line of memory where the entry has no more than 24 bytes.
 #[derive(Clone, Debug)]
 #[repr(align(32))]
-struct Place<T> {
+struct TableSlot<T> {
     key: u64,
     entry: T,
 }
@@ -33,7 +33,7 @@ struct Place<T> {
 #[derive(Clone, Debug)]
 pub(crate) struct KeyTable<T> {
     /// None, or a power of two, or one and a half of it.
-    places: Vec<Place<T>>,
+    places: Vec<TableSlot<T>>,
     len: usize,
 }
 
@@ -117,7 +117,7 @@ impl<T: Default> KeyTable<T> {
     #[cold]
     fn resize(&mut self, places: usize) {
         let before = std::mem::take(&mut self.places);
-        self.places.resize_with(places, || Place { key: FREE, entry: T::default() });
+        self.places.resize_with(places, || TableSlot { key: FREE, entry: T::default() });
         for place in before.into_iter().filter(|place| place.key != FREE) {
             let free = self.find(place.key);
             self.places[free] = place;
@@ -133,7 +133,7 @@ impl<T: Default> KeyTable<T> {
             return None;
         }
         self.len -= 1;
-        let removed = std::mem::replace(&mut self.places[hole], Place { key: FREE, entry: T::default() });
+        let removed = std::mem::replace(&mut self.places[hole], TableSlot { key: FREE, entry: T::default() });
         // Those behind it that the hole would hide move up.
         let mut place = self.next_place(hole);
         while self.places[place].key != FREE {

@@ -9,7 +9,7 @@
 //! packets take on the slowest link.
 
 use crate::allreduce::ModuleState;
-use crate::apenetx::Part;
+use crate::apenetx::CardPart;
 use crate::data::DataError;
 use crate::host::Failure;
 use crate::mailbox::QueueChange;
@@ -72,7 +72,7 @@ pub enum Block {
     /// Portals: the writes of data and event into the host's memory.
     EventWrite,
     /// A part of the APEnetX card, its port and its software: APX §3, D1.4 §9.2.1.
-    Apenetx(Part),
+    Apenetx(CardPart),
 }
 
 impl Block {

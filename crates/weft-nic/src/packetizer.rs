@@ -159,7 +159,7 @@ pub struct Parcel {
     /// Payload.
     pub bytes: Bytes,
     /// The time at which the message was offered.
-    pub born: Time,
+    pub created_at: Time,
     /// How often a full mailbox has refused it.
     pub refused: u32,
     /// The sender's name for the message; `None`: the sender is not told when it has gone.
@@ -460,13 +460,13 @@ mod tests {
     }
 
     fn parcel(message: u32) -> Parcel {
-        let (to, bytes, born) = (EndpointId(1), Bytes::new(8), Time::ZERO);
+        let (to, bytes, created_at) = (EndpointId(1), Bytes::new(8), Time::ZERO);
         Parcel {
             interface: 0,
             to,
             message,
             bytes,
-            born,
+            created_at,
             refused: 0,
             token: None,
             acknowledged: false,

@@ -7,7 +7,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot be set up ends")]
 
-use weft_portals_objects::entry::{Entry, EntryOptions};
+use weft_portals_objects::entry::{EntryOptions, ListEntry};
 use weft_portals_objects::limits::Limits;
 use weft_portals_objects::match_list::ListKind;
 use weft_portals_objects::memory::Region;
@@ -44,10 +44,10 @@ fn main() {
     let mut interface = NetworkInterface::new(initiator, &Limits::MOST);
     interface.allocate_table_entry(Some(0), TableEntryOptions::default(), None).unwrap();
     for match_bits in 0..entries {
-        let entry = Entry {
+        let entry = ListEntry {
             region: Region::one(0, 64),
             counting: None,
-            user: Entry::ANY_USER,
+            user: ListEntry::ANY_USER,
             options: EntryOptions { puts: true, ..EntryOptions::default() },
             source: process,
             match_bits,

@@ -47,7 +47,7 @@ pub struct EntryOptions {
 
 /// An entry (`ptl_me_t`, `ptl_le_t`).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Entry {
+pub struct ListEntry {
     /// The memory.
     pub region: Region,
     /// The counting event.
@@ -68,7 +68,7 @@ pub struct Entry {
     pub word: u64,
 }
 
-impl Entry {
+impl ListEntry {
     /// `PTL_UID_ANY`.
     pub const ANY_USER: u32 = u32::MAX;
 
@@ -109,7 +109,7 @@ impl Entry {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Linked {
     /// The entry.
-    pub entry: Entry,
+    pub entry: ListEntry,
     /// Bytes that messages have used, with local offsets.
     pub used: u64,
     /// On the overflow list: messages whose headers are kept.
@@ -120,7 +120,7 @@ pub struct Linked {
 
 impl Linked {
     /// An entry that has just been appended.
-    pub fn new(entry: Entry) -> Linked {
+    pub fn new(entry: ListEntry) -> Linked {
         Linked { entry, used: 0, headers: 0, unlinked: false }
     }
 }

@@ -12,12 +12,12 @@ use crate::handle::DescriptorHandle;
 use crate::interface::NetworkInterface;
 use crate::memory::Memory;
 use crate::memory_descriptor::MemoryDescriptor;
-use crate::request::{Acknowledgement, Action, Header, Outgoing, ProcessId, Request, Response};
+use crate::request::{Acknowledgement, Action, Header, OutgoingRequest, ProcessId, Request, Response};
 use serde::{Deserialize, Serialize};
 
 /// A place in a memory descriptor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Place {
+pub struct DescriptorPlace {
     /// The descriptor.
     pub descriptor: DescriptorHandle,
     /// The offset in it.
@@ -30,9 +30,9 @@ pub struct Operation {
     /// The action at the target.
     pub action: Action,
     /// The data that goes to the target; `None`: of a get.
-    pub from: Option<Place>,
+    pub from: Option<DescriptorPlace>,
     /// The place for the data that comes back; `None`: of a put.
-    pub into: Option<Place>,
+    pub into: Option<DescriptorPlace>,
     /// Bytes.
     pub length: u64,
     /// The acknowledgement that is wanted.
@@ -56,7 +56,7 @@ pub struct Operation {
 /// An operation whose response is awaited.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct Pending {
-    place: Place,
+    place: DescriptorPlace,
     /// Whether data comes back.
     replies: bool,
     acknowledgement: Acknowledgement,
@@ -127,7 +127,10 @@ impl NetworkInterface {
         let initiator = self.initiator();
         let header = Header { initiator, action, portal, match_bits, remote_offset, length, header_data };
         let operand = operation.operand.clone();
-        self.send(Outgoing::Request(operation.target, Request { header, operation: number, data, operand }));
+        self.send(OutgoingRequest::Request(
+            operation.target,
+            Request { header, operation: number, data, operand },
+        ));
         if let Some(place) = operation.from {
             self.sent(place.descriptor, operation);
         }

@@ -10,7 +10,7 @@
 //! entries that were searched.
 
 use crate::counting_event::CountingEvent;
-use crate::entry::{Entry, Linked};
+use crate::entry::{Linked, ListEntry};
 use crate::error::{Outcome, PortalsError};
 use crate::event_queue::{Event, EventQueue};
 use crate::handle::{CountingHandle, DescriptorHandle, EntryHandle, Objects, QueueHandle};
@@ -20,7 +20,7 @@ use crate::match_list::ListKind;
 use crate::memory::Memory;
 use crate::memory_descriptor::MemoryDescriptor;
 use crate::portal_table::{PortalTable, TableEntryOptions};
-use crate::request::{Initiator, Outgoing, ProcessId};
+use crate::request::{Initiator, OutgoingRequest, ProcessId};
 use crate::triggered::{EntryName, Triggered, TriggeredOperation};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
@@ -59,7 +59,7 @@ pub struct NetworkInterface {
     searched: u32,
     /// Counting events that have changed, and may trigger operations.
     changed: VecDeque<CountingHandle>,
-    outbox: VecDeque<Outgoing>,
+    outbox: VecDeque<OutgoingRequest>,
     pub(super) bundles: u32,
     pub(super) entries: u32,
     pub(super) unexpected: u32,
@@ -106,11 +106,11 @@ impl NetworkInterface {
     }
 
     /// Takes the next message for another interface. None while a bundle is open.
-    pub fn outgoing(&mut self) -> Option<Outgoing> {
+    pub fn outgoing(&mut self) -> Option<OutgoingRequest> {
         if self.bundles > 0 { None } else { self.outbox.pop_front() }
     }
 
-    pub(super) fn send(&mut self, message: Outgoing) {
+    pub(super) fn send(&mut self, message: OutgoingRequest) {
         self.outbox.push_back(message);
     }
 
@@ -372,7 +372,7 @@ impl NetworkInterface {
     pub fn append(
         &mut self,
         (portal, list): (u32, ListKind),
-        entry: Entry,
+        entry: ListEntry,
         memory: &mut impl Memory,
     ) -> Result<(EntryHandle, u32), PortalsError> {
         let linked = self.link((portal, list), entry)?;
@@ -381,7 +381,7 @@ impl NetworkInterface {
     }
 
     /// Whether an entry may be appended, room aside.
-    fn check_append(&mut self, (portal, _): (u32, ListKind), entry: &Entry) -> Result<(), PortalsError> {
+    fn check_append(&mut self, (portal, _): (u32, ListKind), entry: &ListEntry) -> Result<(), PortalsError> {
         self.check_reports(None, entry.counting)?;
         let options = self.table.get(portal)?.options;
         if options.only_use_once && !entry.options.use_once
@@ -395,7 +395,7 @@ impl NetworkInterface {
     fn link(
         &mut self,
         (portal, list): (u32, ListKind),
-        entry: Entry,
+        entry: ListEntry,
     ) -> Result<(EntryHandle, u32), PortalsError> {
         self.check_append((portal, list), &entry)?;
         let table_entry = self.table.get_mut(portal)?;

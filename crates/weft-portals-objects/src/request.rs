@@ -114,7 +114,7 @@ pub struct Response {
 
 /// A message for another interface.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum Outgoing {
+pub enum OutgoingRequest {
     /// A request to a target.
     Request(ProcessId, Request),
     /// A response to an initiator.

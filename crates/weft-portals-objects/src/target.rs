@@ -7,14 +7,14 @@
 //! ```
 
 use crate::atomic::apply;
-use crate::entry::{Entry, Linked};
+use crate::entry::{Linked, ListEntry};
 use crate::error::{Outcome, PortalsError};
 use crate::event_queue::{Event, EventKind};
 use crate::interface::NetworkInterface;
 use crate::match_list::{EntryNumber, ListKind};
 use crate::memory::Memory;
 use crate::portal_table::UnexpectedHeader;
-use crate::request::{Action, Header, Outgoing, ProcessId, Request, Response};
+use crate::request::{Action, Header, OutgoingRequest, ProcessId, Request, Response};
 
 /// The fate of the unexpected headers that a search finds (`ptl_search_op_t`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,7 +54,7 @@ impl NetworkInterface {
         if let Some(operation) = request.operation {
             let Done { list, offset: remote_offset, moved, silent, data } = done;
             let response = Response { operation, outcome, moved, remote_offset, list, silent, data };
-            self.send(Outgoing::Response(request.header.initiator.process, response));
+            self.send(OutgoingRequest::Response(request.header.initiator.process, response));
         }
         self.run_triggered(memory);
         searched
@@ -62,7 +62,7 @@ impl NetworkInterface {
 
     /// Sends a response of another's making, to a request that never came to the table.
     pub fn refuse(&mut self, initiator: ProcessId, response: Response) {
-        self.send(Outgoing::Response(initiator, response));
+        self.send(OutgoingRequest::Response(initiator, response));
     }
 
     fn carry_out(&mut self, request: &Request, memory: &mut impl Memory) -> (u32, Result<Done, Outcome>) {
@@ -81,7 +81,7 @@ impl NetworkInterface {
             return (searched, Err(Outcome::Dropped));
         };
         let (entry, used) = (linked.entry.clone(), linked.used);
-        if entry.user != Entry::ANY_USER && entry.user != header.initiator.user {
+        if entry.user != ListEntry::ANY_USER && entry.user != header.initiator.user {
             return (searched, Err(Outcome::PermissionViolation));
         }
         if !entry.takes(header.action) {
@@ -124,7 +124,7 @@ impl NetworkInterface {
     fn move_data(
         &self,
         request: &Request,
-        (entry, offset, moved): (&Entry, u64, u64),
+        (entry, offset, moved): (&ListEntry, u64, u64),
         memory: &mut impl Memory,
     ) -> Option<Vec<u8>> {
         let region = &entry.region;
@@ -194,7 +194,7 @@ impl NetworkInterface {
     }
 
     /// An entry is linked.
-    pub(super) fn report_link(&mut self, portal: u32, entry: &Entry) {
+    pub(super) fn report_link(&mut self, portal: u32, entry: &ListEntry) {
         if !entry.options.no_link_events {
             let queue = self.table.get(portal).ok().and_then(|table_entry| table_entry.queue);
             let event = Event::new(EventKind::Link, Outcome::Ok);
@@ -253,7 +253,13 @@ impl NetworkInterface {
     }
 
     /// An unexpected header is taken by an entry or a search.
-    fn delete_unexpected(&mut self, portal: u32, number: EntryNumber, kept: &UnexpectedHeader, by: &Entry) {
+    fn delete_unexpected(
+        &mut self,
+        portal: u32,
+        number: EntryNumber,
+        kept: &UnexpectedHeader,
+        by: &ListEntry,
+    ) {
         let Ok(table_entry) = self.table.get_mut(portal) else { return };
         let queue = table_entry.queue;
         table_entry.unexpected.remove(number);
@@ -288,7 +294,7 @@ impl NetworkInterface {
         &mut self,
         portal: u32,
         how: Search,
-        entry: Entry,
+        entry: ListEntry,
         memory: &mut impl Memory,
     ) -> Result<u32, PortalsError> {
         let queue = self.table.get(portal)?.queue;
@@ -325,7 +331,7 @@ impl NetworkInterface {
 /// Whether an entry accepts the message of an unexpected header.
 fn is_for(kept: &UnexpectedHeader, linked: &Linked) -> bool {
     let entry = &linked.entry;
-    let of_user = entry.user == Entry::ANY_USER || entry.user == kept.header.initiator.user;
+    let of_user = entry.user == ListEntry::ANY_USER || entry.user == kept.header.initiator.user;
     of_user && entry.takes(kept.header.action) && entry.accepts(&kept.header, linked.used)
 }
 

@@ -2,17 +2,19 @@
 
 use crate::atomic::{AtomicOperation, DataType};
 use crate::counting_event::CountingEvent;
-use crate::entry::{Entry, EntryOptions};
+use crate::entry::{EntryOptions, ListEntry};
 use crate::error::{Outcome, PortalsError};
 use crate::event_queue::{Event, EventKind};
 use crate::handle::{CountingHandle, QueueHandle};
-use crate::initiator::{Operation, Place};
+use crate::initiator::{DescriptorPlace, Operation};
 use crate::limits::Limits;
 use crate::match_list::ListKind;
 use crate::memory::Region;
 use crate::memory_descriptor::{DescriptorOptions, MemoryDescriptor};
 use crate::portal_table::TableEntryOptions;
-use crate::request::{Acknowledgement, Action, Header, Initiator, Outgoing, ProcessId, Request, Response};
+use crate::request::{
+    Acknowledgement, Action, Header, Initiator, OutgoingRequest, ProcessId, Request, Response,
+};
 use crate::triggered::{EntryName, TriggeredOperation};
 use crate::{Memory, NetworkInterface, Search};
 use proptest::prelude::*;
@@ -60,14 +62,14 @@ impl Node {
         Node::new(TableEntryOptions::default(), &Limits::USUAL, 1000)
     }
 
-    fn append(&mut self, list: ListKind, entry: Entry) -> super::handle::EntryHandle {
+    fn append(&mut self, list: ListKind, entry: ListEntry) -> super::handle::EntryHandle {
         self.interface.append((0, list), entry, &mut self.memory).unwrap().0
     }
 
     fn receive(&mut self, request: &Request) -> (u32, Response) {
         let searched = self.interface.request(request, &mut self.memory);
         match self.interface.outgoing() {
-            Some(Outgoing::Response(_, response)) => (searched, response),
+            Some(OutgoingRequest::Response(_, response)) => (searched, response),
             other => panic!("no response but {other:?}"),
         }
     }
@@ -78,11 +80,11 @@ impl Node {
     }
 }
 
-fn entry(match_bits: u64, word: u64) -> Entry {
-    Entry {
+fn entry(match_bits: u64, word: u64) -> ListEntry {
+    ListEntry {
         region: Region::one(0, 64),
         counting: None,
-        user: Entry::ANY_USER,
+        user: ListEntry::ANY_USER,
         options: EntryOptions { puts: true, gets: true, no_link_events: true, ..EntryOptions::default() },
         source: ProcessId { nid: ProcessId::ANY, pid: ProcessId::ANY },
         match_bits,
@@ -92,9 +94,9 @@ fn entry(match_bits: u64, word: u64) -> Entry {
     }
 }
 
-fn once(match_bits: u64, word: u64) -> Entry {
+fn once(match_bits: u64, word: u64) -> ListEntry {
     let entry = entry(match_bits, word);
-    Entry { options: EntryOptions { use_once: true, ..entry.options }, ..entry }
+    ListEntry { options: EntryOptions { use_once: true, ..entry.options }, ..entry }
 }
 
 fn message(action: Action, match_bits: u64, data: &[u8]) -> Request {
@@ -106,21 +108,21 @@ fn message(action: Action, match_bits: u64, data: &[u8]) -> Request {
 /// The matching rules, written once more as plainly as possible: one walk after the other over vectors.
 #[derive(Default)]
 struct Reference {
-    priority: Vec<Entry>,
-    overflow: Vec<Entry>,
+    priority: Vec<ListEntry>,
+    overflow: Vec<ListEntry>,
     /// Source, match bits, length and the word of the overflow entry.
     unexpected: Vec<(u32, u64, u64)>,
     events: Vec<(EventKind, u64)>,
 }
 
 impl Reference {
-    fn matches(entry: &Entry, (nid, bits, length): (u32, u64, u64)) -> bool {
+    fn matches(entry: &ListEntry, (nid, bits, length): (u32, u64, u64)) -> bool {
         let same_bits = entry.match_bits | entry.ignore_bits == bits | entry.ignore_bits;
         let same_source = entry.source.nid == ProcessId::ANY || entry.source.nid == nid;
         same_bits && same_source && !(entry.options.no_truncation && length > entry.region.length())
     }
 
-    fn append(&mut self, entry: Entry) {
+    fn append(&mut self, entry: ListEntry) {
         let mut place = 0;
         while place < self.unexpected.len() {
             if Reference::matches(&entry, self.unexpected[place]) {
@@ -201,7 +203,7 @@ proptest! {
                     let of = if is_once && !overflow { once(bits, word) } else { entry(bits, word) };
                     let length = if short { 6 } else { 64 };
                     let nid = from.unwrap_or(ProcessId::ANY);
-                    let added = Entry {
+                    let added = ListEntry {
                         region: Region::one(0, length),
                         ignore_bits: ignored,
                         source: ProcessId { nid, pid: ProcessId::ANY },
@@ -243,7 +245,7 @@ proptest! {
 #[test]
 fn a_message_is_truncated_to_its_entry() {
     let mut node = Node::plain();
-    let short = Entry { region: Region::one(100, 3), ..entry(5, 77) };
+    let short = ListEntry { region: Region::one(100, 3), ..entry(5, 77) };
     node.append(ListKind::Priority, short);
     let (_, response) = node.receive(&message(Action::Put, 5, &[1, 2, 3, 4, 5]));
     assert_eq!((response.outcome, response.moved), (Outcome::Ok, 3));
@@ -259,7 +261,7 @@ fn local_offsets_lay_messages_one_behind_the_other() {
     let mut node = Node::plain();
     let of = entry(5, 0);
     let options = EntryOptions { local_offset: true, ..of.options };
-    node.append(ListKind::Priority, Entry { region: Region::one(0, 10), options, least_free: 4, ..of });
+    node.append(ListKind::Priority, ListEntry { region: Region::one(0, 10), options, least_free: 4, ..of });
     node.receive(&message(Action::Put, 5, &[1; 4]));
     assert_eq!(node.kinds(), [EventKind::Put]);
     node.receive(&message(Action::Put, 5, &[2; 4]));
@@ -272,7 +274,7 @@ fn local_offsets_lay_messages_one_behind_the_other() {
 #[test]
 fn an_overflow_entry_is_free_when_its_headers_are_taken() {
     let mut node = Node::plain();
-    let handle = node.append(ListKind::Overflow, Entry { ignore_bits: u64::MAX, ..once(0, 1) });
+    let handle = node.append(ListKind::Overflow, ListEntry { ignore_bits: u64::MAX, ..once(0, 1) });
     node.receive(&message(Action::Put, 5, &[1; 4]));
     assert_eq!(node.kinds(), [EventKind::Put, EventKind::AutoUnlink]);
     assert_eq!(node.interface.unlink(handle), Err(PortalsError::InUse));
@@ -288,7 +290,7 @@ fn an_overflow_entry_is_free_when_its_headers_are_taken() {
 #[test]
 fn a_search_finds_and_deletes_headers() {
     let mut node = Node::plain();
-    node.append(ListKind::Overflow, Entry { ignore_bits: u64::MAX, ..entry(0, 1) });
+    node.append(ListKind::Overflow, ListEntry { ignore_bits: u64::MAX, ..entry(0, 1) });
     node.receive(&message(Action::Put, 5, &[1; 4]));
     node.kinds();
     let mut search = |how, bits| {
@@ -312,8 +314,8 @@ fn users_and_operations_are_checked() {
     let mut node = Node::plain();
     let of = entry(5, 0);
     let options = EntryOptions { gets: false, ..of.options };
-    node.append(ListKind::Priority, Entry { options, ..of });
-    node.append(ListKind::Priority, Entry { user: 2, ..entry(6, 0) });
+    node.append(ListKind::Priority, ListEntry { options, ..of });
+    node.append(ListKind::Priority, ListEntry { user: 2, ..entry(6, 0) });
     let outcome = |node: &mut Node, action, bits| node.receive(&message(action, bits, &[1; 8])).1.outcome;
     let fetch = Action::FetchAtomic(AtomicOperation::Sum, DataType::Int64);
     assert_eq!(outcome(&mut node, Action::Get, 5), Outcome::OperationViolation);
@@ -322,7 +324,7 @@ fn users_and_operations_are_checked() {
     assert_eq!(outcome(&mut node, Action::Put, 6), Outcome::PermissionViolation);
     let status = node.interface.status();
     assert_eq!((status.operation_violations, status.permission_violations, status.dropped), (2, 1, 0));
-    node.append(ListKind::Priority, Entry { region: Region::one(1 << 40, 8), ..entry(7, 0) });
+    node.append(ListKind::Priority, ListEntry { region: Region::one(1 << 40, 8), ..entry(7, 0) });
     assert_eq!(outcome(&mut node, Action::Put, 7), Outcome::Fault);
 }
 
@@ -332,7 +334,7 @@ fn flow_control_disables_an_entry_until_it_is_enabled() {
     let options = TableEntryOptions { flow_control: true, ..TableEntryOptions::default() };
     let limits = Limits { unexpected_headers: 1, ..Limits::USUAL };
     let mut node = Node::new(options, &limits, 8);
-    node.append(ListKind::Overflow, Entry { ignore_bits: u64::MAX, ..entry(0, 1) });
+    node.append(ListKind::Overflow, ListEntry { ignore_bits: u64::MAX, ..entry(0, 1) });
     let put = |node: &mut Node| node.receive(&message(Action::Put, 5, &[1; 4])).1.outcome;
     assert_eq!(put(&mut node), Outcome::Ok);
     assert_eq!([put(&mut node), put(&mut node)], [Outcome::TableEntryDisabled; 2]);
@@ -383,7 +385,7 @@ fn an_unordered_search_looks_at_one_exact_entry() {
     for bits in 0..50 {
         node.append(ListKind::Priority, entry(bits, bits));
     }
-    node.append(ListKind::Priority, Entry { ignore_bits: 1, ..entry(100, 100) });
+    node.append(ListKind::Priority, ListEntry { ignore_bits: 1, ..entry(100, 100) });
     let mut searched = |bits| {
         let (searched, response) = node.receive(&message(Action::Put, bits, &[1; 4]));
         (searched, response.outcome)
@@ -411,11 +413,15 @@ impl Pair {
             for side in 0..2 {
                 while let Some(message) = self.0[side].outgoing() {
                     quiet = 0;
-                    let (Outgoing::Request(to, _) | Outgoing::Response(to, _)) = &message;
+                    let (OutgoingRequest::Request(to, _) | OutgoingRequest::Response(to, _)) = &message;
                     let to = to.nid as usize;
                     match &message {
-                        Outgoing::Request(_, request) => drop(self.0[to].request(request, &mut self.1[to])),
-                        Outgoing::Response(_, response) => self.0[to].respond(response, &mut self.1[to]),
+                        OutgoingRequest::Request(_, request) => {
+                            _ = self.0[to].request(request, &mut self.1[to])
+                        }
+                        OutgoingRequest::Response(_, response) => {
+                            self.0[to].respond(response, &mut self.1[to])
+                        }
                     }
                 }
             }
@@ -440,7 +446,7 @@ impl Pair {
 fn put(descriptor: super::handle::DescriptorHandle, target: u32, length: u64) -> Operation {
     Operation {
         action: Action::Put,
-        from: Some(Place { descriptor, offset: 0 }),
+        from: Some(DescriptorPlace { descriptor, offset: 0 }),
         into: None,
         length,
         acknowledgement: Acknowledgement::Full,
@@ -470,8 +476,8 @@ fn operations_come_back_to_their_initiator() {
     pair.settle();
     let fetch = Operation {
         action: Action::FetchAtomic(AtomicOperation::SwapIfEqual, DataType::Uint64),
-        from: Some(Place { descriptor, offset: 8 }),
-        into: Some(Place { descriptor, offset: 16 }),
+        from: Some(DescriptorPlace { descriptor, offset: 8 }),
+        into: Some(DescriptorPlace { descriptor, offset: 16 }),
         operand: 7u64.to_le_bytes().to_vec(),
         ..put.clone()
     };
@@ -482,7 +488,7 @@ fn operations_come_back_to_their_initiator() {
     let get = Operation {
         action: Action::Get,
         from: None,
-        into: Some(Place { descriptor, offset: 24 }),
+        into: Some(DescriptorPlace { descriptor, offset: 24 }),
         ..put.clone()
     };
     pair.0[0].start(&get, &mut pair.1[0]).unwrap();
@@ -553,7 +559,7 @@ fn bad_arguments_are_refused() {
     let sum = Action::Atomic(AtomicOperation::Sum, DataType::Int64);
     let float_or = Action::Atomic(AtomicOperation::BitOr, DataType::Double);
     let compare = Action::FetchAtomic(AtomicOperation::SwapIfEqual, DataType::Int64);
-    let beyond = Some(Place { descriptor, offset: u64::MAX });
+    let beyond = Some(DescriptorPlace { descriptor, offset: u64::MAX });
     for bad in [
         Operation { length: 65, ..good.clone() },
         Operation { from: beyond, ..good.clone() },
@@ -585,7 +591,7 @@ fn the_last_of_many_exact_entries_costs_no_walk() {
     for bits in 0..10_000 {
         let of = entry(bits, bits);
         let options = EntryOptions { no_communication_events: true, ..of.options };
-        node.append(ListKind::Priority, Entry { options, ..of });
+        node.append(ListKind::Priority, ListEntry { options, ..of });
     }
     let mut looked_at = |bits| node.receive(&message(Action::Put, bits, &[1])).0;
     assert_eq!([looked_at(0), looked_at(9_999), looked_at(10_000)], [1, 10_000, 10_000]);

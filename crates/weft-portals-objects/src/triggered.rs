@@ -4,7 +4,7 @@
 //! of the calls.
 
 use crate::counting_event::CountingEvent;
-use crate::entry::Entry;
+use crate::entry::ListEntry;
 use crate::error::PortalsError;
 use crate::handle::CountingHandle;
 use crate::initiator::Operation;
@@ -26,7 +26,7 @@ pub enum TriggeredOperation {
     /// `PtlTriggeredCTSet`.
     Set(CountingHandle, CountingEvent),
     /// `PtlTriggeredMEAppend`: the entry gets this name.
-    Append(EntryName, (u32, ListKind), Entry),
+    Append(EntryName, (u32, ListKind), ListEntry),
     /// `PtlTriggeredMEUnlink`.
     Unlink(EntryName),
 }

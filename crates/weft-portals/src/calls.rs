@@ -5,7 +5,7 @@ use crate::endpoint::{Endpoint, KINDS, Open, endpoint};
 use crate::process_memory::ProcessMemory;
 use std::ffi::{c_int, c_void};
 use weft_portals_objects::counting_event::CountingEvent;
-use weft_portals_objects::entry::{Entry, EntryOptions};
+use weft_portals_objects::entry::{EntryOptions, ListEntry};
 use weft_portals_objects::handle::{CountingHandle, DescriptorHandle, QueueHandle};
 use weft_portals_objects::limits::Limits;
 use weft_portals_objects::memory::{Piece, Region};
@@ -20,7 +20,7 @@ pub type Trigger = Option<(u32, u64)>;
 
 /// Kinds of handles, in the four highest bits; the interface is in the next two, the number in the rest.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum HandleKind {
     Interface = 1,
     Queue = 2,
     Counting = 3,
@@ -30,12 +30,12 @@ pub enum Kind {
 
 const NUMBER: u32 = (1 << 26) - 1;
 
-fn handle(kind: Kind, slot: usize, number: u32) -> u32 {
+fn handle(kind: HandleKind, slot: usize, number: u32) -> u32 {
     (kind as u32) << 28 | (slot as u32) << 26 | number & NUMBER
 }
 
 /// The interface and number of a handle of that kind.
-pub fn parts(handle: u32, kind: Kind) -> Result<(usize, u32), c_int> {
+pub fn parts(handle: u32, kind: HandleKind) -> Result<(usize, u32), c_int> {
     if handle >> 28 != kind as u32 {
         return Err(abi::ARG_INVALID);
     }
@@ -57,7 +57,11 @@ pub fn on_endpoint(call: impl FnOnce(&mut Endpoint) -> Result<(), c_int>) -> c_i
 
 /// Runs a call on the interface that an object of this kind belongs to, with the object's number; then sends
 /// what it has to send.
-pub fn on_object(object: u32, kind: Kind, call: impl FnOnce(&mut Open, u32) -> Result<u32, c_int>) -> c_int {
+pub fn on_object(
+    object: u32,
+    kind: HandleKind,
+    call: impl FnOnce(&mut Open, u32) -> Result<u32, c_int>,
+) -> c_int {
     on_endpoint(|endpoint| {
         let (slot, number) = parts(object, kind)?;
         let open = endpoint.interfaces[slot].as_mut().ok_or(abi::ARG_INVALID)?;
@@ -94,7 +98,7 @@ unsafe fn get<'a, T>(place: *const T) -> Result<&'a T, c_int> {
 fn queue_of(queue: u32, slot: usize) -> Result<Option<QueueHandle>, c_int> {
     match queue {
         0 => Ok(None),
-        _ => match parts(queue, Kind::Queue)? {
+        _ => match parts(queue, HandleKind::Queue)? {
             (of, number) if of == slot => Ok(Some(QueueHandle(number))),
             _ => Err(abi::ARG_INVALID),
         },
@@ -105,7 +109,7 @@ fn queue_of(queue: u32, slot: usize) -> Result<Option<QueueHandle>, c_int> {
 fn counting_of(counting: u32, slot: usize) -> Result<Option<CountingHandle>, c_int> {
     match counting {
         0 => Ok(None),
-        _ => match parts(counting, Kind::Counting)? {
+        _ => match parts(counting, HandleKind::Counting)? {
             (of, number) if of == slot => Ok(Some(CountingHandle(number))),
             _ => Err(abi::ARG_INVALID),
         },
@@ -234,14 +238,14 @@ unsafe extern "C" fn PtlNIInit(
             unsafe { actual.write(limits_for_c(open.interface.limits())) };
         }
         // SAFETY: not null, so room for a handle.
-        unsafe { put(ni, handle(Kind::Interface, slot, 0)) }
+        unsafe { put(ni, handle(HandleKind::Interface, slot, 0)) }
     })
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn PtlNIFini(ni: u32) -> c_int {
     on_endpoint(|endpoint| {
-        let (slot, _) = parts(ni, Kind::Interface)?;
+        let (slot, _) = parts(ni, HandleKind::Interface)?;
         let open = endpoint.interfaces[slot].as_mut().ok_or(abi::ARG_INVALID)?;
         open.opened -= 1;
         if open.opened == 0 {
@@ -253,8 +257,8 @@ extern "C" fn PtlNIFini(ni: u32) -> c_int {
 
 /// A call on an interface, which looks at no list.
 fn on_interface(ni: u32, call: impl FnOnce(&mut Open, usize) -> Result<(), c_int>) -> c_int {
-    let slot = parts(ni, Kind::Interface).map_or(0, |(slot, _)| slot);
-    on_object(ni, Kind::Interface, |open, _| call(open, slot).map(|()| 0))
+    let slot = parts(ni, HandleKind::Interface).map_or(0, |(slot, _)| slot);
+    on_object(ni, HandleKind::Interface, |open, _| call(open, slot).map(|()| 0))
 }
 
 #[unsafe(no_mangle)]
@@ -276,14 +280,14 @@ unsafe extern "C" fn PtlNIHandle(object: u32, ni: *mut u32) -> c_int {
             return Err(abi::ARG_INVALID);
         }
         // SAFETY: as the standard says.
-        unsafe { put(ni, handle(Kind::Interface, slot, 0)) }
+        unsafe { put(ni, handle(HandleKind::Interface, slot, 0)) }
     })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PtlSetMap(ni: u32, size: u64, mapping: *const Process) -> c_int {
     on_endpoint(|endpoint| {
-        let (slot, _) = parts(ni, Kind::Interface)?;
+        let (slot, _) = parts(ni, HandleKind::Interface)?;
         let number = endpoint.number;
         let open = endpoint.interfaces[slot].as_mut().ok_or(abi::ARG_INVALID)?;
         if !open.is_logical || mapping.is_null() || size == 0 || size > u64::from(endpoint.count) {
@@ -333,7 +337,7 @@ unsafe extern "C" fn PtlGetId(ni: u32, id: *mut Process) -> c_int {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PtlGetPhysId(ni: u32, id: *mut Process) -> c_int {
     on_endpoint(|endpoint| {
-        let (slot, _) = parts(ni, Kind::Interface)?;
+        let (slot, _) = parts(ni, HandleKind::Interface)?;
         let open = endpoint.interfaces[slot].as_ref().ok_or(abi::ARG_INVALID)?;
         let pid = if open.is_logical { abi::USUAL_PID } else { open.process.pid };
         // SAFETY: as the standard says.
@@ -393,13 +397,13 @@ unsafe extern "C" fn PtlMDBind(ni: u32, md: *const Md, made: *mut u32) -> c_int 
         let descriptor = MemoryDescriptor { region, options, queue, counting };
         let bound = open.interface.bind(descriptor).map_err(abi::code)?;
         // SAFETY: as the standard says.
-        unsafe { put(made, handle(Kind::Descriptor, slot, bound.0)) }
+        unsafe { put(made, handle(HandleKind::Descriptor, slot, bound.0)) }
     })
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn PtlMDRelease(md: u32) -> c_int {
-    on_object(md, Kind::Descriptor, |open, number| {
+    on_object(md, HandleKind::Descriptor, |open, number| {
         open.interface.release(DescriptorHandle(number)).map_err(abi::code).map(|()| 0)
     })
 }
@@ -408,7 +412,11 @@ extern "C" fn PtlMDRelease(md: u32) -> c_int {
 ///
 /// # Safety
 /// With `PTL_IOVEC`, `start` holds `length` pieces.
-unsafe fn entry_of(me: &Me, slot: usize, (word, is_logical): (*mut c_void, bool)) -> Result<Entry, c_int> {
+unsafe fn entry_of(
+    me: &Me,
+    slot: usize,
+    (word, is_logical): (*mut c_void, bool),
+) -> Result<ListEntry, c_int> {
     let has = |bit: u32| me.options & 1 << bit != 0;
     let options = EntryOptions {
         puts: has(0),
@@ -428,7 +436,7 @@ unsafe fn entry_of(me: &Me, slot: usize, (word, is_logical): (*mut c_void, bool)
         local_offset: has(15),
         no_truncation: has(16),
     };
-    Ok(Entry {
+    Ok(ListEntry {
         // SAFETY: the caller's promise.
         region: unsafe { region(me.start, me.length, me.options) }?,
         counting: counting_of(me.counting, slot)?,
@@ -467,8 +475,8 @@ unsafe fn append(
     (word, is_matching): (*mut c_void, bool),
     (made, trigger): (*mut u32, Trigger),
 ) -> c_int {
-    let slot = parts(ni, Kind::Interface).map_or(0, |(slot, _)| slot);
-    on_object(ni, Kind::Interface, |open, _| {
+    let slot = parts(ni, HandleKind::Interface).map_or(0, |(slot, _)| slot);
+    on_object(ni, HandleKind::Interface, |open, _| {
         let list = abi::list(list).filter(|_| open.is_matching == is_matching).ok_or(abi::ARG_INVALID)?;
         // SAFETY: the caller's promise.
         let entry = unsafe { entry_of(&me?, slot, (word, open.is_logical)) }?;
@@ -489,7 +497,7 @@ unsafe fn append(
         };
         open.next_entry = name.0 + 1;
         // SAFETY: as the standard says.
-        unsafe { put(made, handle(Kind::Entry, slot, name.0)) }?;
+        unsafe { put(made, handle(HandleKind::Entry, slot, name.0)) }?;
         Ok(searched)
     })
 }
@@ -503,8 +511,8 @@ unsafe fn search(
     me: Result<Me, c_int>,
     (word, is_matching): (*mut c_void, bool),
 ) -> c_int {
-    let slot = parts(ni, Kind::Interface).map_or(0, |(slot, _)| slot);
-    on_object(ni, Kind::Interface, |open, _| {
+    let slot = parts(ni, HandleKind::Interface).map_or(0, |(slot, _)| slot);
+    on_object(ni, HandleKind::Interface, |open, _| {
         let how = match how {
             0 => Search::Only,
             1 => Search::Delete,
@@ -571,7 +579,7 @@ unsafe extern "C" fn PtlLESearch(
 
 #[unsafe(no_mangle)]
 extern "C" fn PtlMEUnlink(me: u32) -> c_int {
-    on_object(me, Kind::Entry, |open, number| {
+    on_object(me, HandleKind::Entry, |open, number| {
         open.interface.unlink_named(EntryName(number)).map_err(abi::code).map(|()| 0)
     })
 }
@@ -594,8 +602,8 @@ unsafe extern "C" fn PtlTriggeredMEAppend(
 
 #[unsafe(no_mangle)]
 extern "C" fn PtlTriggeredMEUnlink(me: u32, counting: u32, threshold: u64) -> c_int {
-    let slot = parts(me, Kind::Entry).map_or(0, |(slot, _)| slot);
-    on_object(me, Kind::Entry, |open, number| {
+    let slot = parts(me, HandleKind::Entry).map_or(0, |(slot, _)| slot);
+    on_object(me, HandleKind::Entry, |open, number| {
         let waits = (counting_of(counting, slot)?.ok_or(abi::ARG_INVALID)?, threshold);
         let operation = TriggeredOperation::Unlink(EntryName(number));
         open.interface.trigger(waits, operation, &mut ProcessMemory).map_err(abi::code).map(|()| 0)
@@ -613,13 +621,13 @@ unsafe extern "C" fn PtlEQAlloc(ni: u32, count: u64, made: *mut u32) -> c_int {
         let count = usize::try_from(count).map_err(|_| abi::ARG_INVALID)?;
         let queue = open.interface.allocate_queue(count).map_err(abi::code)?;
         // SAFETY: as the standard says.
-        unsafe { put(made, handle(Kind::Queue, slot, queue.0)) }
+        unsafe { put(made, handle(HandleKind::Queue, slot, queue.0)) }
     })
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn PtlEQFree(queue: u32) -> c_int {
-    on_object(queue, Kind::Queue, |open, number| {
+    on_object(queue, HandleKind::Queue, |open, number| {
         open.interface.free_queue(QueueHandle(number)).map_err(abi::code).map(|()| 0)
     })
 }
@@ -634,7 +642,7 @@ unsafe fn take_event(
     event: *mut FullEvent,
 ) -> Result<Option<(usize, bool)>, c_int> {
     for (place, queue) in queues.iter().enumerate() {
-        let (slot, number) = parts(*queue, Kind::Queue)?;
+        let (slot, number) = parts(*queue, HandleKind::Queue)?;
         let open = endpoint.interfaces[slot].as_mut().ok_or(abi::ARG_INVALID)?;
         match open.interface.take_event(QueueHandle(number)) {
             Ok((taken, lost)) => {
@@ -724,20 +732,20 @@ unsafe extern "C" fn PtlCTAlloc(ni: u32, made: *mut u32) -> c_int {
     on_interface(ni, |open, slot| {
         let counting = open.interface.allocate_counting().map_err(abi::code)?;
         // SAFETY: as the standard says.
-        unsafe { put(made, handle(Kind::Counting, slot, counting.0)) }
+        unsafe { put(made, handle(HandleKind::Counting, slot, counting.0)) }
     })
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn PtlCTFree(counting: u32) -> c_int {
-    on_object(counting, Kind::Counting, |open, number| {
+    on_object(counting, HandleKind::Counting, |open, number| {
         open.interface.free_counting(CountingHandle(number)).map_err(abi::code).map(|()| 0)
     })
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn PtlCTCancelTriggeredOps(counting: u32) -> c_int {
-    on_object(counting, Kind::Counting, |open, number| {
+    on_object(counting, HandleKind::Counting, |open, number| {
         open.interface.cancel_triggered(CountingHandle(number)).map_err(abi::code).map(|()| 0)
     })
 }
@@ -745,7 +753,7 @@ extern "C" fn PtlCTCancelTriggeredOps(counting: u32) -> c_int {
 /// The first counting event that ends its wait. `None`: none does.
 fn counted(endpoint: &Endpoint, countings: &[u32], tests: &[u64]) -> Result<Option<(usize, CtEvent)>, c_int> {
     for (place, (counting, test)) in countings.iter().zip(tests).enumerate() {
-        let (slot, number) = parts(*counting, Kind::Counting)?;
+        let (slot, number) = parts(*counting, HandleKind::Counting)?;
         let open = endpoint.interfaces[slot].as_ref().ok_or(abi::ARG_INVALID)?;
         let value = open.interface.counted(CountingHandle(number)).map_err(abi::code)?;
         if value.ends_wait(*test) {
@@ -812,7 +820,7 @@ pub fn counting_event(event: CtEvent) -> CountingEvent {
 
 #[unsafe(no_mangle)]
 extern "C" fn PtlCTSet(counting: u32, value: CtEvent) -> c_int {
-    on_object(counting, Kind::Counting, |open, number| {
+    on_object(counting, HandleKind::Counting, |open, number| {
         let set =
             open.interface.set_counting(CountingHandle(number), counting_event(value), &mut ProcessMemory);
         set.map_err(abi::code).map(|()| 0)
@@ -821,7 +829,7 @@ extern "C" fn PtlCTSet(counting: u32, value: CtEvent) -> c_int {
 
 #[unsafe(no_mangle)]
 extern "C" fn PtlCTInc(counting: u32, by: CtEvent) -> c_int {
-    on_object(counting, Kind::Counting, |open, number| {
+    on_object(counting, HandleKind::Counting, |open, number| {
         let (counting, by) = (CountingHandle(number), counting_event(by));
         let increased = open.interface.increase_counting(counting, by, &mut ProcessMemory);
         increased.map_err(abi::code).map(|()| 0)

@@ -12,7 +12,7 @@ use crate::weft::{
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::c_void;
-use weft_portals_objects::request::Outgoing;
+use weft_portals_objects::request::OutgoingRequest;
 
 /// Tags of this library: those of other users of `weft.h` do not begin so.
 const HEADER: u64 = 0x5054_4C34_0000_0000;
@@ -29,13 +29,13 @@ const BUFFERS: usize = 32;
 struct Header {
     slot: u8,
     data: Option<(u32, u64)>,
-    message: Outgoing,
+    message: OutgoingRequest,
 }
 
 /// A message that has come, or whose data has not.
 struct Arrival {
     slot: u8,
-    message: Outgoing,
+    message: OutgoingRequest,
     /// The number of the data that is missing.
     missing: Option<u32>,
 }
@@ -77,9 +77,9 @@ impl Carrier {
     }
 
     /// Sends a message to the interface `slot` of a rank.
-    pub fn send(&mut self, to: u32, slot: u8, mut message: Outgoing) {
-        let (Outgoing::Request(_, weft_portals_objects::request::Request { data, .. })
-        | Outgoing::Response(_, weft_portals_objects::request::Response { data, .. })) = &mut message;
+    pub fn send(&mut self, to: u32, slot: u8, mut message: OutgoingRequest) {
+        let (OutgoingRequest::Request(_, weft_portals_objects::request::Request { data, .. })
+        | OutgoingRequest::Response(_, weft_portals_objects::request::Response { data, .. })) = &mut message;
         let long = (data.len() > INLINE).then(|| std::mem::take(data));
         let number = self.next_data;
         let header = Header { slot, data: long.as_ref().map(|long| (number, long.len() as u64)), message };
@@ -113,7 +113,7 @@ impl Carrier {
     }
 
     /// Makes progress, and returns the messages that are whole now. Says too whether anything has happened.
-    pub fn poll(&mut self) -> (Vec<(u8, Outgoing)>, bool) {
+    pub fn poll(&mut self) -> (Vec<(u8, OutgoingRequest)>, bool) {
         self.flush();
         let none = Completion {
             context: std::ptr::null_mut(),
@@ -161,14 +161,14 @@ impl Carrier {
         let of_source = self.arrivals.entry(source).or_default();
         if let Some(arrival) = of_source.iter_mut().find(|arrival| arrival.missing == Some(number)) {
             arrival.missing = None;
-            let (Outgoing::Request(_, weft_portals_objects::request::Request { data, .. })
-            | Outgoing::Response(_, weft_portals_objects::request::Response { data, .. })) =
+            let (OutgoingRequest::Request(_, weft_portals_objects::request::Request { data, .. })
+            | OutgoingRequest::Response(_, weft_portals_objects::request::Response { data, .. })) =
                 &mut arrival.message;
             *data = bytes;
         }
     }
 
-    fn take_whole(&mut self) -> Vec<(u8, Outgoing)> {
+    fn take_whole(&mut self) -> Vec<(u8, OutgoingRequest)> {
         let mut whole = Vec::new();
         for of_source in self.arrivals.values_mut() {
             while of_source.front().is_some_and(|arrival| arrival.missing.is_none()) {

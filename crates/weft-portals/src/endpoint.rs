@@ -6,7 +6,7 @@ use crate::process_memory::ProcessMemory;
 use crate::weft::{WeftRank, weft_clock_ps, weft_count, weft_number, weft_open, weft_search, weft_yield};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use weft_portals_objects::NetworkInterface;
-use weft_portals_objects::request::{Outgoing, ProcessId};
+use weft_portals_objects::request::{OutgoingRequest, ProcessId};
 
 /// Kinds of interfaces: matching or not, logical or physical addresses.
 pub const KINDS: usize = 4;
@@ -104,7 +104,7 @@ impl Endpoint {
         for slot in 0..KINDS {
             while let Some(open) = &mut self.interfaces[slot] {
                 let Some(message) = open.interface.outgoing() else { break };
-                let (Outgoing::Request(to, _) | Outgoing::Response(to, _)) = &message;
+                let (OutgoingRequest::Request(to, _) | OutgoingRequest::Response(to, _)) = &message;
                 match open.rank_of(*to).filter(|rank| *rank < self.count) {
                     Some(rank) => self.carrier.send(rank, slot as u8, message),
                     None => undeliverable(open, &message),
@@ -121,14 +121,16 @@ impl Endpoint {
             let Some(Some(open)) = self.interfaces.get_mut(usize::from(slot)) else { continue };
             let mut searched = 0;
             match message {
-                Outgoing::Request(to, request) if to == open.process => {
+                OutgoingRequest::Request(to, request) if to == open.process => {
                     searched = open.interface.request(&request, &mut ProcessMemory);
                 }
-                Outgoing::Request(to, request) => {
+                OutgoingRequest::Request(to, request) => {
                     // No process of that number is here.
                     undeliverable_there(open, to, &request);
                 }
-                Outgoing::Response(_, response) => open.interface.respond(&response, &mut ProcessMemory),
+                OutgoingRequest::Response(_, response) => {
+                    open.interface.respond(&response, &mut ProcessMemory)
+                }
             }
             searched += open.interface.take_searched();
             self.charge(searched);
@@ -151,8 +153,8 @@ fn refusal(operation: u32) -> weft_portals_objects::request::Response {
 }
 
 /// A message of this process is for a process that does not exist.
-fn undeliverable(open: &mut Open, message: &Outgoing) {
-    let Outgoing::Request(_, request) = message else { return };
+fn undeliverable(open: &mut Open, message: &OutgoingRequest) {
+    let OutgoingRequest::Request(_, request) = message else { return };
     if let Some(operation) = request.operation {
         open.interface.respond(&refusal(operation), &mut ProcessMemory);
     }

@@ -1,13 +1,13 @@
 //! The functions that move data: put, get, atomic operations, and their triggered forms.
 
 use crate::abi::{self, CtEvent, Process};
-use crate::calls::{Kind, Trigger, counting_event, on_object, parts};
+use crate::calls::{HandleKind, Trigger, counting_event, on_object, parts};
 use crate::endpoint::Open;
 use crate::process_memory::ProcessMemory;
 use std::ffi::{c_int, c_void};
 use weft_portals_objects::atomic::AtomicOperation;
 use weft_portals_objects::handle::{CountingHandle, DescriptorHandle};
-use weft_portals_objects::initiator::{Operation, Place};
+use weft_portals_objects::initiator::{DescriptorPlace, Operation};
 use weft_portals_objects::request::{Acknowledgement, Action};
 use weft_portals_objects::triggered::TriggeredOperation;
 
@@ -25,12 +25,12 @@ struct Target {
 
 /// Starts an operation of the interface that a descriptor is of, or has it wait.
 fn start(descriptor: u32, trigger: Trigger, make: impl FnOnce(&Open) -> Result<Operation, c_int>) -> c_int {
-    on_object(descriptor, Kind::Descriptor, |open, _| {
+    on_object(descriptor, HandleKind::Descriptor, |open, _| {
         let operation = make(open)?;
         let result = match trigger {
             None => open.interface.start(&operation, &mut ProcessMemory),
             Some((counting, threshold)) => {
-                let (_, number) = parts(counting, Kind::Counting)?;
+                let (_, number) = parts(counting, HandleKind::Counting)?;
                 let waits = (CountingHandle(number), threshold);
                 open.interface.trigger(waits, TriggeredOperation::Start(operation), &mut ProcessMemory)
             }
@@ -39,9 +39,9 @@ fn start(descriptor: u32, trigger: Trigger, make: impl FnOnce(&Open) -> Result<O
     })
 }
 
-fn place(descriptor: u32, offset: u64) -> Result<Place, c_int> {
-    let (_, number) = parts(descriptor, Kind::Descriptor)?;
-    Ok(Place { descriptor: DescriptorHandle(number), offset })
+fn place(descriptor: u32, offset: u64) -> Result<DescriptorPlace, c_int> {
+    let (_, number) = parts(descriptor, HandleKind::Descriptor)?;
+    Ok(DescriptorPlace { descriptor: DescriptorHandle(number), offset })
 }
 
 /// An operation on a target, of the kind that its places and action say.
@@ -49,7 +49,7 @@ fn operation(
     open: &Open,
     target: Target,
     action: Action,
-    places: (Option<Place>, Option<Place>),
+    places: (Option<DescriptorPlace>, Option<DescriptorPlace>),
 ) -> Operation {
     Operation {
         action,
@@ -337,11 +337,11 @@ fn on_counting(
     (trigger, threshold): (u32, u64),
     make: impl FnOnce(CountingHandle) -> TriggeredOperation,
 ) -> c_int {
-    on_object(trigger, Kind::Counting, |open, number| {
+    on_object(trigger, HandleKind::Counting, |open, number| {
         if counting >> 26 != trigger >> 26 {
             return Err(abi::ARG_INVALID);
         }
-        let operation = make(CountingHandle(parts(counting, Kind::Counting)?.1));
+        let operation = make(CountingHandle(parts(counting, HandleKind::Counting)?.1));
         let result =
             open.interface.trigger((CountingHandle(number), threshold), operation, &mut ProcessMemory);
         result.map_err(abi::code).map(|()| 0)

@@ -191,7 +191,7 @@ pub fn congestion_trees(result: &StoredResult, ways: Ways<'_>) -> Result<Vec<Con
         let flows = Flows::of(result, run, level, &largest)?;
         network.learn(flows.pairs.as_deref().unwrap_or_default(), ways);
         for (number, (root, tree)) in largest.into_iter().enumerate() {
-            told.push(Told { run, root, end, interval }.tree(tree, &network, &flows, number));
+            told.push(ReportedTree { run, root, end, interval }.tree(tree, &network, &flows, number));
         }
     }
     Ok(told)
@@ -395,7 +395,7 @@ impl Flows {
 }
 
 /// A tree that is put into words.
-struct Told {
+struct ReportedTree {
     run: u32,
     root: usize,
     /// The end of the run's telemetry.
@@ -404,7 +404,7 @@ struct Told {
     interval: u64,
 }
 
-impl Told {
+impl ReportedTree {
     /// The tree, number `number` among those of its run.
     fn tree(&self, tree: Growing, network: &Network, flows: &Flows, number: usize) -> CongestionTree {
         let Growing { intervals, mut branches } = tree;

@@ -34,7 +34,7 @@ pub const GROUP_ROWS_LIMIT: usize = 1 << 20;
 
 /// A part that is whole on the disk.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-struct Part {
+struct TablePart {
     /// File name in the working folder.
     name: String,
     /// The length of the file.
@@ -47,7 +47,7 @@ struct Part {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(bound = "R: Row")]
 pub(crate) struct SavedTable<R> {
-    parts: Vec<Part>,
+    parts: Vec<TablePart>,
     /// The open row group.
     group: Vec<R>,
     rows: u64,
@@ -60,7 +60,7 @@ pub(crate) struct TableWriter<R: Row> {
     group: Vec<R>,
     rows: u64,
     last: Option<(u32, Time, u64, u64)>,
-    parts: Vec<Part>,
+    parts: Vec<TablePart>,
     open: Option<OpenPart>,
 }
 
@@ -217,7 +217,7 @@ impl<R: Row> TableWriter<R> {
         let Some(OpenPart { name, path, writer }) = self.open.take() else { return Ok(()) };
         let buffered = writer.into_inner().map_err(|e| ResultsError::parquet("write", &path, e))?;
         let bytes = sync(&path, buffered)?;
-        self.parts.push(Part { name, bytes, sha: None });
+        self.parts.push(TablePart { name, bytes, sha: None });
         Ok(())
     }
 }

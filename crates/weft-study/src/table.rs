@@ -55,7 +55,7 @@ impl Frame {
     /// The frame as a Parquet file.
     pub(crate) fn parquet(&self, name: &str) -> Result<Vec<u8>, ParquetError> {
         let fields: Result<Vec<TypePtr>, _> =
-            self.columns.iter().map(|(name, values)| Kind::of(values).field(name)).collect();
+            self.columns.iter().map(|(name, values)| ColumnKind::of(values).field(name)).collect();
         let schema = Type::group_type_builder("schema").with_fields(fields?).build()?;
         let entry = |key: &str, value: String| KeyValue::new(format!("weft.{key}"), value);
         let table = name.trim_end_matches(".parquet").to_owned();
@@ -75,7 +75,7 @@ impl Frame {
                 // A column that ends early ends with rows without a value.
                 let missing = self.height - values.len();
                 let all = values.iter().chain(std::iter::repeat_n(&Json::Null, missing));
-                Kind::of(values).write(all, &mut column)?;
+                ColumnKind::of(values).write(all, &mut column)?;
                 column.close()?;
             }
             group.close()?;
@@ -86,34 +86,34 @@ impl Frame {
 
 /// The narrowest type of a column that takes all its values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
+enum ColumnKind {
     Boolean,
     Integer,
     Number,
     Text,
 }
 
-impl Kind {
-    fn of(values: &[Json]) -> Kind {
+impl ColumnKind {
+    fn of(values: &[Json]) -> ColumnKind {
         let all = |is: fn(&Json) -> bool| values.iter().all(|value| value.is_null() || is(value));
         if all(Json::is_boolean) {
-            Kind::Boolean
+            ColumnKind::Boolean
         } else if all(Json::is_i64) {
-            Kind::Integer
+            ColumnKind::Integer
         } else if all(Json::is_number) {
-            Kind::Number
+            ColumnKind::Number
         } else {
-            Kind::Text
+            ColumnKind::Text
         }
     }
 
     /// A column of this type in the schema of a file. Any row may leave it out.
     fn field(self, name: &str) -> Result<TypePtr, ParquetError> {
         let (physical, logical) = match self {
-            Kind::Boolean => (BoolType::get_physical_type(), None),
-            Kind::Integer => (Int64Type::get_physical_type(), None),
-            Kind::Number => (DoubleType::get_physical_type(), None),
-            Kind::Text => (ByteArrayType::get_physical_type(), Some(LogicalType::String)),
+            ColumnKind::Boolean => (BoolType::get_physical_type(), None),
+            ColumnKind::Integer => (Int64Type::get_physical_type(), None),
+            ColumnKind::Number => (DoubleType::get_physical_type(), None),
+            ColumnKind::Text => (ByteArrayType::get_physical_type(), Some(LogicalType::String)),
         };
         let builder = Type::primitive_type_builder(name, physical).with_logical_type(logical);
         builder.with_repetition(Repetition::OPTIONAL).build().map(Arc::new)
@@ -130,10 +130,10 @@ impl Kind {
             other => Some(ByteArray::from(other.to_string().as_str())),
         };
         match self {
-            Kind::Boolean => write::<BoolType>(values.map(Json::as_bool), column),
-            Kind::Integer => write::<Int64Type>(values.map(Json::as_i64), column),
-            Kind::Number => write::<DoubleType>(values.map(Json::as_f64), column),
-            Kind::Text => write::<ByteArrayType>(values.map(text), column),
+            ColumnKind::Boolean => write::<BoolType>(values.map(Json::as_bool), column),
+            ColumnKind::Integer => write::<Int64Type>(values.map(Json::as_i64), column),
+            ColumnKind::Number => write::<DoubleType>(values.map(Json::as_f64), column),
+            ColumnKind::Text => write::<ByteArrayType>(values.map(text), column),
         }
     }
 }
@@ -298,9 +298,9 @@ mod tests {
         frame.push(vec![cell("b", "x".into()), cell("a", 2.5.into())]);
         frame.push(vec![cell("b", 3.into())]);
         let (a, b) = (&frame.columns[0].1, &frame.columns[1].1);
-        assert_eq!(Kind::of(a), Kind::Number);
+        assert_eq!(ColumnKind::of(a), ColumnKind::Number);
         assert_eq!((a.len(), b.len()), (2, 3));
-        assert_eq!(Kind::of(b), Kind::Text);
+        assert_eq!(ColumnKind::of(b), ColumnKind::Text);
         assert!(!frame.parquet("study.parquet").unwrap().is_empty());
     }
 }

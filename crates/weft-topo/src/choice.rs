@@ -1,4 +1,5 @@
-//! Choosing among several ways: by dice, in turn, by a hash of the flow or of a block, by the shortest queue.
+//! Choosing among several ways: at random, in turn, by a hash of the flow or of a block, by the shortest
+//! queue.
 //!
 //! # Source
 //! C. Hopps, "Analysis of an equal-cost multi-path algorithm", RFC 2992, 2000 (a hash per flow). The hash is
@@ -53,8 +54,8 @@ pub(crate) fn way_of_flow(flow: u32, switch: u32, count: u32) -> u32 {
     below(count, hash(joined(flow, switch)))
 }
 
-/// The port with the shortest queue, and the queue in bytes; one of them by dice, where several are. `None`:
-/// there are no ports.
+/// The port with the shortest queue, and the queue in bytes; one of them at random, where several are.
+/// `None`: there are no ports.
 #[inline]
 pub(crate) fn shortest_queue(
     ports: impl Iterator<Item = PortId> + Clone,
@@ -92,7 +93,7 @@ mod tests {
 
     /// Catches a longer queue that is chosen, and ties that always end alike.
     #[test]
-    fn the_shortest_queue_is_chosen_by_dice_among_equals() {
+    fn the_shortest_queue_is_chosen_at_random_among_equals() {
         let mut queues = Queues(vec![5, 2, 9, 2], 0);
         let ports = || (0..4).map(PortId);
         assert_eq!(shortest_queue(ports(), &mut queues), Some((PortId(1), 2)));

@@ -106,11 +106,11 @@ pub struct ChannelLoad {
 pub enum Paths {
     /// The only ones the routing has.
     Deterministic,
-    /// The expectation over the routing's dice.
+    /// The expectation over the routing's random numbers.
     Random,
     /// The minimal ones of an adaptive routing, which are the best for this pattern.
     Minimal,
-    /// Those that packets of a routing with dice take through an idle network: a sample.
+    /// Those that packets of a routing with random numbers take through an idle network: a sample.
     Sampled,
     /// A share of each flow on the minimal path and the rest over random intermediate groups (Valiant);
     /// the single share for all flows that makes the busiest channel least busy.

@@ -6,9 +6,9 @@
 //!                 └─ port 0 ══► member 1
 //! ```
 //! A tree is the union of the unicast ways from its root to each member: those that the routing takes where
-//! all queues are empty and all dice show zero. Each branch is therefore a turn that unicast packets take,
-//! and the [proof](crate::prove) of the routing covers it: a copy waits for its own channel alone, which lies
-//! after the channel that it came by.
+//! all queues are empty and all random numbers are zero. Each branch is therefore a turn that unicast packets
+//! take, and the [proof](crate::prove) of the routing covers it: a copy waits for its own channel alone,
+//! which lies after the channel that it came by.
 //!
 //! Two ways may meet again at a switch. What is there already is used: a node is a switch with the channel by
 //! which the packet comes, and a member whose switch has a node hangs on that node. So no channel carries the

@@ -3,7 +3,7 @@
 use crate::traits::{AtSwitch, Attachment, LocalView, NextHop, RouteState, Routing, Topology};
 use weft_units::{EndpointId, PortId, SwitchId, VcId};
 
-/// A view of a network without traffic, whose dice always show zero.
+/// A view of a network without traffic, whose random numbers are all zero.
 struct Idle;
 
 impl LocalView for Idle {
@@ -18,7 +18,7 @@ impl LocalView for Idle {
 
 /// Calls `visit` with every switch on the way of a packet and the port it leaves by, up to and with the
 /// port of its destination. `to` must be reachable. An adaptive routing goes minimally here; one that
-/// throws dice takes one of its ways.
+/// draws random numbers takes one of its ways.
 pub fn idle_path<L: Topology + Routing>(
     layout: &L,
     from: EndpointId,

@@ -120,7 +120,7 @@ pub struct NextHop {
     pub vc: VcId,
 }
 
-/// The view of an adaptive routing: the queues of its own switch, and dice.
+/// The view of an adaptive routing: the queues of its own switch, and random numbers.
 pub trait LocalView {
     /// Bytes that wait for or occupy the buffer behind a port, over all its virtual channels.
     fn queued(&self, port: PortId) -> u64;

@@ -120,7 +120,7 @@ impl Poisson {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dice::dice;
+    use crate::rng::rng;
     use proptest::prelude::*;
 
     proptest! {
@@ -143,7 +143,7 @@ mod tests {
         for (numerator, denominator) in [(10, 3), (7, 10), (1_234_567_890, 7)] {
             let mut process = Arrival::Poisson(Poisson::new(numerator, denominator).unwrap());
             let mean = numerator as f64 / denominator as f64;
-            let gaps: Vec<f64> = process.gaps(dice(5)).take(N).map(|gap| gap.as_ps() as f64).collect();
+            let gaps: Vec<f64> = process.gaps(rng(5)).take(N).map(|gap| gap.as_ps() as f64).collect();
             let measured = gaps.iter().sum::<f64>() / N as f64;
             assert!((measured / mean - 1.0).abs() < 4.0 / (N as f64).sqrt(), "{measured} for {mean}");
             if mean > 1000.0 {
@@ -161,7 +161,7 @@ mod tests {
         const N: usize = 200_000;
         const MEAN: u64 = 1 << 40;
         let mut process = Arrival::Poisson(Poisson::new(MEAN, 1).unwrap());
-        let mut gaps: Vec<u64> = process.gaps(dice(6)).take(N).map(Span::as_ps).collect();
+        let mut gaps: Vec<u64> = process.gaps(rng(6)).take(N).map(Span::as_ps).collect();
         gaps.sort();
         let distance = gaps.iter().enumerate().fold(0.0f64, |worst, (i, &gap)| {
             let theory = -(-(gap as f64) / MEAN as f64).exp_m1();

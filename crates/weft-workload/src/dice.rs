@@ -1,7 +1,7 @@
 //! A random source for tests: SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
 
 /// A function that returns 64 uniform bits per call, the same ones for the same seed.
-pub(crate) fn dice(seed: u64) -> impl FnMut() -> u64 {
+pub(crate) fn rng(seed: u64) -> impl FnMut() -> u64 {
     let mut state = seed;
     move || {
         state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -30,6 +30,6 @@ pub mod steady;
 pub mod traffic;
 
 #[cfg(test)]
-mod dice;
+mod rng;
 
 pub use weft_engine::below;

@@ -25,7 +25,7 @@ pub struct Hosts {
 
 /// A core of a host, with the endpoint that its rank uses.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Place {
+pub struct CorePlace {
     /// The endpoint.
     pub endpoint: EndpointId,
     /// The core, counted within the host.
@@ -94,13 +94,13 @@ pub enum MappingError {
 
 impl Hosts {
     /// The place of core `core` of host `host`.
-    fn place(&self, host: u32, core: u32) -> Place {
+    fn place(&self, host: u32, core: u32) -> CorePlace {
         let endpoint = host * self.endpoints_per_host + core % self.endpoints_per_host;
-        Place { endpoint: EndpointId(endpoint), core }
+        CorePlace { endpoint: EndpointId(endpoint), core }
     }
 
     /// Places number `0..count` when hosts are filled in order with `per_host` ranks each.
-    fn place_number(&self, number: u64, per_host: u32) -> Place {
+    fn place_number(&self, number: u64, per_host: u32) -> CorePlace {
         let (host, core) = (number / u64::from(per_host), number % u64::from(per_host));
         self.place(host as u32, core as u32)
     }
@@ -127,7 +127,7 @@ impl Hosts {
     ///
     /// # Errors
     /// More ranks than places.
-    pub fn linear(&self, ranks: u64, per_host: Option<u32>) -> Result<Vec<Place>, MappingError> {
+    pub fn linear(&self, ranks: u64, per_host: Option<u32>) -> Result<Vec<CorePlace>, MappingError> {
         let per_host = self.per_host(ranks, per_host)?;
         Ok((0..ranks).map(|rank| self.place_number(rank, per_host)).collect())
     }
@@ -137,15 +137,20 @@ impl Hosts {
     ///
     /// # Errors
     /// More ranks than places.
-    pub fn random(&self, ranks: u64, per_host: Option<u32>, seed: u64) -> Result<Vec<Place>, MappingError> {
+    pub fn random(
+        &self,
+        ranks: u64,
+        per_host: Option<u32>,
+        seed: u64,
+    ) -> Result<Vec<CorePlace>, MappingError> {
         let per_host = self.per_host(ranks, per_host)?;
         // The check above keeps the number of places, and so their numbers, below 2^64; a machine that
         // fits in memory has fewer than 2^32.
         let count = u32::try_from(u64::from(self.hosts) * u64::from(per_host)).unwrap_or(u32::MAX);
         let mut numbers: Vec<u32> = (0..count).collect();
-        let mut dice = Stream::new(seed, 0, PURPOSE_MAPPING);
+        let mut rng = Stream::new(seed, 0, PURPOSE_MAPPING);
         for own in 0..ranks as usize {
-            let other = own + below(count - own as u32, &mut || dice.next_u64()) as usize;
+            let other = own + below(count - own as u32, &mut || rng.next_u64()) as usize;
             numbers.swap(own, other);
         }
         let places = numbers.iter().take(ranks as usize);
@@ -156,7 +161,7 @@ impl Hosts {
     ///
     /// # Errors
     /// More ranks of one host than it has cores.
-    pub fn at(&self, endpoints: &[EndpointId]) -> Result<Vec<Place>, MappingError> {
+    pub fn at(&self, endpoints: &[EndpointId]) -> Result<Vec<CorePlace>, MappingError> {
         let mut taken = BTreeMap::new();
         let place = |&endpoint: &EndpointId| {
             let core = taken.entry(endpoint.0 / self.endpoints_per_host).or_insert(0);
@@ -164,7 +169,7 @@ impl Hosts {
                 return Err(MappingError::HostFull { endpoint, cores: self.cores });
             }
             *core += 1;
-            Ok(Place { endpoint, core: *core - 1 })
+            Ok(CorePlace { endpoint, core: *core - 1 })
         };
         endpoints.iter().map(place).collect()
     }
@@ -180,7 +185,7 @@ impl Hosts {
         text: &str,
         ranks: u64,
         endpoint: impl Fn(&str) -> Result<EndpointId, String>,
-    ) -> Result<Vec<Place>, MappingError> {
+    ) -> Result<Vec<CorePlace>, MappingError> {
         let mut places = Vec::new();
         let mut taken = BTreeSet::new();
         for (index, line) in text.lines().enumerate() {
@@ -210,7 +215,7 @@ impl Hosts {
                     "core {core} of the host of `{name}` is taken; each is for one rank"
                 )));
             }
-            places.push(Place { endpoint, core });
+            places.push(CorePlace { endpoint, core });
         }
         match places.len() as u64 == ranks {
             true => Ok(places),

@@ -91,11 +91,11 @@ impl Sizes {
     pub const NAMES: [&'static str; 4] = ["web-search", "data-mining", "hadoop", "key-value"];
 
     /// Size of the next transfer.
-    fn draw(&self, dice: &mut Stream) -> Bytes {
+    fn draw(&self, rng: &mut Stream) -> Bytes {
         match self {
             Sizes::Fixed(bytes) => *bytes,
             Sizes::Drawn(points) => {
-                let share = dice.below(MILLION);
+                let share = rng.below(MILLION);
                 let place = points.partition_point(|(_, up_to)| *up_to <= share).clamp(1, points.len() - 1);
                 let ((from, low), (to, high)) = (points[place - 1], points[place]);
                 let part =
@@ -170,7 +170,7 @@ pub struct ScenarioParameters {
 struct Generator {
     /// Number of the flow.
     flow: u32,
-    dice: Stream,
+    rng: Stream,
     begun: u64,
     bytes: u64,
 }
@@ -241,7 +241,7 @@ pub struct TransferReport {
     /// Payload.
     pub bytes: Bytes,
     /// The time at which it began.
-    pub born: Time,
+    pub created_at: Time,
     /// The time at which its last byte was delivered.
     pub delivered: Time,
     /// Links crossed, injection and ejection included.
@@ -296,7 +296,7 @@ impl Generators {
     pub fn new(flows: &[u32], seed: u64) -> Generators {
         let generators = flows.iter().map(|&flow| Generator {
             flow,
-            dice: Stream::new(seed, flow.into(), PURPOSE_SCENARIO),
+            rng: Stream::new(seed, flow.into(), PURPOSE_SCENARIO),
             begun: 0,
             bytes: 0,
         });
@@ -332,16 +332,16 @@ impl Generators {
         }
         let to = match plan.to.len() {
             1 => plan.to[0],
-            many => plan.to[below(many as u32, &mut || generator.dice.next_u64()) as usize],
+            many => plan.to[below(many as u32, &mut || generator.rng.next_u64()) as usize],
         };
-        let bytes = plan.sizes.draw(&mut generator.dice);
+        let bytes = plan.sizes.draw(&mut generator.rng);
         generator.begun += 1;
         generator.bytes += bytes.get();
         let (flow, sent) = (generator.flow, Bytes::new(generator.bytes));
         let message = Message {
             to,
             bytes,
-            born: now,
+            created_at: now,
             header: Some((form.header)(flow)),
             token: matches!(plan.pace, Pace::Gap(_)).then_some((form.token)(place)),
             acknowledged: false,
@@ -392,17 +392,17 @@ impl ScenarioOutput {
         destination: EndpointId,
         parameters: &ScenarioParameters,
     ) {
-        let Delivered { number, bytes, born, noticed: delivered, hops, .. } = *message;
+        let Delivered { number, bytes, created_at, noticed: delivered, hops, .. } = *message;
         let tally = self.flows.entry(flow).or_default();
         tally.delivered += 1;
         tally.bytes += bytes;
         tally.last = tally.last.max(delivered);
-        if born >= parameters.counted_from {
+        if created_at >= parameters.counted_from {
             let group = parameters.flows[flow as usize].group;
-            self.latency.entry(group).or_default().record(delivered - born);
+            self.latency.entry(group).or_default().record(delivered - created_at);
         }
         if parameters.report_transfers {
-            let report = TransferReport { flow, destination, number, bytes, born, delivered, hops };
+            let report = TransferReport { flow, destination, number, bytes, created_at, delivered, hops };
             self.transfers.push(report);
         }
     }
@@ -499,8 +499,8 @@ mod tests {
             let Sizes::Drawn(points) = &sizes else { panic!("a distribution") };
             assert!(points.is_sorted_by(|one, next| one.0 < next.0 && one.1 < next.1), "{name}");
             assert_eq!((points[0].1, points[points.len() - 1].1), (0, MILLION), "{name}");
-            let mut dice = Stream::new(1, 2, 3);
-            let drawn: Vec<u64> = (0..100_000).map(|_| sizes.draw(&mut dice).get()).collect();
+            let mut rng = Stream::new(1, 2, 3);
+            let drawn: Vec<u64> = (0..100_000).map(|_| sizes.draw(&mut rng).get()).collect();
             for &(size, up_to) in points {
                 let share = drawn.iter().filter(|&&drawn| drawn <= size).count() as f64 / 1e5;
                 assert!((share - f64::from(up_to) / 1e6).abs() < 0.01, "{name}: {share} up to {size}");

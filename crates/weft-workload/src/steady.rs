@@ -143,7 +143,7 @@ fn student_t(freedom: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dice::dice;
+    use crate::rng::rng;
 
     /// A first-order autoregressive series x' = ρ x + noise of unit variance, around `level`, after a
     /// start `jump` away from it.
@@ -156,7 +156,7 @@ mod tests {
 
     impl Autoregressive {
         fn series(self, seed: u64, epochs: usize) -> Vec<f64> {
-            let mut random = dice(seed);
+            let mut random = rng(seed);
             let mut uniform = move || random() as f64 / u64::MAX as f64 - 0.5;
             let mut x = self.jump;
             let mut step = || {

@@ -40,7 +40,7 @@ pub struct TrafficParameters {
 pub struct TrafficSource {
     endpoint: EndpointId,
     arrival: Arrival,
-    dice: Stream,
+    rng: Stream,
     /// The arrival of the next message; [`Time::NEVER`]: this endpoint sends nothing.
     next: Time,
     messages: u64,
@@ -60,7 +60,7 @@ pub struct MessageReport {
     /// Payload.
     pub bytes: Bytes,
     /// The time at which it arrived at the source.
-    pub born: Time,
+    pub created_at: Time,
     /// Links crossed, injection and ejection included.
     pub hops: u8,
 }
@@ -115,13 +115,13 @@ const PURPOSE_TRAFFIC: u32 = 2;
 impl TrafficSource {
     /// The source of `endpoint`, whose gaps `arrival` draws.
     pub fn new(endpoint: EndpointId, mut arrival: Arrival, pattern: &Pattern, seed: u64) -> TrafficSource {
-        let mut dice = Stream::new(seed, u64::from(endpoint.0), PURPOSE_TRAFFIC);
+        let mut rng = Stream::new(seed, u64::from(endpoint.0), PURPOSE_TRAFFIC);
         let first = if pattern.sends(endpoint) {
-            Time::ZERO + arrival.next_gap(&mut || dice.next_u64())
+            Time::ZERO + arrival.next_gap(&mut || rng.next_u64())
         } else {
             Time::NEVER
         };
-        TrafficSource { endpoint, arrival, dice, next: first, messages: 0 }
+        TrafficSource { endpoint, arrival, rng, next: first, messages: 0 }
     }
 
     /// Messages that the interface has taken.
@@ -166,13 +166,13 @@ impl Host for TrafficSource {
     ) {
         let (now, destination) = (message.noticed, context.endpoint());
         let output = context.output();
-        output.latency.record(now - message.born);
+        output.latency.record(now - message.created_at);
         output.bytes += message.bytes;
         output.last = output.last.max(now);
         if parameters.report_flows {
             let to = parameters.flows_have_destinations.then_some(destination);
             let flow = output.flows.entry((message.from, to)).or_default();
-            flow.record(message.bytes, message.born, now);
+            flow.record(message.bytes, message.created_at, now);
         }
         if parameters.report_messages {
             output.messages.push(MessageReport {
@@ -181,7 +181,7 @@ impl Host for TrafficSource {
                 destination,
                 number: message.number,
                 bytes: message.bytes,
-                born: message.born,
+                created_at: message.created_at,
                 hops: message.hops,
             });
         }
@@ -196,11 +196,11 @@ impl Host for TrafficSource {
         if self.next > now {
             return if self.next == Time::NEVER { Offer::Nothing } else { Offer::NotBefore(self.next) };
         }
-        let dice = &mut self.dice;
-        let mut random = || dice.next_u64();
+        let rng = &mut self.rng;
+        let mut random = || rng.next_u64();
         let to = parameters.pattern.destination(self.endpoint, self.messages, &mut random);
-        let born = self.next;
-        self.next = born.saturating_add(self.arrival.next_gap(&mut random));
+        let created_at = self.next;
+        self.next = created_at.saturating_add(self.arrival.next_gap(&mut random));
         let interface = (self.messages % u64::from(parameters.interfaces.max(1))) as u16;
         self.messages += 1;
         if parameters.messages == Some(self.messages) {
@@ -209,7 +209,7 @@ impl Host for TrafficSource {
         Offer::Message(Message {
             to,
             bytes: parameters.bytes,
-            born,
+            created_at,
             header: None,
             token: None,
             acknowledged: false,

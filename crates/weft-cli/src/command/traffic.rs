@@ -15,7 +15,7 @@ use weft_sim::experiment::Request;
 use weft_sim::experiment::load::Load;
 use weft_sim::experiment::scenario::{ScenarioRequest, traces};
 use weft_sim::experiment::traffic::{
-    Interval, Layer, LoadOf, Part, TrafficReport, TrafficRequest, TrafficRow,
+    Interval, Layer, LoadOf, MachinePart, TrafficReport, TrafficRequest, TrafficRow,
 };
 use weft_units::{Bytes, Span};
 
@@ -245,7 +245,7 @@ impl Shown for TrafficRequest {
 /// The block that takes no more; below saturation the host, which offers no more.
 fn limit(row: &TrafficRow) -> String {
     match row.limit.part {
-        Part::Host if !row.saturated => "host".to_owned(),
+        MachinePart::Host if !row.saturated => "host".to_owned(),
         part => format!("{}: {}", part.name(), row.limit.block),
     }
 }

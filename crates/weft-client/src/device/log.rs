@@ -54,7 +54,7 @@ pub enum Call {
 
 /// An entry of the log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Entry {
+pub struct LogEntry {
     /// The rank's clock then, in ps.
     pub until: u64,
     /// Why it has moved there.
@@ -88,8 +88,8 @@ const COMPUTES: u32 = u32::MAX;
 const TAKES: u32 = u32::MAX - 1;
 const MARKS: u32 = u32::MAX - 2;
 
-impl From<Entry> for RawEntry {
-    fn from(entry: Entry) -> RawEntry {
+impl From<LogEntry> for RawEntry {
+    fn from(entry: LogEntry) -> RawEntry {
         let reason = match entry.reason {
             Reason::Computes => COMPUTES,
             Reason::Works(work) => work.number(),
@@ -105,11 +105,11 @@ impl From<Entry> for RawEntry {
     }
 }
 
-impl From<RawEntry> for Entry {
+impl From<RawEntry> for LogEntry {
     /// Of no kind is what a rank that writes nonsense there gets for computation.
-    fn from(raw: RawEntry) -> Entry {
+    fn from(raw: RawEntry) -> LogEntry {
         let reason = match raw.reason {
-            MARKS => return Entry::mark(raw.until, raw.call as i32),
+            MARKS => return LogEntry::mark(raw.until, raw.call as i32),
             TAKES => Reason::Takes,
             number => Work::of(number).map_or(Reason::Computes, Reason::Works),
         };
@@ -117,15 +117,15 @@ impl From<RawEntry> for Entry {
         let call = calls.into_iter().find(|call| *call as u32 == raw.call & CALL);
         let first = raw.call & FIRST != 0;
         let (within, anew) = (raw.call >> WITHIN_AT & WITHIN, raw.call & ANEW != 0);
-        Entry { until: raw.until, reason, call: call.unwrap_or_default(), first, within, anew }
+        LogEntry { until: raw.until, reason, call: call.unwrap_or_default(), first, within, anew }
     }
 }
 
-impl Entry {
+impl LogEntry {
     /// A mark of the program, between its calls.
-    fn mark(until: u64, level: i32) -> Entry {
+    fn mark(until: u64, level: i32) -> LogEntry {
         let (reason, call) = (Reason::Marks(level), Call::None);
-        Entry { until, reason, call, first: false, within: 0, anew: false }
+        LogEntry { until, reason, call, first: false, within: 0, anew: false }
     }
 }
 
@@ -151,7 +151,7 @@ pub struct Log {
     /// The clock up to which all is told.
     told: u64,
     /// The last entry of this turn.
-    last: Option<Entry>,
+    last: Option<LogEntry>,
     /// Whether a post stands behind it.
     sealed: bool,
     /// The call that the rank is in.
@@ -206,7 +206,7 @@ impl Log {
     pub fn mark(&mut self, level: i32, device: &mut Shared) {
         let count = device.logged();
         if count < ROOM {
-            device.put_entry(count, Entry::mark(self.told, level));
+            device.put_entry(count, LogEntry::mark(self.told, level));
             device.set_logged(count + 1);
             // Nothing is added to what stands before it.
             self.last = None;
@@ -226,9 +226,9 @@ impl Log {
         let own = self.call == Call::None || reason == Reason::Computes;
         let (within, calls) = if own { (0, self.calls) } else { within::current() };
         let anew = within != 0 && std::mem::replace(&mut self.calls, calls) != calls;
-        let entry = Entry { until: self.told, reason, call: self.call, first, within, anew };
+        let entry = LogEntry { until: self.told, reason, call: self.call, first, within, anew };
         let count = device.logged();
-        let joins = |last: &Entry| {
+        let joins = |last: &LogEntry| {
             let same = last.within == within && (!anew || polls);
             let alike = last.reason == reason
                 && last.call == self.call
@@ -239,7 +239,7 @@ impl Log {
         };
         match self.last.filter(joins) {
             Some(last) => {
-                let joined = Entry { until: entry.until, ..last };
+                let joined = LogEntry { until: entry.until, ..last };
                 self.last = Some(joined);
                 device.put_entry(count - 1, joined);
             }
@@ -256,8 +256,8 @@ impl Log {
 
 impl Shared {
     /// The simulator's side: takes the log. Not to be believed.
-    pub fn take_log(&mut self) -> Vec<Entry> {
-        let entry = |index| Entry::from(self.read_at::<RawEntry>(LOG_AT + index * size_of::<RawEntry>()));
+    pub fn take_log(&mut self) -> Vec<LogEntry> {
+        let entry = |index| LogEntry::from(self.read_at::<RawEntry>(LOG_AT + index * size_of::<RawEntry>()));
         let taken = (0..self.logged().min(ROOM)).map(entry).collect();
         self.set_logged(0);
         taken
@@ -281,7 +281,7 @@ impl Shared {
         self.set_clock(self.clock().saturating_add(ps));
     }
 
-    fn put_entry(&mut self, index: usize, entry: Entry) {
+    fn put_entry(&mut self, index: usize, entry: LogEntry) {
         self.write_at(LOG_AT + index * size_of::<RawEntry>(), RawEntry::from(entry));
     }
 }
@@ -352,8 +352,8 @@ mod tests {
 
     #[test]
     fn nonsense_is_computation() {
-        let entry = Entry::from(RawEntry { until: 3, reason: 1000, call: 99 });
-        let nothing = Entry {
+        let entry = LogEntry::from(RawEntry { until: 3, reason: 1000, call: 99 });
+        let nothing = LogEntry {
             until: 3,
             reason: Reason::Computes,
             call: Call::None,
@@ -362,7 +362,7 @@ mod tests {
             anew: false,
         };
         assert_eq!(entry, nothing);
-        let entry = Entry { call: Call::Write, first: true, within: WITHIN, anew: true, ..nothing };
-        assert_eq!(Entry::from(RawEntry::from(entry)), entry);
+        let entry = LogEntry { call: Call::Write, first: true, within: WITHIN, anew: true, ..nothing };
+        assert_eq!(LogEntry::from(RawEntry::from(entry)), entry);
     }
 }

@@ -20,7 +20,7 @@ mod open;
 mod page;
 mod records;
 
-pub use log::{Call, Entry, Log, Outside, Reason};
+pub use log::{Call, Log, LogEntry, Outside, Reason};
 pub use open::{OPEN, OpenReceive, OpenSend};
 pub use page::{HostModel, Identity, Sharing, State, Turn};
 pub use records::{Awaited, AwaitedKind, Notice, NoticeKind, Post, PostKind, RawEnvelope, token_bits};

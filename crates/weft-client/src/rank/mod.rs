@@ -13,7 +13,7 @@ mod interfaces;
 mod notices;
 mod progress;
 
-use crate::blocking::{self, Kind};
+use crate::blocking::{self, WaitKind};
 use crate::device::{Call, Post, PostKind, RawEnvelope, Shared, State};
 use crate::interface::Interfaces;
 use crate::operation::{About, Completion, Kept, Lent, Operation, Source, endpoints_in, flag};
@@ -179,7 +179,7 @@ impl Rank {
         self.port.pattern.looks_for((!is_there).then_some(about));
         // A rank that looks in vain, over and over, waits as one that polls does.
         self.make_progress(!is_there);
-        if !is_there && blocking::is_inside(Kind::Probing) {
+        if !is_there && blocking::is_inside(WaitKind::Probing) {
             self.yields();
         }
         let found = self.process.on(&self.protocol, &mut self.port).peek(&like);

@@ -11,7 +11,7 @@
 //! notice that ends nothing: the simulator answers in its place.
 
 use super::Rank;
-use crate::blocking::{self, Kind};
+use crate::blocking::{self, WaitKind};
 use crate::clock;
 use crate::device::{Call, State};
 use crate::operation::Completion;
@@ -40,9 +40,9 @@ fn more_than_two_looks(requests: u32) -> u32 {
 /// without.
 fn in_a_row(fast: bool) -> InARow {
     let in_call = |polls| InARow::PollsInCall { polls, call: within::current().1 };
-    if blocking::is_inside(Kind::Synchronizing) {
+    if blocking::is_inside(WaitKind::Synchronizing) {
         in_call(SYNCHRONIZING_EMPTY_POLLS)
-    } else if blocking::is_inside(Kind::Scanning) {
+    } else if blocking::is_inside(WaitKind::Scanning) {
         in_call(more_than_two_looks(within::first_argument()))
     } else if fast {
         InARow::Polls(FAST_EMPTY_POLLS)
@@ -58,7 +58,7 @@ impl Rank {
         self.port.polled_interface = None;
         if self.port.completions.is_empty() {
             self.make_progress(true);
-            if blocking::is_inside(Kind::Polling) {
+            if blocking::is_inside(WaitKind::Polling) {
                 self.yields();
             }
         }
@@ -79,7 +79,7 @@ impl Rank {
 
     /// The program polls: what it has computed is charged, and whether it has looked at the clock is seen.
     pub(crate) fn begin_poll(&mut self) {
-        if !self.port.pattern.has_pairs() && !blocking::is_inside(Kind::Synchronizing) {
+        if !self.port.pattern.has_pairs() && !blocking::is_inside(WaitKind::Synchronizing) {
             self.make_up();
         }
         self.port.enter(Call::Poll);

@@ -10,17 +10,17 @@
 
 use super::round_robin;
 
-/// The oldest of `requests` that `is_eligible` accepts; among those of one age the first from `turn` on.
+/// The oldest of `requests` that `is_eligible` accepts; among those of one age the first from `pointer` on.
 #[inline(always)]
 pub(crate) fn choose(
     requests: &[u64],
-    turn: usize,
+    pointer: usize,
     mut is_eligible: impl FnMut(usize) -> bool,
     age: impl Fn(usize) -> u64,
 ) -> Option<usize> {
     let mut oldest: Option<(usize, u64)> = None;
     // No request is taken, so that all are looked at, in turn.
-    round_robin::choose(requests, turn, |request| {
+    round_robin::choose(requests, pointer, |request| {
         if is_eligible(request) {
             let age = age(request);
             if oldest.is_none_or(|(_, most)| age > most) {

@@ -25,7 +25,7 @@ impl Islip {
     }
 
     /// Matches inputs and outputs. `choose(output, turn)` names the eligible request of a free output
-    /// that comes first from `turn` on, over inputs that are still free; `port_of` gives the input port
+    /// that comes first from `pointer` on, over inputs that are still free; `port_of` gives the input port
     /// of a request; `carry_out(output, request)` makes the match, which occupies both.
     pub(crate) fn run<S>(
         &mut self,

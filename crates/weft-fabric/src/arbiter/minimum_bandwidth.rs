@@ -24,7 +24,7 @@
 //! A maximum bandwidth.
 
 use super::RequestGroups;
-use super::weighted_round_robin::Head;
+use super::weighted_round_robin::ClassHead;
 use crate::traffic_class::{MAX_CLASSES, WHOLE_SHARE};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -43,7 +43,7 @@ struct Output {
     /// By class: its credit, in bytes × [`WHOLE_SHARE`].
     credits: [i64; MAX_CLASSES],
     /// By class: the request that has priority.
-    turns: [u16; MAX_CLASSES],
+    pointers: [u16; MAX_CLASSES],
 }
 
 /// The credits of all outputs.
@@ -55,27 +55,27 @@ pub(crate) struct MinimumBandwidth {
 impl MinimumBandwidth {
     /// For outputs with links of these classes.
     pub(crate) fn new(links: impl Iterator<Item = LinkClass>) -> MinimumBandwidth {
-        let output = |link| Output { link, last: 0, credits: [0; MAX_CLASSES], turns: [0; MAX_CLASSES] };
+        let output = |link| Output { link, last: 0, credits: [0; MAX_CLASSES], pointers: [0; MAX_CLASSES] };
         MinimumBandwidth { outputs: links.map(output).collect() }
     }
 
-    /// The request of an output that goes. `head(class, turn)` says what a class has, from `turn` on.
+    /// The request of an output that goes. `head(class, pointer)` says what a class has, from `pointer` on.
     pub(crate) fn choose(
         &mut self,
         output: usize,
         groups: &RequestGroups,
-        mut head: impl FnMut(usize, usize) -> Head,
+        mut head: impl FnMut(usize, usize) -> ClassHead,
     ) -> Option<usize> {
         let state = &mut self.outputs[output];
         let classes = groups.count();
-        let mut heads = [Head::Empty; MAX_CLASSES];
+        let mut heads = [ClassHead::Empty; MAX_CLASSES];
         for (class, of_class) in heads[..classes].iter_mut().enumerate() {
-            *of_class = head(class, state.turns[class].into());
-            if *of_class == Head::Empty {
+            *of_class = head(class, state.pointers[class].into());
+            if *of_class == ClassHead::Empty {
                 state.credits[class] = state.credits[class].min(0);
             }
         }
-        let can_go = |class: &usize| matches!(heads[*class], Head::Packet { .. });
+        let can_go = |class: &usize| matches!(heads[*class], ClassHead::Packet { .. });
         let is_due = |class: &usize| state.credits[*class] > 0;
         let by_credit = |&class: &usize| (groups.priority(class), state.credits[class], Reverse(class));
         let due = (0..classes).filter(can_go).filter(is_due).max_by_key(by_credit);
@@ -83,7 +83,7 @@ impl MinimumBandwidth {
         let after = |class: usize| (class + classes - last - 1) % classes;
         let by_turn = |&class: &usize| (groups.priority(class), Reverse(after(class)));
         let chosen = due.or_else(|| (0..classes).filter(can_go).max_by_key(by_turn))?;
-        let Head::Packet { request, bytes } = heads[chosen] else { return None };
+        let ClassHead::Packet { request, bytes } = heads[chosen] else { return None };
         if due.is_none() {
             state.last = chosen as u8;
         }
@@ -98,18 +98,18 @@ impl MinimumBandwidth {
                 *credit -= bytes * i64::from(WHOLE_SHARE);
             }
             let most = match of_class {
-                Head::Empty => 0,
+                ClassHead::Empty => 0,
                 _ => groups.largest() * SAVED_PACKETS * i64::from(WHOLE_SHARE),
             };
             *credit = (*credit).min(most);
         }
-        state.turns[chosen] = request as u16 + 1;
+        state.pointers[chosen] = request as u16 + 1;
         Some(request)
     }
 
     /// The next turn of its class belongs to `request`.
     pub(crate) fn give_turn(&mut self, output: usize, request: u16, groups: &RequestGroups) {
-        self.outputs[output].turns[groups.of(request.into())] = request;
+        self.outputs[output].pointers[groups.of(request.into())] = request;
     }
 }
 
@@ -149,7 +149,7 @@ mod tests {
             let mut arbiter = MinimumBandwidth::new([LINK].into_iter());
             let mut sent = vec![0u64; classes.len()];
             for _ in 0..choices {
-                let head = |class: usize, _| Head::Packet { request: class, bytes: sizes[class] };
+                let head = |class: usize, _| ClassHead::Packet { request: class, bytes: sizes[class] };
                 let class = arbiter.choose(0, &groups, head).unwrap();
                 sent[class] += sizes[class];
             }
@@ -182,8 +182,8 @@ mod tests {
             let mut sent = [0u64; 2];
             for &comes in &comes {
                 let head = |class: usize, _| match class == 1 || comes {
-                    true => Head::Packet { request: class, bytes: size },
-                    false => Head::Empty,
+                    true => ClassHead::Packet { request: class, bytes: size },
+                    false => ClassHead::Empty,
                 };
                 let class = arbiter.choose(0, &groups, head).unwrap();
                 sent[class] += size;
@@ -199,16 +199,16 @@ mod tests {
     fn equals_take_turns_and_a_blocked_class_keeps_a_little() {
         let groups = groups(&[(0, 0), (0, 0), (0, 2_500)]);
         let mut arbiter = MinimumBandwidth::new([LINK].into_iter());
-        let packet = |request| Head::Packet { request, bytes: 1_000 };
-        let two = |class: usize, _: usize| if class < 2 { packet(class) } else { Head::Empty };
+        let packet = |request| ClassHead::Packet { request, bytes: 1_000 };
+        let two = |class: usize, _: usize| if class < 2 { packet(class) } else { ClassHead::Empty };
         let turns: Vec<_> = (0..6).map(|_| arbiter.choose(0, &groups, two).unwrap()).collect();
         assert_eq!(turns, [1, 0, 1, 0, 1, 0]);
-        let blocked = |class: usize, _: usize| if class < 2 { packet(class) } else { Head::Blocked };
+        let blocked = |class: usize, _: usize| if class < 2 { packet(class) } else { ClassHead::Blocked };
         (0..1_000).for_each(|_| assert!(arbiter.choose(0, &groups, blocked).unwrap() < 2));
         // Eight of the largest packets, and what it gets while it sends them.
         let all = |class: usize, _: usize| packet(class);
         let run = (0..1_000).take_while(|_| arbiter.choose(0, &groups, all) == Some(2)).count();
         assert!((32..=44).contains(&run), "{run}");
-        assert_eq!(arbiter.choose(0, &groups, |_, _| Head::Blocked), None);
+        assert_eq!(arbiter.choose(0, &groups, |_, _| ClassHead::Blocked), None);
     }
 }

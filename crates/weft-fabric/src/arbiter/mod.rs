@@ -18,7 +18,7 @@ use minimum_bandwidth::MinimumBandwidth;
 use serde::{Deserialize, Serialize};
 use strict_priority::StrictPriority;
 use weft_topo::LinkClass;
-use weighted_round_robin::{Head, WeightedRoundRobin};
+use weighted_round_robin::{ClassHead, WeightedRoundRobin};
 
 /// The memory of an arbiter beyond a turn per output.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -50,13 +50,13 @@ impl ArbiterState {
     }
 
     /// The request of an output that goes, by an arbiter that looks at the first packet of each class.
-    /// `head(class, turn)` says what a class has, from `turn` on. `None`: none can go.
+    /// `head(class, pointer)` says what a class has, from `pointer` on. `None`: none can go.
     #[inline]
     pub(crate) fn choose_class(
         &mut self,
         output: usize,
         groups: &RequestGroups,
-        head: impl FnMut(usize, usize) -> Head,
+        head: impl FnMut(usize, usize) -> ClassHead,
     ) -> Option<usize> {
         match self {
             ArbiterState::WeightedRoundRobin(weights) => weights.choose(output, groups, head),

@@ -6,7 +6,7 @@ use weft_engine::Stream;
 /// A uniformly random one of the `requests` that `is_eligible` accepts.
 pub(crate) fn choose(
     requests: &[u64],
-    dice: &mut Stream,
+    rng: &mut Stream,
     mut is_eligible: impl FnMut(usize) -> bool,
 ) -> Option<usize> {
     // Reservoir of one: the n-th eligible request replaces the choice with probability 1/n.
@@ -14,7 +14,7 @@ pub(crate) fn choose(
     while let Some(request) = next_from(requests, at) {
         if is_eligible(request) {
             seen += 1;
-            if dice.below(seen) == 0 {
+            if rng.below(seen) == 0 {
                 chosen = Some(request);
             }
         }

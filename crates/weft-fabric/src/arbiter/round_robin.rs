@@ -2,10 +2,14 @@
 
 use super::next_from;
 
-/// The first of `requests` from `turn` on, around the end, that `is_eligible` accepts.
+/// The first of `requests` from `pointer` on, around the end, that `is_eligible` accepts.
 #[inline(always)]
-pub(crate) fn choose(requests: &[u64], turn: usize, is_eligible: impl FnMut(usize) -> bool) -> Option<usize> {
-    choose_of(u64::MAX, requests, turn, is_eligible)
+pub(crate) fn choose(
+    requests: &[u64],
+    pointer: usize,
+    is_eligible: impl FnMut(usize) -> bool,
+) -> Option<usize> {
+    choose_of(u64::MAX, requests, pointer, is_eligible)
 }
 
 /// The same among those of `requests` that have a bit in `mask`, which is that of every word.
@@ -13,15 +17,16 @@ pub(crate) fn choose(requests: &[u64], turn: usize, is_eligible: impl FnMut(usiz
 pub(crate) fn choose_of(
     mask: u64,
     requests: &[u64],
-    turn: usize,
+    pointer: usize,
     mut is_eligible: impl FnMut(usize) -> bool,
 ) -> Option<usize> {
     if let [word] = *requests {
-        // All requests in one word: those from `turn` on come first. A turn behind the last is the first.
-        let turn = turn as u32 % 64;
-        let mut bits = (word & mask).rotate_right(turn);
+        // All requests in one word: those from `pointer` on come first. A pointer behind the last is the
+        // first.
+        let pointer = pointer as u32 % 64;
+        let mut bits = (word & mask).rotate_right(pointer);
         while bits != 0 {
-            let request = ((bits.trailing_zeros() + turn) % 64) as usize;
+            let request = ((bits.trailing_zeros() + pointer) % 64) as usize;
             if is_eligible(request) {
                 return Some(request);
             }
@@ -30,7 +35,7 @@ pub(crate) fn choose_of(
         return None;
     }
     let mut is_eligible = |request: usize| mask >> (request % 64) & 1 == 1 && is_eligible(request);
-    let mut at = turn;
+    let mut at = pointer;
     while let Some(request) = next_from(requests, at) {
         if is_eligible(request) {
             return Some(request);
@@ -39,7 +44,7 @@ pub(crate) fn choose_of(
     }
     at = 0;
     while let Some(request) = next_from(requests, at) {
-        if request >= turn {
+        if request >= pointer {
             return None;
         }
         if is_eligible(request) {

@@ -16,17 +16,20 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct StrictPriority {
     priorities: u32,
-    turns: Box<[u16]>,
+    pointers: Box<[u16]>,
 }
 
 impl StrictPriority {
     /// The turns of so many outputs, over `groups` of requests from the highest priority down.
     pub(crate) fn new(outputs: usize, groups: &RequestGroups) -> StrictPriority {
-        StrictPriority { priorities: groups.count() as u32, turns: vec![0; outputs * groups.count()].into() }
+        StrictPriority {
+            priorities: groups.count() as u32,
+            pointers: vec![0; outputs * groups.count()].into(),
+        }
     }
 
-    fn turn(&mut self, output: usize, group: usize) -> &mut u16 {
-        &mut self.turns[output * self.priorities as usize + group]
+    fn pointer(&mut self, output: usize, group: usize) -> &mut u16 {
+        &mut self.pointers[output * self.priorities as usize + group]
     }
 
     /// The request of an output that goes.
@@ -38,10 +41,10 @@ impl StrictPriority {
         mut is_eligible: impl FnMut(usize) -> bool,
     ) -> Option<usize> {
         for group in (0..groups.count()).filter(|&group| groups.any(group, requests)) {
-            let turn = usize::from(*self.turn(output, group));
-            let found = round_robin::choose_of(groups.channels(group), requests, turn, &mut is_eligible);
+            let pointer = usize::from(*self.pointer(output, group));
+            let found = round_robin::choose_of(groups.channels(group), requests, pointer, &mut is_eligible);
             if let Some(request) = found {
-                *self.turn(output, group) = request as u16 + 1;
+                *self.pointer(output, group) = request as u16 + 1;
                 return Some(request);
             }
         }
@@ -50,7 +53,7 @@ impl StrictPriority {
 
     /// The next turn of its priority belongs to `request`.
     pub(crate) fn give_turn(&mut self, output: usize, request: u16, groups: &RequestGroups) {
-        *self.turn(output, groups.of(request.into())) = request;
+        *self.pointer(output, groups.of(request.into())) = request;
     }
 }
 

@@ -1,7 +1,7 @@
 //! Congestion control set up before a run: which algorithm controls which traffic class, what it needs of the
-//! network, and the halves of it in every endpoint and port.
+//! network, and the points of it in every endpoint and port.
 
-use super::{Control, NOTICE_PAYLOAD, Point, Regulator, Rule};
+use super::{CongestionControl, FlowTable, LinkControl, NOTICE_PAYLOAD, Rule};
 use crate::build::{BuildError, NetworkParameters};
 use crate::constants::{AgeBits, Constants};
 use crate::endpoint::Endpoint;
@@ -207,7 +207,8 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         let answers = classes.filter(|(class, _)| class.kind == TrafficKind::Acknowledgements);
         let answers = answers.fold(0, |bits, (_, class)| bits | 1 << class);
         let round_trip = path.round_trip;
-        let control = Control { rules, by_class, is_uniform, round_trip, notice, relays, measures, answers };
+        let control =
+            CongestionControl { rules, by_class, is_uniform, round_trip, notice, relays, measures, answers };
         for (site, switch) in sites.iter_mut().zip(0..) {
             model.control_site(site, SwitchId(switch), (&control, seed));
         }
@@ -215,12 +216,12 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         Ok(InitialState { model, sites, events, lookahead })
     }
 
-    fn control_site(&self, site: &mut Site<N>, switch: SwitchId, (control, seed): (&Control, u64)) {
+    fn control_site(&self, site: &mut Site<N>, switch: SwitchId, (control, seed): (&CongestionControl, u64)) {
         let Network { topology, constants, .. } = self;
         for (endpoint, &port) in site.endpoints.iter_mut().zip(&site.endpoint_ports) {
             let class = topology.link_class(switch, PortId(port.into()));
             let kind = constants.link(class);
-            let Endpoint { channels, regulator, is_attended, id, .. } = endpoint;
+            let Endpoint { channels, flow_table, has_receive_hook, id, .. } = endpoint;
             channels.get_or_insert_with(|| InjectionChannels::for_all(class, constants));
             let path = Path {
                 rate: kind.bit_rate,
@@ -229,9 +230,9 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
                 packet: constants.largest + kind.framing,
                 repair: Repair::None,
             };
-            let dice = Stream::new(seed, id.0.into(), PURPOSE_INJECTION_MARKS);
-            *is_attended = true;
-            *regulator = Some(Box::new(Regulator {
+            let rng = Stream::new(seed, id.0.into(), PURPOSE_INJECTION_MARKS);
+            *has_receive_hook = true;
+            *flow_table = Some(Box::new(FlowTable {
                 path,
                 framing: kind.framing,
                 flows: BTreeMap::new(),
@@ -241,7 +242,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
                 again: VecDeque::new(),
                 resent: 0,
                 held: VecDeque::new(),
-                point: Point::new(control, dice),
+                link_control: LinkControl::new(control, rng),
                 due: Time::NEVER,
                 ask_again: Cell::new(Time::NEVER),
                 refused: Cell::new(false),
@@ -249,12 +250,12 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
                 empty_until: [Time::ZERO; MAX_CLASSES],
             }));
         }
-        let ports = site.switch.ports_mut();
-        let points = (0..ports.links() as u64).map(|port| {
+        let state = site.switch.state_mut();
+        let link_controls = (0..state.links() as u64).map(|port| {
             let link = u64::from(switch.0) << 32 | port;
-            Point::new(control, Stream::new(seed, link, PURPOSE_MARKS))
+            LinkControl::new(control, Stream::new(seed, link, PURPOSE_MARKS))
         });
-        ports.points = points.collect();
-        ports.takes_care = true;
+        state.link_controls = link_controls.collect();
+        state.takes_care = true;
     }
 }

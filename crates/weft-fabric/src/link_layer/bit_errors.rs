@@ -120,7 +120,7 @@ impl Chance {
         self.0 > Chance::ONE / 2
     }
 
-    /// Whether the dice have thrown it.
+    /// Whether random numbers have been drawn for it.
     pub(super) fn strikes(self, thrown: u64) -> bool {
         u128::from(thrown) < self.0 >> 32
     }
@@ -154,9 +154,9 @@ impl PacketErrors {
         self.of_bit.of_any(bits)
     }
 
-    /// Throws the dice for a packet of so many bits.
-    pub(super) fn strike(&self, bits: u64, dice: &mut Stream) -> bool {
-        self.of(bits).strikes(dice.next_u64())
+    /// Draws random numbers for a packet of so many bits.
+    pub(super) fn strike(&self, bits: u64, rng: &mut Stream) -> bool {
+        self.of(bits).strikes(rng.next_u64())
     }
 }
 

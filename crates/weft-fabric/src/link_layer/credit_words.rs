@@ -3,9 +3,9 @@
 //! ```text
 //!   this direction   ══ packet ══╪▇╪══ rest of it ══►     a word goes at once, into a packet if one is there
 //!                                 │
-//!   opposite one     ◄── its buffer, which is at this end, has room again
+//!   opposite one     ◄── its buffer, which is at this end, has space again
 //! ```
-//! Room is announced by one word per packet, as soon as the packet's tail has left the buffer. Words go
+//! Space is announced by one word per packet, as soon as the packet's tail has left the buffer. Words go
 //! before packets and one after the other. The line carries them beside the packets, so that these come
 //! later.
 //!
@@ -41,7 +41,7 @@ impl CreditWords {
     }
 
     /// Occupies the packets' `line` with the words that begin before `granted`, when a packet is granted the
-    /// line or room becomes known. Words that begin at a later time are known to no grant of this one.
+    /// line or space becomes known. Words that begin at a later time are known to no grant of this one.
     pub(super) fn occupy(&mut self, line: &mut Line, rate: &LineRate, word: Bytes, granted: Time) {
         while let Some(&began) = self.due.front()
             && began < granted

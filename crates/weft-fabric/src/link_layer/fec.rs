@@ -179,13 +179,13 @@ impl Codewords {
         })
     }
 
-    /// Throws the dice for the code words that pass from `began` to `ended`, but for those that have been
-    /// thrown for: `last` is the last group of these.
+    /// Draws random numbers for the code words that pass from `began` to `ended`, but for those that have
+    /// been thrown for: `last` is the last group of these.
     pub(super) fn pass(
         &self,
         (began, ended): (Time, Time),
         last: &mut Option<Group>,
-        dice: &mut Stream,
+        rng: &mut Stream,
     ) -> Outcome {
         let group = Bytes::new(BYTES_PER_CODEWORD * self.interleaved);
         let number = |time: Time| self.rate.pieces_until(time, group);
@@ -195,7 +195,7 @@ impl Codewords {
             let known = last.filter(|group| group.number == number);
             let is_lost = match known {
                 Some(group) => group.is_lost,
-                None => self.group(&mut outcome, dice),
+                None => self.group(&mut outcome, rng),
             };
             outcome.is_lost |= is_lost;
             *last = Some(Group { number, is_lost });
@@ -203,11 +203,11 @@ impl Codewords {
         outcome
     }
 
-    /// Throws the dice for one group; whether a code word of it is lost.
-    fn group(&self, outcome: &mut Outcome, dice: &mut Stream) -> bool {
+    /// Draws random numbers for one group; whether a code word of it is lost.
+    fn group(&self, outcome: &mut Outcome, rng: &mut Stream) -> bool {
         let mut is_lost = false;
         for _ in 0..self.interleaved {
-            let thrown = dice.next_u64();
+            let thrown = rng.next_u64();
             if self.figures.uncorrected.strikes(thrown) {
                 outcome.uncorrected += 1;
                 is_lost = true;
@@ -269,11 +269,11 @@ mod tests {
         let line = LineRate::new(rate, LineCode::NONE).unwrap();
         let errors = ErrorRate::new(PER / 2).unwrap();
         let codewords = Codewords::new(Fec::Rs528, errors, (rate, line)).unwrap();
-        let (mut last, mut dice, mut counted) = (None, Stream::new(1, 2, 3), 0);
+        let (mut last, mut rng, mut counted) = (None, Stream::new(1, 2, 3), 0);
         for packet in 0..100u64 {
             // Packets of 100 B, 8 ns each, without a gap.
             let at = |n: u64| Time::from_ps(n * 8_000);
-            let outcome = codewords.pass((at(packet), at(packet + 1)), &mut last, &mut dice);
+            let outcome = codewords.pass((at(packet), at(packet + 1)), &mut last, &mut rng);
             assert!(outcome.is_lost, "{packet}");
             counted += outcome.uncorrected;
         }

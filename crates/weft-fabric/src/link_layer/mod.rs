@@ -39,7 +39,7 @@ pub use fec::{Fec, FecFigures};
 pub use power::{LinkPower, OffParameters, PowerReport, SleepParameters};
 pub use state::LayerCounts;
 
-pub(crate) use state::{LayerKind, LayerState, Load, OnLine};
+pub(crate) use state::{LayerKind, LayerLoad, LayerState, OnLine};
 
 use serde::{Deserialize, Serialize};
 use weft_units::{BitRate, Bytes, LineCode};
@@ -167,7 +167,7 @@ pub struct LinkLayer {
     pub fec: Option<Fec>,
     /// Chance of a symbol of FEC to be wrong on the line.
     pub symbol_errors: ErrorRate,
-    /// Bytes on the line that give the room of one packet back to the sender of the other direction; zero:
+    /// Bytes on the line that give the space of one packet back to the sender of the other direction; zero:
     /// credits take no bandwidth.
     #[serde(default)]
     pub credit: Bytes,

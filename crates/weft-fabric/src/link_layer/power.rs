@@ -97,9 +97,9 @@ impl std::ops::AddAssign for PowerReport {
     }
 }
 
-/// A stretch of time from one wake-up to the next: waking, active, asleep.
+/// The time from one wake-up to the next: waking, active, asleep.
 #[derive(Clone, Copy, Serialize, Deserialize)]
-struct Stretch {
+struct WakeCycle {
     /// Time at which it begins to wake.
     from: Time,
     /// Time at which it is awake.
@@ -116,26 +116,26 @@ pub(crate) struct PowerState {
     power: LinkPower,
     /// Time at which the counters were last reset.
     since: Time,
-    /// Stretches that are over and settled; their energy is counted at the end.
+    /// Cycles that are over and settled; their energy is counted at the end.
     settled: PowerReport,
     /// Those that are not, in order. A packet is granted its output some time before its head comes to the
     /// line, so that a wake-up may lie in the future: more than one only where that time is long.
-    stretches: Vec<Stretch>,
+    cycles: Vec<WakeCycle>,
     /// Wake-ups since the counters were last reset.
     wake_ups: u64,
 }
 
 impl PowerState {
     pub(crate) fn new(power: LinkPower) -> PowerState {
-        let first = Stretch { from: Time::ZERO, awake: Time::ZERO, idle: Time::ZERO, until: Time::NEVER };
+        let first = WakeCycle { from: Time::ZERO, awake: Time::ZERO, idle: Time::ZERO, until: Time::NEVER };
         let settled = PowerReport::default();
-        PowerState { power, since: Time::ZERO, settled, stretches: vec![first], wake_ups: 0 }
+        PowerState { power, since: Time::ZERO, settled, cycles: vec![first], wake_ups: 0 }
     }
 
     /// A packet whose head comes to the line at `head`, and its signal at `told`: the first instant at which
     /// the packet may begin.
     pub(crate) fn wake(&mut self, head: Time, told: Time) -> Time {
-        let (Some(sleep), Some(last)) = (self.power.sleep, self.stretches.last_mut()) else { return head };
+        let (Some(sleep), Some(last)) = (self.power.sleep, self.cycles.last_mut()) else { return head };
         let told = if sleep.signal.is_some() { told } else { head };
         let idle = told.saturating_since(last.idle);
         if idle <= sleep.idle_after {
@@ -147,26 +147,26 @@ impl PowerState {
         };
         last.until = told;
         let awake = told + latency;
-        self.stretches.push(Stretch { from: told, awake, idle: awake, until: Time::NEVER });
+        self.cycles.push(WakeCycle { from: told, awake, idle: awake, until: Time::NEVER });
         self.wake_ups += 1;
         head.max(awake)
     }
 
     /// The line will be idle from `idle` on. Nobody will ask for what was before `now`.
     pub(crate) fn sent(&mut self, idle: Time, now: Time) {
-        if let Some(last) = self.stretches.last_mut() {
+        if let Some(last) = self.cycles.last_mut() {
             last.idle = last.idle.max(idle);
         }
-        if self.stretches.len() > 1 {
+        if self.cycles.len() > 1 {
             self.settle(now);
         }
     }
 
-    /// Adds up the stretches that have ended by `now`.
+    /// Adds up the cycles that have ended by `now`.
     fn settle(&mut self, now: Time) {
-        let over = self.stretches.iter().take_while(|stretch| stretch.until <= now).count();
-        for stretch in self.stretches.drain(..over) {
-            stretch.add_to(&mut self.settled, &self.power, (self.since, now));
+        let over = self.cycles.iter().take_while(|cycle| cycle.until <= now).count();
+        for cycle in self.cycles.drain(..over) {
+            cycle.add_to(&mut self.settled, &self.power, (self.since, now));
         }
     }
 
@@ -182,8 +182,8 @@ impl PowerState {
     pub(crate) fn report(&self, now: Time, bytes: Bytes) -> PowerReport {
         let power = &self.power;
         let mut report = PowerReport { wake_ups: self.wake_ups, ..self.settled };
-        for stretch in &self.stretches {
-            stretch.add_to(&mut report, power, (self.since, now));
+        for cycle in &self.cycles {
+            cycle.add_to(&mut report, power, (self.since, now));
         }
         let mut energy = power.per_bit.of(bytes) + power.active.over(report.active + report.waking);
         if let Some(sleep) = power.sleep {
@@ -195,7 +195,7 @@ impl PowerState {
     }
 }
 
-impl Stretch {
+impl WakeCycle {
     /// Adds its times within a window.
     fn add_to(&self, report: &mut PowerReport, power: &LinkPower, (since, now): (Time, Time)) {
         let within = |from: Time, until: Time| {

@@ -33,19 +33,19 @@ pub(super) struct ReplayBuffer {
 }
 
 impl ReplayBuffer {
-    /// A packet of `bytes` has been sent whose answer is back at `answer`. The time from which there is room
+    /// A packet of `bytes` has been sent whose answer is back at `answer`. The time from which there is space
     /// for
     /// `largest` more in a buffer of `size`, which holds at least that.
     pub(super) fn hold(&mut self, (answer, bytes): (Time, Bytes), largest: Bytes, size: Bytes) -> Time {
         self.unanswered.push_back((answer, bytes.get()));
         self.held += bytes.get();
-        let mut room_at = Time::ZERO;
+        let mut space_at = Time::ZERO;
         while self.held + largest.get() > size.get() {
             let Some((answer, bytes)) = self.unanswered.pop_front() else { break };
             self.held -= bytes;
-            room_at = answer;
+            space_at = answer;
         }
-        room_at
+        space_at
     }
 }
 
@@ -53,7 +53,7 @@ impl ReplayBuffer {
 mod tests {
     use super::*;
 
-    /// Catches room that is found too early or too late: packets of 100 B in a buffer of 250 B.
+    /// Catches space that is found too early or too late: packets of 100 B in a buffer of 250 B.
     #[test]
     fn the_line_waits_for_the_oldest_answer() {
         let mut buffer = ReplayBuffer::default();

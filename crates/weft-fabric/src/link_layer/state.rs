@@ -7,7 +7,7 @@ use super::power::{PowerReport, PowerState};
 use super::replay::ReplayBuffer;
 use super::{GapRule, LinkLayer};
 use crate::credit::TailOut;
-use crate::link::{Earliest, Line, LineRate};
+use crate::link::{EarliestSend, Line, LineRate};
 use serde::{Deserialize, Serialize};
 use weft_engine::Stream;
 use weft_units::{BitRate, Bytes, Span, Time};
@@ -47,7 +47,7 @@ pub(crate) struct LayerKind {
 }
 
 /// The link and the packets that a layer works for.
-pub(crate) struct Load {
+pub(crate) struct LayerLoad {
     pub(crate) rate: (BitRate, LineRate),
     pub(crate) latency: Span,
     pub(crate) framing: Bytes,
@@ -57,8 +57,8 @@ pub(crate) struct Load {
 
 impl LayerKind {
     /// The layer of links under `load`. `None`: packets go onto the line as they are.
-    pub(crate) fn new(layer: &LinkLayer, load: &Load) -> Option<LayerKind> {
-        let Load { rate, latency, framing, packet } = *load;
+    pub(crate) fn new(layer: &LinkLayer, load: &LayerLoad) -> Option<LayerKind> {
+        let LayerLoad { rate, latency, framing, packet } = *load;
         let largest = layer.most_on_line(packet, framing);
         let window = layer.replay.and_then(|replay| replay.buffer).filter(|size| {
             // Bytes that pass until the answer to the first is back: a round trip, and the packet itself.
@@ -104,7 +104,7 @@ impl LayerKind {
     }
 
     /// Whether the replay buffer does not hold the largest packet; its size on the line.
-    pub(crate) fn lacks_room_for(&self) -> Option<Bytes> {
+    pub(crate) fn lacks_space_for(&self) -> Option<Bytes> {
         self.window.filter(|&size| size < self.largest).map(|_| self.largest)
     }
 }
@@ -127,9 +127,9 @@ pub(crate) struct LayerState {
 /// Errors of one direction, and what they lead to.
 #[derive(Clone, Serialize, Deserialize)]
 struct Noise {
-    dice: Stream,
+    rng: Stream,
     replay: ReplayBuffer,
-    /// The last code words that the dice were thrown for.
+    /// The last code words that random numbers were drawn for.
     group: Option<Group>,
     counts: LayerCounts,
     /// Packets that travelled on in error: since the counters were last reset, and before.
@@ -151,14 +151,14 @@ pub(crate) struct OnLine {
     /// Time that the packet waited before that for the link to wake.
     pub(crate) waking: Span,
     /// Whether it arrives in error.
-    pub(crate) is_bad: bool,
+    pub(crate) is_corrupted: bool,
 }
 
 impl LayerState {
-    pub(crate) fn new(kind: &LayerKind, dice: Stream) -> LayerState {
+    pub(crate) fn new(kind: &LayerKind, rng: Stream) -> LayerState {
         let noise = (kind.has_errors() || kind.window.is_some()).then(|| {
             Box::new(Noise {
-                dice,
+                rng,
                 replay: ReplayBuffer::default(),
                 group: None,
                 counts: LayerCounts::default(),
@@ -207,7 +207,7 @@ impl LayerState {
         }
     }
 
-    /// Gives a credit of the other direction back, for the room of a packet whose `tail` leaves the buffer;
+    /// Gives a credit of the other direction back, for the space of a packet whose `tail` leaves the buffer;
     /// returns when the last bit of that has left. The packets of this direction go over `line`.
     pub(crate) fn give_back(&mut self, kind: &LayerKind, line: &mut Line, tail: TailOut) -> Time {
         let Some(words) = &mut self.words else { return tail.left };
@@ -242,12 +242,12 @@ impl LayerState {
         kind: &LayerKind,
         line: &mut Line,
         packet: Bytes,
-        earliest: Earliest,
+        earliest: EarliestSend,
     ) -> OnLine {
         let head =
             self.power.as_mut().map_or(earliest.head, |power| power.wake(earliest.head, earliest.told));
         let idle = line.busy_until();
-        let on_line = self.carry_awake(kind, line, packet, Earliest { head, ..earliest });
+        let on_line = self.carry_awake(kind, line, packet, EarliestSend { head, ..earliest });
         let Some(power) = &mut self.power else { return on_line };
         power.sent(line.busy_until(), earliest.granted);
         OnLine { waking: head.max(idle) - earliest.head.max(idle), ..on_line }
@@ -259,7 +259,7 @@ impl LayerState {
         kind: &LayerKind,
         line: &mut Line,
         packet: Bytes,
-        earliest: Earliest,
+        earliest: EarliestSend,
     ) -> OnLine {
         if let Some(words) = &mut self.words {
             words.occupy(line, &kind.rate, kind.layer.credit, earliest.granted);
@@ -275,7 +275,7 @@ impl LayerState {
             self.deficit = 0;
         }
         let Some(noise) = &mut self.noise else {
-            return OnLine { began, ended: left, left, free: left, waking: Span::ZERO, is_bad: false };
+            return OnLine { began, ended: left, left, free: left, waking: Span::ZERO, is_corrupted: false };
         };
         let mut ended = left;
         let mut is_hit = noise.hit(kind, bytes, (began, ended));
@@ -293,7 +293,7 @@ impl LayerState {
             line.hold(noise.replay.hold((answer, bytes), kind.largest, size));
         }
         noise.corrupted += u64::from(is_hit);
-        OnLine { began, ended, left, free: line.busy_until(), waking: Span::ZERO, is_bad: is_hit }
+        OnLine { began, ended, left, free: line.busy_until(), waking: Span::ZERO, is_corrupted: is_hit }
     }
 
     /// Bytes of a packet's frame on the line.
@@ -316,13 +316,13 @@ impl Noise {
     fn hit(&mut self, kind: &LayerKind, bytes: Bytes, passes: (Time, Time)) -> bool {
         let mut is_hit = false;
         if let Some(codewords) = &kind.codewords {
-            let outcome = codewords.pass(passes, &mut self.group, &mut self.dice);
+            let outcome = codewords.pass(passes, &mut self.group, &mut self.rng);
             self.counts.corrected_codewords += outcome.corrected;
             self.counts.uncorrected_codewords += outcome.uncorrected;
             is_hit = outcome.is_lost;
         }
         if let Some(packets) = &kind.packets {
-            is_hit |= packets.strike(bytes.bits(), &mut self.dice);
+            is_hit |= packets.strike(bytes.bits(), &mut self.rng);
         }
         is_hit
     }
@@ -342,7 +342,7 @@ mod tests {
             LinkLayer { word: rules.word, smallest: rules.smallest, gap: rules.gap, ..LinkLayer::PLAIN };
         let rate = BitRate::from_gigabits(100);
         let line = LineRate::new(rate, LineCode::NONE).unwrap();
-        let load = Load {
+        let load = LayerLoad {
             rate: (rate, line),
             latency: Span::from_ps(100_000),
             framing: rules.framing,
@@ -360,7 +360,7 @@ mod tests {
             let mut state = LayerState::new(&kind, Stream::new(1, 2, 3));
             let mut line = Line::default();
             let at_once =
-                Earliest { head: Time::ZERO, tail: Time::ZERO, granted: Time::ZERO, told: Time::ZERO };
+                EarliestSend { head: Time::ZERO, tail: Time::ZERO, granted: Time::ZERO, told: Time::ZERO };
             let (mut gaps, mut end) = (0, 0);
             for &packet in &packets {
                 let on_line = state.carry(&kind, &mut line, Bytes::new(packet), at_once);
@@ -374,7 +374,7 @@ mod tests {
             let behind = packets.len() as u64 * 12 - gaps;
             prop_assert!(behind < 8, "the line owes {} B", behind);
             prop_assert_eq!(state.extra(), -(behind as i64));
-            let later = Earliest { head: Time::from_ps(end + 1), ..at_once };
+            let later = EarliestSend { head: Time::from_ps(end + 1), ..at_once };
             let first = state.carry(&kind, &mut line, Bytes::new(68), later);
             prop_assert_eq!(first.ended - first.began, Span::from_ps(88 * 80));
         }

@@ -14,15 +14,15 @@ use weft_units::{Span, Time};
 /// A packet's place in a [`PacketBuffer`], in 32 bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
-pub(crate) struct Handle(u32);
+pub(crate) struct BufferHandle(u32);
 
-impl Handle {
+impl BufferHandle {
     /// No packet.
-    pub(crate) const NONE: Handle = Handle(u32::MAX);
+    pub(crate) const NONE: BufferHandle = BufferHandle(u32::MAX);
 
     #[inline]
     pub(crate) fn is_none(self) -> bool {
-        self == Handle::NONE
+        self == BufferHandle::NONE
     }
 
     #[inline]
@@ -38,23 +38,23 @@ pub(crate) struct Buffered {
     pub(crate) packet: Packet,
     /// Time at which its head came.
     pub(crate) head: Time,
-    /// Room it takes, in units of credit.
-    pub(crate) room: u32,
+    /// Space it takes, in units of credit.
+    pub(crate) space: u32,
     /// The next in its queue, or in the list of free places.
-    pub(crate) next: Handle,
+    pub(crate) next: BufferHandle,
 }
 
 impl Buffered {
     /// A packet whose head has come.
     #[inline]
-    pub(crate) fn new(packet: &Packet, head: Time, room: u32) -> Buffered {
-        Buffered { packet: *packet, head, room, next: Handle::NONE }
+    pub(crate) fn new(packet: &Packet, head: Time, space: u32) -> Buffered {
+        Buffered { packet: *packet, head, space, next: BufferHandle::NONE }
     }
 
     /// Time at which its tail has come.
     #[inline]
     pub(crate) fn tail(&self) -> Time {
-        self.head + Span::from_ps(u64::from(self.packet.stretch))
+        self.head + Span::from_ps(u64::from(self.packet.serialization))
     }
 }
 
@@ -63,13 +63,13 @@ impl Buffered {
 #[repr(C)]
 pub(crate) struct PacketBuffer {
     used: u32,
-    free: Handle,
+    free: BufferHandle,
     places: Vec<Buffered>,
 }
 
 impl PacketBuffer {
     pub(crate) fn new() -> PacketBuffer {
-        PacketBuffer { places: Vec::new(), free: Handle::NONE, used: 0 }
+        PacketBuffer { places: Vec::new(), free: BufferHandle::NONE, used: 0 }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -94,11 +94,11 @@ impl PacketBuffer {
     }
 
     #[inline]
-    pub(crate) fn insert(&mut self, buffered: &Buffered) -> Handle {
+    pub(crate) fn insert(&mut self, buffered: &Buffered) -> BufferHandle {
         self.used += 1;
         if self.free.is_none() {
             self.places.push(*buffered);
-            return Handle((self.places.len() - 1) as u32);
+            return BufferHandle((self.places.len() - 1) as u32);
         }
         let handle = self.free;
         let place = &mut self.places[handle.index()];
@@ -109,37 +109,37 @@ impl PacketBuffer {
 
     /// Frees the place of a packet that no queue holds any more.
     #[inline]
-    pub(crate) fn remove(&mut self, handle: Handle) {
+    pub(crate) fn remove(&mut self, handle: BufferHandle) {
         self.places[handle.index()].next = self.free;
         self.free = handle;
         self.used -= 1;
     }
 
     #[inline]
-    pub(crate) fn get(&self, handle: Handle) -> &Buffered {
+    pub(crate) fn get(&self, handle: BufferHandle) -> &Buffered {
         &self.places[handle.index()]
     }
 
     #[inline]
-    pub(crate) fn get_mut(&mut self, handle: Handle) -> &mut Buffered {
+    pub(crate) fn get_mut(&mut self, handle: BufferHandle) -> &mut Buffered {
         &mut self.places[handle.index()]
     }
 }
 
 /// A first-in first-out queue of packets in a [`PacketBuffer`].
 #[derive(Clone, Copy, Serialize, Deserialize)]
-pub(crate) struct Queue {
-    pub(crate) head: Handle,
-    tail: Handle,
-    /// Room that the head takes and the virtual channel that it wants, where it has been routed: all
+pub(crate) struct PacketQueue {
+    pub(crate) head: BufferHandle,
+    tail: BufferHandle,
+    /// Space that the head takes and the virtual channel that it wants, where it has been routed: all
     /// that arbitration asks of it.
-    pub(crate) head_room: u32,
+    pub(crate) head_space: u32,
     pub(crate) head_vc: u8,
 }
 
-impl Queue {
-    pub(crate) const EMPTY: Queue =
-        Queue { head: Handle::NONE, tail: Handle::NONE, head_room: 0, head_vc: 0 };
+impl PacketQueue {
+    pub(crate) const EMPTY: PacketQueue =
+        PacketQueue { head: BufferHandle::NONE, tail: BufferHandle::NONE, head_space: 0, head_vc: 0 };
 
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
@@ -155,7 +155,7 @@ impl Queue {
 
     /// Appends a packet that is in the buffer; says whether the queue was empty.
     #[inline]
-    pub(crate) fn append(&mut self, buffer: &mut PacketBuffer, handle: Handle) -> bool {
+    pub(crate) fn append(&mut self, buffer: &mut PacketBuffer, handle: BufferHandle) -> bool {
         let was_empty = self.is_empty();
         if was_empty {
             self.head = handle;
@@ -172,7 +172,7 @@ impl Queue {
         std::iter::from_fn(move || {
             let packet = *buffer.places.get(handle.index())?;
             handle = packet.next;
-            Some(Buffered { next: Handle::NONE, ..packet })
+            Some(Buffered { next: BufferHandle::NONE, ..packet })
         })
     }
 
@@ -182,12 +182,12 @@ impl Queue {
         &mut self,
         buffer: &mut PacketBuffer,
         leaves: impl Fn(&Packet) -> bool,
-    ) -> Vec<Handle> {
+    ) -> Vec<BufferHandle> {
         let mut taken = Vec::new();
         let mut handle = self.head;
-        (self.head, self.tail) = (Handle::NONE, Handle::NONE);
+        (self.head, self.tail) = (BufferHandle::NONE, BufferHandle::NONE);
         while !handle.is_none() {
-            let next = std::mem::replace(&mut buffer.get_mut(handle).next, Handle::NONE);
+            let next = std::mem::replace(&mut buffer.get_mut(handle).next, BufferHandle::NONE);
             if leaves(&buffer.get(handle).packet) {
                 taken.push(handle);
             } else {
@@ -200,9 +200,9 @@ impl Queue {
 
     /// Takes the first, which must exist. Its place is its own until it is [removed](PacketBuffer::remove).
     #[inline]
-    pub(crate) fn pop(&mut self, buffer: &mut PacketBuffer) -> Handle {
+    pub(crate) fn pop(&mut self, buffer: &mut PacketBuffer) -> BufferHandle {
         let handle = self.head;
-        self.head = std::mem::replace(&mut buffer.get_mut(handle).next, Handle::NONE);
+        self.head = std::mem::replace(&mut buffer.get_mut(handle).next, BufferHandle::NONE);
         handle
     }
 }

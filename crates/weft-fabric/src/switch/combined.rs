@@ -15,12 +15,12 @@
 //! and Prabhakar 2000). Without speed-up no output ever receives more than its line sends: the switch is one
 //! with virtual output queues.
 //!
-//! Room in the buffer behind the link is spent when a packet is granted its output, not when it leaves the
+//! Space in the buffer behind the link is spent when a packet is granted its output, not when it leaves the
 //! output buffer. So a packet in an output buffer waits for nothing but the packets before it. Its departure
 //! is known at the grant, one buffer serves all virtual channels of the port, and it closes no circle of
 //! waiting.
 //!
-//! An output is granted again when the largest packet would find room: each packet holds its bytes from the
+//! An output is granted again when the largest packet would find space: each packet holds its bytes from the
 //! grant until its tail is on the line.
 //!
 //! # Not modelled
@@ -32,7 +32,7 @@
 //! Input/Output-Queued Switch, IEEE J. Sel. Areas Commun. 17(6), 1999. J. G. Dai, B. Prabhakar, The
 //! Throughput of Data Switches with and without Speedup, IEEE INFOCOM 2000.
 
-use super::buffer::Queue;
+use super::buffer::PacketQueue;
 use super::crossbar::InputBuffers;
 use super::port::{BufferedOutputs, Crossing};
 use super::virtual_output_queued::VirtualOutputQueued;
@@ -55,12 +55,12 @@ impl InputBuffers for Combined {
     }
 
     #[inline]
-    fn queue_mut(&mut self, request: usize, output: usize) -> &mut Queue {
+    fn queue_mut(&mut self, request: usize, output: usize) -> &mut PacketQueue {
         self.0.queue_mut(request, output)
     }
 
     #[inline]
-    fn queue(&self, request: usize, output: usize) -> &Queue {
+    fn queue(&self, request: usize, output: usize) -> &PacketQueue {
         self.0.queue(request, output)
     }
 
@@ -69,11 +69,11 @@ impl InputBuffers for Combined {
         self.0.prefetch();
     }
 
-    fn queues(&self) -> &[Queue] {
+    fn queues(&self) -> &[PacketQueue] {
         self.0.queues()
     }
 
-    fn queues_mut(&mut self) -> &mut [Queue] {
+    fn queues_mut(&mut self) -> &mut [PacketQueue] {
         self.0.queues_mut()
     }
 
@@ -142,17 +142,17 @@ pub(crate) struct Passage {
 pub(crate) struct CrossbarPort {
     /// Busy while a packet leaves the input buffer.
     reading: Line,
-    /// Busy while a packet comes into the output buffer, and until there is room for another.
+    /// Busy while a packet comes into the output buffer, and until there is space for another.
     writing: Line,
-    /// Bytes of packets that hold room in the output buffer.
+    /// Bytes of packets that hold space in the output buffer.
     filled: Bytes,
     /// These packets, in the order in which they leave. None are kept where the buffer has no bound.
-    departures: VecDeque<Departure>,
+    departures: VecDeque<OutputDeparture>,
 }
 
 /// A packet in an output buffer.
 #[derive(Clone, Copy, Serialize, Deserialize)]
-struct Departure {
+struct OutputDeparture {
     /// Time at which its tail is on the line.
     ended: Time,
     bytes: Bytes,
@@ -183,11 +183,11 @@ impl CrossbarPort {
     /// may begin to cross. Its head is in the buffer a `pipeline` later.
     pub(crate) fn fill(&mut self, bytes: Bytes, ended: Time, pipeline: Span, constants: &Constants) -> Time {
         if let Some(limit) = constants.switch.output_buffer {
-            self.departures.push_back(Departure { ended, bytes });
+            self.departures.push_back(OutputDeparture { ended, bytes });
             self.filled += bytes;
             // The next packet is not in the buffer before this one has crossed.
             let mut next = self.writing.busy_until() + pipeline;
-            while let Some(&Departure { ended, bytes }) = self.departures.front()
+            while let Some(&OutputDeparture { ended, bytes }) = self.departures.front()
                 && (ended <= next || self.filled + constants.largest > limit)
             {
                 next = next.max(ended);

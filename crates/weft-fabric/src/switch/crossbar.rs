@@ -6,25 +6,26 @@
 //!   arrive ── route ──┬─► pass: alone, output and input free, credit there ───────────┐
 //!                     └─► queue ─► head of queue: request ─► decide, at a clock edge  │
 //!                                                              │                      │
-//!        per output:   requests ─► arbiter ─► grant ───────────┴──────────────────────┴─► Ports::transmit
+//!        per output:   requests ─► arbiter ─► grant ───────────┴──────────────────────┴─► transmit
 //!                      input busy ── passed over: Starvation
 //!                      input reserved │ no credit │ tail missing ─► look again at a known edge
 //! ```
 //! A clock edge at which nothing can be granted costs nothing: whoever finds that no request of an output can
-//! go notes the first edge at which one may ([`Ports::look_at`]), and `decide` is called only at such edges.
+//! go notes the first edge at which one may ([`SwitchState::look_at`]), and `decide` is called only at such
+//! edges.
 
 mod copies;
 mod snapshot;
 mod withdrawal;
 
-use super::buffer::{Buffered, Handle, PacketBuffer, Queue};
-use super::port::{Crossing, Outputs, Ports};
+use super::buffer::{BufferHandle, Buffered, PacketBuffer, PacketQueue};
+use super::port::{Crossing, Outputs, SwitchState};
 use super::starvation::{Grant, PassedOver, Starvation};
 use super::{BlockedHead, Sink, SwitchContext};
 use crate::arbiter::islip::Islip;
-use crate::arbiter::weighted_round_robin::Head;
+use crate::arbiter::weighted_round_robin::ClassHead;
 use crate::arbiter::{ArbiterState, age, random, round_robin};
-use crate::channel::{Channel, Channels};
+use crate::channel::{Channel, ChannelNumbers};
 use crate::constants::Constants;
 use crate::packet::Packet;
 use crate::parameters::ArbiterKind;
@@ -44,13 +45,13 @@ pub(crate) trait InputBuffers {
     type Outputs: Outputs;
     fn new(requests: usize, outputs: usize) -> Self;
     /// The queue of packets of `request` that can go to `output`.
-    fn queue_mut(&mut self, request: usize, output: usize) -> &mut Queue;
+    fn queue_mut(&mut self, request: usize, output: usize) -> &mut PacketQueue;
     /// The same, to be looked at.
-    fn queue(&self, request: usize, output: usize) -> &Queue;
+    fn queue(&self, request: usize, output: usize) -> &PacketQueue;
     /// All queues.
-    fn queues(&self) -> &[Queue];
+    fn queues(&self) -> &[PacketQueue];
     /// The same, to be changed.
-    fn queues_mut(&mut self) -> &mut [Queue];
+    fn queues_mut(&mut self) -> &mut [PacketQueue];
     /// The request of the queue of that place among all.
     fn request_of(&self, place: usize) -> usize;
     /// Asks for the memory of queues, where most of it will be touched.
@@ -61,12 +62,12 @@ pub(crate) trait InputBuffers {
 /// no kind.
 #[derive(Deserialize)]
 #[serde(
-    try_from = "Snapshot<Ports, Option<Box<ArbiterState>>, Box<[u64]>, Vec<Option<PassedOver>>>",
+    try_from = "Snapshot<SwitchState, Option<Box<ArbiterState>>, Box<[u64]>, Vec<Option<PassedOver>>>",
     bound = "B: InputBuffers"
 )]
 #[repr(C)]
 pub(crate) struct Crossbar<B> {
-    pub(crate) ports: Ports,
+    pub(crate) state: SwitchState,
     pub(crate) buffer: PacketBuffer,
     queues: B,
     arbiter: Option<Box<ArbiterState>>,
@@ -79,8 +80,12 @@ pub(crate) struct Crossbar<B> {
 }
 
 impl<B: InputBuffers> Crossbar<B> {
-    pub(crate) fn new(ports: Ports, arbiter: Option<Box<ArbiterState>>, channels: Channels) -> Crossbar<B> {
-        let (inputs, outputs) = (ports.ports.len(), ports.links());
+    pub(crate) fn new(
+        state: SwitchState,
+        arbiter: Option<Box<ArbiterState>>,
+        channels: ChannelNumbers,
+    ) -> Crossbar<B> {
+        let (inputs, outputs) = (state.ports.len(), state.links());
         let requests = channels.of_ports(inputs);
         let words = requests.div_ceil(64);
         Crossbar {
@@ -91,17 +96,17 @@ impl<B: InputBuffers> Crossbar<B> {
             requests_per_output: requests as u32,
             starvation: Starvation::new(inputs),
             buffer: PacketBuffer::new(),
-            ports,
+            state,
         }
     }
 
     /// See [`Switch::prefetch`](super::Switch::prefetch).
     #[inline]
     pub(crate) fn prefetch(&self) {
-        self.ports.prefetch();
+        self.state.prefetch();
         // In an empty switch most packets pass without queueing.
         if !self.buffer.is_empty() {
-            self.ports.prefetch_for_arbitration();
+            self.state.prefetch_for_arbitration();
             self.buffer.prefetch();
             self.queues.prefetch();
             prefetch(&*self.requests);
@@ -119,7 +124,7 @@ impl<B: InputBuffers> Crossbar<B> {
         let SwitchContext { now, constants, .. } = *context;
         let from = packet.channel();
         let request = constants.channels.number(from);
-        let mut arrived = Buffered::new(packet, now, constants.room(packet));
+        let mut arrived = Buffered::new(packet, now, constants.space(packet));
         // Behind others, a packet is routed when it comes to the head of its queue.
         let is_routed =
             B::ROUTES_ON_ARRIVAL || self.buffer.is_empty() || self.queues.queue(request, 0).is_empty();
@@ -127,7 +132,7 @@ impl<B: InputBuffers> Crossbar<B> {
             self.queues.queue_mut(request, 0).push(&mut self.buffer, &arrived);
             return;
         }
-        self.ports.route(&mut arrived, from, context);
+        self.state.route(&mut arrived, from, context);
         if let Err(edge) = self.pass(from, &arrived, undisturbed_until, context) {
             let output = usize::from(arrived.packet.channel().port);
             let queue = self.queues.queue_mut(request, output);
@@ -163,36 +168,36 @@ impl<B: InputBuffers> Crossbar<B> {
         let (input, request) = (usize::from(from.port), constants.channels.number(from));
         let to = arrived.packet.channel();
         let output = usize::from(to.port);
-        let edge = self.ports.both_free(output, input, now, constants);
+        let edge = self.state.both_free(output, input, now, constants);
         // Until the edge nothing arrives and nothing is decided, and no other packet wants the output.
-        let is_alone = edge < undisturbed_until.min(self.ports.decision)
+        let is_alone = edge < undisturbed_until.min(self.state.decision)
             && constants.passes
             && (self.buffer.is_empty()
                 || !self.is_wanted(output)
                     && self.queues.queue(request, output).is_empty()
-                    && self.starvation.reserved_until(input, output, &self.ports).is_none());
+                    && self.starvation.reserved_until(input, output, &self.state).is_none());
         if !is_alone {
             return Err(edge);
         }
         let channel = constants.channels.number(to);
-        if !self.ports.credits[channel].cover(arrived.room) {
-            self.ports.collect_credits(output, edge, constants);
-            if !self.ports.credits[channel].cover(arrived.room) {
+        if !self.state.credits[channel].cover(arrived.space) {
+            self.state.collect_credits(output, edge, constants);
+            if !self.state.credits[channel].cover(arrived.space) {
                 return Err(edge);
             }
         }
-        self.ports.ports[output].turn = request as u16 + 1;
+        self.state.ports[output].pointer = request as u16 + 1;
         let crossing = Crossing { edge, output, input: Some(from) };
-        self.ports.transmit::<B::Outputs, _, _>(&crossing, arrived, context);
+        self.state.transmit::<B::Outputs, _, _>(&crossing, arrived, context);
         Ok(())
     }
 
     /// Enters the request of a routed packet that is at the head of its queue.
     #[inline(always)]
-    fn request(&mut self, request: usize, handle: Handle, now: Time, constants: &Constants) {
+    fn request(&mut self, request: usize, handle: BufferHandle, now: Time, constants: &Constants) {
         let head = *self.buffer.get(handle);
         let (input, output) = (constants.channels.port(request), usize::from(head.packet.channel().port));
-        let edge = self.ports.both_free(output, input, now, constants);
+        let edge = self.state.both_free(output, input, now, constants);
         self.request_at(request, &head, edge);
     }
 
@@ -202,16 +207,16 @@ impl<B: InputBuffers> Crossbar<B> {
         let wants = head.packet.channel();
         let output = usize::from(wants.port);
         let queue = self.queues.queue_mut(request, output);
-        queue.head_room = head.room;
+        queue.head_space = head.space;
         queue.head_vc = wants.vc;
         self.requests[output * self.words as usize + request / 64] |= 1 << (request % 64);
-        self.ports.look_no_later_than(output, edge);
+        self.state.look_no_later_than(output, edge);
     }
 
     /// Arbitrates at the present clock edge.
     #[inline]
     pub(crate) fn decide<T: Routing>(&mut self, context: &mut SwitchContext<'_, T, impl Sink>) {
-        self.ports.decision = Time::NEVER;
+        self.state.decision = Time::NEVER;
         match context.constants.switch.arbiter {
             ArbiterKind::RoundRobin => self.decide_round_robin(context),
             ArbiterKind::Random => self.decide_at_random(context),
@@ -258,7 +263,7 @@ impl<B: InputBuffers> Crossbar<B> {
     /// Serves the wanted outputs.
     #[inline(always)]
     fn serve_outputs<A: OutputArbiter, T: Routing>(&mut self, context: &mut SwitchContext<'_, T, impl Sink>) {
-        let wake = match *self.ports.awaited {
+        let wake = match *self.state.awaited {
             [wanted] => match self.due(wanted, context.now) {
                 // Most edges serve a single output, which needs no order.
                 (due, wake) if due.is_power_of_two() => {
@@ -269,7 +274,7 @@ impl<B: InputBuffers> Crossbar<B> {
             },
             _ => self.serve_in_order::<A, T, _>(context),
         };
-        self.ports.decision = self.ports.decision.min(wake);
+        self.state.decision = self.state.decision.min(wake);
     }
 
     /// The wanted outputs that are to be looked at now, and the first edge at which one of the others is.
@@ -279,7 +284,7 @@ impl<B: InputBuffers> Crossbar<B> {
         while wanted != 0 {
             let output = wanted.trailing_zeros();
             wanted &= wanted - 1;
-            let look_at = self.ports.look_at[output as usize];
+            let look_at = self.state.look_at[output as usize];
             // No branch predictor can guess it.
             let is_due = look_at <= now;
             due |= u64::from(is_due) << output;
@@ -298,21 +303,21 @@ impl<B: InputBuffers> Crossbar<B> {
         context: &mut SwitchContext<'_, T, S>,
     ) -> Time {
         let now = context.now;
-        let order = self.ports.dice.at(now.as_ps());
+        let order = self.state.rng.at(now.as_ps());
         let descending = order & 1 == 1;
-        let first = (((order >> 32) * self.ports.ports.len() as u64) >> 32) as usize;
+        let first = (((order >> 32) * self.state.ports.len() as u64) >> 32) as usize;
         // From `first` on to the end, then from the beginning: words in turn, the first one in two halves.
         let early = if descending { u64::MAX >> (63 - first % 64) } else { u64::MAX << (first % 64) };
-        let words = self.ports.awaited.len();
+        let words = self.state.awaited.len();
         let (mut word, mut mask) = (first / 64, early);
         let mut wake = Time::NEVER;
         for left in (0..=words).rev() {
-            let mut bits = self.ports.awaited[word] & mask;
+            let mut bits = self.state.awaited[word] & mask;
             while bits != 0 {
                 let bit = if descending { bits.ilog2() } else { bits.trailing_zeros() };
                 bits &= !(1 << bit);
                 let output = word * 64 + bit as usize;
-                let look_at = self.ports.look_at[output];
+                let look_at = self.state.look_at[output];
                 let again = if look_at <= now { self.serve::<A, T, S>(output, context) } else { look_at };
                 wake = wake.min(again);
             }
@@ -337,7 +342,7 @@ impl<B: InputBuffers> Crossbar<B> {
         context: &mut SwitchContext<'_, T, S>,
     ) -> Time {
         let SwitchContext { now, constants, .. } = *context;
-        self.ports.collect_credits(output, now, constants);
+        self.state.collect_credits(output, now, constants);
         let mut survey = Survey::at(now);
         match A::choose(self, output, &mut survey, constants) {
             Some(request) => {
@@ -350,7 +355,7 @@ impl<B: InputBuffers> Crossbar<B> {
             }
             None => self.look_later(output, &survey, constants),
         }
-        self.ports.look_at[output]
+        self.state.look_at[output]
     }
 
     /// Lends the memory of the arbiter beside the switch that it chooses in.
@@ -375,13 +380,13 @@ impl<B: InputBuffers> Crossbar<B> {
         islip.run(
             self,
             |request| constants.channels.port(request),
-            |switch, output, turn| {
-                if switch.ports.look_at[output] > now {
+            |switch, output, pointer| {
+                if switch.state.look_at[output] > now {
                     return None;
                 }
-                switch.ports.collect_credits(output, now, constants);
+                switch.state.collect_credits(output, now, constants);
                 let mut survey = Survey::at(now);
-                round_robin::choose(switch.requests_of(output), turn, |request| {
+                round_robin::choose(switch.requests_of(output), pointer, |request| {
                     switch.is_eligible(output, request, &mut survey, constants)
                 })
             },
@@ -389,20 +394,20 @@ impl<B: InputBuffers> Crossbar<B> {
         );
         // What is left waits for an input, an output, a credit, its own tail, or the next edge.
         let mut wake = Time::NEVER;
-        for output in 0..self.ports.ports.len() {
-            if self.ports.look_at[output] <= now {
+        for output in 0..self.state.ports.len() {
+            if self.state.look_at[output] <= now {
                 let mut survey = Survey::at(now);
                 let unmatched = round_robin::choose(self.requests_of(output), 0, |request| {
                     self.is_eligible(output, request, &mut survey, constants)
                 });
                 match unmatched {
-                    Some(_) => self.ports.look_at[output] = constants.switch.clock.edge_after(now),
+                    Some(_) => self.state.look_at[output] = constants.switch.clock.edge_after(now),
                     None => self.look_later(output, &survey, constants),
                 }
             }
-            wake = wake.min(self.ports.look_at[output]);
+            wake = wake.min(self.state.look_at[output]);
         }
-        self.ports.decision = self.ports.decision.min(wake);
+        self.state.decision = self.state.decision.min(wake);
     }
 
     /// Whether a request for an output waits.
@@ -429,18 +434,18 @@ impl<B: InputBuffers> Crossbar<B> {
     #[inline(always)]
     fn is_eligible(&self, output: usize, request: usize, survey: &mut Survey, constants: &Constants) -> bool {
         let input = constants.channels.port(request);
-        let input_ready = self.ports.ports[input].input_ready;
+        let input_ready = self.state.ports[input].input_ready;
         if input_ready > survey.now {
             survey.wake = survey.wake.min(input_ready);
             survey.busy = survey.busy.or(Some(request as u16));
             return false;
         }
-        if let Some(time) = self.starvation.reserved_until(input, output, &self.ports) {
+        if let Some(time) = self.starvation.reserved_until(input, output, &self.state) {
             survey.wake = survey.wake.min(time.max(constants.switch.clock.edge_after(survey.now)));
             return false;
         }
         let queue = self.queues.queue(request, output);
-        if !self.ports.credits[constants.channels.at(output, queue.head_vc)].cover(queue.head_room) {
+        if !self.state.credits[constants.channels.at(output, queue.head_vc)].cover(queue.head_space) {
             survey.lacks_credit = true;
             return false;
         }
@@ -450,8 +455,8 @@ impl<B: InputBuffers> Crossbar<B> {
     /// Whether enough of the head of `queue` has come for it to go. If not, the survey learns when it will
     /// have.
     #[inline(never)]
-    fn has_come(&self, queue: &Queue, survey: &mut Survey, constants: &Constants) -> bool {
-        let not_before = self.ports.not_before(self.buffer.get(queue.head), constants);
+    fn has_come(&self, queue: &PacketQueue, survey: &mut Survey, constants: &Constants) -> bool {
+        let not_before = self.state.not_before(self.buffer.get(queue.head), constants);
         if not_before > survey.now {
             survey.wake = survey.wake.min(constants.switch.clock.edge_at_or_after(not_before));
             return false;
@@ -464,7 +469,7 @@ impl<B: InputBuffers> Crossbar<B> {
     #[inline]
     fn passed_over(&self, before: Option<usize>, survey: &Survey, constants: &Constants) -> Option<usize> {
         let is_busy =
-            |request: &usize| self.ports.ports[constants.channels.port(*request)].input_ready > survey.now;
+            |request: &usize| self.state.ports[constants.channels.port(*request)].input_ready > survey.now;
         match before {
             Some(before) => Some(before).filter(is_busy),
             None => survey.busy.map(usize::from),
@@ -482,10 +487,10 @@ impl<B: InputBuffers> Crossbar<B> {
             }
             return;
         }
-        let (ports, queues, output) = (&self.ports, &self.queues, grant.output);
+        let (state, queues, output) = (&self.state, &self.queues, grant.output);
         let has_credit = |request: usize| {
             let queue = queues.queue(request, output);
-            ports.credits[constants.channels.at(output, queue.head_vc)].cover(queue.head_room)
+            state.credits[constants.channels.at(output, queue.head_vc)].cover(queue.head_space)
         };
         if let Some(next) = self.starvation.count(grant, constants.channels, has_credit) {
             A::give_turn(self, output, next, constants);
@@ -495,21 +500,21 @@ impl<B: InputBuffers> Crossbar<B> {
     /// The request that a traffic class has for an output, from a turn on.
     fn head_of_class(
         &self,
-        (output, class, turn): (usize, usize, usize),
+        (output, class, pointer): (usize, usize, usize),
         survey: &mut Survey,
         constants: &Constants,
-    ) -> Head {
+    ) -> ClassHead {
         let (groups, requests) = (&constants.groups, self.requests_of(output));
-        let found = round_robin::choose(requests, turn, |request| {
+        let found = round_robin::choose(requests, pointer, |request| {
             groups.holds(class, request) && self.is_eligible(output, request, survey, constants)
         });
         match found {
             Some(request) => {
                 let buffered = self.buffer.get(self.queues.queue(request, output).head);
-                Head::Packet { request, bytes: constants.packet_bytes(&buffered.packet).get() }
+                ClassHead::Packet { request, bytes: constants.packet_bytes(&buffered.packet).get() }
             }
-            None if groups.any(class, requests) => Head::Blocked,
-            None => Head::Empty,
+            None if groups.any(class, requests) => ClassHead::Blocked,
+            None => ClassHead::Empty,
         }
     }
 
@@ -525,10 +530,10 @@ impl<B: InputBuffers> Crossbar<B> {
     fn look_later(&mut self, output: usize, survey: &Survey, constants: &Constants) {
         let mut look_at = survey.wake;
         if survey.lacks_credit {
-            self.ports.stall(output, survey.now);
-            look_at = look_at.min(self.ports.next_credit(output, constants));
+            self.state.stall(output, survey.now);
+            look_at = look_at.min(self.state.next_credit(output, constants));
         }
-        self.ports.look_only_at(output, look_at);
+        self.state.look_only_at(output, look_at);
     }
 
     /// Sends the head of `request` to `output`.
@@ -545,7 +550,7 @@ impl<B: InputBuffers> Crossbar<B> {
         let next = queue.head;
         let from = constants.channels.channel(request);
         let crossing = Crossing { edge: now, output, input: Some(from) };
-        self.ports.transmit::<B::Outputs, _, _>(&crossing, self.buffer.get(handle), context);
+        self.state.transmit::<B::Outputs, _, _>(&crossing, self.buffer.get(handle), context);
         self.buffer.remove(handle);
         let words = self.words as usize;
         if next.is_none() || !B::ROUTES_ON_ARRIVAL {
@@ -553,32 +558,32 @@ impl<B: InputBuffers> Crossbar<B> {
         }
         if !next.is_none() {
             if !B::ROUTES_ON_ARRIVAL && !self.is_copy(next) {
-                self.ports.route(self.buffer.get_mut(next), from, context);
+                self.state.route(self.buffer.get_mut(next), from, context);
             }
             self.request(request, next, now, constants);
         }
         let look_at =
-            if self.is_wanted(output) { self.ports.ports[output].output_ready } else { Time::NEVER };
-        self.ports.look_only_at(output, look_at);
+            if self.is_wanted(output) { self.state.ports[output].output_ready } else { Time::NEVER };
+        self.state.look_only_at(output, look_at);
     }
 
     /// The queues that are not empty, by input channel.
-    fn filled_queues(&self, channels: Channels) -> impl Iterator<Item = (Channel, &Queue)> {
+    fn filled_queues(&self, channels: ChannelNumbers) -> impl Iterator<Item = (Channel, &PacketQueue)> {
         let queues = self.queues.queues().iter().enumerate().filter(|(_, queue)| !queue.is_empty());
         queues.map(move |(place, queue)| (channels.channel(self.queues.request_of(place)), queue))
     }
 
     /// See [`Switch::occupancy`](super::Switch::occupancy).
-    pub(crate) fn occupancy(&self, channels: Channels) -> Vec<(Channel, u32)> {
+    pub(crate) fn occupancy(&self, channels: ChannelNumbers) -> Vec<(Channel, u32)> {
         let held = self.filled_queues(channels).flat_map(|(channel, queue)| {
-            queue.packets(&self.buffer).map(move |buffered| (channel, buffered.room))
+            queue.packets(&self.buffer).map(move |buffered| (channel, buffered.space))
         });
         held.collect()
     }
 
     /// See [`Switch::blocked_heads`](super::Switch::blocked_heads).
-    pub(crate) fn blocked_heads(&self, channels: Channels) -> Vec<BlockedHead> {
-        let head = |(channel, queue): (Channel, &Queue)| {
+    pub(crate) fn blocked_heads(&self, channels: ChannelNumbers) -> Vec<BlockedHead> {
+        let head = |(channel, queue): (Channel, &PacketQueue)| {
             let packet = self.buffer.get(queue.head).packet;
             BlockedHead { buffer: channel, wants: packet.channel(), packet }
         };
@@ -611,7 +616,7 @@ trait OutputArbiter {
     /// The next turn of its kind belongs to the request `next`.
     #[inline(always)]
     fn give_turn<B: InputBuffers>(switch: &mut Crossbar<B>, output: usize, next: u16, _: &Constants) {
-        switch.ports.ports[output].turn = next;
+        switch.state.ports[output].pointer = next;
     }
 }
 
@@ -626,11 +631,11 @@ impl OutputArbiter for InTurn {
         survey: &mut Survey,
         constants: &Constants,
     ) -> Option<usize> {
-        let turn = usize::from(switch.ports.ports[output].turn);
-        let request = round_robin::choose(switch.requests_of(output), turn, |request| {
+        let pointer = usize::from(switch.state.ports[output].pointer);
+        let request = round_robin::choose(switch.requests_of(output), pointer, |request| {
             switch.is_eligible(output, request, survey, constants)
         })?;
-        switch.ports.ports[output].turn = request as u16 + 1;
+        switch.state.ports[output].pointer = request as u16 + 1;
         Some(request)
     }
 }
@@ -646,17 +651,17 @@ impl OutputArbiter for ByAge {
         survey: &mut Survey,
         constants: &Constants,
     ) -> Option<usize> {
-        let (turn, now) = (usize::from(switch.ports.ports[output].turn), survey.now);
+        let (pointer, now) = (usize::from(switch.state.ports[output].pointer), survey.now);
         let age = |request| switch.age(output, request, now);
         let eligible = |request| switch.is_eligible(output, request, survey, constants);
-        let request = age::choose(switch.requests_of(output), turn, eligible, age)?;
+        let request = age::choose(switch.requests_of(output), pointer, eligible, age)?;
         if survey.busy.is_some() {
             // The oldest of those whose input is busy: it is the one that will be the oldest of all.
-            let is_busy = |request| switch.ports.ports[constants.channels.port(request)].input_ready > now;
-            let oldest = age::choose(switch.requests_of(output), turn, is_busy, age);
+            let is_busy = |request| switch.state.ports[constants.channels.port(request)].input_ready > now;
+            let oldest = age::choose(switch.requests_of(output), pointer, is_busy, age);
             survey.busy = oldest.map(|request| request as u16);
         }
-        switch.ports.ports[output].turn = request as u16 + 1;
+        switch.state.ports[output].pointer = request as u16 + 1;
         Some(request)
     }
 }
@@ -707,9 +712,9 @@ impl OutputArbiter for ByClass {
     ) -> Option<usize> {
         switch.with_arbiter(|switch, arbiter| {
             let mut busy = [None; MAX_CLASSES];
-            let chosen = arbiter.choose_class(output, &constants.groups, |class, turn| {
+            let chosen = arbiter.choose_class(output, &constants.groups, |class, pointer| {
                 survey.busy = None;
-                let head = switch.head_of_class((output, class, turn), survey, constants);
+                let head = switch.head_of_class((output, class, pointer), survey, constants);
                 busy[class] = survey.busy;
                 head
             });
@@ -741,11 +746,11 @@ impl OutputArbiter for AtRandom {
         survey: &mut Survey,
         constants: &Constants,
     ) -> Option<usize> {
-        let mut dice = switch.ports.dice;
-        let chosen = random::choose(switch.requests_of(output), &mut dice, |request| {
+        let mut rng = switch.state.rng;
+        let chosen = random::choose(switch.requests_of(output), &mut rng, |request| {
             switch.is_eligible(output, request, survey, constants)
         });
-        switch.ports.dice = dice;
+        switch.state.rng = rng;
         chosen
     }
 }

@@ -3,14 +3,14 @@
 //! Only the head of a queue is routed and requests an output; what stands behind it waits although its
 //! own output may be free (head-of-line blocking, Karol, Hluchyj, Morgan 1987).
 
-use super::buffer::Queue;
+use super::buffer::PacketQueue;
 use super::crossbar::InputBuffers;
 use super::port::BareOutputs;
 use weft_engine::prefetch;
 
 /// A queue per input and virtual channel.
 pub(crate) struct InputQueued {
-    queues: Box<[Queue]>,
+    queues: Box<[PacketQueue]>,
 }
 
 impl InputBuffers for InputQueued {
@@ -18,16 +18,16 @@ impl InputBuffers for InputQueued {
     type Outputs = BareOutputs;
 
     fn new(requests: usize, _outputs: usize) -> InputQueued {
-        InputQueued { queues: vec![Queue::EMPTY; requests].into() }
+        InputQueued { queues: vec![PacketQueue::EMPTY; requests].into() }
     }
 
     #[inline]
-    fn queue_mut(&mut self, request: usize, _output: usize) -> &mut Queue {
+    fn queue_mut(&mut self, request: usize, _output: usize) -> &mut PacketQueue {
         &mut self.queues[request]
     }
 
     #[inline]
-    fn queue(&self, request: usize, _output: usize) -> &Queue {
+    fn queue(&self, request: usize, _output: usize) -> &PacketQueue {
         &self.queues[request]
     }
 
@@ -37,11 +37,11 @@ impl InputBuffers for InputQueued {
     }
 
     #[inline]
-    fn queues(&self) -> &[Queue] {
+    fn queues(&self) -> &[PacketQueue] {
         &self.queues
     }
 
-    fn queues_mut(&mut self) -> &mut [Queue] {
+    fn queues_mut(&mut self) -> &mut [PacketQueue] {
         &mut self.queues
     }
 

@@ -14,8 +14,8 @@
 mod buffer;
 mod combined;
 mod crossbar;
-mod gauge;
 mod input_queued;
+mod occupancy;
 mod output_queued;
 mod port;
 mod queues;
@@ -26,19 +26,19 @@ mod withdrawal;
 
 pub(crate) use combined::{Combined, CrossbarPace};
 pub(crate) use crossbar::Crossbar;
-use gauge::Admission;
-pub(crate) use gauge::{Filled, Gauges};
 pub(crate) use input_queued::InputQueued;
+use occupancy::Admission;
+pub(crate) use occupancy::{Filled, InputOccupancy};
 pub(crate) use output_queued::OutputQueued;
-pub(crate) use port::{Peer, Port, Ports};
+pub(crate) use port::{Peer, Port, SwitchState};
 pub(crate) use replication::Replication;
 pub(crate) use virtual_output_queued::VirtualOutputQueued;
 
-use crate::channel::{Channel, Channels};
+use crate::channel::{Channel, ChannelNumbers};
 use crate::constants::Constants;
 use crate::fault::FaultCounts;
 use crate::hop::HopRecord;
-use crate::link::Sent;
+use crate::link::SentPacket;
 use crate::packet::Packet;
 use serde::{Deserialize, Serialize};
 use weft_topo::{Routing, Topology};
@@ -47,9 +47,9 @@ use weft_units::Time;
 /// The destination of packets and credits that leave a switch.
 pub(crate) trait Sink {
     /// A packet has been sent to `peer`.
-    fn packet(&mut self, peer: Peer, packet: Packet, sent: &Sent);
-    /// Room in the input buffer of a virtual channel has become free; `peer`, which sends there, learns of it
-    /// at `at`.
+    fn packet(&mut self, peer: Peer, packet: Packet, sent: &SentPacket);
+    /// Space in the input buffer of a virtual channel has become free; `peer`, which sends there, learns of
+    /// it at `at`.
     fn credit(&mut self, peer: Peer, vc: u8, amount: u32, at: Time);
     /// A virtual channel's input buffer fills or empties: `peer`, which sends there, stops or goes on from
     /// `at` on.
@@ -101,20 +101,20 @@ macro_rules! each {
 
 impl Switch {
     /// The ports.
-    pub(crate) fn ports(&self) -> &Ports {
-        each!(self, switch => &switch.ports)
+    pub(crate) fn state(&self) -> &SwitchState {
+        each!(self, switch => &switch.state)
     }
 
     /// The ports, to be changed.
     #[inline]
-    pub(crate) fn ports_mut(&mut self) -> &mut Ports {
-        each!(self, switch => &mut switch.ports)
+    pub(crate) fn state_mut(&mut self) -> &mut SwitchState {
+        each!(self, switch => &mut switch.state)
     }
 
     /// The clock edge at which it arbitrates next.
     #[inline]
     pub(crate) fn decision(&self) -> Time {
-        each!(self, switch => switch.ports.decision)
+        each!(self, switch => switch.state.decision)
     }
 
     /// Puts its next arbitration off to the first edge at which a request may go. It may stand before that:
@@ -125,7 +125,7 @@ impl Switch {
     pub(crate) fn settle_decision(&mut self) {
         match self {
             Switch::InputQueued(_) | Switch::VirtualOutputQueued(_) | Switch::Combined(_) => {
-                self.ports_mut().settle_decision();
+                self.state_mut().settle_decision();
             }
             Switch::OutputQueued(_) => {}
         }
@@ -148,7 +148,7 @@ impl Switch {
         let trimmed;
         let mut packet = packet;
         if !context.constants.has_credits {
-            match self.ports_mut().admit(packet, context) {
+            match self.state_mut().admit(packet, context) {
                 Admission::Whole => {}
                 Admission::Header(header) => {
                     trimmed = header;
@@ -173,7 +173,7 @@ impl Switch {
     pub(crate) fn decide<T: Routing>(&mut self, context: &mut SwitchContext<'_, T, impl Sink>) {
         each!(self, switch => switch.decide(context));
         if !context.constants.has_credits {
-            self.ports_mut().resume_senders(context);
+            self.state_mut().resume_senders(context);
         }
     }
 
@@ -196,12 +196,12 @@ impl Switch {
                 Switch::VirtualOutputQueued(switch.with_ports_again(constants))
             }
             Switch::Combined(mut switch) => {
-                switch.ports = switch.ports.with_output_buffers();
+                switch.state = switch.state.with_output_buffers();
                 Switch::Combined(switch.with_ports_again(constants))
             }
             Switch::OutputQueued(switch) => {
-                let state = switch.ports.arbiter_state(constants);
-                Switch::OutputQueued(OutputQueued::new(switch.ports, state, constants.channels))
+                let arbiter = switch.state.arbiter_state(constants);
+                Switch::OutputQueued(OutputQueued::new(switch.state, arbiter, constants.channels))
             }
         }
     }
@@ -212,7 +212,7 @@ impl Switch {
     }
 
     /// The packets that wait at the head of a queue.
-    pub(crate) fn blocked_heads(&self, channels: Channels) -> Vec<BlockedHead> {
+    pub(crate) fn blocked_heads(&self, channels: ChannelNumbers) -> Vec<BlockedHead> {
         let mut heads = each!(self, switch => switch.blocked_heads(channels));
         for head in heads.iter_mut().filter(|head| head.packet.is_multicast()) {
             head.buffer = self.buffer_of_copy(&head.packet).unwrap_or(head.buffer);
@@ -220,10 +220,10 @@ impl Switch {
         heads
     }
 
-    /// The packets in its input buffers: the buffer, and the room that a packet takes in it.
-    pub(crate) fn occupancy(&self, channels: Channels) -> Vec<(Channel, u32)> {
-        let mut rooms = each!(self, switch => switch.occupancy(channels));
-        self.count_copied_rooms(&mut rooms);
-        rooms
+    /// The packets in its input buffers: the buffer, and the space that a packet takes in it.
+    pub(crate) fn occupancy(&self, channels: ChannelNumbers) -> Vec<(Channel, u32)> {
+        let mut spaces = each!(self, switch => switch.occupancy(channels));
+        self.count_copied_spaces(&mut spaces);
+        spaces
     }
 }

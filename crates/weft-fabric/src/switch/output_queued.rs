@@ -6,12 +6,12 @@
 //! turn (round robin). Each virtual channel has an output buffer of its own: in a common one the packets
 //! of one channel would block another's, and close circles of waiting that the channels exist to break.
 
-use super::buffer::{Buffered, Handle, PacketBuffer, Queue};
-use super::port::{BareOutputs, Crossing, Ports};
+use super::buffer::{BufferHandle, Buffered, PacketBuffer, PacketQueue};
+use super::port::{BareOutputs, Crossing, SwitchState};
 use super::{BlockedHead, Sink, SwitchContext};
-use crate::arbiter::weighted_round_robin::Head;
+use crate::arbiter::weighted_round_robin::ClassHead;
 use crate::arbiter::{ArbiterState, age, next_from, round_robin};
-use crate::channel::{Channel, Channels};
+use crate::channel::{Channel, ChannelNumbers};
 use crate::constants::Constants;
 use crate::credit::{Credit, TailOut};
 use crate::fault::FaultCounts;
@@ -27,26 +27,26 @@ struct Output {
     /// Packets in them.
     packets: u32,
     /// The virtual channel that has priority.
-    turn: u8,
+    pointer: u8,
 }
 
 /// An output-queued switch.
 #[derive(Serialize, Deserialize)]
 #[repr(C)]
 pub(crate) struct OutputQueued {
-    pub(crate) ports: Ports,
+    pub(crate) state: SwitchState,
     pub(crate) buffer: PacketBuffer,
     /// Per input and virtual channel: what has arrived and not moved yet.
-    arrived: Vec<Queue>,
+    arrived: Vec<PacketQueue>,
     /// Per output and virtual channel a bit for each of them whose head wants to go there: `words` words.
     requests: Vec<u64>,
     words: u32,
     /// A bit for each output and virtual channel that is wanted.
     wanted: Vec<u64>,
     /// Per output and virtual channel: which of `arrived` moves there first.
-    turns: Vec<u16>,
+    pointers: Vec<u16>,
     /// Per output and virtual channel: what waits for the line.
-    queues: Vec<Queue>,
+    queues: Vec<PacketQueue>,
     /// Bytes of packets in each of them.
     filled: Vec<u64>,
     outputs: Vec<Output>,
@@ -55,30 +55,34 @@ pub(crate) struct OutputQueued {
 }
 
 impl OutputQueued {
-    pub(crate) fn new(ports: Ports, arbiter: Option<Box<ArbiterState>>, numbers: Channels) -> OutputQueued {
+    pub(crate) fn new(
+        state: SwitchState,
+        arbiter: Option<Box<ArbiterState>>,
+        numbers: ChannelNumbers,
+    ) -> OutputQueued {
         // Copies stand at replication ports, as packets do at inputs.
-        let outputs = ports.ports.len();
+        let outputs = state.ports.len();
         let channels = numbers.of_ports(outputs);
         OutputQueued {
-            arrived: vec![Queue::EMPTY; channels],
+            arrived: vec![PacketQueue::EMPTY; channels],
             requests: vec![0; channels * channels.div_ceil(64)],
             words: channels.div_ceil(64) as u32,
             wanted: vec![0; channels.div_ceil(64)],
-            turns: vec![0; channels],
-            queues: vec![Queue::EMPTY; channels],
+            pointers: vec![0; channels],
+            queues: vec![PacketQueue::EMPTY; channels],
             filled: vec![0; channels],
-            outputs: (0..outputs).map(|_| Output { packets: 0, turn: 0 }).collect(),
+            outputs: (0..outputs).map(|_| Output { packets: 0, pointer: 0 }).collect(),
             buffer: PacketBuffer::new(),
             arbiter,
-            ports,
+            state,
         }
     }
 
     /// See [`Switch::prefetch`](super::Switch::prefetch).
     #[inline]
     pub(crate) fn prefetch(&self) {
-        self.ports.prefetch();
-        self.ports.prefetch_for_arbitration();
+        self.state.prefetch();
+        self.state.prefetch_for_arbitration();
         self.buffer.prefetch();
     }
 
@@ -87,12 +91,12 @@ impl OutputQueued {
         let SwitchContext { now, constants, .. } = *context;
         let from = packet.channel();
         let channel = constants.channels.number(from);
-        let handle = self.buffer.insert(&Buffered::new(packet, now, constants.room(packet)));
-        self.ports.route(self.buffer.get_mut(handle), from, context);
+        let handle = self.buffer.insert(&Buffered::new(packet, now, constants.space(packet)));
+        self.state.route(self.buffer.get_mut(handle), from, context);
         if self.arrived[channel].append(&mut self.buffer, handle) {
             self.request(channel, handle, constants);
         }
-        self.ports.arbitrate_at_or_after(now, constants);
+        self.state.arbitrate_at_or_after(now, constants);
     }
 
     /// Queues a copy at a replication port.
@@ -108,14 +112,14 @@ impl OutputQueued {
         if self.arrived[channel].append(&mut self.buffer, handle) {
             self.request(channel, handle, constants);
         }
-        self.ports.arbitrate_at_or_after(now, constants);
+        self.state.arbitrate_at_or_after(now, constants);
     }
 
     /// Moves what has arrived, then serves the lines, at the present clock edge.
     #[inline(never)]
     pub(crate) fn decide<T: Routing>(&mut self, context: &mut SwitchContext<'_, T, impl Sink>) {
         let SwitchContext { now, constants, .. } = *context;
-        self.ports.decision = Time::NEVER;
+        self.state.decision = Time::NEVER;
         self.move_arrivals(context);
         let mut wake = Time::NEVER;
         let mut freed = false;
@@ -123,12 +127,12 @@ impl OutputQueued {
             if self.outputs[output].packets == 0 {
                 continue;
             }
-            let ready = self.ports.ports[output].output_ready;
+            let ready = self.state.ports[output].output_ready;
             if ready > now {
                 wake = wake.min(ready);
                 continue;
             }
-            self.ports.collect_credits(output, now, constants);
+            self.state.collect_credits(output, now, constants);
             let choice = match constants.switch.arbiter {
                 ArbiterKind::RoundRobin | ArbiterKind::Random | ArbiterKind::Islip(_) => {
                     self.choose(output, now, constants)
@@ -136,30 +140,30 @@ impl OutputQueued {
                 kind => self.choose_by(kind, output, now, constants),
             };
             match choice {
-                Choice::Send(vc) => {
+                OutputChoice::Send(vc) => {
                     self.send(output, vc, context);
                     freed = true;
                     if self.outputs[output].packets > 0 {
-                        wake = wake.min(self.ports.ports[output].output_ready);
+                        wake = wake.min(self.state.ports[output].output_ready);
                     }
                 }
-                Choice::NotBefore(time) => {
+                OutputChoice::NotBefore(time) => {
                     wake = wake.min(constants.switch.clock.edge_at_or_after(time));
                 }
-                Choice::LacksCredit => {
-                    self.ports.stall(output, now);
-                    wake = wake.min(self.ports.next_credit(output, constants));
+                OutputChoice::LacksCredit => {
+                    self.state.stall(output, now);
+                    wake = wake.min(self.state.next_credit(output, constants));
                 }
             }
         }
         if freed && self.wanted.iter().any(|&word| word != 0) {
             wake = wake.min(constants.switch.clock.edge_after(now));
         }
-        self.ports.decision = self.ports.decision.min(wake);
+        self.state.decision = self.state.decision.min(wake);
     }
 
     /// Enters the request of a packet that has come to the head of its input queue.
-    fn request(&mut self, channel: usize, handle: Handle, constants: &Constants) {
+    fn request(&mut self, channel: usize, handle: BufferHandle, constants: &Constants) {
         let to = constants.channels.number(self.buffer.get(handle).packet.channel());
         self.requests[to * self.words as usize + channel / 64] |= 1 << (channel % 64);
         self.wanted[to / 64] |= 1 << (to % 64);
@@ -173,7 +177,7 @@ impl OutputQueued {
         context: &mut SwitchContext<'_, T, impl Sink>,
     ) {
         let SwitchContext { now, constants, .. } = *context;
-        for channel in 0..constants.channels.of_ports(self.ports.links()) {
+        for channel in 0..constants.channels.of_ports(self.state.links()) {
             let (from, head) = (constants.channels.channel(channel), self.arrived[channel].head);
             let leaves = |packet: &Packet| cause(from, packet).is_some();
             let withdrawn = self.arrived[channel].take_out(&mut self.buffer, leaves);
@@ -188,13 +192,13 @@ impl OutputQueued {
                 let next = self.arrived[channel].head;
                 if !next.is_none() {
                     self.request(channel, next, constants);
-                    self.ports.arbitrate_at_or_after(now, constants);
+                    self.state.arbitrate_at_or_after(now, constants);
                 }
             }
             for handle in withdrawn {
                 let buffered = self.buffer.get(handle);
-                self.ports.give_up(buffered.packet.channel().port, &buffered.packet, constants);
-                self.ports.withdraw((from, buffered), cause(from, &buffered.packet), context);
+                self.state.give_up(buffered.packet.channel().port, &buffered.packet, constants);
+                self.state.withdraw((from, buffered), cause(from, &buffered.packet), context);
                 self.buffer.remove(handle);
             }
         }
@@ -221,18 +225,18 @@ impl OutputQueued {
         let SwitchContext { now, constants, .. } = *context;
         let words = self.words as usize;
         let requests = &mut self.requests[to * words..(to + 1) * words];
-        let turn = usize::from(self.turns[to]);
+        let pointer = usize::from(self.pointers[to]);
         let chosen = match constants.keeps_ages() {
             true => age::choose(
                 requests,
-                turn,
+                pointer,
                 |_| true,
                 |channel| {
                     let buffered = self.buffer.get(self.arrived[channel].head);
                     buffered.packet.age.exact_after(now.saturating_since(buffered.head))
                 },
             ),
-            false => round_robin::choose(requests, turn, |_| true),
+            false => round_robin::choose(requests, pointer, |_| true),
         };
         let Some(channel) = chosen else { return false };
         let bytes = constants.packet_bytes(&self.buffer.get(self.arrived[channel].head).packet).get();
@@ -244,7 +248,7 @@ impl OutputQueued {
         if requests.iter().all(|&word| word == 0) {
             self.wanted[to / 64] &= !(1 << (to % 64));
         }
-        self.turns[to] = channel as u16 + 1;
+        self.pointers[to] = channel as u16 + 1;
         let moved = self.arrived[channel].pop(&mut self.buffer);
         let next = self.arrived[channel].head;
         if !next.is_none() {
@@ -257,40 +261,40 @@ impl OutputQueued {
         let tail = buffered.tail().max(now);
         if buffered.packet.is_multicast() {
             let tail = TailOut { granted: now, left: tail };
-            self.ports.release_copy(&buffered.packet, tail, constants, context.sink);
+            self.state.release_copy(&buffered.packet, tail, constants, context.sink);
             return true;
         }
         let from = constants.channels.channel(channel);
-        let room = buffered.room;
+        let space = buffered.space;
         if constants.has_credits {
-            let credit = Credit { channel: from, amount: room };
-            self.ports.give_back(credit, TailOut { granted: now, left: tail }, constants, context.sink);
+            let credit = Credit { channel: from, amount: space };
+            self.state.give_back(credit, TailOut { granted: now, left: tail }, constants, context.sink);
         } else {
-            self.ports.expect_departure(from, room, tail, constants);
+            self.state.expect_departure(from, space, tail, constants);
         }
         true
     }
 
     /// The virtual channel of an output that is served next.
-    fn choose(&self, output: usize, now: Time, constants: &Constants) -> Choice {
-        let mut choice = Choice::LacksCredit;
-        let turn = u32::from(self.outputs[output].turn);
+    fn choose(&self, output: usize, now: Time, constants: &Constants) -> OutputChoice {
+        let mut choice = OutputChoice::LacksCredit;
+        let pointer = u32::from(self.outputs[output].pointer);
         for step in 0..constants.vcs {
-            let vc = ((turn + step) % constants.vcs) as u8;
+            let vc = ((pointer + step) % constants.vcs) as u8;
             let channel = constants.channels.at(output, vc);
             if self.queues[channel].is_empty() {
                 continue;
             }
             let buffered = self.buffer.get(self.queues[channel].head);
-            if !self.ports.credits[channel].cover(buffered.room) {
+            if !self.state.credits[channel].cover(buffered.space) {
                 continue;
             }
-            let not_before = self.ports.not_before(buffered, constants);
+            let not_before = self.state.not_before(buffered, constants);
             if not_before <= now {
-                return Choice::Send(vc);
+                return OutputChoice::Send(vc);
             }
-            if !matches!(choice, Choice::NotBefore(earlier) if earlier <= not_before) {
-                choice = Choice::NotBefore(not_before);
+            if !matches!(choice, OutputChoice::NotBefore(earlier) if earlier <= not_before) {
+                choice = OutputChoice::NotBefore(not_before);
             }
         }
         choice
@@ -298,9 +302,15 @@ impl OutputQueued {
 
     /// The same for arbiters that look at packets and classes.
     #[inline(never)]
-    fn choose_by(&mut self, kind: ArbiterKind, output: usize, now: Time, constants: &Constants) -> Choice {
+    fn choose_by(
+        &mut self,
+        kind: ArbiterKind,
+        output: usize,
+        now: Time,
+        constants: &Constants,
+    ) -> OutputChoice {
         let mut arbiter = self.arbiter.take();
-        let mut survey = Choice::LacksCredit;
+        let mut survey = OutputChoice::LacksCredit;
         let head = |vc: usize| {
             let channel = constants.channels.at(output, vc as u8);
             (channel, self.buffer.get(self.queues[channel].head))
@@ -309,12 +319,14 @@ impl OutputQueued {
         let filled = (0..constants.vcs as usize).filter(is_filled).fold(0u64, |bits, vc| bits | 1 << vc);
         let mut can_go = |vc: usize| {
             let (channel, buffered) = head(vc);
-            if !self.ports.credits[channel].cover(buffered.room) {
+            if !self.state.credits[channel].cover(buffered.space) {
                 return false;
             }
-            let not_before = self.ports.not_before(buffered, constants);
-            if not_before > now && !matches!(survey, Choice::NotBefore(earlier) if earlier <= not_before) {
-                survey = Choice::NotBefore(not_before);
+            let not_before = self.state.not_before(buffered, constants);
+            if not_before > now
+                && !matches!(survey, OutputChoice::NotBefore(earlier) if earlier <= not_before)
+            {
+                survey = OutputChoice::NotBefore(not_before);
             }
             not_before <= now
         };
@@ -324,14 +336,15 @@ impl OutputQueued {
                 priorities.choose(output, &[filled], groups, can_go)
             }
             (ArbiterKind::WeightedRoundRobin | ArbiterKind::MinimumBandwidth, Some(arbiter)) => arbiter
-                .choose_class(output, groups, |class, turn| {
-                    match round_robin::choose(&[filled], turn, |vc| groups.holds(class, vc) && can_go(vc)) {
+                .choose_class(output, groups, |class, pointer| {
+                    match round_robin::choose(&[filled], pointer, |vc| groups.holds(class, vc) && can_go(vc))
+                    {
                         Some(request) => {
                             let bytes = constants.packet_bytes(&head(request).1.packet).get();
-                            Head::Packet { request, bytes }
+                            ClassHead::Packet { request, bytes }
                         }
-                        None if groups.any(class, &[filled]) => Head::Blocked,
-                        None => Head::Empty,
+                        None if groups.any(class, &[filled]) => ClassHead::Blocked,
+                        None => ClassHead::Empty,
                     }
                 }),
             _ => {
@@ -339,11 +352,11 @@ impl OutputQueued {
                     let buffered = head(vc).1;
                     buffered.packet.age.exact_after(now.saturating_since(buffered.head))
                 };
-                age::choose(&[filled], self.outputs[output].turn.into(), can_go, age)
+                age::choose(&[filled], self.outputs[output].pointer.into(), can_go, age)
             }
         };
         self.arbiter = arbiter;
-        chosen.map_or(survey, |vc| Choice::Send(vc as u8))
+        chosen.map_or(survey, |vc| OutputChoice::Send(vc as u8))
     }
 
     /// Sends the first packet of a virtual channel of an output.
@@ -354,23 +367,23 @@ impl OutputQueued {
         let buffered = self.buffer.get(handle);
         self.filled[channel] -= constants.packet_bytes(&buffered.packet).get();
         self.outputs[output].packets -= 1;
-        self.outputs[output].turn = ((u32::from(vc) + 1) % constants.vcs) as u8;
+        self.outputs[output].pointer = ((u32::from(vc) + 1) % constants.vcs) as u8;
         // Its credit went back when it moved.
         let crossing = Crossing { edge: now, output, input: None };
-        self.ports.transmit::<BareOutputs, _, _>(&crossing, buffered, context);
+        self.state.transmit::<BareOutputs, _, _>(&crossing, buffered, context);
         self.buffer.remove(handle);
     }
 
     /// See [`Switch::occupancy`](super::Switch::occupancy).
-    pub(crate) fn occupancy(&self, channels: Channels) -> Vec<(Channel, u32)> {
+    pub(crate) fn occupancy(&self, channels: ChannelNumbers) -> Vec<(Channel, u32)> {
         let held = self.arrived.iter().enumerate().flat_map(|(channel, queue)| {
-            queue.packets(&self.buffer).map(move |buffered| (channels.channel(channel), buffered.room))
+            queue.packets(&self.buffer).map(move |buffered| (channels.channel(channel), buffered.space))
         });
         held.collect()
     }
 
     /// The packets that wait for their lines: the output and virtual channel that they leave by.
-    pub(crate) fn at_outputs(&self, channels: Channels) -> impl Iterator<Item = (Channel, Packet)> {
+    pub(crate) fn at_outputs(&self, channels: ChannelNumbers) -> impl Iterator<Item = (Channel, Packet)> {
         self.queues.iter().enumerate().flat_map(move |(channel, queue)| {
             let packets = queue.packets(&self.buffer);
             packets.map(move |buffered| (channels.channel(channel), buffered.packet))
@@ -378,8 +391,8 @@ impl OutputQueued {
     }
 
     /// See [`Switch::blocked_heads`](super::Switch::blocked_heads).
-    pub(crate) fn blocked_heads(&self, channels: Channels) -> Vec<BlockedHead> {
-        let head = |(channel, queue): (usize, &Queue)| {
+    pub(crate) fn blocked_heads(&self, channels: ChannelNumbers) -> Vec<BlockedHead> {
+        let head = |(channel, queue): (usize, &PacketQueue)| {
             let packet = self.buffer.get(queue.head).packet;
             BlockedHead { buffer: channels.channel(channel), wants: packet.channel(), packet }
         };
@@ -388,7 +401,7 @@ impl OutputQueued {
 }
 
 /// The outcome of a look at an output's queues.
-enum Choice {
+enum OutputChoice {
     /// The first packet of this virtual channel goes.
     Send(u8),
     /// None goes before this time.

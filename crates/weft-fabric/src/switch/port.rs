@@ -8,16 +8,16 @@ pub(crate) use transmit::{BareOutputs, BufferedOutputs, Crossing, Outputs};
 
 use super::buffer::Buffered;
 use super::combined::CrossbarPort;
-use super::gauge::Gauges;
-use super::queues::{Occupancy, Queues};
+use super::occupancy::InputOccupancy;
+use super::queues::{Occupancy, QueueView};
 use super::{Replication, Sink, SwitchContext};
 use crate::arbiter::ArbiterState;
 use crate::channel::Channel;
-use crate::congestion::Point;
+use crate::congestion::LinkControl;
 use crate::constants::Constants;
 use crate::credit::{Credit, Credits, ReturningCredits, TailOut};
 use crate::fault::{Fault, FaultCounts};
-use crate::link::{Carried, Line, SenderState, Stall};
+use crate::link::{CarriedCounts, CreditStall, Line, SenderState};
 use crate::link_counts::LinkCounts;
 use crate::link_layer::LayerState;
 use crate::packet::Packet;
@@ -54,12 +54,12 @@ pub(crate) struct Port {
     pub(crate) waiting: u32,
     pub(crate) peer: Peer,
     /// The request that has priority.
-    pub(crate) turn: u16,
+    pub(crate) pointer: u16,
     pub(crate) class: LinkClass,
     /// Whether the output could send but for credits.
     pub(crate) stalls: bool,
     /// Packets that the output has sent.
-    carried: Carried,
+    carried: CarriedCounts,
 }
 
 impl Port {
@@ -70,17 +70,17 @@ impl Port {
             input_ready: Time::ZERO,
             waiting: 0,
             peer,
-            turn: 0,
+            pointer: 0,
             class,
             stalls: false,
-            carried: Carried::default(),
+            carried: CarriedCounts::default(),
         }
     }
 }
 
 /// Packets of one switch that tables of failures concerned.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
-pub(crate) struct Detours {
+pub(crate) struct Failover {
     /// Packets of its endpoints that tables routed, since the counters were last reset.
     pub(crate) rerouted: u64,
     /// Packets that it dropped, since then.
@@ -91,7 +91,7 @@ pub(crate) struct Detours {
     pub(crate) changes: u32,
 }
 
-impl Detours {
+impl Failover {
     /// Packets that it dropped since the run began.
     pub(crate) fn lost_in_all(&self) -> FaultCounts {
         let mut lost = self.lost_before;
@@ -100,18 +100,18 @@ impl Detours {
     }
 
     fn reset(&mut self) {
-        *self = Detours { lost_before: self.lost_in_all(), changes: self.changes, ..Detours::default() };
+        *self = Failover { lost_before: self.lost_in_all(), changes: self.changes, ..Failover::default() };
     }
 }
 
-/// The ports of one switch. First lies what every hop asks for.
+/// The state of one switch besides its queues. First lies what every hop asks for.
 #[derive(Serialize, Deserialize)]
 #[repr(C)]
-pub(crate) struct Ports {
+pub(crate) struct SwitchState {
     /// The next edge at which to arbitrate.
     pub(crate) decision: Time,
     pub(crate) ports: Box<[Port]>,
-    /// By number of the output's channel: room in the buffer behind the link. Credits that have returned are
+    /// By number of the output's channel: space in the buffer behind the link. Credits that have returned are
     /// still missing here as long as nothing depended on them.
     pub(crate) credits: Box<[Credits]>,
     /// Credits that are known to return, or have returned and are not counted yet.
@@ -127,11 +127,11 @@ pub(crate) struct Ports {
     /// Link layers of the outputs; empty where none adds to packets.
     pub(crate) layers: Box<[LayerState]>,
     /// Congestion control of the outputs; empty where there is none.
-    pub(crate) points: Box<[Point]>,
+    pub(crate) link_controls: Box<[LinkControl]>,
     /// Packets that its tables of failures concerned.
-    pub(crate) detours: Detours,
+    pub(crate) failover: Failover,
     /// The fill of the input buffers, where senders do not count credits.
-    pub(crate) gauges: Option<Box<Gauges>>,
+    pub(crate) occupancy: Option<Box<InputOccupancy>>,
     /// Whether its packets are sent with care: a link may fail, credits take bandwidth, or senders do not
     /// count any.
     pub(crate) takes_care: bool,
@@ -143,30 +143,30 @@ pub(crate) struct Ports {
     /// A bit for each output that has such an edge.
     pub(crate) awaited: Box<[u64]>,
     /// Per output: stalls for lack of credits.
-    pub(super) stalls: Box<[Stall]>,
+    pub(super) stalls: Box<[CreditStall]>,
     /// Acknowledgements that the outputs have sent.
     acknowledgements: u64,
     /// Time at which the counters were last reset.
     pub(crate) counted_from: Time,
-    pub(crate) dice: Stream,
+    pub(crate) rng: Stream,
     /// Copies of packets for groups; `None`: the network has no groups.
     pub(super) replication: Option<Box<Replication>>,
     /// By port, where outputs have buffers; else empty.
     crossbar: Box<[CrossbarPort]>,
     /// Turns that the routing has taken. They begin with the switch's number, so that not all switches begin
     /// with the same way.
-    pub(super) turns: u32,
+    pub(super) routing_pointer: u32,
 }
 
-impl Ports {
+impl SwitchState {
     pub(crate) fn new(
         (switch, address): (SwitchId, Address),
         ports: Vec<Port>,
         credits: Vec<Credits>,
-        dice: Stream,
-    ) -> Ports {
+        rng: Stream,
+    ) -> SwitchState {
         let outputs = ports.len();
-        Ports {
+        SwitchState {
             decision: Time::NEVER,
             ports: ports.into(),
             credits: credits.into(),
@@ -177,26 +177,26 @@ impl Ports {
             address,
             faults: Box::default(),
             layers: Box::default(),
-            points: Box::default(),
-            detours: Detours::default(),
-            gauges: None,
+            link_controls: Box::default(),
+            failover: Failover::default(),
+            occupancy: None,
             takes_care: false,
             look_at: vec![Time::NEVER; outputs].into(),
             awaited: vec![0; outputs.div_ceil(64)].into(),
-            stalls: vec![Stall::default(); outputs].into(),
+            stalls: vec![CreditStall::default(); outputs].into(),
             acknowledgements: 0,
             counted_from: Time::ZERO,
-            dice,
+            rng,
             crossbar: Box::default(),
             replication: None,
-            turns: switch.0,
+            routing_pointer: switch.0,
         }
     }
 
     /// The same ports with buffers at the outputs.
-    pub(crate) fn with_output_buffers(self) -> Ports {
+    pub(crate) fn with_output_buffers(self) -> SwitchState {
         let crossbar = self.ports.iter().map(|_| CrossbarPort::default()).collect();
-        Ports { crossbar, ..self }
+        SwitchState { crossbar, ..self }
     }
 
     /// The memory of the arbiter of a switch with these ports, where a turn is not enough.
@@ -244,10 +244,10 @@ impl Ports {
         (self.acknowledgements, self.counted_from) = (0, now);
         self.faults.iter_mut().for_each(|fault| fault.reset(now));
         self.layers.iter_mut().for_each(|layer| layer.reset(now));
-        self.detours.reset();
-        self.ports.iter_mut().for_each(|port| port.carried = Carried::default());
+        self.failover.reset();
+        self.ports.iter_mut().for_each(|port| port.carried = CarriedCounts::default());
         self.stalls.iter_mut().for_each(|stall| stall.reset(now));
-        self.gauges.iter_mut().for_each(|gauges| gauges.reset_counters(now));
+        self.occupancy.iter_mut().for_each(|occupancy| occupancy.reset_counters(now));
     }
 
     /// Time from which the line of an output carries nothing, as far as is decided.
@@ -297,24 +297,24 @@ impl Ports {
         let SwitchContext { constants, topology, now, .. } = *context;
         let position = self.position(from, constants);
         let (came, of_routing) = (u32::from(from.vc), position.vc.0);
-        let mut view = Queues { now, constants, ports: self, has_counted: false };
+        let mut view = QueueView { now, constants, state: self, has_counted: false };
         let packet = &mut buffered.packet;
         if let Some(reroutes) = &constants.reroutes
             && let Some(port) = reroutes.next_port(
                 now,
-                (position, constants.is_detour(from.vc)),
+                (position, constants.is_failover(from.vc)),
                 packet.destination,
                 &mut view,
             )
         {
-            return self.detour(buffered, from, port, constants);
+            return self.fail_over(buffered, from, port, constants);
         }
         let NextHop { port, vc } = topology.route(position, packet.address, &mut packet.route, &mut view);
         debug_assert!(self.ports[port.index()].peer != Peer::Nothing, "routed to a port joined to nothing");
         debug_assert!(vc.0 < constants.plan.routing, "routed to a channel that no link has");
         let mut vc = came - of_routing + vc.0;
         if constants.mixes_lanes {
-            vc = self.lane_with_room(port, vc, now, constants);
+            vc = self.lane_with_most_space(port, vc, now, constants);
         }
         let packet = &mut buffered.packet;
         packet.set_channel(Channel { port: port.0 as u16, vc: vc as u8 });
@@ -332,11 +332,11 @@ impl Ports {
         (0..self.ports.len()).map(move |output| own.queued(output, now))
     }
 
-    /// The channel of the lane of the same class with most room behind an output, from that of `vc` on.
+    /// The channel of the lane of the same class with most space behind an output, from that of `vc` on.
     #[inline(never)]
-    fn lane_with_room(&self, port: PortId, vc: u32, now: Time, constants: &Constants) -> u32 {
+    fn lane_with_most_space(&self, port: PortId, vc: u32, now: Time, constants: &Constants) -> u32 {
         let (plan, output) = (&constants.plan, port.index());
-        let room = |vc: u32| {
+        let space = |vc: u32| {
             let returned = self
                 .returning
                 .of(output)
@@ -345,35 +345,35 @@ impl Ports {
             u64::from(credits) + returned.map(|(_, credit)| u64::from(credit.amount)).sum::<u64>()
         };
         let others = (1..plan.lanes).map(|step| plan.in_lane(vc, (plan.lane(vc) + step) % plan.lanes));
-        others.fold(vc, |most, other| if room(other) > room(most) { other } else { most })
+        others.fold(vc, |most, other| if space(other) > space(most) { other } else { most })
     }
 
     /// Tables have routed a packet that came in by `from`.
     #[cold]
-    fn detour(&mut self, buffered: &mut Buffered, from: Channel, port: PortId, constants: &Constants) {
+    fn fail_over(&mut self, buffered: &mut Buffered, from: Channel, port: PortId, constants: &Constants) {
         let is_injected = matches!(self.ports[usize::from(from.port)].peer, Peer::Endpoint(_));
-        self.detours.rerouted += u64::from(is_injected);
+        self.failover.rerouted += u64::from(is_injected);
         // Class and lane stay as they are.
         let came = u32::from(from.vc);
-        let vc = came - constants.plan.of_routing(came) + constants.detour_channel();
+        let vc = came - constants.plan.of_routing(came) + constants.failover_channel();
         let packet = &mut buffered.packet;
         packet.set_channel(Channel { port: port.0 as u16, vc: vc as u8 });
         self.ports[port.index()].waiting += constants.packet_bytes(packet).get() as u32;
     }
 
-    /// Drops a packet whose head has come and which cannot go on. Its room is free when its tail has come.
+    /// Drops a packet whose head has come and which cannot go on. Its space is free when its tail has come.
     #[cold]
     pub(crate) fn discard<T, S: Sink>(&mut self, packet: &Packet, context: &mut SwitchContext<'_, T, S>) {
         let SwitchContext { now, constants, .. } = *context;
         if !constants.has_credits {
             return;
         }
-        let credit = Credit { channel: packet.channel(), amount: constants.room(packet) };
-        let tail = TailOut { granted: now, left: now + packet.stretch() };
+        let credit = Credit { channel: packet.channel(), amount: constants.space(packet) };
+        let tail = TailOut { granted: now, left: now + packet.serialization() };
         self.give_back(credit, tail, constants, context.sink);
     }
 
-    /// Room in an input buffer becomes free: the credit, which names the input's channel, goes back to the
+    /// Space in an input buffer becomes free: the credit, which names the input's channel, goes back to the
     /// sender.
     #[inline]
     pub(crate) fn give_back(
@@ -440,7 +440,7 @@ impl Ports {
     pub(crate) fn collect_credits(&mut self, output: usize, now: Time, constants: &Constants) {
         let of_output = &self.credits[constants.channels.of_port(output)];
         // Where the largest packet could go, nothing depends on more.
-        if of_output.iter().any(|credits| !credits.cover(constants.largest_room)) {
+        if of_output.iter().any(|credits| !credits.cover(constants.largest_space)) {
             let (credits, channels) = (&mut self.credits, constants.channels);
             self.returning.take(output, now, |credit| {
                 credits[channels.number(credit.channel)].give_back(credit.amount);
@@ -477,8 +477,8 @@ impl Ports {
 
     /// Puts the next arbitration of a crossbar off to the first edge at which an output is to be looked at.
     pub(crate) fn settle_decision(&mut self) {
-        // Gauges of buffers ask for edges of their own, to send what they have to tell senders.
-        if self.gauges.is_none() {
+        // The occupancy of buffers asks for edges of its own, to send what it has for senders.
+        if self.occupancy.is_none() {
             self.decision = self.look_at.iter().copied().min().unwrap_or(Time::NEVER);
         }
     }
@@ -504,7 +504,7 @@ impl Ports {
                 let packet = &buffered.packet;
                 let link = constants.link(self.ports[usize::from(packet.channel().port)].class);
                 let span = link.longest(constants.packet_bytes(packet));
-                if span >= packet.stretch() {
+                if span >= packet.serialization() {
                     Time::ZERO
                 } else if mode == FasterLink::Store {
                     buffered.tail()

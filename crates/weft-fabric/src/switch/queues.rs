@@ -6,8 +6,8 @@
 //!           └──────────────── queued ──────────────┘
 //! ```
 
-use super::port::{Port, Ports};
-use crate::channel::Channels;
+use super::port::{Port, SwitchState};
+use crate::channel::ChannelNumbers;
 use crate::constants::Constants;
 use crate::credit::{Credits, ReturningCredits};
 use crate::parameters::CreditUnit;
@@ -19,9 +19,9 @@ pub(super) struct Occupancy<'a> {
     ports: &'a [Port],
     credits: &'a [Credits],
     returning: &'a ReturningCredits,
-    /// Room of the empty buffers behind a link, by virtual channel.
-    rooms: &'a [u32],
-    channels: Channels,
+    /// Space of the empty buffers behind a link, by virtual channel.
+    spaces: &'a [u32],
+    channels: ChannelNumbers,
     unit: CreditUnit,
 }
 
@@ -31,8 +31,8 @@ impl<'a> Occupancy<'a> {
         (ports, credits, returning): (&'a [Port], &'a [Credits], &'a ReturningCredits),
         constants: &'a Constants,
     ) -> Occupancy<'a> {
-        let Constants { buffers: rooms, channels, .. } = constants;
-        Occupancy { ports, credits, returning, rooms, channels: *channels, unit: constants.switch.credit }
+        let Constants { buffers: spaces, channels, .. } = constants;
+        Occupancy { ports, credits, returning, spaces, channels: *channels, unit: constants.switch.credit }
     }
 
     /// Bytes that wait for or occupy the buffer behind an output, at `now`.
@@ -46,25 +46,25 @@ impl<'a> Occupancy<'a> {
     #[inline]
     fn beyond(&self, output: usize, freed: u32) -> u64 {
         let credits = &self.credits[self.channels.of_port(output)];
-        let taken = credits.iter().zip(self.rooms).map(|(credits, &room)| credits.taken_of(room));
+        let taken = credits.iter().zip(self.spaces).map(|(credits, &space)| credits.taken_of(space));
         let taken = taken.sum::<u32>();
         self.unit.bytes(taken - freed).get() + u64::from(self.ports[output].waiting)
     }
 }
 
 /// The view that a routing has of its switch, and of what others have published.
-pub(super) struct Queues<'a> {
+pub(super) struct QueueView<'a> {
     pub(super) now: Time,
     pub(super) constants: &'a Constants,
-    pub(super) ports: &'a mut Ports,
+    pub(super) state: &'a mut SwitchState,
     /// Whether all credits that have returned by now are counted.
     pub(super) has_counted: bool,
 }
 
-impl LocalView for Queues<'_> {
+impl LocalView for QueueView<'_> {
     #[inline]
     fn queued(&self, port: PortId) -> u64 {
-        let Ports { ports, credits, returning, .. } = &*self.ports;
+        let SwitchState { ports, credits, returning, .. } = &*self.state;
         let own = Occupancy::new((ports, credits, returning), self.constants);
         match self.has_counted {
             true => own.beyond(port.index(), 0),
@@ -74,7 +74,7 @@ impl LocalView for Queues<'_> {
 
     #[inline]
     fn take_stock(&mut self) {
-        let Ports { credits, returning, .. } = &mut *self.ports;
+        let SwitchState { credits, returning, .. } = &mut *self.state;
         returning.count(self.now, credits, self.constants.channels);
         self.has_counted = true;
     }
@@ -86,12 +86,12 @@ impl LocalView for Queues<'_> {
 
     #[inline]
     fn turn(&mut self) -> u32 {
-        self.ports.turns = self.ports.turns.wrapping_add(1);
-        self.ports.turns
+        self.state.routing_pointer = self.state.routing_pointer.wrapping_add(1);
+        self.state.routing_pointer
     }
 
     #[inline]
     fn random(&mut self) -> u64 {
-        self.ports.dice.next_u64()
+        self.state.rng.next_u64()
     }
 }

@@ -22,8 +22,8 @@
 //! # Source
 //! None: the documents name no rule. The number is an assumption.
 
-use super::port::Ports;
-use crate::channel::Channels;
+use super::port::SwitchState;
+use crate::channel::ChannelNumbers;
 use serde::{Deserialize, Serialize};
 use weft_units::Time;
 
@@ -77,7 +77,10 @@ impl Starvation {
     }
 
     /// The state of a snapshot. `None`: two outputs reserve the same input.
-    pub(super) fn resume(passed_over: Vec<Option<PassedOver>>, channels: Channels) -> Option<Starvation> {
+    pub(super) fn resume(
+        passed_over: Vec<Option<PassedOver>>,
+        channels: ChannelNumbers,
+    ) -> Option<Starvation> {
         let mut starvation = Starvation::new(passed_over.len());
         for (output, entry) in passed_over.iter().enumerate() {
             if let Some(PassedOver { request, reserves_input: true, .. }) = entry {
@@ -101,12 +104,12 @@ impl Starvation {
     /// The time at which an input that is reserved for another output may be able to send to `output`.
     /// `None`: the input is not reserved for another.
     #[inline(always)]
-    pub(super) fn reserved_until(&self, input: usize, output: usize, ports: &Ports) -> Option<Time> {
+    pub(super) fn reserved_until(&self, input: usize, output: usize, state: &SwitchState) -> Option<Time> {
         if self.reserved == 0 {
             return None;
         }
         let holder = self.reserved_for[input].map(usize::from).filter(|holder| *holder != output)?;
-        Some(ports.look_at[holder]).filter(|look_at| *look_at != Time::NEVER)
+        Some(state.look_at[holder]).filter(|look_at| *look_at != Time::NEVER)
     }
 
     /// Counts a grant. Returns the request that the output must grant next: it has been passed over too
@@ -114,7 +117,7 @@ impl Starvation {
     pub(super) fn count(
         &mut self,
         grant: Grant,
-        channels: Channels,
+        channels: ChannelNumbers,
         has_credit: impl FnOnce(usize) -> bool,
     ) -> Option<u16> {
         let Grant { output, request, passed_over } = grant;
@@ -153,7 +156,7 @@ impl Starvation {
     }
 
     /// An output gives up the input that it has reserved, if it has; it goes on counting.
-    pub(super) fn give_up_input(&mut self, output: usize, channels: Channels) {
+    pub(super) fn give_up_input(&mut self, output: usize, channels: ChannelNumbers) {
         if let Some(entry) = &mut self.passed_over[output]
             && std::mem::take(&mut entry.reserves_input)
         {
@@ -163,7 +166,7 @@ impl Starvation {
     }
 
     /// A request of an output is there no more.
-    pub(super) fn forget(&mut self, output: usize, request: usize, channels: Channels) {
+    pub(super) fn forget(&mut self, output: usize, request: usize, channels: ChannelNumbers) {
         if self.passed_over(output) == Some(request) {
             self.give_up_input(output, channels);
             self.passed_over[output] = None;

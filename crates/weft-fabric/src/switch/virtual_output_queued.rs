@@ -2,14 +2,14 @@
 //! a packet for another output. Packets are routed when they arrive. The queues of an input and
 //! virtual channel share its buffer and its credits.
 
-use super::buffer::Queue;
+use super::buffer::PacketQueue;
 use super::crossbar::InputBuffers;
 use super::port::BareOutputs;
 
 /// A queue per input, virtual channel and output.
 pub(crate) struct VirtualOutputQueued {
     outputs: usize,
-    queues: Box<[Queue]>,
+    queues: Box<[PacketQueue]>,
 }
 
 impl InputBuffers for VirtualOutputQueued {
@@ -17,16 +17,16 @@ impl InputBuffers for VirtualOutputQueued {
     type Outputs = BareOutputs;
 
     fn new(requests: usize, outputs: usize) -> VirtualOutputQueued {
-        VirtualOutputQueued { outputs, queues: vec![Queue::EMPTY; requests * outputs].into() }
+        VirtualOutputQueued { outputs, queues: vec![PacketQueue::EMPTY; requests * outputs].into() }
     }
 
     #[inline]
-    fn queue_mut(&mut self, request: usize, output: usize) -> &mut Queue {
+    fn queue_mut(&mut self, request: usize, output: usize) -> &mut PacketQueue {
         &mut self.queues[request * self.outputs + output]
     }
 
     #[inline]
-    fn queue(&self, request: usize, output: usize) -> &Queue {
+    fn queue(&self, request: usize, output: usize) -> &PacketQueue {
         &self.queues[request * self.outputs + output]
     }
 
@@ -35,11 +35,11 @@ impl InputBuffers for VirtualOutputQueued {
     fn prefetch(&self) {}
 
     #[inline]
-    fn queues(&self) -> &[Queue] {
+    fn queues(&self) -> &[PacketQueue] {
         &self.queues
     }
 
-    fn queues_mut(&mut self) -> &mut [Queue] {
+    fn queues_mut(&mut self) -> &mut [PacketQueue] {
         &mut self.queues
     }
 

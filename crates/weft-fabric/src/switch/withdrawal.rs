@@ -1,13 +1,13 @@
 //! Withdrawal: a switch drops packets from the midst of its input buffers.
 //!
 //! ```text
-//!   input 2, vc 1  ▢ ▣ ▢ ▣ ──►  ▢ ▢       ▣: dropped, with its cause; its room is free as if it had left
+//!   input 2, vc 1  ▢ ▣ ▢ ▣ ──►  ▢ ▢       ▣: dropped, with its cause; its space is free as if it had left
 //! ```
 //! Packets in input buffers have been granted nothing yet. What has been granted an output is on its way
 //! through the pipeline, in an output buffer or on the line, and goes on.
 
 use super::buffer::Buffered;
-use super::{Ports, Sink, SwitchContext};
+use super::{Sink, SwitchContext, SwitchState};
 use crate::channel::Channel;
 use crate::constants::Constants;
 use crate::credit::{Credit, TailOut};
@@ -15,8 +15,8 @@ use crate::fault::FaultCounts;
 use crate::packet::Packet;
 use weft_units::Time;
 
-impl Ports {
-    /// A packet in an input buffer is dropped. Its room is free as if it had been granted at the next clock
+impl SwitchState {
+    /// A packet in an input buffer is dropped. Its space is free as if it had been granted at the next clock
     /// edge, or when its tail has come.
     pub(super) fn withdraw<T>(
         &mut self,
@@ -25,13 +25,13 @@ impl Ports {
         context: &mut SwitchContext<'_, T, impl Sink>,
     ) {
         let SwitchContext { now, constants, .. } = *context;
-        self.detours.lost += cause.unwrap_or_default();
+        self.failover.lost += cause.unwrap_or_default();
         let edge = constants.switch.clock.edge_at_or_after(now);
         let left = buffered.tail().max(constants.through_pipeline(edge));
         if !constants.has_credits {
-            return self.expect_departure(from, buffered.room, left, constants);
+            return self.expect_departure(from, buffered.space, left, constants);
         }
-        let credit = Credit { channel: from, amount: buffered.room };
+        let credit = Credit { channel: from, amount: buffered.space };
         self.give_back(credit, TailOut { granted: now, left }, constants, context.sink);
     }
 

@@ -7,8 +7,8 @@ use std::sync::atomic::AtomicBool;
 use weft_engine::{Progress, Simulation, Stream};
 use weft_fabric::parameters::{ArbiterKind, ChannelParameters, FlowControl, PauseParameters, SwitchKind};
 use weft_fabric::{
-    Addressing, Announced, BuildError, HeaderBits, Injection, Interface, InterfaceContext, Minimum, Network,
-    Packet, PacketLabel, Part, TrafficClass, TrafficClasses, check_credits,
+    Addressing, Announced, BuildError, HeaderBits, Injection, Interface, InterfaceContext, MessagePart,
+    Minimum, Network, Packet, PacketLabel, TrafficClass, TrafficClasses, check_credits,
 };
 use weft_topo::LaneChoice;
 use weft_units::{BitRate, Bytes, EndpointId, Span, Time};
@@ -23,7 +23,7 @@ fn at(ps: u64, to: u32, bytes: u32) -> Planned {
 }
 
 /// Catches a packet of high priority that waits behind more than the one of low priority that is on the line
-/// when it comes: in its switch, at an endpoint whose low class has no credits, or for room in a buffer that
+/// when it comes: in its switch, at an endpoint whose low class has no credits, or for space in a buffer that
 /// the low class has filled.
 #[test]
 fn high_priority_does_not_feel_a_saturated_low_one() {
@@ -68,7 +68,12 @@ struct TwoClasses {
 impl TwoClasses {
     fn packet(&self, context: &InterfaceContext<'_, '_, Self>, to: EndpointId, bytes: u32) -> Injection {
         let addressing = Addressing { source: context.endpoint(), destination: to, message: self.sent };
-        Injection::Packet(Packet::new(addressing, bytes, HeaderBits::offered(context.now()), Part::Whole))
+        Injection::Packet(Packet::new(
+            addressing,
+            bytes,
+            HeaderBits::offered(context.now()),
+            MessagePart::Whole,
+        ))
     }
 }
 
@@ -109,14 +114,19 @@ impl Interface for TwoClasses {
         let next = self.small.get(self.sent as usize).copied();
         if let Some(Planned { at, to, bytes }) = next
             && at <= context.now()
-            && context.admits(PacketLabel::default(), Part::Whole, bytes)
+            && context.admits(PacketLabel::default(), MessagePart::Whole, bytes)
         {
             self.sent += 1;
             let addressing = Addressing { source: context.endpoint(), destination: to, message: self.sent };
             // Its time is that at which it was due, whenever the network was ready to take it.
-            return Injection::Packet(Packet::new(addressing, bytes, HeaderBits::offered(at), Part::Whole));
+            return Injection::Packet(Packet::new(
+                addressing,
+                bytes,
+                HeaderBits::offered(at),
+                MessagePart::Whole,
+            ));
         }
-        if self.large > 0 && context.admits(PacketLabel::default(), Part::Whole, 256) {
+        if self.large > 0 && context.admits(PacketLabel::default(), MessagePart::Whole, 256) {
             self.large -= 1;
             return self.packet(context, EndpointId(0), 256);
         }
@@ -370,8 +380,8 @@ fn saturated(total: Option<u32>, lane: LaneChoice, kind: SwitchKind) -> usize {
     let mut machine: Machine = plain(torus(&[6, 6], true, 1, true), kind, 4);
     machine.switch.channels = ChannelParameters { total, lane, ..ChannelParameters::default() };
     let plan = |from: u32| {
-        let mut dice = Stream::new(5, u64::from(from), 3);
-        (0..2_000).map(|_| at(0, (from + 1 + dice.below(35)) % 36, 256)).collect()
+        let mut rng = Stream::new(5, u64::from(from), 3);
+        (0..2_000).map(|_| at(0, (from + 1 + rng.below(35)) % 36, 256)).collect()
     };
     let script: Script = (0..36).map(plan).collect();
     let mut run = machine.begin(&script, 1);

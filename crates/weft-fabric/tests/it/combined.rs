@@ -47,15 +47,15 @@ fn without_speedup_it_is_a_switch_with_virtual_output_queues() {
 ///  input 0      crosses 15 to 303 as it comes in    on the line 17 to 305
 ///  input 1      crosses 303 to 447                  on the line 305 to 593
 ///  input 2      crosses 447 to 591                  on the line 593 to 881
-///                 with room for one packet: 591 to 735, as the packet before leaves the buffer at 593
+///                 with space for one packet: 591 to 735, as the packet before leaves the buffer at 593
 /// ```
 /// The second packets come at 303, 315 and 600, and are granted when their inputs are free, at 303, 447 and
 /// 600 or 735. They arrive 2 + 288 + 15 later.
 #[test]
 fn three_inputs_and_an_output_by_hand() {
-    for (room, last) in [(None, 905), (Some(3), 905), (Some(2), 905), (Some(1), 1_040)] {
+    for (space, last) in [(None, 905), (Some(3), 905), (Some(2), 905), (Some(1), 1_040)] {
         let mut machine = in_step(star(7), combined(2_000), 4);
-        machine.switch.output_buffer = room.map(|packets| Bytes::new(288 * packets));
+        machine.switch.output_buffer = space.map(|packets| Bytes::new(288 * packets));
         let packet = |at: u64, to| Planned { at: Time::from_ps(at * 1_000), to: EndpointId(to), bytes: 256 };
         let mut script: Script =
             [(0, 4), (300, 5), (585, 6)].map(|(at, to)| vec![packet(0, 3), packet(at, to)]).into();
@@ -66,12 +66,12 @@ fn three_inputs_and_an_output_by_hand() {
                 |packet: &&crate::scripted::Arrived| (packet.source.0, packet.destination.0) == (from, to);
             arrived.iter().find(is_it).unwrap().at.as_ps() / 1_000
         };
-        assert_eq!([at(0, 3), at(1, 3), at(2, 3)], [320, 608, 896], "room for {room:?}");
-        assert_eq!([at(0, 4), at(1, 5), at(2, 6)], [608, 752, last], "room for {room:?}");
+        assert_eq!([at(0, 3), at(1, 3), at(2, 3)], [320, 608, 896], "space for {space:?}");
+        assert_eq!([at(0, 4), at(1, 5), at(2, 6)], [608, 752, last], "space for {space:?}");
     }
 }
 
-/// Catches an output buffer in which packets hold room too long: with room for a single packet the line has
+/// Catches an output buffer in which packets hold space too long: with space for a single packet the line has
 /// no gaps.
 #[test]
 fn a_line_behind_the_smallest_buffer_never_waits() {
@@ -90,14 +90,14 @@ fn a_line_behind_the_smallest_buffer_never_waits() {
 /// Catches packets and credits that a buffered output loses or makes, seen at any time.
 #[test]
 fn nothing_is_lost_in_output_buffers() {
-    for room in [None, Some(288), Some(1_000)] {
+    for space in [None, Some(288), Some(1_000)] {
         let mut machine = plain(torus(&[4, 4], true, 2, true), combined(2_000), 2);
-        machine.switch.output_buffer = room.map(Bytes::new);
+        machine.switch.output_buffer = space.map(Bytes::new);
         let load = Load { packets: 40, gap_ps: 0, seed: 3 };
         let mut run = machine.begin(&random_script(&machine.layout, 256, load), 1);
         for step in 1..200 {
             until(&mut run, Time::from_ps(step * 77_777));
-            assert_eq!((check_packets(&run), check_credits(&run)), (Ok(()), Ok(())), "room of {room:?}");
+            assert_eq!((check_packets(&run), check_credits(&run)), (Ok(()), Ok(())), "space of {space:?}");
         }
         until(&mut run, Time::NEVER);
         assert_eq!(take_arrivals(&mut run).len(), 32 * 40);

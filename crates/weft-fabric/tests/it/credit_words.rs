@@ -69,7 +69,7 @@ fn a_direction_gives_a_word_for_each_cell_of_the_other() {
     }
 }
 
-/// Catches a credit that is back before its word has passed, or waits for more than that: with room for one
+/// Catches a credit that is back before its word has passed, or waits for more than that: with space for one
 /// cell the link sends again when the credit is back.
 #[test]
 fn a_credit_is_back_when_its_word_is() {

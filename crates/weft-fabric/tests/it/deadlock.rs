@@ -28,8 +28,8 @@ fn read(line: &str, layout: &impl Topology) -> ((u32, u32, u32), (u32, u32, u32)
 fn pressure(machine: &Machine, packets: usize, seed: u64) -> Script {
     let endpoints = machine.layout.endpoints();
     let plan = |from| {
-        let mut dice = Stream::new(seed, from, 3);
-        let mut packet = || Planned { at: Time::ZERO, to: EndpointId(dice.below(endpoints)), bytes: 256 };
+        let mut rng = Stream::new(seed, from, 3);
+        let mut packet = || Planned { at: Time::ZERO, to: EndpointId(rng.below(endpoints)), bytes: 256 };
         (0..packets).map(|_| packet()).collect()
     };
     (0..u64::from(endpoints)).map(plan).collect()

@@ -8,7 +8,7 @@ use weft_fabric::{Network, check_credits, check_packets, stuck};
 use weft_units::{Bytes, EndpointId, Span, Time};
 
 /// Catches drops that are not counted, counted twice, or counted on another link, and packets that wait for
-/// room under drop: a ring without datelines never stands still.
+/// space under drop: a ring without datelines never stands still.
 #[test]
 fn what_is_lost_is_counted_where_it_was() {
     for kind in KINDS {

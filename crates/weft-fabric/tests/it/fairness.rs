@@ -53,13 +53,13 @@ fn what_outputs_are_called_changes_no_latency() {
             let mut machine = plain(star(8), SwitchKind::VirtualOutputQueued, 16);
             machine.switch.arbiter = arbiter;
             let mut script: Script = vec![Vec::new(); 8];
-            let mut dice = Stream::new(3, 0, 0);
+            let mut rng = Stream::new(3, 0, 0);
             for sender in [4, 5] {
                 let mut at = Time::ZERO;
                 for _ in 0..20_000 {
                     // Nine tenths of the line on average.
-                    at += Span::from_ps(u64::from(dice.below(2 * 160_000)));
-                    let to = EndpointId(outputs[dice.below(2) as usize]);
+                    at += Span::from_ps(u64::from(rng.below(2 * 160_000)));
+                    let to = EndpointId(outputs[rng.below(2) as usize]);
                     script[sender].push(Planned { at, to, bytes: 256 });
                 }
             }

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use weft_engine::{InitialState, Progress, Simulation};
 use weft_fabric::parameters::{FlowControl, PauseParameters};
 use weft_fabric::{
-    FaultParameters, InForce, LinkEnd, LinkReport, Network, OffTimes, Reroutes, Stretch, census,
+    FaultParameters, InForce, LinkEnd, LinkReport, Network, OffInterval, OffTimes, Reroutes, census,
     check_credits, check_packets, stuck,
 };
 use weft_topo::{
@@ -84,7 +84,7 @@ proptest! {
     }
 }
 
-/// Catches dice that depend on the order in which partitions run, or that a snapshot forgets.
+/// Catches random numbers that depend on the order in which partitions run, or that a snapshot forgets.
 #[test]
 fn faults_are_the_same_for_any_threads_and_after_resuming() {
     let machine = plain(torus(&[24, 24], true, 1, true), KINDS[0], 3);
@@ -146,14 +146,14 @@ fn a_dead_link_loses_what_it_is_given_and_nothing_else() {
 /// Links between switches that are off for a while, over and over.
 struct Outage {
     links: Dead,
-    stretches: Vec<Stretch>,
+    intervals: Vec<OffInterval>,
 }
 
 impl Outage {
     /// All links of which one end `is_off`, between times in ns.
     fn new(layout: &Layout, times: &[(u64, u64)], is_off: impl Fn(SwitchId, PortId) -> bool) -> Outage {
         let at = |ns: u64| Time::from_ps(ns * 1_000);
-        let stretches = times.iter().map(|&(from, until)| Stretch { from: at(from), until: at(until) });
+        let intervals = times.iter().map(|&(from, until)| OffInterval { from: at(from), until: at(until) });
         let mut links = Dead::new();
         for switch in (0..layout.switches()).map(SwitchId) {
             for port in (0..layout.ports(switch)).map(PortId) {
@@ -164,19 +164,19 @@ impl Outage {
                 }
             }
         }
-        Outage { links, stretches: stretches.collect() }
+        Outage { links, intervals: intervals.collect() }
     }
 
     fn holds_at(&self, now: Time) -> bool {
-        self.stretches.iter().any(|stretch| stretch.from <= now && now < stretch.until)
+        self.intervals.iter().any(|interval| interval.from <= now && now < interval.until)
     }
 }
 
 /// Tables for every set of links that is off at some time, in force `after` the links have changed.
 fn tables_around(outages: &[Outage], layout: &Layout, after: Span) -> Reroutes {
     let wiring = Wiring::new(layout);
-    let stretches = outages.iter().flat_map(|outage| &outage.stretches);
-    let times: BTreeSet<Time> = stretches.flat_map(|stretch| [stretch.from, stretch.until]).collect();
+    let intervals = outages.iter().flat_map(|outage| &outage.intervals);
+    let times: BTreeSet<Time> = intervals.flat_map(|interval| [interval.from, interval.until]).collect();
     let (mut sets, mut timeline): (Vec<Dead>, _) = (Vec::new(), Vec::new());
     for from in times {
         let off = outages.iter().filter(|outage| outage.holds_at(from));
@@ -201,7 +201,7 @@ fn begin_outages(
     (outages, after): (&[Outage], Option<Span>),
 ) -> InitialState<Network<Layout, Scripted>> {
     let mut switch = machine.switch;
-    switch.channels.detours = after.is_some();
+    switch.channels.failover = after.is_some();
     let machine =
         Machine { switch, links: machine.links.clone(), layout: machine.layout.clone(), ..*machine };
     let mut initial = machine.build(script).unwrap();
@@ -210,7 +210,7 @@ fn begin_outages(
             (LinkEnd::Port(switch, port), Attachment::Switch(..)) => outage.links.contains(&(switch, port)),
             _ => false,
         };
-        let off = outages.iter().filter(of_link).map(|outage| OffTimes::new(outage.stretches.clone()));
+        let off = outages.iter().filter(of_link).map(|outage| OffTimes::new(outage.intervals.clone()));
         FaultParameters { off: off.fold(OffTimes::NEVER, OffTimes::or), ..Default::default() }
     });
     if let Some(after) = after {
@@ -219,7 +219,7 @@ fn begin_outages(
     initial
 }
 
-/// Two outages, the second of which begins and ends within stretches of the first: tables follow tables.
+/// Two outages, the second of which begins and ends within intervals of the first: tables follow tables.
 fn overlapping_outages(layout: &Layout) -> [Outage; 2] {
     [
         Outage::new(layout, &[(500, 1_500), (2_000, 2_600)], |switch, port| {
@@ -294,7 +294,7 @@ fn changes_of_routes_close_no_circle() {
         let mut machine = plain(layout.clone(), kind, 1);
         machine.switch.flow_control = flow_control;
         if flow_control == pause {
-            machine.switch.channels.detours = true;
+            machine.switch.channels.failover = true;
             machine.switch.buffer += machine.largest_headroom();
         }
         let script = random_script(&layout, 256, Load { packets: 80, gap_ps: 40_000, seed });
@@ -338,7 +338,7 @@ fn tables_save_what_the_routing_would_lose() {
         let after = after.map(Span::from_ps);
         let mut run = Simulation::new(begin_outages(&machine, &script, (&outages, after)), 1);
         checked(&mut run);
-        let rerouted: u64 = run.sites().map(|(_, site)| site.detours().0).sum();
+        let rerouted: u64 = run.sites().map(|(_, site)| site.failover().0).sum();
         assert_eq!(rerouted > 0, after.is_some());
         let faults = census(&run).faults;
         assert_eq!(faults.lost(), faults.dead, "the same tables come back: nothing is dropped for them");
@@ -359,8 +359,10 @@ fn a_link_that_comes_back_carries_at_full_rate() {
             script[0].push(Planned { at: Time::from_ps(number * 100_000), to: EndpointId(4), bytes: 256 });
         }
         let x = LinkEnd::Port(SwitchId(4), PortId(1));
-        let off =
-            OffTimes::new(vec![Stretch { from: Time::from_ps(1_000_000), until: Time::from_ps(3_000_000) }]);
+        let off = OffTimes::new(vec![OffInterval {
+            from: Time::from_ps(1_000_000),
+            until: Time::from_ps(3_000_000),
+        }]);
         let mut whole = machine.arrivals(&script);
         whole.sort_by_key(|arrived| arrived.at);
         let mut run = begin(&machine, &script, 1, |from, _, _| FaultParameters {
@@ -381,7 +383,7 @@ fn a_link_that_comes_back_carries_at_full_rate() {
     }
 }
 
-/// Catches a copy that is not counted, takes no room, or is copied again; and a late packet that nothing
+/// Catches a copy that is not counted, takes no space, or is copied again; and a late packet that nothing
 /// overtakes.
 #[test]
 fn copies_arrive_and_late_packets_are_overtaken() {

@@ -11,7 +11,7 @@ use weft_fabric::{
 use weft_topo::{Ascent, Layout};
 use weft_units::{BitRate, Bytes, EndpointId, Span, Time};
 
-/// Two endpoints at a switch whose links are all like `link`. Room for many packets, so that credits never
+/// Two endpoints at a switch whose links are all like `link`. Space for many packets, so that credits never
 /// matter.
 fn pair(link: LinkParameters) -> Machine {
     let mut machine = plain(star(2), crate::machines::KINDS[1], 1);
@@ -156,7 +156,7 @@ fn plain_arrival(machine: &Machine) -> Time {
     machine.arrivals(&burst(1, 256))[0].at
 }
 
-/// Catches a replay buffer that throttles nothing, or too much: with room for k packets the line carries k
+/// Catches a replay buffer that throttles nothing, or too much: with space for k packets the line carries k
 /// per round trip.
 #[test]
 fn a_small_replay_buffer_throttles_a_long_link() {
@@ -211,8 +211,8 @@ fn code_words_are_corrected_and_lost_at_their_rates() {
     assert!(report.faults.corrupted >= report.layer.uncorrected_codewords, "{report:?}");
 }
 
-/// Catches dice that depend on partitions: arrivals and counters with errors, replay, throttling and code
-/// words.
+/// Catches random numbers that depend on partitions: arrivals and counters with errors, replay, throttling
+/// and code words.
 #[test]
 fn threads_change_nothing() {
     for protocol in LinkProtocol::ALL {

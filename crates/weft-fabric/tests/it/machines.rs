@@ -141,15 +141,15 @@ pub fn random_script(layout: &Layout, largest: u32, load: Load) -> Script {
     let Load { packets, gap_ps, seed } = load;
     let endpoints = layout.endpoints();
     let plan = |from: u32| {
-        let mut dice = Stream::new(seed, u64::from(from), 77);
+        let mut rng = Stream::new(seed, u64::from(from), 77);
         let mut at = Time::ZERO;
         let mut packet = || {
-            at += Span::from_ps(u64::from(dice.below(gap_ps + 1)));
-            let mut to = EndpointId(dice.below(endpoints));
+            at += Span::from_ps(u64::from(rng.below(gap_ps + 1)));
+            let mut to = EndpointId(rng.below(endpoints));
             while !layout.reachable(EndpointId(from), to) {
-                to = EndpointId(dice.below(endpoints));
+                to = EndpointId(rng.below(endpoints));
             }
-            Planned { at, to, bytes: dice.below(largest + 1) }
+            Planned { at, to, bytes: rng.below(largest + 1) }
         };
         (0..packets).map(|_| packet()).collect()
     };

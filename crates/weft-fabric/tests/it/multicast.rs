@@ -20,12 +20,12 @@ use weft_units::{BitRate, EndpointId, Span, Time};
 
 /// Up to `count` groups of random members that are joined.
 fn random_groups(layout: &Layout, count: u32, seed: u64) -> Vec<Vec<EndpointId>> {
-    let mut dice = Stream::new(seed, 3, 21);
+    let mut rng = Stream::new(seed, 3, 21);
     let mut group = |_| {
-        let first = EndpointId(dice.below(layout.endpoints()));
-        let share = 1 + dice.below(8);
+        let first = EndpointId(rng.below(layout.endpoints()));
+        let share = 1 + rng.below(8);
         let all = (0..layout.endpoints()).map(EndpointId);
-        let members = all.filter(|&e| e == first || layout.reachable(first, e) && dice.below(8) < share);
+        let members = all.filter(|&e| e == first || layout.reachable(first, e) && rng.below(8) < share);
         members.collect::<Vec<_>>()
     };
     (0..count).map(&mut group).filter(|members| members.len() > 1).collect()
@@ -35,12 +35,12 @@ fn random_groups(layout: &Layout, count: u32, seed: u64) -> Vec<Vec<EndpointId>>
 fn send_to_groups(script: &mut Script, groups: &[Vec<EndpointId>], seed: u64) {
     for (endpoint, plan) in script.iter_mut().enumerate() {
         let endpoint = EndpointId::from(endpoint);
-        let mut dice = Stream::new(seed, endpoint.0.into(), 22);
+        let mut rng = Stream::new(seed, endpoint.0.into(), 22);
         let own: Vec<u32> =
             (0..groups.len() as u32).filter(|&g| groups[g as usize].contains(&endpoint)).collect();
-        for planned in plan.iter_mut().filter(|_| !own.is_empty() && dice.below(2) == 0) {
-            let mut dice = Stream::new(seed, planned.at.as_ps(), 23);
-            let group = own[dice.below(own.len() as u32) as usize];
+        for planned in plan.iter_mut().filter(|_| !own.is_empty() && rng.below(2) == 0) {
+            let mut rng = Stream::new(seed, planned.at.as_ps(), 23);
+            let group = own[rng.below(own.len() as u32) as usize];
             planned.to = MulticastGroup::new(group).address();
         }
     }
@@ -103,7 +103,7 @@ fn check_deliveries(
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
-    /// Catches a copy lost, doubled or overtaken, room that is given back too early, twice or never, a
+    /// Catches a copy lost, doubled or overtaken, space that is given back too early, twice or never, a
     /// wake-up that is forgotten, and a copy that waits for another in a circle: on every topology, switch
     /// and arbiter, among unicast packets, and with buffers of one packet.
     #[test]
@@ -134,7 +134,7 @@ proptest! {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-    /// Catches state of replication that a snapshot leaves out, such as room that copies share.
+    /// Catches state of replication that a snapshot leaves out, such as space that copies share.
     #[test]
     fn a_resumed_run_ends_as_it_would_have(
         machine in machines(), load in loads(), at in 0u64..20_000_000,

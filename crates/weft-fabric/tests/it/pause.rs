@@ -44,8 +44,8 @@ fn line_of_two(kind: SwitchKind, flow_control: FlowControl) -> Machine {
     machine
 }
 
-/// Catches marks that are off by a packet or a byte, a frame that does not wait or does not take its time,
-/// and a response that is forgotten or counted twice, each by a picosecond.
+/// Catches thresholds that are off by a packet or a byte, a frame that does not wait or does not take its
+/// time, and a response that is forgotten or counted twice, each by a picosecond.
 ///
 /// Endpoint 0 of switch 0 and endpoint 2 of switch 1 both send to endpoint 3 of switch 1. A packet takes
 /// 144 ns on a line. Switch 1 takes turns, so that of switch 0's packets, which come every 144 ns, every

@@ -96,10 +96,10 @@ fn channels() -> impl Strategy<Value = ChannelParameters> {
             classes(&[(Some(8), 2, weight), (Some(64), 1, 500), (None, 0, 70)])
         }),
     ];
-    (1u32..4, any::<bool>(), classes).prop_map(|(lanes, room, classes)| ChannelParameters {
-        detours: false,
+    (1u32..4, any::<bool>(), classes).prop_map(|(lanes, space, classes)| ChannelParameters {
+        failover: false,
         total: Some(lanes),
-        lane: if room { LaneChoice::Room } else { LaneChoice::Flow },
+        lane: if space { LaneChoice::Room } else { LaneChoice::Flow },
         classes,
     })
 }
@@ -114,14 +114,14 @@ fn with_buffers(switch: &SwitchParameters, times: u64) -> TrafficClasses {
     TrafficClasses::new(&classes.map(class).collect::<Vec<_>>()).unwrap()
 }
 
-/// The same link with the layer of some protocol, which may meet bit errors, and repeat with little room.
-fn with_a_layer(plain: LinkParameters, packet: Bytes, dice: &mut Stream) -> LinkParameters {
-    let protocol = LinkProtocol::ALL[dice.below(5) as usize];
-    let mut link = layered(protocol, 1 + dice.below(4));
-    link.layer.bit_errors = ErrorRate::new([0, 20_000_000_000][dice.below(2) as usize]).unwrap();
-    if link.layer.replay.is_some() && dice.below(2) == 0 {
+/// The same link with the layer of some protocol, which may meet bit errors, and repeat with little space.
+fn with_a_layer(plain: LinkParameters, packet: Bytes, rng: &mut Stream) -> LinkParameters {
+    let protocol = LinkProtocol::ALL[rng.below(5) as usize];
+    let mut link = layered(protocol, 1 + rng.below(4));
+    link.layer.bit_errors = ErrorRate::new([0, 20_000_000_000][rng.below(2) as usize]).unwrap();
+    if link.layer.replay.is_some() && rng.below(2) == 0 {
         let largest = link.layer.most_on_line(packet, link.framing);
-        let buffer = Some(largest * u64::from(1 + dice.below(3)));
+        let buffer = Some(largest * u64::from(1 + rng.below(3)));
         link.layer.replay = Some(ReplayParameters { buffer });
     }
     LinkParameters { layer: link.layer, framing: link.framing, ..plain }
@@ -143,15 +143,14 @@ pub fn machines() -> impl Strategy<Value = Machine> {
         })
         .prop_map(|(layout, format, switch, seed)| {
             let whole = format.header + format.footer + format.payload;
-            let mut dice = Stream::new(seed, 0, 55);
+            let mut rng = Stream::new(seed, 0, 55);
             let mut class = |_| {
-                let code = [LineCode::NONE, LineCode::B64_66, LineCode::B8_10][dice.below(3) as usize];
-                let rate =
-                    [1_000, 10_000, 16_000, u64::from(100 + dice.below(50_000))][dice.below(4) as usize];
-                let plain = link(rate, code, 1 + u64::from(dice.below(300_000)), u64::from(dice.below(20)));
-                let mut link = if dice.below(2) == 0 { plain } else { with_a_layer(plain, whole, &mut dice) };
+                let code = [LineCode::NONE, LineCode::B64_66, LineCode::B8_10][rng.below(3) as usize];
+                let rate = [1_000, 10_000, 16_000, u64::from(100 + rng.below(50_000))][rng.below(4) as usize];
+                let plain = link(rate, code, 1 + u64::from(rng.below(300_000)), u64::from(rng.below(20)));
+                let mut link = if rng.below(2) == 0 { plain } else { with_a_layer(plain, whole, &mut rng) };
                 // Words for credits, also long ones and more of them than the line carries beside packets.
-                link.layer.credit = Bytes::new([0, 0, 8, u64::from(dice.below(100))][dice.below(4) as usize]);
+                link.layer.credit = Bytes::new([0, 0, 8, u64::from(rng.below(100))][rng.below(4) as usize]);
                 link
             };
             let links = (0..layout.link_classes().len()).map(&mut class).collect();
@@ -161,9 +160,9 @@ pub fn machines() -> impl Strategy<Value = Machine> {
             let switch =
                 SwitchParameters { channels: ChannelParameters { total, ..switch.channels }, ..switch };
             let mut machine = Machine { layout, format, links, switch, seed };
-            if dice.below(2) == 0 {
-                let response = Span::from_ps(u64::from(dice.below(500_000)));
-                let hysteresis = (dice.below(2) == 0).then(|| Bytes::new(u64::from(dice.below(3_000))));
+            if rng.below(2) == 0 {
+                let response = Span::from_ps(u64::from(rng.below(500_000)));
+                let hysteresis = (rng.below(2) == 0).then(|| Bytes::new(u64::from(rng.below(3_000))));
                 let pause = PauseParameters { headroom: None, hysteresis, response };
                 // Pause is not modelled there.
                 let never = ErrorRate::new(0).unwrap();
@@ -177,8 +176,8 @@ pub fn machines() -> impl Strategy<Value = Machine> {
                 machine.switch.flow_control = FlowControl::Pause(pause);
                 machine.switch.buffer += machine.largest_headroom();
             }
-            if dice.below(2) == 0 {
-                let times = u64::from(1 + dice.below(3));
+            if rng.below(2) == 0 {
+                let times = u64::from(1 + rng.below(3));
                 machine.switch.channels.classes = with_buffers(&machine.switch, times);
             }
             machine

@@ -6,7 +6,7 @@ use weft_engine::{InitialState, Payload, Progress, Simulation, SnapshotError};
 use weft_fabric::parameters::{CreditUnit, PacketFormat, SwitchParameters};
 use weft_fabric::{
     Addressing, Announced, BuildError, GroupMembers, HeaderBits, Injection, Interface, InterfaceContext,
-    LinkCounts, LinkParameters, LinkReport, Network, NetworkParameters, Packet, Part, Publishing,
+    LinkCounts, LinkParameters, LinkReport, MessagePart, Network, NetworkParameters, Packet, Publishing,
     TrafficClass,
 };
 use weft_topo::{Attachment, ChannelPlan, Layout, Routing, Topology};
@@ -111,7 +111,7 @@ impl Interface for Scripted {
         let number = self.next;
         self.next += 1;
         let addressing = Addressing { source: context.endpoint(), destination: to, message: number };
-        let packet = Packet::new(addressing, bytes, HeaderBits::offered(context.now()), Part::Whole);
+        let packet = Packet::new(addressing, bytes, HeaderBits::offered(context.now()), MessagePart::Whole);
         Injection::Packet(packet.in_block(block_of(number)))
     }
 }

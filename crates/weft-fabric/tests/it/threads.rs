@@ -70,7 +70,7 @@ fn machines() -> Vec<(Machine, usize)> {
     // Lanes and classes beyond what the routings need.
     let by_size = classes(&[(Some(64), 1, 300), (None, 0, 900)]);
     let channels =
-        |total, lane| ChannelParameters { total: Some(total), lane, classes: by_size, detours: false };
+        |total, lane| ChannelParameters { total: Some(total), lane, classes: by_size, failover: false };
     let kinds = [
         (torus(&[4, 5], true, 1, true), InputQueued, ArbiterKind::StrictPriority, LaneChoice::Flow, 8),
         (
@@ -136,13 +136,13 @@ fn threads_epochs_and_resumes_change_nothing() {
         assert_eq!(expected.len() + lost as usize, script.iter().map(Vec::len).sum());
         let last = expected[expected.len() - 1].at.as_ps();
         let state = alone.save().unwrap();
-        let mut dice = Stream::new(index as u64, 0, 0);
+        let mut rng = Stream::new(index as u64, 0, 0);
         for threads in [2, 3, 8] {
             let mut run = machine.begin(&script, threads);
             assert_eq!(run.partitions(), partitions.min(threads));
             let mut arrived = Vec::new();
             for (epoch, next) in [(1, 3), (2, 1), (3, 8), (4, 2)] {
-                let at = last / 8 * epoch + u64::from(dice.below(1_000_000));
+                let at = last / 8 * epoch + u64::from(rng.below(1_000_000));
                 until(&mut run, Time::from_ps(at));
                 arrived.extend(take_arrivals(&mut run));
                 assert_eq!((check_credits(&run), check_packets(&run)), (Ok(()), Ok(())));

@@ -100,19 +100,19 @@ fn links_of(machine: &Machine, from: EndpointId, to: EndpointId) -> Vec<LinkPara
 /// Sends `count` packets far apart between random endpoints and compares every one.
 pub fn check_lone_packets(machine: &Machine, hertz: u64, count: u64, seed: u64) -> Result<(), TestCaseError> {
     let endpoints = machine.layout.endpoints();
-    let mut dice = Stream::new(seed, 0, 99);
+    let mut rng = Stream::new(seed, 0, 99);
     let mut script: Script = vec![Vec::new(); endpoints as usize];
     let mut expected = Vec::new();
     let timing = timing(machine, hertz);
     for n in 1..=count {
-        let from = EndpointId(dice.below(endpoints));
-        let to = EndpointId(dice.below(endpoints));
+        let from = EndpointId(rng.below(endpoints));
+        let to = EndpointId(rng.below(endpoints));
         if !machine.layout.reachable(from, to) {
             continue;
         }
         // A hundred microseconds apart, at any phase of the clock.
-        let at = n * 100_000_000 + u64::from(dice.below(20_000));
-        let bytes = [0, 1, 256, dice.below(257)][dice.below(4) as usize];
+        let at = n * 100_000_000 + u64::from(rng.below(20_000));
+        let bytes = [0, 1, 256, rng.below(257)][rng.below(4) as usize];
         let links = links_of(machine, from, to);
         let message = script[from.index()].len() as u32;
         let offered = Time::from_ps(at);
@@ -232,11 +232,11 @@ proptest! {
         (store, mode) in (any::<bool>(), 0usize..3), (overhead, seed) in (0u64..40, any::<u64>()),
     ) {
         let mut machine = plain(layouts().swap_remove(which), KINDS[kind], 4);
-        let mut dice = Stream::new(seed, 1, 2);
+        let mut rng = Stream::new(seed, 1, 2);
         for class in &mut machine.links {
-            let code = [LineCode::NONE, LineCode::B64_66, LineCode::B8_10][dice.below(3) as usize];
-            let (megabits, latency) = (200 + dice.below(40_000), 1 + dice.below(200_000));
-            *class = link(megabits.into(), code, latency.into(), dice.below(20).into());
+            let code = [LineCode::NONE, LineCode::B64_66, LineCode::B8_10][rng.below(3) as usize];
+            let (megabits, latency) = (200 + rng.below(40_000), 1 + rng.below(200_000));
+            *class = link(megabits.into(), code, latency.into(), rng.below(20).into());
         }
         machine.format.header = Bytes::new(overhead);
         machine.switch.buffer = Bytes::new(1024);

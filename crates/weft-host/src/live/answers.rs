@@ -21,7 +21,7 @@ const MAX_ANSWERED_BYTES: usize = 4 << 10;
 
 /// Who answers in a rank's place while it waits.
 #[derive(Default)]
-pub(super) enum Place {
+pub(super) enum Answerer {
     /// Nobody has been looked for.
     #[default]
     Unknown,
@@ -47,9 +47,9 @@ impl LiveRank {
 
     /// Looks for somebody who answers in its place.
     fn find_stand_in(&mut self, parameters: &LiveParameters) {
-        if let Place::Unknown = self.place {
+        if let Answerer::Unknown = self.place {
             let stand_in = parameters.job.stand_in(self.rank);
-            self.place = stand_in.map_or(Place::Own, |stand_in| Place::Taken(Box::new(stand_in)));
+            self.place = stand_in.map_or(Answerer::Own, |stand_in| Answerer::Taken(Box::new(stand_in)));
         }
     }
 }
@@ -69,7 +69,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             }
         }
         let rank = &mut self.host.ranks[seat];
-        if let Place::Taken(stand_in) = &rank.place {
+        if let Answerer::Taken(stand_in) = &rank.place {
             let polls = stand_in.polls(rank.clock);
             rank.ledger.enter(&polls, &mut self.parameters.told(self.context.output()));
             (rank.wants, rank.clock, rank.polls_left) = (State::Poll, polls.until, rank.polls);
@@ -85,14 +85,14 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         let rank = &mut self.host.ranks[seat];
         let Some(index) = rank.next_answer() else { return false };
         // What is received ends something: most small messages are, for which nobody need be looked for.
-        if let (Place::Unknown, Some(envelope)) = (&rank.place, rank.notices[index].0.envelope.envelope())
+        if let (Answerer::Unknown, Some(envelope)) = (&rank.place, rank.notices[index].0.envelope.envelope())
             && matches!(envelope.body, Body::Eager { .. })
             && self.parameters.job.may_receive(rank.rank, &envelope)
         {
             return false;
         }
         rank.find_stand_in(self.parameters);
-        let Place::Taken(stand_in) = &mut rank.place else { return false };
+        let Answerer::Taken(stand_in) = &mut rank.place else { return false };
         let (notice, bytes, cause) = &mut rank.notices[index];
         let answer = stand_in.answer(rank.clock, notice, bytes.len(), &self.parameters.protocol);
         let Some(answer) = answer else { return false };

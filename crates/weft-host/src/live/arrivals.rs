@@ -1,9 +1,9 @@
 //! Messages that arrive for ranks.
 
-use super::header::{Kind, LiveHeader};
+use super::header::{LiveHeader, LiveKind};
 use super::payloads::Data;
 use super::posts::{Parcel, Sender, carries_data};
-use super::rails::Part;
+use super::rails::SendPart;
 use super::{Handler, LiveHost};
 use crate::rank_memory::RankMemory;
 use crate::reach::ExpectedData;
@@ -70,23 +70,23 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         let message = &whole;
         let cause = MessageId { source: message.from, number: message.number };
         match header.kind {
-            Kind::Interface(carried) => self.interface_delivered(message, &header, &carried),
-            Kind::Message(envelope) => self.message_arrived(message, &header, &envelope),
-            Kind::Write { remote, key, endpoints } => {
+            LiveKind::Interface(carried) => self.interface_delivered(message, &header, &carried),
+            LiveKind::Message(envelope) => self.message_arrived(message, &header, &envelope),
+            LiveKind::Write { remote, key, endpoints } => {
                 self.leave_mailbox(message, &header);
                 self.report(message, &header, Reported::one_sided(message.bytes));
                 self.written(&header, &WrittenPlace { remote, key, endpoints }, cause);
             }
-            Kind::Read { remote, key, length, local, opening } => {
+            LiveKind::Read { remote, key, length, local, opening } => {
                 self.leave_mailbox(message, &header);
                 let wanted = Wanted { remote, key, length, local, opening };
                 self.read_for(&header, &wanted, cause);
             }
-            Kind::Done { token, error } => {
+            LiveKind::Done { token, error } => {
                 self.leave_mailbox(message, &header);
                 self.done(header.seat as usize, token, error, cause);
             }
-            Kind::Answer { local, token, opening } => {
+            LiveKind::Answer { local, token, opening } => {
                 self.leave_mailbox(message, &header);
                 self.report(message, &header, Reported::one_sided(message.bytes));
                 let bytes = self.parameters.take(header.payload);
@@ -127,7 +127,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             self.report(message, header, Reported::of_tag(envelope.bytes, header.tag));
         }
         while let Some(header) = next.take() {
-            if let Kind::Message(envelope) = header.kind {
+            if let LiveKind::Message(envelope) = header.kind {
                 self.deliver(&header, &envelope, cause);
             }
             if header.is_matched() {
@@ -147,9 +147,9 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             false => None,
         };
         let Some(bytes) = bytes else {
-            return self.answer(header, Kind::Done { token: header.token, error: libc::EACCES }, cause);
+            return self.answer(header, LiveKind::Done { token: header.token, error: libc::EACCES }, cause);
         };
-        let mut answer = self.back(header, Kind::Answer { local, token: header.token, opening });
+        let mut answer = self.back(header, LiveKind::Answer { local, token: header.token, opening });
         self.host.ranks[seat].counts_sent(Bytes::new(length));
         answer.payload = Some(self.parameters.store(Data::Bytes(bytes)));
         let buffer = self.parameters.job.reach(rank).place_in_region(key, remote, length);
@@ -160,7 +160,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             bytes: Bytes::new(length),
             buffer,
             primitive: Primitive::WriteBack,
-            born: now,
+            created_at: now,
             kind: EnvelopeKind::Data,
             taken: None,
         };
@@ -209,7 +209,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         let permitted = region.is_some_and(|region| region.permits(remote, bytes.len() as u64, true));
         let written = permitted && RankMemory::of(&self.parameters.job, rank).write(remote, &bytes);
         let error = if written { 0 } else { libc::EACCES };
-        self.answer(header, Kind::Done { token: header.token, error }, own);
+        self.answer(header, LiveKind::Done { token: header.token, error }, own);
         if written {
             // A rank that waits looks at its memory again.
             let (kind, data) = (NoticeKind::Written as u32, header.data);
@@ -223,7 +223,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
     }
 
     /// The header of an answer to a message.
-    fn back(&self, to: &LiveHeader, kind: Kind) -> LiveHeader {
+    fn back(&self, to: &LiveHeader, kind: LiveKind) -> LiveHeader {
         let seat = self.parameters.seating.seat(RankId(to.source)).map_or(0, |(_, seat)| seat);
         LiveHeader {
             kind,
@@ -235,12 +235,12 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             data: 0,
             with_data: false,
             token: 0,
-            part: Part::ALONE,
+            part: SendPart::ALONE,
         }
     }
 
     /// The interface answers a message that has just arrived, by nothing but the fields of a packet.
-    fn answer(&mut self, to: &LiveHeader, kind: Kind, cause: MessageId) {
+    fn answer(&mut self, to: &LiveHeader, kind: LiveKind, cause: MessageId) {
         let (seat, now) = (to.seat as usize, self.context.now());
         let control = Parcel::control(to.source, self.back(to, kind), self.parameters, now);
         let parcel = Parcel { bytes: Bytes::ZERO, ..control };
@@ -263,7 +263,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             class,
             tag,
             bytes,
-            posted: message.born,
+            posted: message.created_at,
             hops: message.hops,
         };
         self.context.output().delivered(0, delivered, self.parameters.wanted);

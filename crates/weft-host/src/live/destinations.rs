@@ -18,7 +18,7 @@
 //!
 //! Of a message that goes by several rails, each part comes to the beginning of the buffer.
 
-use super::header::{Kind, LiveHeader};
+use super::header::{LiveHeader, LiveKind};
 use super::{Handler, LiveHost};
 use crate::virtual_interfaces::{Carried, What};
 use weft_msg::Body;
@@ -30,26 +30,26 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
     pub(super) fn destination(mut self, message: Incoming<'_, LiveHeader>) -> Address {
         let (seat, length) = (message.header.seat as usize, message.bytes.get());
         match message.header.kind {
-            Kind::Message(envelope) => match envelope.body {
+            LiveKind::Message(envelope) => match envelope.body {
                 Body::Data { receive, .. } => {
                     let reach = self.parameters.job.reach(self.host.ranks[seat].rank);
                     reach.expected.get(&receive.0).map_or(Address::default(), |expected| expected.place)
                 }
                 _ => Address::default(),
             },
-            Kind::Write { remote, key, .. } => {
+            LiveKind::Write { remote, key, .. } => {
                 self.end_turn_under_way();
                 let rank = self.host.ranks[seat].rank;
                 self.parameters.job.reach(rank).place_in_region(key, remote, length)
             }
-            Kind::Answer { local, opening, .. } => {
+            LiveKind::Answer { local, opening, .. } => {
                 self.end_turn_under_way();
                 let mut reach = self.parameters.job.reach(self.host.ranks[seat].rank);
                 // A rank that has been closed since may be another program, which has not named this.
                 if reach.opening == opening { reach.place(local, length) } else { Address::default() }
             }
-            Kind::Interface(carried) => self.interface_destination(message.interface, &carried, length),
-            Kind::Done { .. } | Kind::Read { .. } => Address::default(),
+            LiveKind::Interface(carried) => self.interface_destination(message.interface, &carried, length),
+            LiveKind::Done { .. } | LiveKind::Read { .. } => Address::default(),
         }
     }
 

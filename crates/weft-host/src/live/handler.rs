@@ -2,10 +2,10 @@
 
 use super::header::Resume;
 use super::outgoing::OutgoingMessage;
-use super::{LiveHost, LiveParameters, Place};
+use super::{Answerer, LiveHost, LiveParameters};
 use crate::live_end::LiveEnd;
 use crate::turns::{Turn, TurnEnd};
-use weft_client::device::{Call, Entry, Notice, NoticeKind, Reason, State};
+use weft_client::device::{Call, LogEntry, Notice, NoticeKind, Reason, State};
 use weft_msg::Work;
 use weft_nic::{Failure, HostContext, Observer};
 use weft_units::Time;
@@ -53,7 +53,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         rank.clock = until;
         let (reason, call) = (Reason::Works(Work::Poll), Call::Poll);
         let within = self.parameters.job.within_number(rank.rank);
-        let polls = Entry { until, reason, call, first: false, within, anew: false };
+        let polls = LogEntry { until, reason, call, first: false, within, anew: false };
         rank.ledger.enter(&polls, &mut self.parameters.told(self.context.output()));
         self.parameters.job.set_polled(rank.rank, until, rank.wants);
         if rank.wants == State::Poll {
@@ -112,7 +112,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
     fn give_turns(&mut self, seat: usize) {
         loop {
             let rank = &mut self.host.ranks[seat];
-            rank.place = Place::default();
+            rank.place = Answerer::default();
             let idle_until = rank.idle_until(self.parameters);
             rank.fill_inbox(&self.parameters.job);
             rank.empty_mailbox(seat, self.context);

@@ -1,6 +1,6 @@
 //! Headers that travel with the messages of real ranks.
 
-use super::rails::Part;
+use super::rails::SendPart;
 use crate::virtual_interfaces::{Carried, What};
 use serde::{Deserialize, Serialize};
 use weft_engine::Payload;
@@ -10,7 +10,7 @@ use weft_units::EndpointId;
 
 /// The kind of a live rank's message.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) enum Kind {
+pub(super) enum LiveKind {
     /// Of messaging.
     Message(Envelope),
     /// An RDMA write to this address under this key, between these endpoints.
@@ -25,16 +25,16 @@ pub(super) enum Kind {
     Interface(Carried),
 }
 
-impl Kind {
+impl LiveKind {
     /// The purpose of such a message. A real rank's collectives are sends of its MPI, which says no more.
     pub(super) fn purpose(&self) -> Purpose {
         let (operation, is_reply) = match self {
-            Kind::Message(envelope) => (Operations::TWO_SIDED, envelope.is_reply()),
-            Kind::Write { .. } => (Operations::PUT, false),
-            Kind::Read { .. } => (Operations::GET, false),
-            Kind::Answer { .. } => (Operations::GET, true),
-            Kind::Done { .. } => (Operations::NONE, true),
-            Kind::Interface(carried) => match carried.what {
+            LiveKind::Message(envelope) => (Operations::TWO_SIDED, envelope.is_reply()),
+            LiveKind::Write { .. } => (Operations::PUT, false),
+            LiveKind::Read { .. } => (Operations::GET, false),
+            LiveKind::Answer { .. } => (Operations::GET, true),
+            LiveKind::Done { .. } => (Operations::NONE, true),
+            LiveKind::Interface(carried) => match carried.what {
                 What::Small => (Operations::TWO_SIDED, false),
                 What::Put { .. } => (Operations::PUT, false),
                 What::Get { .. } => (Operations::GET, false),
@@ -49,7 +49,7 @@ impl Kind {
 /// The header that travels with a message.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct LiveHeader {
-    pub(super) kind: Kind,
+    pub(super) kind: LiveKind,
     pub(super) source: u32,
     /// The rank that it is for, among those of its endpoint.
     pub(super) seat: u32,
@@ -62,12 +62,12 @@ pub struct LiveHeader {
     pub(super) data: u64,
     pub(super) with_data: bool,
     pub(super) token: u32,
-    pub(super) part: Part,
+    pub(super) part: SendPart,
 }
 
 impl LiveHeader {
     pub(super) fn is_matched(&self) -> bool {
-        matches!(&self.kind, Kind::Message(envelope) if envelope.is_ordered())
+        matches!(&self.kind, LiveKind::Message(envelope) if envelope.is_ordered())
     }
 }
 

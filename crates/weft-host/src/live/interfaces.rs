@@ -1,10 +1,10 @@
 //! Virtual interfaces of live ranks: their posts, and the messages that arrive for them. The table is in
 //! [`crate::virtual_interfaces`].
 
-use super::header::{Kind, LiveHeader};
+use super::header::{LiveHeader, LiveKind};
 use super::payloads::Data;
 use super::posts::{Sender, Taken};
-use super::rails::Part;
+use super::rails::SendPart;
 use super::{Handler, LiveHost};
 use crate::nonsense::Nonsense;
 use crate::rank_memory::{PageFault, RankMemory};
@@ -402,7 +402,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             Sender::Interface(cause) => rank.ledger.answers(at, cause, &mut told),
         });
         let header = LiveHeader {
-            kind: Kind::Interface(carried),
+            kind: LiveKind::Interface(carried),
             source,
             seat: 0,
             number: 0,
@@ -411,12 +411,12 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             data: 0,
             with_data: false,
             token: 0,
-            part: Part::ALONE,
+            part: SendPart::ALONE,
         };
         let message = Message {
             to,
             bytes,
-            born: at,
+            created_at: at,
             header: Some(header),
             token: outgoing,
             acknowledged: false,

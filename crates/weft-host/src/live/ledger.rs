@@ -12,18 +12,18 @@
 
 use super::recording::Recording;
 use std::collections::{BTreeMap, VecDeque};
-use weft_client::device::{Call, Entry, Reason};
+use weft_client::device::{Call, LogEntry, Reason};
 use weft_msg::Work;
 use weft_trace::op::{OneSided, SendMode};
 use weft_trace::{Kind, RegionMark};
 use weft_units::{RankId, Span, Time};
 use weft_workload::replay::{
-    Activity, CallReport, CallSum, Cause, Finish, MessageId, RegionReading, ReplayOutput, Step, StepKind,
+    Activity, CallReport, CallSum, Cause, Finish, MessageId, RankStep, RegionReading, ReplayOutput, StepKind,
     TimelineEvent,
 };
 
 /// The outputs to which a ledger reports.
-pub(super) struct Told<'o> {
+pub(super) struct LedgerOutputs<'o> {
     pub output: &'o mut ReplayOutput,
     /// Whether a timeline is drawn.
     pub timeline: bool,
@@ -141,10 +141,10 @@ impl Ledger {
     }
 
     /// An entry of the rank's log.
-    pub fn enter(&mut self, entry: &Entry, told: &mut Told<'_>) {
+    pub fn enter(&mut self, entry: &LogEntry, outputs: &mut LedgerOutputs<'_>) {
         let until = Time::from_ps(entry.until).max(self.clock);
         if let Reason::Marks(level) = entry.reason {
-            return self.mark(level, until, told);
+            return self.mark(level, until, outputs);
         }
         let noticed = self.noticed.take() == Some(entry.call);
         let within = weft_client::within::name(entry.within);
@@ -160,37 +160,42 @@ impl Ledger {
             }
             Reason::Takes => {
                 self.within = within;
-                self.takes(entry.call, told);
+                self.takes(entry.call, outputs);
             }
             Reason::Computes => {
-                self.polled_in_vain(told);
+                self.polled_in_vain(outputs);
                 self.within = None;
-                self.step(until, StepKind::Compute, entry.first, told);
+                self.step(until, StepKind::Compute, entry.first, outputs);
             }
             Reason::Works(work) => {
-                self.polled_in_vain(told);
+                self.polled_in_vain(outputs);
                 self.within = within;
-                self.step(until, StepKind::Software(work, kind(entry.call)), entry.first && !noticed, told);
+                self.step(
+                    until,
+                    StepKind::Software(work, kind(entry.call)),
+                    entry.first && !noticed,
+                    outputs,
+                );
             }
         }
         if let Some(name) = within {
             let sum = self.calls.entry(name).or_default();
             sum.calls += u64::from(entry.anew || self.last_call != Some(name));
             sum.time = sum.time.saturating_add(self.clock.saturating_since(began));
-            self.draw_call(name, entry.anew, (began, self.clock), told);
+            self.draw_call(name, entry.anew, (began, self.clock), outputs);
         }
         self.last_call = within;
     }
 
     /// The program has called `MPI_Pcontrol` at `at`.
-    fn mark(&mut self, level: i32, at: Time, told: &mut Told<'_>) {
-        if told.regions
+    fn mark(&mut self, level: i32, at: Time, outputs: &mut LedgerOutputs<'_>) {
+        if outputs.regions
             && let Some(mark) = RegionMark::of_level(level)
         {
-            self.reach(at, told);
+            self.reach(at, outputs);
             // What a recording before had as the last cause is not in this one.
-            self.records(told);
-            told.output.regions.push(RegionReading {
+            self.records(outputs);
+            outputs.output.regions.push(RegionReading {
                 rank: self.rank,
                 mark,
                 at,
@@ -199,75 +204,81 @@ impl Ledger {
                 last: self.own,
             });
         }
-        if told.timeline {
+        if outputs.timeline {
             // A slice of a region has whole ones in it.
-            self.end_slice(at, told);
-            self.end_call(told);
+            self.end_slice(at, outputs);
+            self.end_call(outputs);
             let text = RegionMark::text(level);
-            told.output.timeline.push(TimelineEvent::Marker { rank: self.rank, time: at, text });
+            outputs.output.timeline.push(TimelineEvent::Marker { rank: self.rank, time: at, text });
         }
     }
 
     /// The time is part of this MPI call, the same as that before it or one that begins `anew`.
-    fn draw_call(&mut self, name: &'static str, anew: bool, (from, to): (Time, Time), told: &mut Told<'_>) {
+    fn draw_call(
+        &mut self,
+        name: &'static str,
+        anew: bool,
+        (from, to): (Time, Time),
+        outputs: &mut LedgerOutputs<'_>,
+    ) {
         match &mut self.mpi_slice {
             Some((open, _, until)) if *open == name && !anew => *until = to,
             _ => {
-                self.end_call(told);
-                self.mpi_slice = told.timeline.then_some((name, from, to));
+                self.end_call(outputs);
+                self.mpi_slice = outputs.timeline.then_some((name, from, to));
             }
         }
     }
 
-    fn end_call(&mut self, told: &mut Told<'_>) {
+    fn end_call(&mut self, outputs: &mut LedgerOutputs<'_>) {
         if let Some((name, start, end)) = self.mpi_slice.take()
             && end > start
         {
-            told.output.timeline.push(TimelineEvent::Call { rank: self.rank, name, start, end });
+            outputs.output.timeline.push(TimelineEvent::Call { rank: self.rank, name, start, end });
         }
     }
 
     /// The rank takes the oldest of its notices.
-    fn takes(&mut self, call: Call, told: &mut Told<'_>) {
+    fn takes(&mut self, call: Call, outputs: &mut LedgerOutputs<'_>) {
         let Some((at, cause)) = self.given.pop_front() else { return };
         let over = self.clock;
         let from = self.polling.unwrap_or(over);
         if at <= from || at > over {
             // It was there before.
-            return self.polled_in_vain(told);
+            return self.polled_in_vain(outputs);
         }
         (self.polling, self.noticed) = (None, Some(call));
-        self.draw(Slice { activity: Activity::Wait, name: "wait", start: from }, at, told);
+        self.draw(Slice { activity: Activity::Wait, name: "wait", start: from }, at, outputs);
         self.clock = at;
         self.own = cause;
-        self.step(over, StepKind::Software(Work::Poll, None), true, told);
-        if at == over && self.records(told) {
-            self.push((at, at), StepKind::Pass, true, told);
+        self.step(over, StepKind::Software(Work::Poll, None), true, outputs);
+        if at == over && self.records(outputs) {
+            self.push((at, at), StepKind::Pass, true, outputs);
         }
     }
 
     /// The rank polled in vain: it did something else before anything came. The time belongs to polls.
-    pub fn polled_in_vain(&mut self, told: &mut Told<'_>) {
+    pub fn polled_in_vain(&mut self, outputs: &mut LedgerOutputs<'_>) {
         if let Some(from) = self.polling.take() {
             let until = std::mem::replace(&mut self.clock, from);
-            self.step(until, StepKind::Software(Work::Poll, None), true, told);
+            self.step(until, StepKind::Software(Work::Poll, None), true, outputs);
         }
     }
 
     /// All of the rank's time up to `at` is told of: what is missing is computation.
-    pub fn reach(&mut self, at: Time, told: &mut Told<'_>) {
-        self.polled_in_vain(told);
-        self.step(at, StepKind::Compute, true, told);
+    pub fn reach(&mut self, at: Time, outputs: &mut LedgerOutputs<'_>) {
+        self.polled_in_vain(outputs);
+        self.step(at, StepKind::Compute, true, outputs);
     }
 
     /// The rank has posted a message `at` the end of its time: after which step; `None`: nothing is recorded.
-    pub fn posts(&mut self, at: Time, told: &mut Told<'_>) -> Option<u32> {
-        self.reach(at, told);
-        if !self.records(told) {
+    pub fn posts(&mut self, at: Time, outputs: &mut LedgerOutputs<'_>) -> Option<u32> {
+        self.reach(at, outputs);
+        if !self.records(outputs) {
             return None;
         }
         if !matches!(self.own, Cause::After(_)) {
-            self.push((at, at), StepKind::Pass, true, told);
+            self.push((at, at), StepKind::Pass, true, outputs);
         }
         match self.own {
             Cause::After(step) => Some(step),
@@ -277,13 +288,13 @@ impl Ledger {
 
     /// The interface answers the message `cause` at `at` on the rank's behalf, without it: the step that it
     /// answers in.
-    pub fn answers(&mut self, at: Time, cause: MessageId, told: &mut Told<'_>) -> Option<u32> {
-        if !self.records(told) {
+    pub fn answers(&mut self, at: Time, cause: MessageId, outputs: &mut LedgerOutputs<'_>) -> Option<u32> {
+        if !self.records(outputs) {
             return None;
         }
         let number = self.steps;
         self.steps += 1;
-        told.output.record.steps.push(Step {
+        outputs.output.record.steps.push(RankStep {
             rank: self.rank,
             number,
             begin: at,
@@ -298,15 +309,15 @@ impl Ledger {
     }
 
     /// The rank has left: what is drawn of it is whole.
-    pub fn leaves(&mut self, told: &mut Told<'_>) {
-        self.polled_in_vain(told);
-        self.end_slice(self.clock, told);
-        self.end_call(told);
+    pub fn leaves(&mut self, outputs: &mut LedgerOutputs<'_>) {
+        self.polled_in_vain(outputs);
+        self.end_slice(self.clock, outputs);
+        self.end_call(outputs);
     }
 
     /// Whether this is recorded; a recording that begins anew knows nothing of before.
-    fn records(&mut self, told: &Told<'_>) -> bool {
-        let recording = told.recording.number();
+    fn records(&mut self, outputs: &LedgerOutputs<'_>) -> bool {
+        let recording = outputs.recording.number();
         if recording != self.recording {
             (self.recording, self.steps, self.own) = (recording, 0, Cause::Beginning);
         }
@@ -314,7 +325,7 @@ impl Ledger {
     }
 
     /// The rank does something until `end`.
-    fn step(&mut self, end: Time, kind: StepKind, first: bool, told: &mut Told<'_>) {
+    fn step(&mut self, end: Time, kind: StepKind, first: bool, outputs: &mut LedgerOutputs<'_>) {
         let begin = self.clock;
         if end <= begin {
             return;
@@ -329,40 +340,46 @@ impl Ledger {
             StepKind::Pass => return,
         };
         *sum = sum.saturating_add(span);
-        self.draw(Slice { activity, name, start: begin }, end, told);
-        if self.records(told) {
-            self.push((begin, end), kind, first, told);
+        self.draw(Slice { activity, name, start: begin }, end, outputs);
+        if self.records(outputs) {
+            self.push((begin, end), kind, first, outputs);
         }
         self.clock = end;
     }
 
-    fn push(&mut self, (begin, end): (Time, Time), kind: StepKind, first: bool, told: &mut Told<'_>) {
+    fn push(
+        &mut self,
+        (begin, end): (Time, Time),
+        kind: StepKind,
+        first: bool,
+        outputs: &mut LedgerOutputs<'_>,
+    ) {
         let (rank, number, cause) = (self.rank, self.steps, self.own);
         let (within, background) = (self.within, false);
-        let step = Step { rank, number, begin, end, kind, cause, first, within, background };
-        told.output.record.steps.push(step);
+        let step = RankStep { rank, number, begin, end, kind, cause, first, within, background };
+        outputs.output.record.steps.push(step);
         self.steps += 1;
         self.own = Cause::After(number);
     }
 
     /// Draws `slice`, which lasts until `end` at least. Neighbours of one name are one slice.
-    fn draw(&mut self, slice: Slice, end: Time, told: &mut Told<'_>) {
-        if !told.timeline || end <= slice.start {
+    fn draw(&mut self, slice: Slice, end: Time, outputs: &mut LedgerOutputs<'_>) {
+        if !outputs.timeline || end <= slice.start {
             return;
         }
         let goes_on = |open: &Slice| open.activity == slice.activity && open.name == slice.name;
         if !self.slice.as_ref().is_some_and(goes_on) {
-            self.end_slice(slice.start, told);
+            self.end_slice(slice.start, outputs);
             self.slice = Some(slice);
         }
     }
 
-    fn end_slice(&mut self, end: Time, told: &mut Told<'_>) {
+    fn end_slice(&mut self, end: Time, outputs: &mut LedgerOutputs<'_>) {
         if let Some(Slice { activity, name, start }) = self.slice.take()
             && end > start
         {
             let slice = TimelineEvent::Slice { rank: self.rank, activity, name, start, end };
-            told.output.timeline.push(slice);
+            outputs.output.timeline.push(slice);
         }
     }
 }

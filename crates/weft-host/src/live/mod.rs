@@ -62,11 +62,11 @@ use crate::rank_memory::RankMemory;
 use crate::setup::LiveSetup;
 use crate::stand_in;
 use crate::virtual_interfaces::VirtualInterfaces;
-use answers::Place;
+use answers::Answerer;
 use handler::Handler;
 use interfaces::InFlight;
-use ledger::{Ledger, Told};
-use outgoing::Outgoing;
+use ledger::{Ledger, LedgerOutputs};
+use outgoing::OutgoingData;
 use payloads::{Data, Payloads};
 use rails::{Guest, HandedOver};
 use serde::de::Error as _;
@@ -183,9 +183,9 @@ impl LiveParameters {
     }
 
     /// The outputs to which a ledger reports.
-    fn told<'o>(&'o self, output: &'o mut ReplayOutput) -> Told<'o> {
+    fn told<'o>(&'o self, output: &'o mut ReplayOutput) -> LedgerOutputs<'o> {
         let Wanted { timeline, regions, .. } = self.wanted;
-        Told { output, timeline, regions, recording: &self.recording }
+        LedgerOutputs { output, timeline, regions, recording: &self.recording }
     }
 
     fn payloads(&self) -> MutexGuard<'_, Payloads> {
@@ -239,7 +239,7 @@ pub struct LiveHost {
     /// The seat whose turn is under way.
     under_way: Option<usize>,
     /// Messages whose data the interface has not taken.
-    outgoing: Outgoing,
+    outgoing: OutgoingData,
     interfaces: VirtualInterfaces,
     /// Messages that it sends for ranks at other endpoints of its host.
     guests: Slab<Guest>,
@@ -270,7 +270,7 @@ struct LiveRank {
     polls: u32,
     polls_left: u32,
     /// Who answers in its place.
-    place: Place,
+    place: Answerer,
     /// Puts messages to be matched in order.
     order: ReorderBuffer<LiveHeader>,
     /// Numbers for the messages to be matched, by destination.
@@ -304,7 +304,7 @@ impl LiveRank {
             clock: 0,
             polls: 0,
             polls_left: 0,
-            place: Place::default(),
+            place: Answerer::default(),
             order: ReorderBuffer::default(),
             numbers: Counters::default(),
             next_rail: [0; 2],

@@ -19,13 +19,13 @@ pub(super) struct OutgoingMessage {
 
 /// Messages whose data the interface has not taken, by the key that it gives back.
 #[derive(Default)]
-pub(super) struct Outgoing {
+pub(super) struct OutgoingData {
     messages: Slab<OutgoingMessage>,
     /// For each seat the messages of which its rank wants to hear.
     awaited: Vec<u32>,
 }
 
-impl Outgoing {
+impl OutgoingData {
     /// Keeps a message of a seat. Returns its key.
     pub fn insert(&mut self, seat: usize, taken: Taken) -> u32 {
         if taken.token.is_some() {
@@ -95,7 +95,7 @@ mod tests {
         /// whose turn then goes on past what it is to hear, and one that is taken to wait for ever.
         #[test]
         fn the_count_is_that_of_the_messages(steps in steps()) {
-            let mut outgoing = Outgoing::default();
+            let mut outgoing = OutgoingData::default();
             let mut keys = Vec::new();
             for (adds, seat, wants, index) in steps {
                 if adds || keys.is_empty() {

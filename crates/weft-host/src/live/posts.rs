@@ -1,15 +1,15 @@
 //! Posts of ranks, on their way to the interface.
 
-use super::header::{Kind, LiveHeader};
+use super::header::{LiveHeader, LiveKind};
 use super::payloads::Data;
-use super::rails::{Departure, Part};
+use super::rails::{Departure, SendPart};
 use super::{Handler, LiveHost, LiveParameters};
 use crate::nonsense::{self, CheckedMessage, Nonsense};
 use crate::reach::{ExpectedData, Region};
 use crate::tag::program_tag;
 use crate::turns::TurnEnd;
 use std::num::NonZeroU32;
-use weft_client::device::{Entry, Post, PostKind};
+use weft_client::device::{LogEntry, Post, PostKind};
 use weft_machine::MessageBuffers;
 use weft_msg::{Body, Envelope, EnvelopeKind, RankEndpoints};
 use weft_nic::{Buffers, HostContext, Message, Primitive};
@@ -55,7 +55,7 @@ pub(super) struct Parcel {
     pub buffer: Address,
     pub primitive: Primitive,
     /// The time at which it was offered.
-    pub born: Time,
+    pub created_at: Time,
     /// The kind of the message in the protocol.
     pub kind: EnvelopeKind,
     /// The steps that follow when the data is taken, if any do.
@@ -82,7 +82,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
     }
 
     /// Carries posts, and the time before, between and behind them.
-    pub(super) fn carry_all(&mut self, seat: usize, posts: Vec<(Post, Vec<u8>)>, log: &[Entry]) {
+    pub(super) fn carry_all(&mut self, seat: usize, posts: Vec<(Post, Vec<u8>)>, log: &[LogEntry]) {
         let number = self.host.ranks[seat].rank;
         let mut accounted = 0;
         for (post, bytes) in posts {
@@ -122,7 +122,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             PostKind::Read => {
                 let (remote, key, length, local) = (post.remote, post.key, post.length, post.local);
                 let opening = self.parameters.job.reach(number).opening;
-                let kind = Kind::Read { remote, key, length, local, opening };
+                let kind = LiveKind::Read { remote, key, length, local, opening };
                 let header = self.header(seat, post, kind)?;
                 let parcel = Parcel::control(post.to, header, self.parameters, at);
                 self.send(seat, parcel, Sender::Rank, at);
@@ -137,7 +137,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
     }
 
     /// The header of what a rank has posted.
-    fn header(&self, seat: usize, post: &Post, kind: Kind) -> Result<LiveHeader, Nonsense> {
+    fn header(&self, seat: usize, post: &Post, kind: LiveKind) -> Result<LiveHeader, Nonsense> {
         let (_, to_seat) = self.parameters.seating.seat(RankId(post.to)).ok_or(Nonsense::Peer(post.to))?;
         Ok(LiveHeader {
             kind,
@@ -149,7 +149,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             data: post.data,
             with_data: post.flags & Post::WITH_DATA != 0,
             token: post.token,
-            part: Part::ALONE,
+            part: SendPart::ALONE,
         })
     }
 
@@ -158,8 +158,8 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         let begun = Time::from_ps(post.begun).min(at);
         let number = self.host.ranks[seat].rank;
         let checked = self.parameters.exchanges().message(number, post, bytes.len(), begun)?;
-        let CheckedMessage { envelope, tag, waits_since: born, on_wire } = checked;
-        let mut header = self.header(seat, post, Kind::Message(envelope))?;
+        let CheckedMessage { envelope, tag, waits_since: created_at, on_wire } = checked;
+        let mut header = self.header(seat, post, LiveKind::Message(envelope))?;
         header.tag = tag;
         let rank = &mut self.host.ranks[seat];
         if header.is_matched() {
@@ -207,7 +207,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
                 Body::Data { .. } => Primitive::Write,
                 _ => Primitive::Automatic,
             },
-            born,
+            created_at,
             kind: envelope.kind(),
             taken: follows.then_some(taken),
         };
@@ -217,7 +217,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
 
     fn carry_write(&mut self, seat: usize, post: &Post, bytes: Vec<u8>, at: Time) -> Result<(), Nonsense> {
         let endpoints = post.envelope.rank_endpoints().unwrap_or(RankEndpoints::FIRST);
-        let kind = Kind::Write { remote: post.remote, key: post.key, endpoints };
+        let kind = LiveKind::Write { remote: post.remote, key: post.key, endpoints };
         let mut header = self.header(seat, post, kind)?;
         let copied = post.local == 0;
         let (rank, address, length) = (self.host.ranks[seat].rank, post.local, post.length);
@@ -241,7 +241,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             bytes: Bytes::new(post.length),
             buffer,
             primitive: Primitive::Write,
-            born: at,
+            created_at: at,
             kind: EnvelopeKind::Data,
             taken: (!copied).then_some(Taken { token: None, capture: Some(place), ends: None }),
         };
@@ -251,7 +251,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
 
     /// Hands a message to the interface.
     pub(super) fn send(&mut self, seat: usize, parcel: Parcel, sender: Sender, at: Time) {
-        let Parcel { to, header, bytes, buffer, primitive, born, kind, taken } = parcel;
+        let Parcel { to, header, bytes, buffer, primitive, created_at, kind, taken } = parcel;
         let endpoint: EndpointId = self.parameters.seating.endpoint(RankId(to));
         let rank = &mut self.host.ranks[seat];
         let mut told = self.parameters.told(self.context.output());
@@ -264,7 +264,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         let message = Message {
             to: endpoint,
             bytes,
-            born,
+            created_at,
             header: Some(header),
             token: key,
             acknowledged: false,
@@ -313,7 +313,7 @@ impl Parcel {
             bytes: parameters.control,
             buffer: Address::default(),
             primitive: Primitive::Automatic,
-            born: at,
+            created_at: at,
             kind: EnvelopeKind::Ack,
             taken: None,
         }

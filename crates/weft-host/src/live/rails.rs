@@ -26,7 +26,7 @@ const GUEST: u32 = 1 << 31;
 
 /// The place of a message among the parts of what a rank sends.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
-pub(super) struct Part {
+pub(super) struct SendPart {
     /// The rail by which it goes: 0 is the endpoint at which the receiving rank sits.
     pub rail: u8,
     /// Parts of the message.
@@ -37,9 +37,9 @@ pub(super) struct Part {
     pub whole: Bytes,
 }
 
-impl Part {
+impl SendPart {
     /// A message in one part, by the first rail.
-    pub const ALONE: Part = Part { rail: 0, parts: 1, stripe: 0, whole: Bytes::ZERO };
+    pub const ALONE: SendPart = SendPart { rail: 0, parts: 1, stripe: 0, whole: Bytes::ZERO };
 }
 
 /// The words of one endpoint to another of its host.
@@ -93,7 +93,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             }
             RailChoice::All => return self.send_parts(message, departure),
         };
-        self.send_by(message, Part { rail: rail as u8, ..Part::ALONE }, departure.at)
+        self.send_by(message, SendPart { rail: rail as u8, ..SendPart::ALONE }, departure.at)
     }
 
     /// Sends a message in parts, one by each rail.
@@ -109,7 +109,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         let each = if by_library { protocol.data_send } else { Span::ZERO };
         let (mut at, mut number) = (departure.at, None);
         for Stripe { rail, offset, bytes } in stripes(message.bytes, rails) {
-            let part = Part { rail: rail as u8, parts: rails as u8, stripe, whole: message.bytes };
+            let part = SendPart { rail: rail as u8, parts: rails as u8, stripe, whole: message.bytes };
             let buffer = message.buffer.plus(offset.get());
             number = self.send_by(Message { bytes, buffer, ..message }, part, at).or(number);
             at = at.saturating_add(each);
@@ -118,7 +118,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
     }
 
     /// Sends a message, or a part, by its rail. Returns its number, where that is the first one.
-    fn send_by(&mut self, message: Message<LiveHeader>, part: Part, at: Time) -> Option<u32> {
+    fn send_by(&mut self, message: Message<LiveHeader>, part: SendPart, at: Time) -> Option<u32> {
         let header = message.header.map(|header| LiveHeader { part, ..header });
         let message = Message { header, ..message };
         if part.rail == 0 {

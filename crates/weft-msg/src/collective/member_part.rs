@@ -30,8 +30,8 @@ pub(crate) enum BlockSizes {
 
 impl BlockSizes {
     /// The sizes that the member in this place gives and takes. Errors where they cannot be.
-    fn new(kind: Collective, place: Place, given: &CollectiveSizes) -> Result<BlockSizes, MsgError> {
-        let Place { members, me, root } = place;
+    fn new(kind: Collective, place: MemberPlace, given: &CollectiveSizes) -> Result<BlockSizes, MsgError> {
+        let MemberPlace { members, me, root } = place;
         let (send, receive) = (given.send.get(), given.receive.get());
         let counts = |side: &str, counts: &[u64]| ends(kind, members, side, counts);
         let sizes = match kind {
@@ -106,7 +106,7 @@ impl Default for Stages {
 
 /// A member's place in a collective.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Place {
+pub(crate) struct MemberPlace {
     /// The number of members.
     pub members: u32,
     /// The rank's own number among them.
@@ -136,10 +136,14 @@ pub(crate) struct MemberPart {
 
 impl MemberPart {
     /// The part of the member in this place. Errors where the sizes cannot be.
-    pub fn new(kind: Collective, place: Place, given: &CollectiveSizes) -> Result<MemberPart, MsgError> {
-        let Place { members, me, root } = place;
+    pub fn new(
+        kind: Collective,
+        place: MemberPlace,
+        given: &CollectiveSizes,
+    ) -> Result<MemberPart, MsgError> {
+        let MemberPlace { members, me, root } = place;
         let root = if has_root(kind) { root } else { 0 };
-        let sizes = BlockSizes::new(kind, Place { members, me, root }, given)?;
+        let sizes = BlockSizes::new(kind, MemberPlace { members, me, root }, given)?;
         Ok(MemberPart {
             kind,
             members,

@@ -94,7 +94,7 @@ fn pieces(block: Extent, part: &MemberPart) -> u64 {
 mod tests {
     use super::*;
     use crate::collective::RoundStep;
-    use crate::collective::member_part::Place;
+    use crate::collective::member_part::MemberPlace;
     use proptest::prelude::*;
     use weft_trace::op::CollectiveSizes;
     use weft_units::Bytes;
@@ -137,7 +137,7 @@ mod tests {
             let members = receive_counts.len() as u32;
             let (send, receive, send_counts) = (bytes, bytes, vec![]);
             let sizes = CollectiveSizes { send, receive, send_counts, receive_counts, element };
-            let place = |me| Place { members, me, root: 0 };
+            let place = |me| MemberPlace { members, me, root: 0 };
             let parts: Vec<MemberPart> = (0..members)
                 .map(|me| MemberPart::new(Collective::Allgatherv, place(me), &sizes).unwrap()).collect();
             for part in &parts {

@@ -5,7 +5,7 @@ use super::rank::Rank;
 use super::{Process, WaitingFor};
 use crate::accelerator::Allreduce;
 use crate::algorithms::{Algorithm, CollectiveSize, collective_name};
-use crate::collective::member_part::{MemberPart, Place, has_root, reduces};
+use crate::collective::member_part::{MemberPart, MemberPlace, has_root, reduces};
 use crate::collective::{RankBuffer, RoundStep, RoundSteps, non_overlapping};
 use crate::collectives::{CollectiveCall, RunningCollective};
 use crate::communicator::CommIndex;
@@ -48,7 +48,7 @@ impl<T: Transport> Rank<'_, T> {
         let comm = communicators.index(call.comm, *rank, *ranks)?;
         let (members, me) = (communicators.size(comm), communicators.me(comm));
         let root = self.process.root(call, comm)?;
-        let mut part = MemberPart::new(call.kind, Place { members, me, root }, call.sizes)?;
+        let mut part = MemberPart::new(call.kind, MemberPlace { members, me, root }, call.sizes)?;
         let algorithm = self.choose(comm, &part, call.request.is_some())?;
         if algorithm == Algorithm::NonOverlapping {
             let table = &self.protocol.algorithms;

@@ -3,7 +3,7 @@
 use super::data_flow::{DataFlow, DataFlows};
 use super::network::{Delays, MAX_ACCELERATED_RANKS, Network, Outcome, splitmix};
 use crate::algorithms::CollectiveSize;
-use crate::collective::member_part::{MemberPart, Place};
+use crate::collective::member_part::{MemberPart, MemberPlace};
 use crate::collective::non_overlapping::stages;
 use crate::{
     Algorithm, AlgorithmTable, COLLECTIVE_NAMES, ClearToSend, Protocol, Rendezvous, Rule, SynchronousSends,
@@ -160,7 +160,7 @@ pub fn run_trials(trials: &[Trial], setting: &Setting) -> Outcome {
         protocol.algorithms.prefer(Rule::always(trial.kind, trial.algorithm)).unwrap();
     }
     let flows = trials.iter().enumerate().map(|(number, trial)| {
-        let place = |me| Place { members: count, me, root: trial.root };
+        let place = |me| MemberPlace { members: count, me, root: trial.root };
         let parts = (0..count).map(|me| MemberPart::new(trial.kind, place(me), &sizes(trial, count, me)));
         let mut parts: Vec<MemberPart> = parts.collect::<Result<_, _>>().unwrap();
         let size = CollectiveSize { non_blocking: !blocking, ..parts[0].size() };

@@ -43,7 +43,8 @@ mod vector;
 
 pub use limits::{AcceleratorError, AcceleratorLimits};
 pub use packet::{
-    AllreduceParameters, AllreduceRequest, ModuleContext, ModulePacket, ModuleSurface, OperationId, Step,
+    AllreduceParameters, AllreduceRequest, ModuleCallbacks, ModuleContext, ModulePacket, ModulePacketKind,
+    OperationId,
 };
 pub use state::{ModuleEvent, ModuleState, Role};
 pub use vector::{DataType, Operation, reduce, reference};
@@ -104,7 +105,7 @@ pub struct Module {
     /// Requests that are not done, in their order; the first has an operation running.
     pending: VecDeque<Pending>,
     /// Vectors that came before they could be reduced, and when.
-    early: BTreeMap<(OperationId, Step), EarlyVector>,
+    early: BTreeMap<(OperationId, ModulePacketKind), EarlyVector>,
     arithmetic: Server,
     /// Results of earlier blocks of the request under way.
     result: Vec<u8>,
@@ -122,7 +123,7 @@ impl Module {
         request: AllreduceRequest,
         values: Option<Vec<u8>>,
         at: Time,
-        context: &mut ModuleContext<'_, impl ModuleSurface>,
+        context: &mut ModuleContext<'_, impl ModuleCallbacks>,
     ) -> Result<(), AcceleratorError> {
         context.parameters.limits.check(&request.members)?;
         self.pending.push_back(Pending { request, values, block: 0, at });
@@ -133,12 +134,12 @@ impl Module {
     }
 
     /// Software programs the next block of the first request, which the module then fetches.
-    fn program(&mut self, context: &mut ModuleContext<'_, impl ModuleSurface>) {
+    fn program(&mut self, context: &mut ModuleContext<'_, impl ModuleCallbacks>) {
         while let Some(Pending { request, block, at, .. }) = self.pending.front()
             && let AllreduceRequest { group, sequence, own, ref members, .. } = *request
             && self.repair.has_failed(OperationId { group, sequence, block: *block })
         {
-            context.surface.failed(*at, request, members[own as usize]);
+            context.callbacks.failed(*at, request, members[own as usize]);
             self.pending.pop_front();
         }
         let Some(pending) = self.pending.front() else { return };
@@ -184,8 +185,8 @@ impl Module {
         };
         let programmed = *at + context.parameters.start;
         self.running.insert(id, running);
-        context.surface.begins(token, *at);
-        context.surface.wake(programmed, id);
+        context.callbacks.begins(token, *at);
+        context.callbacks.wake(programmed, id);
     }
 
     /// Carries on with an operation: it is programmed, its vector has come from memory,
@@ -194,14 +195,14 @@ impl Module {
         &mut self,
         id: OperationId,
         path: &mut MemoryPath<'_>,
-        context: &mut ModuleContext<'_, impl ModuleSurface>,
+        context: &mut ModuleContext<'_, impl ModuleCallbacks>,
     ) {
         let Some(running) = self.running.get_mut(&id) else { return };
         match running.state {
             ModuleState::Programming => {
-                context.surface.was(running.token, running.state, context.now);
+                context.callbacks.was(running.token, running.state, context.now);
                 running.event(ModuleEvent::Programmed);
-                context.surface.wake(path.read(running.bytes, context.now), id);
+                context.callbacks.wake(path.read(running.bytes, context.now), id);
             }
             ModuleState::Fetching => self.fetched(id, context),
             ModuleState::Finishing => self.finish(id, path, context),
@@ -209,12 +210,12 @@ impl Module {
         }
     }
 
-    fn fetched(&mut self, id: OperationId, context: &mut ModuleContext<'_, impl ModuleSurface>) {
+    fn fetched(&mut self, id: OperationId, context: &mut ModuleContext<'_, impl ModuleCallbacks>) {
         let Some(running) = self.running.get_mut(&id) else { return };
-        context.surface.was(running.token, running.state, context.now);
+        context.callbacks.was(running.token, running.state, context.now);
         running.event(ModuleEvent::Fetched);
         running.ready = context.now;
-        let step = Step::Contribution(running.own);
+        let step = ModulePacketKind::Contribution(running.own);
         match running.role {
             Role::Client => {
                 if let Some(to) = running.server {
@@ -222,7 +223,7 @@ impl Module {
                     let due = context.now + context.parameters.lookup;
                     let packet = ModulePacket { to, id, step, bytes, due, values };
                     self.repair.keep(&packet);
-                    context.surface.send(packet);
+                    context.callbacks.send(packet);
                 }
             }
             Role::Server => {
@@ -237,20 +238,20 @@ impl Module {
     pub fn received(
         &mut self,
         from: EndpointId,
-        (id, step): (OperationId, Step),
+        (id, step): (OperationId, ModulePacketKind),
         values: Option<Vec<u8>>,
-        context: &mut ModuleContext<'_, impl ModuleSurface>,
+        context: &mut ModuleContext<'_, impl ModuleCallbacks>,
     ) {
         match step {
-            Step::Ask => self.answer(from, id, context),
-            Step::NotYet if self.running.contains_key(&id) => {
+            ModulePacketKind::Ask => self.answer(from, id, context),
+            ModulePacketKind::NotYet if self.running.contains_key(&id) => {
                 self.repair
                     .alive(context.now, &context.parameters.reliability)
                     .into_iter()
-                    .for_each(|at| context.surface.arm(at));
+                    .for_each(|at| context.callbacks.arm(at));
             }
-            Step::Failed if self.running.contains_key(&id) => self.fail(id, from, context),
-            Step::NotYet | Step::Failed => {}
+            ModulePacketKind::Failed if self.running.contains_key(&id) => self.fail(id, from, context),
+            ModulePacketKind::NotYet | ModulePacketKind::Failed => {}
             vector if self.wants(id, vector) => {
                 self.early.entry((id, vector)).or_insert((context.now, values));
                 self.advance(id, context);
@@ -261,33 +262,38 @@ impl Module {
     }
 
     /// Whether a vector has not been taken yet.
-    fn wants(&self, id: OperationId, step: Step) -> bool {
+    fn wants(&self, id: OperationId, step: ModulePacketKind) -> bool {
         use ModuleState::{Awaiting, Exchanging, Fetching, Gathering, Programming};
         let Some(running) = self.running.get(&id) else { return !self.repair.is_over(id) };
         let reduced = running.reduced;
         match (running.state, step) {
             (Programming | Fetching, _) => true,
-            (Gathering, Step::Contribution(member)) => member >= reduced,
-            (Gathering, Step::Exchange(_)) => true,
-            (Exchanging, Step::Exchange(level)) => level > reduced,
-            (Awaiting, Step::Result) => true,
+            (Gathering, ModulePacketKind::Contribution(member)) => member >= reduced,
+            (Gathering, ModulePacketKind::Exchange(_)) => true,
+            (Exchanging, ModulePacketKind::Exchange(level)) => level > reduced,
+            (Awaiting, ModulePacketKind::Result) => true,
             _ => false,
         }
     }
 
     /// Another module waits for a vector of this one.
-    fn answer(&self, from: EndpointId, id: OperationId, context: &mut ModuleContext<'_, impl ModuleSurface>) {
+    fn answer(
+        &self,
+        from: EndpointId,
+        id: OperationId,
+        context: &mut ModuleContext<'_, impl ModuleCallbacks>,
+    ) {
         let says =
             |step| ModulePacket { to: from, id, step, bytes: Bytes::ZERO, due: context.now, values: None };
-        context.surface.send(match self.repair.sent_to(from, id) {
+        context.callbacks.send(match self.repair.sent_to(from, id) {
             Some(sent) => ModulePacket { due: sent.due.max(context.now), ..sent.clone() },
-            None if self.repair.has_failed(id) => says(Step::Failed),
-            None => says(Step::NotYet),
+            None if self.repair.has_failed(id) => says(ModulePacketKind::Failed),
+            None => says(ModulePacketKind::NotYet),
         });
     }
 
     /// The timer has fired: asks for what is missing, or gives up.
-    pub fn expired(&mut self, context: &mut ModuleContext<'_, impl ModuleSurface>) {
+    pub fn expired(&mut self, context: &mut ModuleContext<'_, impl ModuleCallbacks>) {
         let timer = match self.repair.expired(context.now, &context.parameters.reliability) {
             Expiry::Settled => None,
             Expiry::NotBefore(at) => Some(at),
@@ -299,8 +305,8 @@ impl Module {
                     return self.fail(id, first, context);
                 }
                 for to in missing {
-                    let (step, bytes) = (Step::Ask, Bytes::ZERO);
-                    context.surface.send(ModulePacket {
+                    let (step, bytes) = (ModulePacketKind::Ask, Bytes::ZERO);
+                    context.callbacks.send(ModulePacket {
                         to,
                         id,
                         step,
@@ -312,7 +318,7 @@ impl Module {
                 self.repair.asked(context.now, &context.parameters.reliability)
             }
         };
-        timer.into_iter().for_each(|at| context.surface.arm(at));
+        timer.into_iter().for_each(|at| context.callbacks.arm(at));
     }
 
     /// Whose vectors an operation waits for.
@@ -322,7 +328,10 @@ impl Module {
             ModuleState::Awaiting => running.server.into_iter().collect(),
             ModuleState::Gathering => {
                 let members = (0u8..).zip(&running.board).skip(usize::from(running.reduced));
-                members.filter(|(member, _)| !came(Step::Contribution(*member))).map(|(_, to)| *to).collect()
+                members
+                    .filter(|(member, _)| !came(ModulePacketKind::Contribution(*member)))
+                    .map(|(_, to)| *to)
+                    .collect()
             }
             ModuleState::Exchanging => {
                 running.partners.get(usize::from(running.reduced)).copied().into_iter().collect()
@@ -336,14 +345,14 @@ impl Module {
         &mut self,
         id: OperationId,
         other: EndpointId,
-        context: &mut ModuleContext<'_, impl ModuleSurface>,
+        context: &mut ModuleContext<'_, impl ModuleCallbacks>,
     ) {
         self.running.remove(&id);
         self.early.retain(|(of, _), _| of.group != id.group);
         self.result.clear();
         self.repair.failed(id);
         if let Some(Pending { request, .. }) = self.pending.pop_front() {
-            context.surface.failed(context.now, &request, other);
+            context.callbacks.failed(context.now, &request, other);
         }
         if let Some(pending) = self.pending.front_mut() {
             pending.at = pending.at.max(context.now);
@@ -352,33 +361,33 @@ impl Module {
     }
 
     /// Takes an operation as far as the vectors that have come allow.
-    fn advance(&mut self, id: OperationId, context: &mut ModuleContext<'_, impl ModuleSurface>) {
+    fn advance(&mut self, id: OperationId, context: &mut ModuleContext<'_, impl ModuleCallbacks>) {
         self.reduce_what_came(id, context);
         let Some(running) = self.running.get(&id) else { return };
         match running.state {
             ModuleState::Finishing => {
                 self.repair.settled();
-                context.surface.wake(running.ready, id);
+                context.callbacks.wake(running.ready, id);
             }
             ModuleState::Awaiting | ModuleState::Gathering | ModuleState::Exchanging => {
                 let timer = self.repair.waits(context.now, &context.parameters.reliability);
-                timer.into_iter().for_each(|at| context.surface.arm(at));
+                timer.into_iter().for_each(|at| context.callbacks.arm(at));
             }
             ModuleState::Programming | ModuleState::Fetching => {}
         }
     }
 
-    fn reduce_what_came(&mut self, id: OperationId, context: &mut ModuleContext<'_, impl ModuleSurface>) {
+    fn reduce_what_came(&mut self, id: OperationId, context: &mut ModuleContext<'_, impl ModuleCallbacks>) {
         let Some(running) = self.running.get_mut(&id) else { return };
         let repair = &mut self.repair;
-        let mut send = |packet: ModulePacket, surface: &mut dyn ModuleSurface| {
+        let mut send = |packet: ModulePacket, callbacks: &mut dyn ModuleCallbacks| {
             repair.keep(&packet);
-            surface.send(packet);
+            callbacks.send(packet);
         };
         let words = running.bytes.div_ceil(context.parameters.word);
         let cycles = words + u64::from(context.parameters.latency_cycles);
         while running.state == ModuleState::Gathering {
-            let step = Step::Contribution(running.reduced);
+            let step = ModulePacketKind::Contribution(running.reduced);
             let Some((came, values)) = self.early.remove(&(id, step)) else { return };
             if running.reduced == 0 {
                 // The first operand: nothing to compute.
@@ -391,30 +400,35 @@ impl Module {
             }
             running.reduced += 1;
             if usize::from(running.reduced) == running.board.len() {
-                context.surface.was(running.token, running.state, running.ready);
+                context.callbacks.was(running.token, running.state, running.ready);
                 running.event(ModuleEvent::Gathered);
                 running.reduced = 0;
                 running
                     .exchange(id, context.parameters)
                     .into_iter()
-                    .for_each(|packet| send(packet, context.surface));
+                    .for_each(|packet| send(packet, context.callbacks));
             }
         }
         while running.state == ModuleState::Exchanging {
             if usize::from(running.reduced) == running.partners.len() {
-                context.surface.was(running.token, running.state, running.ready);
+                context.callbacks.was(running.token, running.state, running.ready);
                 running.event(ModuleEvent::Exchanged);
                 let due = running.ready + context.parameters.lookup;
                 for &to in
                     running.board.iter().filter(|to| !to.0.is_multiple_of(context.parameters.limits.board))
                 {
                     let (bytes, values) = (running.bytes, running.values.clone());
-                    send(ModulePacket { to, id, step: Step::Result, bytes, due, values }, context.surface);
+                    send(
+                        ModulePacket { to, id, step: ModulePacketKind::Result, bytes, due, values },
+                        context.callbacks,
+                    );
                 }
                 break;
             }
             let level = running.reduced + 1;
-            let Some((came, values)) = self.early.remove(&(id, Step::Exchange(level))) else { return };
+            let Some((came, values)) = self.early.remove(&(id, ModulePacketKind::Exchange(level))) else {
+                return;
+            };
             let from = running.ready.max(came);
             running.ready = self.arithmetic.serve(from, cycles, &context.parameters.clock).ended;
             running.combine(values, running.number >> running.reduced & 1 == 1);
@@ -422,11 +436,11 @@ impl Module {
             running
                 .exchange(id, context.parameters)
                 .into_iter()
-                .for_each(|packet| send(packet, context.surface));
+                .for_each(|packet| send(packet, context.callbacks));
         }
         if running.state == ModuleState::Awaiting {
-            let Some((came, values)) = self.early.remove(&(id, Step::Result)) else { return };
-            context.surface.was(running.token, running.state, came);
+            let Some((came, values)) = self.early.remove(&(id, ModulePacketKind::Result)) else { return };
+            context.callbacks.was(running.token, running.state, came);
             running.event(ModuleEvent::Result);
             running.ready = came;
             running.values = values;
@@ -438,18 +452,18 @@ impl Module {
         &mut self,
         id: OperationId,
         path: &mut MemoryPath<'_>,
-        context: &mut ModuleContext<'_, impl ModuleSurface>,
+        context: &mut ModuleContext<'_, impl ModuleCallbacks>,
     ) {
         let Some(running) = self.running.remove(&id) else { return };
         self.repair.finished(id);
         let (_, written) = path.write(running.bytes, context.now);
         let done = written + context.parameters.finish;
-        context.surface.was(running.token, running.state, done);
+        context.callbacks.was(running.token, running.state, done);
         let carries = running.values.is_some();
         self.result.extend(running.values.unwrap_or_default());
         if running.last {
             let result = std::mem::take(&mut self.result);
-            context.surface.finished(done, running.token, carries.then_some(result));
+            context.callbacks.finished(done, running.token, carries.then_some(result));
             self.pending.pop_front();
         } else if let Some(pending) = self.pending.front_mut() {
             pending.block += 1;
@@ -475,7 +489,7 @@ impl Running {
     /// The vector for the partner of the next level, if there is one.
     fn exchange(&self, id: OperationId, parameters: &AllreduceParameters) -> Option<ModulePacket> {
         let &to = self.partners.get(usize::from(self.reduced))?;
-        let (step, due) = (Step::Exchange(self.reduced + 1), self.ready + parameters.lookup);
+        let (step, due) = (ModulePacketKind::Exchange(self.reduced + 1), self.ready + parameters.lookup);
         Some(ModulePacket { to, id, step, bytes: self.bytes, due, values: self.values.clone() })
     }
 

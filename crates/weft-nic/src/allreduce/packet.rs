@@ -66,7 +66,7 @@ pub struct OperationId {
 
 /// The kind of a packet between two modules.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-pub enum Step {
+pub enum ModulePacketKind {
     /// A client's vector; which of the board's members it is.
     Contribution(u8),
     /// A server's vector, at a level from 1 on.
@@ -89,7 +89,7 @@ pub struct ModulePacket {
     /// The operation.
     pub id: OperationId,
     /// The step of the operation.
-    pub step: Step,
+    pub step: ModulePacketKind,
     /// Payload.
     pub bytes: Bytes,
     /// Not before.
@@ -99,7 +99,7 @@ pub struct ModulePacket {
 }
 
 /// Whoever drives a module.
-pub trait ModuleSurface {
+pub trait ModuleCallbacks {
     /// Calls [`Module::woken`](super::Module::woken) at `at`.
     fn wake(&mut self, at: Time, id: OperationId);
     /// Puts a packet on the link when it is due.
@@ -118,11 +118,11 @@ pub trait ModuleSurface {
 }
 
 /// The surroundings of a module while it is called.
-pub struct ModuleContext<'a, S: ModuleSurface> {
+pub struct ModuleContext<'a, S: ModuleCallbacks> {
     /// The present time.
     pub now: Time,
     /// The machine file's section.
     pub parameters: &'a AllreduceParameters,
     /// The driver of the module.
-    pub surface: &'a mut S,
+    pub callbacks: &'a mut S,
 }

@@ -35,7 +35,7 @@ struct Asked {
     failed: Vec<(Time, u32)>,
 }
 
-impl ModuleSurface for Asked {
+impl ModuleCallbacks for Asked {
     fn wake(&mut self, at: Time, id: OperationId) {
         self.wakes.push((at, id));
     }
@@ -58,7 +58,7 @@ impl ModuleSurface for Asked {
 enum Happening {
     Request(AllreduceRequest, Option<Vec<u8>>),
     Woken(OperationId),
-    Packet(EndpointId, OperationId, Step, Option<Vec<u8>>),
+    Packet(EndpointId, OperationId, ModulePacketKind, Option<Vec<u8>>),
     Late,
 }
 
@@ -110,7 +110,7 @@ fn run_with_losses(
             iommu,
             iommu_parameters: &iommu_parameters,
         };
-        let context = &mut ModuleContext { now, parameters: &parameters(), surface: &mut asked };
+        let context = &mut ModuleContext { now, parameters: &parameters(), callbacks: &mut asked };
         match what {
             Happening::Request(request, values) => module.request(request, values, now, context).unwrap(),
             Happening::Woken(id) => module.woken(id, around, context),
@@ -272,10 +272,10 @@ fn random_requests(calls: &Calls) -> (u32, Vec<Wanted>, Vec<Vec<u8>>) {
     // Boards in another order, and within a board rotated.
     let place = |rank| ((rank / 4) ^ (turn % (ranks / 4))) * 4 + (rank + turn) % 4;
     let members: Vec<u32> = (0..ranks).map(place).collect();
-    let mut dice = seed;
+    let mut rng = seed;
     let mut byte = || {
-        dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (dice >> 56) as u8
+        rng = rng.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (rng >> 56) as u8
     };
     let (mut requests, mut expected) = (Vec::new(), Vec::new());
     for sequence in 0..2 {
@@ -323,10 +323,10 @@ proptest! {
     #[test]
     fn losses_change_no_result(calls in any_calls(200_000), per_mille in 1u64..300) {
         let (ranks, requests, expected) = random_requests(&calls);
-        let (mut dice, mut losses) = (calls.seed, 0);
+        let (mut rng, mut losses) = (calls.seed, 0);
         let (done, failed) = run_with_losses(requests, Span::from_ns(300), |_, _, _| {
-            dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            let lost = (dice >> 33) % 1000 < per_mille;
+            rng = rng.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let lost = (rng >> 33) % 1000 < per_mille;
             losses += u32::from(lost);
             lost
         });

@@ -14,13 +14,13 @@
 //! Repair from end to end: the documents name none. A packet that is lost or corrupted is missing, and its
 //! message never completes; links repair theirs (`links.*.protocol`). A ring of completions that is full.
 
-use super::completion::{CompletionPath, Handler, Step};
+use super::completion::{CompletionPath, CompletionStep, Handler};
 use super::gpu::MemoryKind;
 use super::host_to_card::Port;
-use super::part::Part;
+use super::part::CardPart;
 use super::translation::{Known, translate};
 use crate::message_table::MessageTable;
-use crate::pcie::{Stretch, Transfer};
+use crate::pcie::{AddressRange, Transfer};
 use crate::server::{Server, Service};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -35,7 +35,7 @@ const INTERRUPT: u64 = 4;
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Announcement<T> {
     pub(super) bytes: Bytes,
-    pub(super) born: Time,
+    pub(super) created_at: Time,
     pub(super) header: Option<T>,
     /// The virtual interface that the message is for.
     pub(super) interface: u16,
@@ -138,12 +138,12 @@ impl<T: Copy> CardToHost<T> {
         let Port { pcie, iommu, parameters } = port;
         let bytes = packet.payload();
         let words = parameters.words(bytes);
-        let first = parameters.clock.cycles(words).as_ps().min(packet.stretch().as_ps());
+        let first = parameters.clock.cycles(words).as_ps().min(packet.serialization().as_ps());
         let began = Time::from_ps(now.as_ps().saturating_sub(first));
         let cycles = words + u64::from(parameters.card_to_host.cycles);
         let service = self.module.serve(began, cycles, &parameters.clock);
         let module = Service { came: now, began: service.began.max(now), ended: service.ended.max(now) };
-        if packet.is_bad() {
+        if packet.is_corrupted() {
             return None; // its CRC says so
         }
         let key = (packet.source, packet.message);
@@ -159,13 +159,13 @@ impl<T: Copy> CardToHost<T> {
         let in_entry = all <= parameters.card_to_host.entry_data && target != MemoryKind::GpuDirect;
         let memory = (&parameters.memory, &parameters.pcie);
         let data = (!in_entry && bytes > Bytes::ZERO).then(|| {
-            let stretch = Stretch { address: incoming.buffer.plus(offset).get(), bytes: bytes.get() };
+            let range = AddressRange { address: incoming.buffer.plus(offset).get(), bytes: bytes.get() };
             let known = &mut self.known;
             let walk = |at| match target {
                 MemoryKind::GpuDirect => at,
-                _ => translate((iommu, &parameters.iommu), known, (interface.into(), stretch), at),
+                _ => translate((iommu, &parameters.iommu), known, (interface.into(), range), at),
             };
-            pcie.write(module.ended, stretch, (parameters.writes(target), &parameters.pcie), walk)
+            pcie.write(module.ended, range, (parameters.writes(target), &parameters.pcie), walk)
         });
         if !is_whole {
             return None;
@@ -174,11 +174,11 @@ impl<T: Copy> CardToHost<T> {
         self.incoming.remove(key);
         let behind = data.map_or(module.ended, |data| data.left);
         let card = &parameters.card_to_host;
-        let stretch = Stretch { address: 0, bytes: card.entry.get() };
-        let mut entry = pcie.write_mapped(behind, stretch, memory);
+        let range = AddressRange { address: 0, bytes: card.entry.get() };
+        let mut entry = pcie.write_mapped(behind, range, memory);
         if completion.interrupts(card.wait) {
-            let stretch = Stretch { address: 0, bytes: INTERRUPT };
-            entry.ended = pcie.write_mapped(entry.left, stretch, memory).ended;
+            let range = AddressRange { address: 0, bytes: INTERRUPT };
+            entry.ended = pcie.write_mapped(entry.left, range, memory).ended;
         }
         let watched = packet.is_watched();
         if watched {
@@ -192,8 +192,8 @@ impl<T: Copy> CardToHost<T> {
         });
         let copied = noticed + parameters.behind_completion(target, all);
         if watched && copied > noticed {
-            report(Written::Software(Step {
-                part: Part::GpuCopy,
+            report(Written::Software(CompletionStep {
+                part: CardPart::GpuCopy,
                 came: noticed,
                 began: noticed,
                 ended: copied,
@@ -228,5 +228,5 @@ pub(super) enum Written {
     /// In the card, until its completion was in memory.
     Card(Writing),
     /// In software.
-    Software(Step),
+    Software(CompletionStep),
 }

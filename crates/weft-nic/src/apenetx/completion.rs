@@ -23,7 +23,7 @@
 //! APX §3.2, §3.3: the driver's copy, the remapped buffer with its ready bit, the address that is exchanged
 //! at the handshake. D1.4 §9.2.1: the completion queue in user space.
 
-use super::part::Part;
+use super::part::CardPart;
 use super::software::SoftwareParameters;
 use serde::{Deserialize, Serialize};
 use weft_units::{Span, Time};
@@ -74,27 +74,27 @@ pub enum CompletionState {
 impl CompletionPath {
     /// The table of transitions: the step from a state, and the state that it leads to. `None`: the path does
     /// not have the state, or ends there.
-    pub const fn next(self, state: CompletionState, wait: KernelWait) -> Option<(Part, CompletionState)> {
+    pub const fn next(self, state: CompletionState, wait: KernelWait) -> Option<(CardPart, CompletionState)> {
         use CompletionPath::{Direct, Kernel, Remapped, UserQueue};
         use CompletionState::{Copied, Found, Handled, Known, Signalled, Written};
         Some(match (self, state, wait) {
-            (Kernel, Written, KernelWait::Polling) => (Part::SystemCall, Signalled),
-            (Kernel | Remapped, Written, _) => (Part::Interrupt, Signalled),
-            (Kernel | Remapped, Signalled, _) => (Part::Driver, Handled),
-            (Kernel, Handled, KernelWait::Polling) => (Part::Copy, Known),
-            (Kernel | Remapped, Handled, _) => (Part::Copy, Copied),
-            (Kernel, Copied, KernelWait::Interrupt) => (Part::ContextSwitch, Known),
-            (Remapped, Copied, _) => (Part::Polling, Known),
-            (Direct, Written, _) => (Part::Polling, Known),
-            (UserQueue, Written, _) => (Part::Polling, Found),
-            (UserQueue, Found, _) => (Part::QueueEntry, Known),
+            (Kernel, Written, KernelWait::Polling) => (CardPart::SystemCall, Signalled),
+            (Kernel | Remapped, Written, _) => (CardPart::Interrupt, Signalled),
+            (Kernel | Remapped, Signalled, _) => (CardPart::Driver, Handled),
+            (Kernel, Handled, KernelWait::Polling) => (CardPart::Copy, Known),
+            (Kernel | Remapped, Handled, _) => (CardPart::Copy, Copied),
+            (Kernel, Copied, KernelWait::Interrupt) => (CardPart::ContextSwitch, Known),
+            (Remapped, Copied, _) => (CardPart::Polling, Known),
+            (Direct, Written, _) => (CardPart::Polling, Known),
+            (UserQueue, Written, _) => (CardPart::Polling, Found),
+            (UserQueue, Found, _) => (CardPart::QueueEntry, Known),
             _ => return None,
         })
     }
 
     /// Whether the card raises an interrupt.
     pub const fn interrupts(self, wait: KernelWait) -> bool {
-        matches!(self.next(CompletionState::Written, wait), Some((Part::Interrupt, _)))
+        matches!(self.next(CompletionState::Written, wait), Some((CardPart::Interrupt, _)))
     }
 }
 
@@ -107,8 +107,8 @@ pub(super) struct Handler {
 
 /// One step on the way of a completion to its process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Step {
-    pub part: Part,
+pub(super) struct CompletionStep {
+    pub part: CardPart,
     pub came: Time,
     pub began: Time,
     pub ended: Time,
@@ -123,7 +123,7 @@ impl Handler {
         written: Time,
         (path, wait): (CompletionPath, KernelWait),
         software: &SoftwareParameters,
-        mut step: impl FnMut(Step),
+        mut step: impl FnMut(CompletionStep),
     ) -> Time {
         let (mut at, mut state) = (written, CompletionState::Written);
         while let Some((part, next)) = path.next(state, wait) {
@@ -131,8 +131,8 @@ impl Handler {
             let takes = software.takes(part);
             let (began, ended) = match part {
                 // While it works the handler looks for more, and no interrupt is raised.
-                Part::Interrupt if self.free > came => (came, self.free),
-                Part::Driver | Part::Copy => {
+                CardPart::Interrupt if self.free > came => (came, self.free),
+                CardPart::Driver | CardPart::Copy => {
                     let began = came.max(self.free);
                     self.free = began + takes;
                     self.worked = self.worked.saturating_add(takes);
@@ -140,7 +140,7 @@ impl Handler {
                 }
                 _ => (came, came + takes),
             };
-            step(Step { part, came, began, ended });
+            step(CompletionStep { part, came, began, ended });
             (at, state) = (ended, next);
         }
         at
@@ -162,35 +162,35 @@ mod tests {
     #[test]
     fn every_transition_is_as_the_table_has_it() {
         let interrupt = [
-            (Written, Part::Interrupt, Signalled),
-            (Signalled, Part::Driver, Handled),
-            (Handled, Part::Copy, Copied),
+            (Written, CardPart::Interrupt, Signalled),
+            (Signalled, CardPart::Driver, Handled),
+            (Handled, CardPart::Copy, Copied),
         ];
         let table: [(CompletionPath, KernelWait, Vec<_>); 5] = [
             (
                 CompletionPath::Kernel,
                 KernelWait::Interrupt,
-                [&interrupt[..], &[(Copied, Part::ContextSwitch, Known)]].concat(),
+                [&interrupt[..], &[(Copied, CardPart::ContextSwitch, Known)]].concat(),
             ),
             (
                 CompletionPath::Kernel,
                 KernelWait::Polling,
                 vec![
-                    (Written, Part::SystemCall, Signalled),
-                    (Signalled, Part::Driver, Handled),
-                    (Handled, Part::Copy, Known),
+                    (Written, CardPart::SystemCall, Signalled),
+                    (Signalled, CardPart::Driver, Handled),
+                    (Handled, CardPart::Copy, Known),
                 ],
             ),
             (
                 CompletionPath::Remapped,
                 KernelWait::Interrupt,
-                [&interrupt[..], &[(Copied, Part::Polling, Known)]].concat(),
+                [&interrupt[..], &[(Copied, CardPart::Polling, Known)]].concat(),
             ),
-            (CompletionPath::Direct, KernelWait::Interrupt, vec![(Written, Part::Polling, Known)]),
+            (CompletionPath::Direct, KernelWait::Interrupt, vec![(Written, CardPart::Polling, Known)]),
             (
                 CompletionPath::UserQueue,
                 KernelWait::Interrupt,
-                vec![(Written, Part::Polling, Found), (Found, Part::QueueEntry, Known)],
+                vec![(Written, CardPart::Polling, Found), (Found, CardPart::QueueEntry, Known)],
             ),
         ];
         for (path, wait, rows) in table {
@@ -221,9 +221,10 @@ mod tests {
             let known = handler.completes(Time::from_ps(written * 1000), how, &software, |_| {});
             known.as_ps() / 1000
         };
-        let one =
-            100 + software.takes(Part::Driver).as_ps() / 1000 + software.takes(Part::Copy).as_ps() / 1000;
-        let poll = software.takes(Part::Polling).as_ps() / 1000;
+        let one = 100
+            + software.takes(CardPart::Driver).as_ps() / 1000
+            + software.takes(CardPart::Copy).as_ps() / 1000;
+        let poll = software.takes(CardPart::Polling).as_ps() / 1000;
         assert_eq!(completes(0), one + poll);
         assert_eq!(completes(0), one + (one - 100) + poll);
         assert_eq!(completes(1000), 1000 + one + poll);

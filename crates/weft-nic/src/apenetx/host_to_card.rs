@@ -17,7 +17,7 @@ use super::gpu::MemoryKind;
 use super::parameters::{ApenetxParameters, DOORBELL};
 use super::translation::{Known, translate};
 use crate::iommu::Iommu;
-use crate::pcie::{Pcie, Stretch, Transfer};
+use crate::pcie::{AddressRange, Pcie, Transfer};
 use crate::server::{Server, Service};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -33,7 +33,7 @@ pub(super) struct Port<'a> {
 
 /// A packet whose data is in the card.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) struct Outgoing {
+pub(super) struct FetchedPacket {
     pub ready: Time,
     pub to: EndpointId,
     pub number: u32,
@@ -87,7 +87,7 @@ pub(super) struct HostToCard {
     /// Descriptors whose data is read.
     fetched: VecDeque<Descriptor>,
     /// In the order of their messages.
-    pub packets: VecDeque<Outgoing>,
+    pub packets: VecDeque<FetchedPacket>,
     module: Server,
     /// The page that was read last.
     known: Known,
@@ -124,14 +124,14 @@ impl HostToCard {
     pub fn fetch(&mut self, now: Time, port: &mut Port<'_>) -> Option<(Time, bool)> {
         let begins = self.ring.front()?.0.max(now);
         let parameters = port.parameters;
-        let room = parameters.host_to_card.prefetch.saturating_sub(self.fetching) as usize;
-        let count = self.ring.iter().take(room).take_while(|(rung, _)| *rung <= begins).count();
+        let free = parameters.host_to_card.prefetch.saturating_sub(self.fetching) as usize;
+        let count = self.ring.iter().take(free).take_while(|(rung, _)| *rung <= begins).count();
         if count == 0 {
             return None;
         }
         let bytes = count as u64 * parameters.host_to_card.descriptor.get();
-        let stretch = Stretch { address: 0, bytes };
-        let read = port.pcie.read(begins, stretch, (&parameters.memory, &parameters.pcie), &mut |at| at);
+        let range = AddressRange { address: 0, bytes };
+        let read = port.pcie.read(begins, range, (&parameters.memory, &parameters.pcie), &mut |at| at);
         self.fetching += count as u32;
         let mut is_followed = false;
         for _ in 0..count {
@@ -185,13 +185,13 @@ impl HostToCard {
         let in_card = descriptor.inline || piece == Bytes::ZERO;
         let read = (!in_card).then(|| {
             let address = descriptor.buffer.plus(descriptor.read.get()).get();
-            let stretch = Stretch { address, bytes: piece.get() };
+            let range = AddressRange { address, bytes: piece.get() };
             let (space, known) = (u32::from(interface), &mut self.known);
             let mut walk = |at| match source {
                 MemoryKind::GpuDirect => at,
-                _ => translate((iommu, &parameters.iommu), known, (space, stretch), at),
+                _ => translate((iommu, &parameters.iommu), known, (space, range), at),
             };
-            pcie.read(now, stretch, (parameters.reads(source), &parameters.pcie), &mut walk)
+            pcie.read(now, range, (parameters.reads(source), &parameters.pcie), &mut walk)
         });
         descriptor.read += piece;
         let came = read.map_or(now, |read| read.ended);
@@ -203,7 +203,7 @@ impl HostToCard {
         let service = self.module.serve(began, cycles, &parameters.clock);
         let made = Service { came, began: service.began.max(came), ended: service.ended.max(came) };
         let is_last = descriptor.read == descriptor.bytes;
-        self.packets.push_back(Outgoing {
+        self.packets.push_back(FetchedPacket {
             ready: made.ended,
             to: descriptor.to,
             number,

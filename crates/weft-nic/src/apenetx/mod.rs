@@ -43,13 +43,13 @@ pub use completion::{CompletionPath, CompletionState, KernelWait};
 pub use descriptor::{DescriptorEvent, DescriptorState};
 pub use gpu::{GpuParameters, MemoryKind};
 pub use parameters::{ApenetxParameters, CardToHostParameters, HostToCardParameters};
-pub use part::Part;
+pub use part::CardPart;
 pub use software::SoftwareParameters;
 
 use crate::host::{BlockWork, Host, Incoming, Nic, NicParameters, Side};
 use crate::hosted::Hosted;
 use crate::observer::Observer as _;
-use node::{ApenetxHosted, Card, Node};
+use node::{ApenetxHosted, Card, CardNode};
 use serde::{Deserialize, Serialize};
 use weft_engine::Payload;
 use weft_fabric::{Announced, HopRecord, Injection, Interface, InterfaceContext, Packet};
@@ -110,7 +110,7 @@ impl<H: Host> ApenetxNic<H> {
         parameters: &'a NicParameters<ApenetxParameters, H::Parameters>,
         fabric: &'a mut InterfaceContext<'b, 'c, Self>,
     ) -> ApenetxHosted<'a, 'b, 'c, H> {
-        let node = Node { card: &mut self.card, parameters: &parameters.interface, fabric };
+        let node = CardNode { card: &mut self.card, parameters: &parameters.interface, fabric };
         Hosted { host: &mut self.host, parameters: &parameters.host, node }
     }
 }
@@ -139,12 +139,12 @@ impl<H: Host> Nic<H> for ApenetxNic<H> {
     fn visit_work(&self, visit: &mut dyn FnMut(BlockWork)) {
         let (calls, out, [back, handler], [down, up]) = self.card.worked();
         for (side, block, worked) in [
-            (Side::Sender, Part::Library.name(), calls),
-            (Side::Sender, Part::HostToCard.name(), out),
+            (Side::Sender, CardPart::Library.name(), calls),
+            (Side::Sender, CardPart::HostToCard.name(), out),
             (Side::Sender, down.0, down.1),
             (Side::Sender, up.0, up.1),
-            (Side::Receiver, Part::CardToHost.name(), back),
-            (Side::Receiver, Part::Driver.name(), handler),
+            (Side::Receiver, CardPart::CardToHost.name(), back),
+            (Side::Receiver, CardPart::Driver.name(), handler),
         ] {
             visit(BlockWork { block, side, worked });
         }

@@ -2,17 +2,17 @@
 
 use super::card_to_host::{Announcement, CardToHost, Written};
 use super::descriptor::{Descriptor, DescriptorState};
-use super::host_to_card::{HostToCard, Outgoing, Port, Reading, Taken};
+use super::host_to_card::{FetchedPacket, HostToCard, Port, Reading, Taken};
 use super::process::{Call, Processes};
-use super::{ApenetxNic, ApenetxParameters, ApenetxTimer, Part};
+use super::{ApenetxNic, ApenetxParameters, ApenetxTimer, CardPart};
 use crate::host::{Delivered, Failure, FailureReason, Host, HostContext, Message, Offer};
 use crate::hosted::Hosted;
 use crate::iommu::Iommu;
 use crate::observer::{Block, Observer as _, Stage};
-use crate::pcie::{Pcie, Stretch};
+use crate::pcie::{AddressRange, Pcie};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use weft_fabric::{Addressing, HeaderBits, Injection, InterfaceContext, Packet, Part as OfMessage};
+use weft_fabric::{Addressing, HeaderBits, Injection, InterfaceContext, MessagePart, Packet};
 use weft_units::{Address, Bytes, EndpointId, Span, Time};
 
 /// Entries of a queue by time; those of one time in the order in which they came.
@@ -98,7 +98,7 @@ impl<H: Host> Default for Card<H> {
 impl<H: Host> Card<H> {
     /// Messages that have not left whole, and such that have not arrived whole.
     pub(super) fn unfinished(&self) -> (usize, usize) {
-        let last = |packet: &&Outgoing| packet.is_whole || packet.index == 0;
+        let last = |packet: &&FetchedPacket| packet.is_whole || packet.index == 0;
         let packets = self.send.packets.iter().filter(last).count();
         let calls = self.posts.len() + self.processes.waiting() + self.stores.len();
         (calls + self.send.waiting() + packets, self.receive.unfinished() + self.due.len())
@@ -165,16 +165,16 @@ impl<H: Host> Card<H> {
 }
 
 /// The card in its surroundings.
-pub(super) struct Node<'a, 'b, 'c, H: Host> {
+pub(super) struct CardNode<'a, 'b, 'c, H: Host> {
     pub(super) card: &'a mut Card<H>,
     pub(super) parameters: &'a ApenetxParameters,
     pub(super) fabric: &'a mut InterfaceContext<'b, 'c, ApenetxNic<H>>,
 }
 
 /// The host and its node.
-pub(super) type ApenetxHosted<'a, 'b, 'c, H> = Hosted<'a, H, Node<'a, 'b, 'c, H>>;
+pub(super) type ApenetxHosted<'a, 'b, 'c, H> = Hosted<'a, H, CardNode<'a, 'b, 'c, H>>;
 
-impl<H: Host> HostContext<H> for Node<'_, '_, '_, H> {
+impl<H: Host> HostContext<H> for CardNode<'_, '_, '_, H> {
     #[inline]
     fn now(&self) -> Time {
         self.fabric.now()
@@ -210,10 +210,10 @@ impl<H: Host> HostContext<H> for Node<'_, '_, '_, H> {
     }
 }
 
-impl<H: Host> Node<'_, '_, '_, H> {
+impl<H: Host> CardNode<'_, '_, '_, H> {
     /// Reports a stage of a message of `source`.
     #[cold]
-    fn stage(&mut self, source: EndpointId, message: u32, part: Part, [came, began, ended]: [Time; 3]) {
+    fn stage(&mut self, source: EndpointId, message: u32, part: CardPart, [came, began, ended]: [Time; 3]) {
         let (endpoint, block) = (self.fabric.endpoint(), Block::Apenetx(part));
         self.fabric.output().stage(&Stage { endpoint, source, message, block, came, began, ended });
     }
@@ -224,7 +224,17 @@ impl<H: Host> Node<'_, '_, '_, H> {
         let number = self.card.next_number;
         self.card.next_number = number.wrapping_add(1);
         let Message {
-            to, bytes, born, header, token, interface, to_interface, buffer, buffers, watch, ..
+            to,
+            bytes,
+            created_at,
+            header,
+            token,
+            interface,
+            to_interface,
+            buffer,
+            buffers,
+            watch,
+            ..
         } = message;
         if let Some(reason) = self.refusal(&message) {
             let failure = Failure { to, number, interface, token, reason };
@@ -234,7 +244,8 @@ impl<H: Host> Node<'_, '_, '_, H> {
         }
         let completion = buffers.completion.unwrap_or(self.parameters.card_to_host.completion);
         let [source, target] = self.parameters.memories(buffers.of_program);
-        let announcement = Announcement { bytes, born, header, interface: to_interface, completion, target };
+        let announcement =
+            Announcement { bytes, created_at, header, interface: to_interface, completion, target };
         self.fabric.announce(to, number, announcement);
         let (state, posted) = (DescriptorState::Requested, at);
         let descriptor = Descriptor {
@@ -369,7 +380,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
             };
             if descriptor.watch {
                 let endpoint = self.fabric.endpoint();
-                self.stage(endpoint, descriptor.number, Part::Doorbell, [at, at, arrived]);
+                self.stage(endpoint, descriptor.number, CardPart::Doorbell, [at, at, arrived]);
             }
         }
     }
@@ -391,7 +402,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
             if descriptor.watch && !self.parameters.host_to_card.fast {
                 let endpoint = self.fabric.endpoint();
                 let rung = descriptor.rung;
-                self.stage(endpoint, descriptor.number, Part::DescriptorFetch, [rung, rung, at]);
+                self.stage(endpoint, descriptor.number, CardPart::DescriptorFetch, [rung, rung, at]);
             }
         }
         self.fetch(at);
@@ -423,10 +434,10 @@ impl<H: Host> Node<'_, '_, '_, H> {
         let endpoint = self.fabric.endpoint();
         if let Some(read) = read {
             let came = if is_first { arrived } else { now };
-            self.stage(endpoint, message, Part::PayloadRead, [came, now, read.ended]);
+            self.stage(endpoint, message, CardPart::PayloadRead, [came, now, read.ended]);
         }
         let came = if read.is_some() { made.came } else { arrived };
-        self.stage(endpoint, message, Part::HostToCard, [came, made.began, made.ended]);
+        self.stage(endpoint, message, CardPart::HostToCard, [came, made.began, made.ended]);
     }
 
     /// Data of messages is in the card: it says so.
@@ -434,9 +445,9 @@ impl<H: Host> Node<'_, '_, '_, H> {
         let now = self.fabric.now();
         while let Some(Taken { interface, token, .. }) = self.card.taken.pop_due(now) {
             let parameters = self.parameters;
-            let stretch = Stretch { address: 0, bytes: parameters.host_to_card.status.get() };
+            let range = AddressRange { address: 0, bytes: parameters.host_to_card.status.get() };
             let memory = (&parameters.memory, &parameters.pcie);
-            let status = self.card.pcie.write_mapped(now, stretch, memory);
+            let status = self.card.pcie.write_mapped(now, range, memory);
             let seen = status.ended + parameters.software.poll;
             if let Some(token) = token {
                 self.fabric.set_timer(seen, ApenetxTimer::Sent(token));
@@ -464,22 +475,22 @@ impl<H: Host> Node<'_, '_, '_, H> {
             match written {
                 Written::Card(writing) => {
                     let module = writing.module;
-                    stage(Part::CardToHost, module.came, module.began, module.ended);
+                    stage(CardPart::CardToHost, module.came, module.began, module.ended);
                     let mut at = module.ended;
                     if let Some(data) = writing.data {
-                        stage(Part::PayloadWrite, at, at, data.ended);
+                        stage(CardPart::PayloadWrite, at, at, data.ended);
                         at = data.ended;
                     }
-                    stage(Part::CompletionWrite, at, at, writing.entry.ended);
+                    stage(CardPart::CompletionWrite, at, at, writing.entry.ended);
                 }
                 Written::Software(step) => stage(step.part, step.came, step.began, step.ended),
             }
         };
         let index = packet.carried.bits() as u32;
         let arrived = receive.receive((packet, index), now, &mut port, &mut report)?;
-        let Announcement { bytes, born, header, interface, .. } = arrived.announced;
+        let Announcement { bytes, created_at, header, interface, .. } = arrived.announced;
         let (noticed, in_mailbox) = (arrived.noticed, false);
-        Some(Delivered { from, number, bytes, born, noticed, hops, header, interface, in_mailbox })
+        Some(Delivered { from, number, bytes, created_at, noticed, hops, header, interface, in_mailbox })
     }
 
     /// The next packet for the link. The host offers its next message at `next_offer`.
@@ -490,8 +501,8 @@ impl<H: Host> Node<'_, '_, '_, H> {
             Some(first) if first.ready <= now => *first,
             _ => return Injection::not_before(self.card.not_before(self.parameters).min(next_offer)),
         };
-        let Outgoing { ready, to, number, bytes, index, is_whole, watch, class } = first;
-        let part = if is_whole { OfMessage::Whole } else { OfMessage::Piece };
+        let FetchedPacket { ready, to, number, bytes, index, is_whole, watch, class } = first;
+        let part = if is_whole { MessagePart::Whole } else { MessagePart::Piece };
         if !self.fabric.admits_all() && !self.fabric.admits_class(class) {
             return Injection::Nothing; // asked again when there is a place
         }
@@ -499,7 +510,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
         self.read(now);
         let source = self.fabric.endpoint();
         if watch {
-            self.stage(source, number, Part::Transmit, [ready, now, now]);
+            self.stage(source, number, CardPart::Transmit, [ready, now, now]);
         }
         let addressing = Addressing { source, destination: to, message: number };
         let packet = Packet::new(addressing, bytes, HeaderBits::from_bits(index.into()), part);

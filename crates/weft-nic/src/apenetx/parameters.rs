@@ -3,7 +3,7 @@
 use super::completion::{CompletionPath, KernelWait};
 use super::descriptor::Descriptor;
 use super::gpu::{GpuParameters, MemoryKind};
-use super::part::Part;
+use super::part::CardPart;
 use super::software::SoftwareParameters;
 use crate::iommu::IommuParameters;
 use crate::pcie::{Memory, PcieParameters};
@@ -113,11 +113,11 @@ impl ApenetxParameters {
 
     /// The step that GPU memory as a source adds before a send, with its cost.
     #[inline]
-    pub(super) fn before_send(&self, source: MemoryKind, bytes: Bytes) -> (Part, Span) {
+    pub(super) fn before_send(&self, source: MemoryKind, bytes: Bytes) -> (CardPart, Span) {
         match (&self.gpu, source) {
-            (Some(gpu), MemoryKind::GpuDirect) => (Part::GpuLock, gpu.lock),
-            (Some(gpu), MemoryKind::GpuStaged) => (Part::GpuCopy, gpu.copy(bytes)),
-            _ => (Part::GpuCopy, Span::ZERO),
+            (Some(gpu), MemoryKind::GpuDirect) => (CardPart::GpuLock, gpu.lock),
+            (Some(gpu), MemoryKind::GpuStaged) => (CardPart::GpuCopy, gpu.copy(bytes)),
+            _ => (CardPart::GpuCopy, Span::ZERO),
         }
     }
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// A part that works on messages.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-pub enum Part {
+pub enum CardPart {
     /// LibQCM packs a transmission request.
     Library,
     /// Into the kernel and back.
@@ -45,29 +45,29 @@ pub enum Part {
     GpuLock,
 }
 
-impl Part {
+impl CardPart {
     /// The name in reports.
     pub const fn name(self) -> &'static str {
         match self {
-            Part::Library => "LibQCM",
-            Part::SystemCall => "system call",
-            Part::Driver => "driver",
-            Part::Copy => "kernel copy",
-            Part::Blocking => "end of transmission",
-            Part::Doorbell => "doorbell",
-            Part::DescriptorFetch => "descriptor fetch",
-            Part::PayloadRead => "payload read",
-            Part::HostToCard => "host to card",
-            Part::Transmit => "transmit",
-            Part::CardToHost => "card to host",
-            Part::PayloadWrite => "payload write",
-            Part::CompletionWrite => "completion write",
-            Part::Interrupt => "interrupt",
-            Part::ContextSwitch => "context switch",
-            Part::Polling => "completion polling",
-            Part::QueueEntry => "queue entry",
-            Part::GpuCopy => "gpu copy",
-            Part::GpuLock => "gpu lock",
+            CardPart::Library => "LibQCM",
+            CardPart::SystemCall => "system call",
+            CardPart::Driver => "driver",
+            CardPart::Copy => "kernel copy",
+            CardPart::Blocking => "end of transmission",
+            CardPart::Doorbell => "doorbell",
+            CardPart::DescriptorFetch => "descriptor fetch",
+            CardPart::PayloadRead => "payload read",
+            CardPart::HostToCard => "host to card",
+            CardPart::Transmit => "transmit",
+            CardPart::CardToHost => "card to host",
+            CardPart::PayloadWrite => "payload write",
+            CardPart::CompletionWrite => "completion write",
+            CardPart::Interrupt => "interrupt",
+            CardPart::ContextSwitch => "context switch",
+            CardPart::Polling => "completion polling",
+            CardPart::QueueEntry => "queue entry",
+            CardPart::GpuCopy => "gpu copy",
+            CardPart::GpuLock => "gpu lock",
         }
     }
 
@@ -75,15 +75,15 @@ impl Part {
     pub const fn is_software(self) -> bool {
         matches!(
             self,
-            Part::Library
-                | Part::SystemCall
-                | Part::Driver
-                | Part::Copy
-                | Part::Interrupt
-                | Part::ContextSwitch
-                | Part::QueueEntry
-                | Part::GpuCopy
-                | Part::GpuLock
+            CardPart::Library
+                | CardPart::SystemCall
+                | CardPart::Driver
+                | CardPart::Copy
+                | CardPart::Interrupt
+                | CardPart::ContextSwitch
+                | CardPart::QueueEntry
+                | CardPart::GpuCopy
+                | CardPart::GpuLock
         )
     }
 }

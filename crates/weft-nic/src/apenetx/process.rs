@@ -2,7 +2,7 @@
 
 use super::descriptor::Descriptor;
 use super::parameters::ApenetxParameters;
-use super::part::Part;
+use super::part::CardPart;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use weft_units::{Span, Time};
@@ -92,7 +92,10 @@ impl Processes {
 
 impl Call {
     /// The steps of the call, with their ends.
-    pub fn steps(&self, parameters: &ApenetxParameters) -> impl Iterator<Item = (Part, Time, Time)> + use<> {
+    pub fn steps(
+        &self,
+        parameters: &ApenetxParameters,
+    ) -> impl Iterator<Item = (CardPart, Time, Time)> + use<> {
         let mut at = self.began;
         let before = parameters.before_send(self.descriptor.source, self.descriptor.bytes);
         let steps = parameters.software.send_steps(parameters.host_to_card.fast);

@@ -13,7 +13,7 @@
 //! The process goes on while its request is in the driver; its next request waits until the call is over.
 //! Cores that calls and handlers take from other processes.
 
-use super::part::Part;
+use super::part::CardPart;
 use serde::{Deserialize, Serialize};
 use weft_units::Span;
 
@@ -43,29 +43,29 @@ pub struct SoftwareParameters {
 impl SoftwareParameters {
     /// The cost of a step on the way in.
     #[inline]
-    pub(super) const fn takes(&self, part: Part) -> Span {
+    pub(super) const fn takes(&self, part: CardPart) -> Span {
         match part {
-            Part::Library => self.library,
-            Part::SystemCall => self.system_call,
-            Part::Driver => self.receive,
-            Part::Copy => self.copy,
-            Part::Interrupt => self.interrupt,
-            Part::ContextSwitch => self.context_switch,
-            Part::Polling => self.poll,
-            Part::QueueEntry => self.queue_entry,
+            CardPart::Library => self.library,
+            CardPart::SystemCall => self.system_call,
+            CardPart::Driver => self.receive,
+            CardPart::Copy => self.copy,
+            CardPart::Interrupt => self.interrupt,
+            CardPart::ContextSwitch => self.context_switch,
+            CardPart::Polling => self.poll,
+            CardPart::QueueEntry => self.queue_entry,
             _ => Span::ZERO,
         }
     }
 
     /// The steps of a send until the doorbell or the line, with their costs.
     #[inline]
-    pub(super) fn send_steps(&self, fast: bool) -> [(Part, Span); 4] {
+    pub(super) fn send_steps(&self, fast: bool) -> [(CardPart, Span); 4] {
         let driver = |span| if fast { Span::ZERO } else { span };
         [
-            (Part::Library, self.library),
-            (Part::SystemCall, driver(self.kernel_entry())),
-            (Part::Copy, driver(self.copy)),
-            (Part::Driver, driver(self.send)),
+            (CardPart::Library, self.library),
+            (CardPart::SystemCall, driver(self.kernel_entry())),
+            (CardPart::Copy, driver(self.copy)),
+            (CardPart::Driver, driver(self.send)),
         ]
     }
 

@@ -4,21 +4,21 @@
 //! APX §3.1, D1.4 §9.2.1: virtual memory is managed through the IOMMU of the processor.
 
 use crate::iommu::{Iommu, IommuParameters, Page, Translation};
-use crate::pcie::Stretch;
+use crate::pcie::AddressRange;
 use weft_units::Time;
 
 /// The page of the last access, whose translation is there.
 pub(super) type Known = Option<Page>;
 
-/// The time at which the addresses of a stretch of `space` are known, asked for at `at`.
+/// The time at which the addresses of a range of `space` are known, asked for at `at`.
 #[inline]
 pub(super) fn translate(
     (iommu, parameters): (&mut Iommu, &IommuParameters),
     known: &mut Known,
-    (space, stretch): (u32, Stretch),
+    (space, range): (u32, AddressRange),
     at: Time,
 ) -> Time {
-    let (first, last) = (stretch.address, stretch.address.saturating_add(stretch.bytes.saturating_sub(1)));
+    let (first, last) = (range.address, range.address.saturating_add(range.bytes.saturating_sub(1)));
     if known.is_some_and(|page| page.space == space && page.holds(first, last, parameters)) {
         return at;
     }

@@ -6,7 +6,7 @@
 //!        ┌────┐ ───────► ┌─────────┐ ─────────────► ┌─────────┐
 //!        │idle│          │ writing │                │ stopped │
 //!        └────┘ ◄─────── └─────────┘ ◄───────────── └─────────┘
-//!              no message              room
+//!              no message              space
 //! ```
 //! A packet takes a number of cycles, in which the kernel has called `send` and the header is forged, then a
 //! cycle per word: header, payload, footer. The kernel reads its memory meanwhile.
@@ -30,7 +30,7 @@ pub enum AggregatorState {
     Idle,
     /// It writes packets into the FIFOs.
     Writing,
-    /// A message waits for room in the FIFOs.
+    /// A message waits for space in the FIFOs.
     Stopped,
 }
 
@@ -39,7 +39,7 @@ pub enum AggregatorState {
 pub enum AggregatorInput {
     /// The kernel sends a message.
     Message,
-    /// The next packet has no room in the FIFOs.
+    /// The next packet has no space in the FIFOs.
     AlmostFull,
     /// The switch has taken a packet.
     Room,

@@ -2,7 +2,7 @@
 //! common, and for the words of kernels to each other.
 //!
 //! # Not modelled
-//! These fields in packets: `proc_id` and the upper bits of `dest_addr` have room for them.
+//! These fields in packets: `proc_id` and the upper bits of `dest_addr` have space for them.
 
 use serde::{Deserialize, Serialize};
 use weft_engine::Payload;
@@ -14,7 +14,7 @@ pub struct MessageHeader<T> {
     /// Payload of the message.
     pub(super) bytes: Bytes,
     /// The time at which the message was offered.
-    pub(super) born: Time,
+    pub(super) created_at: Time,
     /// The sending host's words to the receiving one.
     pub(super) header: Option<T>,
     /// The IntraNode port of the receiving endpoint.
@@ -24,13 +24,13 @@ pub struct MessageHeader<T> {
 /// An announcement.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub enum Announcement<T> {
-    /// A message is on its way, with this header: in parts, since a whole one leaves no room
+    /// A message is on its way, with this header: in parts, since a whole one leaves no space
     /// for the mark that it is one.
     Message {
         /// Payload of the message.
         bytes: Bytes,
         /// The time at which the message was offered.
-        born: Time,
+        created_at: Time,
         /// The sending host's words to the receiving one.
         header: Option<T>,
         /// The IntraNode port of the receiving endpoint.

@@ -33,14 +33,14 @@ pub(super) struct Queued {
     pub bytes: u32,
     /// The place of its payload in the message; of a test packet its number.
     pub offset: u64,
-    pub kind: Kind,
+    pub kind: FifoPacketKind,
     /// The traffic class of its message; of a test packet none.
     pub class: ClassTag,
 }
 
 /// The part of its message that a packet is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(super) enum Kind {
+pub(super) enum FifoPacketKind {
     /// All of it, or one of several packets. `watch`: the message is watched, and this packet is its first or
     /// last.
     Message { is_whole: bool, watch: bool },
@@ -57,9 +57,9 @@ pub(super) struct TransmitFifo {
 }
 
 impl TransmitFifo {
-    /// Whether a packet with so many words of data has room. An empty FIFO takes any packet, one that is
+    /// Whether a packet with so many words of data has space. An empty FIFO takes any packet, one that is
     /// longer than it word by word.
-    pub fn has_room(&self, words: u32, threshold: u32, parameters: &CommunicationIpParameters) -> bool {
+    pub fn has_space(&self, words: u32, threshold: u32, parameters: &CommunicationIpParameters) -> bool {
         let depth = parameters.fifo_words;
         let envelopes = (self.packets.len() as u32 + 1).saturating_mul(parameters.envelope_words());
         let data = self.data.saturating_add(words).saturating_add(threshold);

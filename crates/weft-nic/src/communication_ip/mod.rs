@@ -22,7 +22,7 @@
 //! - IntraNode ports on ways of their own into the switch: those of one endpoint take turns on its link.
 //!   `topology.endpoints_per_switch` gives a node several.
 //! - A receiving FIFO that is full and holds packets up in the switch: the dispatcher takes a word per cycle,
-//!   and kernels have room for what was sent to them.
+//!   and kernels have space for what was sent to them.
 //! - `num_of_hops`, `out_of_lattice` and `virt_chan` of headers on their way: the fabric has the same in its
 //!   packets.
 //! - Repetition: where the link layer does not repeat, a message with a lost or damaged packet never is
@@ -52,7 +52,7 @@ pub use parameters::{CommunicationIpParameters, WORD};
 use crate::host::{BlockWork, Host, Nic, NicParameters, Side};
 use crate::hosted::Hosted;
 use crate::observer::{Block, Observer as _};
-use node::{Hardware, Node};
+use node::{Hardware, IpNode};
 use serde::{Deserialize, Serialize};
 use weft_engine::Payload;
 use weft_fabric::{Announced, HopRecord, Injection, Interface, InterfaceContext, Packet};
@@ -102,8 +102,8 @@ impl<H: Host> CommunicationIpNic<H> {
         &'a mut self,
         parameters: &'a NicParameters<CommunicationIpParameters, H::Parameters>,
         fabric: &'a mut InterfaceContext<'b, 'c, Self>,
-    ) -> Hosted<'a, H, Node<'a, 'b, 'c, H>> {
-        let node = Node { hardware: &mut self.hardware, parameters: &parameters.interface, fabric };
+    ) -> Hosted<'a, H, IpNode<'a, 'b, 'c, H>> {
+        let node = IpNode { hardware: &mut self.hardware, parameters: &parameters.interface, fabric };
         Hosted { host: &mut self.host, parameters: &parameters.host, node }
     }
 }
@@ -204,7 +204,7 @@ impl<H: Host> Interface for CommunicationIpNic<H> {
         let mut hosted = self.hosted(parameters, context);
         hosted.take_offers();
         let now = hosted.node.fabric.now();
-        // An offer whose time has come waits for room in the FIFOs, which the next packet makes.
+        // An offer whose time has come waits for space in the FIFOs, which the next packet makes.
         let next_offer = Some(hosted.host.next_offer()).filter(|offer| *offer > now).unwrap_or(Time::NEVER);
         hosted.node.inject(next_offer)
     }

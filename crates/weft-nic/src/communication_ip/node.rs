@@ -10,10 +10,10 @@
 
 use super::announcement::MessageHeader;
 use super::dispatcher::Reassembly;
-use super::fifo::{Kind, Queued};
+use super::fifo::{FifoPacketKind, Queued};
 use super::header::{Coordinates, TEST, carried, size_and_address};
 use super::parameters::CommunicationIpParameters;
-use super::port::{Outgoing, Port};
+use super::port::{FifoMessage, Port};
 use super::registers::{Register, RegisterError, Registers};
 use super::self_test::{SelfTest, TestPacket};
 use super::{Announcement, CommunicationIpNic, CommunicationIpTimer};
@@ -23,7 +23,9 @@ use crate::message_table::MessageTable;
 use crate::observer::{Block, Observer as _, Stage};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use weft_fabric::{Addressing, Announced, ClassTag, Injection, InterfaceContext, Packet, PacketLabel, Part};
+use weft_fabric::{
+    Addressing, Announced, ClassTag, Injection, InterfaceContext, MessagePart, Packet, PacketLabel,
+};
 use weft_units::{Bytes, EndpointId, Span, Time};
 
 /// The label of packets between kernels.
@@ -110,13 +112,13 @@ impl<H: Host> Hardware<H> {
 }
 
 /// The hardware in its surroundings.
-pub(super) struct Node<'a, 'b, 'c, H: Host> {
+pub(super) struct IpNode<'a, 'b, 'c, H: Host> {
     pub(super) hardware: &'a mut Hardware<H>,
     pub(super) parameters: &'a CommunicationIpParameters,
     pub(super) fabric: &'a mut InterfaceContext<'b, 'c, CommunicationIpNic<H>>,
 }
 
-impl<H: Host> HostContext<H> for Node<'_, '_, '_, H> {
+impl<H: Host> HostContext<H> for IpNode<'_, '_, '_, H> {
     #[inline]
     fn now(&self) -> Time {
         self.fabric.now()
@@ -158,12 +160,12 @@ impl<H: Host> HostContext<H> for Node<'_, '_, '_, H> {
     }
 }
 
-impl<H: Host> Node<'_, '_, '_, H> {
+impl<H: Host> IpNode<'_, '_, '_, H> {
     /// Takes a message of the host, which its port has at `at`. Returns its number.
     fn accept(&mut self, message: Message<H::Header>, at: Time) -> u32 {
         let posted = at.max(self.fabric.now());
         let number = self.hardware.take_number();
-        let Message { to, bytes, born, header, token, interface, to_interface, watch, .. } = message;
+        let Message { to, bytes, created_at, header, token, interface, to_interface, watch, .. } = message;
         let ports = self.parameters.lattice.ports;
         let reason = if u32::from(interface) >= ports || u32::from(to_interface) >= ports {
             Some(FailureReason::NoInterface)
@@ -175,11 +177,11 @@ impl<H: Host> Node<'_, '_, '_, H> {
             self.fabric.set_timer(posted, CommunicationIpTimer::Failed);
             return number;
         }
-        let announcement = Announcement::Message { bytes, born, header, interface: to_interface };
+        let announcement = Announcement::Message { bytes, created_at, header, interface: to_interface };
         self.fabric.announce(to, number, announcement);
         let (sent, class) = (Bytes::ZERO, self.fabric.class_of(&message.purpose, bytes));
         let port = usize::from(interface);
-        self.hardware.ports[port].post(Outgoing { to, number, bytes, sent, posted, token, watch, class });
+        self.hardware.ports[port].post(FifoMessage { to, number, bytes, sent, posted, token, watch, class });
         if posted > self.fabric.now() {
             self.fabric.set_timer(posted, CommunicationIpTimer::Post);
         } else {
@@ -189,7 +191,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
         number
     }
 
-    /// Writes packets into the FIFOs of a port, as many as have room.
+    /// Writes packets into the FIFOs of a port, as many as have space.
     fn fill(&mut self, port: usize) {
         let now = self.fabric.now();
         if port == 0 {
@@ -222,14 +224,14 @@ impl<H: Host> Node<'_, '_, '_, H> {
         self.hardware.test.generator.start(packets);
     }
 
-    /// The packet generator writes packets into the FIFOs of port 0, as many as have room.
+    /// The packet generator writes packets into the FIFOs of port 0, as many as have space.
     fn generate(&mut self) {
         while let Some(number) = self.hardware.test.generator.next() {
             let (now, size) = (self.fabric.now(), self.hardware.test.size());
             let words = CommunicationIpParameters::words(Bytes::new(u64::from(size)));
             let Hardware { ports, registers, test, .. } = &mut *self.hardware;
             let fifo = &mut ports[0].fifo;
-            if !fifo.has_room(words, registers.threshold(), self.parameters) {
+            if !fifo.has_space(words, registers.threshold(), self.parameters) {
                 return;
             }
             let all = words + self.parameters.envelope_words();
@@ -244,7 +246,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
                 self.fabric.announce(to, message, Announcement::Test { packets, began });
             }
             let (ready, offset) = (now, u64::from(number));
-            let (kind, class) = (Kind::Test, ClassTag::default());
+            let (kind, class) = (FifoPacketKind::Test, ClassTag::default());
             let packet = Queued { ready, writing, words, to, message, bytes: size, offset, kind, class };
             self.hardware.ports[0].fifo.push(packet, self.parameters);
         }
@@ -254,8 +256,8 @@ impl<H: Host> Node<'_, '_, '_, H> {
     pub(super) fn announced(&mut self, announced: Announced<Announcement<H::Header>>) {
         let Announced { from, message, content } = announced;
         match content {
-            Announcement::Message { bytes, born, header, interface } => {
-                let header = MessageHeader { bytes, born, header, interface };
+            Announcement::Message { bytes, created_at, header, interface } => {
+                let header = MessageHeader { bytes, created_at, header, interface };
                 let reassembly = Reassembly::default();
                 self.hardware.incoming.insert((from, message), Incoming { header, reassembly });
             }
@@ -274,7 +276,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
             self.consume(packet);
             return None;
         }
-        if packet.is_bad() {
+        if packet.is_corrupted() {
             return None; // its check fails: the message never is whole
         }
         let now = self.fabric.now();
@@ -282,10 +284,10 @@ impl<H: Host> Node<'_, '_, '_, H> {
         let (size, begin) = size_and_address(packet.carried);
         // One that comes again when its message is whole is of no message.
         let incoming = self.hardware.incoming.get_mut((from, number))?;
-        let MessageHeader { bytes, born, header, interface } = incoming.header;
+        let MessageHeader { bytes, created_at, header, interface } = incoming.header;
         let is_whole = incoming.reassembly.take(begin, begin.saturating_add(size), bytes);
         let dispatcher = &mut self.hardware.ports[usize::from(interface)].dispatcher;
-        let reading = dispatcher.take((now - packet.stretch(), now), packet.payload(), self.parameters);
+        let reading = dispatcher.take((now - packet.serialization(), now), packet.payload(), self.parameters);
         if packet.is_watched() && is_whole {
             let (endpoint, source, message) = (self.fabric.endpoint(), from, number);
             let mut stage = |block, came, began, ended| {
@@ -301,7 +303,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
         }
         self.hardware.incoming.remove((from, number));
         let (noticed, in_mailbox) = (reading.stored, false);
-        Some(Delivered { from, number, bytes, born, noticed, hops, header, interface, in_mailbox })
+        Some(Delivered { from, number, bytes, created_at, noticed, hops, header, interface, in_mailbox })
     }
 
     /// The consumer takes a packet of the self-test.
@@ -311,7 +313,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
         let destination = self.parameters.lattice.coordinates(self.fabric.endpoint());
         let sent = TestPacket { number: number as u32, size: size as u32, destination };
         // Damage is a bit of the first word, or of the footer where there is no other.
-        let damage = u128::from(packet.is_bad()) << 4;
+        let damage = u128::from(packet.is_corrupted()) << 4;
         let payload = sent.payload().enumerate();
         let payload = payload.map(|(place, word)| if place == 0 { word ^ damage } else { word });
         let footer = sent.footer().unwrap_or_default() ^ if size == 0 { damage } else { 0 };
@@ -351,8 +353,8 @@ impl<H: Host> Node<'_, '_, '_, H> {
             return true;
         }
         match packet.kind {
-            Kind::Message { .. } => self.fabric.admits_class(packet.class),
-            Kind::Test => self.fabric.admits(TEST_LABEL, Part::Whole, packet.bytes),
+            FifoPacketKind::Message { .. } => self.fabric.admits_class(packet.class),
+            FifoPacketKind::Test => self.fabric.admits(TEST_LABEL, MessagePart::Whole, packet.bytes),
         }
     }
 
@@ -366,7 +368,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
         packet.label = label;
         // Multipath, where a routing has it, goes by messages.
         let mut packet = packet.in_block(message.wrapping_add(1)).of_class(class);
-        if let Kind::Message { watch: true, .. } = kind {
+        if let FifoPacketKind::Message { watch: true, .. } = kind {
             packet.watch(true);
             let mut stage = |block, came, began, ended| {
                 let stage = Stage { endpoint: source, source, message, block, came, began, ended };
@@ -384,15 +386,15 @@ impl<H: Host> Node<'_, '_, '_, H> {
 }
 
 /// The label of a packet, and the part of its message that it is.
-fn label_and_part(kind: Kind) -> (PacketLabel, Part) {
+fn label_and_part(kind: FifoPacketKind) -> (PacketLabel, MessagePart) {
     match kind {
-        Kind::Message { is_whole: true, .. } => (MESSAGE_LABEL, Part::Whole),
-        Kind::Message { is_whole: false, .. } => (MESSAGE_LABEL, Part::Piece),
-        Kind::Test => (TEST_LABEL, Part::Whole),
+        FifoPacketKind::Message { is_whole: true, .. } => (MESSAGE_LABEL, MessagePart::Whole),
+        FifoPacketKind::Message { is_whole: false, .. } => (MESSAGE_LABEL, MessagePart::Piece),
+        FifoPacketKind::Test => (TEST_LABEL, MessagePart::Whole),
     }
 }
 
-impl<H: Host> Hosted<'_, H, Node<'_, '_, '_, H>> {
+impl<H: Host> Hosted<'_, H, IpNode<'_, '_, '_, H>> {
     /// A timer of the node or of the host has fired.
     pub(super) fn timer(&mut self, timer: CommunicationIpTimer<H::Timer>) {
         match timer {

@@ -9,7 +9,7 @@
 
 use super::aggregator::{Aggregator, AggregatorInput, AggregatorState};
 use super::dispatcher::Dispatcher;
-use super::fifo::{Kind, Queued, TransmitFifo};
+use super::fifo::{FifoPacketKind, Queued, TransmitFifo};
 use super::parameters::CommunicationIpParameters;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -18,7 +18,7 @@ use weft_units::{Bytes, EndpointId, Time};
 
 /// A message on its way out.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) struct Outgoing {
+pub(super) struct FifoMessage {
     pub to: EndpointId,
     pub number: u32,
     pub bytes: Bytes,
@@ -34,7 +34,7 @@ pub(super) struct Outgoing {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Port {
     /// In the order in which they are posted.
-    queue: VecDeque<Outgoing>,
+    queue: VecDeque<FifoMessage>,
     pub aggregator: Aggregator,
     pub fifo: TransmitFifo,
     pub dispatcher: Dispatcher,
@@ -47,7 +47,7 @@ impl Port {
     }
 
     /// Puts a message behind all that are posted no later.
-    pub fn post(&mut self, outgoing: Outgoing) {
+    pub fn post(&mut self, outgoing: FifoMessage) {
         let place = match self.queue.back() {
             Some(last) if last.posted > outgoing.posted => {
                 self.queue.partition_point(|other| other.posted <= outgoing.posted)
@@ -57,7 +57,7 @@ impl Port {
         self.queue.insert(place, outgoing);
     }
 
-    /// Writes packets of messages that are posted into the FIFOs, as many as have room. `sent` hears of a
+    /// Writes packets of messages that are posted into the FIFOs, as many as have space. `sent` hears of a
     /// token and when its message was written whole.
     pub fn fill(
         &mut self,
@@ -72,7 +72,7 @@ impl Port {
             }
             let payload = (outgoing.bytes - outgoing.sent).min(parameters.payload);
             let words = CommunicationIpParameters::words(payload);
-            if !self.fifo.has_room(words, threshold, parameters) {
+            if !self.fifo.has_space(words, threshold, parameters) {
                 if self.aggregator.state() == AggregatorState::Writing {
                     self.aggregator.input(AggregatorInput::AlmostFull);
                 }
@@ -82,10 +82,11 @@ impl Port {
             let writing = self.aggregator.write(now, payload, parameters);
             let offset = outgoing.sent.get();
             outgoing.sent += payload;
-            let Outgoing { to, number: message, bytes: all, sent: written, token, watch, class, .. } =
+            let FifoMessage { to, number: message, bytes: all, sent: written, token, watch, class, .. } =
                 *outgoing;
             let last = written == all;
-            let kind = Kind::Message { is_whole: payload == all, watch: watch && (offset == 0 || last) };
+            let kind =
+                FifoPacketKind::Message { is_whole: payload == all, watch: watch && (offset == 0 || last) };
             let bytes = payload.get() as u32;
             let packet = Queued { ready: now, writing, words, to, message, bytes, offset, kind, class };
             self.fifo.push(packet, parameters);

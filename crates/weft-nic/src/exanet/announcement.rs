@@ -19,7 +19,7 @@ pub struct MessageHeader<T> {
     /// Payload of the message.
     pub(super) bytes: Bytes,
     /// The time at which the message was offered.
-    pub(super) born: Time,
+    pub(super) created_at: Time,
     /// The sending host's words to the receiving one.
     pub(super) header: Option<T>,
     /// The virtual interface that the message is for.
@@ -38,7 +38,7 @@ pub(super) struct Expected<T> {
     /// As the receive unit sees it.
     pub(super) transfer: TransferHeader,
     /// The time at which the message was offered.
-    pub(super) born: Time,
+    pub(super) created_at: Time,
     /// The sending host's words to this one.
     pub(super) header: Option<T>,
     /// Payload of it that lies in memory.
@@ -48,10 +48,10 @@ pub(super) struct Expected<T> {
 impl<T> Expected<T> {
     /// A message of this header and number, which goes to `address`.
     pub(super) fn new(header: MessageHeader<T>, message: u32, address: Address) -> Expected<T> {
-        let MessageHeader { bytes, born, header, interface, domain, first, watch } = header;
+        let MessageHeader { bytes, created_at, header, interface, domain, first, watch } = header;
         let destination = Location { space: interface.into(), address };
         let transfer = TransferHeader { destination, bytes, domain, first, message, watch };
-        Expected { transfer, born, header, came: Bytes::ZERO }
+        Expected { transfer, created_at, header, came: Bytes::ZERO }
     }
 
     /// The virtual interface that it is for.

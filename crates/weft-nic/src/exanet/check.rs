@@ -12,7 +12,7 @@ use weft_engine::{Stream, below};
 use weft_fabric::{MILLION, Packet};
 use weft_units::EndpointId;
 
-/// Distinguishes the dice of an endpoint's checks from its others.
+/// Distinguishes the random numbers of an endpoint's checks from its others.
 const PURPOSE_CHECK: u32 = 4;
 
 /// How well interfaces find corrupted packets.
@@ -20,14 +20,14 @@ const PURPOSE_CHECK: u32 = 4;
 pub struct CheckParameters {
     /// Corrupted packets with data that are taken for whole, of a million.
     pub undetected: u32,
-    /// The seed of the dice.
+    /// The seed of the random numbers.
     pub seed: u64,
 }
 
 /// The check of one interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub(super) struct DamageCheck {
-    /// Throws of the dice so far.
+    /// Random numbers drawn so far.
     throws: u64,
 }
 
@@ -35,15 +35,15 @@ impl DamageCheck {
     /// Whether a packet with data is found to be damaged at `here`.
     #[inline]
     pub(super) fn finds(&mut self, packet: &Packet, here: EndpointId, parameters: CheckParameters) -> bool {
-        packet.is_bad() && (parameters.undetected == 0 || self.throws_found(here, parameters))
+        packet.is_corrupted() && (parameters.undetected == 0 || self.throws_found(here, parameters))
     }
 
     #[cold]
     fn throws_found(&mut self, here: EndpointId, parameters: CheckParameters) -> bool {
-        let dice = Stream::new(parameters.seed, here.0.into(), PURPOSE_CHECK);
+        let rng = Stream::new(parameters.seed, here.0.into(), PURPOSE_CHECK);
         let thrown = below(MILLION, &mut || {
             self.throws += 1;
-            dice.at(self.throws)
+            rng.at(self.throws)
         });
         thrown >= parameters.undetected
     }

@@ -36,7 +36,7 @@ impl Class {
 
     /// The classes whose injection at an endpoint must go on for it to consume packets of this one: none.
     ///
-    /// A mailbox without room refuses, a damaged packet is refused, and what has to be answered is
+    /// A mailbox without space refuses, a damaged packet is refused, and what has to be answered is
     /// remembered in a queue outside the way of what arrives. That queue is bounded: a channel has one
     /// packet outstanding, and nothing is answered but packets.
     pub const fn waits_for(self) -> &'static [Class] {

@@ -19,10 +19,10 @@
 //!
 //! Events of one instant are ordered by label, so that its numbers are part of the model's results.
 
-use crate::allreduce::{OperationId, Step};
+use crate::allreduce::{ModulePacketKind, OperationId};
 use crate::mailbox::Refusal;
 use crate::rdma::{Answer, CellId, ChannelId, Refusal as BlockRefusal};
-use weft_fabric::{Addressing, HeaderBits, Packet, PacketLabel, Part};
+use weft_fabric::{Addressing, HeaderBits, MessagePart, Packet, PacketLabel};
 use weft_units::Time;
 
 /// The header of a packet.
@@ -42,7 +42,7 @@ pub enum Header {
     /// The answer to a block of cells, named by the cell that completed it.
     BlockAnswer(CellId, Answer),
     /// From one reduction module to another.
-    Reduction(OperationId, Step),
+    Reduction(OperationId, ModulePacketKind),
 }
 
 const SMALL: PacketLabel = PacketLabel::data(1);
@@ -69,7 +69,7 @@ impl Header {
     pub fn of(packet: &Packet) -> Option<Header> {
         let bits = packet.carried;
         let block = |answer| Header::BlockAnswer(unpack_cell(bits), answer);
-        let step = |of_number: fn(u8) -> Step| unpack_step(packet.message, bits, of_number);
+        let step = |of_number: fn(u8) -> ModulePacketKind| unpack_step(packet.message, bits, of_number);
         Some(match packet.label {
             SMALL => Header::Small { offered: bits.time_offered() },
             ACKNOWLEDGEMENT => Header::Acknowledgement,
@@ -82,12 +82,12 @@ impl Header {
             BLOCK_WITHOUT_CONTEXT => block(Answer::Nack(BlockRefusal::NoContext)),
             BLOCK_FAULTED => block(Answer::Nack(BlockRefusal::PageFault)),
             BLOCK_OF_DOMAIN => block(Answer::Nack(BlockRefusal::Protection)),
-            CONTRIBUTION => step(Step::Contribution),
-            EXCHANGE => step(Step::Exchange),
-            RESULT => step(|_| Step::Result),
-            ASK_VECTOR => step(|_| Step::Ask),
-            NO_VECTOR_YET => step(|_| Step::NotYet),
-            VECTOR_FAILED => step(|_| Step::Failed),
+            CONTRIBUTION => step(ModulePacketKind::Contribution),
+            EXCHANGE => step(ModulePacketKind::Exchange),
+            RESULT => step(|_| ModulePacketKind::Result),
+            ASK_VECTOR => step(|_| ModulePacketKind::Ask),
+            NO_VECTOR_YET => step(|_| ModulePacketKind::NotYet),
+            VECTOR_FAILED => step(|_| ModulePacketKind::Failed),
             _ => return None,
         })
     }
@@ -110,8 +110,8 @@ impl Header {
     }
 
     /// Cells are the pieces of a message; all other packets are whole.
-    fn part(self) -> Part {
-        if matches!(self, Header::Cell(_)) { Part::Piece } else { Part::Whole }
+    fn part(self) -> MessagePart {
+        if matches!(self, Header::Cell(_)) { MessagePart::Piece } else { MessagePart::Whole }
     }
 
     /// The label and the eight bytes.
@@ -141,12 +141,12 @@ impl Header {
             }
             Header::Reduction(id, step) => {
                 let (label, number) = match step {
-                    Step::Contribution(member) => (CONTRIBUTION, member),
-                    Step::Exchange(level) => (EXCHANGE, level),
-                    Step::Result => (RESULT, 0),
-                    Step::Ask => (ASK_VECTOR, 0),
-                    Step::NotYet => (NO_VECTOR_YET, 0),
-                    Step::Failed => (VECTOR_FAILED, 0),
+                    ModulePacketKind::Contribution(member) => (CONTRIBUTION, member),
+                    ModulePacketKind::Exchange(level) => (EXCHANGE, level),
+                    ModulePacketKind::Result => (RESULT, 0),
+                    ModulePacketKind::Ask => (ASK_VECTOR, 0),
+                    ModulePacketKind::NotYet => (NO_VECTOR_YET, 0),
+                    ModulePacketKind::Failed => (VECTOR_FAILED, 0),
                 };
                 (label, pack_step(id, number))
             }
@@ -184,7 +184,7 @@ const fn pack_step(id: OperationId, number: u8) -> HeaderBits {
     HeaderBits::from_bits((id.sequence as u64) << 32 | (block as u64) << 8 | number as u64)
 }
 
-fn unpack_step(group: u32, bits: HeaderBits, step: fn(u8) -> Step) -> Header {
+fn unpack_step(group: u32, bits: HeaderBits, step: fn(u8) -> ModulePacketKind) -> Header {
     let bits = bits.bits();
     let (sequence, block) = ((bits >> 32) as u32, (bits >> 8) as u32 & 0xFF_FFFF);
     Header::Reduction(OperationId { group, sequence, block }, step(bits as u8))
@@ -205,11 +205,16 @@ mod tests {
         })
     }
 
-    fn any_step() -> impl Strategy<Value = Step> {
+    fn any_step() -> impl Strategy<Value = ModulePacketKind> {
         prop_oneof![
-            any::<u8>().prop_map(Step::Contribution),
-            any::<u8>().prop_map(Step::Exchange),
-            prop::sample::select(vec![Step::Result, Step::Ask, Step::NotYet, Step::Failed]),
+            any::<u8>().prop_map(ModulePacketKind::Contribution),
+            any::<u8>().prop_map(ModulePacketKind::Exchange),
+            prop::sample::select(vec![
+                ModulePacketKind::Result,
+                ModulePacketKind::Ask,
+                ModulePacketKind::NotYet,
+                ModulePacketKind::Failed
+            ]),
         ]
     }
 
@@ -242,7 +247,7 @@ mod tests {
         fn a_header_is_read_as_it_was_written(header in any_header(), message: u32) {
             let packet = header.packet(addressing(header, message), 64);
             prop_assert_eq!(Header::of(&packet), Some(header));
-            prop_assert_eq!(packet.part() == Part::Piece, matches!(header, Header::Cell(_)));
+            prop_assert_eq!(packet.part() == MessagePart::Piece, matches!(header, Header::Cell(_)));
         }
 
         /// Catches an answer that counts as data, and data that counts as an answer.
@@ -258,7 +263,7 @@ mod tests {
     #[test]
     fn a_label_of_no_kind_is_not_read() {
         let ends = Addressing { source: EndpointId(1), destination: EndpointId(2), message: 0 };
-        let mut packet = Packet::new(ends, 0, HeaderBits::EMPTY, Part::Whole);
+        let mut packet = Packet::new(ends, 0, HeaderBits::EMPTY, MessagePart::Whole);
         let [data, answer] = [PacketLabel::data, PacketLabel::acknowledgement];
         for label in [data(0), answer(1), data(2), answer(72), data(18), answer(17)] {
             packet.label = label;

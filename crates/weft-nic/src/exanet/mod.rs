@@ -51,13 +51,14 @@ use crate::host::{BlockWork, Delivered, Host, Nic, NicParameters, Refused, Side}
 use crate::observer::{Block, Observer as _, Stage};
 use crate::packetizer::{ChannelId, Packetizer};
 use crate::rdma::{Rdma, Task};
-use node::{ExanetHosted, Hardware, Node};
+use node::{ExanetHosted, ExanetNode, Hardware};
 use reduction::Reductions;
 use serde::{Deserialize, Serialize};
 use transmit::{Answer, Candidate, Turn};
 use weft_engine::Payload;
 use weft_fabric::{
-    Addressing, Announced, HopRecord, Injection, Interface, InterfaceContext, Packet, PacketLabel, Part,
+    Addressing, Announced, HopRecord, Injection, Interface, InterfaceContext, MessagePart, Packet,
+    PacketLabel,
 };
 use weft_units::{Bytes, EndpointId, Time};
 
@@ -126,7 +127,7 @@ impl<H: Host> ExanetNic<H> {
         parameters: &'a NicParameters<ExanetParameters, H::Parameters>,
         fabric: &'a mut InterfaceContext<'b, 'c, Self>,
     ) -> ExanetHosted<'a, 'b, 'c, H> {
-        let node = Node { hardware: &mut self.hardware, parameters: &parameters.interface, fabric };
+        let node = ExanetNode { hardware: &mut self.hardware, parameters: &parameters.interface, fabric };
         ExanetHosted { host: &mut self.host, parameters: &parameters.host, node }
     }
 }
@@ -259,15 +260,15 @@ impl<H: Host> Interface for ExanetNic<H> {
         if self.host.next_offer() <= now {
             self.hosted(parameters, context).take_offers();
         }
-        // An offer whose time has come waits for room in the blocks, which asks for a packet when it is
+        // An offer whose time has come waits for space in the blocks, which asks for a packet when it is
         // there.
         let next_offer = Some(self.host.next_offer()).filter(|offer| *offer > now).unwrap_or(Time::NEVER);
         let (hardware, parameters) = (&mut self.hardware, &parameters.interface);
-        Node { hardware, parameters, fabric: context }.inject(next_offer)
+        ExanetNode { hardware, parameters, fabric: context }.inject(next_offer)
     }
 }
 
-impl<H: Host> Node<'_, '_, '_, H> {
+impl<H: Host> ExanetNode<'_, '_, '_, H> {
     /// The next packet for the link. The host offers its next message at `next_offer`.
     #[inline]
     fn inject(&mut self, next_offer: Time) -> Injection {
@@ -310,7 +311,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
             self.stage(&Stage { endpoint, source, message, block, came, began, ended });
         }
         let addressing = Addressing { source, destination: parcel.to, message };
-        let header = Header::Small { offered: parcel.born };
+        let header = Header::Small { offered: parcel.created_at };
         let packet = header.packet(addressing, parcel.bytes.get() as u32);
         let mut packet = packet.of_class(parcel.class);
         packet.watch(parcel.watch);
@@ -336,14 +337,14 @@ fn admits<H: Host>(
     const DATA: PacketLabel = PacketLabel::data(0);
     let (now, Waiting { packetizer, rdma, reductions }) = (fabric.now(), waiting);
     match candidate {
-        Candidate::Answer => fabric.admits(ANSWER, Part::Whole, 0),
+        Candidate::Answer => fabric.admits(ANSWER, MessagePart::Whole, 0),
         Candidate::Small(channel) => {
             // One that has been answered before it could be repeated needs no place.
             packetizer.parcel(channel).is_none_or(|parcel| fabric.admits_class(parcel.class))
         }
         Candidate::Rdma => match reductions.as_deref().and_then(|reductions| reductions.ready(now)) {
-            Some(bytes) => fabric.admits(DATA, Part::Whole, bytes.get() as u32),
-            None if rdma.answers_next(now) => fabric.admits(ANSWER, Part::Whole, 0),
+            Some(bytes) => fabric.admits(DATA, MessagePart::Whole, bytes.get() as u32),
+            None if rdma.answers_next(now) => fabric.admits(ANSWER, MessagePart::Whole, 0),
             None => fabric.admits_class(rdma.next_class()),
         },
     }

@@ -6,8 +6,9 @@
 //!                    ├─ parameters: the machine file's sections
 //!                    └─ fabric: the clock, timers, announcements, the link, the observer
 //! ```
-//! The fabric lends all of it for one call. `Node` carries out what concerns hardware and network: the way in
-//! from the host in `post`, the way in from the network in `receive`, the engines in `rdma` and `reduction`.
+//! The fabric lends all of it for one call. `ExanetNode` carries out what concerns hardware and network: the
+//! way in from the host in `post`, the way in from the network in `receive`, the engines in `rdma` and
+//! `reduction`.
 //! [`Hosted`] adds the host for what the host has to know.
 
 use super::announcement::Expected;
@@ -121,13 +122,13 @@ impl<H: Host> Hardware<H> {
 }
 
 /// The hardware in its surroundings.
-pub(super) struct Node<'a, 'b, 'c, H: Host> {
+pub(super) struct ExanetNode<'a, 'b, 'c, H: Host> {
     pub(super) hardware: &'a mut Hardware<H>,
     pub(super) parameters: &'a ExanetParameters,
     pub(super) fabric: &'a mut InterfaceContext<'b, 'c, ExanetNic<H>>,
 }
 
-impl<H: Host> Node<'_, '_, '_, H> {
+impl<H: Host> ExanetNode<'_, '_, '_, H> {
     /// Reports a stage of a watched message.
     pub(super) fn stage(&mut self, stage: &Stage) {
         self.fabric.output().stage(stage);
@@ -141,7 +142,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
 }
 
 /// The host and its node.
-pub(super) type ExanetHosted<'a, 'b, 'c, H> = Hosted<'a, H, Node<'a, 'b, 'c, H>>;
+pub(super) type ExanetHosted<'a, 'b, 'c, H> = Hosted<'a, H, ExanetNode<'a, 'b, 'c, H>>;
 
 impl<H: Host> ExanetHosted<'_, '_, '_, H> {
     /// A timer of the node or of the host has fired.

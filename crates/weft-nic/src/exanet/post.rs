@@ -1,6 +1,6 @@
 //! The way in from the host: its posts enter the blocks in the order of time.
 
-use super::node::Node;
+use super::node::ExanetNode;
 use super::rdma::descriptor;
 use super::{Announcement, ExanetNic, ExanetTimer, MessageHeader};
 use crate::allreduce::{AcceleratorError, AcceleratorLimits, AllreduceRequest};
@@ -69,17 +69,17 @@ impl Posts {
         })
     }
 
-    /// A descriptor waits since `now` for room in its descriptor channel.
+    /// A descriptor waits since `now` for space in its descriptor channel.
     pub(super) fn keep(&mut self, now: Time, kind: ChannelKind, descriptor: Descriptor) {
         self.kept.entry((descriptor.source.space, kind)).or_default().push_back((now, descriptor));
     }
 
-    /// Whether a descriptor waits for room in a descriptor channel.
+    /// Whether a descriptor waits for space in a descriptor channel.
     pub(super) fn keeps(&self, page: u32, kind: ChannelKind) -> bool {
         self.kept.contains_key(&(page, kind))
     }
 
-    /// Takes the descriptor that has waited longest for room in a descriptor channel, and since when.
+    /// Takes the descriptor that has waited longest for space in a descriptor channel, and since when.
     pub(super) fn take_kept(&mut self, page: u32, kind: ChannelKind) -> Option<(Time, Descriptor)> {
         let queue = self.kept.get_mut(&(page, kind))?;
         let kept = queue.pop_front();
@@ -90,7 +90,7 @@ impl Posts {
     }
 }
 
-impl<H: Host> HostContext<H> for Node<'_, '_, '_, H> {
+impl<H: Host> HostContext<H> for ExanetNode<'_, '_, '_, H> {
     #[inline]
     fn now(&self) -> Time {
         self.fabric.now()
@@ -160,13 +160,14 @@ impl<H: Host> HostContext<H> for Node<'_, '_, '_, H> {
     }
 }
 
-impl<H: Host> Node<'_, '_, '_, H> {
+impl<H: Host> ExanetNode<'_, '_, '_, H> {
     /// Takes a message of the host, which enters the blocks at `at`. Returns its number.
     #[inline]
     pub(super) fn accept(&mut self, message: Message<H::Header>, at: Time) -> u32 {
         let at = at.max(self.fabric.now());
         let number = self.hardware.take_number();
-        let Message { to, bytes, born, header, token, primitive, interface, to_interface, .. } = message;
+        let Message { to, bytes, created_at, header, token, primitive, interface, to_interface, .. } =
+            message;
         let Message { acknowledged, watch, .. } = message;
         let small = match primitive {
             Primitive::Automatic => bytes <= self.parameters.packetizer.payload,
@@ -178,12 +179,23 @@ impl<H: Host> Node<'_, '_, '_, H> {
             return number;
         }
         let domain = self.hardware.packetizer.domain(interface);
-        let header = MessageHeader { bytes, born, header, interface: to_interface, domain, first: 0, watch };
+        let header =
+            MessageHeader { bytes, created_at, header, interface: to_interface, domain, first: 0, watch };
         let class = self.fabric.class_of(&message.purpose, bytes);
         let what = if small {
             let (message, refused) = (number, 0);
-            let told =
-                Parcel { interface, to, message, bytes, born, refused, token, acknowledged, watch, class };
+            let told = Parcel {
+                interface,
+                to,
+                message,
+                bytes,
+                created_at,
+                refused,
+                token,
+                acknowledged,
+                watch,
+                class,
+            };
             Posted::Small(told)
         } else {
             let kind = match primitive {
@@ -257,7 +269,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
                     self.store(now, channel, parcel);
                 }
             }
-            Posted::Write(kind, descriptor) => self.write_when_room(kind, descriptor, header),
+            Posted::Write(kind, descriptor) => self.write_when_space(kind, descriptor, header),
         }
     }
 

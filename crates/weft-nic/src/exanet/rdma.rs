@@ -6,19 +6,19 @@
 //!   carries that of its payload (TR-488 §4.3, §4.5); here a cell names its transfer. So no address holds a
 //!   node for the target's interface to remove (§5.2.1).
 //! - A process that waits for a channel of its page with its descriptor (§4.5): the descriptor is stored at
-//!   once, and waits in the unit. Where descriptors have channels in SRAM, a process waits for room in its
+//!   once, and waits in the unit. Where descriptors have channels in SRAM, a process waits for space in its
 //!   own.
 
 use super::announcement::Expected;
 use super::header::Header;
-use super::node::{Hardware, Node};
+use super::node::{ExanetNode, Hardware};
 use super::{Announcement, ExanetNic, ExanetTimer, MessageHeader};
 use crate::host::{Delivered, Failure, FailureReason, Host, Message};
 use crate::memory_path::MemoryPath;
 use crate::observer::{Block, BlockChange, Observer as _, Stage, StateChange};
 use crate::rdma::{
-    Answer, Arrival, Cell, CellId, ChannelKind, Descriptor, EngineContext, Location, Outgoing, Rdma,
-    RdmaChange, Reply, Surface, Task, TransferError, TransferHeader, TransferStage,
+    Answer, Arrival, Cell, CellId, ChannelKind, Descriptor, EngineContext, Location, Rdma, RdmaCallbacks,
+    RdmaChange, RdmaPacket, Reply, Task, TransferError, TransferHeader, TransferStage,
 };
 use weft_fabric::{Addressing, ClassTag, InterfaceContext, Packet};
 use weft_units::{Address, EndpointId, Time};
@@ -28,8 +28,8 @@ struct Outlet<'a, 'b, 'c, H: Host> {
     fabric: &'a mut InterfaceContext<'b, 'c, ExanetNic<H>>,
     /// A transfer of this host that has failed.
     failure: Option<Failure>,
-    /// A descriptor channel that has room again.
-    room: Option<(u32, ChannelKind)>,
+    /// A descriptor channel that has space again.
+    space: Option<(u32, ChannelKind)>,
     /// The header of the message that is posted, if it has not been announced.
     header: Option<MessageHeader<H::Header>>,
 }
@@ -37,7 +37,7 @@ struct Outlet<'a, 'b, 'c, H: Host> {
 /// The surroundings of the engine.
 type Engine<'s, 'a, 'b, 'c, H> = EngineContext<'s, Outlet<'a, 'b, 'c, H>>;
 
-impl<H: Host> Surface for Outlet<'_, '_, '_, H> {
+impl<H: Host> RdmaCallbacks for Outlet<'_, '_, '_, H> {
     const HEARS_CHANGES: bool = H::Output::HEARS_STATES;
     // What is due is retired before such a host is asked for messages, and before each that it posts.
     const RETIRES: bool = H::PASSIVE && !H::Output::HEARS_STATES;
@@ -75,8 +75,8 @@ impl<H: Host> Surface for Outlet<'_, '_, '_, H> {
         }
     }
 
-    fn room(&mut self, page: u32, kind: ChannelKind) {
-        self.room = Some((page, kind));
+    fn space(&mut self, page: u32, kind: ChannelKind) {
+        self.space = Some((page, kind));
     }
 
     #[cold]
@@ -116,7 +116,7 @@ pub(super) fn descriptor<T>(
     }
 }
 
-impl<H: Host> Node<'_, '_, '_, H> {
+impl<H: Host> ExanetNode<'_, '_, '_, H> {
     /// Calls the engine in its surroundings. A transfer that has failed meanwhile comes with the result.
     #[inline]
     fn with_rdma<R>(
@@ -125,13 +125,13 @@ impl<H: Host> Node<'_, '_, '_, H> {
     ) -> (R, Option<Failure>) {
         let parameters = &self.parameters.rdma;
         let mut path = self.hardware.memory.path(self.parameters);
-        let mut outlet = Outlet { fabric: self.fabric, failure: None, room: None, header: None };
+        let mut outlet = Outlet { fabric: self.fabric, failure: None, space: None, header: None };
         let now = outlet.fabric.now();
-        let mut context = EngineContext { now, parameters, surface: &mut outlet };
+        let mut context = EngineContext { now, parameters, callbacks: &mut outlet };
         let result = call(&mut self.hardware.rdma, &mut path, &mut context);
-        let Outlet { failure, room, .. } = outlet;
-        // As many descriptors are kept as the room of one is taken: each is stored in place of another.
-        if let Some((page, kind)) = room
+        let Outlet { failure, space, .. } = outlet;
+        // As many descriptors are kept as the space of one is taken: each is stored in place of another.
+        if let Some((page, kind)) = space
             && let Some((since, descriptor)) = self.hardware.posts.take_kept(page, kind)
         {
             self.write(kind, descriptor, (since, None));
@@ -139,9 +139,9 @@ impl<H: Host> Node<'_, '_, '_, H> {
         (result, failure)
     }
 
-    /// A process wants to store a descriptor: it does so at once, or when there is room for it. Its message's
-    /// `header` is announced, if it is given.
-    pub(super) fn write_when_room(
+    /// A process wants to store a descriptor: it does so at once, or when there is space for it. Its
+    /// message's `header` is announced, if it is given.
+    pub(super) fn write_when_space(
         &mut self,
         kind: ChannelKind,
         descriptor: Descriptor,
@@ -149,7 +149,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
     ) {
         let (now, page) = (self.fabric.now(), descriptor.source.space);
         let Hardware { posts, rdma, .. } = &mut *self.hardware;
-        if !posts.keeps(page, kind) && rdma.has_room(page, kind, &self.parameters.rdma.send) {
+        if !posts.keeps(page, kind) && rdma.has_space(page, kind, &self.parameters.rdma.send) {
             return self.write(kind, descriptor, (now, header));
         }
         posts.keep(now, kind, descriptor);
@@ -159,7 +159,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
     }
 
     /// A process, or the unit itself for a remote one, writes a descriptor into a channel of its page. It has
-    /// waited for room since `since`. Its message's `header` is announced, if it is given: where it finds a
+    /// waited for space since `since`. Its message's `header` is announced, if it is given: where it finds a
     /// channel of the unit at once, together with its transfer.
     #[inline(never)]
     fn write(
@@ -187,9 +187,9 @@ impl<H: Host> Node<'_, '_, '_, H> {
         self.retire_due();
         let page = descriptor.source.space;
         let (left, _) = self.with_rdma(|rdma, _, context| {
-            context.surface.header = header;
+            context.callbacks.header = header;
             rdma.post(page, kind, descriptor, context);
-            context.surface.header
+            context.callbacks.header
         });
         if let Some(header) = left {
             self.fabric.announce(descriptor.to, descriptor.message, Announcement::Header(header));
@@ -203,7 +203,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
         failure
     }
 
-    /// The host may have messages: transfers that have ended by now make room for theirs.
+    /// The host may have messages: transfers that have ended by now make space for theirs.
     #[inline]
     pub(super) fn retire_due(&mut self) {
         self.with_rdma(|rdma, _, context| rdma.retire_due(context));
@@ -223,7 +223,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
         }
         let source = self.fabric.endpoint();
         Some(match outgoing? {
-            Outgoing::Cell(Cell { to, message, bytes, id, watch, offset, class }) => {
+            RdmaPacket::Cell(Cell { to, message, bytes, id, watch, offset, class }) => {
                 if self.hardware.data.is_some() {
                     self.fabric.announce(to, message, Announcement::Read { cell: id, offset });
                 }
@@ -233,7 +233,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
                 packet.watch(watch);
                 packet
             }
-            Outgoing::Reply(Reply { to, message, id, answer, .. }) => {
+            RdmaPacket::Reply(Reply { to, message, id, answer, .. }) => {
                 let addressing = Addressing { source, destination: to, message };
                 Header::BlockAnswer(id, answer).packet(addressing, 0)
             }
@@ -255,22 +255,22 @@ impl<H: Host> Node<'_, '_, '_, H> {
         let (transfer, tail) = (&expected.transfer, self.fabric.now());
         let (owner, first) = (packetizer.domain(expected.interface()), transfer.first);
         let arrival = Arrival { source: packet.source, id, transfer, owner, tail };
-        // No transfer of this host ends with it: there is neither a failure nor room for a descriptor.
-        let mut outlet = Outlet { fabric: self.fabric, failure: None, room: None, header: None };
+        // No transfer of this host ends with it: there is neither a failure nor space for a descriptor.
+        let mut outlet = Outlet { fabric: self.fabric, failure: None, space: None, header: None };
         let parameters = &self.parameters.rdma;
-        let mut context = EngineContext { now: tail, parameters, surface: &mut outlet };
-        let landing = rdma.cell(&arrival, &mut memory.path(self.parameters), &mut context);
+        let mut context = EngineContext { now: tail, parameters, callbacks: &mut outlet };
+        let outcome = rdma.cell(&arrival, &mut memory.path(self.parameters), &mut context);
         if id.last {
             // There may be an answer to send.
             self.fabric.request_injection();
         }
-        if landing.stored {
+        if outcome.stored {
             expected.came = (expected.came + packet.payload()).min(expected.transfer.bytes);
         }
-        if landing.stored && self.hardware.data.is_some() {
+        if outcome.stored && self.hardware.data.is_some() {
             self.write_cell(packet, id, first);
         }
-        landing.notified.and_then(|notified| self.message_written(packet, notified))
+        outcome.notified.and_then(|notified| self.message_written(packet, notified))
     }
 
     /// A cell has come of a transfer that is not known any more.
@@ -285,7 +285,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
     fn message_written(&mut self, packet: &Packet, notified: Time) -> Option<Delivered<H::Header>> {
         let (endpoint, Packet { source, message, hops, .. }) = (self.fabric.endpoint(), *packet);
         let expected = self.hardware.headers.remove((source, message))?;
-        let (interface, Expected { transfer, born, header, .. }) = (expected.interface(), expected);
+        let (interface, Expected { transfer, created_at, header, .. }) = (expected.interface(), expected);
         let TransferHeader { bytes, watch, .. } = transfer;
         let noticed = notified + self.parameters.rdma.receive.poll;
         if watch {
@@ -293,7 +293,8 @@ impl<H: Host> Node<'_, '_, '_, H> {
             self.stage(&Stage { endpoint, source, message, block, came, began, ended });
         }
         let (from, number, in_mailbox) = (source, message, false);
-        let message = Delivered { noticed, from, number, bytes, born, hops, header, interface, in_mailbox };
+        let message =
+            Delivered { noticed, from, number, bytes, created_at, hops, header, interface, in_mailbox };
         self.compare(&message);
         Some(message)
     }
@@ -304,7 +305,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
         let Some(data) = &mut self.hardware.data else { return };
         let block = id.transaction.wrapping_sub(first);
         let offset = self.parameters.rdma.send.cut.offset(block, id.index).get();
-        let (Packet { source, message, .. }, bad) = (*packet, packet.is_bad());
+        let (Packet { source, message, .. }, bad) = (*packet, packet.is_corrupted());
         data.memory.write_cell((source, message, id), offset, packet.payload().get(), bad);
         if self.hardware.headers.get((source, message)).is_none() {
             data.check_late((source, message), self.fabric.endpoint());

@@ -2,7 +2,7 @@
 
 use super::announcement::Expected;
 use super::header::Header;
-use super::node::Node;
+use super::node::ExanetNode;
 use super::post::{Post, Posted, channel_report};
 use super::transmit::Answer;
 use super::{Announcement, ExanetNic, ExanetTimer};
@@ -23,7 +23,7 @@ pub(super) enum Notice<T> {
     Failure(Failure),
 }
 
-impl<H: Host> Node<'_, '_, '_, H> {
+impl<H: Host> ExanetNode<'_, '_, '_, H> {
     /// Another interface has announced something of a message, which goes to `address`.
     pub(super) fn announced(&mut self, announced: Announced<Announcement<H::Header>>, address: Address) {
         let Announced { from, message, content } = announced;
@@ -76,7 +76,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
             // It is known by its label, and taken before.
             Header::Cell(_) => None,
             // A damaged answer says nothing: the packet will be repeated.
-            _ if packet.is_bad() => None,
+            _ if packet.is_corrupted() => None,
             Header::Reduction(id, step) => {
                 self.reduction_packet(packet.source, id, step);
                 None
@@ -94,10 +94,10 @@ impl<H: Host> Node<'_, '_, '_, H> {
     }
 
     /// A packet for the mailbox.
-    fn small(&mut self, packet: &Packet, born: Time) -> Option<Delivered<H::Header>> {
+    fn small(&mut self, packet: &Packet, created_at: Time) -> Option<Delivered<H::Header>> {
         let (hardware, parameters, now) = (&mut *self.hardware, self.parameters, self.fabric.now());
         let Packet { source: from, message: number, hops, .. } = *packet;
-        let checked = hardware.mailbox.check(now - packet.stretch(), now, &parameters.mailbox);
+        let checked = hardware.mailbox.check(now - packet.serialization(), now, &parameters.mailbox);
         // Headers are kept until their packet is accepted, so that one without repeats what has been: the
         // hardware sees it by the sequence number of its source's channel.
         let Some(expected) = hardware.headers.get((from, number)) else {
@@ -114,7 +114,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
         self.fabric.request_injection();
         put.ok()?;
         if let Some(data) = &mut hardware.data {
-            data.memory.write((from, number), (0, 0), packet.payload().get(), packet.is_bad());
+            data.memory.write((from, number), (0, 0), packet.payload().get(), packet.is_corrupted());
         }
         hardware.headers.remove((from, number));
         let entry = parameters.mailbox.entry.max(bytes);
@@ -131,7 +131,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
             stage(Block::Polling, written.ended, written.ended, noticed);
         }
         let message =
-            Delivered { noticed, from, number, bytes, born, hops, header, interface, in_mailbox: true };
+            Delivered { noticed, from, number, bytes, created_at, hops, header, interface, in_mailbox: true };
         self.compare(&message);
         Some(message)
     }
@@ -195,7 +195,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
             let Some((since, parcel, channel)) = next else { break };
             self.store(since, channel, parcel);
         }
-        // There may be room for an offer of the host, too.
+        // There may be space for an offer of the host, too.
         self.fabric.request_injection();
     }
 

@@ -3,11 +3,11 @@
 
 use super::bytes::{DataOfHost, Reduced};
 use super::header::Header;
-use super::node::Node;
+use super::node::ExanetNode;
 use super::{Announcement, ExanetNic, ExanetTimer};
 use crate::allreduce::{
-    AcceleratorError, AllreduceRequest, Module, ModuleContext, ModulePacket, ModuleState, ModuleSurface,
-    OperationId, Step,
+    AcceleratorError, AllreduceRequest, Module, ModuleCallbacks, ModuleContext, ModulePacket,
+    ModulePacketKind, ModuleState, OperationId,
 };
 use crate::data::Words;
 use crate::host::{Failure, FailureReason, Host};
@@ -85,7 +85,7 @@ impl<H: Host> Outlet<'_, '_, '_, H> {
     }
 }
 
-impl<H: Host> ModuleSurface for Outlet<'_, '_, '_, H> {
+impl<H: Host> ModuleCallbacks for Outlet<'_, '_, '_, H> {
     fn wake(&mut self, at: Time, id: OperationId) {
         self.fabric.set_timer(at, ExanetTimer::Reduction(id));
     }
@@ -133,7 +133,7 @@ impl<H: Host> ModuleSurface for Outlet<'_, '_, '_, H> {
     }
 }
 
-impl<H: Host> Node<'_, '_, '_, H> {
+impl<H: Host> ExanetNode<'_, '_, '_, H> {
     /// Calls the module in its surroundings; `None`: the machine has no accelerator.
     fn with_module<R>(
         &mut self,
@@ -147,7 +147,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
         let (fabric, board) = (&mut *self.fabric, parameters.limits.board);
         let now = fabric.now();
         let mut outlet = Outlet { fabric, packets, requests, failures, data, board };
-        let mut context = ModuleContext { now, parameters, surface: &mut outlet };
+        let mut context = ModuleContext { now, parameters, callbacks: &mut outlet };
         Some(call(module, &mut path, &mut context))
     }
 
@@ -176,7 +176,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
     }
 
     /// A packet of another module has come.
-    pub(super) fn reduction_packet(&mut self, from: EndpointId, id: OperationId, step: Step) {
+    pub(super) fn reduction_packet(&mut self, from: EndpointId, id: OperationId, step: ModulePacketKind) {
         let values = self.hardware.data.as_mut().map(|data| data.memory.vector_of(from, id, step));
         self.with_module(|module, _, context| module.received(from, (id, step), values, context));
     }

@@ -22,8 +22,8 @@ use std::collections::{BTreeMap, VecDeque};
 use watched::Watched;
 use weft_engine::Payload;
 use weft_fabric::{
-    Addressing, Announced, ClassTag, HeaderBits, HopRecord, Injection, Interface, InterfaceContext, Packet,
-    Part,
+    Addressing, Announced, ClassTag, HeaderBits, HopRecord, Injection, Interface, InterfaceContext,
+    MessagePart, Packet,
 };
 use weft_units::{Bytes, EndpointId, Span, Time};
 
@@ -60,12 +60,12 @@ impl OverheadsParameters {
 
 /// A message on its way out.
 #[derive(Clone, Copy, Serialize, Deserialize)]
-struct Outgoing {
+struct SendingMessage {
     to: EndpointId,
     number: u32,
     bytes: Bytes,
     sent: Bytes,
-    born: Time,
+    created_at: Time,
     /// When its first packet may go, gap aside.
     posted: Time,
     /// Whether the gap before the message has been spent.
@@ -79,7 +79,7 @@ struct Outgoing {
 struct Incoming<H> {
     missing: Bytes,
     bytes: Bytes,
-    born: Time,
+    created_at: Time,
     header: Option<H>,
     watch: bool,
     interface: u16,
@@ -89,7 +89,7 @@ struct Incoming<H> {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Announcement<H> {
     bytes: Bytes,
-    born: Time,
+    created_at: Time,
     header: Option<H>,
     watch: bool,
     interface: u16,
@@ -144,7 +144,7 @@ pub struct OverheadsNic<H: Host> {
 #[derive(Serialize, Deserialize)]
 struct Transmit {
     /// In the order in which they are posted.
-    queue: VecDeque<Outgoing>,
+    queue: VecDeque<SendingMessage>,
     /// Which of the channels sends next.
     turn: u32,
     next_number: u32,
@@ -158,13 +158,13 @@ struct Transmit {
 }
 
 /// The interface as its host sees it.
-struct Node<'a, 'b, 'c, H: Host> {
+struct OverheadsNode<'a, 'b, 'c, H: Host> {
     transmit: &'a mut Transmit,
     parameters: &'a OverheadsParameters,
     fabric: &'a mut InterfaceContext<'b, 'c, OverheadsNic<H>>,
 }
 
-impl<H: Host> HostContext<H> for Node<'_, '_, '_, H> {
+impl<H: Host> HostContext<H> for OverheadsNode<'_, '_, '_, H> {
     #[inline]
     fn now(&self) -> Time {
         self.fabric.now()
@@ -190,10 +190,11 @@ impl<H: Host> HostContext<H> for Node<'_, '_, '_, H> {
 
     fn send(&mut self, message: Message<H::Header>, at: Time) -> u32 {
         let number = self.transmit.take_number();
-        let Message { to, bytes, born, header, token, primitive, to_interface: interface, watch, .. } =
-            message;
+        let Message {
+            to, bytes, created_at, header, token, primitive, to_interface: interface, watch, ..
+        } = message;
         let class = self.fabric.class_of(&message.purpose, bytes);
-        self.fabric.announce(to, number, Announcement { bytes, born, header, watch, interface });
+        self.fabric.announce(to, number, Announcement { bytes, created_at, header, watch, interface });
         let (sent, prepared) = (Bytes::ZERO, self.parameters.message_gap == Span::ZERO);
         let posted = at + self.parameters.start_of(primitive);
         if watch {
@@ -202,7 +203,7 @@ impl<H: Host> HostContext<H> for Node<'_, '_, '_, H> {
             let handed_over = watched::Posted { message: number, at, ready: posted, block };
             self.transmit.watched.post(endpoint, &handed_over, self.fabric.output());
         }
-        let outgoing = Outgoing { to, number, bytes, sent, born, posted, prepared, token, class };
+        let outgoing = SendingMessage { to, number, bytes, sent, created_at, posted, prepared, token, class };
         self.transmit.insert(outgoing);
         self.fabric.request_injection();
         number
@@ -218,19 +219,24 @@ impl<H: Host> HostContext<H> for Node<'_, '_, '_, H> {
     }
 }
 
-impl Outgoing {
+impl SendingMessage {
     /// The part of the message and the payload of its next packet.
     #[inline]
-    fn next_piece(&self, payload: Bytes) -> (Part, Bytes) {
+    fn next_piece(&self, payload: Bytes) -> (MessagePart, Bytes) {
         let bytes = (self.bytes - self.sent).min(payload);
-        (if bytes == self.bytes { Part::Whole } else { Part::Piece }, bytes)
+        (if bytes == self.bytes { MessagePart::Whole } else { MessagePart::Piece }, bytes)
     }
 }
 
 impl Transmit {
     /// The place of the next message whose packet is admitted: of the first `channels` the next in turn, or
     /// else the first behind them that has been posted.
-    fn next_admitted(&self, now: Time, channels: usize, admits: impl Fn(&Outgoing) -> bool) -> Option<usize> {
+    fn next_admitted(
+        &self,
+        now: Time,
+        channels: usize,
+        admits: impl Fn(&SendingMessage) -> bool,
+    ) -> Option<usize> {
         let turn = self.turn as usize;
         let in_turn = (0..channels).map(|step| (turn + step) % channels);
         let behind = (channels..self.queue.len()).take_while(|&place| self.queue[place].posted <= now);
@@ -245,7 +251,7 @@ impl Transmit {
 
     /// Puts a message behind all that are posted no later.
     #[inline]
-    fn insert(&mut self, outgoing: Outgoing) {
+    fn insert(&mut self, outgoing: SendingMessage) {
         match self.queue.back() {
             Some(last) if last.posted > outgoing.posted => {
                 let place = self.queue.partition_point(|other| other.posted <= outgoing.posted);
@@ -283,8 +289,8 @@ impl<H: Host> OverheadsNic<H> {
         &'a mut self,
         parameters: &'a NicParameters<OverheadsParameters, H::Parameters>,
         fabric: &'a mut InterfaceContext<'b, 'c, Self>,
-    ) -> Hosted<'a, H, Node<'a, 'b, 'c, H>> {
-        let node = Node { transmit: &mut self.transmit, parameters: &parameters.interface, fabric };
+    ) -> Hosted<'a, H, OverheadsNode<'a, 'b, 'c, H>> {
+        let node = OverheadsNode { transmit: &mut self.transmit, parameters: &parameters.interface, fabric };
         Hosted { host: &mut self.host, parameters: &parameters.host, node }
     }
 
@@ -352,7 +358,7 @@ impl<H: Host> OverheadsNic<H> {
         let (part, piece) = outgoing.next_piece(parameters.payload);
         outgoing.sent += piece;
         let finished = outgoing.sent == outgoing.bytes;
-        let Outgoing { to, number, born, token, class, .. } = *outgoing;
+        let SendingMessage { to, number, created_at, token, class, .. } = *outgoing;
         if finished {
             transmit.queue.remove(index);
             transmit.turn = index as u32;
@@ -360,7 +366,7 @@ impl<H: Host> OverheadsNic<H> {
             transmit.turn = (index as u32 + 1) % channels as u32;
         }
         let sent = token.filter(|_| finished);
-        Some(Supplied::Packet { to, number, bytes: piece, born, part, sent, last: finished, class })
+        Some(Supplied::Packet { to, number, bytes: piece, created_at, part, sent, last: finished, class })
     }
 }
 
@@ -370,8 +376,8 @@ enum Supplied {
         to: EndpointId,
         number: u32,
         bytes: Bytes,
-        born: Time,
-        part: Part,
+        created_at: Time,
+        part: MessagePart,
         sent: Option<u32>,
         last: bool,
         class: ClassTag,
@@ -455,9 +461,10 @@ impl<H: Host> Interface for OverheadsNic<H> {
         _: &mut InterfaceContext<'_, '_, Self>,
     ) {
         let Announced { from, message, content } = announced;
-        let Announcement { bytes, born, header, watch, interface } = content;
+        let Announcement { bytes, created_at, header, watch, interface } = content;
         let missing = bytes;
-        self.incoming.insert((from, message), Incoming { missing, bytes, born, header, watch, interface });
+        self.incoming
+            .insert((from, message), Incoming { missing, bytes, created_at, header, watch, interface });
     }
 
     #[inline]
@@ -470,7 +477,7 @@ impl<H: Host> Interface for OverheadsNic<H> {
         let done = self.receiver_free.max(context.now()) + parameters.interface.receive_packet;
         self.receiver_free = done;
         self.received = self.received.saturating_add(parameters.interface.receive_packet);
-        if packet.is_bad() {
+        if packet.is_corrupted() {
             return; // its check fails: the message will never be whole
         }
         let Packet { source: from, message: number, hops, .. } = *packet;
@@ -479,16 +486,16 @@ impl<H: Host> Interface for OverheadsNic<H> {
         let key = (from, number);
         // A host whose messages carry no header does not announce those of one packet.
         let Entry::Occupied(mut announced) = self.incoming.entry(key) else {
-            debug_assert!(packet.part() == Part::Whole, "pieces are announced");
-            let (header, interface, born) = (None, 0, packet.carried.time_offered());
+            debug_assert!(packet.part() == MessagePart::Whole, "pieces are announced");
+            let (header, interface, created_at) = (None, 0, packet.carried.time_offered());
             let message =
-                Delivered { from, number, bytes, born, noticed, hops, header, interface, in_mailbox };
+                Delivered { from, number, bytes, created_at, noticed, hops, header, interface, in_mailbox };
             return self.arrived(message, parameters, context);
         };
         let incoming = announced.get_mut();
         incoming.missing -= bytes;
         if incoming.missing == Bytes::ZERO {
-            let Incoming { bytes, born, header, watch, interface, .. } = announced.remove();
+            let Incoming { bytes, created_at, header, watch, interface, .. } = announced.remove();
             if watch {
                 let (endpoint, block, came) = (context.endpoint(), Block::Interface, context.now());
                 // Nothing holds it up from then on.
@@ -498,7 +505,7 @@ impl<H: Host> Interface for OverheadsNic<H> {
                 context.output().stage(&stage);
             }
             let message =
-                Delivered { from, number, bytes, born, noticed, hops, header, interface, in_mailbox };
+                Delivered { from, number, bytes, created_at, noticed, hops, header, interface, in_mailbox };
             self.arrived(message, parameters, context);
         }
     }
@@ -532,12 +539,12 @@ impl<H: Host> Interface for OverheadsNic<H> {
             return Injection::Nothing;
         }
         let begun = std::mem::replace(&mut self.transmit.begins_offer, Time::NEVER).min(now);
-        let (to, number, bytes, born, part, last, class) = match queued {
-            Some(Supplied::Packet { to, number, bytes, born, part, sent, last, class }) => {
+        let (to, number, bytes, created_at, part, last, class) = match queued {
+            Some(Supplied::Packet { to, number, bytes, created_at, part, sent, last, class }) => {
                 if let Some(token) = sent {
                     context.set_timer(now, OverheadsTimer::Sent(token));
                 }
-                (to, number, bytes, born, part, last, class)
+                (to, number, bytes, created_at, part, last, class)
             }
             Some(Supplied::NotBefore(time)) => return Injection::NotBefore(time),
             Some(Supplied::NoPlace) => return Injection::Nothing,
@@ -547,21 +554,26 @@ impl<H: Host> Interface for OverheadsNic<H> {
                     return Injection::not_before(self.begin_offer(now, &parameters.interface));
                 }
                 Offer::Message(message) => {
-                    let Message { to, bytes, born, header, token, primitive, to_interface, watch, .. } =
-                        message;
+                    let Message {
+                        to, bytes, created_at, header, token, primitive, to_interface, watch, ..
+                    } = message;
                     let class = context.class_of(&message.purpose, bytes);
                     let number = self.transmit.take_number();
                     if header.is_some() || watch || bytes > parameters.interface.payload {
                         let interface = to_interface;
-                        context.announce(to, number, Announcement { bytes, born, header, watch, interface });
+                        context.announce(
+                            to,
+                            number,
+                            Announcement { bytes, created_at, header, watch, interface },
+                        );
                     }
                     let gap = parameters.interface.message_gap;
                     self.transmit.worked = self.transmit.worked.saturating_add(gap);
-                    let posted = born + parameters.interface.start_of(primitive);
+                    let posted = created_at + parameters.interface.start_of(primitive);
                     if watch {
                         let handed_over = watched::Posted {
                             message: number,
-                            at: born,
+                            at: created_at,
                             ready: posted,
                             block: Block::Interface,
                         };
@@ -570,12 +582,12 @@ impl<H: Host> Interface for OverheadsNic<H> {
                     let next = posted.max(begun) + parameters.interface.message_gap;
                     if next > now {
                         let (sent, prepared) = (Bytes::ZERO, true);
-                        self.transmit.insert(Outgoing {
+                        self.transmit.insert(SendingMessage {
                             to,
                             number,
                             bytes,
                             sent,
-                            born,
+                            created_at,
                             posted: next,
                             prepared,
                             token,
@@ -586,15 +598,24 @@ impl<H: Host> Interface for OverheadsNic<H> {
                     }
                     if bytes > parameters.interface.payload {
                         let (sent, prepared) = (parameters.interface.payload, true);
-                        let outgoing =
-                            Outgoing { to, number, bytes, sent, born, posted: now, prepared, token, class };
+                        let outgoing = SendingMessage {
+                            to,
+                            number,
+                            bytes,
+                            sent,
+                            created_at,
+                            posted: now,
+                            prepared,
+                            token,
+                            class,
+                        };
                         self.transmit.insert(outgoing);
-                        (to, number, sent, born, Part::Piece, false, class)
+                        (to, number, sent, created_at, MessagePart::Piece, false, class)
                     } else {
                         if let Some(token) = token {
                             context.set_timer(now, OverheadsTimer::Sent(token));
                         }
-                        (to, number, bytes, born, Part::Whole, true, class)
+                        (to, number, bytes, created_at, MessagePart::Whole, true, class)
                     }
                 }
             },
@@ -604,7 +625,7 @@ impl<H: Host> Interface for OverheadsNic<H> {
         self.transmit.worked = self.transmit.worked.saturating_add(parameters.interface.send_packet);
         let endpoint = context.endpoint();
         let addressing = Addressing { source: endpoint, destination: to, message: number };
-        let packet = Packet::new(addressing, bytes.get() as u32, HeaderBits::offered(born), part);
+        let packet = Packet::new(addressing, bytes.get() as u32, HeaderBits::offered(created_at), part);
         // Multipath goes by messages here.
         let mut packet = packet.in_block(number.wrapping_add(1)).of_class(class);
         let gap = parameters.interface.message_gap;

@@ -8,8 +8,8 @@
 //! ```
 //! Each direction is a serial line: packets of the transaction layer (TLPs) follow each other, each with its
 //! framing, header and CRC. A receiver has so many credits for headers and data: a TLP that finds none waits.
-//! A read takes a tag until its last completion has come, and room for its data from the start. TLPs that are
-//! posted keep their order, so that what announces data is never in memory before the data.
+//! A read takes a tag until its last completion has come, and space for its data from the start. TLPs that
+//! are posted keep their order, so that what announces data is never in memory before the data.
 //!
 //! # Source
 //! PCI Express Base Specification 4.0, §2.2 (TLPs), §2.3.1.1 (read completion boundary), §2.4 (ordering),
@@ -46,7 +46,7 @@ pub struct Pcie {
     writes: Window,
     /// Credits of the root for requests.
     requests: Window,
-    /// Tags of reads, and room for their completions.
+    /// Tags of reads, and space for their completions.
     reads: Window,
     /// The time at which the last posted TLP of the card is in memory.
     committed: Time,
@@ -67,9 +67,9 @@ pub struct Transfer {
     pub ended: Time,
 }
 
-/// A stretch of addresses.
+/// A range of addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Stretch {
+pub struct AddressRange {
     /// The first address.
     pub address: u64,
     /// Bytes.
@@ -79,7 +79,7 @@ pub struct Stretch {
 impl Pcie {
     /// A processor stores `bytes` into the card, by one TLP for each line of the largest payload.
     pub fn store(&mut self, came: Time, bytes: u64, parameters: &PcieParameters) -> Transfer {
-        let pieces = split(Stretch { address: 0, bytes }, parameters.max_payload);
+        let pieces = split(AddressRange { address: 0, bytes }, parameters.max_payload);
         let (limits, back) = (parameters.posted_limits(), parameters.one_way + parameters.one_way);
         let way = Way { window: &mut self.stores, line: &mut self.down, limits, back };
         let (began, left) = way.post_all(came, &pieces, parameters);
@@ -87,17 +87,17 @@ impl Pcie {
         Transfer { came, began, left, ended: left + parameters.one_way }
     }
 
-    /// The card writes a stretch of `memory`. `translate` answers when the address of what is at the root at
+    /// The card writes a range of `memory`. `translate` answers when the address of what is at the root at
     /// a time is known there.
     #[inline]
     pub fn write(
         &mut self,
         came: Time,
-        stretch: Stretch,
+        range: AddressRange,
         (memory, parameters): (&Memory, &PcieParameters),
         translate: impl FnOnce(Time) -> Time,
     ) -> Transfer {
-        let (began, left, kept_up) = self.post_write(came, stretch, (memory, parameters));
+        let (began, left, kept_up) = self.post_write(came, range, (memory, parameters));
         let seen = translate(left + parameters.one_way).max(kept_up) + memory.write;
         // Posted TLPs pass no other: of two, the later one is never seen first.
         self.committed = self.committed.max(seen);
@@ -106,8 +106,13 @@ impl Pcie {
 
     /// The same where the address is known: entries and signals of a driver.
     #[inline(never)]
-    pub fn write_mapped(&mut self, came: Time, stretch: Stretch, of: (&Memory, &PcieParameters)) -> Transfer {
-        self.write(came, stretch, of, |at| at)
+    pub fn write_mapped(
+        &mut self,
+        came: Time,
+        range: AddressRange,
+        of: (&Memory, &PcieParameters),
+    ) -> Transfer {
+        self.write(came, range, of, |at| at)
     }
 
     /// The TLPs of a write. Returns when the first began, when the last has left, and when the memory has
@@ -116,33 +121,33 @@ impl Pcie {
     fn post_write(
         &mut self,
         came: Time,
-        stretch: Stretch,
+        range: AddressRange,
         (memory, parameters): (&Memory, &PcieParameters),
     ) -> (Time, Time, Time) {
-        let pieces = split(stretch, parameters.max_payload);
+        let pieces = split(range, parameters.max_payload);
         let back = parameters.one_way + parameters.one_way + memory.write;
         let limits = parameters.posted_limits();
         let way = Way { window: &mut self.writes, line: &mut self.up, limits, back };
         let (began, left) = way.post_all(came, &pieces, parameters);
         self.down.owe(pieces.count());
-        (began, left, self.keep_up(memory, began + parameters.one_way, stretch.bytes))
+        (began, left, self.keep_up(memory, began + parameters.one_way, range.bytes))
     }
 
-    /// The card reads a stretch of `memory`. `translate` is as that of [`Pcie::write`], and the first request
+    /// The card reads a range of `memory`. `translate` is as that of [`Pcie::write`], and the first request
     /// asks for it. On its own, whatever translates: descriptors and data are read by the same instructions.
     #[inline(never)]
     pub fn read(
         &mut self,
         came: Time,
-        stretch: Stretch,
+        range: AddressRange,
         of: (&Memory, &PcieParameters),
         translate: &mut dyn FnMut(Time) -> Time,
     ) -> Transfer {
         let mut transfer = Transfer { came, began: Time::NEVER, left: came, ended: came };
         // All requests but the first begin at a multiple of their size, and find the translation there.
-        let (mut address, mut known) = (stretch.address, Known { translate, at: None });
-        split(stretch, of.1.max_read_request).visit_runs(|count, bytes| {
-            let requests = (count, Stretch { address: std::mem::take(&mut address), bytes });
+        let (mut address, mut known) = (range.address, Known { translate, at: None });
+        split(range, of.1.max_read_request).visit_runs(|count, bytes| {
+            let requests = (count, AddressRange { address: std::mem::take(&mut address), bytes });
             self.read_run(&mut transfer, requests, of, &mut known);
         });
         transfer
@@ -153,16 +158,16 @@ impl Pcie {
     fn read_run(
         &mut self,
         transfer: &mut Transfer,
-        (count, Stretch { address, bytes }): (u32, Stretch),
+        (count, AddressRange { address, bytes }): (u32, AddressRange),
         (memory, parameters): (&Memory, &PcieParameters),
         known: &mut Known<'_>,
     ) {
         let mut rest = count;
         let completions = parameters.completions(address, bytes);
-        let each = parameters.room(&completions, bytes);
+        let each = parameters.space(&completions, bytes);
         while rest > 0 {
             let limits = parameters.read_limits();
-            // Without room for all of them one goes at a time, when a tag and room for its data are free.
+            // Without space for all of them one goes at a time, when a tag and space for its data are free.
             let (group, at) = match self.reads.take(transfer.left, rest, each, limits) {
                 true => (rest, transfer.left),
                 false => (1, self.reads.take_next(transfer.left, each, (limits, parameters))),
@@ -228,7 +233,7 @@ struct Way<'a> {
 }
 
 impl Way<'_> {
-    /// Posts the pieces of a stretch. Returns when the first began and the last has left.
+    /// Posts the pieces of a range. Returns when the first began and the last has left.
     #[inline(never)]
     fn post_all(mut self, came: Time, pieces: &Pieces, parameters: &PcieParameters) -> (Time, Time) {
         let (mut first, mut last) = (Time::NEVER, came);

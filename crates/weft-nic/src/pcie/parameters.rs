@@ -1,6 +1,6 @@
 //! The section of a machine file on the PCIe port.
 
-use super::Stretch;
+use super::AddressRange;
 use super::tlp::{Completions, Run, split};
 use serde::{Deserialize, Serialize};
 use weft_units::{BitRate, Span};
@@ -158,12 +158,12 @@ impl PcieParameters {
     #[inline]
     pub(super) fn completions(&self, address: u64, bytes: u64) -> Completions {
         let behind = address & (self.completion_boundary - 1);
-        Completions(split(Stretch { address: behind, bytes }, self.max_payload).count())
+        Completions(split(AddressRange { address: behind, bytes }, self.max_payload).count())
     }
 
-    /// The room that a request takes: a tag, headers and data of its completions.
+    /// The space that a request takes: a tag, headers and data of its completions.
     #[inline]
-    pub(super) fn room(&self, completions: &Completions, bytes: u64) -> [u32; 3] {
+    pub(super) fn space(&self, completions: &Completions, bytes: u64) -> [u32; 3] {
         [1, completions.count(), bytes.div_ceil(CREDIT) as u32]
     }
 }

@@ -36,11 +36,11 @@ fn known(at: Time) -> Time {
 type Addressed = (u64, u64);
 
 fn read(pcie: &mut Pcie, came: Time, (address, bytes): Addressed, parameters: &PcieParameters) -> Transfer {
-    pcie.read(came, Stretch { address, bytes }, (&HOST, parameters), &mut known)
+    pcie.read(came, AddressRange { address, bytes }, (&HOST, parameters), &mut known)
 }
 
 fn write(pcie: &mut Pcie, came: Time, (address, bytes): Addressed, parameters: &PcieParameters) -> Transfer {
-    pcie.write(came, Stretch { address, bytes }, (&HOST, parameters), known)
+    pcie.write(came, AddressRange { address, bytes }, (&HOST, parameters), known)
 }
 
 /// 8 GT/s × 16 lanes × 128/130: a byte takes 63.48 ps.
@@ -85,10 +85,10 @@ fn translation_is_at_the_root() {
     let port = port();
     let mut pcie = Pcie::default();
     let mut walk = |at: Time| at + Span::from_ns(70);
-    let data = pcie.read(ns(0), Stretch { address: 0, bytes: 64 }, (&HOST, &port), &mut walk);
+    let data = pcie.read(ns(0), AddressRange { address: 0, bytes: 64 }, (&HOST, &port), &mut walk);
     let plain = read(&mut Pcie::default(), ns(0), (0, 64), &port);
     assert_eq!(data.ended, plain.ended + Span::from_ns(70));
-    let wrote = pcie.write(ns(1000), Stretch { address: 0, bytes: 64 }, (&HOST, &port), walk);
+    let wrote = pcie.write(ns(1000), AddressRange { address: 0, bytes: 64 }, (&HOST, &port), walk);
     assert_eq!(wrote.left, ns(1000) + port.wire(88));
     assert_eq!(wrote.ended, wrote.left + port.one_way + HOST.write + Span::from_ns(70));
 }
@@ -100,7 +100,7 @@ fn a_completion_never_passes_its_data() {
     let port = port();
     let mut pcie = Pcie::default();
     let slow = |at: Time| at + Span::from_us(1);
-    let data = pcie.write(ns(0), Stretch { address: 0, bytes: 4096 }, (&HOST, &port), slow);
+    let data = pcie.write(ns(0), AddressRange { address: 0, bytes: 4096 }, (&HOST, &port), slow);
     let entry = write(&mut pcie, data.left, (0, 64), &port);
     assert!(entry.left > data.left && entry.ended >= data.ended);
 }
@@ -146,12 +146,12 @@ fn a_slow_memory_bounds_its_transfers() {
     let port = port();
     let slow = Memory { rate: Some(BitRate::from_gigabits(16)), ..HOST };
     let mut pcie = Pcie::default();
-    let stretch = Stretch { address: 0, bytes: 4096 };
-    let one = pcie.read(ns(0), stretch, (&slow, &port), &mut known).ended;
-    let two = pcie.read(ns(0), stretch, (&slow, &port), &mut known).ended;
+    let range = AddressRange { address: 0, bytes: 4096 };
+    let one = pcie.read(ns(0), range, (&slow, &port), &mut known).ended;
+    let two = pcie.read(ns(0), range, (&slow, &port), &mut known).ended;
     assert_eq!(two - one, Span::from_ns(2048));
-    let one = pcie.write(ns(9000), stretch, (&slow, &port), known).ended;
-    let two = pcie.write(ns(9000), stretch, (&slow, &port), known).ended;
+    let one = pcie.write(ns(9000), range, (&slow, &port), known).ended;
+    let two = pcie.write(ns(9000), range, (&slow, &port), known).ended;
     assert_eq!(two - one, Span::from_ns(2048));
 }
 
@@ -191,7 +191,7 @@ proptest! {
     /// Catches pieces that do not add up, are too long, or lie across a multiple.
     #[test]
     fn pieces_add_up(address in 0u64..1 << 40, bytes in 0u64..1 << 20, size in 6u32..13) {
-        let pieces = split(Stretch { address, bytes }, 1 << size);
+        let pieces = split(AddressRange { address, bytes }, 1 << size);
         let mut at = address;
         let mut count = 0;
         let mut lies_across = false;
@@ -224,10 +224,10 @@ proptest! {
         let mut last = ns(0);
         for (gap, bytes, reads, address) in transfers {
             came += Span::from_ps(gap);
-            let stretch = Stretch { address, bytes };
+            let range = AddressRange { address, bytes };
             let transfer = match reads {
-                true => pcie.read(came, stretch, (&HOST, &port), &mut known),
-                false => pcie.write(came, stretch, (&HOST, &port), known),
+                true => pcie.read(came, range, (&HOST, &port), &mut known),
+                false => pcie.write(came, range, (&HOST, &port), known),
             };
             prop_assert!(transfer.began >= came && transfer.left > transfer.began);
             prop_assert!(transfer.ended >= transfer.began + port.one_way);
@@ -237,7 +237,7 @@ proptest! {
             } else {
                 prop_assert!(transfer.ended >= seen);
                 seen = transfer.ended;
-                wire += bytes + 24 * u64::from(split(stretch, 256).count());
+                wire += bytes + 24 * u64::from(split(range, 256).count());
                 last = last.max(transfer.left);
             }
         }

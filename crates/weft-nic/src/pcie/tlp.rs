@@ -1,9 +1,9 @@
-//! Packets of the transaction layer: into how many a stretch of addresses is cut.
+//! Packets of the transaction layer: into how many a range of addresses is cut.
 
-use super::Stretch;
+use super::AddressRange;
 use super::parameters::PcieParameters;
 
-/// The pieces of a stretch that is cut at multiples of a size: a first one up to the first multiple, whole
+/// The pieces of a range that is cut at multiples of a size: a first one up to the first multiple, whole
 /// ones, and the rest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pieces {
@@ -16,10 +16,10 @@ pub struct Pieces {
     tail: u64,
 }
 
-/// Cuts a stretch at multiples of `size`, a power of two. One of no bytes is a piece all the same.
+/// Cuts a range at multiples of `size`, a power of two. One of no bytes is a piece all the same.
 #[inline]
-pub fn split(stretch: Stretch, size: u64) -> Pieces {
-    let Stretch { address, bytes } = stretch;
+pub fn split(range: AddressRange, size: u64) -> Pieces {
+    let AddressRange { address, bytes } = range;
     let behind = address & (size - 1);
     let head = if behind == 0 { 0 } else { (size - behind).min(bytes) };
     let rest = bytes - head;

@@ -1,4 +1,4 @@
-//! Credits, tags and buffer room: what a TLP takes, and gives back a while after it has left.
+//! Credits, tags and buffer space: what a TLP takes, and gives back a while after it has left.
 //!
 //! A run of equal TLPs is kept as one entry, from which they are given back one after the other.
 
@@ -32,7 +32,7 @@ impl Kept {
 
 /// An entry: the run, and when the last of it gives back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-struct Entry {
+struct WindowEntry {
     run: Kept,
     last: Time,
 }
@@ -40,7 +40,7 @@ struct Entry {
 /// The window.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Window {
-    entries: VecDeque<Entry>,
+    entries: VecDeque<WindowEntry>,
     used: [u64; 3],
     /// The time at which all will have been given back.
     clear: Time,
@@ -118,7 +118,7 @@ impl Window {
         let all = run.before + u64::from(run.count) * u64::from(run.bytes);
         let last = run.since + parameters.wire(all) + run.back;
         self.clear = self.clear.max(last);
-        self.entries.push_back(Entry { run, last });
+        self.entries.push_back(WindowEntry { run, last });
     }
 }
 

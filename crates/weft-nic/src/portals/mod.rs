@@ -43,7 +43,7 @@ use std::collections::VecDeque;
 use transmit::{Answer, Next, Piece, Supplied, Transmit, packet_of, packet_of_answer};
 use weft_engine::Payload;
 use weft_fabric::{
-    Announced, HopRecord, Injection, Interface, InterfaceContext, MulticastGroup, Packet, Part,
+    Announced, HopRecord, Injection, Interface, InterfaceContext, MessagePart, MulticastGroup, Packet,
 };
 use weft_units::{Bytes, EndpointId, Span, Time};
 
@@ -89,7 +89,7 @@ impl PortalsParameters {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct MessageHeader<T> {
     bytes: Bytes,
-    born: Time,
+    created_at: Time,
     header: Option<T>,
     watch: bool,
     interface: u16,
@@ -164,18 +164,18 @@ pub struct PortalsNic<H: Host> {
 }
 
 /// The interface as its host sees it.
-struct Node<'a, 'b, 'c, H: Host> {
+struct PortalsNode<'a, 'b, 'c, H: Host> {
     transmit: &'a mut Transmit,
     failures: &'a mut VecDeque<Failure>,
     parameters: &'a PortalsParameters,
     fabric: &'a mut InterfaceContext<'b, 'c, PortalsNic<H>>,
 }
 
-impl<H: Host> Node<'_, '_, '_, H> {
+impl<H: Host> PortalsNode<'_, '_, '_, H> {
     /// Takes a message over that the host posts at `at`.
     fn accept(&mut self, message: &Message<H::Header>, at: Time) -> u32 {
         let number = self.transmit.take_number();
-        let Message { to, bytes, born, header, watch, to_interface, .. } = *message;
+        let Message { to, bytes, created_at, header, watch, to_interface, .. } = *message;
         if to.index() >= self.fabric.endpoints() && MulticastGroup::of(to).is_none() {
             self.refuse(number, message, at);
             return number;
@@ -183,7 +183,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
         let posted = at + self.parameters.start_of(message.primitive);
         let class = self.fabric.class_of(&message.purpose, bytes);
         self.transmit.accept(number, (message, class), posted, self.parameters);
-        let header = MessageHeader { bytes, born, header, watch, interface: to_interface };
+        let header = MessageHeader { bytes, created_at, header, watch, interface: to_interface };
         self.fabric.announce(to, number, Announcement::Message(header));
         if watch {
             let endpoint = self.fabric.endpoint();
@@ -203,7 +203,7 @@ impl<H: Host> Node<'_, '_, '_, H> {
     }
 }
 
-impl<H: Host> HostContext<H> for Node<'_, '_, '_, H> {
+impl<H: Host> HostContext<H> for PortalsNode<'_, '_, '_, H> {
     #[inline]
     fn now(&self) -> Time {
         self.fabric.now()
@@ -250,8 +250,8 @@ impl<H: Host> PortalsNic<H> {
         &'a mut self,
         parameters: &'a NicParameters<PortalsParameters, H::Parameters>,
         fabric: &'a mut InterfaceContext<'b, 'c, Self>,
-    ) -> Hosted<'a, H, Node<'a, 'b, 'c, H>> {
-        let node = Node {
+    ) -> Hosted<'a, H, PortalsNode<'a, 'b, 'c, H>> {
+        let node = PortalsNode {
             transmit: &mut self.transmit,
             failures: &mut self.failures,
             parameters: &parameters.interface,
@@ -271,7 +271,7 @@ impl<H: Host> PortalsNic<H> {
             && self.transmit.waiting() < parameters.interface.channels as usize
         {
             let Offer::Message(message) = self.host.offer(&parameters.host, now) else { return };
-            let at = message.born;
+            let at = message.created_at;
             self.hosted(parameters, context).node.accept(&message, at);
         }
     }
@@ -316,7 +316,7 @@ impl<H: Host> PortalsNic<H> {
         if announced.missing > Bytes::ZERO {
             return;
         }
-        let MessageHeader { bytes, born, header, watch, interface } = announced.header;
+        let MessageHeader { bytes, created_at, header, watch, interface } = announced.header;
         self.incoming.remove((from, number));
         let (noticed, in_mailbox) = (done + parameters.interface.receive_message, false);
         if watch {
@@ -328,7 +328,8 @@ impl<H: Host> PortalsNic<H> {
                 context.output().stage(&Stage { endpoint, source, message, block, came, began, ended });
             }
         }
-        let message = Delivered { from, number, bytes, born, noticed, hops, header, interface, in_mailbox };
+        let message =
+            Delivered { from, number, bytes, created_at, noticed, hops, header, interface, in_mailbox };
         if noticed > context.now() && !H::PASSIVE {
             self.due.push_back(message);
             context.set_timer(noticed, PortalsTimer::Deliver);
@@ -503,7 +504,7 @@ impl<H: Host> Interface for PortalsNic<H> {
     ) {
         let now = context.now();
         let done = self.engine(now, &parameters.interface);
-        if packet.is_bad() {
+        if packet.is_corrupted() {
             return; // its CRC or FCS fails: it is dropped in silence
         }
         match Header::of(packet) {
@@ -552,7 +553,7 @@ impl<H: Host> Interface for PortalsNic<H> {
             admits_all
                 || match class {
                     Some(class) => context.admits_class(class),
-                    None => context.admits(ACKNOWLEDGEMENT, Part::Whole, 0),
+                    None => context.admits(ACKNOWLEDGEMENT, MessagePart::Whole, 0),
                 }
         });
         let pace = (self.transmit.next_packet == now).then_some(parameters.interface.send_packet);

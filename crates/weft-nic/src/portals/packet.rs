@@ -59,7 +59,7 @@ mod tests {
     use super::*;
     use crate::transport::KIND_BITS;
     use proptest::prelude::*;
-    use weft_fabric::{Addressing, Part};
+    use weft_fabric::{Addressing, MessagePart};
     use weft_units::EndpointId;
 
     proptest! {
@@ -72,7 +72,7 @@ mod tests {
         ) {
             let (kind, sequence) = (FlowKind::from_bits(kind), Sequence { opening, number });
             let ends = Addressing { source: EndpointId(1), destination: EndpointId(2), message: 3 };
-            let mut packet = Packet::new(ends, 64, pack(kind, sequence), Part::Whole);
+            let mut packet = Packet::new(ends, 64, pack(kind, sequence), MessagePart::Whole);
             packet.label = DATA;
             prop_assert_eq!(Header::of(&packet), Some(Header::Data(kind, sequence)));
             packet.label = ACKNOWLEDGEMENT;

@@ -8,7 +8,7 @@ use crate::transport::{FlowId, FlowKind, Repeat, Sender, Sequence};
 use serde::{Deserialize, Serialize};
 use slab::Slab;
 use std::collections::VecDeque;
-use weft_fabric::{Addressing, ClassTag, HeaderBits, MulticastGroup, Packet, Part};
+use weft_fabric::{Addressing, ClassTag, HeaderBits, MessagePart, MulticastGroup, Packet};
 use weft_units::{Bytes, EndpointId, Span, Time};
 
 /// The place of a message of one packet whose end nobody is told.
@@ -16,7 +16,7 @@ const NOWHERE: u32 = u32::MAX;
 
 /// A message of which not all packets have been sent.
 #[derive(Clone, Copy, Serialize, Deserialize)]
-pub(super) struct Outgoing {
+pub(super) struct SendingMessage {
     pub to: EndpointId,
     pub number: u32,
     pub bytes: Bytes,
@@ -30,12 +30,12 @@ pub(super) struct Outgoing {
     pub class: ClassTag,
 }
 
-impl Outgoing {
+impl SendingMessage {
     /// The part of the message and the payload of its next packet.
     #[inline]
-    fn next_piece(&self, payload: Bytes) -> (Part, u32) {
+    fn next_piece(&self, payload: Bytes) -> (MessagePart, u32) {
         let bytes = (self.bytes - self.sent).min(payload);
-        (if bytes == self.bytes { Part::Whole } else { Part::Piece }, bytes.get() as u32)
+        (if bytes == self.bytes { MessagePart::Whole } else { MessagePart::Piece }, bytes.get() as u32)
     }
 
     fn is_for_group(&self) -> bool {
@@ -103,7 +103,7 @@ pub(super) enum Next {
 #[derive(Serialize, Deserialize)]
 pub(super) struct Transmit {
     /// In the order in which they are posted.
-    queue: VecDeque<Outgoing>,
+    queue: VecDeque<SendingMessage>,
     /// Which of the concurrent messages sends next.
     turn: u32,
     next_number: u32,
@@ -178,7 +178,8 @@ impl Transmit {
                 place = self.messages.insert(message) as u32;
             }
         }
-        let outgoing = Outgoing { to, number, bytes, sent: Bytes::ZERO, posted, kind, token, place, class };
+        let outgoing =
+            SendingMessage { to, number, bytes, sent: Bytes::ZERO, posted, kind, token, place, class };
         match self.queue.back() {
             Some(last) if last.posted > posted => {
                 let turn = self.queue.partition_point(|other| other.posted <= posted);
@@ -260,9 +261,10 @@ impl Transmit {
     #[inline]
     fn send_of(&mut self, queued: usize, now: Time, parameters: &PortalsParameters) -> Option<Supplied> {
         let outgoing = &mut self.queue[queued];
-        let Outgoing { to, number: message, kind, token, place, class, .. } = *outgoing;
+        let SendingMessage { to, number: message, kind, token, place, class, .. } = *outgoing;
         let (part, bytes) = outgoing.next_piece(parameters.payload);
-        let piece = Piece { message, place, bytes, is_whole: part == Part::Whole, watch: false, class };
+        let piece =
+            Piece { message, place, bytes, is_whole: part == MessagePart::Whole, watch: false, class };
         let (sequence, timer) = match outgoing.is_for_group() {
             true => (None, None),
             false => {
@@ -324,7 +326,7 @@ pub(super) fn packet_of(
     numbered: Option<(FlowKind, Sequence)>,
 ) -> Packet {
     let addressing = Addressing { source, destination, message: piece.message };
-    let part = if piece.is_whole { Part::Whole } else { Part::Piece };
+    let part = if piece.is_whole { MessagePart::Whole } else { MessagePart::Piece };
     let carried = numbered.map_or(HeaderBits::EMPTY, |(kind, sequence)| packet::pack(kind, sequence));
     let mut made = Packet::new(addressing, piece.bytes, carried, part);
     made.label = if numbered.is_some() { DATA } else { DATAGRAM };
@@ -341,7 +343,7 @@ pub(super) fn packet_of(
 pub(super) fn packet_of_answer(source: EndpointId, answer: &Answer) -> Packet {
     let Answer { to: destination, message, kind, sequence, .. } = *answer;
     let addressing = Addressing { source, destination, message };
-    let mut made = Packet::new(addressing, 0, packet::pack(kind, sequence), Part::Whole);
+    let mut made = Packet::new(addressing, 0, packet::pack(kind, sequence), MessagePart::Whole);
     made.label = ACKNOWLEDGEMENT;
     made
 }

@@ -75,7 +75,7 @@ struct Page {
 
 /// A place for a transfer.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-enum Place {
+enum ChannelPlace {
     Taken(Transfer),
     /// It keeps the memory for blocks, without any.
     Free(Vec<Block>),
@@ -84,20 +84,20 @@ enum Place {
 /// The transfers of all channels, side by side: the engine finds one without asking for its channel.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Transfers {
-    places: Vec<Place>,
+    places: Vec<ChannelPlace>,
 }
 
 impl Transfers {
     /// Keeps a transfer that has no blocks yet in the first place that is free, and returns that.
     fn put(&mut self, mut transfer: Transfer) -> u16 {
-        let free = self.places.iter().position(|place| matches!(place, Place::Free(_)));
+        let free = self.places.iter().position(|place| matches!(place, ChannelPlace::Free(_)));
         let number = free.unwrap_or(self.places.len());
         match self.places.get_mut(number) {
-            Some(Place::Free(blocks)) => {
+            Some(ChannelPlace::Free(blocks)) => {
                 transfer.blocks = std::mem::take(blocks);
-                self.places[number] = Place::Taken(transfer);
+                self.places[number] = ChannelPlace::Taken(transfer);
             }
-            _ => self.places.push(Place::Taken(transfer)),
+            _ => self.places.push(ChannelPlace::Taken(transfer)),
         }
         // There are no more of them than channels, which have numbers of 16 bits.
         number as u16
@@ -106,18 +106,18 @@ impl Transfers {
     #[inline]
     pub(super) fn at(&mut self, place: u16) -> Option<&mut Transfer> {
         match self.places.get_mut(usize::from(place))? {
-            Place::Taken(transfer) => Some(transfer),
-            Place::Free(_) => None,
+            ChannelPlace::Taken(transfer) => Some(transfer),
+            ChannelPlace::Free(_) => None,
         }
     }
 
     /// Frees a place, and returns its descriptor.
     fn free(&mut self, place: u16) -> Option<Descriptor> {
         let place = self.places.get_mut(usize::from(place))?;
-        let Place::Taken(transfer) = place else { return None };
+        let ChannelPlace::Taken(transfer) = place else { return None };
         let (descriptor, mut blocks) = (transfer.descriptor, std::mem::take(&mut transfer.blocks));
         blocks.clear();
-        *place = Place::Free(blocks);
+        *place = ChannelPlace::Free(blocks);
         Some(descriptor)
     }
 }

@@ -11,7 +11,7 @@
 //! A channel of ExaNet's page holds its descriptor until the transfer has ended. A descriptor channel of
 //! caRVnet is a queue in SRAM, whose process stores the next descriptor while earlier ones wait; the hardware
 //! gives the context that becomes free to the first descriptor of the channel whose turn it is. A process
-//! whose channel is full keeps its descriptor until there is room.
+//! whose channel is full keeps its descriptor until there is space.
 //!
 //! # Source
 //! RED-SEA D1.4 §8: descriptor channels in on-chip SRAM, allocated to different processes; engines that

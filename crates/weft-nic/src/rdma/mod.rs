@@ -8,7 +8,7 @@
 //! ```
 //! A read is a request to the node that has the data, whose send unit answers with a write. The engine is
 //! plain data and knows no fabric and no event queue: it is told what comes, asked for what goes, and says
-//! through its [`Surface`] when it wants to be woken.
+//! through its [`RdmaCallbacks`] when it wants to be woken.
 //!
 //! caRVnet's engine is the same with [contexts](SourceContexts) in place of the channels of pages, and
 //! without the agent on the way of a descriptor: hardware cuts the transfer as it allocates the context. Its
@@ -21,7 +21,7 @@
 //! - Completion by polling of channel status: the user is told when the agent has dealt with the last
 //!   acknowledgement.
 //! - The mailbox of the send unit, to which requests of reads go (§4.5.1): they go to that of the interface
-//!   which is read from, take room in it, and are noticed as by a process.
+//!   which is read from, take space in it, and are noticed as by a process.
 //! - Pages that are allocated apart from interfaces: a page has the number of its interface.
 
 mod channel;
@@ -116,7 +116,7 @@ pub struct TransferStage {
 }
 
 /// Whoever drives an engine.
-pub trait Surface {
+pub trait RdmaCallbacks {
     /// Whether it hears of changes of state.
     const HEARS_CHANGES: bool;
     /// Whether it posts only after it has had [what is due](Rdma::retire_due) retired, and says when it
@@ -131,20 +131,20 @@ pub trait Surface {
     fn ended(&mut self, descriptor: &Descriptor, outcome: Result<(), TransferError>);
     /// A watched transfer has passed a stage.
     fn stage(&mut self, _stage: TransferStage) {}
-    /// A descriptor channel has room for another descriptor.
-    fn room(&mut self, _page: u32, _kind: ChannelKind) {}
+    /// A descriptor channel has space for another descriptor.
+    fn space(&mut self, _page: u32, _kind: ChannelKind) {}
     /// A channel, a block or a context has changed its state.
     fn changed(&mut self, _change: RdmaChange) {}
 }
 
 /// The surroundings of an engine while it is called.
-pub struct EngineContext<'a, S: Surface> {
+pub struct EngineContext<'a, S: RdmaCallbacks> {
     /// The present time.
     pub now: Time,
     /// The machine file's section.
     pub parameters: &'a RdmaParameters,
     /// The driver of the engine.
-    pub surface: &'a mut S,
+    pub callbacks: &'a mut S,
 }
 
 /// An answer to a block, to be put on the link.
@@ -164,7 +164,7 @@ pub struct Reply {
 
 /// The fate of a cell that has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Landing {
+pub struct CellOutcome {
     /// Whether its data is in memory.
     pub stored: bool,
     /// When the notification of its transfer is written, if it completed it.
@@ -173,7 +173,7 @@ pub struct Landing {
 
 /// A packet for the link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Outgoing {
+pub enum RdmaPacket {
     /// A cell.
     Cell(Cell),
     /// An answer.
@@ -204,9 +204,9 @@ struct Retiring {
 }
 
 impl Rdma {
-    /// Whether a descriptor channel has room for another descriptor. Pages of ExaNet have room always: a post
-    /// waits in its process.
-    pub fn has_room(&self, page: u32, kind: ChannelKind, parameters: &SendParameters) -> bool {
+    /// Whether a descriptor channel has space for another descriptor. Pages of ExaNet have space always: a
+    /// post waits in its process.
+    pub fn has_space(&self, page: u32, kind: ChannelKind, parameters: &SendParameters) -> bool {
         parameters.contexts.is_none()
             || self.descriptors.held((page, kind)) < parameters.channels(kind) as usize
     }
@@ -217,7 +217,7 @@ impl Rdma {
         page: u32,
         kind: ChannelKind,
         descriptor: Descriptor,
-        context: &mut EngineContext<'_, impl Surface>,
+        context: &mut EngineContext<'_, impl RdmaCallbacks>,
     ) {
         self.under_way += 1;
         let others_wait = match context.parameters.send.contexts {
@@ -231,7 +231,7 @@ impl Rdma {
     }
 
     /// Frees the channels of transfers that have ended by now, and whose ends nobody has waited for.
-    pub fn retire_due(&mut self, context: &mut EngineContext<'_, impl Surface>) {
+    pub fn retire_due(&mut self, context: &mut EngineContext<'_, impl RdmaCallbacks>) {
         while let Some(retiring) = &mut self.retiring
             && let Some(&(at, channel, transaction)) = retiring.blocks.front()
             && at <= context.now
@@ -242,10 +242,10 @@ impl Rdma {
     }
 
     /// Somebody waits from now on for transfers to end.
-    pub fn await_ends(&mut self, context: &mut EngineContext<'_, impl Surface>) {
+    pub fn await_ends(&mut self, context: &mut EngineContext<'_, impl RdmaCallbacks>) {
         let retiring = self.retiring.iter_mut().flat_map(|retiring| retiring.blocks.drain(..));
         for (at, channel, transaction) in retiring {
-            context.surface.wake(at, Task::Retire(channel, transaction));
+            context.callbacks.wake(at, Task::Retire(channel, transaction));
         }
     }
 
@@ -255,13 +255,13 @@ impl Rdma {
         page: u32,
         kind: ChannelKind,
         descriptor: &Descriptor,
-        context: &mut EngineContext<'_, impl Surface>,
+        context: &mut EngineContext<'_, impl RdmaCallbacks>,
     ) -> bool {
         let now = context.now.max(descriptor.posted);
         let taken = self.send.channels.post(page, kind, descriptor, &context.parameters.send);
         let Some((channel, first)) = taken else { return false };
         let Descriptor { destination, bytes, domain, message, watch, posted, to, .. } = *descriptor;
-        context.surface.announce(to, TransferHeader { destination, bytes, domain, first, message, watch });
+        context.callbacks.announce(to, TransferHeader { destination, bytes, domain, first, message, watch });
         let (waited_in, service, starter) = match &context.parameters.send.contexts {
             None => {
                 let service = self.agent.invoke(now, &context.parameters.segmentation);
@@ -274,15 +274,15 @@ impl Rdma {
         };
         if watch {
             let mut stage = |block, came, began, ended| {
-                context.surface.stage(TransferStage { source: None, message, block, came, began, ended });
+                context.callbacks.stage(TransferStage { source: None, message, block, came, began, ended });
             };
             if now > posted {
                 stage(waited_in, posted, now, now);
             }
             stage(starter, service.came, service.began, service.ended);
         }
-        context.surface.wake(service.ended, Task::Start(channel));
-        self.report(context.surface);
+        context.callbacks.wake(service.ended, Task::Start(channel));
+        self.report(context.callbacks);
         true
     }
 
@@ -291,7 +291,7 @@ impl Rdma {
         &mut self,
         task: Task,
         path: &mut MemoryPath<'_>,
-        context: &mut EngineContext<'_, impl Surface>,
+        context: &mut EngineContext<'_, impl RdmaCallbacks>,
     ) {
         match task {
             Task::Start(channel) => self.send.channels.start(channel, context.now, &context.parameters.send),
@@ -318,7 +318,7 @@ impl Rdma {
                     &context.parameters.reliability,
                 );
                 if let Some(timer) = expired.timer {
-                    context.surface.wake(timer, Task::Timeout(channel));
+                    context.callbacks.wake(timer, Task::Timeout(channel));
                 }
                 if let Some(watched) = expired.watched {
                     let WatchedTimeout { message, started, gone } = watched;
@@ -342,7 +342,7 @@ impl Rdma {
         &mut self,
         channel: ChannelId,
         transaction: u32,
-        context: &mut EngineContext<'_, impl Surface>,
+        context: &mut EngineContext<'_, impl RdmaCallbacks>,
     ) {
         let retired = self.send.channels.retire(channel, transaction, &context.parameters.send);
         if let Retired::Finished(descriptor) = retired {
@@ -356,7 +356,7 @@ impl Rdma {
         &mut self,
         channel: ChannelId,
         transaction: u32,
-        context: &mut EngineContext<'_, impl Surface>,
+        context: &mut EngineContext<'_, impl RdmaCallbacks>,
     ) {
         let (now, parameters) = (context.now, &context.parameters.send);
         if let Some(stall) = self.send.channels.stall_over(channel, transaction, now, parameters) {
@@ -364,28 +364,33 @@ impl Rdma {
         }
     }
 
-    fn invoke(&mut self, task: Task, context: &mut EngineContext<'_, impl Surface>) {
-        context.surface.wake(self.agent.invoke(context.now, &context.parameters.segmentation).ended, task);
+    fn invoke(&mut self, task: Task, context: &mut EngineContext<'_, impl RdmaCallbacks>) {
+        context.callbacks.wake(self.agent.invoke(context.now, &context.parameters.segmentation).ended, task);
     }
 
     /// The agent is to have a block sent again.
-    fn again(&mut self, channel: ChannelId, transaction: u32, context: &mut EngineContext<'_, impl Surface>) {
+    fn again(
+        &mut self,
+        channel: ChannelId,
+        transaction: u32,
+        context: &mut EngineContext<'_, impl RdmaCallbacks>,
+    ) {
         let service = self.agent.invoke(context.now, &context.parameters.segmentation);
         if let Some(busy) = self.send.channels.busy(channel, &context.parameters.send)
             && busy.transfer.descriptor.watch
         {
             let (source, message, block) = (None, busy.transfer.descriptor.message, Block::Segmentation);
             let (came, began, ended) = (context.now, service.began, service.ended);
-            context.surface.stage(TransferStage { source, message, block, came, began, ended });
+            context.callbacks.stage(TransferStage { source, message, block, came, began, ended });
         }
-        context.surface.wake(service.ended, Task::Restart(channel, transaction));
+        context.callbacks.wake(service.ended, Task::Restart(channel, transaction));
     }
 
     fn abort(
         &mut self,
         channel: ChannelId,
         error: TransferError,
-        context: &mut EngineContext<'_, impl Surface>,
+        context: &mut EngineContext<'_, impl RdmaCallbacks>,
     ) {
         if self.send.channels.abort(channel, &context.parameters.send) {
             self.invoke(Task::GiveUp(channel, error), context);
@@ -398,10 +403,10 @@ impl Rdma {
         channel: ChannelId,
         descriptor: &Descriptor,
         outcome: Result<(), TransferError>,
-        context: &mut EngineContext<'_, impl Surface>,
+        context: &mut EngineContext<'_, impl RdmaCallbacks>,
     ) {
         self.under_way -= 1;
-        context.surface.ended(descriptor, outcome);
+        context.callbacks.ended(descriptor, outcome);
         let next = if context.parameters.send.contexts.is_some() {
             self.descriptors.take_in_turn()
         } else {
@@ -411,12 +416,12 @@ impl Rdma {
         if let Some(((page, kind), next)) = next {
             let taken = self.take(page, kind, &next, context);
             debug_assert!(taken, "a channel of the page, or a context, has just become free");
-            context.surface.room(page, kind);
+            context.callbacks.space(page, kind);
         }
     }
 
     /// Reports changes of state. Most cells change none.
-    fn report<S: Surface>(&mut self, surface: &mut S) {
+    fn report<S: RdmaCallbacks>(&mut self, callbacks: &mut S) {
         let (sent, received) = (&mut self.send.channels.changes, &mut self.receive.changes);
         if !S::HEARS_CHANGES {
             sent.clear();
@@ -427,7 +432,7 @@ impl Rdma {
             return;
         }
         for change in sent.drain(..).chain(received.drain(..)) {
-            surface.changed(change);
+            callbacks.changed(change);
         }
     }
 
@@ -439,15 +444,15 @@ impl Rdma {
 
     /// Fills the cell buffers.
     #[inline(never)]
-    pub fn fetch(&mut self, path: &mut MemoryPath<'_>, context: &mut EngineContext<'_, impl Surface>) {
+    pub fn fetch(&mut self, path: &mut MemoryPath<'_>, context: &mut EngineContext<'_, impl RdmaCallbacks>) {
         while let Some(fault) = self.send.fetch(context.now, &context.parameters.send, path) {
             if let Some((message, started)) = fault.watched {
                 let (began, ended) = (context.now, fault.until);
                 context.delayed(&Delay { message, started, block: Block::Iommu, began, ended });
             }
-            context.surface.wake(fault.until, Task::Mapped(fault.channel, fault.transaction));
+            context.callbacks.wake(fault.until, Task::Mapped(fault.channel, fault.transaction));
         }
-        self.report(context.surface);
+        self.report(context.callbacks);
     }
 
     /// The time at which there is a packet for the link; [`Time::NEVER`]: not unless something happens.
@@ -470,22 +475,25 @@ impl Rdma {
     /// Takes the next packet for the link, which is [due](Rdma::next_outgoing); answers go first. Call
     /// [`Rdma::fetch`] afterwards if there is a buffer that it [may fill](Rdma::may_fetch).
     #[inline]
-    pub fn take_outgoing(&mut self, context: &mut EngineContext<'_, impl Surface>) -> Option<Outgoing> {
+    pub fn take_outgoing(
+        &mut self,
+        context: &mut EngineContext<'_, impl RdmaCallbacks>,
+    ) -> Option<RdmaPacket> {
         if self.answers_next(context.now) {
-            return self.replies.pop_front().map(Outgoing::Reply);
+            return self.replies.pop_front().map(RdmaPacket::Reply);
         }
         let Sent { cell, times, timer } =
             self.send.take(context.now, &context.parameters.send, &context.parameters.reliability)?;
         if let Some(timer) = timer {
-            context.surface.wake(timer, Task::Timeout(cell.id.channel));
+            context.callbacks.wake(timer, Task::Timeout(cell.id.channel));
         }
         if let Some(times) = times {
             context.sent(cell.message, &times);
         }
         if cell.id.last {
-            self.report(context.surface);
+            self.report(context.callbacks);
         }
-        Some(Outgoing::Cell(cell))
+        Some(RdmaPacket::Cell(cell))
     }
 
     /// A cell has come.
@@ -494,23 +502,23 @@ impl Rdma {
         &mut self,
         arrival: &Arrival<'_>,
         path: &mut MemoryPath<'_>,
-        context: &mut EngineContext<'_, impl Surface>,
-    ) -> Landing {
+        context: &mut EngineContext<'_, impl RdmaCallbacks>,
+    ) -> CellOutcome {
         let receipt =
             self.receive.cell(arrival, &context.parameters.send.cut, &context.parameters.receive, path);
         if self.receive.postpones() {
             self.keep_contexts(arrival, context);
         }
-        self.report(context.surface);
+        self.report(context.callbacks);
         match receipt {
-            Receipt::Written(_) => Landing { stored: true, notified: None },
+            Receipt::Written(_) => CellOutcome { stored: true, notified: None },
             receipt => self.answer_to(&receipt, arrival, context),
         }
     }
 
     /// Keeps the contexts that are free for blocks that have found none, whose senders send them again.
     #[cold]
-    fn keep_contexts(&mut self, arrival: &Arrival<'_>, context: &EngineContext<'_, impl Surface>) {
+    fn keep_contexts(&mut self, arrival: &Arrival<'_>, context: &EngineContext<'_, impl RdmaCallbacks>) {
         while let Some(block) = self.receive.keep_context(arrival.tail, &context.parameters.receive) {
             let Postponed { source: to, message, id } = block;
             self.reply(Reply {
@@ -529,14 +537,14 @@ impl Rdma {
         &mut self,
         receipt: &Receipt,
         arrival: &Arrival<'_>,
-        context: &mut EngineContext<'_, impl Surface>,
-    ) -> Landing {
+        context: &mut EngineContext<'_, impl RdmaCallbacks>,
+    ) -> CellOutcome {
         let Arrival { source, id, transfer, tail, .. } = *arrival;
         let stored = matches!(receipt, Receipt::Written(_) | Receipt::Block { .. } | Receipt::Gap(_));
         let (answer, due, notified) = match *receipt {
             Receipt::Written(_)
             | Receipt::Duplicate { acknowledge: false }
-            | Receipt::Refused { answer: None, .. } => return Landing { stored, notified: None },
+            | Receipt::Refused { answer: None, .. } => return CellOutcome { stored, notified: None },
             Receipt::Block { written, notified } => (Answer::Ack, written, notified),
             Receipt::Duplicate { acknowledge: true } => {
                 (Answer::Ack, tail.max(self.receive.in_memory(source, id.channel)), None)
@@ -552,7 +560,7 @@ impl Rdma {
             for (block, ended) in stages {
                 let Some(ended) = ended else { continue };
                 let (source, message) = (Some(source), transfer.message);
-                context.surface.stage(TransferStage {
+                context.callbacks.stage(TransferStage {
                     source,
                     message,
                     block,
@@ -562,11 +570,16 @@ impl Rdma {
                 });
             }
         }
-        Landing { stored, notified }
+        CellOutcome { stored, notified }
     }
 
     /// An answer to a block of this node has come.
-    pub fn answer<S: Surface>(&mut self, id: CellId, answer: Answer, context: &mut EngineContext<'_, S>) {
+    pub fn answer<S: RdmaCallbacks>(
+        &mut self,
+        id: CellId,
+        answer: Answer,
+        context: &mut EngineContext<'_, S>,
+    ) {
         let CellId { channel, transaction, attempt, .. } = id;
         match answer {
             Answer::Ack => {
@@ -585,7 +598,7 @@ impl Rdma {
                             transaction,
                         ));
                     } else {
-                        context.surface.wake(service.ended, Task::Retire(channel, transaction));
+                        context.callbacks.wake(service.ended, Task::Retire(channel, transaction));
                     }
                 }
             }
@@ -600,7 +613,7 @@ impl Rdma {
                 }
             }
         }
-        self.report(context.surface);
+        self.report(context.callbacks);
     }
 
     /// A cell has come of a transfer that is not known any more: it has been notified, or given up by its
@@ -672,12 +685,12 @@ struct Delay {
     ended: Time,
 }
 
-impl<S: Surface> EngineContext<'_, S> {
+impl<S: RdmaCallbacks> EngineContext<'_, S> {
     /// Reports the stages of a watched cell that goes onto the link now.
     #[cold]
     fn sent(&mut self, message: u32, times: &FetchTimes) {
         let mut stage = |block, came, began, ended| {
-            self.surface.stage(TransferStage { source: None, message, block, came, began, ended });
+            self.callbacks.stage(TransferStage { source: None, message, block, came, began, ended });
         };
         let (now, FetchTimes { started, issued, translated, ready }) = (self.now, *times);
         stage(Block::RdmaSend, started, issued, issued);
@@ -693,7 +706,7 @@ impl<S: Surface> EngineContext<'_, S> {
     fn delayed(&mut self, delay: &Delay) {
         let Delay { message, started, block, began, ended } = *delay;
         let mut stage = |block, came, ended| {
-            self.surface.stage(TransferStage { source: None, message, block, came, began, ended });
+            self.callbacks.stage(TransferStage { source: None, message, block, came, began, ended });
         };
         stage(Block::RdmaSend, started, began);
         stage(block, began, ended);
@@ -705,7 +718,7 @@ impl<S: Surface> EngineContext<'_, S> {
     fn stalled(&mut self, stall: &Stall) {
         let Stall { message, started, since, dealt } = *stall;
         let mut stage = |block, came, began, ended| {
-            self.surface.stage(TransferStage { source: None, message, block, came, began, ended });
+            self.callbacks.stage(TransferStage { source: None, message, block, came, began, ended });
         };
         let (came, began) = (dealt.came.max(since), dealt.began.max(since));
         stage(Block::RdmaSend, started, since, since);

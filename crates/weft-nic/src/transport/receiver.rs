@@ -25,7 +25,7 @@ pub enum Verdict {
 }
 
 #[derive(Clone, Default, Debug, Serialize, Deserialize)]
-struct Flow {
+struct ReceiverFlow {
     opening: u32,
     /// All below have been taken.
     expected: u32,
@@ -35,7 +35,7 @@ struct Flow {
     used: Time,
 }
 
-impl Flow {
+impl ReceiverFlow {
     /// A packet of the present opening has come.
     #[inline(never)]
     fn receive(&mut self, number: u32, unordered: bool, window: u32) -> Verdict {
@@ -66,7 +66,7 @@ impl Flow {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Receiver {
     /// By [`FlowId::key`].
-    flows: KeyTable<Flow>,
+    flows: KeyTable<ReceiverFlow>,
 }
 
 impl Receiver {
@@ -110,18 +110,18 @@ impl Receiver {
         let begins = sequence.number == 0 || id.kind.unordered && sequence.number < parameters.window;
         let opens = match self.flows.get(id.key()) {
             Some(known) => is_newer(sequence.opening, known.opening),
-            None => self.has_room(now, parameters),
+            None => self.has_space(now, parameters),
         };
         if !begins || !opens {
             return Verdict::Drop;
         }
         let flow = self.flows.get_or_add(id.key());
-        *flow = Flow { opening: sequence.opening, used: now, ..Flow::default() };
+        *flow = ReceiverFlow { opening: sequence.opening, used: now, ..ReceiverFlow::default() };
         flow.receive(sequence.number, id.kind.unordered, parameters.window)
     }
 
-    /// Whether there is room for another flow, when those that are over have been forgotten.
-    fn has_room(&mut self, now: Time, parameters: &TransportParameters) -> bool {
+    /// Whether there is space for another flow, when those that are over have been forgotten.
+    fn has_space(&mut self, now: Time, parameters: &TransportParameters) -> bool {
         let most = parameters.flows as usize;
         if self.flows.len() >= most {
             let kept = parameters.idle.saturating_add(parameters.idle);

@@ -51,20 +51,20 @@ enum State {
 
 /// A flow, in 24 bytes: there is one for each peer of each interface.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Flow {
+struct SenderFlow {
     opening: u32,
     next: u32,
     state: State,
 }
 
 /// A flow that is over: the next packet opens it.
-impl Default for Flow {
-    fn default() -> Flow {
-        Flow { opening: 0, next: u32::MAX, state: State::Idle(Time::ZERO) }
+impl Default for SenderFlow {
+    fn default() -> SenderFlow {
+        SenderFlow { opening: 0, next: u32::MAX, state: State::Idle(Time::ZERO) }
     }
 }
 
-impl Flow {
+impl SenderFlow {
     fn chain(&self) -> Option<Chain> {
         match self.state {
             State::Idle(_) => None,
@@ -120,7 +120,7 @@ type Due = (Time, u64, u32);
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Sender<P> {
     /// By [`FlowId::key`].
-    flows: KeyTable<Flow>,
+    flows: KeyTable<SenderFlow>,
     next_opening: u32,
     /// Of all flows: a flow alone has few, and there are many flows.
     outstanding: Slab<Outstanding<P>>,
@@ -166,10 +166,10 @@ impl<P: Copy> Sender<P> {
         self.flows.len()
     }
 
-    /// Whether the table, which is full, has room for a flow, when those that are over have been forgotten.
+    /// Whether the table, which is full, has space for a flow, when those that are over have been forgotten.
     #[cold]
     #[inline(never)]
-    fn makes_room(&mut self, flow: FlowId, parameters: &TransportParameters) -> bool {
+    fn makes_space(&mut self, flow: FlowId, parameters: &TransportParameters) -> bool {
         if self.flows.get(flow.key()).is_some() {
             return true;
         }
@@ -179,7 +179,7 @@ impl<P: Copy> Sender<P> {
     }
 
     /// A packet is sent. Returns its number, and the time to set a timer for, if none is pending; `None`: its
-    /// flow has no room for another.
+    /// flow has no space for another.
     #[inline]
     pub fn send(
         &mut self,
@@ -188,7 +188,7 @@ impl<P: Copy> Sender<P> {
         now: Time,
         parameters: &TransportParameters,
     ) -> Option<(Sequence, Option<Time>)> {
-        if self.flows.len() >= parameters.flows as usize && !self.makes_room(flow, parameters) {
+        if self.flows.len() >= parameters.flows as usize && !self.makes_space(flow, parameters) {
             return None;
         }
         let known = self.flows.get_or_add(flow.key());
@@ -335,7 +335,7 @@ impl<P: Copy> Sender<P> {
             let first = Repetition { repeated: 0, sent, deadline: None };
             let repetition = self.repetitions.entry(serial).or_insert(first);
             repetition.deadline = None;
-            let chain = self.flows.get(flow.key()).and_then(Flow::chain);
+            let chain = self.flows.get(flow.key()).and_then(SenderFlow::chain);
             // Of an ordered flow the oldest alone can tell that nothing arrives any more.
             let decides = flow.kind.unordered || chain.is_some_and(|chain| chain.oldest == place);
             if !decides || repetition.repeated < parameters.reliability.repetitions {

@@ -80,7 +80,7 @@ impl Link {
         }
     }
 
-    /// Sends a packet as soon as its flow has room.
+    /// Sends a packet as soon as its flow has space.
     fn send(&mut self, id: FlowId, packet: u64) {
         let (sequence, timer) = loop {
             match self.sender.send(id, packet, self.now, &parameters()) {
@@ -206,7 +206,7 @@ fn what_is_never_acknowledged_is_given_up() {
 }
 
 /// Catches tables that grow without bound, and a flow whose numbers the two sides count from different
-/// beginnings: many more peers than the tables have room for, one after the other, and again.
+/// beginnings: many more peers than the tables have space for, one after the other, and again.
 #[test]
 fn tables_are_bounded_and_flows_come_back() {
     let mut link = Link::new([1_000; 4]);

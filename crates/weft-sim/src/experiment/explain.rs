@@ -195,8 +195,8 @@ pub(crate) fn check_same_rows<R: Serialize>(
     Err(ExperimentError::input(format!("the run came out differently from its results: {why}")))
 }
 
-/// A stretch of a rank's time: from `begin` to the moment `end`.
-pub(crate) type Stretch = (Time, Finish);
+/// An interval of a rank's time: from `begin` to the moment `end`.
+pub(crate) type RankInterval = (Time, Finish);
 
 /// A run that was recorded.
 pub(crate) struct RecordedRun<'a> {
@@ -210,13 +210,17 @@ pub(crate) struct RecordedRun<'a> {
     pub top: usize,
 }
 
-/// Explains a run: the critical path to the end of a stretch, and the own time of the ranks.
-pub(crate) fn explained(recorded: RecordedRun<'_>, (begin, end): Stretch, ranks: &[Stretch]) -> Explained {
+/// Explains a run: the critical path to the end of an interval, and the own time of the ranks.
+pub(crate) fn explained(
+    recorded: RecordedRun<'_>,
+    (begin, end): RankInterval,
+    ranks: &[RankInterval],
+) -> Explained {
     let RecordedRun { trace, names, .. } = recorded;
     let path = Walk::to(trace, &end, begin);
     let begin = path.begin;
     let own = rank_time(trace, &end, begin);
-    let time = |(from, finish): &Stretch| {
+    let time = |(from, finish): &RankInterval| {
         let from = (*from).max(begin);
         (finish.at > from).then(|| RankView::of(finish, &rank_time(trace, finish, from), (trace, names)))
     };
@@ -233,7 +237,7 @@ pub(crate) fn explained_region(
     ends: &[Finish],
 ) -> Option<Explained> {
     let RecordedRun { trace, names, .. } = recorded;
-    let stretches: Vec<(Finish, &[Range<Time>])> = region
+    let intervals: Vec<(Finish, &[Range<Time>])> = region
         .ranks()
         .filter_map(|RankWindows { rank, windows, last }| {
             let closing = |last| Some(Finish { rank, at: windows.last()?.end, last });
@@ -242,7 +246,7 @@ pub(crate) fn explained_region(
             (finish.at > windows.first()?.start).then_some((finish, windows))
         })
         .collect();
-    let end = last_of(stretches.iter().map(|(finish, _)| finish))?;
+    let end = last_of(intervals.iter().map(|(finish, _)| finish))?;
     let all = region.windows();
     let path = Walk::to(trace, &end, all.first()?.start);
     let begin = path.begin;
@@ -253,9 +257,9 @@ pub(crate) fn explained_region(
         let from = windows.first().map_or(begin, |window| window.start.max(begin));
         (finish.at > from).then(|| rank_time(trace, finish, from).within(windows))
     };
-    let view = |stretch: &(Finish, _)| Some(RankView::of(&stretch.0, &own(stretch)?, (trace, names)));
-    let ranks = stretches.iter().filter_map(view).collect();
-    let own = stretches.iter().find(|(finish, _)| *finish == end).and_then(own)?;
+    let view = |interval: &(Finish, _)| Some(RankView::of(&interval.0, &own(interval)?, (trace, names)));
+    let ranks = intervals.iter().filter_map(view).collect();
+    let own = intervals.iter().find(|(finish, _)| *finish == end).and_then(own)?;
     let path = path.within(&all);
     Some(views(recorded, end.rank, Some(region.region()), Views { path, own, ranks }))
 }

@@ -1,7 +1,7 @@
 //! The tables of links and of parts, from the links of a simulated network.
 
 use weft_fabric::LinkEnd;
-use weft_network::{Part, SimulatedNetwork};
+use weft_network::{PoweredPart, SimulatedNetwork};
 use weft_nic::Host;
 use weft_results::{LinkRow, PartRow, ResultsError, ResultsWriter, Table};
 use weft_topo::Attachment;
@@ -86,8 +86,8 @@ fn write_parts<H: Host>(
             return;
         }
         let (endpoint, switch) = match part.part {
-            Part::Interface(endpoint) => (Some(endpoint), None),
-            Part::Switch(switch) => (None, Some(switch)),
+            PoweredPart::Interface(endpoint) => (Some(endpoint), None),
+            PoweredPart::Switch(switch) => (None, Some(switch)),
         };
         let (packets, packet_bytes) = (part.passed.packets, part.passed.bytes);
         outcome =

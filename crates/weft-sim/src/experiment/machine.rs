@@ -144,7 +144,7 @@ pub struct MachineCheck {
 /// The machine that failures leave, in [`MachineCheck`].
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct FailureCheck {
-    /// Stretches of time during which the same links are off.
+    /// Intervals during which the same links are off.
     pub states: u64,
     /// Which endpoints are cut off from the others, and when.
     pub cuts: Vec<String>,

@@ -77,7 +77,7 @@ impl Host for Sender {
             let message = Message {
                 to: order.to,
                 bytes: Bytes::new(order.bytes),
-                born: at,
+                created_at: at,
                 header: Some(()),
                 token: Some(token),
                 acknowledged: false,

@@ -52,13 +52,13 @@ impl Host for Pinger {
     fn start(&mut self, (): &(), control: &mut impl HostContext<Self>) {
         let Some(to) = self.to else { return };
         for ping in 0..PINGS {
-            let born = Time::ZERO + APART * ping;
+            let created_at = Time::ZERO + APART * ping;
             // An empty MPI message: the eager header alone.
             let (bytes, primitive) = (Bytes::new(24), Primitive::Automatic);
             let message = Message {
                 to,
                 bytes,
-                born,
+                created_at,
                 header: None,
                 token: None,
                 acknowledged: false,
@@ -70,7 +70,7 @@ impl Host for Pinger {
                 watch: false,
                 buffer: weft_units::Address::default(),
             };
-            control.send(message, born);
+            control.send(message, created_at);
         }
     }
 
@@ -81,7 +81,7 @@ impl Host for Pinger {
     fn sent(&mut self, _: u32, (): &(), _: &mut impl HostContext<Self>) {}
 
     fn delivered(&mut self, message: &Delivered<()>, (): &(), control: &mut impl HostContext<Self>) {
-        let latency = control.now() - message.born;
+        let latency = control.now() - message.created_at;
         if message.in_mailbox {
             control.taken(0, control.now());
         }

@@ -56,7 +56,7 @@ impl PingPong {
         let message = Message {
             to,
             bytes,
-            born: at,
+            created_at: at,
             header: Some(0),
             token: None,
             acknowledged: false,

@@ -17,7 +17,7 @@ const SAMPLED_SOURCES: u32 = 64;
 /// Destinations that each of them sends to.
 const SAMPLED_DESTINATIONS: u32 = 1 << 13;
 
-/// Packets that are sent per pair of endpoints where the routing throws dice.
+/// Packets that are sent per pair of endpoints where the routing draws random numbers.
 const THROWS: u32 = 16;
 
 /// One endpoint of a kind, and the number of endpoints of that kind, itself included.
@@ -100,7 +100,7 @@ impl Distances {
             for to in reached(layout, from) {
                 // The last port leads to the endpoint.
                 let mut ports = 0;
-                path(layout, (from, to), &mut Dice::showing_zero(), |_, _| ports += 1);
+                path(layout, (from, to), &mut RandomView::zero(), |_, _| ports += 1);
                 longest = longest.max(ports - 1);
                 sum += u128::from(ports - 1) * u128::from(count);
                 pairs += u128::from(count);
@@ -110,17 +110,17 @@ impl Distances {
     }
 }
 
-/// Repeatable dice (SplitMix64) in a network without traffic.
-struct Dice(Option<u64>);
+/// Repeatable random numbers (SplitMix64) in a network without traffic.
+struct RandomView(Option<u64>);
 
-impl Dice {
-    /// Dice that always show zero: a routing that throws them takes one of its ways.
-    fn showing_zero() -> Dice {
-        Dice(None)
+impl RandomView {
+    /// Random numbers that are all zero: a routing that draws them takes one of its ways.
+    fn zero() -> RandomView {
+        RandomView(None)
     }
 }
 
-impl LocalView for Dice {
+impl LocalView for RandomView {
     fn queued(&self, _port: PortId) -> u64 {
         0
     }
@@ -139,27 +139,27 @@ impl LocalView for Dice {
     }
 }
 
-/// The load of every port when each of some flows is one unit, spread over the throws of the dice.
+/// The load of every port when each of some flows is one unit, spread over the random draws.
 struct Walks<'a, L> {
     layout: &'a L,
-    dice: Dice,
+    rng: RandomView,
     throws: u32,
     loads: PortLoads,
 }
 
 impl<L: Topology + Routing> Walks<'_, L> {
     fn new(layout: &L) -> Walks<'_, L> {
-        let (dice, throws) = match layout.is_deterministic() {
-            true => (Dice::showing_zero(), 1),
-            false => (Dice(Some(1)), THROWS),
+        let (rng, throws) = match layout.is_deterministic() {
+            true => (RandomView::zero(), 1),
+            false => (RandomView(Some(1)), THROWS),
         };
-        Walks { layout, dice, throws, loads: PortLoads::of(layout) }
+        Walks { layout, rng, throws, loads: PortLoads::of(layout) }
     }
 
     /// Sends `weight` units from one endpoint to another.
     fn send(&mut self, from: EndpointId, to: EndpointId, weight: u64) {
         for _ in 0..self.throws {
-            path(self.layout, (from, to), &mut self.dice, |switch, port| {
+            path(self.layout, (from, to), &mut self.rng, |switch, port| {
                 *self.loads.at(switch, port) += weight
             });
         }
@@ -198,14 +198,14 @@ pub(super) fn counted_uniform_load<L: Topology + Routing + ClosedForms>(layout: 
 fn mean_uniform_load<L: Topology + Routing>(layout: &L, sources: &[SourceClass]) -> ChannelLoad {
     let endpoints = layout.endpoints();
     let stride = endpoints.div_ceil(SAMPLED_DESTINATIONS);
-    let mut dice = if layout.is_deterministic() { Dice::showing_zero() } else { Dice(Some(1)) };
+    let mut rng = if layout.is_deterministic() { RandomView::zero() } else { RandomView(Some(1)) };
     let (mut crossed, mut sent) = (vec![0u64; layout.link_classes().len()], 0u64);
     for (number, SourceClass { endpoint: from, .. }) in (0..).zip(sources) {
         // Each source begins at another place, so that together they meet more destinations.
         for to in (number % stride..endpoints).step_by(stride as usize).map(EndpointId) {
             if to != *from && layout.reachable(*from, to) {
                 sent += 1;
-                path(layout, (*from, to), &mut dice, |switch, port| {
+                path(layout, (*from, to), &mut rng, |switch, port| {
                     crossed[usize::from(layout.link_class(switch, port).0)] += 1;
                 });
             }
@@ -233,8 +233,8 @@ fn least_common_multiple(one: u64, other: u64) -> u64 {
 /// Endpoints between two reports of progress.
 const ENDPOINTS_PER_REPORT: u32 = 1 << 16;
 
-/// The load of a permutation, by walking once per endpoint, or more often where the routing throws dice.
-/// `advance` hears the share that is done, below 1.
+/// The load of a permutation, by walking once per endpoint, or more often where the routing draws random
+/// numbers. `advance` hears the share that is done, below 1.
 pub(super) fn counted_permutation_load<L: Topology + Routing>(
     layout: &L,
     permutation: &Permutation,

@@ -6,8 +6,8 @@
 //!   for a destination meet on one tree;
 //! - ECMP hashes source and destination, so that a flow keeps to one way;
 //! - multipath hashes the block of the message as well, so that only the packets of a block keep to one way;
-//! - spraying throws dice for every packet, round robin takes the ways in turn, and adaptive takes the
-//!   shortest queue: packets of a flow may overtake;
+//! - spraying draws random numbers for every packet, round robin takes the ways in turn, and adaptive takes
+//!   the shortest queue: packets of a flow may overtake;
 //! - Valiant goes by way of a random switch that has endpoints, spraying;
 //! - UGAL-L compares, at the source's switch, the shortest queue on a shortest way with the shortest towards
 //!   a random switch, each weighted with the links of its way, as on the [Dragonfly](crate::Ugal);
@@ -50,7 +50,7 @@ routings! {
             /// Seed of the hash of flows; 1 where not given.
             hash_seed: u32 = 1;
         },
-        /// Any of the shortest ways, drawn by dice for every packet.
+        /// Any of the shortest ways, drawn at random for every packet.
         Spray = "spray",
         /// All of the shortest ways in turn, one for every packet.
         RoundRobin = "round-robin",
@@ -60,7 +60,7 @@ routings! {
             /// Seed of the hash of flows; 1 where not given.
             hash_seed: u32 = 1;
         },
-        /// The shortest way with the shortest queue, drawn by dice where several are.
+        /// The shortest way with the shortest queue, drawn at random where several are.
         Adaptive = "adaptive",
         /// By way of a random switch that has endpoints.
         Valiant = "valiant",

@@ -243,7 +243,7 @@ mod tests {
     use super::*;
     use weft_units::EndpointId;
 
-    /// Queues of so many bytes at two ports; dice that show one switch.
+    /// Queues of so many bytes at two ports; random numbers that draw one switch.
     struct Queues([(PortId, u64); 2], u64);
 
     impl LocalView for Queues {
@@ -280,7 +280,7 @@ mod tests {
     fn ugal_goes_by_way_of_the_drawn_switch_past_a_long_queue() {
         let ugal = |bytes| HyperXRouting::UgalL { ugal_threshold: Bytes::new(bytes) };
         let layout = |routing| HyperXLayout::new(HyperX::new(&[4, 4], 1).unwrap(), routing);
-        // From 0 to 15: by 3. The dice draw switch 9 = (1, 2), which lies behind port 1.
+        // From 0 to 15: by 3. The random number draws switch 9 = (1, 2), which lies behind port 1.
         let drawn = (u64::MAX / 16) * 9 + u64::MAX / 32;
         let queues = |minimal, detour| Queues([(PortId(3), minimal), (PortId(1), detour)], drawn);
         let straight = (vec![0, 3, 15], vec![0, 0]);
@@ -295,11 +295,11 @@ mod tests {
         assert_eq!(way(&layout(HyperXRouting::DimensionOrder), &mut queues(9999, 0), to), straight);
     }
 
-    /// Own queues, and those of other switches, of so many bytes; dice that show one switch.
+    /// Own queues, and those of other switches, of so many bytes; random numbers that draw one switch.
     struct Known {
         own: Vec<(PortId, u64)>,
         published: Vec<(SwitchId, PortId, u64)>,
-        dice: u64,
+        rng: u64,
     }
 
     impl LocalView for Known {
@@ -313,7 +313,7 @@ mod tests {
         }
 
         fn random(&mut self) -> u64 {
-            self.dice
+            self.rng
         }
     }
 
@@ -327,7 +327,7 @@ mod tests {
         };
         let (from, to) = (Address(0), layout(0).endpoint_address(EndpointId(15)));
         // Straight by 3; aside by 1, 9 = (1, 2), 11 = (3, 2).
-        let dice = (u64::MAX / 16) * 9 + u64::MAX / 32;
+        let rng = (u64::MAX / 16) * 9 + u64::MAX / 32;
         let straight = [(SwitchId(0), PortId(3)), (SwitchId(3), PortId(6))];
         let aside = [
             (SwitchId(0), PortId(1)),
@@ -341,7 +341,7 @@ mod tests {
             Known {
                 own: own.map(|&((_, port), bytes)| (port, bytes)).collect(),
                 published: others.map(|&((switch, port), bytes)| (switch, port, bytes)).collect(),
-                dice,
+                rng,
             }
         };
         let detours = |threshold, queues: &[((SwitchId, PortId), u64)]| {

@@ -29,7 +29,7 @@ routings! {
     pub enum Ascent {
         /// Up by the digits of the destination.
         DModK = "d-mod-k",
-        /// Up by any of the ports, drawn by dice.
+        /// Up by any of the ports, drawn at random.
         Random = "up-down",
     }
 }

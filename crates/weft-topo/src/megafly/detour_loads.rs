@@ -1,7 +1,7 @@
 //! The load of permutations on a Megafly whose packets go by way of a third group.
 
 use super::Megafly;
-use super::figures::Kind;
+use super::figures::DestinationKind;
 use crate::figures::PortLoads;
 use crate::pattern::Permutation;
 use crate::traits::Topology;
@@ -48,7 +48,7 @@ pub(super) fn detour_loads(megafly: &Megafly, permutation: &Permutation) -> Port
     }
     for ((from, to, leaf, index), flows) in ways {
         for via in third_groups(from, to) {
-            megafly.path(&[from, via, to], Kind { index, leaf }, &mut |group, place, port| {
+            megafly.path(&[from, via, to], DestinationKind { index, leaf }, &mut |group, place, port| {
                 *loads.at(megafly.switch_at(group, place), port) += flows;
             });
         }

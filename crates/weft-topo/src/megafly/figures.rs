@@ -16,7 +16,7 @@ use weft_units::{EndpointId, PortId, SwitchId};
 
 /// Destinations of a group to which all paths choose alike and lead to one leaf.
 #[derive(Clone, Copy)]
-pub(super) struct Kind {
+pub(super) struct DestinationKind {
     /// The number of one of them in its group, or of an endpoint that chooses as they do.
     pub index: u32,
     /// Their leaf.
@@ -88,8 +88,8 @@ impl Megafly {
     }
 
     /// The kind of endpoint `index` of a group.
-    pub(super) fn kind(&self, index: u32) -> Kind {
-        Kind { index: self.links.choices_of(index), leaf: index / self.endpoints_per_leaf }
+    pub(super) fn kind(&self, index: u32) -> DestinationKind {
+        DestinationKind { index: self.links.choices_of(index), leaf: index / self.endpoints_per_leaf }
     }
 
     /// The load of the busiest channel of each class under uniform traffic that goes minimally, or takes a
@@ -108,14 +108,14 @@ impl Megafly {
             *loads.at(place, self.down_port(leaf)) += unit * (per_group - p);
         }
         let mut kinds = BTreeMap::<(u32, u32), u64>::new();
-        for Kind { index, leaf } in (0..self.endpoints_per_group()).map(|index| self.kind(index)) {
+        for DestinationKind { index, leaf } in (0..self.endpoints_per_group()).map(|index| self.kind(index)) {
             *kinds.entry((leaf, index)).or_default() += 1;
         }
         for target in 1..self.groups {
             for (&(leaf, index), &count) in &kinds {
                 let mut visit = |_, place, port| *loads.at(SwitchId(place), port) += count * per_group;
                 let mut add = |via| {
-                    let out = self.path(&[0, via, target], Kind { index, leaf }, &mut visit);
+                    let out = self.path(&[0, via, target], DestinationKind { index, leaf }, &mut visit);
                     up[out as usize] += count * p;
                 };
                 match detours {
@@ -151,7 +151,7 @@ impl Megafly {
     pub(super) fn path(
         &self,
         &[source, via, target]: &[u32; 3],
-        to: Kind,
+        to: DestinationKind,
         visit: &mut impl FnMut(u32, u32, PortId),
     ) -> u32 {
         let spine_place = |spine| self.leaves + spine;
@@ -236,7 +236,8 @@ impl ClosedForms for MegaflyLayout {
         if self.is_minimal_when_idle() { 0 } else { 3 }
     }
 
-    /// From all endpoints the machine looks the same: the dice choose among the other groups by their offset.
+    /// From all endpoints the machine looks the same: random numbers choose among the other groups by their
+    /// offset.
     fn source_classes(&self) -> Option<Vec<SourceClass>> {
         Some(vec![SourceClass { endpoint: EndpointId(0), count: self.topology().endpoints() }])
     }

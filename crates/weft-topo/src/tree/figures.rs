@@ -135,8 +135,8 @@ impl ClosedForms for TreeUpDown {
         Some(ChannelLoad { per_class: [vec![1.0], loads].concat(), paths })
     }
 
-    /// Dice spread what leaves or enters a subtree evenly over its links out; so do queues, turns and blocks
-    /// in the long run.
+    /// Random numbers spread what leaves or enters a subtree evenly over its links out; so do queues, turns
+    /// and blocks in the long run.
     fn permutation_load(&self, permutation: &Permutation) -> Option<ChannelLoad> {
         if let TreeRouting::DModK | TreeRouting::Ecmp { .. } = self.routing() {
             return None;

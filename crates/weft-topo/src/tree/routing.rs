@@ -5,7 +5,7 @@
 //! takes:
 //! - D-mod-k goes by the digits of the destination's number to the bases of the levels' parents and links, so
 //!   that all packets for a destination meet at one root, and destinations are shared out over the roots;
-//! - up-down throws dice, so that packets of a flow may overtake;
+//! - up-down draws random numbers, so that packets of a flow may overtake;
 //! - ECMP hashes source and destination, so that a flow keeps to one way;
 //! - multipath hashes the block of the message as well, so that only the packets of a block keep to one way;
 //! - round robin takes the ports in turn;
@@ -34,14 +34,14 @@ routings! {
     pub enum TreeRouting {
         /// Up by the digits of the destination.
         DModK = "d-mod-k",
-        /// Up by any of the ports, drawn by dice.
+        /// Up by any of the ports, drawn at random.
         UpDown = "up-down",
         /// Up by a hash of source and destination, so that the packets of a pair stay in order.
         Ecmp = "ecmp" {
             /// Seed of the hash of flows; 1 where not given.
             hash_seed: u32 = 1;
         },
-        /// Up by the port with the shortest queue, drawn by dice where several are.
+        /// Up by the port with the shortest queue, drawn at random where several are.
         Adaptive = "adaptive",
         /// Up by all ports in turn, one for every packet.
         RoundRobin = "round-robin",

@@ -1,7 +1,7 @@
 //! The proof against an oracle: strongly connected components (Tarjan) of the channel dependency graph
 //! that walking packets leave behind.
 
-use crate::machines::{Dice, any_machine, exanest, pairs, torus, walk};
+use crate::machines::{RandomView, any_machine, exanest, pairs, torus, walk};
 use petgraph::algo::tarjan_scc;
 use petgraph::graph::DiGraph;
 use proptest::prelude::*;
@@ -9,14 +9,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use weft_topo::*;
 use weft_units::{EndpointId, PortId, SwitchId};
 
-/// Every turn that packets between all pairs take; several throws of the dice for adaptive routings.
+/// Every turn that packets between all pairs take; several random draws for adaptive routings.
 fn walked_turns(layout: &Layout, seed: u64) -> BTreeSet<(Channel, Channel)> {
     let throws = if layout.is_deterministic() { 1 } else { 8 };
     let mut turns = BTreeSet::new();
     for throw in 0..throws {
-        let mut dice = Dice::new(seed.wrapping_add(throw));
+        let mut rng = RandomView::new(seed.wrapping_add(throw));
         for (from, to) in pairs(layout) {
-            let way = walk(layout, (from, to), &mut dice, 64);
+            let way = walk(layout, (from, to), &mut rng, 64);
             turns.extend(way.windows(2).map(|pair| (pair[0], pair[1])));
         }
     }

@@ -1,6 +1,6 @@
 //! The Dragonfly: several links per pair of groups, detours, and the second thoughts of PAR.
 
-use crate::machines::{DRAGONFLY_ROUTINGS, Dice, Idle, dragonfly, pairs, walk};
+use crate::machines::{DRAGONFLY_ROUTINGS, Idle, RandomView, dragonfly, pairs, walk};
 use std::collections::{BTreeMap, BTreeSet};
 use weft_topo::*;
 use weft_units::{Bytes, EndpointId, PortId, SwitchId, VcId};
@@ -8,7 +8,7 @@ use weft_units::{Bytes, EndpointId, PortId, SwitchId, VcId};
 const UGAL: DragonflyRouting = DragonflyRouting::UgalL { ugal_threshold: Bytes::ZERO };
 const ARRANGEMENTS: [GlobalLinks; 2] = [GlobalLinks::Palmtree, GlobalLinks::Absolute];
 
-/// Queues at some ports, and dice that always show the same.
+/// Queues at some ports, and random numbers that are all the same.
 struct Queues<'a> {
     random: u64,
     queues: &'a [(PortId, u64)],
@@ -293,11 +293,11 @@ fn the_dragonfly_of_frontier() {
         let uniform = figures.channel_loads[0].load.as_ref().unwrap();
         let links = if routing == DragonflyRouting::Valiant { 2.0 } else { 1.0 };
         assert!((uniform.per_class[2] - links * 65_536.0 / 37_887.0).abs() < 1e-9, "{uniform:?}");
-        let mut dice = Dice::new(3);
+        let mut rng = RandomView::new(3);
         for _ in 0..10_000 {
-            let from = EndpointId((dice.random() % u64::from(layout.endpoints())) as u32);
-            let to = pattern::uniform(layout.endpoints(), from, dice.random());
-            walk(&layout, (from, to), &mut dice, layout.longest_route().unwrap_or(3) as usize);
+            let from = EndpointId((rng.random() % u64::from(layout.endpoints())) as u32);
+            let to = pattern::uniform(layout.endpoints(), from, rng.random());
+            walk(&layout, (from, to), &mut rng, layout.longest_route().unwrap_or(3) as usize);
         }
     }
 }

@@ -13,13 +13,13 @@ fn enumerated_loads(
     throws: u64,
 ) -> Vec<f64> {
     let mut loads: BTreeMap<(SwitchId, PortId), f64> = BTreeMap::new();
-    let mut dice = Dice::new(7);
+    let mut rng = RandomView::new(7);
     for (from, to, load) in flows.filter(|(from, to, _)| from != to) {
         *loads.entry(layout.attachment(to)).or_default() += load;
         for _ in 0..throws {
             let way = match throws {
                 1 => walk(layout, (from, to), &mut Idle, 64),
-                _ => walk(layout, (from, to), &mut dice, 64),
+                _ => walk(layout, (from, to), &mut rng, 64),
             };
             for channel in way {
                 *loads.entry((channel.switch, channel.port)).or_default() += load / throws as f64;
@@ -76,7 +76,7 @@ proptest! {
     fn uniform_load_agrees_with_enumeration(layout in any_machine()) {
         let load = channel_load(&layout, Pattern::Uniform).unwrap();
         match load.paths {
-            // Dice are compared with their expectation below, on one machine.
+            // Random numbers are compared with their expectation below, on one machine.
             Paths::Random | Paths::Sampled => {}
             _ => {
                 let expected = enumerated_loads(&layout, uniform_flows(&layout), 1);

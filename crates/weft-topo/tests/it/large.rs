@@ -1,18 +1,18 @@
 //! The largest machines in use: proof and figures within seconds (they would take hours if anything
 //! were quadratic in the endpoints).
 
-use crate::machines::{Dice, exanest, minimal, torus, tree, ugal, walk};
+use crate::machines::{RandomView, exanest, minimal, torus, tree, ugal, walk};
 use weft_topo::*;
 use weft_units::EndpointId;
 
 /// Proves the machine, takes its figures, and walks a sample of pairs.
 fn examine(layout: &Layout, bound: usize) -> Figures {
     assert_ne!(prove(layout).expect("no deadlock").method, Method::Search);
-    let mut dice = Dice::new(3);
+    let mut rng = RandomView::new(3);
     for _ in 0..1000 {
-        let from = EndpointId((dice.random() % u64::from(layout.endpoints())) as u32);
-        let to = pattern::uniform(layout.endpoints(), from, dice.random());
-        walk(layout, (from, to), &mut dice, bound);
+        let from = EndpointId((rng.random() % u64::from(layout.endpoints())) as u32);
+        let to = pattern::uniform(layout.endpoints(), from, rng.random());
+        walk(layout, (from, to), &mut rng, bound);
     }
     figures(layout)
 }

@@ -189,20 +189,20 @@ pub fn any_graph() -> impl Strategy<Value = Layout> {
     })
 }
 
-/// Queues and dice that are random but repeatable (SplitMix64).
-pub struct Dice {
-    /// Queues do not change while a routing decides, however often it throws the dice.
+/// Queues and random numbers that are random but repeatable (SplitMix64).
+pub struct RandomView {
+    /// Queues do not change while a routing decides, however often it draws random numbers.
     queues: u64,
     state: u64,
 }
 
-impl Dice {
-    pub fn new(seed: u64) -> Dice {
-        Dice { queues: seed, state: seed }
+impl RandomView {
+    pub fn new(seed: u64) -> RandomView {
+        RandomView { queues: seed, state: seed }
     }
 }
 
-impl LocalView for Dice {
+impl LocalView for RandomView {
     fn queued(&self, port: PortId) -> u64 {
         mix(self.queues ^ u64::from(port.0) << 32) % 5 * 256
     }

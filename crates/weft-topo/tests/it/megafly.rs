@@ -1,6 +1,6 @@
 //! The detours of the Megafly, and its largest machine.
 
-use crate::machines::{Dice, Idle, pairs, walk};
+use crate::machines::{Idle, RandomView, pairs, walk};
 use std::collections::BTreeMap;
 use weft_topo::*;
 use weft_units::{Bytes, EndpointId, PortId, SwitchId, VcId};
@@ -27,7 +27,7 @@ fn routings() -> [MegaflyRouting; 5] {
     ]
 }
 
-/// Dice that always show the same, and queues at some ports.
+/// Random numbers that are all the same, and queues at some ports.
 struct Fixed<'a> {
     random: u64,
     queues: &'a [(PortId, u64)],
@@ -145,9 +145,9 @@ fn the_288_endpoints_of_red_sea() {
         );
         // Groups opposite each other are on one side: 16 pairs of groups are cut.
         assert_eq!(figures.bisection.links, 16 * 5);
-        let mut dice = Dice::new(11);
+        let mut rng = RandomView::new(11);
         for pair in pairs(&layout) {
-            let way = walk(&layout, pair, &mut dice, 6);
+            let way = walk(&layout, pair, &mut rng, 6);
             assert!([0, 2, 3, 4, 6].contains(&way.len()), "{way:?}");
         }
     }
@@ -280,12 +280,12 @@ fn the_megafly_of_1_049_600_endpoints() {
     for routing in [minimal, valiant, par] {
         let layout = layout([32, 32, 32, 32, 1025], routing);
         assert_eq!(prove(&layout).unwrap().method, Method::RanksBySymmetry);
-        let mut dice = Dice::new(5);
+        let mut rng = RandomView::new(5);
         for _ in 0..10_000 {
-            let from = EndpointId((dice.random() % u64::from(layout.endpoints())) as u32);
-            let to = pattern::uniform(layout.endpoints(), from, dice.random());
+            let from = EndpointId((rng.random() % u64::from(layout.endpoints())) as u32);
+            let to = pattern::uniform(layout.endpoints(), from, rng.random());
             let bound = layout.longest_route().unwrap_or(3) as usize;
-            walk(&layout, (from, to), &mut dice, bound);
+            walk(&layout, (from, to), &mut rng, bound);
         }
         let figures = figures(&layout);
         let links: Vec<_> = figures.links.iter().map(|class| class.links).collect();

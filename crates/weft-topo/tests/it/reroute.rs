@@ -64,9 +64,9 @@ fn walk(
 }
 
 /// Numbers that look random.
-struct Dice(u64);
+struct Rng(u64);
 
-impl Dice {
+impl Rng {
     fn below(&mut self, bound: u32) -> u32 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         ((self.0 >> 32) % u64::from(bound)) as u32
@@ -90,7 +90,7 @@ proptest! {
         let examples = examples();
         let layout = &examples[which.index(examples.len())];
         prop_assume!(layout.switches() <= 400);
-        let mut random = Dice(seed);
+        let mut random = Rng(seed);
         let dead = dead_links(layout, |_| random.below(100) < share);
         let wiring = Wiring::new(layout);
         let tables = UpDownTables::new(&wiring, &dead);

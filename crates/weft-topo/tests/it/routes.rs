@@ -1,6 +1,6 @@
 //! The routes of packets.
 
-use crate::machines::{Dice, Idle, any_machine, distances, minimal, pairs, ugal, walk};
+use crate::machines::{Idle, RandomView, any_machine, distances, minimal, pairs, ugal, walk};
 use proptest::prelude::*;
 use weft_topo::*;
 use weft_units::{Bytes, EndpointId, PortId, SwitchId, VcId};
@@ -15,9 +15,9 @@ proptest! {
     #[test]
     fn every_packet_reaches_its_destination(layout in any_machine(), seed: u64) {
         let bound = hop_bound(&layout);
-        let mut dice = Dice::new(seed);
+        let mut rng = RandomView::new(seed);
         for (from, to) in pairs(&layout) {
-            walk(&layout, (from, to), &mut dice, bound);
+            walk(&layout, (from, to), &mut rng, bound);
         }
     }
 
@@ -37,13 +37,13 @@ proptest! {
         }
     }
 
-    /// Catches a routing that claims to keep flows in order and looks at queues or dice, and one that
-    /// claims the contrary without using them where it could.
+    /// Catches a routing that claims to keep flows in order and looks at queues or random numbers, and one
+    /// that claims the contrary without using them where it could.
     #[test]
     fn deterministic_routings_do_not_look_around(layout in any_machine(), seed: u64) {
         if layout.is_deterministic() {
             for (from, to) in pairs(&layout) {
-                let first = walk(&layout, (from, to), &mut Dice::new(seed), 64);
+                let first = walk(&layout, (from, to), &mut RandomView::new(seed), 64);
                 prop_assert_eq!(first, walk(&layout, (from, to), &mut Idle, 64));
             }
         } else {
@@ -91,7 +91,7 @@ fn routes_by_modules_keep_their_bound() {
     assert!(farther > 0, "a hash chooses farther gateways too");
 }
 
-/// One queue of `bytes` at one port; dice that show `random`.
+/// One queue of `bytes` at one port; random numbers that are all `random`.
 struct OneQueue {
     port: PortId,
     bytes: u64,
@@ -132,7 +132,7 @@ fn ugal_detours_only_past_a_long_queue() {
     assert!(channels.is_sorted() && channels.last() >= Some(&VcId(1)), "{channels:?}");
 }
 
-/// One published queue of `bytes` at a port of a switch; dice that show the same.
+/// One published queue of `bytes` at a port of a switch; random numbers that are the same.
 struct OnePublished {
     at: (SwitchId, PortId),
     bytes: u64,

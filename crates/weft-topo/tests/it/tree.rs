@@ -1,6 +1,6 @@
 //! Routings of trees.
 
-use crate::machines::{Dice, Idle, TREE_ROUTINGS, general_tree, pairs, walk};
+use crate::machines::{Idle, RandomView, TREE_ROUTINGS, general_tree, pairs, walk};
 use std::collections::{BTreeMap, BTreeSet};
 use weft_keys::Misfit;
 use weft_topo::*;
@@ -75,7 +75,7 @@ fn ecmp_uses_all_links() {
 fn another_seed_is_another_choice_of_ways() {
     let ways = |hash_seed| {
         let layout = machine(FULL[0], TreeRouting::Ecmp { hash_seed });
-        pairs(&layout).map(|pair| walk(&layout, pair, &mut Dice::new(3), 4)).collect::<Vec<_>>()
+        pairs(&layout).map(|pair| walk(&layout, pair, &mut RandomView::new(3), 4)).collect::<Vec<_>>()
     };
     let [one, two] = [ways(1), ways(2)];
     assert_eq!(one, ways(1));
@@ -84,7 +84,7 @@ fn another_seed_is_another_choice_of_ways() {
     assert!(differ * 10 > 8 * one.len(), "{differ} of {}", one.len());
 }
 
-/// Queues of these bytes at the ports; dice that show `random`.
+/// Queues of these bytes at the ports; random numbers that are all `random`.
 struct Queues<'q> {
     bytes: &'q [u64],
     random: u64,
@@ -198,7 +198,7 @@ fn a_spine_leaf_network_is_a_tree_of_two_levels() {
     assert_eq!(layout.link_classes(), ["endpoint", "level1"]);
 }
 
-/// Dice that show nothing, and turns one after the other.
+/// Random numbers that are none, and turns one after the other.
 struct Turns(u32);
 
 impl LocalView for Turns {

@@ -75,7 +75,7 @@ pub struct Loop {
 }
 
 /// A place in the loop.
-enum Place {
+enum LoopPlace {
     Setup(u64),
     Barrier,
     /// A reading of the clock at the beginning of this measured iteration.
@@ -116,10 +116,10 @@ impl Loop {
     }
 
     /// The place in the loop of operation `position` of `rank`.
-    fn place(&self, rank: u32, position: u64) -> Place {
-        let Some(mut at) = position.checked_sub(self.setup(rank)) else { return Place::Setup(position) };
+    fn place(&self, rank: u32, position: u64) -> LoopPlace {
+        let Some(mut at) = position.checked_sub(self.setup(rank)) else { return LoopPlace::Setup(position) };
         if at == 0 {
-            return Place::Barrier;
+            return LoopPlace::Barrier;
         }
         at -= 1;
         let steps = self.iteration.steps(rank);
@@ -127,12 +127,12 @@ impl Loop {
         let warm_up = u64::from(self.repetitions.warm_up) * (steps + after);
         if at < warm_up {
             let step = at % (steps + after);
-            return if step < steps { Place::Timed(step) } else { Place::Barrier };
+            return if step < steps { LoopPlace::Timed(step) } else { LoopPlace::Barrier };
         }
         at -= warm_up;
         if self.barriers == Barriers::BeforeMeasured {
             if at == 0 {
-                return Place::Barrier;
+                return LoopPlace::Barrier;
             }
             at -= 1;
         }
@@ -140,17 +140,17 @@ impl Loop {
         let whole = steps + readings + after;
         let measured = u64::from(self.repetitions.iterations) * whole;
         if at >= measured {
-            return Place::Teardown(at - measured);
+            return LoopPlace::Teardown(at - measured);
         }
         let (number, mut step) = (at / whole, at % whole);
         if readings > 0 {
             match step {
-                0 => return Place::Begin(number),
-                _ if step == steps + 1 => return Place::End,
+                0 => return LoopPlace::Begin(number),
+                _ if step == steps + 1 => return LoopPlace::End,
                 _ => step -= 1,
             }
         }
-        if step < steps { Place::Timed(step) } else { Place::Barrier }
+        if step < steps { LoopPlace::Timed(step) } else { LoopPlace::Barrier }
     }
 }
 
@@ -180,13 +180,13 @@ impl Generated for Loop {
     fn operation(&self, rank: RankId, position: u64) -> Option<Op> {
         let rank = rank.0;
         match self.place(rank, position) {
-            Place::Setup(step) => self.iteration.setup(rank, step),
-            Place::Barrier => Some(barrier()),
-            Place::Begin(number) => Some(Op::Marker { text: format!("iteration {number}") }),
+            LoopPlace::Setup(step) => self.iteration.setup(rank, step),
+            LoopPlace::Barrier => Some(barrier()),
+            LoopPlace::Begin(number) => Some(Op::Marker { text: format!("iteration {number}") }),
             // Timelines show no marker without text; the clock is read all the same.
-            Place::End => Some(Op::Marker { text: String::new() }),
-            Place::Timed(step) => Some(self.iteration.timed(rank, step)),
-            Place::Teardown(step) => self.iteration.teardown(rank, step),
+            LoopPlace::End => Some(Op::Marker { text: String::new() }),
+            LoopPlace::Timed(step) => Some(self.iteration.timed(rank, step)),
+            LoopPlace::Teardown(step) => self.iteration.teardown(rank, step),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The record of a replay, sorted so that the walk finds steps, messages, hops and stages quickly.
 
-use crate::replay::{Cause, Finish, MessageId, PostedMessage, Record, Step};
+use crate::replay::{Cause, Finish, MessageId, PostedMessage, RankStep, Record};
 use weft_fabric::HopRecord;
 use weft_nic::Stage;
 use weft_units::{Bytes, RankId, Span, Time};
@@ -26,7 +26,7 @@ pub struct Pace {
 #[derive(Debug)]
 pub struct PathTrace {
     /// By rank and number.
-    steps: Vec<Step>,
+    steps: Vec<RankStep>,
     /// Of each rank: where its steps begin.
     first_steps: Vec<usize>,
     /// By message.
@@ -64,7 +64,7 @@ impl PathTrace {
     }
 
     /// The steps of a rank, in the order in which they were recorded.
-    pub fn steps(&self, rank: RankId) -> &[Step] {
+    pub fn steps(&self, rank: RankId) -> &[RankStep] {
         match (self.first_steps.get(rank.index()), self.first_steps.get(rank.index() + 1)) {
             (Some(&from), Some(&to)) => &self.steps[from..to],
             _ => &[],
@@ -72,7 +72,7 @@ impl PathTrace {
     }
 
     /// One step of a rank, if it is recorded.
-    pub fn step(&self, rank: RankId, number: u32) -> Option<&Step> {
+    pub fn step(&self, rank: RankId, number: u32) -> Option<&RankStep> {
         let steps = self.steps(rank);
         // What came before the first may have been let go.
         let index = number.checked_sub(steps.first()?.number)?;

@@ -3,7 +3,7 @@
 use super::chain::chain;
 use super::piece::{Location, Piece, PieceKind};
 use super::trace::PathTrace;
-use crate::replay::{Cause, Finish, MessageId, Step, StepKind};
+use crate::replay::{Cause, Finish, MessageId, RankStep, StepKind};
 use std::ops::Range;
 use weft_units::{RankId, Span, Time};
 
@@ -121,7 +121,7 @@ pub fn way_time(trace: &PathTrace, message: MessageId, delivered: Time) -> Optio
 }
 
 /// The piece that a step is, from `from` on.
-fn piece(step: &Step, from: Time) -> Option<Piece> {
+fn piece(step: &RankStep, from: Time) -> Option<Piece> {
     let kind = match step.kind {
         StepKind::Compute => PieceKind::Compute,
         StepKind::Software(work, call) => PieceKind::Software(work, call),

@@ -58,7 +58,7 @@ impl Adversarial {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dice::dice;
+    use crate::rng::rng;
     use weft_topo::{Dragonfly, DragonflySize, GlobalLinks, Star};
 
     /// Catches messages to another group than the next, and endpoints of it that nothing is sent to.
@@ -67,7 +67,7 @@ mod tests {
         let size = DragonflySize { p: 2, a: 3, h: 1, g: 4 };
         let machine = Dragonfly::new(size, GlobalLinks::Palmtree).unwrap();
         let pattern = Adversarial::new(&machine).unwrap();
-        let mut random = dice(3);
+        let mut random = rng(3);
         for source in 0..24 {
             let mut reached: Vec<u32> =
                 (0..200).map(|_| pattern.destination(EndpointId(source), &mut random).0).collect();

@@ -64,10 +64,10 @@ impl Hotspot {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dice::{dice, evenly_spread};
+    use crate::rng::{evenly_spread, rng};
 
     fn counts(pattern: &Hotspot, source: u32, messages: u32) -> Vec<u64> {
-        let mut random = dice(11);
+        let mut random = rng(11);
         let mut counts = vec![0; 50];
         for _ in 0..messages {
             counts[pattern.destination(EndpointId(source), &mut random).index()] += 1;

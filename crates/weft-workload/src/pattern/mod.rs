@@ -7,7 +7,7 @@
 //!
 //! let machine = Layout::Star(StarRouting::new(Star::new(64)?));
 //! let kind: PatternKind = "bit-complement".parse()?;
-//! let mut random = || unreachable!("this pattern throws no dice");
+//! let mut random = || unreachable!("this pattern draws no random numbers");
 //! let pattern = Pattern::new(kind, &machine, &Settings::default(), &mut random)?;
 //! assert_eq!(pattern.destination(EndpointId(5), 0, &mut random), EndpointId(58));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -355,7 +355,7 @@ impl FromStr for PatternKind {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dice::dice;
+    use crate::rng::rng;
     use proptest::prelude::*;
     use weft_topo::{Dimension, DimensionOrder, Exanest, ExanestOrder, Torus};
 
@@ -376,7 +376,7 @@ mod tests {
             let machine = torus(&sizes, concentration);
             let source = EndpointId(source % machine.endpoints());
             for kind in PatternKind::ALL {
-                let mut random = dice(seed);
+                let mut random = rng(seed);
                 let pattern = match Pattern::new(kind, &machine, &Settings::default(), &mut random) {
                     Ok(pattern) => pattern,
                     Err(error) => {
@@ -404,7 +404,7 @@ mod tests {
     fn a_machine_that_does_not_fit_is_told() {
         let error = |name: &str, machine: &Layout| {
             let kind = name.parse().unwrap();
-            Pattern::new(kind, machine, &Settings::default(), &mut dice(1)).unwrap_err().to_string()
+            Pattern::new(kind, machine, &Settings::default(), &mut rng(1)).unwrap_err().to_string()
         };
         assert!(error("tornado", &torus(&[2, 2], 1)).contains("every endpoint would send to itself"));
         assert!(error("transpose", &torus(&[7, 5], 1)).contains("such as 36; the machine has 35"));
@@ -417,11 +417,11 @@ mod tests {
         let rack = Layout::Exanest(ExanestOrder::new(Exanest::new(12).unwrap(), true));
         // The members of a group are joined: that is asked when the group is made.
         for kind in PatternKind::ALL.into_iter().filter(|kind| *kind != PatternKind::Multicast) {
-            match Pattern::new(kind, &rack, &Settings::default(), &mut dice(1)) {
+            match Pattern::new(kind, &rack, &Settings::default(), &mut rng(1)) {
                 Ok(pattern) => {
                     for source in (0..rack.endpoints()).map(EndpointId) {
                         for message in 0..8 {
-                            let to = pattern.destination(source, message, &mut dice(2));
+                            let to = pattern.destination(source, message, &mut rng(2));
                             assert!(rack.reachable(source, to), "{kind}: {source} to {to}");
                         }
                     }

@@ -49,7 +49,7 @@ fn shuffle_without_fixed_points(partner: &mut [EndpointId], random: &mut impl Fn
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dice::{dice, evenly_spread};
+    use crate::rng::{evenly_spread, rng};
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
@@ -57,7 +57,7 @@ mod tests {
         /// Catches a destination that two endpoints share, one that is missed, and a fixed point.
         #[test]
         fn it_is_a_permutation_without_fixed_points(endpoints in 2u32..500, seed: u64) {
-            let pattern = Permutation::new(endpoints, &mut dice(seed)).unwrap();
+            let pattern = Permutation::new(endpoints, &mut rng(seed)).unwrap();
             let mut reached: Vec<_> = (0..endpoints).map(|e| pattern.destination(EndpointId(e))).collect();
             prop_assert!(reached.iter().enumerate().all(|(source, to)| to.index() != source));
             reached.sort();
@@ -69,7 +69,7 @@ mod tests {
     /// likely, the 6 that are one cycle no more than the 3 that are two swaps.
     #[test]
     fn all_derangements_are_equally_likely() {
-        let mut random = dice(3);
+        let mut random = rng(3);
         let mut counts = BTreeMap::new();
         for _ in 0..9_000 {
             *counts.entry(Permutation::new(4, &mut random).unwrap().partner).or_insert(0u64) += 1;

@@ -42,10 +42,10 @@ impl Uniform {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dice::{dice, evenly_spread};
+    use crate::rng::{evenly_spread, rng};
 
     fn counts(pattern: &Uniform, source: u32) -> Vec<u64> {
-        let mut random = dice(7);
+        let mut random = rng(7);
         let mut counts = vec![0; pattern.endpoints as usize];
         for _ in 0..pattern.endpoints * 2000 {
             counts[pattern.destination(EndpointId(source), &mut random).index()] += 1;

@@ -36,7 +36,7 @@ pub use calls::{CallReport, CallSum};
 pub use compute_scale::{ComputeScale, NotAScale};
 pub use program::{Generated, Operations, Program, ReceivedMessage, Stepped};
 pub use rails::{GuestFailure, GuestMessage, HostRails, RailEvent, Stripes};
-pub use record::{Cause, Finish, MessageId, PostedMessage, Record, Step, StepKind};
+pub use record::{Cause, Finish, MessageId, PostedMessage, RankStep, Record, StepKind};
 pub use region::RegionReading;
 pub use report::{
     Activity, ClockReading, Compared, Damage, Delivery, MessageClass, RankFailure, RankReport, ReplayOutput,

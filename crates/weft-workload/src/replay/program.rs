@@ -8,7 +8,7 @@
 //! A function keeps nothing: a rank that was saved goes on at its position, and a million operations
 //! take no memory. A stepped program keeps what it likes, so that its ranks cannot be saved.
 
-use crate::mapping::Place;
+use crate::mapping::CorePlace;
 use std::sync::Arc;
 use weft_trace::TraceSource;
 use weft_trace::op::{Op, RequestId};
@@ -116,5 +116,5 @@ pub struct Program {
     /// The source of its operations.
     pub operations: Operations,
     /// The place of each rank.
-    pub places: Vec<Place>,
+    pub places: Vec<CorePlace>,
 }

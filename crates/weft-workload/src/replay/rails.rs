@@ -82,7 +82,7 @@ pub struct GuestMessage {
     /// Counts what that endpoint has handed over.
     order: u32,
     bytes: Bytes,
-    born: Time,
+    created_at: Time,
     acknowledged: bool,
     header: ReplayHeader,
     is_write: bool,
@@ -152,14 +152,15 @@ impl<C: HostContext<ReplayHost>> RankContext<'_, C> {
         let home = self.host.endpoint();
         let order = *self.handed_over;
         *self.handed_over = order.wrapping_add(1);
-        let Message { bytes, born, header, token: key, primitive, purpose, interface, buffer, .. } = message;
+        let Message { bytes, created_at, header, token: key, primitive, purpose, interface, buffer, .. } =
+            message;
         let acknowledged = message.acknowledged;
         let event = RailEvent::Send(GuestMessage {
             home,
             key_after: key.and_then(|key| NonZeroU32::new(key + 1)),
             order,
             bytes,
-            born,
+            created_at,
             acknowledged,
             header: header.expect("ranks send every message with a header"),
             is_write: matches!(primitive, Primitive::Write | Primitive::WriteBack),
@@ -198,7 +199,7 @@ impl ReplayHost {
         rails: HostRails,
         context: &mut impl HostContext<ReplayHost>,
     ) {
-        let GuestMessage { home, bytes, born, acknowledged, header, is_write, purpose, .. } = *message;
+        let GuestMessage { home, bytes, created_at, acknowledged, header, is_write, purpose, .. } = *message;
         let GuestMessage { key_after, interface, buffer, .. } = *message;
         let key = key_after.map(|after| after.get() - 1);
         let rail = rails.rail(home, context.endpoint());
@@ -208,7 +209,7 @@ impl ReplayHost {
         let message = Message {
             to: rails.endpoint(header.home, rail),
             bytes,
-            born,
+            created_at,
             header: Some(header),
             token: Some(token),
             acknowledged,

@@ -156,7 +156,7 @@ impl ReplayRank {
             },
             tag: self.process.tag_of(&header.envelope),
             bytes,
-            posted: message.born,
+            posted: message.created_at,
             hops: message.hops,
         };
         context.host.output().delivered(self.account.program, delivered, context.parameters.wanted);

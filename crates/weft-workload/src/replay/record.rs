@@ -4,7 +4,7 @@
 //!  rank 0  ─[compute]─[send call]─┐ posted                ┌[receive message]─[wait call]─ …
 //!                                 └──── message ──────────┘ noticed: the step's cause
 //! ```
-//! A rank's time is cut into [`Step`]s. Each says what allowed it to begin: the step before, or a message
+//! A rank's time is cut into [`RankStep`]s. Each says what allowed it to begin: the step before, or a message
 //! that was noticed at that very moment. A message says after which step it was posted. So the steps and
 //! messages of a run are a graph whose edges take no time and lead backwards.
 
@@ -49,7 +49,7 @@ pub enum StepKind {
 
 /// A piece of a rank's time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Step {
+pub struct RankStep {
     /// The rank, counted over all programs.
     pub rank: RankId,
     /// Counts the steps of the rank.
@@ -72,7 +72,7 @@ pub struct Step {
     pub background: bool,
 }
 
-impl Step {
+impl RankStep {
     /// The name of the call that it is part of: the MPI call, or the kind of a simulated rank's operation.
     pub fn call(&self) -> Option<&'static str> {
         match self.kind {
@@ -116,7 +116,7 @@ pub struct Finish {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Record {
     /// Steps of processors.
-    pub steps: Vec<Step>,
+    pub steps: Vec<RankStep>,
     /// The messages.
     pub posts: Vec<PostedMessage>,
     /// The ends of programs.
@@ -158,10 +158,10 @@ pub(super) struct RankRecord<'r> {
 
 impl RankRecord<'_> {
     /// Records a step under the rank's next number. Returns the cause of what follows it without a gap.
-    fn push(&mut self, step: Step) -> Cause {
+    fn push(&mut self, step: RankStep) -> Cause {
         let number = self.last_steps.count;
         self.last_steps.count += 1;
-        self.record.steps.push(Step { number, ..step });
+        self.record.steps.push(RankStep { number, ..step });
         Cause::After(number)
     }
 
@@ -170,7 +170,7 @@ impl RankRecord<'_> {
         if end > begin {
             let (rank, kind, cause) = (self.rank, StepKind::Compute, self.last_steps.own);
             let (within, background) = (None, false);
-            let step = Step { rank, number: 0, begin, end, kind, cause, first: true, within, background };
+            let step = RankStep { rank, number: 0, begin, end, kind, cause, first: true, within, background };
             self.last_steps.own = self.push(step);
         }
     }
@@ -181,7 +181,7 @@ impl RankRecord<'_> {
     pub fn go_on(&mut self, at: Time, cause: Cause, call: Option<Kind>) {
         let (rank, kind, within) = (self.rank, StepKind::Pass, call.map(Kind::name));
         let (begin, end, first, background) = (at, at, false, false);
-        let step = Step { rank, number: 0, begin, end, kind, cause, first, within, background };
+        let step = RankStep { rank, number: 0, begin, end, kind, cause, first, within, background };
         self.last_steps.own = self.push(step);
     }
 }
@@ -213,7 +213,7 @@ impl CallRecord {
         let background = self.call.is_none();
         // A step of no work does not say in its kind which call it is part of.
         let within = self.call.filter(|_| kind == StepKind::Pass).map(Kind::name);
-        let step = Step { rank, number: 0, begin, end, kind, cause, first, within, background };
+        let step = RankStep { rank, number: 0, begin, end, kind, cause, first, within, background };
         self.cause = record.push(step);
         self.first = false;
     }

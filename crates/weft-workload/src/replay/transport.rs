@@ -184,7 +184,7 @@ impl<C: HostContext<ReplayHost>> Transport for CallTransport<'_, '_, C> {
             header.number = *next;
             *next = next.wrapping_add(1);
         }
-        let born = self.account.posted_at(&envelope, self.begun);
+        let created_at = self.account.posted_at(&envelope, self.begun);
         if envelope.has_data() {
             self.account.messages_sent += 1;
             self.account.sent += envelope.bytes;
@@ -198,7 +198,7 @@ impl<C: HostContext<ReplayHost>> Transport for CallTransport<'_, '_, C> {
         let message = Message {
             to: endpoint,
             bytes: payload,
-            born,
+            created_at,
             header: Some(header),
             token,
             acknowledged: parameters.protocol.eager_ack && envelope.kind() == EnvelopeKind::Eager,
@@ -260,7 +260,7 @@ impl<C: HostContext<ReplayHost>> Transport for CallTransport<'_, '_, C> {
         let message = Message {
             to: group.address(),
             bytes: payload,
-            born: self.begun,
+            created_at: self.begun,
             header: Some(header),
             token,
             acknowledged: false,

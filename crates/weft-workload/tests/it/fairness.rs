@@ -1,7 +1,7 @@
 //! No endpoint, port or link is favoured where all are alike.
 
 use crate::machine::{
-    Machine, Run, SLOT, advance, dice, injected_and_delivered, links, reset, saturated, star, switch, torus,
+    Machine, Run, SLOT, advance, injected_and_delivered, links, reset, rng, saturated, star, switch, torus,
 };
 use weft_fabric::LinkEnd;
 use weft_fabric::parameters::{ArbiterKind, Speedup, SwitchKind};
@@ -75,7 +75,7 @@ fn measure(run: &mut Run, batches: usize, slots: u64) -> Batches {
 }
 
 fn uniform(layout: Layout, (kind, arbiter): (SwitchKind, ArbiterKind), arrival: &Arrival, seed: u64) -> Run {
-    let pattern = Pattern::new(PatternKind::Uniform, &layout, &Settings::default(), &mut dice()).unwrap();
+    let pattern = Pattern::new(PatternKind::Uniform, &layout, &Settings::default(), &mut rng()).unwrap();
     let mut switch = switch(kind, arbiter, 8);
     // Unbounded queues under too much load are never steady.
     switch.output_buffer = Some(switch.buffer);

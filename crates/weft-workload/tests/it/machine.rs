@@ -156,7 +156,7 @@ pub fn saturated() -> Arrival {
 }
 
 /// A source of 64-bit numbers for patterns that draw something when they are made.
-pub fn dice() -> impl FnMut() -> u64 {
+pub fn rng() -> impl FnMut() -> u64 {
     let mut stream = weft_engine::Stream::new(1, 0, 0);
     move || stream.next_u64()
 }

@@ -1,7 +1,7 @@
 //! Saturated switches and networks.
 
 use crate::machine::{
-    Machine, PACKET, SLOT, dice, injected_and_delivered, links, saturated, star, switch, throughput, torus,
+    Machine, PACKET, SLOT, injected_and_delivered, links, rng, saturated, star, switch, throughput, torus,
 };
 use weft_fabric::parameters::{ArbiterKind, Speedup, SwitchKind, SwitchParameters};
 use weft_topo::{Layout, Topology, channel_load};
@@ -12,7 +12,7 @@ use weft_workload::pattern::{Pattern, PatternKind, Settings};
 fn saturated_star(ports: u64, switch: SwitchParameters, slots: u64) -> f64 {
     let layout = star(ports);
     let settings = Settings { include_self: true, ..Settings::default() };
-    let pattern = Pattern::new(PatternKind::Uniform, &layout, &settings, &mut dice()).unwrap();
+    let pattern = Pattern::new(PatternKind::Uniform, &layout, &settings, &mut rng()).unwrap();
     let mut run = Machine::new(layout, switch).begin(pattern, &saturated(), 5);
     throughput(&mut run, 2_000, slots)
 }
@@ -89,7 +89,7 @@ fn torus_load(
         }
         None => saturated(),
     };
-    let pattern = Pattern::new(pattern, &layout, &Settings::default(), &mut dice()).unwrap();
+    let pattern = Pattern::new(pattern, &layout, &Settings::default(), &mut rng()).unwrap();
     // Packets count when they cross, ahead of the line by what an output buffer holds.
     let (output_buffer, ahead) = match kind {
         SwitchKind::CombinedInputOutput(_) => (Some(Bytes::new(8 * PACKET)), 8 + 1),

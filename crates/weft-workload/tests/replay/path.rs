@@ -346,7 +346,7 @@ fn a_message_that_was_posted_before_its_record_is_whole() {
     let at = |ns: u64| Time::ZERO + Span::from_ns(ns);
     let rank = RankId(0);
     let message = MessageId { source: weft_units::EndpointId(0), number: 9 };
-    let step = |number: u32, from, to| Step {
+    let step = |number: u32, from, to| RankStep {
         rank,
         number,
         begin: at(from),

@@ -4,7 +4,7 @@ use super::{Crossbar, InputBuffers};
 use crate::channel::Channel;
 use crate::constants::Constants;
 use crate::switch::SwitchContext;
-use crate::switch::buffer::{Buffered, Handle};
+use crate::switch::buffer::{BufferHandle, Buffered};
 
 impl<B: InputBuffers> Crossbar<B> {
     /// Queues a copy at a replication port.
@@ -25,13 +25,13 @@ impl<B: InputBuffers> Crossbar<B> {
 
     /// The switch with as many inputs as its ports are now. It must be empty.
     pub(in crate::switch) fn with_ports_again(self, constants: &Constants) -> Crossbar<B> {
-        let state = self.ports.arbiter_state(constants);
-        Crossbar::new(self.ports, state, constants.channels)
+        let arbiter = self.state.arbiter_state(constants);
+        Crossbar::new(self.state, arbiter, constants.channels)
     }
 
     /// Whether a packet in the buffer is a copy, which has been routed.
     #[inline]
-    pub(super) fn is_copy(&self, handle: Handle) -> bool {
+    pub(super) fn is_copy(&self, handle: BufferHandle) -> bool {
         self.buffer.get(handle).packet.is_multicast()
     }
 }

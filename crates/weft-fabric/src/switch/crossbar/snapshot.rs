@@ -3,8 +3,8 @@
 use super::{Crossbar, InputBuffers};
 use crate::arbiter::ArbiterState;
 use crate::build::MAX_CHANNELS;
-use crate::channel::Channels;
-use crate::switch::Ports;
+use crate::channel::ChannelNumbers;
+use crate::switch::SwitchState;
 use crate::switch::buffer::{Buffered, PacketBuffer};
 use crate::switch::starvation::{PassedOver, Starvation};
 use serde::{Deserialize, Serialize, Serializer};
@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize, Serializer};
 /// How a switch is written: packets by their queues, since their places in the buffer depend on which of
 /// those that came before were [passed on](Crossbar::pass) without one.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Snapshot<Ports, Arbiter, Requests, PassedOver> {
-    ports: Ports,
+pub(super) struct Snapshot<SwitchState, Arbiter, Requests, PassedOver> {
+    state: SwitchState,
     queued: Vec<(u32, Vec<Buffered>)>,
     requests_per_output: u32,
     arbiter: Arbiter,
@@ -25,7 +25,7 @@ impl<B: InputBuffers> Serialize for Crossbar<B> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let queues = self.queues.queues().iter().zip(0..).filter(|(queue, _)| !queue.is_empty());
         Snapshot {
-            ports: &self.ports,
+            state: &self.state,
             queued: queues.map(|(queue, place)| (place, queue.packets(&self.buffer).collect())).collect(),
             requests_per_output: self.requests_per_output,
             arbiter: &self.arbiter,
@@ -49,16 +49,17 @@ pub(super) enum SnapshotError {
     Channels { requests: u32, ports: usize },
 }
 
-impl<B: InputBuffers> TryFrom<Snapshot<Ports, Option<Box<ArbiterState>>, Box<[u64]>, Vec<Option<PassedOver>>>>
+impl<B: InputBuffers>
+    TryFrom<Snapshot<SwitchState, Option<Box<ArbiterState>>, Box<[u64]>, Vec<Option<PassedOver>>>>
     for Crossbar<B>
 {
     type Error = SnapshotError;
 
     fn try_from(
-        snapshot: Snapshot<Ports, Option<Box<ArbiterState>>, Box<[u64]>, Vec<Option<PassedOver>>>,
+        snapshot: Snapshot<SwitchState, Option<Box<ArbiterState>>, Box<[u64]>, Vec<Option<PassedOver>>>,
     ) -> Result<Crossbar<B>, SnapshotError> {
-        let Snapshot { ports, queued, requests_per_output, arbiter, requests, passed_over } = snapshot;
-        let (inputs, outputs) = (ports.ports.len(), ports.links());
+        let Snapshot { state, queued, requests_per_output, arbiter, requests, passed_over } = snapshot;
+        let (inputs, outputs) = (state.ports.len(), state.links());
         // At most as many virtual channels as a network may have: what follows takes memory for all of them.
         if requests_per_output as usize > inputs * MAX_CHANNELS as usize || outputs > inputs {
             return Err(SnapshotError::Channels { requests: requests_per_output, ports: inputs });
@@ -74,7 +75,7 @@ impl<B: InputBuffers> TryFrom<Snapshot<Ports, Option<Box<ArbiterState>>, Box<[u6
             let queue = queues.queues_mut().get_mut(place as usize).ok_or(SnapshotError::Queue(place))?;
             for packet in packets {
                 if queue.push(&mut buffer, &packet) {
-                    (queue.head_room, queue.head_vc) = (packet.room, packet.packet.channel().vc);
+                    (queue.head_space, queue.head_vc) = (packet.space, packet.packet.channel().vc);
                 }
             }
         }
@@ -85,11 +86,11 @@ impl<B: InputBuffers> TryFrom<Snapshot<Ports, Option<Box<ArbiterState>>, Box<[u6
                     && !queues.queue(request.into(), output).is_empty()
             })
         };
-        let channels = Channels::new((requests_per_output / (inputs as u32).max(1)).max(1));
+        let channels = ChannelNumbers::new((requests_per_output / (inputs as u32).max(1)).max(1));
         let starvation = (passed_over.len() == inputs && passed_over.iter().enumerate().all(waits))
             .then(|| Starvation::resume(passed_over, channels))
             .flatten()
             .ok_or(SnapshotError::PassedOver)?;
-        Ok(Crossbar { ports, buffer, queues, arbiter, requests, starvation, requests_per_output, words })
+        Ok(Crossbar { state, buffer, queues, arbiter, requests, starvation, requests_per_output, words })
     }
 }

@@ -21,7 +21,7 @@ impl<B: InputBuffers> Crossbar<B> {
             let request = self.queues.request_of(place);
             let from = constants.channels.channel(request);
             let queue = &mut self.queues.queues_mut()[place];
-            if usize::from(from.port) >= self.ports.links() || queue.is_empty() {
+            if usize::from(from.port) >= self.state.links() || queue.is_empty() {
                 continue;
             }
             let head = queue.head;
@@ -31,15 +31,15 @@ impl<B: InputBuffers> Crossbar<B> {
             for &handle in &withdrawn {
                 let buffered = self.buffer.get(handle);
                 if B::ROUTES_ON_ARRIVAL || handle == head {
-                    self.ports.give_up(output, &buffered.packet, constants);
+                    self.state.give_up(output, &buffered.packet, constants);
                 }
-                self.ports.withdraw((from, buffered), cause(from, &buffered.packet), context);
+                self.state.withdraw((from, buffered), cause(from, &buffered.packet), context);
             }
             if withdrawn.first() == Some(&head) {
                 self.end_request(request, output.into(), now, constants);
                 if !next.is_none() {
                     if !B::ROUTES_ON_ARRIVAL {
-                        self.ports.route(self.buffer.get_mut(next), from, context);
+                        self.state.route(self.buffer.get_mut(next), from, context);
                     }
                     self.request(request, next, now, constants);
                 }
@@ -52,11 +52,11 @@ impl<B: InputBuffers> Crossbar<B> {
     fn end_request(&mut self, request: usize, output: usize, now: Time, constants: &Constants) {
         self.requests[output * self.words as usize + request / 64] &= !(1 << (request % 64));
         self.starvation.forget(output, request, constants.channels);
-        self.ports.end_stall(output, now);
+        self.state.end_stall(output, now);
         if self.requests_of(output).iter().all(|&word| word == 0) {
-            self.ports.look_only_at(output, Time::NEVER);
+            self.state.look_only_at(output, Time::NEVER);
         } else {
-            self.ports.look_no_later_than(output, constants.switch.clock.edge_at_or_after(now));
+            self.state.look_no_later_than(output, constants.switch.clock.edge_at_or_after(now));
         }
     }
 }

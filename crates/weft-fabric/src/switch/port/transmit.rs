@@ -11,19 +11,19 @@
 //!                           ├───── pipeline ────┤
 //!                      output_ready, input_ready: the next grant's packet reaches the line as it gets free
 //! ```
-//! [`Ports::transmit`] carries out a grant. It occupies input and output, sends the packet over the link, and
-//! gives the credit for its room back to the previous sender. Where outputs have
+//! [`SwitchState::transmit`] carries out a grant. It occupies input and output, sends the packet over the
+//! link, and gives the credit for its space back to the previous sender. Where outputs have
 //! [buffers](crate::switch::combined), the packet is through the crossbar sooner, and they are occupied no
 //! longer than that.
 
-use super::{Peer, Port, Ports};
+use super::{Peer, Port, SwitchState};
 use crate::channel::Channel;
 use crate::congestion::crossing;
 use crate::constants::{AgeBits, Constants};
 use crate::credit::{Credit, TailOut};
 use crate::fault::{Fate, Fault};
-use crate::hop::{Crossed, HopRecord, Instants};
-use crate::link::{Earliest, LinkEnd, LinkKind, Sender, Sent, Size};
+use crate::hop::{CrossedLink, HopRecord, Instants};
+use crate::link::{EarliestSend, LinkEnd, LinkKind, LinkSender, SentPacket, Size};
 use crate::link_layer::LayerState;
 use crate::packet::Packet;
 use crate::switch::buffer::Buffered;
@@ -62,7 +62,7 @@ pub(crate) struct Crossing {
     pub(crate) input: Option<Channel>,
 }
 
-impl Ports {
+impl SwitchState {
     /// Sends a packet that has won: through the crossbar and over the link, with its credit back.
     #[inline(always)]
     pub(crate) fn transmit<O: Outputs, T, S: Sink>(
@@ -108,15 +108,15 @@ impl Ports {
         sink: &mut impl Sink,
     ) {
         if CARE && self.faults.get(crossing.output).is_some_and(Fault::may_copy) {
-            // Whether there is room for a copy must not depend on when credits were last counted.
+            // Whether there is space for a copy must not depend on when credits were last counted.
             self.collect_credits(crossing.output, crossing.edge, constants);
         }
         if CARE && constants.congestion.as_ref().is_some_and(|control| control.measures) {
-            prefetch(&self.points[crossing.output]);
+            prefetch(&self.link_controls[crossing.output]);
         }
         // The packet stays where it is until all of it is copied at once.
         let packet = &buffered.packet;
-        let size = Size { bytes: constants.packet_bytes(packet), room: buffered.room };
+        let size = Size { bytes: constants.packet_bytes(packet), space: buffered.space };
         let through = constants.through_pipeline(crossing.edge);
         let pipeline = through - crossing.edge;
         let passage = O::ARE_BUFFERED.then(|| {
@@ -131,11 +131,11 @@ impl Ports {
             _ => head,
         };
         // The tail cannot leave before it has come.
-        let earliest = Earliest { head, tail: buffered.tail() + pipeline, granted: crossing.edge, told };
+        let earliest = EarliestSend { head, tail: buffered.tail() + pipeline, granted: crossing.edge, told };
         // One borrow of the port for all that concerns the output.
         let port = &mut self.ports[crossing.output];
         let behind = port.line.busy_until().saturating_since(through);
-        let sender = Sender {
+        let sender = LinkSender {
             kind,
             line: &mut port.line,
             credits: &mut self.credits[constants.channels.number(packet.channel())],
@@ -147,7 +147,7 @@ impl Ports {
         let sent = sender.send(packet, size, earliest);
         let mut copy = None;
         if CARE && sent.fate == Fate::Duplicated {
-            let sender = Sender {
+            let sender = LinkSender {
                 kind,
                 line: &mut port.line,
                 credits: &mut self.credits[constants.channels.number(packet.channel())],
@@ -158,8 +158,8 @@ impl Ports {
             };
             copy = sender.copy(packet, size, &sent);
         }
-        let free = if CARE { copy.map_or(sent.free, |copy: Sent| copy.free) } else { sent.free };
-        // The input is free when the tail has left it for the crossbar, and the room in its buffer too.
+        let free = if CARE { copy.map_or(sent.free, |copy: SentPacket| copy.free) } else { sent.free };
+        // The input is free when the tail has left it for the crossbar, and the space in its buffer too.
         let left = passage.map_or(sent.left - pipeline, |Passage { ended, .. }| ended);
         let input_ready = next_grant(crossing.edge, left, constants);
         let is_free_later = CARE && free > sent.left;
@@ -192,17 +192,17 @@ impl Ports {
             let input = &mut self.ports[usize::from(from.port)];
             input.input_ready = input_ready;
             if CARE && !constants.has_credits {
-                self.expect_departure(from, size.room, left, constants);
+                self.expect_departure(from, size.space, left, constants);
             } else if CARE {
-                let credit = Credit { channel: from, amount: size.room };
+                let credit = Credit { channel: from, amount: size.space };
                 self.give_back(credit, TailOut { granted: crossing.edge, left }, constants, sink);
             } else {
-                sink.credit(input.peer, from.vc, size.room, left + constants.link(input.class).latency);
+                sink.credit(input.peer, from.vc, size.space, left + constants.link(input.class).latency);
             }
         }
         let mut controlled;
         let mut buffered = buffered;
-        if CARE && !self.points.is_empty() {
+        if CARE && !self.link_controls.is_empty() {
             controlled = *buffered;
             let queue = (size.bytes, behind, starved);
             if let Some((answer, at)) =
@@ -239,10 +239,10 @@ impl Ports {
         &mut self,
         output: usize,
         (packet, (bytes, behind, starved)): (&mut Packet, (Bytes, Span, bool)),
-        sent: &Sent,
+        sent: &SentPacket,
         constants: &Constants,
     ) -> Option<(Packet, Time)> {
-        let control = constants.congestion.as_deref().filter(|control| control.marks(packet))?;
+        let control = constants.congestion.as_deref().filter(|control| control.acts_on(packet))?;
         let port = &self.ports[output];
         let kind = constants.link(port.class);
         // Those that have not been granted the output, and those that are before it in the output's buffer.
@@ -250,9 +250,9 @@ impl Ports {
         let at = crossing(kind, sent, bytes, Bytes::new(port.waiting.into()) + before);
         let credit_words = self.layers.get(output).map_or(Bytes::ZERO, LayerState::credit_words);
         let at = LinkCrossing { hop: packet.hops, starved, credit_words, ..at };
-        // The point is far from the processor.
+        // The link's state is far from the processor.
         let place = control.concerned(packet, &at, &constants.plan)?;
-        self.points[output].pass(packet, &at, (control, place))
+        self.link_controls[output].pass(packet, &at, (control, place))
     }
 
     /// Hands over a packet to which the link of an output has done something, and its copy.
@@ -261,7 +261,7 @@ impl Ports {
         &mut self,
         output: usize,
         buffered: &Buffered,
-        (sent, copy): (Sent, Option<Sent>),
+        (sent, copy): (SentPacket, Option<SentPacket>),
         (constants, sink): (&Constants, &mut impl Sink),
     ) {
         for sent in std::iter::once(sent).chain(copy) {
@@ -287,10 +287,16 @@ impl Ports {
 
     /// The record of a watched packet that an output has sent.
     #[cold]
-    fn record(&self, output: usize, buffered: &Buffered, sent: &Sent, constants: &Constants) -> HopRecord {
+    fn record(
+        &self,
+        output: usize,
+        buffered: &Buffered,
+        sent: &SentPacket,
+        constants: &Constants,
+    ) -> HopRecord {
         let port = &self.ports[output];
         let &LinkKind { latency, routing, .. } = constants.link(port.class);
-        let link = Crossed {
+        let link = CrossedLink {
             from: LinkEnd::Port(self.switch, PortId(output as u32)),
             to: match port.peer {
                 Peer::Switch { site, .. } => Some(SwitchId(site)),
@@ -303,7 +309,7 @@ impl Ports {
         let came = buffered.head;
         let ready = self.not_before(buffered, constants).max(came);
         let could = constants.through_pipeline(constants.switch.clock.edge_at_or_after(ready));
-        let Sent { began, waking, ended, free, .. } = *sent;
+        let SentPacket { began, waking, ended, free, .. } = *sent;
         let crossed = if self.crossbar.is_empty() { began } else { sent.came };
         let instants = Instants { came, ready, could, crossed, began, waking, ended, free };
         HopRecord::new(&buffered.packet, link, instants)
@@ -311,10 +317,10 @@ impl Ports {
 
     /// The link of an output has lost a packet: its credit returns.
     #[cold]
-    fn lose(&mut self, output: usize, buffered: &Buffered, sent: &Sent, constants: &Constants) {
+    fn lose(&mut self, output: usize, buffered: &Buffered, sent: &SentPacket, constants: &Constants) {
         let channel = buffered.packet.channel();
         if constants.has_credits && !self.credits[constants.channels.at(output, channel.vc)].is_unlimited() {
-            let credit = Credit { channel, amount: buffered.room };
+            let credit = Credit { channel, amount: buffered.space };
             self.expect_credit(sent.credit_back(), credit, constants);
         }
     }
@@ -334,14 +340,14 @@ fn next_grant(edge: Time, read: Time, constants: &Constants) -> Time {
 mod tests {
     use super::*;
     use crate::arbiter::RequestGroups;
-    use crate::board::Board;
-    use crate::channel::Channels;
+    use crate::channel::ChannelNumbers;
     use crate::credit::Credits;
     use crate::link::LineRate;
     use crate::multicast::Trees;
-    use crate::packet::{Addressing, HeaderBits, Part};
+    use crate::packet::{Addressing, HeaderBits, MessagePart};
     use crate::parameters::{ArbiterKind, CreditUnit, PacketFormat, SwitchKind, SwitchParameters};
     use crate::parameters::{FasterLink, Forwarding};
+    use crate::queue_board::QueueBoard;
     use crate::switch::CrossbarPace;
     use weft_engine::Stream;
     use weft_topo::{Address, LinkClass};
@@ -351,7 +357,7 @@ mod tests {
     struct Nowhere;
 
     impl Sink for Nowhere {
-        fn packet(&mut self, _: Peer, _: Packet, _: &Sent) {}
+        fn packet(&mut self, _: Peer, _: Packet, _: &SentPacket) {}
         fn credit(&mut self, _: Peer, _: u8, _: u32, _: Time) {}
         fn pause(&mut self, _: Peer, _: (u8, bool), _: Time) {}
         fn answer(&mut self, _: Packet, _: Time) {}
@@ -396,10 +402,10 @@ mod tests {
             groups: RequestGroups::new(1, Vec::new()),
             age_bits: AgeBits::Unused,
             vcs: 1,
-            channels: Channels::new(1),
+            channels: ChannelNumbers::new(1),
             buffers: vec![64],
             largest: Bytes::new(64),
-            largest_room: 64,
+            largest_space: 64,
             thresholds: Vec::new(),
             follows_packets: false,
             has_credits: true,
@@ -408,33 +414,33 @@ mod tests {
             crossbar: CrossbarPace::INSTANT,
             trees: Trees::default(),
             block_mask: 0,
-            board: Board::NONE,
+            board: QueueBoard::NONE,
             congestion: None,
             reroutes: None,
         };
-        let dice = Stream::new(1, 2, 3);
+        let rng = Stream::new(1, 2, 3);
         let port = Port::new(Peer::Endpoint(0), LinkClass(0));
         let credits = vec![Credits::UNLIMITED];
-        let mut ports = Ports::new((SwitchId(0), Address(0)), vec![port], credits, dice);
+        let mut state = SwitchState::new((SwitchId(0), Address(0)), vec![port], credits, rng);
         let ends = Addressing { source: EndpointId(0), destination: EndpointId(1), message: 0 };
-        let packet = Packet::new(ends, 64, HeaderBits::EMPTY, Part::Whole);
+        let packet = Packet::new(ends, 64, HeaderBits::EMPTY, MessagePart::Whole);
         let buffered = Buffered::new(&packet, Time::ZERO, 64);
-        ports.ports[0].carried.packets = u64::from(u32::MAX) - 1;
-        let counted = |ports: &Ports| {
+        state.ports[0].carried.packets = u64::from(u32::MAX) - 1;
+        let counted = |state: &SwitchState| {
             let to = Attachment::Endpoint(EndpointId(1));
-            let state = ports.sender_state(0, &constants, Time::ZERO);
+            let state = state.sender_state(0, &constants, Time::ZERO);
             let report = state.report(LinkEnd::Port(SwitchId(0), PortId(0)), to, Bytes::ZERO);
             (report.packets, report.payload)
         };
         for sent in 0..3 {
-            ports.ports[0].waiting = 64;
+            state.ports[0].waiting = 64;
             let sink = &mut Nowhere;
             let mut context = SwitchContext { now: Time::ZERO, topology: &(), constants: &constants, sink };
             let crossing = Crossing { edge: Time::ZERO, output: 0, input: None };
-            ports.transmit::<BareOutputs, _, _>(&crossing, &buffered, &mut context);
-            assert_eq!(counted(&ports), (u64::from(u32::MAX) + sent, Bytes::new(64) * (sent + 1)));
+            state.transmit::<BareOutputs, _, _>(&crossing, &buffered, &mut context);
+            assert_eq!(counted(&state), (u64::from(u32::MAX) + sent, Bytes::new(64) * (sent + 1)));
         }
-        ports.reset_counters(Time::ZERO);
-        assert_eq!(counted(&ports), (0, Bytes::ZERO));
+        state.reset_counters(Time::ZERO);
+        assert_eq!(counted(&state), (0, Bytes::ZERO));
     }
 }

@@ -7,9 +7,9 @@ use crate::algorithms::algorithm::Algorithm as A;
 use weft_trace::op::Collective as C;
 
 /// Up to fewer members than the number: the steps.
-pub(super) type Rung = (u32, &'static [Step]);
+pub(super) type Rung = (u32, &'static [SizeRung]);
 /// Up to fewer bytes than the number: the algorithm.
-pub(super) type Step = (u64, A);
+pub(super) type SizeRung = (u64, A);
 
 /// Any number of members.
 pub(super) const MORE: u32 = u32::MAX;

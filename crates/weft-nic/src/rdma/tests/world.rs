@@ -120,7 +120,7 @@ pub(super) struct Asked {
     stages: Vec<TransferStage>,
 }
 
-impl Surface for Asked {
+impl RdmaCallbacks for Asked {
     const HEARS_CHANGES: bool = true;
 
     fn wake(&mut self, at: Time, task: Task) {
@@ -158,7 +158,7 @@ pub(super) struct World {
     pub(super) nodes: Vec<Node>,
     pub(super) agenda: BTreeMap<(Time, u64), (u32, Happening)>,
     pub(super) sequence: u64,
-    pub(super) dice: u64,
+    pub(super) rng: u64,
     pub(super) now: Time,
     /// (source, message): when the notification was written, how its sender was told.
     pub(super) notified: BTreeMap<(u32, u32), Vec<Time>>,
@@ -170,9 +170,9 @@ pub(super) struct World {
 
 impl World {
     pub(super) fn new(nodes: u32, parameters: RdmaParameters, trouble: Trouble, seed: u64) -> World {
-        let mut dice = seed;
+        let mut rng = seed;
         let nodes = (0..nodes).map(|_| {
-            let bytes = (0..MEMORY).map(|_| roll(&mut dice) as u8).collect();
+            let bytes = (0..MEMORY).map(|_| roll(&mut rng) as u8).collect();
             Node { bytes, ..Node::default() }
         });
         World {
@@ -182,7 +182,7 @@ impl World {
             trouble,
             agenda: BTreeMap::new(),
             sequence: 0,
-            dice,
+            rng,
             now: Time::ZERO,
             notified: BTreeMap::new(),
             ended: BTreeMap::new(),
@@ -232,7 +232,7 @@ impl World {
             iommu,
             iommu_parameters: &self.faults,
         };
-        let mut context = EngineContext { now, parameters: &self.parameters, surface: &mut asked };
+        let mut context = EngineContext { now, parameters: &self.parameters, callbacks: &mut asked };
         let result = call(rdma, &mut path, &mut context);
         for (at, task) in asked.wakes {
             assert!(at >= now);
@@ -268,27 +268,27 @@ impl World {
                 self.plan_link(next.max(self.now), node);
                 return;
             }
-            Some(Outgoing::Cell(cell)) => (cell.to, cell.bytes),
-            Some(Outgoing::Reply(reply)) => (reply.to, Bytes::ZERO),
+            Some(RdmaPacket::Cell(cell)) => (cell.to, cell.bytes),
+            Some(RdmaPacket::Reply(reply)) => (reply.to, Bytes::ZERO),
         };
         let wire = BitRate::from_bits_per_second(19_200_000_000).span(bytes + Bytes::new(32));
         self.nodes[node as usize].line_free = self.now + wire;
         let next = self.nodes[node as usize].rdma.next_outgoing();
         self.plan_link(next.max(self.now + wire), node);
         let what = match out {
-            Some(Outgoing::Cell(cell)) => {
+            Some(RdmaPacket::Cell(cell)) => {
                 self.cells += 1;
                 let data = self.data(node, &cell);
                 Happening::Cell(EndpointId(node), cell, data)
             }
-            Some(Outgoing::Reply(reply)) => Happening::Reply(reply),
+            Some(RdmaPacket::Reply(reply)) => Happening::Reply(reply),
             None => return,
         };
         let deaf = [Some(node), Some(to.0)].contains(&self.trouble.dead);
-        let copies = 1 + u32::from((roll(&mut self.dice) as u8) < self.trouble.doubled);
+        let copies = 1 + u32::from((roll(&mut self.rng) as u8) < self.trouble.doubled);
         for _ in 0..copies {
-            let lost = (roll(&mut self.dice) as u8) < self.trouble.lost;
-            let jitter = roll(&mut self.dice) % (self.trouble.jitter_ns + 1);
+            let lost = (roll(&mut self.rng) as u8) < self.trouble.lost;
+            let jitter = roll(&mut self.rng) % (self.trouble.jitter_ns + 1);
             if !lost && !deaf {
                 self.plan(self.now + wire + LATENCY + Span::from_ns(jitter), to.0, what.clone());
             }
@@ -335,14 +335,14 @@ impl World {
         let transfer = self.nodes[node as usize].headers[&(source, cell.message)];
         let (id, tail) = (cell.id, self.now);
         let arrival = Arrival { source, id, transfer: &transfer, owner: DOMAIN, tail };
-        let landing = self.call(node, |rdma, path, context| rdma.cell(&arrival, path, context));
-        if landing.stored {
+        let outcome = self.call(node, |rdma, path, context| rdma.cell(&arrival, path, context));
+        if outcome.stored {
             let block = id.transaction.wrapping_sub(transfer.first);
             let offset = self.parameters.send.cut.offset(block, id.index).get();
             let begin = transfer.destination.address.plus(offset).get() as usize;
             self.nodes[node as usize].bytes[begin..begin + data.len()].copy_from_slice(data);
         }
-        if let Some(notified) = landing.notified {
+        if let Some(notified) = outcome.notified {
             assert!(notified > tail, "a notification before its data");
             let descriptor = self.posted[&(source.0, cell.message)];
             assert_eq!(self.at_source(source.0, &descriptor), self.at_destination(&descriptor));
@@ -375,9 +375,9 @@ impl World {
     }
 }
 
-pub(super) fn roll(dice: &mut u64) -> u64 {
-    *dice = dice.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let mixed = (*dice ^ *dice >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+pub(super) fn roll(rng: &mut u64) -> u64 {
+    *rng = rng.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let mixed = (*rng ^ *rng >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
     mixed ^ mixed >> 31
 }

@@ -72,7 +72,7 @@ impl Host for Script {
             let message = Message {
                 to: plan.to,
                 bytes: Bytes::new(plan.bytes),
-                born: plan.at,
+                created_at: plan.at,
                 header: Some(index),
                 token: Some(index),
                 acknowledged: false,

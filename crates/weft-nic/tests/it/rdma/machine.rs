@@ -96,7 +96,7 @@ impl Host for Script {
             let message = Message {
                 to,
                 bytes: Bytes::new(bytes),
-                born: at,
+                created_at: at,
                 header: Some(u64::from(token) << 32 | u64::from(interface)),
                 token: Some(token),
                 acknowledged: false,

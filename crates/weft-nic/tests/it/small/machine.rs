@@ -118,7 +118,7 @@ impl Host for Scripted {
                 let message = Message {
                     to: EndpointId(plan.to),
                     bytes: plan.bytes,
-                    born: plan.at,
+                    created_at: plan.at,
                     header: Some(index),
                     token: Some(index),
                     acknowledged: false,

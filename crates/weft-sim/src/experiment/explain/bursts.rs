@@ -5,7 +5,7 @@
 //! what each of them costs, software, interface, way and turn, is paid for nothing. A ping-pong has no
 //! bursts, nor has a collective: there every message answers another.
 
-use super::diagnosis::{Fact, Found, Judged, Part, percent, ps};
+use super::diagnosis::{Fact, Found, Judged, TimePart, percent, ps};
 use std::collections::{BTreeMap, BTreeSet};
 use weft_msg::EnvelopeKind;
 use weft_units::RankId;
@@ -96,7 +96,7 @@ impl Bursts {
                 _ => 0,
             };
         }
-        let part = Part { ps: time, of: ps(judged.path.time()) };
+        let part = TimePart { ps: time, of: ps(judged.path.time()) };
         let (count, longest) = (self.more.len(), self.longest);
         let mean = self.bytes as f64 / count.max(1) as f64;
         Found {

@@ -92,13 +92,13 @@ pub struct Diagnosis {
 
 /// A part of some time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Part {
+pub(super) struct TimePart {
     /// In ps: sums over ranks are longer than virtual time.
     pub ps: u128,
     pub of: u128,
 }
 
-impl Part {
+impl TimePart {
     fn thousandths(self) -> u64 {
         (self.ps * 1000).checked_div(self.of).unwrap_or(0) as u64
     }
@@ -111,7 +111,7 @@ impl Part {
 
 /// A pattern as it was found.
 pub(super) struct Found {
-    pub part: Part,
+    pub part: TimePart,
     /// Behind the pattern's name in the sentence.
     pub words: String,
     pub evidence: Vec<(&'static str, Fact)>,
@@ -200,7 +200,7 @@ pub(super) fn diagnose(judged: &Judged<'_>, traffic: &Traffic<'_>) -> Diagnosis 
     });
     let shares = found.iter().map(|(pattern, found)| (*pattern, found.part.share())).collect();
     let computes: u128 = judged.ranks.iter().map(|rank| u128::from(rank.time(Category::Computation))).sum();
-    let efficiency = (computes > 0).then(|| Part { ps: computes, of: judged.ranks_time() }.share());
+    let efficiency = (computes > 0).then(|| TimePart { ps: computes, of: judged.ranks_time() }.share());
     let passes = |(pattern, found): &&(Pattern, Found)| found.part.thousandths() >= pattern.threshold();
     // The earlier of equals: the last of those that compare as most is the first here.
     let named = found.iter().rev().filter(passes).max_by_key(|(_, found)| found.part.thousandths());
@@ -234,7 +234,7 @@ fn no_overlap(judged: &Judged<'_>) -> Found {
     let alone = |rank: &RankView| rank.time(Category::Computation).saturating_sub(rank.overlapped);
     let pairs = judged.ranks.iter().map(|rank| (alone(rank), rank.waits_in_wait));
     let could = pairs.clone().map(|(computes, waits)| u128::from(computes.min(waits))).sum();
-    let part = Part { ps: could, of: judged.ranks_time() };
+    let part = TimePart { ps: could, of: judged.ranks_time() };
     let (computes, waits) = pairs
         .fold((0, 0), |(computes, waits), pair| (computes + u128::from(pair.0), waits + u128::from(pair.1)));
     let (computes, waits) = (judged.mean_us(computes), judged.mean_us(waits));

@@ -3,7 +3,7 @@
 //! The load of a link is the time for which messages keep it busy. It follows from the hops that are
 //! recorded, those of each message's first and last packet, and the number of packets.
 
-use super::diagnosis::{Fact, Found, Judged, Part, percent, ps};
+use super::diagnosis::{Fact, Found, Judged, TimePart, percent, ps};
 use crate::experiment::path::Names;
 use std::collections::{BTreeMap, BTreeSet};
 use weft_fabric::LinkEnd;
@@ -157,12 +157,12 @@ impl<'a> Traffic<'a> {
         let all: u128 = waits.values().sum();
         // The rest is the mapping's.
         let (actual, best) = self.costs;
-        let part = Part { ps: all * best.0 / actual.0.max(1), of: ps(judged.path.time()) };
+        let part = TimePart { ps: all * best.0 / actual.0.max(1), of: ps(judged.path.time()) };
         let hottest = waits.iter().rev().max_by_key(|(_, time)| **time).map(|(link, _)| *link);
         let load = hottest.and_then(|link| self.loads.get(&link));
         let flows = load.map_or(0, Load::flows);
         let busy =
-            load.map_or(0.0, |load| Part { ps: load.busy, of: ps(judged.path.time()) }.share()).min(1.0);
+            load.map_or(0.0, |load| TimePart { ps: load.busy, of: ps(judged.path.time()) }.share()).min(1.0);
         let name = hottest.map_or(String::new(), |link| self.name(link));
         let more = match waits.len() {
             0 | 1 => String::new(),
@@ -190,7 +190,7 @@ impl<'a> Traffic<'a> {
         let on_links: u128 = time_in(judged.path, &[Category::Network, Category::Contention]);
         let (actual, best) = self.costs;
         let saved = on_links * actual.0.saturating_sub(best.0) / actual.0.max(1);
-        let part = Part { ps: saved, of: ps(judged.path.time()) };
+        let part = TimePart { ps: saved, of: ps(judged.path.time()) };
         let bytes = self.bytes.values().sum::<u128>().max(1) as f64;
         let (links, fewest) = (actual.0 as f64 / bytes, best.0 as f64 / bytes);
         Found {

@@ -8,7 +8,7 @@
 //! The cause of a wait is what the critical path does meanwhile: that is what the run waits for. While the
 //! path is at the rank that waits, or in the software of a partner that answers, nobody is late.
 
-use super::diagnosis::{Fact, Found, Judged, Part, is_collective, percent, ps};
+use super::diagnosis::{Fact, Found, Judged, TimePart, is_collective, percent, ps};
 use std::collections::{BTreeMap, BTreeSet};
 use weft_msg::EnvelopeKind;
 use weft_units::{RankId, Time};
@@ -121,7 +121,7 @@ impl Waits {
 
     /// The waits that balanced computation would save.
     pub fn imbalance(&self, judged: &Judged<'_>) -> Found {
-        let part = Part { ps: self.imbalance.ps, of: judged.ranks_time() };
+        let part = TimePart { ps: self.imbalance.ps, of: judged.ranks_time() };
         let by_time = |rank: &&super::RankView| rank.time(Category::Computation);
         let longest = judged.ranks.iter().rev().max_by_key(by_time);
         let sum = judged.ranks.iter().map(|rank| u128::from(rank.time(Category::Computation))).sum();
@@ -149,7 +149,7 @@ impl Waits {
     pub fn found(&self, cause: WaitsFor, judged: &Judged<'_>) -> Found {
         let none = Sum::default();
         let sum = self.sums.get(&cause).unwrap_or(&none);
-        let part = Part { ps: sum.ps, of: judged.ranks_time() };
+        let part = TimePart { ps: sum.ps, of: judged.ranks_time() };
         let share = percent(part.share());
         let partner = sum.partner().map_or(String::new(), |rank| judged.names.rank(rank));
         let place = sum.call().map_or(String::new(), |call| format!(" in {call}"));
@@ -207,7 +207,7 @@ fn cause(wait: &Piece, meanwhile: &Meanwhile, trace: &PathTrace) -> WaitsFor {
 fn sends(trace: &PathTrace) -> BTreeSet<(RankId, RankId)> {
     let is_own = |kind| matches!(kind, EnvelopeKind::Eager | EnvelopeKind::RequestToSend);
     let in_collective = |rank, after| {
-        let call = trace.step(rank, after).and_then(weft_workload::replay::Step::call);
+        let call = trace.step(rank, after).and_then(weft_workload::replay::RankStep::call);
         call.is_some_and(is_collective)
     };
     let posts = trace.posts().iter().filter(|post| is_own(post.kind));

@@ -165,7 +165,7 @@ impl MachineMap {
     }
 
     /// The way between two endpoints, each by its name or number, through the idle machine: what routings
-    /// decide by queues or dice takes one of its ways.
+    /// decide by queues or random numbers takes one of its ways.
     ///
     /// # Errors
     /// Endpoints that are not there, or between which there is no way.

@@ -25,7 +25,7 @@ use weft_msg::Algorithm;
 use weft_topo::{Layout, Topology as _};
 use weft_trace::op::Collective;
 use weft_units::{Bytes, EndpointId};
-use weft_workload::mapping::Place;
+use weft_workload::mapping::CorePlace;
 use weft_workload::osu::broadcast_step;
 
 /// The request of `weft osu expected-bcast`.
@@ -101,7 +101,7 @@ fn class(layout: &Layout, a: EndpointId, b: EndpointId) -> usize {
 }
 
 /// The steps of a broadcast by class.
-fn steps(layout: &Layout, places: &[Place]) -> [u32; CLASSES] {
+fn steps(layout: &Layout, places: &[CorePlace]) -> [u32; CLASSES] {
     let mut counts = [0; CLASSES];
     for step in 0.. {
         let Some(pairs) = broadcast_step(places.len() as u32, step) else { break };
@@ -171,7 +171,7 @@ fn points(
 ) -> Result<Vec<Point>, ExperimentError> {
     // The schedule that Eq. 1 counts the steps of.
     let bcast = Arc::new(forced(protocol(machine, Layer::Mpi)?, Collective::Broadcast, Algorithm::Binomial)?);
-    let point = |benchmark: Benchmark, bytes: Bytes, places: Arc<[Place]>| {
+    let point = |benchmark: Benchmark, bytes: Bytes, places: Arc<[CorePlace]>| {
         let program =
             benchmark.program(places.len() as u32, bytes, request.repetitions.of(benchmark, bytes)).into();
         Point { benchmark, bytes, algorithm: None, places, path: None, program, protocol: bcast.clone() }
@@ -192,7 +192,7 @@ fn points(
 }
 
 /// The ranks of each broadcast on their places, and its steps by class.
-type Group = (Arc<[Place]>, [u32; CLASSES]);
+type Group = (Arc<[CorePlace]>, [u32; CLASSES]);
 
 fn groups(
     request: &ExpectedBcastRequest,

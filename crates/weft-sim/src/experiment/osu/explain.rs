@@ -5,7 +5,7 @@ use super::run::row;
 use super::series::{Series, Typical};
 use super::{OsuRequest, OsuRow};
 use crate::experiment::explain::{
-    ExplainOptions, Explained, RecordedRun, Stretch, check_same_rows, explained,
+    ExplainOptions, Explained, RankInterval, RecordedRun, check_same_rows, explained,
 };
 use crate::experiment::path::{Names, pace};
 use crate::experiment::ranks::RankRun;
@@ -132,16 +132,16 @@ pub(crate) fn explain(
         let Some(typical) = outcome.typical else { continue };
         let Some(recorded) = series.recorded(point, number, typical)? else { return Ok(None) };
         let names = recorded.names(machine, layout);
-        let iteration = |(rank, times): (usize, &weft_workload::osu::Stopwatch)| -> Option<Stretch> {
+        let iteration = |(rank, times): (usize, &weft_workload::osu::Stopwatch)| -> Option<RankInterval> {
             let window = times.last()?;
             Some((window.from, recorded.trace.moment(RankId::from(rank), window.to)?))
         };
-        let ranks: Vec<Stretch> =
+        let ranks: Vec<RankInterval> =
             recorded.run.stopwatches().iter().enumerate().filter_map(iteration).collect();
-        let stretch = (typical.window.from, recorded.end);
+        let interval = (typical.window.from, recorded.end);
         let recorded_run =
             RecordedRun { run: number, of: point.doing(), trace: &recorded.trace, names: &names, top };
-        all.push(explained(recorded_run, stretch, &ranks));
+        all.push(explained(recorded_run, interval, &ranks));
     }
     Ok(Some(all))
 }

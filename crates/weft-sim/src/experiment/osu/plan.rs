@@ -10,7 +10,7 @@ use weft_machine::Machine;
 use weft_msg::{Algorithm, Protocol};
 use weft_topo::{Layout, Topology as _};
 use weft_units::Bytes;
-use weft_workload::mapping::Place;
+use weft_workload::mapping::CorePlace;
 use weft_workload::osu::Loop;
 
 /// The largest message of MPI: counts are of type `int`, and OSU counts bytes.
@@ -23,7 +23,7 @@ pub(super) struct Point {
     pub benchmark: Benchmark,
     pub bytes: Bytes,
     pub algorithm: Option<Algorithm>,
-    pub places: Arc<[Place]>,
+    pub places: Arc<[CorePlace]>,
     /// The kind of path between two ranks that were placed by name.
     pub path: Option<String>,
     pub program: Arc<Loop>,
@@ -44,7 +44,7 @@ pub(super) fn points(
         )));
     }
     let sizes = sizes(benchmark, &request.sizes)?;
-    let places: Arc<[Place]> = places(request, machine, layout)?.into();
+    let places: Arc<[CorePlace]> = places(request, machine, layout)?.into();
     check_blocks(benchmark, &sizes, places.len() as u32)?;
     let path = match (&request.between, &*places) {
         (Some(_), [from, to]) => layout.path_kind(from.endpoint, to.endpoint),
@@ -122,7 +122,11 @@ fn check_blocks(benchmark: Benchmark, sizes: &[Bytes], ranks: u32) -> Result<(),
 }
 
 /// The places of the ranks.
-fn places(request: &OsuRequest, machine: &Machine, layout: &Layout) -> Result<Vec<Place>, ExperimentError> {
+fn places(
+    request: &OsuRequest,
+    machine: &Machine,
+    layout: &Layout,
+) -> Result<Vec<CorePlace>, ExperimentError> {
     let benchmark = request.benchmark;
     let refuse = |what: String| Err(ExperimentError::input(what));
     if let Some(between) = &request.between {

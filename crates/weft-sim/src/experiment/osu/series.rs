@@ -2,7 +2,7 @@
 
 use super::breakdown::Breakdown;
 use super::plan::Point;
-use crate::experiment::ranks::{self, Drawing, RankRun, Setup, Step, Surroundings, Tally};
+use crate::experiment::ranks::{self, Drawing, RankRun, RunStep, Setup, Surroundings, Tally};
 use crate::experiment::{Control, Estimate, ExperimentError, ExperimentOptions};
 use serde::{Deserialize, Serialize};
 use weft_machine::Machine;
@@ -198,14 +198,14 @@ impl Series<'_> {
                 let wait = every
                     .map(|every| Span::from_ps(every.as_ps().saturating_sub(since_saved.as_ps()).max(1)));
                 match run.step(wait.map(|wait| saved_at.saturating_add(wait)), &mut around)? {
-                    Step::Epoch => {}
-                    Step::SaveDue => {
+                    RunStep::Epoch => {}
+                    RunStep::SaveDue => {
                         (since_saved, saved_at) = (Span::ZERO, run.now());
                         if let Some(writer) = &mut around.writer {
                             save(&outcomes, &mut run, writer)?;
                         }
                     }
-                    Step::Ended(conclusion) => break conclusion,
+                    RunStep::Ended(conclusion) => break conclusion,
                 }
                 let share = (number as f64 + run.share()) / points.len() as f64;
                 self.control.progress.advance(share, &point.doing());

@@ -6,7 +6,7 @@ use weft_machine::{Fabric, InterfacePace, Machine};
 use weft_nic::Stage;
 use weft_units::{Span, Time};
 use weft_workload::path::{Pace, PathTrace};
-use weft_workload::replay::{Finish, PostedMessage, Record, ReplayOutput, Step};
+use weft_workload::replay::{Finish, PostedMessage, RankStep, Record, ReplayOutput};
 
 /// Memory that a record may take: sorted, it takes no more.
 const LIMIT_BYTES: usize = 4 << 30;
@@ -42,7 +42,7 @@ impl PathRecorder {
     /// Memory that it takes.
     pub fn bytes(&self) -> usize {
         let Record { steps, posts, finishes } = &self.record;
-        size_of::<Step>() * steps.len()
+        size_of::<RankStep>() * steps.len()
             + size_of::<PostedMessage>() * posts.len()
             + size_of::<Finish>() * finishes.len()
             + size_of::<HopRecord>() * self.hops.len()

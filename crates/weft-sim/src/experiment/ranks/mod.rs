@@ -32,7 +32,7 @@ pub(crate) use drawing::Drawing;
 pub(crate) use estimate::{memory, seconds};
 pub use region::{RankRegionRow, RegionFigures};
 pub(crate) use region::{RankWindows, RegionAtEnd};
-pub(crate) use run::{RankRun, Setup, Step, Surroundings, next_multiple, progress_rule};
+pub(crate) use run::{RankRun, RunStep, Setup, Surroundings, next_multiple, progress_rule};
 pub use seating::Placement;
 pub(crate) use seating::{check_joined, hosts};
 pub(crate) use tables::{Shared, call_figures, figures};

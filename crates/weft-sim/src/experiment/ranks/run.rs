@@ -71,7 +71,7 @@ pub(crate) struct Surroundings<'a> {
 }
 
 /// The result of a step.
-pub(crate) enum Step {
+pub(crate) enum RunStep {
     /// An epoch has passed.
     Epoch,
     /// The run has reached the time at which it is to be saved.
@@ -242,7 +242,7 @@ impl RankRun {
         &mut self,
         save_at: Option<Time>,
         around: &mut Surroundings<'_>,
-    ) -> Result<Step, ExperimentError> {
+    ) -> Result<RunStep, ExperimentError> {
         let until = self.account.epoch_end().min(save_at.unwrap_or(Time::NEVER));
         let before = self.network.events_handled();
         let flag = around.interrupt.flag();
@@ -251,7 +251,7 @@ impl RankRun {
         self.account.count_events(self.network.events_handled() - before);
         let (writer, drawing) = (around.writer.as_deref_mut(), around.drawing.as_deref_mut());
         if let Some(damage) = self.account.take_outputs(&mut *self.network, writer, drawing)? {
-            return Ok(Step::Ended(Conclusion::new(Ending::LostData, damage)));
+            return Ok(RunStep::Ended(Conclusion::new(Ending::LostData, damage)));
         }
         if self.account.path_bytes() > BREAKDOWN_BYTES && self.break_down(around.writer.as_deref_mut())? {
             self.account.record_path();
@@ -259,10 +259,10 @@ impl RankRun {
         if around.check
             && let Err(lost) = self.network.check()
         {
-            return Ok(Step::Ended(Conclusion::new(Ending::LostData, lost.to_string())));
+            return Ok(RunStep::Ended(Conclusion::new(Ending::LostData, lost.to_string())));
         }
         if let Some(overrun) = self.network.overrun() {
-            return Ok(Step::Ended(Conclusion::new(Ending::LostData, overrun)));
+            return Ok(RunStep::Ended(Conclusion::new(Ending::LostData, overrun)));
         }
         match progress {
             Progress::Dry => {
@@ -272,15 +272,15 @@ impl RankRun {
                     let end = self.end();
                     self.network.report_until(end);
                 }
-                return Ok(Step::Ended(conclusion));
+                return Ok(RunStep::Ended(conclusion));
             }
-            Progress::Interrupted => return Ok(Step::Ended(Ending::Interrupted.into())),
+            Progress::Interrupted => return Ok(RunStep::Ended(Ending::Interrupted.into())),
             Progress::Reached => {}
         }
         if until == self.account.epoch_end() {
             self.account.next_epoch(around.writer.as_deref_mut())?;
         }
-        Ok(if save_at == Some(until) { Step::SaveDue } else { Step::Epoch })
+        Ok(if save_at == Some(until) { RunStep::SaveDue } else { RunStep::Epoch })
     }
 
     /// Breaks down the messages that were delivered since it was last done, where they are to be; says
@@ -324,9 +324,9 @@ impl RankRun {
             Surroundings { interrupt: control.interrupt, writer: None, drawing: None, check: false };
         loop {
             match self.step(until, &mut around)? {
-                Step::Ended(conclusion) => return Ok(Some(conclusion)),
-                Step::SaveDue => return Ok(None),
-                Step::Epoch => control.progress.advance(self.share(), doing),
+                RunStep::Ended(conclusion) => return Ok(Some(conclusion)),
+                RunStep::SaveDue => return Ok(None),
+                RunStep::Epoch => control.progress.advance(self.share(), doing),
             }
         }
     }

@@ -5,7 +5,7 @@ use crate::experiment::replay::Mapping;
 use weft_machine::Machine;
 use weft_topo::{Layout, Topology as _};
 use weft_units::EndpointId;
-use weft_workload::mapping::{Hosts, Place};
+use weft_workload::mapping::{CorePlace, Hosts};
 
 /// The hosts of a machine.
 pub(crate) fn hosts(machine: &Machine) -> Hosts {
@@ -33,7 +33,7 @@ impl Placement<'_> {
     ///
     /// # Errors
     /// Ranks that do not fit on the machine, and a mapping file that does not fit the ranks.
-    pub fn places(&self, machine: &Machine, layout: &Layout) -> Result<Vec<Place>, ExperimentError> {
+    pub fn places(&self, machine: &Machine, layout: &Layout) -> Result<Vec<CorePlace>, ExperimentError> {
         let Placement { map, ranks, ranks_per_host, seed } = *self;
         let hosts = hosts(machine);
         let places = match map {
@@ -51,9 +51,9 @@ impl Placement<'_> {
 
 /// Refuses ranks of one job in parts of the machine that no link joins, such as the two sub-systems of the
 /// ExaNeSt rack.
-pub(crate) fn check_joined(places: &[Place], layout: &Layout) -> Result<(), ExperimentError> {
+pub(crate) fn check_joined(places: &[CorePlace], layout: &Layout) -> Result<(), ExperimentError> {
     let Some(first) = places.first() else { return Ok(()) };
-    let is_apart = |place: &Place| !layout.reachable(first.endpoint, place.endpoint);
+    let is_apart = |place: &CorePlace| !layout.reachable(first.endpoint, place.endpoint);
     let Some(other) = places.iter().position(is_apart) else { return Ok(()) };
     let part = (0..layout.endpoints()).map(EndpointId).filter(|at| layout.reachable(first.endpoint, *at));
     Err(ExperimentError::input(format!(

@@ -9,7 +9,7 @@ use weft_formats::{Trace, TraceError};
 use weft_machine::Machine;
 use weft_topo::Layout;
 use weft_trace::{Kind, Region};
-use weft_workload::mapping::Place;
+use weft_workload::mapping::CorePlace;
 use weft_workload::replay::{Operations, Program};
 
 /// Operations that messaging does not carry out.
@@ -121,7 +121,7 @@ pub fn place(
     let ReplayRequest { map, ranks_per_host, seed, .. } = request;
     let placement = Placement { map, ranks, ranks_per_host: *ranks_per_host, seed: *seed };
     let mut places = placement.places(machine, layout)?.into_iter();
-    let mut take = |ranks: u32| -> Vec<Place> { places.by_ref().take(ranks as usize).collect() };
+    let mut take = |ranks: u32| -> Vec<CorePlace> { places.by_ref().take(ranks as usize).collect() };
     let program = |operations: Operations| Program { places: take(operations.ranks()), operations };
     Ok(programs.into_iter().map(program).collect())
 }

@@ -11,7 +11,7 @@ use super::{Figures, ReplayReport, ReplayRequest, ReplayRow, Wildcards};
 use crate::experiment::busiest::Busiest;
 use crate::experiment::machine::{self, assumed, described};
 use crate::experiment::ranks::{
-    self, Drawing, RankRun, Setup, Shared, Step, Surroundings, Tally, call_figures, figures, next_multiple,
+    self, Drawing, RankRun, RunStep, Setup, Shared, Surroundings, Tally, call_figures, figures, next_multiple,
 };
 use crate::experiment::{
     Control, EnergyFigures, Estimate, Experiment, ExperimentError, ExperimentOptions, MachineInput, Manifest,
@@ -185,18 +185,18 @@ fn epochs(
     let mut next_save = every.map(|every| next_multiple(run.now(), every));
     loop {
         match run.step(next_save, &mut around)? {
-            Step::Epoch => {
+            RunStep::Epoch => {
                 let now = (run.now() - Time::ZERO).as_us_f64();
                 progress.advance(run.share(), &format!("at {now:.1} us"));
             }
-            Step::SaveDue => {
+            RunStep::SaveDue => {
                 let state = postcard::to_stdvec(&run.state()?).map_err(ExperimentError::input)?;
                 if let Some(writer) = &mut around.writer {
                     writer.save(&state)?;
                 }
                 next_save = every.map(|every| next_multiple(run.now(), every));
             }
-            Step::Ended(conclusion) => return Ok(conclusion),
+            RunStep::Ended(conclusion) => return Ok(conclusion),
         }
     }
 }

@@ -287,7 +287,7 @@ impl Flows<'_> {
         }
         let transfers = raw.transfers.as_ref().map(|count| *count.get_ref());
         let class = raw.class.as_ref().map(|name| self.class(name)).transpose()?;
-        let mut dice = Stream::new(self.seed, group.into(), PURPOSE_PHASE);
+        let mut rng = Stream::new(self.seed, group.into(), PURPOSE_PHASE);
         for (source, to) in self.pairs(&raw, group)? {
             scenario.flows.push(FlowPlan {
                 group,
@@ -296,7 +296,7 @@ impl Flows<'_> {
                 sizes: sizes.clone(),
                 pace,
                 start: Time::ZERO + start,
-                phase: if raw.start.is_some() { Span::ZERO } else { phase(pace, &sizes, &mut dice) },
+                phase: if raw.start.is_some() { Span::ZERO } else { phase(pace, &sizes, &mut rng) },
                 stop: Time::ZERO + stop,
                 transfers,
                 class,
@@ -499,10 +499,10 @@ impl Flows<'_> {
 
 /// A random permutation without an endpoint that sends to itself: one circle through all of them.
 fn permutation(all: &[EndpointId], seed: u64, group: u32) -> Vec<(EndpointId, Vec<EndpointId>)> {
-    let mut dice = Stream::new(seed, group.into(), PURPOSE_PERMUTATION);
+    let mut rng = Stream::new(seed, group.into(), PURPOSE_PERMUTATION);
     let mut order = all.to_vec();
     for last in (1..order.len()).rev() {
-        let other = below(last as u32 + 1, &mut || dice.next_u64()) as usize;
+        let other = below(last as u32 + 1, &mut || rng.next_u64()) as usize;
         order.swap(last, other);
     }
     let next = |place: usize| order[(place + 1) % order.len()];
@@ -517,10 +517,10 @@ const PURPOSE_PHASE: u32 = 43;
 
 /// The time from the start of a flow to its first transfer, so that flows of one rate do not begin all at
 /// once: drawn from the mean time between two transfers. Those with a gap have none.
-fn phase(pace: Pace, sizes: &Sizes, dice: &mut Stream) -> Span {
+fn phase(pace: Pace, sizes: &Sizes, rng: &mut Stream) -> Span {
     let Pace::Rate(rate) = pace else { return Span::ZERO };
     let interval = rate.span(Bytes::new(sizes.mean())).as_ps();
-    Span::from_ps(((u128::from(interval) * u128::from(dice.next_u64())) >> 64) as u64)
+    Span::from_ps(((u128::from(interval) * u128::from(rng.next_u64())) >> 64) as u64)
 }
 
 /// The hosts whose flows have a rate that their link does not carry: the endpoint, the sum, the link's rate.

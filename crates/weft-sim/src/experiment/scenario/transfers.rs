@@ -35,7 +35,7 @@ impl Transfers {
         for transfer in &*transfers {
             let plan = &scenario.flows[transfer.flow as usize];
             let flow = self.flows.entry((plan.source, transfer.destination, plan.group)).or_default();
-            flow.record(transfer.bytes, transfer.born, transfer.delivered);
+            flow.record(transfer.bytes, transfer.created_at, transfer.delivered);
         }
         if !results.wants(Table::Messages) {
             transfers.clear();
@@ -60,7 +60,7 @@ impl Transfers {
                 class: "flow".to_owned(),
                 group: Some(scenario.groups[plan.group as usize].name.clone()),
                 payload_bytes: transfer.bytes,
-                posted_ps: transfer.born,
+                posted_ps: transfer.created_at,
                 hops: transfer.hops.into(),
             })
         })

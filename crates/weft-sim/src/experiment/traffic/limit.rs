@@ -39,7 +39,7 @@ const LITTLE: f64 = 0.05;
 /// A part of the machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Part {
+pub enum MachinePart {
     /// The host: its offer, its memory.
     #[default]
     Host,
@@ -49,13 +49,13 @@ pub enum Part {
     Fabric,
 }
 
-impl Part {
+impl MachinePart {
     /// The name as it is written.
     pub const fn name(self) -> &'static str {
         match self {
-            Part::Host => "host",
-            Part::Interface => "interface",
-            Part::Fabric => "fabric",
+            MachinePart::Host => "host",
+            MachinePart::Interface => "interface",
+            MachinePart::Fabric => "fabric",
         }
     }
 }
@@ -64,7 +64,7 @@ impl Part {
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Limit {
     /// The part of the machine that it belongs to.
-    pub part: Part,
+    pub part: MachinePart,
     /// The name of the block.
     pub block: String,
     /// The ends of a link.
@@ -76,7 +76,7 @@ pub struct Limit {
 impl Limit {
     /// Below saturation.
     pub(super) fn of_offer() -> Limit {
-        Limit { part: Part::Host, block: "offered load".to_owned(), place: None, busy: None }
+        Limit { part: MachinePart::Host, block: "offered load".to_owned(), place: None, busy: None }
     }
 
     /// The busiest of several, the first among equals.
@@ -212,7 +212,7 @@ impl Limits {
         match (block, link) {
             (Some((share, worked)), _) if share > link_share.unwrap_or(0.0) => of_block(&worked, machine),
             (_, Some(link)) => Limit {
-                part: Part::Fabric,
+                part: MachinePart::Fabric,
                 block: format!("link {}", link.class),
                 place: Some(link_name(layout, &link)),
                 busy: link_share,
@@ -239,11 +239,11 @@ impl Limits {
         }
         let held = self.occupied.max(self.held);
         if held >= BUSY {
-            return of(Part::Fabric, "switches", Some(held));
+            return of(MachinePart::Fabric, "switches", Some(held));
         }
         match machine.fabric {
-            Fabric::Ideal(_) => of(Part::Fabric, "link ideal", Some(self.sending)),
-            Fabric::Packet { .. } => of(Part::Interface, "channels", None),
+            Fabric::Ideal(_) => of(MachinePart::Fabric, "link ideal", Some(self.sending)),
+            Fabric::Packet { .. } => of(MachinePart::Interface, "channels", None),
         }
     }
 }
@@ -279,11 +279,11 @@ fn of_block(worked: &Worked, machine: &Machine) -> Limit {
         _ => false,
     };
     let (part, block) = match worked.block {
-        block if block == Block::Memory.name() => (Part::Host, block),
+        block if block == Block::Memory.name() => (MachinePart::Host, block),
         block if block == Block::Segmentation.name() && firmware(&machine.nic) => {
-            (Part::Interface, "co-processor")
+            (MachinePart::Interface, "co-processor")
         }
-        block => (Part::Interface, block),
+        block => (MachinePart::Interface, block),
     };
     Limit { part, block: block.to_owned(), place: None, busy: Some(worked.share()) }
 }
@@ -312,7 +312,7 @@ mod tests {
         }
     }
 
-    fn limit(name: &str, limits: &Limits) -> (Part, String) {
+    fn limit(name: &str, limits: &Limits) -> (MachinePart, String) {
         let machine = load(name, &[] as &[&str]).unwrap();
         let layout = weft_assembly::layout(&machine).unwrap();
         let limit = limits.limit(&limits.busiest((&machine, &layout)), &machine);
@@ -325,20 +325,20 @@ mod tests {
         let of = |part, block: &str| (part, block.to_owned());
         let agent = Block::Segmentation.name();
         for (shares, sending, occupied, expected) in [
-            (&[(agent, Side::Sender, 0.97)][..], 0.1, 0.1, of(Part::Interface, "co-processor")),
+            (&[(agent, Side::Sender, 0.97)][..], 0.1, 0.1, of(MachinePart::Interface, "co-processor")),
             (
                 &[("memory", Side::Sender, 0.95), (agent, Side::Sender, 0.93)],
                 0.1,
                 0.1,
-                of(Part::Host, "memory"),
+                of(MachinePart::Host, "memory"),
             ),
-            (&[(agent, Side::Sender, 0.5)], 0.4, 0.95, of(Part::Fabric, "switches")),
-            (&[(agent, Side::Sender, 0.3)], 0.2, 0.3, of(Part::Interface, "channels")),
+            (&[(agent, Side::Sender, 0.5)], 0.4, 0.95, of(MachinePart::Fabric, "switches")),
+            (&[(agent, Side::Sender, 0.3)], 0.2, 0.3, of(MachinePart::Interface, "channels")),
         ] {
             assert_eq!(limit("exanest", &limits(shares, sending, occupied)), expected, "{shares:?}");
         }
         let pause =
             limits(&[("sending", Side::Sender, 0.25), ("receiving", Side::Receiver, 0.0)], 0.74, 0.74);
-        assert_eq!(limit("bxi2-fattree", &pause), of(Part::Interface, "sending"));
+        assert_eq!(limit("bxi2-fattree", &pause), of(MachinePart::Interface, "sending"));
     }
 }

@@ -18,9 +18,9 @@ use super::{
     Measured, Preparation, Report, Request, add_crossed, machine,
 };
 use crate::timeline::TimelineWriter;
-pub use limit::{Limit, Part};
+pub use limit::{Limit, MachinePart};
 use offered::Offered;
-use run::{Run, RunResult, Step, Surroundings, Traffic};
+use run::{Run, RunResult, Surroundings, Traffic, TrafficStep};
 use serde::{Deserialize, Serialize};
 use weft_assembly as assembly;
 use weft_machine::{Machine, Nic};
@@ -579,10 +579,10 @@ impl Curve<'_> {
             };
             let Simulated { run, network, senders } = &mut *simulated;
             match run.step(&mut **network, &point.offered, *senders, &mut around)? {
-                Step::Epoch => {}
-                Step::Done(result) => return Ok(Ok(*result)),
-                Step::Interrupted => return Ok(Err(Ending::Interrupted.into())),
-                Step::Ended(Conclusion { ended, detail }) => {
+                TrafficStep::Epoch => {}
+                TrafficStep::Done(result) => return Ok(Ok(*result)),
+                TrafficStep::Interrupted => return Ok(Err(Ending::Interrupted.into())),
+                TrafficStep::Ended(Conclusion { ended, detail }) => {
                     let detail = format!("{doing}: {}", detail.unwrap_or_default());
                     return Ok(Err(Conclusion::new(ended, detail)));
                 }

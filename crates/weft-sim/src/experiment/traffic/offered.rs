@@ -30,7 +30,7 @@ pub(super) fn pattern(
     seed: u64,
 ) -> Result<Pattern, ExperimentError> {
     let kind: PatternKind = request.pattern.parse().map_err(ExperimentError::input)?;
-    let mut dice = Stream::new(seed, 0, PURPOSE_PATTERN);
+    let mut rng = Stream::new(seed, 0, PURPOSE_PATTERN);
     let mut settings = Settings::default();
     if kind == PatternKind::Multicast {
         if !machine.nic.model().multicasts() {
@@ -47,7 +47,7 @@ pub(super) fn pattern(
         });
         settings.groups = of_traffic.collect();
     }
-    Pattern::new(kind, layout, &settings, &mut || dice.next_u64()).map_err(ExperimentError::input)
+    Pattern::new(kind, layout, &settings, &mut || rng.next_u64()).map_err(ExperimentError::input)
 }
 
 /// Whether the pattern draws a new destination for every message, so that a flow is all that a source
@@ -262,13 +262,13 @@ pub(super) fn senders(pattern: &Pattern, layout: &Layout) -> u32 {
 /// Links that a packet of the pattern crosses on average in an idle network, from a sample of sources.
 pub(super) fn mean_hops(pattern: &Pattern, layout: &Layout) -> f64 {
     const SAMPLE: u32 = 256;
-    let mut dice = Stream::new(0, 1, PURPOSE_PATTERN);
+    let mut rng = Stream::new(0, 1, PURPOSE_PATTERN);
     let endpoints = layout.endpoints();
     let step = (endpoints / SAMPLE).max(1);
     let (mut hops, mut packets) = (0u64, 0u64);
     for (number, source) in (0..endpoints).step_by(step as usize).map(EndpointId).enumerate() {
         if pattern.sends(source) {
-            let to = pattern.destination(source, number as u64, &mut || dice.next_u64());
+            let to = pattern.destination(source, number as u64, &mut || rng.next_u64());
             hops += 1;
             packets += 1;
             if let Pattern::Multicast(multicast) = pattern {

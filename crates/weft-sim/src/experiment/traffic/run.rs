@@ -122,7 +122,7 @@ enum Phase {
 }
 
 /// The result of a step.
-pub(super) enum Step {
+pub(super) enum TrafficStep {
     /// It goes on.
     Epoch,
     /// It is done.
@@ -301,7 +301,7 @@ impl Run {
         offered: &Offered,
         senders: u32,
         around: &mut Surroundings<'_>,
-    ) -> Result<Step, ExperimentError> {
+    ) -> Result<TrafficStep, ExperimentError> {
         if self.phase == Phase::WarmUp && self.warmed_up(network.now(), offered) {
             self.begin_measuring(network);
         }
@@ -312,7 +312,7 @@ impl Run {
             _ => network.run_until(until, flag),
         };
         if progress == Progress::Interrupted {
-            return Ok(Step::Interrupted);
+            return Ok(TrafficStep::Interrupted);
         }
         let delivered = self.collect(network, until, around)?;
         self.epoch += 1;
@@ -324,25 +324,25 @@ impl Run {
         if around.check
             && let Err(LostData(what)) = network.check()
         {
-            return Ok(Step::Ended(Conclusion::new(Ending::LostData, what)));
+            return Ok(TrafficStep::Ended(Conclusion::new(Ending::LostData, what)));
         }
         if let Some(overrun) = network.overrun() {
-            return Ok(Step::Ended(Conclusion::new(Ending::LostData, overrun)));
+            return Ok(TrafficStep::Ended(Conclusion::new(Ending::LostData, overrun)));
         }
         // While something is delivered, something moves.
         if delivered.messages == 0
             && let Some(stuck) = network.stuck()
         {
-            return Ok(Step::Ended(crate::experiment::conclusion(&stuck)));
+            return Ok(TrafficStep::Ended(crate::experiment::conclusion(&stuck)));
         }
         let ended = match self.messages {
             Some(messages) => self.delivered.messages >= messages || progress == Progress::Dry,
             None => self.phase == Phase::Measure && self.epoch == self.epochs(),
         };
         if ended {
-            return Ok(Step::Done(Box::new(self.finish(network, offered, senders, around)?)));
+            return Ok(TrafficStep::Done(Box::new(self.finish(network, offered, senders, around)?)));
         }
-        Ok(Step::Epoch)
+        Ok(TrafficStep::Epoch)
     }
 
     /// Whether measuring begins now.
@@ -550,7 +550,7 @@ fn message_row(run: u32, message: &MessageReport) -> MessageRow {
         class: "pattern".to_owned(),
         group: None,
         payload_bytes: message.bytes,
-        posted_ps: message.born,
+        posted_ps: message.created_at,
         hops: message.hops.into(),
     }
 }

@@ -65,7 +65,7 @@ impl Ways {
                 to: RankId(message.destination.0),
                 kind: EnvelopeKind::Eager,
                 payload: message.bytes,
-                at: message.born,
+                at: message.created_at,
                 after: 0,
             };
             let record = Record { posts: messages.iter().map(post).collect(), ..Record::default() };

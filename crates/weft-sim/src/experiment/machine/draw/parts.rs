@@ -23,7 +23,7 @@ const MAX_LINES: usize = 3_000;
 const BOX: (f64, f64) = (150.0, 58.0);
 
 /// Several parts of a machine that are drawn as one box.
-struct Part {
+struct DrawnPart {
     name: String,
     switches: u64,
     endpoints: u64,
@@ -52,11 +52,11 @@ pub fn drawn(layout: &Layout, places: &Places) -> (Canvas, Option<String>) {
     }
     let is_upright = boxes <= MAX_UPRIGHT;
     let radius = radius(boxes, hub, is_upright);
-    let parts: Vec<Part> = (0..count)
+    let parts: Vec<DrawnPart> = (0..count)
         .map(|number| {
             let turn = number as f64 / boxes.max(1) as f64;
             let is_hub = number == boxes;
-            Part {
+            DrawnPart {
                 name: name(places, number, per_box, around),
                 switches: switches[number],
                 endpoints: bundles.endpoints[number],
@@ -119,7 +119,12 @@ fn name(places: &Places, number: usize, per_box: usize, around: usize) -> String
 }
 
 /// A line of a class, one of so many lines.
-fn draw_line(canvas: &mut Canvas, line: &Line, ends: (&Part, &Part), (class, lines): (&str, usize)) {
+fn draw_line(
+    canvas: &mut Canvas,
+    line: &Line,
+    ends: (&DrawnPart, &DrawnPart),
+    (class, lines): (&str, usize),
+) {
     let (from, to) = ends;
     let aside = 4.0 * f64::from(line.beside);
     let written = |at: Point| format!("{} {}", short(at.x + aside), short(at.y + aside));
@@ -137,7 +142,7 @@ fn draw_line(canvas: &mut Canvas, line: &Line, ends: (&Part, &Part), (class, lin
     }
 }
 
-fn draw_part(canvas: &mut Canvas, part: &Part, radius: f64) {
+fn draw_part(canvas: &mut Canvas, part: &DrawnPart, radius: f64) {
     let holds = [counted(part.switches, "switch"), counted(part.endpoints, "endpoint")].join(", ");
     let inside =
         if part.inside > 0 { format!("{} inside", counted(part.inside, "link")) } else { String::new() };

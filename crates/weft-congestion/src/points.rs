@@ -1,4 +1,4 @@
-//! The halves of whichever algorithm a network has.
+//! The points of whichever algorithm a network has.
 
 use crate::acc::{self, Acc};
 use crate::algorithm::{Algorithm, Arrival, Crossing, Notice, Path, ShortCircuit, Stamp};
@@ -28,24 +28,24 @@ macro_rules! algorithms {
             $($name($module::Parameters),)*
         }
 
-        /// Link half of an algorithm.
+        /// Congestion point of an algorithm.
         #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
         #[expect(missing_docs, reason = "the modules say what they are")]
-        pub enum LinkHalf {
+        pub enum CongestionPoint {
             $($name(<$name as Algorithm>::Link),)*
         }
 
-        /// Flow half of an algorithm, at the source.
+        /// Reaction point of an algorithm, at the source.
         #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
         #[expect(missing_docs, reason = "the modules say what they are")]
-        pub enum FlowHalf {
+        pub enum ReactionPoint {
             $($name(<$name as Algorithm>::Flow),)*
         }
 
-        /// Receiver half of an algorithm, at the destination.
+        /// Notification point of an algorithm, at the destination.
         #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
         #[expect(missing_docs, reason = "the modules say what they are")]
-        pub enum ReceiverHalf {
+        pub enum NotificationPoint {
             $($name(<$name as Algorithm>::Receiver),)*
         }
 
@@ -61,20 +61,22 @@ macro_rules! algorithms {
             }
 
             /// The state of a link that no packet has crossed.
-            pub fn link(&self) -> LinkHalf {
-                match self { $(Congestion::$name(_) => LinkHalf::$name(Default::default()),)* }
+            pub fn link(&self) -> CongestionPoint {
+                match self { $(Congestion::$name(_) => CongestionPoint::$name(Default::default()),)* }
             }
 
             /// The state of a flow that begins.
-            pub fn open(&self, path: &Path, now: Time) -> FlowHalf {
+            pub fn open(&self, path: &Path, now: Time) -> ReactionPoint {
                 match self {
-                    $(Congestion::$name(parameters) => FlowHalf::$name($name::open(path, now, parameters)),)*
+                    $(Congestion::$name(parameters) => {
+                        ReactionPoint::$name($name::open(path, now, parameters))
+                    })*
                 }
             }
 
             /// The state of a flow at its destination.
-            pub fn receiver(&self) -> ReceiverHalf {
-                match self { $(Congestion::$name(_) => ReceiverHalf::$name(Default::default()),)* }
+            pub fn receiver(&self) -> NotificationPoint {
+                match self { $(Congestion::$name(_) => NotificationPoint::$name(Default::default()),)* }
             }
 
             /// See [`Algorithm::timeout`].
@@ -114,7 +116,7 @@ macro_rules! algorithms {
             }
         }
 
-        impl LinkHalf {
+        impl CongestionPoint {
             /// See [`Algorithm::cross`].
             #[inline]
             pub fn cross(
@@ -124,7 +126,7 @@ macro_rules! algorithms {
                 (random, congestion): (&mut dyn FnMut() -> u64, &Congestion),
             ) {
                 match (self, congestion) {
-                    $((LinkHalf::$name(link), Congestion::$name(parameters)) => {
+                    $((CongestionPoint::$name(link), Congestion::$name(parameters)) => {
                         $name::cross(link, stamp, crossing, (random, parameters));
                     })*
                     _ => debug_assert!(false, "states of one algorithm"),
@@ -139,7 +141,7 @@ macro_rules! algorithms {
                 congestion: &Congestion,
             ) -> Option<ShortCircuit> {
                 match (self, congestion) {
-                    $((LinkHalf::$name(link), Congestion::$name(parameters)) => {
+                    $((CongestionPoint::$name(link), Congestion::$name(parameters)) => {
                         $name::relay(link, notice, at, parameters)
                     })*
                     _ => None,
@@ -147,11 +149,11 @@ macro_rules! algorithms {
             }
         }
 
-        impl FlowHalf {
+        impl ReactionPoint {
             /// See [`Algorithm::earliest`].
             pub fn earliest(&self, bytes: Bytes, now: Time, congestion: &Congestion) -> Time {
                 match (self, congestion) {
-                    $((FlowHalf::$name(flow), Congestion::$name(parameters)) => {
+                    $((ReactionPoint::$name(flow), Congestion::$name(parameters)) => {
                         $name::earliest(flow, bytes, now, parameters)
                     })*
                     _ => now,
@@ -160,18 +162,18 @@ macro_rules! algorithms {
 
             /// See [`Algorithm::rest`].
             pub fn rest(&mut self, until: Time) {
-                match self { $(FlowHalf::$name(flow) => $name::rest(flow, until),)* }
+                match self { $(ReactionPoint::$name(flow) => $name::rest(flow, until),)* }
             }
 
             /// See [`Algorithm::is_quiet`].
             pub fn is_quiet(&self) -> bool {
-                match self { $(FlowHalf::$name(flow) => $name::is_quiet(flow),)* }
+                match self { $(ReactionPoint::$name(flow) => $name::is_quiet(flow),)* }
             }
 
             /// See [`Algorithm::send`].
             pub fn send(&mut self, bytes: Bytes, now: Time, congestion: &Congestion) -> u16 {
                 match (self, congestion) {
-                    $((FlowHalf::$name(flow), Congestion::$name(parameters)) => {
+                    $((ReactionPoint::$name(flow), Congestion::$name(parameters)) => {
                         $name::send(flow, bytes, now, parameters)
                     })*
                     _ => 0,
@@ -181,7 +183,7 @@ macro_rules! algorithms {
             /// See [`Algorithm::learn`].
             pub fn learn(&mut self, notice: &Notice, now: Time, congestion: &Congestion) {
                 match (self, congestion) {
-                    $((FlowHalf::$name(flow), Congestion::$name(parameters)) => {
+                    $((ReactionPoint::$name(flow), Congestion::$name(parameters)) => {
                         $name::learn(flow, notice, now, parameters);
                     })*
                     _ => debug_assert!(false, "states of one algorithm"),
@@ -191,7 +193,7 @@ macro_rules! algorithms {
             /// See [`Algorithm::lose`].
             pub fn lose(&mut self, stamp: u16, now: Time, congestion: &Congestion) {
                 match (self, congestion) {
-                    $((FlowHalf::$name(flow), Congestion::$name(parameters)) => {
+                    $((ReactionPoint::$name(flow), Congestion::$name(parameters)) => {
                         $name::lose(flow, stamp, now, parameters);
                     })*
                     _ => debug_assert!(false, "states of one algorithm"),
@@ -200,23 +202,23 @@ macro_rules! algorithms {
 
             /// See [`Algorithm::resend`].
             pub fn resend(&mut self, stamp: u16, now: Time) {
-                match self { $(FlowHalf::$name(flow) => $name::resend(flow, stamp, now),)* }
+                match self { $(ReactionPoint::$name(flow) => $name::resend(flow, stamp, now),)* }
             }
 
             /// See [`Algorithm::confirm`].
             pub fn confirm(&mut self, before: u16) {
-                match self { $(FlowHalf::$name(flow) => $name::confirm(flow, before),)* }
+                match self { $(ReactionPoint::$name(flow) => $name::confirm(flow, before),)* }
             }
 
             /// See [`Algorithm::due`].
             pub fn due(&self) -> Time {
-                match self { $(FlowHalf::$name(flow) => $name::due(flow),)* }
+                match self { $(ReactionPoint::$name(flow) => $name::due(flow),)* }
             }
 
             /// See [`Algorithm::step`].
             pub fn step(&mut self, now: Time, congestion: &Congestion) -> Option<Notice> {
                 match (self, congestion) {
-                    $((FlowHalf::$name(flow), Congestion::$name(parameters)) => {
+                    $((ReactionPoint::$name(flow), Congestion::$name(parameters)) => {
                         $name::step(flow, now, parameters)
                     })*
                     _ => None,
@@ -226,7 +228,7 @@ macro_rules! algorithms {
             /// See [`Algorithm::is_as_new`].
             pub fn is_as_new(&self, now: Time, congestion: &Congestion) -> bool {
                 match (self, congestion) {
-                    $((FlowHalf::$name(flow), Congestion::$name(parameters)) => {
+                    $((ReactionPoint::$name(flow), Congestion::$name(parameters)) => {
                         $name::is_as_new(flow, now, parameters)
                     })*
                     _ => true,
@@ -236,7 +238,7 @@ macro_rules! algorithms {
             /// See [`Algorithm::rate`].
             pub fn rate(&self, now: Time, congestion: &Congestion) -> Option<BitRate> {
                 match (self, congestion) {
-                    $((FlowHalf::$name(flow), Congestion::$name(parameters)) => {
+                    $((ReactionPoint::$name(flow), Congestion::$name(parameters)) => {
                         Some($name::rate(flow, now, parameters))
                     })*
                     _ => None,
@@ -244,11 +246,11 @@ macro_rules! algorithms {
             }
         }
 
-        impl ReceiverHalf {
+        impl NotificationPoint {
             /// See [`Algorithm::receive`].
             pub fn receive(&mut self, arrival: &Arrival, congestion: &Congestion) -> Option<Notice> {
                 match (self, congestion) {
-                    $((ReceiverHalf::$name(receiver), Congestion::$name(parameters)) => {
+                    $((NotificationPoint::$name(receiver), Congestion::$name(parameters)) => {
                         $name::receive(receiver, arrival, parameters)
                     })*
                     _ => None,
@@ -258,7 +260,7 @@ macro_rules! algorithms {
             /// See [`Algorithm::answers_by`].
             pub fn answers_by(&self, congestion: &Congestion) -> Time {
                 match (self, congestion) {
-                    $((ReceiverHalf::$name(receiver), Congestion::$name(parameters)) => {
+                    $((NotificationPoint::$name(receiver), Congestion::$name(parameters)) => {
                         $name::answers_by(receiver, parameters)
                     })*
                     _ => Time::NEVER,
@@ -268,7 +270,7 @@ macro_rules! algorithms {
             /// See [`Algorithm::answer`].
             pub fn answer(&mut self, now: Time, congestion: &Congestion) -> Option<Notice> {
                 match (self, congestion) {
-                    $((ReceiverHalf::$name(receiver), Congestion::$name(parameters)) => {
+                    $((NotificationPoint::$name(receiver), Congestion::$name(parameters)) => {
                         $name::answer(receiver, now, parameters)
                     })*
                     _ => None,

@@ -1,7 +1,8 @@
-//! Gauges: how full the input buffers of a switch are, as the switch itself counts it under pause and drop.
+//! Occupancy: how full the input buffers of a switch are, as the switch itself counts it under pause and
+//! drop.
 //!
 //! ```text
-//!   head arrives ─► held + room ≤ buffer? ──no──► lost, counted; or trimmed: the header tries the same
+//!   head arrives ─► held + space ≤ buffer? ──no──► lost, counted; or trimmed: the header tries the same
 //!                        │ yes                                     XOFF ─► pause frame
 //!                        ▼                                           ▲
 //!                 held grows ────────────────────────────────────────┘
@@ -10,7 +11,7 @@
 //! The time at which a packet leaves is known when it is granted its output. Departures stand in a heap. They
 //! are worked off when a packet arrives and at decisions. Under credits there are none: the sender counts.
 
-use super::port::Ports;
+use super::port::SwitchState;
 use super::{Sink, SwitchContext};
 use crate::arbiter::next_from;
 use crate::channel::Channel;
@@ -25,17 +26,17 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use weft_units::{Span, Time};
 
-/// The gauge of one input buffer, in units of credit.
+/// The occupancy of one input buffer, in units of credit.
 #[derive(Clone, Copy, Default, Serialize, Deserialize)]
-struct Gauge {
+struct BufferOccupancy {
     held: u32,
     /// The most that it has held since the counters were last reset.
     most: u32,
-    /// Packets that found no room since then.
+    /// Packets that found no space since then.
     lost: u64,
-    /// Packets that found no room before.
+    /// Packets that found no space before.
     lost_before: u64,
-    /// Packets of which only the header found room, since the counters were last reset.
+    /// Packets of which only the header found space, since the counters were last reset.
     trimmed: u64,
 }
 
@@ -51,20 +52,20 @@ pub(super) enum Admission {
 
 /// A packet that leaves its input buffer at a time that is known.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-struct Departure {
+struct BufferDeparture {
     time: Time,
     /// Number of the channel whose buffer it leaves.
     channel: u32,
-    room: u32,
+    space: u32,
 }
 
 /// Departures in a snapshot: sorted, because their order in memory depends on which packets passed.
 mod in_order {
-    use super::{BinaryHeap, Departure, Reverse};
+    use super::{BinaryHeap, BufferDeparture, Reverse};
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     pub(super) fn serialize<S: Serializer>(
-        departures: &BinaryHeap<Reverse<Departure>>,
+        departures: &BinaryHeap<Reverse<BufferDeparture>>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
         departures.clone().into_sorted_vec().serialize(serializer)
@@ -72,18 +73,18 @@ mod in_order {
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
-    ) -> Result<BinaryHeap<Reverse<Departure>>, D::Error> {
+    ) -> Result<BinaryHeap<Reverse<BufferDeparture>>, D::Error> {
         Vec::deserialize(deserializer).map(BinaryHeap::from)
     }
 }
 
-/// The gauges of a switch, and the pauses of its outputs.
+/// The occupancy of the input buffers of a switch, and the pauses of its outputs.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Gauges {
+pub(crate) struct InputOccupancy {
     /// By number of the input's channel.
-    inputs: Box<[Gauge]>,
+    inputs: Box<[BufferOccupancy]>,
     #[serde(with = "in_order")]
-    departures: BinaryHeap<Reverse<Departure>>,
+    departures: BinaryHeap<Reverse<BufferDeparture>>,
     /// A bit for each input channel whose sender has been asked to pause, by number.
     asked: Box<[u64]>,
     /// Those channels.
@@ -99,17 +100,17 @@ pub(crate) struct Gauges {
 pub(crate) struct Filled {
     /// The most that one of its channels has held, in units of credit.
     pub(crate) most: u32,
-    /// Packets that found no room.
+    /// Packets that found no space.
     pub(crate) lost: u64,
-    /// Packets of which only the header found room.
+    /// Packets of which only the header found space.
     pub(crate) trimmed: u64,
 }
 
-impl Gauges {
+impl InputOccupancy {
     /// Empty buffers of so many ports, with so many numbers of channels.
-    pub(crate) fn new(ports: usize, channels: usize) -> Gauges {
-        Gauges {
-            inputs: vec![Gauge::default(); channels].into(),
+    pub(crate) fn new(ports: usize, channels: usize) -> InputOccupancy {
+        InputOccupancy {
+            inputs: vec![BufferOccupancy::default(); channels].into(),
             departures: BinaryHeap::new(),
             asked: vec![0; channels.div_ceil(64)].into(),
             asking: 0,
@@ -123,7 +124,7 @@ impl Gauges {
         while let Some(Reverse(departure)) = self.departures.peek()
             && departure.time <= now
         {
-            self.inputs[departure.channel as usize].held -= departure.room;
+            self.inputs[departure.channel as usize].held -= departure.space;
             self.departures.pop();
         }
     }
@@ -132,31 +133,31 @@ impl Gauges {
         self.departures.peek().map_or(Time::NEVER, |Reverse(departure)| departure.time)
     }
 
-    /// Packets that found no room since the run began.
+    /// Packets that found no space since the run began.
     pub(crate) fn lost(&self) -> u64 {
-        self.inputs.iter().map(|gauge| gauge.lost + gauge.lost_before).sum()
+        self.inputs.iter().map(|buffer| buffer.lost + buffer.lost_before).sum()
     }
 
     /// The first channel, by number, whose buffer has lost a packet since the run began, and how many it has.
     pub(crate) fn first_loss(&self) -> Option<(usize, u64)> {
-        let lost = self.inputs.iter().map(|gauge| gauge.lost + gauge.lost_before);
+        let lost = self.inputs.iter().map(|buffer| buffer.lost + buffer.lost_before);
         lost.enumerate().find(|(_, lost)| *lost > 0)
     }
 
     /// The buffer of a port, whose channels have these numbers.
     pub(crate) fn filled(&self, channels: std::ops::Range<usize>) -> Filled {
-        self.inputs[channels].iter().fold(Filled::default(), |filled, gauge| Filled {
-            most: filled.most.max(gauge.most),
-            lost: filled.lost + gauge.lost,
-            trimmed: filled.trimmed + gauge.trimmed,
+        self.inputs[channels].iter().fold(Filled::default(), |filled, buffer| Filled {
+            most: filled.most.max(buffer.most),
+            lost: filled.lost + buffer.lost,
+            trimmed: filled.trimmed + buffer.trimmed,
         })
     }
 
-    /// Room that each channel holds, by number, and what of it is about to leave.
+    /// Space that each channel holds, by number, and what of it is about to leave.
     pub(crate) fn held(&self) -> Vec<(u32, u32)> {
-        let mut held: Vec<(u32, u32)> = self.inputs.iter().map(|gauge| (gauge.held, 0)).collect();
+        let mut held: Vec<(u32, u32)> = self.inputs.iter().map(|buffer| (buffer.held, 0)).collect();
         for Reverse(departure) in &self.departures {
-            held[departure.channel as usize].1 += departure.room;
+            held[departure.channel as usize].1 += departure.space;
         }
         held
     }
@@ -174,22 +175,23 @@ impl Gauges {
     /// Sets all counters to zero. A pause that holds then counts from `now`.
     pub(crate) fn reset_counters(&mut self, now: Time) {
         self.work_off(now);
-        for gauge in &mut self.inputs {
-            let Gauge { held, lost, lost_before, .. } = *gauge;
-            *gauge = Gauge { held, most: held, lost: 0, lost_before: lost_before + lost, trimmed: 0 };
+        for buffer in &mut self.inputs {
+            let BufferOccupancy { held, lost, lost_before, .. } = *buffer;
+            *buffer =
+                BufferOccupancy { held, most: held, lost: 0, lost_before: lost_before + lost, trimmed: 0 };
         }
         self.paused.iter_mut().for_each(|paused| paused.reset(now));
         self.frames.fill(0);
     }
 
-    /// Finds room that no packet takes, for the tests of checks.
+    /// Finds space that no packet takes, for the tests of checks.
     #[cfg(test)]
     pub(crate) fn forge(&mut self) {
         self.inputs[0].held += 1;
     }
 }
 
-impl Ports {
+impl SwitchState {
     /// The head of a packet has come: takes it, or its header, into the input buffer, or counts it as lost.
     /// The sender is asked to pause where the buffer fills.
     #[inline(never)]
@@ -199,64 +201,66 @@ impl Ports {
         context: &mut SwitchContext<'_, T, impl Sink>,
     ) -> Admission {
         let SwitchContext { now, constants, .. } = *context;
-        let Some(gauges) = &mut self.gauges else { return Admission::Whole };
-        gauges.work_off(now);
+        let Some(occupancy) = &mut self.occupancy else { return Admission::Whole };
+        occupancy.work_off(now);
         let from = packet.channel();
-        let (number, room) = (constants.channels.number(from), constants.room(packet));
-        let gauge = &mut gauges.inputs[number];
-        if gauge.held + room > constants.buffer(from.vc) {
+        let (number, space) = (constants.channels.number(from), constants.space(packet));
+        let buffer = &mut occupancy.inputs[number];
+        if buffer.held + space > constants.buffer(from.vc) {
             return self.trim(packet, constants).map_or(Admission::Refused, Admission::Header);
         }
-        gauge.held += room;
-        gauge.most = gauge.most.max(gauge.held);
+        buffer.held += space;
+        buffer.most = buffer.most.max(buffer.held);
         let class = self.ports[usize::from(from.port)].class;
-        let word = &mut gauges.asked[number / 64];
+        let word = &mut occupancy.asked[number / 64];
         let is_asked = *word >> (number % 64) & 1 == 1;
-        if !is_asked && constants.marks(class, from.vc).is_some_and(|marks| gauge.held > marks.xoff) {
+        if !is_asked
+            && constants.thresholds(class, from.vc).is_some_and(|thresholds| buffer.held > thresholds.xoff)
+        {
             *word |= 1 << (number % 64);
-            gauges.asking += 1;
-            let first = gauges.first_departure();
+            occupancy.asking += 1;
+            let first = occupancy.first_departure();
             self.send_pause(from, true, context);
             self.arbitrate_at_or_after(first, constants);
         }
         Admission::Whole
     }
 
-    /// A packet has found no room. Takes its header, where switches trim and that finds room.
+    /// A packet has found no space. Takes its header, where switches trim and that finds space.
     #[cold]
     fn trim(&mut self, packet: &Packet, constants: &Constants) -> Option<Packet> {
         let channel = packet.channel();
-        let Ports { gauges, ports, .. } = self;
-        let gauges = gauges.as_deref_mut()?;
+        let SwitchState { occupancy, ports, .. } = self;
+        let occupancy = occupancy.as_deref_mut()?;
         let header = constants.congestion.as_ref().and_then(|control| control.trim(packet, constants));
         let found = header.and_then(|mut header| {
-            let gauge = &mut gauges.inputs[constants.channels.number(header.channel())];
-            let held = gauge.held + constants.room(&header);
+            let buffer = &mut occupancy.inputs[constants.channels.number(header.channel())];
+            let held = buffer.held + constants.space(&header);
             if held > constants.buffer(header.channel().vc) {
                 return None;
             }
-            (gauge.held, gauge.most) = (held, gauge.most.max(held));
+            (buffer.held, buffer.most) = (held, buffer.most.max(held));
             // What has been cut off no longer comes behind it.
             let link = constants.link(ports[usize::from(channel.port)].class);
             let span = link.longest(constants.packet_bytes(&header)).as_ps();
-            header.stretch = header.stretch.min(u32::try_from(span).unwrap_or(u32::MAX));
+            header.serialization = header.serialization.min(u32::try_from(span).unwrap_or(u32::MAX));
             Some(header)
         });
-        let gauge = &mut gauges.inputs[constants.channels.number(channel)];
+        let buffer = &mut occupancy.inputs[constants.channels.number(channel)];
         match found {
-            Some(_) => gauge.trimmed += 1,
-            None => gauge.lost += 1,
+            Some(_) => buffer.trimmed += 1,
+            None => buffer.lost += 1,
         }
         found
     }
 
-    /// The room of a granted packet will be free at `time` in the buffer that it came by.
+    /// The space of a granted packet will be free at `time` in the buffer that it came by.
     #[inline(never)]
-    pub(crate) fn expect_departure(&mut self, from: Channel, room: u32, time: Time, constants: &Constants) {
-        let Some(gauges) = &mut self.gauges else { return };
+    pub(crate) fn expect_departure(&mut self, from: Channel, space: u32, time: Time, constants: &Constants) {
+        let Some(occupancy) = &mut self.occupancy else { return };
         let channel = constants.channels.number(from) as u32;
-        gauges.departures.push(Reverse(Departure { time, channel, room }));
-        if gauges.asking > 0 {
+        occupancy.departures.push(Reverse(BufferDeparture { time, channel, space }));
+        if occupancy.asking > 0 {
             self.arbitrate_at_or_after(time, constants);
         }
     }
@@ -265,29 +269,29 @@ impl Ports {
     #[inline(never)]
     pub(crate) fn resume_senders<T>(&mut self, context: &mut SwitchContext<'_, T, impl Sink>) {
         let SwitchContext { now, constants, .. } = *context;
-        let Some(gauges) = &mut self.gauges else { return };
-        if gauges.asking == 0 {
+        let Some(occupancy) = &mut self.occupancy else { return };
+        if occupancy.asking == 0 {
             return;
         }
-        gauges.work_off(now);
+        occupancy.work_off(now);
         let mut at = 0;
-        while let Some(gauges) = &mut self.gauges
-            && let Some(number) = next_from(&gauges.asked, at)
+        while let Some(occupancy) = &mut self.occupancy
+            && let Some(number) = next_from(&occupancy.asked, at)
         {
             at = number + 1;
             let from = constants.channels.channel(number);
             let class = self.ports[usize::from(from.port)].class;
-            let xon = constants.marks(class, from.vc).map_or(0, |marks| marks.xon);
-            if gauges.inputs[number].held <= xon {
-                gauges.asked[number / 64] &= !(1 << (number % 64));
-                gauges.asking -= 1;
+            let xon = constants.thresholds(class, from.vc).map_or(0, |thresholds| thresholds.xon);
+            if occupancy.inputs[number].held <= xon {
+                occupancy.asked[number / 64] &= !(1 << (number % 64));
+                occupancy.asking -= 1;
                 self.send_pause(from, false, context);
             }
         }
-        if let Some(gauges) = &self.gauges
-            && gauges.asking > 0
+        if let Some(occupancy) = &self.occupancy
+            && occupancy.asking > 0
         {
-            let first = gauges.first_departure();
+            let first = occupancy.first_departure();
             self.arbitrate_at_or_after(first, constants);
         }
     }
@@ -309,21 +313,21 @@ impl Ports {
             Peer::Switch { .. } => constants.pause_known_after(pause),
             Peer::Endpoint(_) | Peer::Nothing => pause.response,
         };
-        if let Some(gauges) = &mut self.gauges {
-            gauges.frames[usize::from(port)] += 1;
+        if let Some(occupancy) = &mut self.occupancy {
+            occupancy.frames[usize::from(port)] += 1;
         }
         context.sink.pause(output.peer, (vc, stops), ended + link.latency + response);
     }
 
     /// A pause frame takes effect on one of the outputs.
     #[cold]
-    pub(crate) fn obey(&mut self, pause: Pause, now: Time, constants: &Constants) {
+    pub(crate) fn on_pause(&mut self, pause: Pause, now: Time, constants: &Constants) {
         let Pause { channel, stops } = pause;
         let output = usize::from(channel.port);
         self.credits[constants.channels.number(channel)] =
             if stops { Credits::PAUSED } else { Credits::UNLIMITED };
-        if let Some(gauges) = &mut self.gauges {
-            gauges.paused[output].obey(stops, now);
+        if let Some(occupancy) = &mut self.occupancy {
+            occupancy.paused[output].on_pause(stops, now);
         }
         if !stops {
             let edge = constants.switch.clock.edge_at_or_after(now).max(self.ports[output].output_ready);
@@ -333,10 +337,10 @@ impl Ports {
 
     /// Time during which a channel of an output was paused, and the frames that it has obeyed and carried.
     pub(crate) fn pauses(&self, output: usize, now: Time) -> (Span, u64, u64) {
-        let of = |gauges: &Gauges| {
-            let paused = gauges.paused(output);
-            (paused.total(now), paused.frames(), gauges.frames(output))
+        let of = |occupancy: &InputOccupancy| {
+            let paused = occupancy.paused(output);
+            (paused.total(now), paused.frames(), occupancy.frames(output))
         };
-        self.gauges.as_deref().map_or((Span::ZERO, 0, 0), of)
+        self.occupancy.as_deref().map_or((Span::ZERO, 0, 0), of)
     }
 }

@@ -40,7 +40,7 @@ impl Publishing {
 }
 
 /// The queues that switches have published.
-pub(crate) struct Board {
+pub(crate) struct QueueBoard {
     /// `None`: the network has no board.
     publishing: Option<Publishing>,
     /// By switch: its first port among all; at the end the number of all.
@@ -49,12 +49,13 @@ pub(crate) struct Board {
     queued: Vec<u32>,
 }
 
-impl Board {
+impl QueueBoard {
     /// No board.
-    pub(crate) const NONE: Board = Board { publishing: None, first_port: Vec::new(), queued: Vec::new() };
+    pub(crate) const NONE: QueueBoard =
+        QueueBoard { publishing: None, first_port: Vec::new(), queued: Vec::new() };
 
     /// An empty board for switches of so many ports.
-    pub(crate) fn new(publishing: Publishing, ports: impl Iterator<Item = usize>) -> Board {
+    pub(crate) fn new(publishing: Publishing, ports: impl Iterator<Item = usize>) -> QueueBoard {
         let first_port: Vec<usize> = std::iter::once(0)
             .chain(ports.scan(0, |sum, ports| {
                 *sum += ports;
@@ -63,7 +64,7 @@ impl Board {
             .collect();
         let all = first_port.last().copied().unwrap_or(0);
         let queued = vec![0; all * publishing.kept() as usize];
-        Board { publishing: Some(publishing), first_port, queued }
+        QueueBoard { publishing: Some(publishing), first_port, queued }
     }
 
     /// The pulses that it needs.
@@ -106,7 +107,7 @@ impl Board {
         self.queued.iter().flat_map(|queued| queued.to_le_bytes()).collect()
     }
 
-    /// Puts back [`Board::contents`]; `false`: they are not of this network.
+    /// Puts back [`QueueBoard::contents`]; `false`: they are not of this network.
     pub(crate) fn restore(&mut self, contents: &[u8]) -> bool {
         let (numbers, rest) = contents.as_chunks::<4>();
         let fits = numbers.len() == self.queued.len() && rest.is_empty();
@@ -126,7 +127,7 @@ mod tests {
     fn every_pulse_is_known_from_its_signalling_time_on_until_the_next_is() {
         for delay in [0, 1, 9, 10, 11, 25, 30] {
             let publishing = Publishing { interval: Span::from_ps(10), delay: Span::from_ps(delay) };
-            let mut board = Board::new(publishing, [2, 0, 3].into_iter());
+            let mut board = QueueBoard::new(publishing, [2, 0, 3].into_iter());
             for now in 0..200 {
                 if now > 0 && now % 10 == 0 {
                     // Each port says the pulse's number and its own.
@@ -147,10 +148,10 @@ mod tests {
     #[test]
     fn contents_of_another_size_are_refused() {
         let publishing = Publishing { interval: Span::from_ps(10), delay: Span::ZERO };
-        let mut board = Board::new(publishing, [2, 3].into_iter());
+        let mut board = QueueBoard::new(publishing, [2, 3].into_iter());
         assert!(board.restore(&[7; 20]));
         assert!(!board.restore(&[7; 16]) && !board.restore(&[7; 21]));
         assert_eq!(board.contents(), [7; 20]);
-        assert!(Board::NONE.contents().is_empty());
+        assert!(QueueBoard::NONE.contents().is_empty());
     }
 }
