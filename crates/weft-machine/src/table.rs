@@ -2,13 +2,14 @@
 //! its place, and becomes a constant.
 
 use super::document::{Entry as TableEntry, Item, Value};
-use super::read::{Entry, Reader, join};
+use super::read::{Entry, FromItem, Reader, join};
 use super::schema;
 use super::source::Location;
-use schemars::{Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::json;
+use std::borrow::Cow;
 use weft_keys::keys::Reading;
-use weft_keys::{Condition, Given, GivenKeys, Key, Misfit, Problem};
+use weft_keys::{Condition, Given, GivenKeys, Key, KeyType, Keys, Misfit, Problem};
 
 /// The places of a table's keys.
 #[derive(Clone, Debug)]
@@ -28,6 +29,49 @@ impl Locations {
     /// Reports parameters that do not fit together.
     pub fn report(&self, misfit: Misfit, reader: &mut Reader<'_>) {
         reader.report(self.of(misfit.key), misfit.into());
+    }
+}
+
+/// A table whose keys are those of a type that is declared elsewhere.
+#[derive(Clone, Debug)]
+pub(crate) struct Table<T> {
+    /// `None`: something of it is missing or wrong, and was reported.
+    pub keys: Option<T>,
+    /// The places of its keys.
+    pub locations: Locations,
+}
+
+impl<T> Table<T> {
+    /// The value, where its keys fit together as these checks say. `None`: a problem was reported.
+    pub fn check<const CHECKS: usize>(
+        self,
+        checks: impl FnOnce(&T) -> [Result<(), Misfit>; CHECKS],
+        reader: &mut Reader<'_>,
+    ) -> Option<T> {
+        let misfits = checks(self.keys.as_ref()?).into_iter().filter_map(Result::err);
+        let reported = misfits.map(|misfit| self.locations.report(misfit, reader)).count();
+        self.keys.filter(|_| reported == 0)
+    }
+}
+
+impl<T: Keys> FromItem for Table<T> {
+    fn from_item(item: &Item, path: &str, reader: &mut Reader<'_>) -> Option<Table<T>> {
+        let entries = reader.table(item, path, &names(T::KEYS))?;
+        let mut table = TableKeys::new(item, entries, path, reader);
+        let keys = T::read(&mut table);
+        Some(Table { keys, locations: table.locations })
+    }
+}
+
+impl<T: Keys> JsonSchema for Table<T> {
+    fn schema_name() -> Cow<'static, str> {
+        T::TYPE_NAME.into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut schema = json_schema!({ "type": "object", "additionalProperties": false });
+        add_to_schema(T::KEYS, &mut schema, generator);
+        schema
     }
 }
 
@@ -72,10 +116,10 @@ impl<'t, 'a> TableKeys<'t, 'a> {
 
     /// The item of a key of this table, or of another with its section, as in `fabric.flow_control`.
     fn item(&self, path: &str) -> Option<&Item> {
-        match path.split_once('.') {
-            None => self.entry(path).map(|entry| &entry.item),
-            Some((section, key)) => below(below(self.reader.root, section)?, key),
+        if path.contains('.') {
+            return path.split('.').try_fold(self.reader.root, below);
         }
+        self.entry(path).map(|entry| &entry.item)
     }
 }
 
@@ -100,6 +144,13 @@ impl GivenKeys for TableKeys<'_, '_> {
             }
             None => Given::Wrong,
         }
+    }
+
+    fn other<T: KeyType>(&self, path: &'static str) -> Given<T> {
+        let item = path.split('.').try_fold(self.reader.root, below);
+        item.map_or(Given::Absent, |item| {
+            T::read(&bare(item).value.written()).map_or(Given::Wrong, Given::Value)
+        })
     }
 
     fn holds(&self, condition: &Condition<'_>) -> bool {

@@ -1,7 +1,5 @@
 //! The sections below `[nic]` for the APEnetX card: one per block.
 
-use super::exanet::cycles;
-use super::rdma;
 use super::{FromSection, InterfaceModel, InterfacePace, ProcessLimits, RankLimit, RawNic};
 use crate::read::{Entry, Reader, section};
 use serde::{Deserialize, Serialize};
@@ -230,7 +228,7 @@ impl FromSection for ApenetxNic {
         let (pcie, card, send) = (raw.pcie?, raw.card?, raw.host_to_card?);
         let (receive, software, iommu) = (raw.card_to_host?, raw.software?, raw.iommu?);
         let is_sound = check_pcie(&pcie, reader) & check_card(&card, &send, &receive, reader);
-        let iommu = rdma::check_iommu(&iommu, reader);
+        let iommu = iommu.check(|iommu| [iommu.check()], reader);
         let payload = format?.payload;
         if !is_sound {
             return None;
@@ -239,7 +237,7 @@ impl FromSection for ApenetxNic {
             descriptor: send.descriptor.value,
             prefetch: send.prefetch.value,
             packets: send.packets.value,
-            cycles: cycles(send.packet.value, &clock),
+            cycles: send.packet.value.cycles(&clock),
             line: send.line.value,
             line_data: send.line_data.value,
             fast: send.fast_send.value,
@@ -247,7 +245,7 @@ impl FromSection for ApenetxNic {
             status: send.status.value,
         };
         let card_to_host = CardToHostParameters {
-            cycles: cycles(receive.packet.value, &clock),
+            cycles: receive.packet.value.cycles(&clock),
             entry: receive.entry.value,
             entry_data: receive.entry_data.value,
             completion,

@@ -1,6 +1,5 @@
 //! The keys of `[nic]` for the INFN Communication IP.
 
-use super::exanet::cycles;
 use super::{FromSection, InterfaceModel, InterfacePace, ProcessLimits, RankLimit, RawNic};
 use crate::Fabric;
 use crate::read::{Entry, Reader, section};
@@ -241,7 +240,7 @@ impl FromSection for CommunicationIpNic {
                 &ddr
             }
         };
-        let memory = KernelMemory { latency: cycles(memory.latency.value, &clock), rate: memory.rate.value };
+        let memory = KernelMemory { latency: memory.latency.value.cycles(&clock), rate: memory.rate.value };
         let PacketFormat { header, footer, payload } = *format?;
         if payload.get() >= Field::PacketSize.values() {
             // Its place is that of the model, which asks for it.
@@ -277,10 +276,10 @@ impl FromSection for CommunicationIpNic {
             clock,
             ports: intra.ports.value,
             fifo_words,
-            fifo_latency: cycles(intra.fifo_latency.value, &clock),
+            fifo_latency: intra.fifo_latency.value.cycles(&clock),
             threshold,
-            aggregator: cycles(intra.aggregator.value, &clock),
-            dispatcher: cycles(intra.dispatcher.value, &clock),
+            aggregator: intra.aggregator.value.cycles(&clock),
+            dispatcher: intra.dispatcher.value.cycles(&clock),
             memory,
             header,
             footer,

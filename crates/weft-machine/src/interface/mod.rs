@@ -25,12 +25,21 @@ pub use rdma::Rdma;
 use super::faults::Millionths;
 use super::part_power::RawPartPower;
 use super::read::{Entry, Reader, section};
+use super::table::Table;
 use serde::{Deserialize, Serialize};
 use weft_fabric::parameters::PacketFormat;
 use weft_keys::Misfit;
 use weft_keys::{Cost, Problem};
 use weft_msg::{PostCosts, Protocol};
+use weft_nic::allreduce::AllreduceParameters;
 use weft_nic::apenetx::CompletionPath;
+use weft_nic::host_port::HostPortParameters;
+use weft_nic::iommu::IommuParameters;
+use weft_nic::mailbox::MailboxParameters;
+use weft_nic::memory::MemoryParameters;
+use weft_nic::packetizer::PacketizerParameters;
+use weft_nic::rdma::{RdmaParameters, SourceContexts};
+use weft_nic::segmentation::SegmentationKeys;
 use weft_topo::{MessageClasses, TopologyParameters};
 use weft_units::{Bytes, Clock, Span};
 
@@ -61,22 +70,22 @@ section! {
         concurrent_messages: Option<Entry<u32>>,
         /// Exanet: corrupted packets with data, of a million, that are taken for whole; 0 where not given.
         undetected: Option<Entry<Millionths>>,
-        /// Exanet: the port between processors, memory and interface.
-        host_port: Option<exanet::RawHostPort>,
+        /// Exanet: the port between processors and memory on one side and the interface on the other.
+        host_port: Option<Table<HostPortParameters>>,
         /// Exanet: small messages out.
-        packetizer: Option<exanet::RawPacketizer>,
+        packetizer: Option<Table<PacketizerParameters>>,
         /// Exanet: small messages in.
-        mailbox: Option<exanet::RawMailbox>,
-        /// Exanet: RDMA.
-        rdma: Option<rdma::RawRdma>,
-        /// Exanet: the agent that splits transfers into blocks.
-        segmentation: Option<rdma::RawSegmentation>,
+        mailbox: Option<Table<MailboxParameters>>,
+        /// Exanet: the send and receive units of RDMA.
+        rdma: Option<Table<RdmaParameters>>,
+        /// Exanet: the agent that splits transfers into blocks; one for all processes of an interface.
+        segmentation: Option<Table<SegmentationKeys>>,
         /// Exanet, apenetx: address translation.
-        iommu: Option<rdma::RawIommu>,
-        /// Exanet: the memory channel.
-        memory: Option<rdma::RawMemory>,
-        /// Exanet: reductions without processors.
-        allreduce: Option<rdma::RawAllreduce>,
+        iommu: Option<Table<IommuParameters>>,
+        /// Exanet: the memory channel that cores and interfaces of a host share.
+        memory: Option<Table<MemoryParameters>>,
+        /// Exanet: the allreduce accelerator; a machine without the section has none.
+        allreduce: Option<Table<AllreduceParameters>>,
         /// Communication IP: the IntraNode ports.
         intra_node: Option<communication_ip::RawIntraNode>,
         /// Communication IP: the memory with the buffers of kernels, `bram` or `ddr`.
@@ -85,8 +94,8 @@ section! {
         bram: Option<communication_ip::RawKernelMemory>,
         /// Communication IP: DDR of the card.
         ddr: Option<communication_ip::RawKernelMemory>,
-        /// Carvnet: contexts of the send unit.
-        contexts: Option<carvnet::RawContexts>,
+        /// Carvnet: contexts of the send unit, which hardware gives to descriptors and takes back.
+        contexts: Option<Table<SourceContexts>>,
         /// Portals: end-to-end reliability.
         transport: Option<portals::RawTransport>,
         /// Apenetx: the path of completions where a program does not choose.
@@ -103,6 +112,24 @@ section! {
         software: Option<apenetx::RawSoftware>,
         /// Apenetx: the GPU of a host, and the memory that programs' buffers lie in.
         gpu: Option<apenetx::RawGpu>,
+    }
+}
+
+impl RawNic {
+    /// Reports the keys that a model needs and that are not there. A machine that has them says `what` they
+    /// are, as the one that ships under this name does.
+    fn report_lacks(&self, needs: &[(&str, bool)], (what, example): (&str, &str), reader: &mut Reader<'_>) {
+        let lacks = needs.iter().filter(|(_, is_there)| !is_there).map(|(key, _)| format!("nic.{key}"));
+        let lacks: Vec<String> = lacks.collect();
+        if lacks.is_empty() {
+            return;
+        }
+        let problem = Problem::new(
+            format!("`nic.model = \"{}\"` needs {}", self.model.value.name(), lacks.join(", ")),
+            format!("this machine does not say {what}"),
+            format!("add these keys, as machines/{example}.toml has them, or write model = \"overheads\""),
+        );
+        reader.report(self.model.location, problem);
     }
 }
 
