@@ -663,6 +663,9 @@ macro_rules! key_part {
 
     (absent $given:ident $name:expr, $type:ty []) => { <$type as $crate::keys::Field>::absent()? };
     (absent $given:ident $name:expr, $type:ty [] group()) => { return None };
+    (absent $given:ident $name:expr, $type:ty [] read_as($read:ty) $($rest:tt)*) => {
+        <$read as $crate::keys::Field>::absent().map(Into::into)?
+    };
     (absent $given:ident $name:expr, $type:ty [] or_of($path:literal) $($rest:tt)*) => {
         match $crate::GivenKeys::other::<$type>($given, $path) {
             $crate::Given::Value(value) => value,

@@ -32,7 +32,10 @@ use weft_keys::Misfit;
 use weft_keys::{Cost, Problem};
 use weft_msg::{PostCosts, Protocol};
 use weft_nic::allreduce::AllreduceParameters;
-use weft_nic::apenetx::CompletionPath;
+use weft_nic::apenetx::{
+    CardParameters, CardToHostParameters, CompletionPath, GpuParameters, HostToCardParameters,
+    PcieHostParameters, SoftwareParameters,
+};
 use weft_nic::host_port::HostPortParameters;
 use weft_nic::iommu::IommuParameters;
 use weft_nic::mailbox::MailboxParameters;
@@ -101,17 +104,17 @@ section! {
         /// Apenetx: the path of completions where a program does not choose.
         completion: Option<Entry<CompletionPath>>,
         /// Apenetx: the PCIe port and the memory behind it.
-        pcie: Option<apenetx::RawPcie>,
+        pcie: Option<Table<PcieHostParameters>>,
         /// Apenetx: the logic of the card.
-        card: Option<apenetx::RawCard>,
+        card: Option<Table<CardParameters>>,
         /// Apenetx: from the host to the network.
-        host_to_card: Option<apenetx::RawHostToCard>,
+        host_to_card: Option<Table<HostToCardParameters>>,
         /// Apenetx: from the network to the host.
-        card_to_host: Option<apenetx::RawCardToHost>,
+        card_to_host: Option<Table<CardToHostParameters>>,
         /// Apenetx: library and driver.
-        software: Option<apenetx::RawSoftware>,
+        software: Option<Table<SoftwareParameters>>,
         /// Apenetx: the GPU of a host, and the memory that programs' buffers lie in.
-        gpu: Option<apenetx::RawGpu>,
+        gpu: Option<Table<GpuParameters>>,
     }
 }
 
