@@ -106,7 +106,7 @@ section! {
         /// The network interface.
         nic: interface::RawNic,
         /// The hosts that endpoints are attached to.
-        host: interface::RawHost,
+        host: table::Table<Host>,
         /// The messaging library.
         messaging: messaging::RawMessaging,
     }
@@ -388,7 +388,7 @@ fn check(raw: RawMachine, reader: &mut Reader<'_>) -> Option<Machine> {
     }
     let groups = multicast::check(raw.multicast.unwrap_or_default(), reader);
     let rules = faults::check(raw.faults.unwrap_or_default(), link_classes.as_deref(), reader);
-    let host = interface::check_host(raw.host, endpoints, reader);
+    let host = raw.host.check(|host| [host.check(endpoints)], reader);
     let messaging = raw.messaging.check();
     let (topology, (packet, fabric)) = (topology?, fabric?);
     let queue_board = queue_board::check((raw.queue_board, raw.location), &topology.parameters, reader)?;

@@ -286,22 +286,6 @@ interfaces! {
     Apenetx = "apenetx": ApenetxNic;
 }
 
-section! {
-    /// The hosts that endpoints are attached to.
-    struct RawHost {
-        /// Cores, each for one rank.
-        cores: Entry<u32>,
-        /// Interfaces of a host; 1 where not given.
-        endpoints_per_host: Option<Entry<u32>>,
-        /// Time of a poll for messages that finds none. `weft run` needs it.
-        poll: Option<Entry<Span>>,
-        /// Time of a reading of the clock. `weft run` needs it.
-        clock_read: Option<Entry<Span>>,
-        /// Places of the messages of real ranks, as their interface sees them; `partner` where not given.
-        message_buffers: Option<Entry<MessageBuffers>>,
-    }
-}
-
 weft_keys::words! {
     /// Places of the messages of real ranks, as their interface sees them.
     #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
@@ -314,19 +298,37 @@ weft_keys::words! {
     }
 }
 
-/// The hosts that endpoints are attached to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Host {
-    /// Cores, each for one rank.
-    pub cores: u32,
-    /// Interfaces.
-    pub endpoints_per_host: u32,
-    /// Time of a poll for messages that finds none. Real programs need it.
-    pub poll: Option<Span>,
-    /// Time of a reading of the clock. Real programs need it.
-    pub clock_read: Option<Span>,
-    /// Places of the messages of real ranks.
-    pub message_buffers: MessageBuffers,
+weft_keys::keys! {
+    /// The hosts that endpoints are attached to.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    pub struct Host {
+        /// Cores, each for one rank.
+        cores: u32;
+        /// Interfaces of a host; 1 where not given.
+        endpoints_per_host: u32 = 1;
+        /// Time of a poll for messages that finds none. `weft run` needs it.
+        poll: Option<Span>;
+        /// Time of a reading of the clock. `weft run` needs it.
+        clock_read: Option<Span>;
+        /// Places of the messages of real ranks, as their interface sees them; `partner` where not given.
+        message_buffers: MessageBuffers = MessageBuffers::Partner;
+    }
+}
+
+impl Host {
+    /// Checks that so many endpoints are whole hosts; `None`: their number is not known.
+    pub(super) fn check(&self, endpoints: Option<u64>) -> Result<(), Misfit> {
+        let per_host = self.endpoints_per_host;
+        match endpoints.filter(|endpoints| endpoints % u64::from(per_host) != 0) {
+            None => Ok(()),
+            Some(endpoints) => Err(Problem::new(
+                format!("{endpoints} endpoints are no whole number of hosts"),
+                format!("{per_host} each"),
+                "write a divisor of the number of endpoints",
+            )
+            .of("endpoints_per_host")),
+        }
+    }
 }
 
 /// Checks `[nic]`. The keys of other models may stand in the file, and are not in use.
@@ -337,26 +339,4 @@ pub(super) fn check_nic(raw: RawNic, format: Option<&PacketFormat>, reader: &mut
         reader.forget(&format!("nic.{key}"));
     }
     model.read(raw, format, reader)
-}
-
-/// Checks `[host]` against the number of endpoints, where that is known.
-pub(super) fn check_host(raw: RawHost, endpoints: Option<u64>, reader: &mut Reader<'_>) -> Option<Host> {
-    let host = Host {
-        cores: raw.cores.value,
-        endpoints_per_host: raw.endpoints_per_host.as_ref().map_or(1, |entry| entry.value),
-        poll: raw.poll.map(|entry| entry.value),
-        clock_read: raw.clock_read.map(|entry| entry.value),
-        message_buffers: raw.message_buffers.map_or_else(MessageBuffers::default, |entry| entry.value),
-    };
-    let Some(per_host) = raw.endpoints_per_host else { return Some(host) };
-    if endpoints.is_some_and(|endpoints| endpoints % u64::from(per_host.value) != 0) {
-        let problem = Problem::new(
-            format!("{} endpoints are no whole number of hosts", endpoints.unwrap_or(0)),
-            format!("{} each", per_host.value),
-            "write a divisor of the number of endpoints",
-        );
-        reader.report(per_host.location, problem);
-        return None;
-    }
-    Some(host)
 }
