@@ -48,8 +48,8 @@ pub use fabric::Fabric;
 pub use faults::{FaultRule, FaultyLinks, Outage, ScheduledOutage};
 pub use graph_file::Files;
 pub use interface::{
-    CarvnetNic, ExanetNic, Host, InterfaceModel, InterfacePace, MessageBuffers, Nic, OverheadsNic,
-    ProcessLimits, RankLimit, Rdma,
+    CarvnetNic, ExanetNic, Host, InterfaceModel, InterfacePace, MessageBuffers, Nic, ProcessLimits,
+    RankLimit, Rdma,
 };
 pub use messaging::{Messaging, Profile, Progress, Rule};
 pub use multicast::GroupRule;
@@ -69,6 +69,7 @@ use std::path::Path;
 use weft_fabric::Publishing;
 use weft_fabric::parameters::PacketFormat;
 use weft_keys::{Problem, nearest};
+use weft_nic::OverheadsParameters;
 use weft_topo::{Topology as _, TopologyParameters};
 use weft_units::Span;
 
@@ -173,7 +174,7 @@ pub struct Machine {
 impl Machine {
     /// The same fabric behind an interface that costs nothing: the values of `[nic]` are not in use.
     pub fn without_interface(mut self) -> Machine {
-        self.nic = Nic::Overheads(OverheadsNic::FREE);
+        self.nic = Nic::Overheads(OverheadsParameters::free(self.packet.payload));
         self.power.interface = None;
         self.constants.retain(|constant| !constant.path.starts_with("nic."));
         self

@@ -70,7 +70,7 @@ impl<T: Keys> JsonSchema for Table<T> {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let mut schema = json_schema!({ "type": "object", "additionalProperties": false });
-        add_to_schema(T::KEYS, &mut schema, generator);
+        add_to_schema(T::KEYS, true, &mut schema, generator);
         schema
     }
 }
@@ -81,6 +81,8 @@ pub(crate) struct TableKeys<'t, 'a> {
     path: &'t str,
     /// Who is told of problems.
     pub reader: &'t mut Reader<'a>,
+    /// Whether what is missing is reported, and what makes no sense: not of keys that are not in use.
+    pub is_needed: bool,
     /// The places of the values read so far.
     pub locations: Locations,
 }
@@ -94,7 +96,7 @@ impl<'t, 'a> TableKeys<'t, 'a> {
         reader: &'t mut Reader<'a>,
     ) -> TableKeys<'t, 'a> {
         let locations = Locations { section: item.location, keys: Vec::new() };
-        TableKeys { entries, path, reader, locations }
+        TableKeys { entries, path, reader, is_needed: true, locations }
     }
 
     /// The place of a key's value; `None`: it is not given.
@@ -117,7 +119,7 @@ impl<'t, 'a> TableKeys<'t, 'a> {
     /// The item of a key of this table, or of another with its section, as in `fabric.flow_control`.
     fn item(&self, path: &str) -> Option<&Item> {
         if path.contains('.') {
-            return path.split('.').try_fold(self.reader.root, below);
+            return at(self.reader.root, path);
         }
         self.entry(path).map(|entry| &entry.item)
     }
@@ -127,6 +129,11 @@ impl<'t, 'a> TableKeys<'t, 'a> {
 fn below<'i>(table: &'i Item, key: &str) -> Option<&'i Item> {
     let Value::Table(entries) = &table.value else { return None };
     entries.iter().find(|entry| entry.key == key).map(|entry| &entry.item)
+}
+
+/// The item at a path, such as `nic.rdma.poll`.
+pub(crate) fn at<'i>(root: &'i Item, path: &str) -> Option<&'i Item> {
+    path.split('.').try_fold(root, below)
 }
 
 /// A value, which may be attributed.
@@ -147,7 +154,7 @@ impl GivenKeys for TableKeys<'_, '_> {
     }
 
     fn other<T: KeyType>(&self, path: &'static str) -> Given<T> {
-        let item = path.split('.').try_fold(self.reader.root, below);
+        let item = at(self.reader.root, path);
         item.map_or(Given::Absent, |item| {
             T::read(&bare(item).value.written()).map_or(Given::Wrong, Given::Value)
         })
@@ -180,10 +187,15 @@ impl GivenKeys for TableKeys<'_, '_> {
     }
 
     fn report_missing(&mut self, key: &'static str) {
-        self.reader.missing(self.locations.section, self.path, key);
+        if self.is_needed {
+            self.reader.missing(self.locations.section, self.path, key);
+        }
     }
 
     fn report(&mut self, key: &'static str, problem: Problem) {
+        if !self.is_needed {
+            return;
+        }
         let title = problem.title.replace("{}", &join(self.path, key));
         self.reader.report(self.locations.of(key), Problem { title, ..problem });
     }
@@ -219,14 +231,19 @@ pub(crate) fn key_schema(key: &Key, generator: &mut SchemaGenerator) -> Schema {
     json_schema!({ "$ref": format!("#/$defs/{}", key.type_name) })
 }
 
-/// Adds keys to the schema of a table.
-pub(crate) fn add_to_schema(keys: &'static [Key], table: &mut Schema, generator: &mut SchemaGenerator) {
+/// Adds keys to the schema of a table. Those that must be given are said to, if `are_needed`.
+pub(crate) fn add_to_schema(
+    keys: &'static [Key],
+    are_needed: bool,
+    table: &mut Schema,
+    generator: &mut SchemaGenerator,
+) {
     for key in all_keys(keys) {
         let mut property = key_schema(key, generator);
         property.insert("description".to_owned(), key.meaning.into());
         let object = table.ensure_object();
         object.entry("properties").or_insert(json!({}))[key.name] = property.to_value();
-        let needed = keys.iter().any(|own| own.name == key.name) && key.is_needed;
+        let needed = are_needed && keys.iter().any(|own| own.name == key.name) && key.is_needed;
         if needed && let Some(list) = object.entry("required").or_insert(json!([])).as_array_mut() {
             list.push(key.name.into());
         }

@@ -59,8 +59,9 @@ impl InterfaceModel for ApenetxNic {
 }
 
 impl FromSection for ApenetxNic {
-    const KEYS: &'static [&'static str] =
-        &["completion", "pcie", "card", "host_to_card", "card_to_host", "software", "iommu", "gpu"];
+    fn keys() -> Vec<&'static str> {
+        vec!["completion", "pcie", "card", "host_to_card", "card_to_host", "software", "iommu", "gpu"]
+    }
 
     fn read(raw: RawNic, format: Option<&PacketFormat>, reader: &mut Reader<'_>) -> Option<ApenetxNic> {
         let RawNic { card, host_to_card, card_to_host, software, .. } = &raw;

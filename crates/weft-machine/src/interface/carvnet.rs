@@ -66,18 +66,9 @@ impl InterfaceModel for CarvnetNic {
 }
 
 impl FromSection for CarvnetNic {
-    const KEYS: &'static [&'static str] = &[
-        "undetected",
-        "host_port",
-        "packetizer",
-        "mailbox",
-        "rdma",
-        "segmentation",
-        "iommu",
-        "memory",
-        "allreduce",
-        "contexts",
-    ];
+    fn keys() -> Vec<&'static str> {
+        [ExanetNic::keys(), vec!["contexts"]].concat()
+    }
 
     fn read(mut raw: RawNic, format: Option<&PacketFormat>, reader: &mut Reader<'_>) -> Option<CarvnetNic> {
         let location = raw.model.location;

@@ -205,7 +205,9 @@ impl InterfaceModel for CommunicationIpNic {
 }
 
 impl FromSection for CommunicationIpNic {
-    const KEYS: &'static [&'static str] = &["intra_node", "buffers", "bram", "ddr"];
+    fn keys() -> Vec<&'static str> {
+        vec!["intra_node", "buffers", "bram", "ddr"]
+    }
 
     fn read(
         raw: RawNic,

@@ -130,17 +130,19 @@ fn messages(class: Class) -> &'static [MessageClass] {
 }
 
 impl FromSection for ExanetNic {
-    const KEYS: &'static [&'static str] = &[
-        "undetected",
-        "host_port",
-        "packetizer",
-        "mailbox",
-        "rdma",
-        "segmentation",
-        "iommu",
-        "memory",
-        "allreduce",
-    ];
+    fn keys() -> Vec<&'static str> {
+        vec![
+            "undetected",
+            "host_port",
+            "packetizer",
+            "mailbox",
+            "rdma",
+            "segmentation",
+            "iommu",
+            "memory",
+            "allreduce",
+        ]
+    }
 
     fn read(mut raw: RawNic, format: Option<&PacketFormat>, reader: &mut Reader<'_>) -> Option<ExanetNic> {
         let RawNic { host_port, packetizer, mailbox, .. } = &raw;

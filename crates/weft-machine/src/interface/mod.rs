@@ -4,7 +4,8 @@
 //!  [nic] ── RawNic ── read ──► Nic ── model ──► dyn InterfaceModel ──► limits, pace, … for experiments
 //!                               └── match in weft_network ──► the interface of weft_nic
 //! ```
-//! An interface is a file here and a line in `interfaces!`; keys that it does not share are in [`RawNic`].
+//! An interface is a file here and a line in `interfaces!`. Its blocks in `weft_nic` declare their keys; the
+//! tables of these are in [`RawNic`].
 
 mod apenetx;
 mod carvnet;
@@ -18,18 +19,15 @@ pub use apenetx::ApenetxNic;
 pub use carvnet::CarvnetNic;
 pub use communication_ip::CommunicationIpNic;
 pub use exanet::ExanetNic;
-pub use overheads::OverheadsNic;
-pub use portals::PortalsNic;
 pub use rdma::Rdma;
 
 use super::faults::Millionths;
 use super::part_power::RawPartPower;
-use super::read::{Entry, Reader, section};
+use super::read::{Entry, Reader, section_of_keys};
 use super::table::Table;
 use serde::{Deserialize, Serialize};
 use weft_fabric::parameters::PacketFormat;
-use weft_keys::Misfit;
-use weft_keys::{Cost, Problem};
+use weft_keys::{Misfit, Problem};
 use weft_msg::{PostCosts, Protocol};
 use weft_nic::allreduce::AllreduceParameters;
 use weft_nic::apenetx::{
@@ -43,12 +41,16 @@ use weft_nic::memory::MemoryParameters;
 use weft_nic::packetizer::PacketizerParameters;
 use weft_nic::rdma::{RdmaParameters, SourceContexts};
 use weft_nic::segmentation::SegmentationKeys;
+use weft_nic::{OverheadsParameters, PortalsParameters};
 use weft_topo::{MessageClasses, TopologyParameters};
 use weft_units::{Bytes, Clock, Span};
 
-section! {
+section_of_keys! {
     /// The network interface.
     struct RawNic {
+        keys {
+            overheads: OverheadsParameters where "model" = ["overheads", "portals"],
+        }
         /// The model: `overheads` per message and per packet, or the blocks of a document: `exanet` (TR-488),
         /// `carvnet` (D1.4 §8.2), `communication-ip` (D2.8), `apenetx` (APX), `portals` (D1.4 §2.2 and §10).
         model: Entry<NicModel>,
@@ -56,21 +58,6 @@ section! {
         power: Option<RawPartPower>,
         /// The interface's clock, for costs in cycles.
         clock: Option<Entry<Clock>>,
-        /// Overheads: from a message's descriptor to its first packet; messages overlap in it.
-        message_send: Option<Entry<Cost>>,
-        /// Overheads: from the descriptor of an RDMA write to its first packet; `message_send` where not
-        /// given.
-        write_start: Option<Entry<Cost>>,
-        /// Overheads: for each message before its first packet, during which nothing else is sent.
-        message_gap: Option<Entry<Cost>>,
-        /// Overheads: from a message's last packet to its notification.
-        message_receive: Option<Entry<Cost>>,
-        /// Overheads: least time between packets sent.
-        packet_send: Option<Entry<Cost>>,
-        /// Overheads: least time between packets taken.
-        packet_receive: Option<Entry<Cost>>,
-        /// Overheads: messages whose packets take turns on the link.
-        concurrent_messages: Option<Entry<u32>>,
         /// Exanet: corrupted packets with data, of a million, that are taken for whole; 0 where not given.
         undetected: Option<Entry<Millionths>>,
         /// Exanet: the port between processors and memory on one side and the interface on the other.
@@ -100,7 +87,7 @@ section! {
         /// Carvnet: contexts of the send unit, which hardware gives to descriptors and takes back.
         contexts: Option<Table<SourceContexts>>,
         /// Portals: end-to-end reliability.
-        transport: Option<portals::RawTransport>,
+        transport: Option<Table<PortalsParameters>>,
         /// Apenetx: the path of completions where a program does not choose.
         completion: Option<Entry<CompletionPath>>,
         /// Apenetx: the PCIe port and the memory behind it.
@@ -216,7 +203,7 @@ pub struct InterfacePace {
 /// An interface as its keys of `[nic]` give it.
 trait FromSection: Sized {
     /// The keys that the interface has and others may not have.
-    const KEYS: &'static [&'static str];
+    fn keys() -> Vec<&'static str>;
 
     /// Checks the keys. `format` is that of packets, where it is known.
     fn read(raw: RawNic, format: Option<&PacketFormat>, reader: &mut Reader<'_>) -> Option<Self>;
@@ -235,9 +222,9 @@ macro_rules! interfaces {
 
         impl NicModel {
             /// The keys that the model has and others may not have.
-            fn keys(self) -> &'static [&'static str] {
+            fn keys(self) -> Vec<&'static str> {
                 match self {
-                    $(NicModel::$variant => <$type as FromSection>::KEYS,)*
+                    $(NicModel::$variant => <$type as FromSection>::keys(),)*
                 }
             }
 
@@ -273,7 +260,7 @@ macro_rules! interfaces {
 
 interfaces! {
     /// Overheads per message and per packet.
-    Overheads = "overheads": OverheadsNic;
+    Overheads = "overheads": OverheadsParameters;
     /// Block by block.
     Exanet = "exanet": ExanetNic;
     /// The INFN Communication IP, block by block.
@@ -281,7 +268,7 @@ interfaces! {
     /// The same blocks with descriptors in SRAM, contexts, and hardware in place of a co-processor.
     Carvnet = "carvnet": CarvnetNic;
     /// Commands, events and the transport of BXI.
-    Portals = "portals": PortalsNic;
+    Portals = "portals": PortalsParameters;
     /// The card behind PCIe, block by block.
     Apenetx = "apenetx": ApenetxNic;
 }
@@ -334,8 +321,9 @@ impl Host {
 /// Checks `[nic]`. The keys of other models may stand in the file, and are not in use.
 pub(super) fn check_nic(raw: RawNic, format: Option<&PacketFormat>, reader: &mut Reader<'_>) -> Option<Nic> {
     let model = raw.model.value;
+    let own = model.keys();
     let others = NicModel::ALL.iter().flat_map(|other| other.keys());
-    for key in others.filter(|key| !model.keys().contains(key)) {
+    for key in others.filter(|key| !own.contains(key)) {
         reader.forget(&format!("nic.{key}"));
     }
     model.read(raw, format, reader)
