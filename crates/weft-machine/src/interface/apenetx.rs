@@ -67,7 +67,7 @@ impl FromSection for ApenetxNic {
         let RawNic { card, host_to_card, card_to_host, software, .. } = &raw;
         raw.report_lacks(
             &[
-                ("clock", raw.clock.is_some()),
+                ("clock", raw.clock().is_some()),
                 ("completion", raw.completion.is_some()),
                 ("pcie", raw.pcie.is_some()),
                 ("card", card.is_some()),
@@ -79,6 +79,7 @@ impl FromSection for ApenetxNic {
             ("what the blocks of its card are", "apenetx-u200"),
             reader,
         );
+        let clock = raw.clock();
         let checks = |own: &PcieHostParameters| [own.pcie.check_sizes(), own.pcie.check_room()];
         let host = raw.pcie.and_then(|table| table.check(checks, reader));
         let host_to_card = raw.host_to_card.and_then(|table| table.check(|own| [own.check()], reader));
@@ -90,7 +91,7 @@ impl FromSection for ApenetxNic {
         };
         let PcieHostParameters { pcie, memory } = host?;
         let parameters = ApenetxParameters {
-            clock: raw.clock?.value,
+            clock: clock?,
             card: raw.card?.keys?,
             payload: format?.payload,
             pcie,

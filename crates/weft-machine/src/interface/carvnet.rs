@@ -71,7 +71,7 @@ impl FromSection for CarvnetNic {
     }
 
     fn read(mut raw: RawNic, format: Option<&PacketFormat>, reader: &mut Reader<'_>) -> Option<CarvnetNic> {
-        let location = raw.model.location;
+        let location = raw.locations.of("model");
         let contexts = raw.contexts.take();
         let mut blocks = ExanetNic::read(raw, format, reader)?;
         let Some(contexts) = contexts else {

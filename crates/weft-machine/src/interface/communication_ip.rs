@@ -215,7 +215,7 @@ impl FromSection for CommunicationIpNic {
         reader: &mut Reader<'_>,
     ) -> Option<CommunicationIpNic> {
         let lacks = [
-            raw.clock.is_none().then_some("clock"),
+            raw.clock().is_none().then_some("clock"),
             raw.intra_node.is_none().then_some("intra_node"),
             raw.buffers.is_none().then_some("buffers"),
             raw.bram.is_none().then_some("bram"),
@@ -228,9 +228,9 @@ impl FromSection for CommunicationIpNic {
                 "this machine does not say what the ports of its interface are",
                 "add these keys, as machines/communication-ip.toml has them, or write model = \"overheads\"",
             );
-            reader.report(raw.model.location, problem);
+            reader.report(raw.locations.of("model"), problem);
         }
-        let clock: Clock = raw.clock?.value;
+        let clock: Clock = raw.clock()?;
         let (intra, bram, ddr) = (raw.intra_node?, raw.bram?, raw.ddr?);
         let memory = match raw.buffers?.value {
             BuffersName::Bram => {
@@ -251,7 +251,7 @@ impl FromSection for CommunicationIpNic {
                 "D2.8 appendix B",
                 "write a packet.payload of at most 16383, or nic.model = \"overheads\"",
             );
-            reader.report(raw.model.location, problem);
+            reader.report(raw.locations.of("model"), problem);
             return None;
         }
         if intra.ports.value == 0 || u64::from(intra.ports.value) > Field::IntraDest.values() {

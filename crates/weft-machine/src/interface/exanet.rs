@@ -148,7 +148,7 @@ impl FromSection for ExanetNic {
         let RawNic { host_port, packetizer, mailbox, .. } = &raw;
         raw.report_lacks(
             &[
-                ("clock", raw.clock.is_some()),
+                ("clock", raw.clock().is_some()),
                 ("host_port", host_port.is_some()),
                 ("packetizer", packetizer.is_some()),
                 ("mailbox", mailbox.is_some()),

@@ -45,19 +45,27 @@ use weft_nic::{OverheadsParameters, PortalsParameters};
 use weft_topo::{MessageClasses, TopologyParameters};
 use weft_units::{Bytes, Clock, Span};
 
+weft_keys::keys! {
+    /// The model of the interface, with what all of them may need.
+    #[derive(Clone, Copy, Debug)]
+    pub(super) struct ChosenModel {
+        /// The model: `overheads` per message and per packet, or the blocks of a document: `exanet` (TR-488),
+        /// `carvnet` (D1.4 §8.2), `communication-ip` (D2.8), `apenetx` (APX), `portals` (D1.4 §2.2 and §10).
+        model: NicModel;
+        /// The interface's clock, for costs in cycles.
+        clock: Option<Clock>;
+    }
+}
+
 section_of_keys! {
     /// The network interface.
     struct RawNic {
         keys {
+            chosen: ChosenModel,
             overheads: OverheadsParameters where "model" = ["overheads", "portals"],
         }
-        /// The model: `overheads` per message and per packet, or the blocks of a document: `exanet` (TR-488),
-        /// `carvnet` (D1.4 §8.2), `communication-ip` (D2.8), `apenetx` (APX), `portals` (D1.4 §2.2 and §10).
-        model: Entry<NicModel>,
         /// Power of each interface; nothing is known of it where not given.
         power: Option<RawPartPower>,
-        /// The interface's clock, for costs in cycles.
-        clock: Option<Entry<Clock>>,
         /// Exanet: corrupted packets with data, of a million, that are taken for whole; 0 where not given.
         undetected: Option<Entry<Millionths>>,
         /// Exanet: the port between processors and memory on one side and the interface on the other.
@@ -106,20 +114,23 @@ section_of_keys! {
 }
 
 impl RawNic {
+    /// The interface's clock, if it has one.
+    fn clock(&self) -> Option<Clock> {
+        self.chosen?.clock
+    }
+
     /// Reports the keys that a model needs and that are not there. A machine that has them says `what` they
     /// are, as the one that ships under this name does.
     fn report_lacks(&self, needs: &[(&str, bool)], (what, example): (&str, &str), reader: &mut Reader<'_>) {
         let lacks = needs.iter().filter(|(_, is_there)| !is_there).map(|(key, _)| format!("nic.{key}"));
         let lacks: Vec<String> = lacks.collect();
-        if lacks.is_empty() {
-            return;
-        }
+        let Some(ChosenModel { model, .. }) = self.chosen.filter(|_| !lacks.is_empty()) else { return };
         let problem = Problem::new(
-            format!("`nic.model = \"{}\"` needs {}", self.model.value.name(), lacks.join(", ")),
+            format!("`nic.model = \"{}\"` needs {}", model.name(), lacks.join(", ")),
             format!("this machine does not say {what}"),
             format!("add these keys, as machines/{example}.toml has them, or write model = \"overheads\""),
         );
-        reader.report(self.model.location, problem);
+        reader.report(self.locations.of("model"), problem);
     }
 }
 
@@ -320,7 +331,7 @@ impl Host {
 
 /// Checks `[nic]`. The keys of other models may stand in the file, and are not in use.
 pub(super) fn check_nic(raw: RawNic, format: Option<&PacketFormat>, reader: &mut Reader<'_>) -> Option<Nic> {
-    let model = raw.model.value;
+    let model = raw.chosen?.model;
     let own = model.keys();
     let others = NicModel::ALL.iter().flat_map(|other| other.keys());
     for key in others.filter(|key| !own.contains(key)) {

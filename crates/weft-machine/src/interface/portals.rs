@@ -57,7 +57,7 @@ impl FromSection for PortalsParameters {
         let needs = [("transport", raw.transport.is_some())];
         raw.report_lacks(&needs, ("how packets are repeated", "bxi3-fattree"), reader);
         if let Some(Err(problem)) = format.map(|format| PortalsParameters::check_packet(format.largest())) {
-            reader.report(raw.model.location, problem);
+            reader.report(raw.locations.of("model"), problem);
         }
         let checks = |own: &PortalsParameters| [own.transport.reliability.check(), own.transport.check()];
         let transport = raw.transport?.check(checks, reader);

@@ -44,12 +44,12 @@ weft_keys::keys! {
     /// The receive unit's section of a machine file.
     #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
     pub struct ReceiveParameters {
+        /// From a word's arrival to its write, in whole cycles.
+        cycles: u32, key("receive"), cycles_of("nic.clock");
         /// Blocks that may be coming in at a time.
         contexts: u32;
         /// A context without a cell for this long may be given to another block.
         context_timeout: Span;
-        /// From a word's arrival to its write, in whole cycles.
-        cycles: u32, key("receive"), cycles_of("nic.clock");
         /// Bytes written with the data to notify the receiver.
         notification: Bytes;
         /// From a notification in memory to its process, which polls; `nic.mailbox.poll` where not given.
