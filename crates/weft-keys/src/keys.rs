@@ -1,10 +1,12 @@
 //! The keys of a table: their declaration, and how they are read.
 
 use crate::problem::Problem;
+use crate::quantity::Cost;
 use crate::value::{KeyType, Magnitude, Writing};
 use crate::word::Word;
 use crate::written::Written;
 use std::ops::RangeInclusive;
+use weft_units::{Clock, Span};
 
 /// A key of machine files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,6 +27,20 @@ pub struct Key {
     pub condition: Option<Condition<'static>>,
     /// The meaning with its unit, a sentence; and the value where a machine does not give one.
     pub meaning: &'static str,
+}
+
+impl Key {
+    /// A place for a key.
+    const NONE: Key = Key {
+        name: "",
+        type_name: "",
+        writing: Writing::Flag,
+        words: &[],
+        is_needed: false,
+        is_usual: false,
+        condition: None,
+        meaning: "",
+    };
 }
 
 /// Another key with the values that a key goes with.
@@ -91,6 +107,10 @@ pub trait GivenKeys {
     /// The value of a key. One that cannot be read is reported.
     fn value<T>(&mut self, key: &'static str, reading: Reading<T>) -> Given<T>;
 
+    /// The value of a key of any table, such as `nic.clock`. One that cannot be read is reported where that
+    /// table is read.
+    fn other<T: KeyType>(&self, path: &'static str) -> Given<T>;
+
     /// Whether another key has a value that this condition names.
     fn holds(&self, condition: &Condition<'_>) -> bool;
 
@@ -112,6 +132,9 @@ pub trait GivenKeys {
 
 /// The keys of a table as a type. Made by [`keys!`](crate::keys!).
 pub trait Keys: Sized {
+    /// The name of the type.
+    const TYPE_NAME: &'static str;
+
     /// The keys, in the order in which they are shown.
     const KEYS: &'static [Key];
 
@@ -242,6 +265,137 @@ pub fn not_zero<B: Bounded>(
     Given::Wrong
 }
 
+/// A type that whole cycles of a clock give.
+#[doc(hidden)]
+pub trait OfCycles {
+    fn of_cycles(cycles: u32, clock: &Clock) -> Self;
+}
+
+impl OfCycles for u32 {
+    fn of_cycles(cycles: u32, _: &Clock) -> u32 {
+        cycles
+    }
+}
+
+impl OfCycles for Span {
+    fn of_cycles(cycles: u32, clock: &Clock) -> Span {
+        clock.cycles(cycles.into())
+    }
+}
+
+/// A cost in whole cycles of the clock at a path.
+#[doc(hidden)]
+pub fn cycles_of<T: OfCycles>(given: &impl GivenKeys, cost: Given<Cost>, path: &'static str) -> Given<T> {
+    match (cost, given.other(path)) {
+        (Given::Value(cost), Given::Value(clock)) => Given::Value(T::of_cycles(cost.cycles(&clock), &clock)),
+        (Given::Absent, _) => Given::Absent,
+        _ => Given::Wrong,
+    }
+}
+
+/// A cost as a time, where cycles are those of the clock at a path.
+#[doc(hidden)]
+pub fn time_of(
+    given: &mut impl GivenKeys,
+    key: &'static Key,
+    cost: Given<Cost>,
+    path: &'static str,
+) -> Given<Span> {
+    match (cost, given.other(path)) {
+        (Given::Value(Cost::Time(span)), _) => Given::Value(span),
+        (Given::Value(cost), Given::Value(clock)) => Given::Value(cost.time(&clock)),
+        (Given::Value(_), Given::Absent) => {
+            let (section, clock) = path.rsplit_once('.').unwrap_or(("", path));
+            let help = format!("add `{clock} = \"150MHz\"` to [{section}], or write a time");
+            given.report(key.name, Problem::new("`{}` counts cycles of no clock", "which clock?", help));
+            Given::Wrong
+        }
+        (Given::Absent, _) => Given::Absent,
+        _ => Given::Wrong,
+    }
+}
+
+/// Keys that a type of their own has, in the table of another type.
+#[doc(hidden)]
+pub trait Group: Sized {
+    const GROUP: &'static [Key];
+    const IS_NEEDED: bool;
+    fn read_group(given: &mut impl GivenKeys) -> Option<Self>;
+}
+
+impl<T: Keys> Group for T {
+    const GROUP: &'static [Key] = <T as Keys>::KEYS;
+    const IS_NEEDED: bool = true;
+
+    fn read_group(given: &mut impl GivenKeys) -> Option<T> {
+        <T as Keys>::read(given)
+    }
+}
+
+/// A group without which its table means something: its first key says whether it is there.
+impl<T: Keys> Group for Option<T> {
+    const GROUP: &'static [Key] = <T as Keys>::KEYS;
+    const IS_NEEDED: bool = false;
+
+    fn read_group(given: &mut impl GivenKeys) -> Option<Option<T>> {
+        let (first, others) = <T as Keys>::KEYS.split_first()?;
+        let condition = Condition { key: first.name, words: &[], in_rows: None };
+        if given.holds(&condition) {
+            return <T as Keys>::read(given).map(Some);
+        }
+        let mut is_clean = true;
+        for key in others {
+            is_clean &= given.refuse(key.name, &condition);
+        }
+        is_clean.then_some(None)
+    }
+}
+
+/// Reads a group.
+#[doc(hidden)]
+pub fn group<G: Group>(given: &mut impl GivenKeys) -> Given<G> {
+    G::read_group(given).map_or(Given::Wrong, Given::Value)
+}
+
+/// Some keys of a table: a field's, or a group's.
+#[doc(hidden)]
+#[derive(Clone, Copy)]
+pub struct Part {
+    /// The keys.
+    pub keys: &'static [Key],
+    /// Whether those of them that say so must be given.
+    pub is_needed: bool,
+}
+
+/// The number of keys of all parts.
+#[doc(hidden)]
+pub const fn count(parts: &[Part]) -> usize {
+    let (mut count, mut at) = (0, 0);
+    while at < parts.len() {
+        count += parts[at].keys.len();
+        at += 1;
+    }
+    count
+}
+
+/// The keys of all parts, which are so many.
+#[doc(hidden)]
+pub const fn joined<const COUNT: usize>(parts: &[Part]) -> [Key; COUNT] {
+    let mut joined = [Key::NONE; COUNT];
+    let (mut count, mut part) = (0, 0);
+    while part < parts.len() {
+        let mut at = 0;
+        while at < parts[part].keys.len() {
+            joined[count] = parts[part].keys[at];
+            joined[count].is_needed &= parts[part].is_needed;
+            count += 1;
+            at += 1;
+        }
+        part += 1;
+    }
+    joined
+}
+
 /// The key of this name.
 #[doc(hidden)]
 pub fn of_name(keys: &'static [Key], name: &str) -> &'static Key {
@@ -289,8 +443,19 @@ pub fn refuse_keys_of_other_words(given: &mut impl GivenKeys, key: &'static Key,
 /// | `usual()` | of a choice: its first word holds where none is given |
 /// | `key("name")` | the key's name, where it is not that of the field |
 /// | `how("reason")` | the value where none is given follows from others; `weft machine show` prints why |
+/// | `cycles_of("nic.clock")` | of a `u32` or a `Span`: a cost, in whole cycles of the clock at this path |
+/// | `time_of("nic.clock")` | of a `Span`: a cost, a time or cycles of the clock at this path |
+/// | `or_of("nic.mailbox.poll")` | where not given, the value of the key at this path |
 ///
-/// Fields in `beside` are no keys: whoever reads the table sets them.
+/// A field with one of these has no key of its own:
+///
+/// | written | means |
+/// |---|---|
+/// | `of("nic.clock")` | the value of the key at this path |
+/// | `group()` | its type's keys stand in the same table; those of an `Option` do if the first of them does |
+///
+/// A key at another path must be one that whoever needs the table needs as well: where it is missing or
+/// wrong, that is reported there. Fields in `beside` are no keys: whoever reads the table sets them.
 ///
 /// ```
 /// weft_keys::keys! {
@@ -325,9 +490,10 @@ macro_rules! keys {
         }
 
         impl $crate::Keys for $name {
-            const KEYS: &'static [$crate::Key] = &[$($crate::key!(
-                $($meaning)+ => $field: $type [$($default)?] $($option($($argument)*))*
-            )),*];
+            const TYPE_NAME: &'static str = stringify!($name);
+            const KEYS: &'static [$crate::Key] = $crate::all_keys!(
+                $($($meaning)+ => $field: $type [$($default)?] $($option($($argument)*))*;)*
+            );
 
             fn read(given: &mut impl $crate::GivenKeys) -> Option<$name> {
                 $crate::read_fields!(
@@ -336,6 +502,22 @@ macro_rules! keys {
                 );
                 Some($name { $($field,)* $($($beside: $beside_value,)*)? })
             }
+        }
+    };
+}
+
+/// The keys of some fields.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! all_keys {
+    ($($($meaning:literal)+ =>
+        $field:ident: $type:ty [$($default:expr)?] $($option:ident($($argument:tt)*))*;)*) => {
+        {
+            const PARTS: &[$crate::keys::Part] = &[$($crate::key_part!(
+                keys $($meaning)+ => $field: $type [$($default)?] [$($option($($argument)*))*]
+                $($option($($argument)*))*
+            )),*];
+            &$crate::keys::joined::<{ $crate::keys::count(PARTS) }>(PARTS)
         }
     };
 }
@@ -354,7 +536,7 @@ macro_rules! key {
                 writing: <Read as $crate::keys::Field>::WRITING,
                 words: <Read as $crate::keys::Field>::WORDS,
                 is_needed: <Read as $crate::keys::Field>::IS_NEEDED
-                    && !$crate::key_part!(has_default $($default)?)
+                    && !$crate::key_part!(has_default [$($default)?] $($option($($argument)*))*)
                     && !$crate::key_part!(is_usual $($option($($argument)*))*),
                 is_usual: $crate::key_part!(is_usual $($option($($argument)*))*),
                 condition: $crate::key_part!(condition $($option($($argument)*))*),
@@ -371,16 +553,9 @@ macro_rules! read_fields {
     ($given:ident, $keys:expr =>
         $($field:ident: $type:ty [$($default:expr)?] $($option:ident($($argument:tt)*))*;)*) => {
         // All are read before the first that is wrong ends it, so that one run reports all.
-        $(let $field: $crate::Given<$type> = {
-            let name = $crate::key_part!(name $field $($option($($argument)*))*);
-            let key = $crate::keys::of_name($keys, name);
-            let read = $crate::keys::field::<$crate::key_part!(read_as $type, $($option($($argument)*))*)>(
-                $given,
-                key,
-            );
-            let read = $crate::key_part!(within $given key read $($option($($argument)*))*);
-            $crate::key_part!(into read $($option($($argument)*))*)
-        };)*
+        $(let $field: $crate::Given<$type> = $crate::key_part!(
+            read $given $keys, $field: $type [$($option($($argument)*))*] $($option($($argument)*))*
+        );)*
         $(let $field: $type = match $field {
             $crate::Given::Value(value) => value,
             $crate::Given::Absent => $crate::key_part!(
@@ -396,19 +571,70 @@ macro_rules! read_fields {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! key_part {
-    (has_default) => { false };
-    (has_default $default:expr) => { true };
+    (keys $($meaning:literal)+ => $field:ident: $type:ty [$($default:expr)?] [$($options:tt)*]) => {
+        $crate::keys::Part {
+            keys: &[$crate::key!($($meaning)+ => $field: $type [$($default)?] $($options)*)],
+            is_needed: true,
+        }
+    };
+    (keys $($meaning:literal)+ => $field:ident: $type:ty [] [$($options:tt)*] of($path:literal)) => {
+        $crate::keys::Part { keys: &[], is_needed: false }
+    };
+    (keys $($meaning:literal)+ => $field:ident: $type:ty [] [$($options:tt)*] group()) => {
+        $crate::keys::Part {
+            keys: <$type as $crate::keys::Group>::GROUP,
+            is_needed: <$type as $crate::keys::Group>::IS_NEEDED,
+        }
+    };
+    (keys $($meaning:literal)+ => $field:ident: $type:ty [$($default:expr)?] [$($options:tt)*]
+        $option:ident($($argument:tt)*) $($rest:tt)*) => {
+        $crate::key_part!(
+            keys $($meaning)+ => $field: $type [$($default)?] [$($options)*] $($rest)*
+        )
+    };
+
+    (read $given:ident $keys:expr, $field:ident: $type:ty [$($options:tt)*]) => {{
+        let key = $crate::keys::of_name($keys, $crate::key_part!(name $field $($options)*));
+        let read = $crate::keys::field::<$crate::key_part!(read_as $type, $($options)*)>($given, key);
+        let read = $crate::key_part!(within $given key read $($options)*);
+        $crate::key_part!(into $given key read $($options)*)
+    }};
+    (read $given:ident $keys:expr, $field:ident: $type:ty [$($options:tt)*] of($path:literal)) => {
+        $crate::GivenKeys::other::<$type>($given, $path)
+    };
+    (read $given:ident $keys:expr, $field:ident: $type:ty [$($options:tt)*] group()) => {
+        $crate::keys::group::<$type>($given)
+    };
+    (read $given:ident $keys:expr, $field:ident: $type:ty [$($options:tt)*]
+        $option:ident($($argument:tt)*) $($rest:tt)*) => {
+        $crate::key_part!(read $given $keys, $field: $type [$($options)*] $($rest)*)
+    };
+
+    (has_default []) => { false };
+    (has_default [] or_of($path:literal) $($rest:tt)*) => { true };
+    (has_default [] $option:ident($($argument:tt)*) $($rest:tt)*) => {
+        $crate::key_part!(has_default [] $($rest)*)
+    };
+    (has_default [$default:expr] $($rest:tt)*) => { true };
 
     (read_as $type:ty,) => { $type };
     (read_as $type:ty, read_as($read:ty) $($rest:tt)*) => { $read };
+    (read_as $type:ty, cycles_of($path:literal) $($rest:tt)*) => { $crate::Cost };
+    (read_as $type:ty, time_of($path:literal) $($rest:tt)*) => { $crate::Cost };
     (read_as $type:ty, $option:ident($($argument:tt)*) $($rest:tt)*) => {
         $crate::key_part!(read_as $type, $($rest)*)
     };
 
-    (into $read:ident) => { $read };
-    (into $read:ident read_as($type:ty) $($rest:tt)*) => { $read.map(Into::into) };
-    (into $read:ident $option:ident($($argument:tt)*) $($rest:tt)*) => {
-        $crate::key_part!(into $read $($rest)*)
+    (into $given:ident $key:ident $read:ident) => { $read };
+    (into $given:ident $key:ident $read:ident read_as($type:ty) $($rest:tt)*) => { $read.map(Into::into) };
+    (into $given:ident $key:ident $read:ident cycles_of($path:literal) $($rest:tt)*) => {
+        $crate::keys::cycles_of($given, $read, $path)
+    };
+    (into $given:ident $key:ident $read:ident time_of($path:literal) $($rest:tt)*) => {
+        $crate::keys::time_of($given, $key, $read, $path)
+    };
+    (into $given:ident $key:ident $read:ident $option:ident($($argument:tt)*) $($rest:tt)*) => {
+        $crate::key_part!(into $given $key $read $($rest)*)
     };
 
     (is_usual) => { false };
@@ -439,8 +665,19 @@ macro_rules! key_part {
         $crate::key_part!(within $given $key $read $($rest)*)
     };
 
-    (absent $given:ident $name:expr, $type:ty [] $($rest:tt)*) => {
-        <$crate::key_part!(read_as $type, $($rest)*) as $crate::keys::Field>::absent()?.into()
+    (absent $given:ident $name:expr, $type:ty []) => { <$type as $crate::keys::Field>::absent()? };
+    (absent $given:ident $name:expr, $type:ty [] group()) => { return None };
+    (absent $given:ident $name:expr, $type:ty [] read_as($read:ty) $($rest:tt)*) => {
+        <$read as $crate::keys::Field>::absent().map(Into::into)?
+    };
+    (absent $given:ident $name:expr, $type:ty [] or_of($path:literal) $($rest:tt)*) => {
+        match $crate::GivenKeys::other::<$type>($given, $path) {
+            $crate::Given::Value(value) => value,
+            _ => return None,
+        }
+    };
+    (absent $given:ident $name:expr, $type:ty [] $option:ident($($argument:tt)*) $($rest:tt)*) => {
+        $crate::key_part!(absent $given $name, $type [] $($rest)*)
     };
     (absent $given:ident $name:expr, $type:ty [$default:expr]) => { $default };
     (absent $given:ident $name:expr, $type:ty [$default:expr] how($how:literal) $($rest:tt)*) => {{
@@ -515,6 +752,14 @@ mod tests {
                     self.said.push(format!("{key}: {}", problem.title));
                     Given::Wrong
                 }
+                None => Given::Absent,
+            }
+        }
+
+        fn other<T: KeyType>(&self, path: &'static str) -> Given<T> {
+            match self.entries.get(path).map(T::read) {
+                Some(Ok(value)) => Given::Value(value),
+                Some(Err(_)) => Given::Wrong,
                 None => Given::Absent,
             }
         }
@@ -603,5 +848,80 @@ mod tests {
         assert_eq!(said, ["kind: `booth` is not an organization", "ports: this is not a whole number"]);
         let (_, said) = read(&[("kind", text("both")), ("ports", Written::Integer(65))]);
         assert_eq!(said, ["speedup: missing", "`ports` of 65 is impossible"]);
+    }
+
+    keys! {
+        /// Times.
+        #[derive(Clone, PartialEq, Eq, Debug)]
+        struct Times {
+            /// The first.
+            first: Span, not_zero("20us");
+            /// The last; the first where not given.
+            last: Span = first;
+        }
+    }
+
+    keys! {
+        /// A block that counts cycles of another table's clock.
+        #[derive(Clone, PartialEq, Eq, Debug)]
+        struct Block {
+            /// The clock.
+            clock: Clock, of("nic.clock");
+            /// In whole cycles.
+            engine: u32, cycles_of("nic.clock");
+            /// The same as a time.
+            latency: Span, cycles_of("nic.clock");
+            /// A time or cycles.
+            start: Span, time_of("nic.clock");
+            /// Of another table, where not given.
+            poll: Span, or_of("nic.poll");
+            /// In the same table.
+            times: Option<Times>, group();
+        }
+    }
+
+    fn block(entries: &[(&'static str, &str)]) -> (Option<Block>, Vec<String>) {
+        let entries = entries.iter().map(|(key, written)| (*key, text(written))).collect();
+        let mut table = Table { entries, ..Table::default() };
+        (Block::read(&mut table), table.said)
+    }
+
+    const CYCLES: [(&str, &str); 5] = [
+        ("nic.clock", "100MHz"),
+        ("engine", "11ns"),
+        ("latency", "2 cycles"),
+        ("start", "11ns"),
+        ("nic.poll", "7ns"),
+    ];
+
+    /// Catches costs that are converted by another clock or not rounded up, a value of another table that is
+    /// not found or goes before the own, and a group that is needed or lost.
+    #[test]
+    fn values_of_other_tables_and_groups_are_read() {
+        let clock = Clock::from_hertz(100_000_000).unwrap();
+        let ns = Span::from_ns;
+        let expected = Block { clock, engine: 2, latency: ns(20), start: ns(11), poll: ns(7), times: None };
+        assert_eq!(block(&CYCLES), (Some(expected.clone()), Vec::new()));
+        let own = [("start", "3 cycles"), ("poll", "5ns"), ("first", "1ns")];
+        let times = Some(Times { first: ns(1), last: ns(1) });
+        let expected = Block { start: ns(30), poll: ns(5), times, ..expected };
+        assert_eq!(block(&[&CYCLES[..], &own].concat()), (Some(expected), Vec::new()));
+        let names: Vec<_> = Block::KEYS.iter().map(|key| (key.name, key.is_needed)).collect();
+        let needed = [("engine", true), ("latency", true), ("start", true)];
+        assert_eq!(names[..3], needed);
+        assert_eq!(names[3..], [("poll", false), ("first", false), ("last", false)]);
+    }
+
+    /// Catches a group without its first key, a zero, and cycles of no clock that pass.
+    #[test]
+    fn mistakes_in_groups_and_costs_are_said() {
+        let with = |more: &[(&'static str, &'static str)]| block(&[&CYCLES[..], more].concat());
+        assert_eq!(with(&[("last", "1ns")]), (None, vec!["last: only with first = …".to_owned()]));
+        assert_eq!(with(&[("first", "0ns")]), (None, vec!["`first` is zero".to_owned()]));
+        let (read, said) = block(&[("engine", "1ns"), ("latency", "1ns"), ("start", "3 cycles")]);
+        assert_eq!((read, said), (None, vec!["`start` counts cycles of no clock".to_owned()]));
+        // What is wrong with the clock is said where it stands.
+        let wrong = [("nic.clock", "0Hz"), ("start", "3 cycles")];
+        assert_eq!(with(&wrong), (None, Vec::new()));
     }
 }

@@ -3,7 +3,9 @@
 use crate::problem::{Problem, shorten};
 use crate::value::{KeyType, Magnitude, Writing};
 use crate::written::Written;
-use weft_units::{BitRate, Bytes, Clock, Energy, EnergyPerBit, LineCode, ParseQuantityError, Power, Span};
+use weft_units::{
+    BitRate, Bytes, Clock, Energy, EnergyPerBit, LineCode, ParseQuantityError, Power, Span, Time,
+};
 
 /// Longest latency or cost: far above any machine, far below what virtual time holds.
 const MAX_SPAN: Span = Span::from_us(1_000_000_000);
@@ -290,6 +292,24 @@ pub enum Cost {
     Time(Span),
     /// Cycles of the clock.
     Cycles(u32),
+}
+
+impl Cost {
+    /// In whole cycles: a time is rounded up to the next edge.
+    pub fn cycles(self, clock: &Clock) -> u32 {
+        match self {
+            Cost::Cycles(cycles) => cycles,
+            Cost::Time(span) => u32::try_from(clock.edges_before(Time::ZERO + span)).unwrap_or(u32::MAX),
+        }
+    }
+
+    /// As a time.
+    pub fn time(self, clock: &Clock) -> Span {
+        match self {
+            Cost::Cycles(cycles) => clock.cycles(cycles.into()),
+            Cost::Time(span) => span,
+        }
+    }
 }
 
 impl KeyType for Cost {

@@ -196,15 +196,11 @@ macro_rules! choices {
             const WORDS: &'static [$crate::Word] = &[$($crate::Word {
                 name: $word,
                 meaning: concat!($($meaning),+).trim_ascii_start(),
-                keys: &[
-                    $($($crate::key!(
-                        $($key_meaning)+ => $field: $type [$($default)?] $($option($($argument)*))*
-                    )),*)?
-                    $($($crate::key!(
-                        $($only_meaning)+ =>
-                        $only: $only_type [$($only_default)?] $($only_option($($only_argument)*))*
-                    )),*)?
-                ],
+                keys: $crate::all_keys!(
+                    $($($($key_meaning)+ => $field: $type [$($default)?] $($option($($argument)*))*;)*)?
+                    $($($($only_meaning)+ =>
+                        $only: $only_type [$($only_default)?] $($only_option($($only_argument)*))*;)*)?
+                ),
             }),*];
 
             fn read(

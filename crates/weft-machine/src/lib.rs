@@ -49,8 +49,8 @@ pub use fabric::Fabric;
 pub use faults::{FaultRule, FaultyLinks, Outage, ScheduledOutage};
 pub use graph_file::Files;
 pub use interface::{
-    CarvnetNic, ExanetNic, Host, InterfaceModel, InterfacePace, MessageBuffers, Nic, OverheadsNic,
-    ProcessLimits, RankLimit, Rdma,
+    CarvnetNic, ExanetNic, Host, InterfaceModel, InterfacePace, MessageBuffers, Nic, ProcessLimits,
+    RankLimit, Rdma,
 };
 pub use messaging::{Messaging, Profile, Progress, Rule};
 pub use multicast::GroupRule;
@@ -70,6 +70,7 @@ use std::path::Path;
 use weft_fabric::Publishing;
 use weft_fabric::parameters::PacketFormat;
 use weft_keys::{Problem, nearest};
+use weft_nic::OverheadsParameters;
 use weft_topo::{Topology as _, TopologyParameters};
 use weft_units::Span;
 
@@ -107,7 +108,7 @@ section! {
         /// The network interface.
         nic: interface::RawNic,
         /// The hosts that endpoints are attached to.
-        host: interface::RawHost,
+        host: table::Table<Host>,
         /// The messaging library.
         messaging: messaging::RawMessaging,
     }
@@ -174,7 +175,7 @@ pub struct Machine {
 impl Machine {
     /// The same fabric behind an interface that costs nothing: the values of `[nic]` are not in use.
     pub fn without_interface(mut self) -> Machine {
-        self.nic = Nic::Overheads(OverheadsNic::FREE);
+        self.nic = Nic::Overheads(OverheadsParameters::free(self.packet.payload));
         self.power.interface = None;
         self.constants.retain(|constant| !constant.path.starts_with("nic."));
         self
@@ -392,7 +393,7 @@ fn check(raw: RawMachine, reader: &mut Reader<'_>) -> Option<Machine> {
     }
     let groups = multicast::check(raw.multicast.unwrap_or_default(), reader);
     let rules = faults::check(raw.faults.unwrap_or_default(), link_classes.as_deref(), reader);
-    let host = interface::check_host(raw.host, endpoints, reader);
+    let host = raw.host.check(|host| [host.check(endpoints)], reader);
     let messaging = raw.messaging.check();
     let (topology, (packet, fabric)) = (topology?, fabric?);
     let queue_board = queue_board::check((raw.queue_board, raw.location), &topology.parameters, reader)?;

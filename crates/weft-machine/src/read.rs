@@ -527,10 +527,13 @@ macro_rules! section {
     };
 }
 /// A section of the file whose keys are declared elsewhere, with tables and lists below it: groups of keys
-/// are read by [`weft_keys::Keys`].
+/// are read by [`weft_keys::Keys`]. A group `where` another key has some words is in use with these: nothing
+/// of it is missed with the others.
 macro_rules! section_of_keys {
     ($(#[doc = $doc:literal])* struct $name:ident {
-        keys { $($group:ident: $group_type:ty,)* }
+        keys { $(
+            $group:ident: $group_type:ty $(where $condition:literal = [$($word:literal),*])?,
+        )* }
         $($(#[$field_doc:meta])* $field:ident: $type:ty,)*
     }) => {
         $(#[doc = $doc])*
@@ -556,7 +559,14 @@ macro_rules! section_of_keys {
                 $(known.extend(crate::table::names(<$group_type as weft_keys::Keys>::KEYS));)*
                 let entries = reader.table(item, path, &known)?;
                 let mut table = crate::table::TableKeys::new(item, entries, path, reader);
-                $(let $group = <$group_type as weft_keys::Keys>::read(&mut table);)*
+                $(
+                    $(table.is_needed = weft_keys::GivenKeys::holds(
+                        &table,
+                        &weft_keys::Condition { key: $condition, words: &[$($word),*], in_rows: None },
+                    );)?
+                    let $group = <$group_type as weft_keys::Keys>::read(&mut table);
+                    table.is_needed = true;
+                )*
                 let locations = table.locations;
                 $(let $field = reader.field(item, entries, path, stringify!($field));)*
                 Some($name { locations, $($group,)* $($field: $field?,)* })
@@ -577,6 +587,7 @@ macro_rules! section_of_keys {
                 let mut schema = <Tables as schemars::JsonSchema>::json_schema(generator);
                 $(crate::table::add_to_schema(
                     <$group_type as weft_keys::Keys>::KEYS,
+                    <[&str]>::is_empty(&[$($condition)?]),
                     &mut schema,
                     generator,
                 );)*

@@ -2,13 +2,14 @@
 //! its place, and becomes a constant.
 
 use super::document::{Entry as TableEntry, Item, Value};
-use super::read::{Entry, Reader, join};
+use super::read::{Entry, FromItem, Reader, join};
 use super::schema;
 use super::source::Location;
-use schemars::{Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::json;
+use std::borrow::Cow;
 use weft_keys::keys::Reading;
-use weft_keys::{Condition, Given, GivenKeys, Key, Misfit, Problem, Word};
+use weft_keys::{Condition, Given, GivenKeys, Key, KeyType, Keys, Misfit, Problem, Word};
 
 /// The places of a table's keys.
 #[derive(Clone, Debug)]
@@ -31,12 +32,57 @@ impl Locations {
     }
 }
 
+/// A table whose keys are those of a type that is declared elsewhere.
+#[derive(Clone, Debug)]
+pub(crate) struct Table<T> {
+    /// `None`: something of it is missing or wrong, and was reported.
+    pub keys: Option<T>,
+    /// The places of its keys.
+    pub locations: Locations,
+}
+
+impl<T> Table<T> {
+    /// The value, where its keys fit together as these checks say. `None`: a problem was reported.
+    pub fn check<const CHECKS: usize>(
+        self,
+        checks: impl FnOnce(&T) -> [Result<(), Misfit>; CHECKS],
+        reader: &mut Reader<'_>,
+    ) -> Option<T> {
+        let misfits = checks(self.keys.as_ref()?).into_iter().filter_map(Result::err);
+        let reported = misfits.map(|misfit| self.locations.report(misfit, reader)).count();
+        self.keys.filter(|_| reported == 0)
+    }
+}
+
+impl<T: Keys> FromItem for Table<T> {
+    fn from_item(item: &Item, path: &str, reader: &mut Reader<'_>) -> Option<Table<T>> {
+        let entries = reader.table(item, path, &names(T::KEYS))?;
+        let mut table = TableKeys::new(item, entries, path, reader);
+        let keys = T::read(&mut table);
+        Some(Table { keys, locations: table.locations })
+    }
+}
+
+impl<T: Keys> JsonSchema for Table<T> {
+    fn schema_name() -> Cow<'static, str> {
+        T::TYPE_NAME.into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut schema = json_schema!({ "type": "object", "additionalProperties": false });
+        add_to_schema(T::KEYS, true, &mut schema, generator);
+        schema
+    }
+}
+
 /// A table whose keys are being read.
 pub(crate) struct TableKeys<'t, 'a> {
     entries: &'t [TableEntry],
     path: &'t str,
     /// Who is told of problems.
     pub reader: &'t mut Reader<'a>,
+    /// Whether what is missing is reported, and what makes no sense: not of keys that are not in use.
+    pub is_needed: bool,
     /// The places of the values read so far.
     pub locations: Locations,
     /// Whether its keys are one value together: none has a source of its own.
@@ -52,7 +98,7 @@ impl<'t, 'a> TableKeys<'t, 'a> {
         reader: &'t mut Reader<'a>,
     ) -> TableKeys<'t, 'a> {
         let locations = Locations { section: item.location, keys: Vec::new() };
-        TableKeys { entries, path, reader, locations, is_row: false }
+        TableKeys { entries, path, reader, is_needed: true, locations, is_row: false }
     }
 
     /// A row of a list, whose keys are one value together.
@@ -84,10 +130,10 @@ impl<'t, 'a> TableKeys<'t, 'a> {
 
     /// The item of a key of this table, or of another with its section, as in `fabric.flow_control`.
     fn item(&self, path: &str) -> Option<&Item> {
-        match path.split_once('.') {
-            None => self.entry(path).map(|entry| &entry.item),
-            Some((section, key)) => below(below(self.reader.root, section)?, key),
+        if path.contains('.') {
+            return at(self.reader.root, path);
         }
+        self.entry(path).map(|entry| &entry.item)
     }
 
     /// The items of a key in the rows of a list, as in `switch.classes.congestion`.
@@ -112,6 +158,11 @@ fn rows_of(item: &Item) -> &[Item] {
 fn below<'i>(table: &'i Item, key: &str) -> Option<&'i Item> {
     let Value::Table(entries) = &table.value else { return None };
     entries.iter().find(|entry| entry.key == key).map(|entry| &entry.item)
+}
+
+/// The item at a path, such as `nic.rdma.poll`.
+pub(crate) fn at<'i>(root: &'i Item, path: &str) -> Option<&'i Item> {
+    path.split('.').try_fold(root, below)
 }
 
 /// A value, which may be attributed.
@@ -140,6 +191,13 @@ impl GivenKeys for TableKeys<'_, '_> {
             }
             None => Given::Wrong,
         }
+    }
+
+    fn other<T: KeyType>(&self, path: &'static str) -> Given<T> {
+        let item = at(self.reader.root, path);
+        item.map_or(Given::Absent, |item| {
+            T::read(&bare(item).value.written()).map_or(Given::Wrong, Given::Value)
+        })
     }
 
     fn holds(&self, condition: &Condition<'_>) -> bool {
@@ -175,6 +233,9 @@ impl GivenKeys for TableKeys<'_, '_> {
     }
 
     fn report_missing(&mut self, key: &'static Key) {
+        if !self.is_needed {
+            return;
+        }
         if !self.is_row {
             return self.reader.missing_key(self.locations.section, self.path, key);
         }
@@ -184,6 +245,9 @@ impl GivenKeys for TableKeys<'_, '_> {
     }
 
     fn report(&mut self, key: &'static str, problem: Problem) {
+        if !self.is_needed {
+            return;
+        }
         let title = problem.title.replace("{}", &join(self.path, key));
         self.reader.report(self.locations.of(key), Problem { title, ..problem });
     }
@@ -232,14 +296,19 @@ pub(crate) fn meaning(key: &Key, keys: &'static [Key]) -> String {
     }
 }
 
-/// Adds keys to the schema of a table.
-pub(crate) fn add_to_schema(keys: &'static [Key], table: &mut Schema, generator: &mut SchemaGenerator) {
+/// Adds keys to the schema of a table. Those that must be given are said to, if `are_needed`.
+pub(crate) fn add_to_schema(
+    keys: &'static [Key],
+    are_needed: bool,
+    table: &mut Schema,
+    generator: &mut SchemaGenerator,
+) {
     for key in all_keys(keys) {
         let mut property = key_schema(key, generator);
         property.insert("description".to_owned(), meaning(key, keys).into());
         let object = table.ensure_object();
         object.entry("properties").or_insert(json!({}))[key.name] = property.to_value();
-        let needed = keys.iter().any(|own| own.name == key.name) && key.is_needed;
+        let needed = are_needed && keys.iter().any(|own| own.name == key.name) && key.is_needed;
         if needed && let Some(list) = object.entry("required").or_insert(json!([])).as_array_mut() {
             list.push(key.name.into());
         }

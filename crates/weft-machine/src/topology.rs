@@ -15,7 +15,7 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 use weft_keys::keys::Reading;
 use weft_keys::word::not_one_of;
-use weft_keys::{Condition, Given, GivenKeys, Key, Magnitude, Problem, Word, Writing, Written};
+use weft_keys::{Condition, Given, GivenKeys, Key, KeyType, Magnitude, Problem, Word, Writing, Written};
 use weft_topo::{FamilyKeys, GraphClass, GraphDescription, Layout, SizeError, TopologyParameters};
 
 const FAMILIES: &[FamilyKeys] = TopologyParameters::FAMILIES;
@@ -172,6 +172,10 @@ impl GivenKeys for Section<'_, '_> {
             return Given::Absent;
         }
         self.table.value(key, reading)
+    }
+
+    fn other<T: KeyType>(&self, path: &'static str) -> Given<T> {
+        self.table.other(path)
     }
 
     fn holds(&self, condition: &Condition<'_>) -> bool {

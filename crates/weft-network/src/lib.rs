@@ -283,11 +283,10 @@ impl<'a> NetworkSetup<'a> {
         let host = host_parameters;
         let parameters = match &self.machine.nic {
             machine::Nic::Overheads(nic) => {
-                let interface = nic.parameters(self.machine.packet.payload);
-                AnyParameters::<H>::Overheads(NicParameters { interface, host })
+                AnyParameters::<H>::Overheads(NicParameters { interface: *nic, host })
             }
             machine::Nic::Portals(nic) => {
-                let mut interface = nic.parameters(self.machine.packet.payload);
+                let mut interface = *nic;
                 let mixes_lanes = assembly::channel_plan(self.machine, &self.layout)?
                     .is_some_and(|plan| plan.mixes_lanes());
                 interface.ordered &= self.layout.is_deterministic() && !mixes_lanes;

@@ -28,32 +28,36 @@ use crate::server::{Server, Service};
 use serde::{Deserialize, Serialize};
 use weft_units::{Bytes, Clock, Span, Time};
 
-/// The host port's section of a machine file.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct HostPortParameters {
-    /// The clock of the logic.
-    pub clock: Clock,
-    /// Bytes that a channel carries per cycle.
-    pub word: Bytes,
-    /// From a request at the logic to the first word of its answer.
-    pub round_trip: Span,
-    /// Words of a burst.
-    pub burst_words: u32,
-    /// Bursts of reads that may be outstanding.
-    pub outstanding: u32,
-    /// The way of stores of processors; `None`: as wide and as fast as the port's channels.
-    pub stores: Option<StorePath>,
+weft_keys::keys! {
+    /// The host port's section of a machine file.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    pub struct HostPortParameters {
+        /// The clock of the logic.
+        clock: Clock, of("nic.clock");
+        /// Bytes of a channel per cycle.
+        word: Bytes, not_zero("16 for 128 bits");
+        /// From a request to the first word of its answer.
+        round_trip: Span;
+        /// Words of a burst.
+        burst_words: u32;
+        /// Bursts of reads that may be outstanding.
+        outstanding: u32, key("outstanding_bursts");
+        /// The way of stores of processors; `None`: as wide and as fast as the port's channels.
+        stores: Option<StorePath>, group();
+    }
 }
 
-/// The way of a processor's stores to the interface.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct StorePath {
-    /// The processor's clock: it issues one store per cycle.
-    pub clock: Clock,
-    /// Bytes of a store.
-    pub word: Bytes,
-    /// From the end of a store's cycle until it is at the interface.
-    pub latency: Span,
+weft_keys::keys! {
+    /// The way of a processor's stores to the interface.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    pub struct StorePath {
+        /// The processor's clock, where its stores have a way of their own: one store per cycle.
+        clock: Clock, key("store_clock");
+        /// Bytes of a store; needed with `store_clock`.
+        word: Bytes, key("store_word"), not_zero("8 for 64 bits");
+        /// From the end of a store's cycle to the interface, in cycles of `store_clock`; needed with it.
+        latency: Span, key("store_latency"), cycles_of("nic.host_port.store_clock");
+    }
 }
 
 impl HostPortParameters {

@@ -18,6 +18,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use weft_keys::{Misfit, Problem};
 use weft_units::{Bytes, Span, Time};
 
 weft_keys::words! {
@@ -31,21 +32,42 @@ weft_keys::words! {
     }
 }
 
-/// The section of a machine file on address translation.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct IommuParameters {
-    /// Bytes of a page.
-    pub page: Bytes,
-    /// Translations that the TLB holds; 0: none, every page is walked for.
-    pub entries: u32,
-    /// Entries that a page may be in.
-    pub ways: u32,
-    /// A page-table walk.
-    pub walk: Span,
-    /// The condition under which pages are not mapped.
-    pub faults: FaultModel,
-    /// From a fault to the page's being mapped: interrupt and operating system.
-    pub fault: Span,
+weft_keys::keys! {
+    /// The section of a machine file on address translation.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    pub struct IommuParameters {
+        /// Bytes of a page.
+        page: Bytes;
+        /// Translations that the TLB holds.
+        entries: u32;
+        /// Entries that a page may be in.
+        ways: u32;
+        /// A page-table walk.
+        walk: Span;
+        /// Pages that are not mapped: none (`off`), or each until its `first-touch`.
+        faults: FaultModel;
+        /// From a page fault to the page's being mapped: interrupt and operating system.
+        fault: Span;
+    }
+}
+
+impl IommuParameters {
+    /// Checks that pages are found by bits of an address, and that all sets of the TLB are whole.
+    ///
+    /// # Errors
+    /// The key to change, and how.
+    pub fn check(&self) -> Result<(), Misfit> {
+        let IommuParameters { page, entries, ways, .. } = *self;
+        if !page.get().is_power_of_two() {
+            let why = format!("pages of {page} cannot be found by bits of an address");
+            return Err(Problem::new(why, "", "write a power of two, such as 4K").of("page"));
+        }
+        if !entries.is_multiple_of(ways) {
+            let why = format!("{entries} entries are not whole sets of {ways}");
+            return Err(Problem::new(why, "", "write a divisor of nic.iommu.entries").of("ways"));
+        }
+        Ok(())
+    }
 }
 
 /// A page of one address space.

@@ -20,27 +20,47 @@
 //! The store by which a process tells the logic of its head: the logic knows it at once.
 
 use crate::gvas::Pdid;
+use crate::packetizer::MAX_INTERFACES;
 use crate::server::{Server, Service};
 use crate::transition::InvalidTransition;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+use weft_keys::{Misfit, Problem};
 use weft_units::{Bytes, Clock, Span, Time};
 
-/// The mailbox's section of a machine file.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct MailboxParameters {
-    /// The block's clock.
-    pub clock: Clock,
-    /// Virtual interfaces.
-    pub interfaces: u32,
-    /// Entries of a queue.
-    pub entries: u32,
-    /// Cycles for a packet from its header on: checks, tail, and the acknowledgement.
-    pub check: u32,
-    /// An entry in memory, which is written whole.
-    pub entry: Bytes,
-    /// From an entry in the cache to its process, which polls.
-    pub poll: Span,
+weft_keys::keys! {
+    /// The mailbox's section of a machine file.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    pub struct MailboxParameters {
+        /// The block's clock.
+        clock: Clock, of("nic.clock");
+        /// Virtual interfaces: processes of an endpoint.
+        interfaces: u32, within(1, MAX_INTERFACES);
+        /// Entries of a queue.
+        entries: u32;
+        /// The time for a packet from its header on, in whole cycles: checks, tail, acknowledgement; one at a
+        /// time.
+        check: u32, cycles_of("nic.clock");
+        /// Bytes of an entry in memory, which is written whole.
+        entry: Bytes;
+        /// From an entry in the cache to its process, which polls.
+        poll: Span;
+    }
+}
+
+impl MailboxParameters {
+    /// Checks that an entry holds a small message, whose payload is `most` at most.
+    ///
+    /// # Errors
+    /// The key to change, and how.
+    pub fn check_entry(&self, most: Bytes) -> Result<(), Misfit> {
+        if self.entry >= most {
+            return Ok(());
+        }
+        let why = format!("an entry of {} does not hold a small message", self.entry);
+        let mend = format!("write at least {most}, which is nic.packetizer.payload");
+        Err(Problem::new(why, "", mend).of("entry"))
+    }
 }
 
 /// Why a packet is refused.

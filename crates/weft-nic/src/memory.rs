@@ -20,29 +20,26 @@ use serde::{Deserialize, Serialize};
 use weft_fabric::LineRate;
 use weft_units::{BitRate, Bytes, LineCode, Span, Time};
 
-/// The memory channel's section of a machine file.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct MemoryParameters {
-    rate: BitRate,
-    line: LineRate,
-    cache: Bytes,
+weft_keys::keys! {
+    /// The memory channel's section of a machine file.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    pub struct MemoryParameters {
+        /// Reads and writes together.
+        rate: BitRate, not_zero("136Gb/s");
+        /// Bytes up to which the data that a core reads or writes at once stays in its cache; none where not
+        /// given.
+        cache: Bytes = Bytes::ZERO;
+        beside {
+            /// The rate as the channel counts with it: every rate but zero has one.
+            line: LineRate = LineRate::new(rate, LineCode::NONE)?;
+        }
+    }
 }
 
 impl MemoryParameters {
-    /// A channel of `rate`, reads and writes together; `None` where the rate is zero or too uneven to
-    /// compute with.
+    /// A channel of `rate` without a cache; `None` where the rate is zero.
     pub fn new(rate: BitRate) -> Option<MemoryParameters> {
         Some(MemoryParameters { rate, line: LineRate::new(rate, LineCode::NONE)?, cache: Bytes::ZERO })
-    }
-
-    /// The same, behind a cache: what a core moves of so much in one go does not reach the channel.
-    pub fn behind_cache(self, cache: Bytes) -> MemoryParameters {
-        MemoryParameters { cache, ..self }
-    }
-
-    /// Reads and writes together.
-    pub fn rate(&self) -> BitRate {
-        self.rate
     }
 }
 
@@ -191,7 +188,7 @@ mod tests {
     #[test]
     fn what_fits_the_cache_does_not_reach_the_channel() {
         let (parameters, mut channel) =
-            (gigabits(8).behind_cache(Bytes::new(1000)), MemoryChannel::default());
+            (MemoryParameters { cache: Bytes::new(1000), ..gigabits(8) }, MemoryChannel::default());
         let alone = Span::from_ns(1);
         for (moved, end) in [(1000, alone), (1001, Span::from_ps(2_002_000))] {
             assert_eq!(

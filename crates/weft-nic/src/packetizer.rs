@@ -28,35 +28,64 @@
 //! starts. The 56 bytes of §5.2.1 as a limit of the block.
 
 use crate::gvas::Pdid;
-use crate::reliability::{Expiry, ReliabilityParameters, Retry};
+use crate::reliability::{Expiry, ReliabilityParameters, Retry, not_shorter};
 use crate::server::{Server, Service};
 use crate::transition::InvalidTransition;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use weft_fabric::ClassTag;
+use weft_keys::{Misfit, Problem};
 use weft_units::{Bytes, Clock, EndpointId, Span, Time};
 
-/// The packetizer's section of a machine file.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct PacketizerParameters {
-    /// The engine's clock.
-    pub clock: Clock,
-    /// Virtual interfaces, each in a page of its own.
-    pub interfaces: u32,
-    /// Channels of an interface.
-    pub channels: u32,
-    /// Largest payload.
-    pub payload: Bytes,
-    /// Bytes of size and destination, which the last store carries with the payload.
-    pub descriptor: Bytes,
-    /// Cycles of the engine for a packet.
-    pub engine: u32,
-    /// Time-outs and repetitions.
-    pub reliability: ReliabilityParameters,
-    /// How long the library waits before it posts again what a full mailbox has refused.
-    pub pause: Span,
-    /// The longest such wait: it doubles each time.
-    pub longest_pause: Span,
+/// Interfaces and channels are numbered in 16 bits.
+pub(crate) const MAX_INTERFACES: u32 = 1 << 15;
+
+weft_keys::keys! {
+    /// The packetizer's section of a machine file.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    pub struct PacketizerParameters {
+        /// The engine's clock.
+        clock: Clock, of("nic.clock");
+        /// Virtual interfaces: processes of an endpoint.
+        interfaces: u32, within(1, MAX_INTERFACES);
+        /// Channels of a virtual interface.
+        channels: u32, within(1, MAX_INTERFACES);
+        /// Largest payload.
+        payload: Bytes;
+        /// Bytes stored with the payload to start a packet: size and destination.
+        descriptor: Bytes;
+        /// The engine's time for a packet, in whole cycles; it makes one at a time.
+        engine: u32, cycles_of("nic.clock");
+        /// Time-outs and repetitions.
+        reliability: ReliabilityParameters, group();
+        /// From the refusal of a full mailbox to the library's next attempt; doubles each time.
+        pause: Span;
+        /// Longest such pause.
+        longest_pause: Span;
+    }
+}
+
+impl PacketizerParameters {
+    /// Checks that a small message fits into a packet of the network, whose payload is `most` at most.
+    ///
+    /// # Errors
+    /// The key to change, and how.
+    pub fn check_payload(&self, most: Bytes) -> Result<(), Misfit> {
+        if (Bytes::new(1)..=most).contains(&self.payload) {
+            return Ok(());
+        }
+        let why = format!("a small message of {} is no packet", self.payload);
+        let mend = format!("write a number from 1 to {most}, the payload of a packet");
+        Err(Problem::new(why, "", mend).of("payload"))
+    }
+
+    /// Checks that the pauses fit together.
+    ///
+    /// # Errors
+    /// The key to change, and how.
+    pub fn check_pauses(&self) -> Result<(), Misfit> {
+        not_shorter(("longest_pause", self.longest_pause), ("pause", self.pause))
+    }
 }
 
 /// The state of a channel, as its status bits show it.

@@ -17,22 +17,47 @@
 //! passed), §4.5 (retransmission of blocks). The text has neither times nor limits.
 
 use serde::{Deserialize, Serialize};
+use weft_keys::{Misfit, Problem};
 use weft_units::{Span, Time};
 
-/// Time-outs and repetitions in a machine file.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct ReliabilityParameters {
-    /// From sending to the first repetition.
-    pub timeout: Span,
-    /// By what the time grows with each repetition.
-    pub backoff: u32,
-    /// The longest time.
-    pub longest: Span,
-    /// Repetitions after which the channel gives up.
-    pub repetitions: u32,
+weft_keys::keys! {
+    /// Time-outs and repetitions in a machine file.
+    #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+    pub struct ReliabilityParameters {
+        /// From sending to the first repetition.
+        timeout: Span;
+        /// The factor by which the time-out grows with each repetition.
+        backoff: u32;
+        /// Longest time-out.
+        longest: Span, key("longest_timeout");
+        /// Repetitions after which what is not acknowledged is given up.
+        repetitions: u32;
+    }
+}
+
+/// Checks that the longest time, of this key, is no shorter than the first one.
+pub(crate) fn not_shorter(longest: (&'static str, Span), first: (&str, Span)) -> Result<(), Misfit> {
+    if longest.1 >= first.1 {
+        return Ok(());
+    }
+    let why = format!("the longest {} is shorter than the first one, {}", first.0, first.1);
+    Err(Problem::new(why, "", format!("write at least {}", first.1)).of(longest.0))
 }
 
 impl ReliabilityParameters {
+    /// Checks that the time-outs fit together.
+    ///
+    /// # Errors
+    /// The key to change, and how.
+    pub fn check(&self) -> Result<(), Misfit> {
+        if self.timeout == Span::ZERO {
+            let why = "a time-out of no time sends everything again and again";
+            let mend = "write more than a message and its answer take, such as 50us";
+            return Err(Problem::new(why, "", mend).of("timeout"));
+        }
+        not_shorter(("longest_timeout", self.longest), ("timeout", self.timeout))
+    }
+
     /// How long to wait after `repeated` repetitions.
     #[inline]
     pub fn timeout_after(&self, repeated: u32) -> Span {

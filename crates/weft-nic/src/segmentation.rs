@@ -20,9 +20,49 @@
 
 use crate::server::{Server, Service};
 use serde::{Deserialize, Serialize};
+use weft_keys::{Cost, Misfit, Problem};
 use weft_units::{Bytes, Clock, Span, Time};
 
-/// The agent's section of a machine file.
+weft_keys::words! {
+    /// A kind of agent.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum AgentKind: "AgentName", "a segmentation agent" {
+        /// A co-processor.
+        Firmware = "firmware",
+        /// A block of logic.
+        Hardware = "hardware",
+    }
+}
+
+weft_keys::keys! {
+    /// The agent's section of a machine file, which may have the costs of both kinds.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub struct SegmentationKeys {
+        /// The kind of agent: `firmware` or `hardware`.
+        agent: AgentKind;
+        /// Each start, acknowledgement and repetition, of firmware.
+        invocation: Span, time_of("nic.clock");
+        /// The same of hardware, in whole cycles; needed where `agent` is `hardware`.
+        hardware_invocation: Option<Cost>;
+        /// The clock of the agent.
+        clock: Clock, of("nic.clock");
+    }
+}
+
+impl SegmentationKeys {
+    /// The agent that is chosen. `None`: its cost is missing.
+    pub fn chosen(&self) -> Option<SegmentationParameters> {
+        let SegmentationKeys { agent, invocation, hardware_invocation, clock } = *self;
+        Some(match agent {
+            AgentKind::Firmware => SegmentationParameters::Firmware { invocation },
+            AgentKind::Hardware => {
+                SegmentationParameters::Hardware { clock, cycles: hardware_invocation?.cycles(&clock) }
+            }
+        })
+    }
+}
+
+/// The agent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum SegmentationParameters {
     /// A co-processor.
@@ -77,38 +117,43 @@ impl Agent {
     }
 }
 
-/// How transfers are cut: blocks, and cells within a block.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Cut {
-    /// Bytes of a block.
-    pub block: Bytes,
-    /// Payload of a cell.
-    pub cell: Bytes,
-}
-
-/// A cut that the units cannot keep account of.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error(
-    "a block of {} takes {cells} cells of {}; the receive unit keeps account of 64: write smaller blocks",
-    .cut.block, .cut.cell
-)]
-pub struct BlockTooLarge {
-    cut: Cut,
-    cells: u64,
+weft_keys::keys! {
+    /// The cut of a transfer into blocks, and of blocks into cells.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    pub struct Cut {
+        /// Bytes of a block, which is acknowledged and sent again as a whole.
+        block: Bytes, not_zero("16K");
+        /// Payload of a cell.
+        cell: Bytes, of("packet.payload");
+    }
 }
 
 impl Cut {
     /// Cells of a block at most: the receive unit has a bit for each.
     pub const CELLS: u64 = 64;
 
+    /// Checks that the units can keep account of a block.
+    ///
+    /// # Errors
+    /// A block of none or of more than [`Cut::CELLS`] cells, or a cell without bytes.
+    pub fn check(&self) -> Result<(), Misfit> {
+        let (block, cell, most) = (self.block, self.cell, Cut::CELLS);
+        let cells = if cell == Bytes::ZERO { u64::MAX } else { block.div_ceil(cell) };
+        if (1..=most).contains(&cells) {
+            return Ok(());
+        }
+        let why = format!("a block of {block} takes {cells} cells of {cell}");
+        let label = format!("the receive unit keeps account of {most}");
+        Err(Problem::new(why, label, format!("write at most {}", cell * most)).of("block"))
+    }
+
     /// A cut, checked.
     ///
     /// # Errors
-    /// A block of more than [`Cut::CELLS`] cells, or a cell without bytes.
-    pub fn new(block: Bytes, cell: Bytes) -> Result<Cut, BlockTooLarge> {
+    /// As of [`Cut::check`].
+    pub fn new(block: Bytes, cell: Bytes) -> Result<Cut, Misfit> {
         let cut = Cut { block, cell };
-        let cells = if cell == Bytes::ZERO { u64::MAX } else { block.div_ceil(cell) };
-        if cells == 0 || cells > Cut::CELLS { Err(BlockTooLarge { cut, cells }) } else { Ok(cut) }
+        cut.check().map(|()| cut)
     }
 
     /// Blocks of a transfer; one of no bytes has one, which carries its notification.
@@ -309,7 +354,7 @@ mod tests {
 
     #[test]
     fn a_block_of_too_many_cells_is_refused() {
-        let error = Cut::new(Bytes::new(1 << 14), Bytes::new(128)).unwrap_err().to_string();
+        let error = Cut::new(Bytes::new(1 << 14), Bytes::new(128)).unwrap_err().title;
         assert!(error.contains("16K takes 128 cells of 128"), "{error}");
         assert!(Cut::new(Bytes::new(1 << 14), Bytes::ZERO).is_err());
         assert!(Cut::new(Bytes::new(1 << 14), Bytes::new(256)).is_ok());

@@ -44,6 +44,12 @@ impl Bytes {
     }
 }
 
+impl From<Bytes> for u64 {
+    fn from(bytes: Bytes) -> u64 {
+        bytes.get()
+    }
+}
+
 impl Add for Bytes {
     type Output = Bytes;
     #[inline]

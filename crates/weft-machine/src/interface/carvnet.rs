@@ -1,29 +1,18 @@
 //! The interface of caRVnet: the blocks of ExaNet's, with a way of its own for the processor's stores,
 //! descriptors in on-chip memory, contexts in place of the channels of pages, and an agent in hardware.
 
-use super::exanet::{ExanetNic, cycles};
+use super::exanet::ExanetNic;
 use super::{FromSection, InterfaceModel, InterfacePace, ProcessLimits, RankLimit, RawNic};
-use crate::read::{Entry, Reader, section};
+use crate::read::Reader;
 use crate::source::Location;
 use serde::{Deserialize, Serialize};
 use weft_fabric::parameters::PacketFormat;
-use weft_keys::{Cost, Problem};
+use weft_keys::Problem;
 use weft_msg::{PostCosts, Protocol};
 use weft_nic::ExanetParameters;
-use weft_nic::rdma::SourceContexts;
 use weft_nic::segmentation::SegmentationParameters;
 use weft_topo::MessageClasses;
 use weft_units::Bytes;
-
-section! {
-    /// Contexts of the send unit, which hardware gives to descriptors and takes back.
-    struct RawContexts {
-        /// Contexts: transfers of all processes that may be under way.
-        count: Entry<u32>,
-        /// From a descriptor to the first read of memory, in whole cycles; one begins per cycle.
-        allocation: Entry<Cost>,
-    }
-}
 
 /// The interface, block by block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -77,23 +66,14 @@ impl InterfaceModel for CarvnetNic {
 }
 
 impl FromSection for CarvnetNic {
-    const KEYS: &'static [&'static str] = &[
-        "undetected",
-        "host_port",
-        "packetizer",
-        "mailbox",
-        "rdma",
-        "segmentation",
-        "iommu",
-        "memory",
-        "allreduce",
-        "contexts",
-    ];
+    fn keys() -> Vec<&'static str> {
+        [ExanetNic::keys(), vec!["contexts"]].concat()
+    }
 
     fn read(mut raw: RawNic, format: Option<&PacketFormat>, reader: &mut Reader<'_>) -> Option<CarvnetNic> {
-        let location = raw.model.location;
+        let location = raw.locations.of("model");
         let contexts = raw.contexts.take();
-        let mut blocks = ExanetNic::read_blocks("carvnet", raw, format, reader)?;
+        let mut blocks = ExanetNic::read(raw, format, reader)?;
         let Some(contexts) = contexts else {
             reader.missing(location, "nic", "contexts");
             return None;
@@ -106,14 +86,7 @@ impl FromSection for CarvnetNic {
             report_firmware(location, reader);
             return None;
         }
-        if !(1..=1 << 16).contains(&contexts.count.value) {
-            let why = format!("{} contexts cannot be numbered", contexts.count.value);
-            let problem = Problem::new(why, "", "write a number from 1 to 65536");
-            reader.report(contexts.count.location, problem);
-            return None;
-        }
-        let allocation = cycles(contexts.allocation.value, &blocks.host_port.clock);
-        blocks.rdma.engine.send.contexts = Some(SourceContexts { count: contexts.count.value, allocation });
+        blocks.rdma.engine.send.contexts = Some(contexts.keys?);
         Some(CarvnetNic { blocks })
     }
 }
@@ -132,6 +105,7 @@ fn report_firmware(location: Location, reader: &mut Reader<'_>) {
 mod tests {
     use super::*;
     use crate::{Nic, load};
+    use weft_nic::rdma::SourceContexts;
 
     fn refused(machine: &str, set: &str) -> String {
         load(machine, &[set]).unwrap_err().to_string()
@@ -144,8 +118,8 @@ mod tests {
         assert!(refused("exanest", "nic.model=carvnet").contains("nic.contexts"));
         let error = refused("carvnet-spineleaf", "nic.segmentation.agent=firmware");
         assert!(error.contains("no co-processor") && error.contains("hardware"), "{error}");
-        assert!(refused("carvnet-riscv", "nic.contexts.count=65537").contains("from 1 to 65536"));
-        assert!(refused("carvnet-riscv", "nic.host_port.store_word=0").contains("carries nothing"));
+        assert!(refused("carvnet-riscv", "nic.contexts.count=65537").contains("at most 65536"));
+        assert!(refused("carvnet-riscv", "nic.host_port.store_word=0").contains("is zero"));
         assert!(refused("exanest", "nic.host_port.store_word=8").contains("store_clock"));
         assert!(refused("exanest", "nic.host_port.store_clock=1GHz").contains("store_word"));
     }

@@ -1,6 +1,5 @@
 //! The keys of `[nic]` for the INFN Communication IP.
 
-use super::exanet::cycles;
 use super::{FromSection, InterfaceModel, InterfacePace, ProcessLimits, RankLimit, RawNic};
 use crate::Fabric;
 use crate::read::{Entry, Reader, section};
@@ -206,7 +205,9 @@ impl InterfaceModel for CommunicationIpNic {
 }
 
 impl FromSection for CommunicationIpNic {
-    const KEYS: &'static [&'static str] = &["intra_node", "buffers", "bram", "ddr"];
+    fn keys() -> Vec<&'static str> {
+        vec!["intra_node", "buffers", "bram", "ddr"]
+    }
 
     fn read(
         raw: RawNic,
@@ -214,7 +215,7 @@ impl FromSection for CommunicationIpNic {
         reader: &mut Reader<'_>,
     ) -> Option<CommunicationIpNic> {
         let lacks = [
-            raw.clock.is_none().then_some("clock"),
+            raw.clock().is_none().then_some("clock"),
             raw.intra_node.is_none().then_some("intra_node"),
             raw.buffers.is_none().then_some("buffers"),
             raw.bram.is_none().then_some("bram"),
@@ -227,9 +228,9 @@ impl FromSection for CommunicationIpNic {
                 "this machine does not say what the ports of its interface are",
                 "add these keys, as machines/communication-ip.toml has them, or write model = \"overheads\"",
             );
-            reader.report(raw.model.location, problem);
+            reader.report(raw.locations.of("model"), problem);
         }
-        let clock: Clock = raw.clock?.value;
+        let clock: Clock = raw.clock()?;
         let (intra, bram, ddr) = (raw.intra_node?, raw.bram?, raw.ddr?);
         let memory = match raw.buffers?.value {
             BuffersName::Bram => {
@@ -241,7 +242,7 @@ impl FromSection for CommunicationIpNic {
                 &ddr
             }
         };
-        let memory = KernelMemory { latency: cycles(memory.latency.value, &clock), rate: memory.rate.value };
+        let memory = KernelMemory { latency: memory.latency.value.cycles(&clock), rate: memory.rate.value };
         let PacketFormat { header, footer, payload } = *format?;
         if payload.get() >= Field::PacketSize.values() {
             // Its place is that of the model, which asks for it.
@@ -250,7 +251,7 @@ impl FromSection for CommunicationIpNic {
                 "D2.8 appendix B",
                 "write a packet.payload of at most 16383, or nic.model = \"overheads\"",
             );
-            reader.report(raw.model.location, problem);
+            reader.report(raw.locations.of("model"), problem);
             return None;
         }
         if intra.ports.value == 0 || u64::from(intra.ports.value) > Field::IntraDest.values() {
@@ -277,10 +278,10 @@ impl FromSection for CommunicationIpNic {
             clock,
             ports: intra.ports.value,
             fifo_words,
-            fifo_latency: cycles(intra.fifo_latency.value, &clock),
+            fifo_latency: intra.fifo_latency.value.cycles(&clock),
             threshold,
-            aggregator: cycles(intra.aggregator.value, &clock),
-            dispatcher: cycles(intra.dispatcher.value, &clock),
+            aggregator: intra.aggregator.value.cycles(&clock),
+            dispatcher: intra.dispatcher.value.cycles(&clock),
             memory,
             header,
             footer,

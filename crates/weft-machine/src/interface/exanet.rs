@@ -1,85 +1,18 @@
 //! The sections below `[nic]` for the block-level interface: one per block.
 
-use super::rdma::{self, RawSections, Rdma};
+use super::rdma::Rdma;
 use super::{FromSection, InterfaceModel, InterfacePace, ProcessLimits, RankLimit, RawNic};
-use crate::read::{Entry, Reader, section};
+use crate::read::Reader;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use weft_fabric::parameters::PacketFormat;
-use weft_keys::{Cost, Problem};
 use weft_msg::{PostCost, PostCosts, Protocol, Stores};
 use weft_nic::host_port::{HostPortParameters, StorePath};
 use weft_nic::mailbox::MailboxParameters;
 use weft_nic::packetizer::PacketizerParameters;
-use weft_nic::reliability::ReliabilityParameters;
 use weft_nic::{CheckParameters, Class, ExanetParameters};
 use weft_topo::{ClassUse, MessageClass, MessageClasses};
-use weft_units::{Bytes, Clock, Span, Time};
-
-section! {
-    /// The port between processors and memory on one side and the interface on the other.
-    struct RawHostPort {
-        /// Bytes of a channel per cycle.
-        word: Entry<Bytes>,
-        /// From a request to the first word of its answer.
-        round_trip: Entry<Span>,
-        /// Words of a burst.
-        burst_words: Entry<u32>,
-        /// Bursts of reads that may be outstanding.
-        outstanding_bursts: Entry<u32>,
-        /// The processor's clock, where its stores have a way of their own: one store per cycle.
-        store_clock: Option<Entry<Clock>>,
-        /// Bytes of a store; needed with `store_clock`.
-        store_word: Option<Entry<Bytes>>,
-        /// From the end of a store's cycle to the interface, in cycles of `store_clock`; needed with it.
-        store_latency: Option<Entry<Cost>>,
-    }
-}
-
-section! {
-    /// Small messages out.
-    struct RawPacketizer {
-        /// Virtual interfaces: processes of an endpoint.
-        interfaces: Entry<u32>,
-        /// Channels of a virtual interface.
-        channels: Entry<u32>,
-        /// Largest payload.
-        payload: Entry<Bytes>,
-        /// Bytes stored with the payload to start a packet.
-        descriptor: Entry<Bytes>,
-        /// The engine's time for a packet, in whole cycles; it makes one at a time.
-        engine: Entry<Cost>,
-        /// From sending to the first repetition.
-        timeout: Entry<Span>,
-        /// By what the time-out grows with each repetition.
-        backoff: Entry<u32>,
-        /// Longest time-out.
-        longest_timeout: Entry<Span>,
-        /// Repetitions after which a channel gives up.
-        repetitions: Entry<u32>,
-        /// From the refusal of a full mailbox to the library's next attempt; doubles each time.
-        pause: Entry<Span>,
-        /// Longest such pause.
-        longest_pause: Entry<Span>,
-    }
-}
-
-section! {
-    /// Small messages in.
-    struct RawMailbox {
-        /// Virtual interfaces: processes of an endpoint.
-        interfaces: Entry<u32>,
-        /// Entries of a queue.
-        entries: Entry<u32>,
-        /// The time for a packet from its header on, in whole cycles: checks, tail, acknowledgement; one at a
-        /// time.
-        check: Entry<Cost>,
-        /// Bytes of an entry in memory, which is written whole.
-        entry: Entry<Bytes>,
-        /// From an entry in the cache to its process, which polls.
-        poll: Entry<Span>,
-    }
-}
+use weft_units::{Bytes, Span};
 
 /// The interface, block by block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -197,184 +130,58 @@ fn messages(class: Class) -> &'static [MessageClass] {
 }
 
 impl FromSection for ExanetNic {
-    const KEYS: &'static [&'static str] = &[
-        "undetected",
-        "host_port",
-        "packetizer",
-        "mailbox",
-        "rdma",
-        "segmentation",
-        "iommu",
-        "memory",
-        "allreduce",
-    ];
-
-    fn read(raw: RawNic, format: Option<&PacketFormat>, reader: &mut Reader<'_>) -> Option<ExanetNic> {
-        ExanetNic::read_blocks("exanet", raw, format, reader)
+    fn keys() -> Vec<&'static str> {
+        vec![
+            "undetected",
+            "host_port",
+            "packetizer",
+            "mailbox",
+            "rdma",
+            "segmentation",
+            "iommu",
+            "memory",
+            "allreduce",
+        ]
     }
-}
 
-impl ExanetNic {
-    /// Checks the keys of the blocks, for the interface `model`.
-    pub(super) fn read_blocks(
-        model: &str,
-        raw: RawNic,
-        format: Option<&PacketFormat>,
-        reader: &mut Reader<'_>,
-    ) -> Option<ExanetNic> {
-        let lacks = [
-            raw.clock.is_none().then_some("clock"),
-            raw.host_port.is_none().then_some("host_port"),
-            raw.packetizer.is_none().then_some("packetizer"),
-            raw.mailbox.is_none().then_some("mailbox"),
-            raw.rdma.is_none().then_some("rdma"),
-            raw.segmentation.is_none().then_some("segmentation"),
-            raw.iommu.is_none().then_some("iommu"),
-            raw.memory.is_none().then_some("memory"),
-        ];
-        let lacks: Vec<&str> = lacks.into_iter().flatten().collect();
-        if !lacks.is_empty() {
-            let keys: Vec<String> = lacks.iter().map(|key| format!("nic.{key}")).collect();
-            let problem = Problem::new(
-                format!("`nic.model = \"{model}\"` needs {}", keys.join(", ")),
-                "this machine does not say what the blocks of its interface are",
-                "add these sections, as machines/exanest.toml has them, or write model = \"overheads\"",
-            );
-            reader.report(raw.model.location, problem);
-        }
-        let clock: Clock = raw.clock?.value;
+    fn read(mut raw: RawNic, format: Option<&PacketFormat>, reader: &mut Reader<'_>) -> Option<ExanetNic> {
+        let RawNic { host_port, packetizer, mailbox, .. } = &raw;
+        raw.report_lacks(
+            &[
+                ("clock", raw.clock().is_some()),
+                ("host_port", host_port.is_some()),
+                ("packetizer", packetizer.is_some()),
+                ("mailbox", mailbox.is_some()),
+                ("rdma", raw.rdma.is_some()),
+                ("segmentation", raw.segmentation.is_some()),
+                ("iommu", raw.iommu.is_some()),
+                ("memory", raw.memory.is_some()),
+            ],
+            ("what the blocks of its interface are", "exanest"),
+            reader,
+        );
+        let format = format?;
+        let (host_port, packetizer, mailbox) =
+            (raw.host_port.take(), raw.packetizer.take(), raw.mailbox.take());
+        let host_port = host_port.and_then(|table| table.keys);
+        let packetizer = packetizer.and_then(|table| {
+            let check = |own: &PacketizerParameters| {
+                [own.check_payload(format.payload), own.reliability.check(), own.check_pauses()]
+            };
+            table.check(check, reader)
+        });
+        let small = packetizer.map_or(Bytes::ZERO, |packetizer| packetizer.payload);
+        let mailbox = mailbox.and_then(|table| table.check(|own| [own.check_entry(small)], reader));
         let undetected = raw.undetected.map_or(0, |entry| entry.value.0);
-        let (host_port, packetizer, mailbox) = (raw.host_port?, raw.packetizer?, raw.mailbox?);
-        let sections = RawSections {
-            rdma: raw.rdma?,
-            segmentation: raw.segmentation?,
-            iommu: raw.iommu?,
-            memory: raw.memory?,
-            allreduce: raw.allreduce,
-        };
-        let host_port = HostPortParameters {
-            clock,
-            word: positive(&host_port.word, reader)?,
-            round_trip: host_port.round_trip.value,
-            burst_words: host_port.burst_words.value,
-            outstanding: host_port.outstanding_bursts.value,
-            stores: store_path(&host_port, reader)?,
-        };
-        // Interfaces and channels are numbered in 16 bits.
-        let limits = [&packetizer.interfaces, &packetizer.channels, &mailbox.interfaces];
-        for count in limits.into_iter().filter(|count| count.value > 1 << 15) {
-            let problem = Problem::new(
-                format!("{} is more than the model can count", count.value),
-                "",
-                format!("write at most {}", 1 << 15),
-            );
-            reader.report(count.location, problem);
+        let rdma = Rdma::read(raw, format, reader);
+        let (host_port, packetizer, mailbox, mut rdma) = (host_port?, packetizer?, mailbox?, rdma?);
+        rdma.engine.send.control_words = (format.header + format.footer).div_ceil(host_port.word) as u32;
+        if let Some(allreduce) = &mut rdma.allreduce {
+            // Its packets are like the packetizer's.
+            allreduce.reliability = packetizer.reliability;
         }
-        if let Some(PacketFormat { payload, .. }) = format
-            && !(Bytes::new(1)..=*payload).contains(&packetizer.payload.value)
-        {
-            let why = format!("a small message of {} is no packet", packetizer.payload.value);
-            let mend = format!("write a number from 1 to {payload}, the payload of a packet");
-            reader.report(packetizer.payload.location, Problem::new(why, "", mend));
-        }
-        if mailbox.entry.value < packetizer.payload.value {
-            let why = format!("an entry of {} does not hold a small message", mailbox.entry.value);
-            let mend =
-                format!("write at least {}, which is nic.packetizer.payload", packetizer.payload.value);
-            reader.report(mailbox.entry.location, Problem::new(why, "", mend));
-        }
-        timeouts(&packetizer.longest_timeout, &packetizer.timeout, reader);
-        not_shorter(&packetizer.longest_pause, &packetizer.pause, "pause", reader);
-        let packetizer = PacketizerParameters {
-            clock,
-            interfaces: packetizer.interfaces.value,
-            channels: packetizer.channels.value,
-            payload: packetizer.payload.value,
-            descriptor: packetizer.descriptor.value,
-            engine: cycles(packetizer.engine.value, &clock),
-            reliability: ReliabilityParameters {
-                timeout: packetizer.timeout.value,
-                backoff: packetizer.backoff.value,
-                longest: packetizer.longest_timeout.value,
-                repetitions: packetizer.repetitions.value,
-            },
-            pause: packetizer.pause.value,
-            longest_pause: packetizer.longest_pause.value,
-        };
-        let mailbox = MailboxParameters {
-            clock,
-            interfaces: mailbox.interfaces.value,
-            entries: mailbox.entries.value,
-            check: cycles(mailbox.check.value, &clock),
-            entry: mailbox.entry.value,
-            poll: mailbox.poll.value,
-        };
-        let around = rdma::Surroundings {
-            format: format?,
-            port: &host_port,
-            packetizer: packetizer.reliability,
-            poll: mailbox.poll,
-        };
-        let rdma = rdma::check(sections, &around, reader)?;
         Some(ExanetNic { host_port, packetizer, mailbox, rdma, undetected })
     }
-}
-
-/// A cost in whole cycles: a time is rounded up to the next edge.
-pub(super) fn cycles(cost: Cost, clock: &Clock) -> u32 {
-    match cost {
-        Cost::Cycles(cycles) => cycles,
-        Cost::Time(span) => u32::try_from(clock.edges_before(Time::ZERO + span)).unwrap_or(u32::MAX),
-    }
-}
-
-/// The time until what was not answered is sent again, at first and at most.
-pub(super) fn timeouts(longest: &Entry<Span>, first: &Entry<Span>, reader: &mut Reader<'_>) {
-    if first.value == Span::ZERO {
-        let why = "a time-out of no time sends everything again and again";
-        let problem = Problem::new(why, "", "write more than a message and its answer take, such as 50us");
-        reader.report(first.location, problem);
-    }
-    not_shorter(longest, first, "timeout", reader);
-}
-
-/// A longest time that is no shorter than the first one.
-fn not_shorter(longest: &Entry<Span>, first: &Entry<Span>, name: &str, reader: &mut Reader<'_>) {
-    if longest.value < first.value {
-        let why = format!("the longest {name} is shorter than the first one, {}", first.value);
-        let mend = format!("write at least {}", first.value);
-        reader.report(longest.location, Problem::new(why, "", mend));
-    }
-}
-
-/// The way of processors' stores, where it is not the port's; `None`: its keys are no whole.
-fn store_path(raw: &RawHostPort, reader: &mut Reader<'_>) -> Option<Option<StorePath>> {
-    let RawHostPort { store_clock, store_word, store_latency, .. } = raw;
-    let Some(clock) = store_clock else {
-        let stray = [store_word.as_ref().map(|it| it.location), store_latency.as_ref().map(|it| it.location)];
-        let stray = stray.into_iter().flatten().next();
-        if let Some(location) = stray {
-            reader.missing(location, "nic.host_port", "store_clock");
-        }
-        return stray.is_none().then_some(None);
-    };
-    let (Some(word), Some(latency)) = (store_word, store_latency) else {
-        let key = if store_word.is_none() { "store_word" } else { "store_latency" };
-        reader.missing(clock.location, "nic.host_port", key);
-        return None;
-    };
-    let latency = clock.value.cycles(cycles(latency.value, &clock.value).into());
-    Some(Some(StorePath { clock: clock.value, word: positive(word, reader)?, latency }))
-}
-
-/// A size that something is divided by.
-fn positive(entry: &Entry<Bytes>, reader: &mut Reader<'_>) -> Option<Bytes> {
-    if entry.value > Bytes::ZERO {
-        return Some(entry.value);
-    }
-    let problem = Problem::new("a word of no bytes carries nothing", "", "write 16 for 128 bits");
-    reader.report(entry.location, problem);
-    None
 }
 
 #[cfg(test)]

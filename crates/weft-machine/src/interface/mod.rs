@@ -4,7 +4,8 @@
 //!  [nic] ── RawNic ── read ──► Nic ── model ──► dyn InterfaceModel ──► limits, pace, … for experiments
 //!                               └── match in weft_network ──► the interface of weft_nic
 //! ```
-//! An interface is a file here and a line in `interfaces!`; keys that it does not share are in [`RawNic`].
+//! An interface is a file here and a line in `interfaces!`. Its blocks in `weft_nic` declare their keys; the
+//! tables of these are in [`RawNic`].
 
 mod apenetx;
 mod carvnet;
@@ -18,65 +19,71 @@ pub use apenetx::ApenetxNic;
 pub use carvnet::CarvnetNic;
 pub use communication_ip::CommunicationIpNic;
 pub use exanet::ExanetNic;
-pub use overheads::OverheadsNic;
-pub use portals::PortalsNic;
 pub use rdma::Rdma;
 
 use super::faults::Millionths;
 use super::part_power::RawPartPower;
-use super::read::{Entry, Reader, section};
+use super::read::{Entry, Reader, section_of_keys};
+use super::table::Table;
 use serde::{Deserialize, Serialize};
 use weft_fabric::parameters::PacketFormat;
-use weft_keys::Misfit;
-use weft_keys::{Cost, Problem};
+use weft_keys::{Misfit, Problem};
 use weft_msg::{PostCosts, Protocol};
-use weft_nic::apenetx::CompletionPath;
+use weft_nic::allreduce::AllreduceParameters;
+use weft_nic::apenetx::{
+    CardParameters, CardToHostParameters, CompletionPath, GpuParameters, HostToCardParameters,
+    PcieHostParameters, SoftwareParameters,
+};
+use weft_nic::host_port::HostPortParameters;
+use weft_nic::iommu::IommuParameters;
+use weft_nic::mailbox::MailboxParameters;
+use weft_nic::memory::MemoryParameters;
+use weft_nic::packetizer::PacketizerParameters;
+use weft_nic::rdma::{RdmaParameters, SourceContexts};
+use weft_nic::segmentation::SegmentationKeys;
+use weft_nic::{OverheadsParameters, PortalsParameters};
 use weft_topo::{MessageClasses, TopologyParameters};
 use weft_units::{Bytes, Clock, Span};
 
-section! {
-    /// The network interface.
-    struct RawNic {
+weft_keys::keys! {
+    /// The model of the interface, with what all of them may need.
+    #[derive(Clone, Copy, Debug)]
+    pub(super) struct ChosenModel {
         /// The model: `overheads` per message and per packet, or the blocks of a document: `exanet` (TR-488),
         /// `carvnet` (D1.4 §8.2), `communication-ip` (D2.8), `apenetx` (APX), `portals` (D1.4 §2.2 and §10).
-        model: Entry<NicModel>,
+        model: NicModel;
+        /// The interface's clock, for costs in cycles.
+        clock: Option<Clock>;
+    }
+}
+
+section_of_keys! {
+    /// The network interface.
+    struct RawNic {
+        keys {
+            chosen: ChosenModel,
+            overheads: OverheadsParameters where "model" = ["overheads", "portals"],
+        }
         /// Power of each interface; nothing is known of it where not given.
         power: Option<RawPartPower>,
-        /// The interface's clock, for costs in cycles.
-        clock: Option<Entry<Clock>>,
-        /// Overheads: from a message's descriptor to its first packet; messages overlap in it.
-        message_send: Option<Entry<Cost>>,
-        /// Overheads: from the descriptor of an RDMA write to its first packet; `message_send` where not
-        /// given.
-        write_start: Option<Entry<Cost>>,
-        /// Overheads: for each message before its first packet, during which nothing else is sent.
-        message_gap: Option<Entry<Cost>>,
-        /// Overheads: from a message's last packet to its notification.
-        message_receive: Option<Entry<Cost>>,
-        /// Overheads: least time between packets sent.
-        packet_send: Option<Entry<Cost>>,
-        /// Overheads: least time between packets taken.
-        packet_receive: Option<Entry<Cost>>,
-        /// Overheads: messages whose packets take turns on the link.
-        concurrent_messages: Option<Entry<u32>>,
         /// Exanet: corrupted packets with data, of a million, that are taken for whole; 0 where not given.
         undetected: Option<Entry<Millionths>>,
-        /// Exanet: the port between processors, memory and interface.
-        host_port: Option<exanet::RawHostPort>,
+        /// Exanet: the port between processors and memory on one side and the interface on the other.
+        host_port: Option<Table<HostPortParameters>>,
         /// Exanet: small messages out.
-        packetizer: Option<exanet::RawPacketizer>,
+        packetizer: Option<Table<PacketizerParameters>>,
         /// Exanet: small messages in.
-        mailbox: Option<exanet::RawMailbox>,
-        /// Exanet: RDMA.
-        rdma: Option<rdma::RawRdma>,
-        /// Exanet: the agent that splits transfers into blocks.
-        segmentation: Option<rdma::RawSegmentation>,
+        mailbox: Option<Table<MailboxParameters>>,
+        /// Exanet: the send and receive units of RDMA.
+        rdma: Option<Table<RdmaParameters>>,
+        /// Exanet: the agent that splits transfers into blocks; one for all processes of an interface.
+        segmentation: Option<Table<SegmentationKeys>>,
         /// Exanet, apenetx: address translation.
-        iommu: Option<rdma::RawIommu>,
-        /// Exanet: the memory channel.
-        memory: Option<rdma::RawMemory>,
-        /// Exanet: reductions without processors.
-        allreduce: Option<rdma::RawAllreduce>,
+        iommu: Option<Table<IommuParameters>>,
+        /// Exanet: the memory channel that cores and interfaces of a host share.
+        memory: Option<Table<MemoryParameters>>,
+        /// Exanet: the allreduce accelerator; a machine without the section has none.
+        allreduce: Option<Table<AllreduceParameters>>,
         /// Communication IP: the IntraNode ports.
         intra_node: Option<communication_ip::RawIntraNode>,
         /// Communication IP: the memory with the buffers of kernels, `bram` or `ddr`.
@@ -85,24 +92,45 @@ section! {
         bram: Option<communication_ip::RawKernelMemory>,
         /// Communication IP: DDR of the card.
         ddr: Option<communication_ip::RawKernelMemory>,
-        /// Carvnet: contexts of the send unit.
-        contexts: Option<carvnet::RawContexts>,
+        /// Carvnet: contexts of the send unit, which hardware gives to descriptors and takes back.
+        contexts: Option<Table<SourceContexts>>,
         /// Portals: end-to-end reliability.
-        transport: Option<portals::RawTransport>,
+        transport: Option<Table<PortalsParameters>>,
         /// Apenetx: the path of completions where a program does not choose.
         completion: Option<Entry<CompletionPath>>,
         /// Apenetx: the PCIe port and the memory behind it.
-        pcie: Option<apenetx::RawPcie>,
+        pcie: Option<Table<PcieHostParameters>>,
         /// Apenetx: the logic of the card.
-        card: Option<apenetx::RawCard>,
+        card: Option<Table<CardParameters>>,
         /// Apenetx: from the host to the network.
-        host_to_card: Option<apenetx::RawHostToCard>,
+        host_to_card: Option<Table<HostToCardParameters>>,
         /// Apenetx: from the network to the host.
-        card_to_host: Option<apenetx::RawCardToHost>,
+        card_to_host: Option<Table<CardToHostParameters>>,
         /// Apenetx: library and driver.
-        software: Option<apenetx::RawSoftware>,
+        software: Option<Table<SoftwareParameters>>,
         /// Apenetx: the GPU of a host, and the memory that programs' buffers lie in.
-        gpu: Option<apenetx::RawGpu>,
+        gpu: Option<Table<GpuParameters>>,
+    }
+}
+
+impl RawNic {
+    /// The interface's clock, if it has one.
+    fn clock(&self) -> Option<Clock> {
+        self.chosen?.clock
+    }
+
+    /// Reports the keys that a model needs and that are not there. A machine that has them says `what` they
+    /// are, as the one that ships under this name does.
+    fn report_lacks(&self, needs: &[(&str, bool)], (what, example): (&str, &str), reader: &mut Reader<'_>) {
+        let lacks = needs.iter().filter(|(_, is_there)| !is_there).map(|(key, _)| format!("nic.{key}"));
+        let lacks: Vec<String> = lacks.collect();
+        let Some(ChosenModel { model, .. }) = self.chosen.filter(|_| !lacks.is_empty()) else { return };
+        let problem = Problem::new(
+            format!("`nic.model = \"{}\"` needs {}", model.name(), lacks.join(", ")),
+            format!("this machine does not say {what}"),
+            format!("add these keys, as machines/{example}.toml has them, or write model = \"overheads\""),
+        );
+        reader.report(self.locations.of("model"), problem);
     }
 }
 
@@ -186,7 +214,7 @@ pub struct InterfacePace {
 /// An interface as its keys of `[nic]` give it.
 trait FromSection: Sized {
     /// The keys that the interface has and others may not have.
-    const KEYS: &'static [&'static str];
+    fn keys() -> Vec<&'static str>;
 
     /// Checks the keys. `format` is that of packets, where it is known.
     fn read(raw: RawNic, format: Option<&PacketFormat>, reader: &mut Reader<'_>) -> Option<Self>;
@@ -205,9 +233,9 @@ macro_rules! interfaces {
 
         impl NicModel {
             /// The keys that the model has and others may not have.
-            fn keys(self) -> &'static [&'static str] {
+            fn keys(self) -> Vec<&'static str> {
                 match self {
-                    $(NicModel::$variant => <$type as FromSection>::KEYS,)*
+                    $(NicModel::$variant => <$type as FromSection>::keys(),)*
                 }
             }
 
@@ -243,7 +271,7 @@ macro_rules! interfaces {
 
 interfaces! {
     /// Overheads per message and per packet.
-    Overheads = "overheads": OverheadsNic;
+    Overheads = "overheads": OverheadsParameters;
     /// Block by block.
     Exanet = "exanet": ExanetNic;
     /// The INFN Communication IP, block by block.
@@ -251,25 +279,9 @@ interfaces! {
     /// The same blocks with descriptors in SRAM, contexts, and hardware in place of a co-processor.
     Carvnet = "carvnet": CarvnetNic;
     /// Commands, events and the transport of BXI.
-    Portals = "portals": PortalsNic;
+    Portals = "portals": PortalsParameters;
     /// The card behind PCIe, block by block.
     Apenetx = "apenetx": ApenetxNic;
-}
-
-section! {
-    /// The hosts that endpoints are attached to.
-    struct RawHost {
-        /// Cores, each for one rank.
-        cores: Entry<u32>,
-        /// Interfaces of a host; 1 where not given.
-        endpoints_per_host: Option<Entry<u32>>,
-        /// Time of a poll for messages that finds none. `weft run` needs it.
-        poll: Option<Entry<Span>>,
-        /// Time of a reading of the clock. `weft run` needs it.
-        clock_read: Option<Entry<Span>>,
-        /// Places of the messages of real ranks, as their interface sees them; `partner` where not given.
-        message_buffers: Option<Entry<MessageBuffers>>,
-    }
 }
 
 weft_keys::words! {
@@ -284,49 +296,46 @@ weft_keys::words! {
     }
 }
 
-/// The hosts that endpoints are attached to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Host {
-    /// Cores, each for one rank.
-    pub cores: u32,
-    /// Interfaces.
-    pub endpoints_per_host: u32,
-    /// Time of a poll for messages that finds none. Real programs need it.
-    pub poll: Option<Span>,
-    /// Time of a reading of the clock. Real programs need it.
-    pub clock_read: Option<Span>,
-    /// Places of the messages of real ranks.
-    pub message_buffers: MessageBuffers,
+weft_keys::keys! {
+    /// The hosts that endpoints are attached to.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    pub struct Host {
+        /// Cores, each for one rank.
+        cores: u32;
+        /// Interfaces of a host; 1 where not given.
+        endpoints_per_host: u32 = 1;
+        /// Time of a poll for messages that finds none. `weft run` needs it.
+        poll: Option<Span>;
+        /// Time of a reading of the clock. `weft run` needs it.
+        clock_read: Option<Span>;
+        /// Places of the messages of real ranks, as their interface sees them; `partner` where not given.
+        message_buffers: MessageBuffers = MessageBuffers::Partner;
+    }
+}
+
+impl Host {
+    /// Checks that so many endpoints are whole hosts; `None`: their number is not known.
+    pub(super) fn check(&self, endpoints: Option<u64>) -> Result<(), Misfit> {
+        let per_host = self.endpoints_per_host;
+        match endpoints.filter(|endpoints| endpoints % u64::from(per_host) != 0) {
+            None => Ok(()),
+            Some(endpoints) => Err(Problem::new(
+                format!("{endpoints} endpoints are no whole number of hosts"),
+                format!("{per_host} each"),
+                "write a divisor of the number of endpoints",
+            )
+            .of("endpoints_per_host")),
+        }
+    }
 }
 
 /// Checks `[nic]`. The keys of other models may stand in the file, and are not in use.
 pub(super) fn check_nic(raw: RawNic, format: Option<&PacketFormat>, reader: &mut Reader<'_>) -> Option<Nic> {
-    let model = raw.model.value;
+    let model = raw.chosen?.model;
+    let own = model.keys();
     let others = NicModel::ALL.iter().flat_map(|other| other.keys());
-    for key in others.filter(|key| !model.keys().contains(key)) {
+    for key in others.filter(|key| !own.contains(key)) {
         reader.forget(&format!("nic.{key}"));
     }
     model.read(raw, format, reader)
-}
-
-/// Checks `[host]` against the number of endpoints, where that is known.
-pub(super) fn check_host(raw: RawHost, endpoints: Option<u64>, reader: &mut Reader<'_>) -> Option<Host> {
-    let host = Host {
-        cores: raw.cores.value,
-        endpoints_per_host: raw.endpoints_per_host.as_ref().map_or(1, |entry| entry.value),
-        poll: raw.poll.map(|entry| entry.value),
-        clock_read: raw.clock_read.map(|entry| entry.value),
-        message_buffers: raw.message_buffers.map_or_else(MessageBuffers::default, |entry| entry.value),
-    };
-    let Some(per_host) = raw.endpoints_per_host else { return Some(host) };
-    if endpoints.is_some_and(|endpoints| endpoints % u64::from(per_host.value) != 0) {
-        let problem = Problem::new(
-            format!("{} endpoints are no whole number of hosts", endpoints.unwrap_or(0)),
-            format!("{} each", per_host.value),
-            "write a divisor of the number of endpoints",
-        );
-        reader.report(per_host.location, problem);
-        return None;
-    }
-    Some(host)
 }

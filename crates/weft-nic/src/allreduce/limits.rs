@@ -6,15 +6,17 @@
 use serde::{Deserialize, Serialize};
 use weft_units::{Bytes, EndpointId};
 
-/// The accelerator's limits in a machine file.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct AcceleratorLimits {
-    /// Ranks of an operation.
-    pub ranks: u32,
-    /// Endpoints of a board (QFDB), numbered one after the other; the first has the server module.
-    pub board: u32,
-    /// Bytes of one operation; longer vectors take several.
-    pub vector: Bytes,
+weft_keys::keys! {
+    /// The accelerator's limits in a machine file.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    pub struct AcceleratorLimits {
+        /// Ranks of an operation.
+        ranks: u32;
+        /// Endpoints of a board (QFDB), numbered one after the other; the first has the server module.
+        board: u32;
+        /// Bytes of an operation; longer vectors take several.
+        vector: Bytes;
+    }
 }
 
 /// The limit of the accelerator that a request exceeds. Messaging has the words for it.

@@ -5,27 +5,54 @@ use super::state::ModuleState;
 use super::vector::{DataType, Operation};
 use crate::reliability::ReliabilityParameters;
 use serde::{Deserialize, Serialize};
+use weft_keys::{Misfit, Problem};
 use weft_units::{Bytes, Clock, EndpointId, Span, Time};
 
-/// The accelerator's section of a machine file.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct AllreduceParameters {
-    /// The groups and vectors that it serves.
-    pub limits: AcceleratorLimits,
-    /// The modules' clock.
-    pub clock: Clock,
-    /// Bytes that their datapath reduces per cycle.
-    pub word: Bytes,
-    /// Cycles from the last word of a vector to the last of its reduction.
-    pub latency_cycles: u32,
-    /// Before a module sends: it reads the address of the member in the table that software has pointed to.
-    pub lookup: Span,
-    /// From the call to the module's first step, per operation: software programs it.
-    pub start: Span,
-    /// From the vector's being in memory to the call's return, per operation: the module notifies.
-    pub finish: Span,
-    /// When a module asks for what has not come, and when it gives up.
-    pub reliability: ReliabilityParameters,
+weft_keys::keys! {
+    /// The accelerator's section of a machine file.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    pub struct AllreduceParameters {
+        /// The groups and vectors that it serves.
+        limits: AcceleratorLimits, group();
+        /// The modules' clock.
+        clock: Clock, of("nic.clock");
+        /// Bytes that their datapath reduces per cycle.
+        word: Bytes, of("nic.host_port.word");
+        /// From the last word of a vector to the last of its reduction, in whole cycles.
+        latency_cycles: u32, key("latency"), cycles_of("nic.clock");
+        /// Time to read a member's address in the table of ranks before something is sent to it; none where
+        /// not given.
+        lookup: Span = Span::ZERO;
+        /// From the call to the module's first step, per operation: software programs it.
+        start: Span;
+        /// From the vector's being in memory to the call's return, per operation: the module notifies.
+        finish: Span;
+        beside {
+            /// When a module asks for what has not come, and when it gives up: its packets are like the
+            /// packetizer's.
+            reliability: ReliabilityParameters = ReliabilityParameters::default();
+        }
+    }
+}
+
+impl AllreduceParameters {
+    /// Checks that vectors have whole elements, and fit into packets of at most `payload`.
+    ///
+    /// # Errors
+    /// The key to change, and how.
+    pub fn check(&self, payload: Bytes) -> Result<(), Misfit> {
+        let vector = self.limits.vector;
+        let (why, mend) = if vector == Bytes::ZERO || !vector.get().is_multiple_of(8) {
+            let why = format!("vectors of {vector} do not hold whole numbers of each type");
+            (why, "write a multiple of 8, such as 256".to_owned())
+        } else if vector > payload {
+            let mend = format!("write at most {payload}, the payload of a packet");
+            (format!("a vector of {vector} does not fit a packet"), mend)
+        } else {
+            return Ok(());
+        };
+        Err(Problem::new(why, "", mend).of("vector"))
+    }
 }
 
 /// A rank's request to the module of its MPSoC.

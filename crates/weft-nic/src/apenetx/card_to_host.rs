@@ -165,7 +165,7 @@ impl<T: Copy> CardToHost<T> {
                 MemoryKind::GpuDirect => at,
                 _ => translate((iommu, &parameters.iommu), known, (interface.into(), range), at),
             };
-            pcie.write(module.ended, range, (parameters.writes(target), &parameters.pcie), walk)
+            pcie.write(module.ended, range, (&parameters.writes(target), &parameters.pcie), walk)
         });
         if !is_whole {
             return None;

@@ -31,26 +31,42 @@ weft_keys::words! {
     }
 }
 
-/// The GPU of a host.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct GpuParameters {
-    /// The memory of sources.
-    pub source: MemoryKind,
-    /// The memory of targets.
-    pub target: MemoryKind,
-    /// The GPU's memory as the card reads it.
-    pub reads: Memory,
-    /// The GPU's memory as the card writes it.
-    pub writes: Memory,
-    /// Pinning and locking, for each message whose source the card reads.
-    pub lock: Span,
-    /// From the call of a copy to its first byte, and from its last to the call's return.
-    pub copy_start: Span,
-    /// The rate of a copy.
-    pub copy_rate: BitRate,
+weft_keys::keys! {
+    /// The GPU of a host.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    pub struct GpuParameters {
+        /// The memory of sources: `host`, `gpu-direct`, `gpu-staged`; `host` where not given.
+        source: MemoryKind = MemoryKind::Host;
+        /// The memory of targets; `host` where not given.
+        target: MemoryKind = MemoryKind::Host;
+        /// From a read request at the root to the first data of the GPU's completion.
+        read: Span;
+        /// Rate at which the card reads the GPU's memory.
+        read_rate: Option<BitRate>, read_as(BitRate), not_zero("80Gb/s");
+        /// From a write at the root to its being seen in the GPU's memory.
+        write: Span;
+        /// Rate at which the card writes it.
+        write_rate: Option<BitRate>, read_as(BitRate), not_zero("80Gb/s");
+        /// Pinning and locking, for each message whose source the card reads.
+        lock: Span;
+        /// From the call of a copy between GPU and host to its first byte, and from its last to the return.
+        copy_start: Span;
+        /// Rate of such a copy.
+        copy_rate: BitRate, not_zero("80Gb/s");
+    }
 }
 
 impl GpuParameters {
+    /// The GPU's memory as the card reads it.
+    pub(super) fn reads(&self) -> Memory {
+        Memory { read: self.read, write: self.write, rate: self.read_rate }
+    }
+
+    /// The GPU's memory as the card writes it.
+    pub(super) fn writes(&self) -> Memory {
+        Memory { rate: self.write_rate, ..self.reads() }
+    }
+
     /// The time of a copy between GPU and host.
     pub(super) fn copy(&self, bytes: Bytes) -> Span {
         self.copy_start + self.copy_rate.span(bytes)

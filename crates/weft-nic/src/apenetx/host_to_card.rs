@@ -191,7 +191,7 @@ impl HostToCard {
                 MemoryKind::GpuDirect => at,
                 _ => translate((iommu, &parameters.iommu), known, (space, range), at),
             };
-            pcie.read(now, range, (parameters.reads(source), &parameters.pcie), &mut walk)
+            pcie.read(now, range, (&parameters.reads(source), &parameters.pcie), &mut walk)
         });
         descriptor.read += piece;
         let came = read.map_or(now, |read| read.ended);

@@ -42,7 +42,9 @@ pub use card_to_host::Announcement;
 pub use completion::{CompletionPath, CompletionState, KernelWait};
 pub use descriptor::{DescriptorEvent, DescriptorState};
 pub use gpu::{GpuParameters, MemoryKind};
-pub use parameters::{ApenetxParameters, CardToHostParameters, HostToCardParameters};
+pub use parameters::{
+    ApenetxParameters, CardParameters, CardToHostParameters, HostToCardParameters, PcieHostParameters,
+};
 pub use part::CardPart;
 pub use software::SoftwareParameters;
 

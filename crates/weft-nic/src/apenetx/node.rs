@@ -279,7 +279,7 @@ impl<H: Host> CardNode<'_, '_, '_, H> {
     /// The reason for which the driver does not take a message, if there is one.
     #[inline]
     fn refusal(&self, message: &Message<H::Header>) -> Option<FailureReason> {
-        let queues = self.parameters.queues;
+        let queues = self.parameters.card.queues;
         if u32::from(message.interface) >= queues || u32::from(message.to_interface) >= queues {
             Some(FailureReason::NoInterface)
         } else {

@@ -8,47 +8,109 @@ use super::software::SoftwareParameters;
 use crate::iommu::IommuParameters;
 use crate::pcie::{Memory, PcieParameters};
 use serde::{Deserialize, Serialize};
+use weft_keys::{Misfit, Problem};
 use weft_units::{Bytes, Clock, Span, Time};
 
 /// Bytes of a doorbell: a register.
 pub(super) const DOORBELL: u64 = 4;
 
-/// The module from the host to the network, with the queue of descriptors.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct HostToCardParameters {
-    /// Bytes of a tx descriptor.
-    pub descriptor: Bytes,
-    /// Descriptors that may be on their way into the card.
-    pub prefetch: u32,
-    /// Packets whose data is read ahead.
-    pub packets: u32,
-    /// Cycles per packet beside its words: header, footer, coordinates.
-    pub cycles: u32,
-    /// Bytes of the line of a fast send.
-    pub line: Bytes,
-    /// Bytes of it that are data.
-    pub line_data: Bytes,
-    /// Whether the library stores lines, and the driver is not asked.
-    pub fast: bool,
-    /// Whether a process waits for the end of each transmission before the next.
-    pub blocking: bool,
-    /// Bytes of the status that the card writes at the end of a transmission.
-    pub status: Bytes,
+weft_keys::keys! {
+    /// The logic of the card, in both directions.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    pub struct CardParameters {
+        /// Bytes that the data path carries per cycle.
+        word: Bytes, not_zero("64 for 512 bits");
+        /// Queues, each for one process: processes are numbered in 16 bits.
+        queues: u32, within(1, 1 << 11);
+    }
 }
 
-/// The module from the network to the host, with the queues of completions.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct CardToHostParameters {
-    /// Cycles per packet beside its words: CRC, destination address.
-    pub cycles: u32,
-    /// Bytes of a completion entry.
-    pub entry: Bytes,
-    /// Most bytes of data that a completion entry carries; 0: none.
-    pub entry_data: Bytes,
-    /// Path of completions where a program does not choose.
-    pub completion: CompletionPath,
-    /// How a process waits on the kernel path.
-    pub wait: KernelWait,
+weft_keys::keys! {
+    /// The port to the host, and the memory behind it.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub struct PcieHostParameters {
+        /// The port.
+        pcie: PcieParameters, group();
+        /// The memory.
+        memory: Memory, group();
+    }
+}
+
+/// Sizes of descriptors, lines and entries.
+const SIZES: [Bytes; 2] = [Bytes::new(4), Bytes::new(4096)];
+
+/// Descriptors and packets ahead.
+const MAX_AHEAD: u32 = 1 << 10;
+
+weft_keys::keys! {
+    /// The module from the host to the network, with the queue of descriptors.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    pub struct HostToCardParameters {
+        /// Bytes of a tx descriptor.
+        descriptor: Bytes, within(SIZES[0], SIZES[1]);
+        /// Descriptors that may be on their way into the card.
+        prefetch: u32, within(1, MAX_AHEAD);
+        /// Packets whose data is read ahead.
+        packets: u32, within(1, MAX_AHEAD);
+        /// Each packet beside its words, in whole cycles: header, footer, coordinates.
+        cycles: u32, key("packet"), cycles_of("nic.clock");
+        /// Bytes of the line of a fast send.
+        line: Bytes, within(SIZES[0], SIZES[1]);
+        /// Bytes of it that are data.
+        line_data: Bytes;
+        /// Whether the library stores lines and does not ask the driver.
+        fast: bool, key("fast_send");
+        /// Whether a process waits for the end of each transmission before the next.
+        blocking: bool;
+        /// Bytes of the status that the card writes at the end of a transmission.
+        status: Bytes, within(SIZES[0], SIZES[1]);
+    }
+}
+
+impl HostToCardParameters {
+    /// Checks that the data of a line fits into it.
+    ///
+    /// # Errors
+    /// The key to change, and how.
+    pub fn check(&self) -> Result<(), Misfit> {
+        fits(("line_data", self.line_data), ("nic.host_to_card.line", self.line))
+    }
+}
+
+weft_keys::keys! {
+    /// The module from the network to the host, with the queues of completions.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    pub struct CardToHostParameters {
+        /// Each packet beside its words, in whole cycles: CRC, destination address.
+        cycles: u32, key("packet"), cycles_of("nic.clock");
+        /// Bytes of a completion entry.
+        entry: Bytes, within(SIZES[0], SIZES[1]);
+        /// Most bytes of data that a completion entry carries; 0: none.
+        entry_data: Bytes;
+        /// Path of completions where a program does not choose.
+        completion: CompletionPath, of("nic.completion");
+        /// How a process waits on the kernel path: `interrupt` or `polling`.
+        wait: KernelWait, key("kernel_wait");
+    }
+}
+
+impl CardToHostParameters {
+    /// Checks that the data of an entry fits into it.
+    ///
+    /// # Errors
+    /// The key to change, and how.
+    pub fn check(&self) -> Result<(), Misfit> {
+        fits(("entry_data", self.entry_data), ("nic.card_to_host.entry", self.entry))
+    }
+}
+
+/// Checks that the data of this key fits into all of that one's.
+fn fits(data: (&'static str, Bytes), all: (&str, Bytes)) -> Result<(), Misfit> {
+    if data.1 <= all.1 {
+        return Ok(());
+    }
+    let why = format!("{} of data do not fit into {}", data.1, all.1);
+    Err(Problem::new(why, "", format!("write at most {}, which is {}", all.1, all.0)).of(data.0))
 }
 
 /// The interface, block by block.
@@ -56,10 +118,8 @@ pub struct CardToHostParameters {
 pub struct ApenetxParameters {
     /// The clock of the logic.
     pub clock: Clock,
-    /// Bytes that its data path carries per cycle.
-    pub word: Bytes,
-    /// Queues of the card, each for one process.
-    pub queues: u32,
+    /// The logic of the card.
+    pub card: CardParameters,
     /// Largest payload of a packet.
     pub payload: Bytes,
     /// The port to the host.
@@ -95,19 +155,19 @@ impl ApenetxParameters {
 
     /// The memory of sources as the port reads it.
     #[inline]
-    pub(super) fn reads(&self, source: MemoryKind) -> &Memory {
+    pub(super) fn reads(&self, source: MemoryKind) -> Memory {
         match (&self.gpu, source) {
-            (Some(gpu), MemoryKind::GpuDirect) => &gpu.reads,
-            _ => &self.memory,
+            (Some(gpu), MemoryKind::GpuDirect) => gpu.reads(),
+            _ => self.memory,
         }
     }
 
     /// The memory of targets as the port writes it.
     #[inline]
-    pub(super) fn writes(&self, target: MemoryKind) -> &Memory {
+    pub(super) fn writes(&self, target: MemoryKind) -> Memory {
         match (&self.gpu, target) {
-            (Some(gpu), MemoryKind::GpuDirect) => &gpu.writes,
-            _ => &self.memory,
+            (Some(gpu), MemoryKind::GpuDirect) => gpu.writes(),
+            _ => self.memory,
         }
     }
 
@@ -147,7 +207,7 @@ impl ApenetxParameters {
         let data = match descriptor.bytes.min(self.payload) {
             Bytes::ZERO => Span::ZERO,
             bytes if card.fast && bytes <= card.line_data => Span::ZERO,
-            bytes => self.pcie.least_read(bytes.get(), self.reads(descriptor.source)),
+            bytes => self.pcie.least_read(bytes.get(), &self.reads(descriptor.source)),
         };
         let least = stores + (asked + data + self.clock.cycles(card.cycles.into())).saturating_sub(ROUNDING);
         // Without cycles of its own the module does not wait for an edge.
@@ -157,7 +217,7 @@ impl ApenetxParameters {
     /// Cycles of the data path for so many bytes.
     #[inline]
     pub(super) fn words(&self, bytes: Bytes) -> u64 {
-        bytes.div_ceil(self.word).max(1)
+        bytes.div_ceil(self.card.word).max(1)
     }
 
     /// Least time from packet to packet of one message, as far as it is the interface's.

@@ -17,27 +17,29 @@ use super::part::CardPart;
 use serde::{Deserialize, Serialize};
 use weft_units::Span;
 
-/// The costs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct SoftwareParameters {
-    /// LibQCM packs a request, or makes the line of a fast send.
-    pub library: Span,
-    /// Into the kernel and back.
-    pub system_call: Span,
-    /// The driver forges a descriptor and puts it into the ring.
-    pub send: Span,
-    /// A request or a completion is copied between kernel and process.
-    pub copy: Span,
-    /// From an interrupt at the root to the driver's handler.
-    pub interrupt: Span,
-    /// The driver reads a completion and finds its process.
-    pub receive: Span,
-    /// The scheduler wakes a process.
-    pub context_switch: Span,
-    /// A poll that finds a completion.
-    pub poll: Span,
-    /// An entry of the user's queue: its buffer found, the consumer's index written.
-    pub queue_entry: Span,
+weft_keys::keys! {
+    /// The costs.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    pub struct SoftwareParameters {
+        /// The library, LibQCM, packs a request, or makes the line of a fast send.
+        library: Span;
+        /// Into the kernel and back.
+        system_call: Span;
+        /// The driver forges a descriptor and puts it into the ring.
+        send: Span, key("driver_send");
+        /// A request or a completion is copied between kernel and process.
+        copy: Span;
+        /// From an interrupt at the root to the driver's handler.
+        interrupt: Span;
+        /// The driver reads a completion and finds its process.
+        receive: Span, key("driver_receive");
+        /// The scheduler wakes a process.
+        context_switch: Span;
+        /// A poll that finds a completion.
+        poll: Span;
+        /// An entry of the user's queue: its buffer found, the consumer's index written.
+        queue_entry: Span;
+    }
 }
 
 impl SoftwareParameters {

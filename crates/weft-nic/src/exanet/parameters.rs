@@ -55,6 +55,6 @@ impl ExanetParameters {
         let bursts = payload.div_ceil(port.word * u64::from(port.burst_words).max(1)).max(1);
         let under_way = (u64::from(port.outstanding) / bursts).min(send.cell_buffers.into()).max(1);
         let reads = Span::from_ps((port.round_trip + words).as_ps() / under_way);
-        engine.max(words).max(reads).max(self.memory.rate().span(payload))
+        engine.max(words).max(reads).max(self.memory.rate.span(payload))
     }
 }

@@ -27,30 +27,48 @@ use weft_fabric::{
 };
 use weft_units::{Bytes, EndpointId, Span, Time};
 
-/// The section of a machine file on the overheads interface.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct OverheadsParameters {
-    /// From the host's post to the first packet. Messages overlap in it.
-    pub send_message: Span,
-    /// From the host's post of an [RDMA write](Primitive::Write) to its first packet, instead.
-    pub send_write: Span,
-    /// For each message before its first packet; the interface supplies no packets meanwhile.
-    pub message_gap: Span,
-    /// Least time between two packets that the interface supplies.
-    pub send_packet: Span,
-    /// For each packet that arrives, one after the other.
-    pub receive_packet: Span,
-    /// From the last packet to the host's notice.
-    pub receive_message: Span,
-    /// Largest payload of a packet.
-    pub payload: Bytes,
-    /// Messages whose packets are interleaved; later ones wait.
-    pub channels: u32,
+weft_keys::keys! {
+    /// The costs of messages and packets in a machine file.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    pub struct OverheadsParameters {
+        /// Overheads: from a message's descriptor to its first packet; messages overlap in it.
+        send_message: Span, key("message_send"), time_of("nic.clock");
+        /// Overheads: from the descriptor of an RDMA write to its first packet; `message_send` where not
+        /// given.
+        send_write: Span = send_message, key("write_start"), time_of("nic.clock");
+        /// Overheads: for each message before its first packet, during which nothing else is sent.
+        message_gap: Span = Span::ZERO, time_of("nic.clock");
+        /// Overheads: from a message's last packet to its notification.
+        receive_message: Span, key("message_receive"), time_of("nic.clock");
+        /// Overheads: least time between packets sent.
+        send_packet: Span, key("packet_send"), time_of("nic.clock");
+        /// Overheads: least time between packets taken.
+        receive_packet: Span, key("packet_receive"), time_of("nic.clock");
+        /// Overheads: messages whose packets take turns on the link; later ones wait.
+        channels: u32, key("concurrent_messages");
+        /// Largest payload of a packet.
+        payload: Bytes, of("packet.payload");
+    }
 }
 
 impl OverheadsParameters {
+    /// An interface that costs nothing, for packets with `payload`: they are on their endpoint's link as soon
+    /// as that is free, those of one message after another's.
+    pub const fn free(payload: Bytes) -> OverheadsParameters {
+        OverheadsParameters {
+            send_message: Span::ZERO,
+            send_write: Span::ZERO,
+            message_gap: Span::ZERO,
+            receive_message: Span::ZERO,
+            send_packet: Span::ZERO,
+            receive_packet: Span::ZERO,
+            channels: 1,
+            payload,
+        }
+    }
+
     /// From a message's post to its first packet.
-    fn start_of(&self, primitive: Primitive) -> Span {
+    pub(crate) fn start_of(&self, primitive: Primitive) -> Span {
         match primitive {
             Primitive::Write | Primitive::WriteBack => self.send_write,
             Primitive::Automatic | Primitive::Small => self.send_message,

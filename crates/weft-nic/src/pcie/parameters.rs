@@ -3,7 +3,8 @@
 use super::AddressRange;
 use super::tlp::{Completions, Run, split};
 use serde::{Deserialize, Serialize};
-use weft_units::{BitRate, Span};
+use weft_keys::{Misfit, Problem};
+use weft_units::{BitRate, Bytes, Span};
 
 weft_keys::words! {
     /// A generation of PCI Express with 128b/130b coding.
@@ -29,25 +30,42 @@ impl PcieGeneration {
     }
 }
 
-/// The lanes of a port: how fast its lines are.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct PcieLanes {
-    /// Picoseconds of a byte are [`BYTE`] divided by this.
-    divisor: u64,
-    /// log2 of that, if it is a power of two: a TLP asks several times, and a division takes far longer.
-    shift: Option<u8>,
+weft_keys::keys! {
+    /// The lanes of a port: how fast its lines are.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    pub struct PcieLanes {
+        /// The generation: `gen3`, `gen4`, `gen5`.
+        generation: PcieGeneration;
+        /// Lanes.
+        lanes: u32;
+        beside {
+            /// Picoseconds of a byte are [`BYTE`] divided by this.
+            divisor: u64 = divisor(generation, lanes);
+            /// log2 of that, if it is a power of two: a TLP asks several times, and a division takes far
+            /// longer.
+            shift: Option<u8> = shift(generation, lanes);
+        }
+    }
 }
 
 /// 8 bits, 130 for 128, in thousandths of a nanosecond.
 const BYTE: u64 = 8 * 130 * 1000;
 
+const fn divisor(generation: PcieGeneration, lanes: u32) -> u64 {
+    128 * lanes as u64 * generation.gigatransfers()
+}
+
+const fn shift(generation: PcieGeneration, lanes: u32) -> Option<u8> {
+    let divisor = divisor(generation, lanes);
+    // So it is for all widths but x12.
+    if divisor.is_power_of_two() { Some(divisor.trailing_zeros() as u8) } else { None }
+}
+
 impl PcieLanes {
     /// The rate of a number of lanes of a generation.
     pub const fn new(generation: PcieGeneration, lanes: u32) -> PcieLanes {
-        let divisor = 128 * lanes as u64 * generation.gigatransfers();
-        // So it is for all widths but x12.
-        let shift = if divisor.is_power_of_two() { Some(divisor.trailing_zeros() as u8) } else { None };
-        PcieLanes { divisor, shift }
+        let (divisor, shift) = (divisor(generation, lanes), shift(generation, lanes));
+        PcieLanes { generation, lanes, divisor, shift }
     }
 
     /// The time of so many bytes on the line, rounded up once.
@@ -66,56 +84,116 @@ impl PcieLanes {
     }
 }
 
-/// A memory behind the port.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Memory {
-    /// From a read request at the root to the first data of its completion.
-    pub read: Span,
-    /// From a write at the root to its being seen.
-    pub write: Span,
-    /// Most bits per second, of reads or writes; `None`: as fast as the port.
-    pub rate: Option<BitRate>,
+weft_keys::keys! {
+    /// A memory behind the port.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    pub struct Memory {
+        /// From a read request at the root to the first data of its completion.
+        read: Span, key("memory_read");
+        /// From a write at the root to its being seen in memory.
+        write: Span, key("memory_write");
+        beside {
+            /// Most bits per second, of reads or writes; `None`: as fast as the port.
+            rate: Option<BitRate> = None;
+        }
+    }
 }
 
-/// The PCIe port.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct PcieParameters {
-    /// The lanes.
-    pub lanes: PcieLanes,
-    /// Bytes on the line of a TLP with a request header, beside its data: framing, header, CRC.
-    pub request_header: u64,
-    /// The same of a completion.
-    pub completion_header: u64,
-    /// Largest payload of a TLP, a power of two.
-    pub max_payload: u64,
-    /// Largest read request, a power of two.
-    pub max_read_request: u64,
-    /// The boundary at which the root cuts the data of completions, a power of two.
-    pub completion_boundary: u64,
-    /// Reads that may be outstanding.
-    pub tags: u32,
-    /// Credits for headers of posted TLPs, at either end.
-    pub posted_headers: u32,
-    /// Credits for their data, in bytes.
-    pub posted_data: u64,
-    /// Credits of the root for headers of requests.
-    pub request_headers: u32,
-    /// Room in the card for headers of completions.
-    pub completion_headers: u32,
-    /// Room in the card for data of completions, in bytes.
-    pub completion_data: u64,
-    /// Bytes on the line of a packet of the data link layer.
-    pub link_packet: u64,
-    /// TLPs for each acknowledgement, which a packet with credits goes along with.
-    pub acknowledged: u32,
-    /// From a TLP's last byte at one end to its being handled at the other: hard blocks, wire, root.
-    pub one_way: Span,
+/// Bytes of a transaction's framing, header and CRC.
+const HEADERS: [Bytes; 2] = [Bytes::new(12), Bytes::new(64)];
+
+/// Largest payloads and read requests of the specification.
+const SIZES: [Bytes; 2] = [Bytes::new(128), Bytes::new(4096)];
+
+weft_keys::keys! {
+    /// The PCIe port.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    pub struct PcieParameters {
+        /// The lanes.
+        lanes: PcieLanes, group();
+        /// Bytes on the line of a write or a request beside its data: framing, header, CRC.
+        request_header: u64, read_as(Bytes), within(HEADERS[0], HEADERS[1]);
+        /// The same of a completion.
+        completion_header: u64, read_as(Bytes), within(HEADERS[0], HEADERS[1]);
+        /// Largest payload of a transaction packet, a power of two.
+        max_payload: u64, read_as(Bytes), within(SIZES[0], SIZES[1]);
+        /// Largest read request, a power of two.
+        max_read_request: u64, read_as(Bytes), within(SIZES[0], SIZES[1]);
+        /// The boundary at which the root cuts the data of completions, a power of two.
+        completion_boundary: u64, read_as(Bytes), within(Bytes::new(64), Bytes::new(128));
+        /// Reads that may be outstanding.
+        tags: u32;
+        /// Credits for headers of posted packets, at either end.
+        posted_headers: u32;
+        /// Credits for their data.
+        posted_data: u64, read_as(Bytes);
+        /// Credits of the root for headers of requests.
+        request_headers: u32;
+        /// Room in the card for headers of completions.
+        completion_headers: u32;
+        /// Room in the card for data of completions.
+        completion_data: u64, read_as(Bytes);
+        /// Bytes on the line of a packet of the data link layer.
+        link_packet: u64, read_as(Bytes);
+        /// Transaction packets for each acknowledgement, with which a packet with credits goes.
+        acknowledged: u32;
+        /// From a packet's last byte at one end to its being handled at the other: hard blocks, wire, root.
+        one_way: Span;
+    }
 }
 
 /// Bytes of a credit for data: PCI Express Base Specification 4.0, §2.6.1.
 pub(super) const CREDIT: u64 = 16;
 
 impl PcieParameters {
+    /// Checks that sizes are those of the specification.
+    ///
+    /// # Errors
+    /// The key to change, and how.
+    pub fn check_sizes(&self) -> Result<(), Misfit> {
+        let lanes = self.lanes.lanes;
+        if !lanes.is_power_of_two() || lanes > 16 {
+            let mend = "write 1, 2, 4, 8 or 16";
+            return Err(Problem::new(format!("a port has no {lanes} lanes"), "", mend).of("lanes"));
+        }
+        let sizes = [
+            ("max_payload", self.max_payload),
+            ("max_read_request", self.max_read_request),
+            ("completion_boundary", self.completion_boundary),
+        ];
+        let Some((key, size)) = sizes.into_iter().find(|(_, size)| !size.is_power_of_two()) else {
+            return Ok(());
+        };
+        let why = format!("{size} is no such size of PCI Express");
+        let mend = format!("write a power of two, such as {}", size.next_power_of_two() / 2);
+        Err(Problem::new(why, "", mend).of(key))
+    }
+
+    /// Checks that there is room for at least one transaction.
+    ///
+    /// # Errors
+    /// The key to change, and how.
+    pub fn check_room(&self) -> Result<(), Misfit> {
+        let PcieParameters { max_payload, max_read_request, .. } = *self;
+        let rooms = [
+            ("posted_data", self.posted_data, ("max_payload", max_payload)),
+            ("completion_data", self.completion_data, ("max_read_request", max_read_request)),
+        ];
+        if let Some((key, _, (of, least))) = rooms.into_iter().find(|(_, room, (_, least))| room < least) {
+            let why = format!("there is no room for one transaction of {least}");
+            return Err(
+                Problem::new(why, "", format!("write at least {least}, which is nic.pcie.{of}")).of(key)
+            );
+        }
+        let completions = max_read_request.div_ceil(max_payload) as u32 + 1;
+        if self.completion_headers < completions {
+            let why = "there is no room for the completions of one request";
+            let mend = format!("write at least {completions}");
+            return Err(Problem::new(why, "", mend).of("completion_headers"));
+        }
+        Ok(())
+    }
+
     /// The time of so many bytes on the line, rounded up once.
     #[inline]
     pub fn wire(&self, bytes: u64) -> Span {

@@ -29,13 +29,12 @@ mod packet;
 mod transmit;
 
 use crate::host::{
-    BlockWork, Delivered, Failure, FailureReason, Host, HostContext, Message, Nic, NicParameters, Offer,
-    Primitive, Side,
+    BlockWork, Delivered, Failure, FailureReason, Host, HostContext, Message, Nic, NicParameters, Offer, Side,
 };
 use crate::hosted::Hosted;
 use crate::message_table::MessageTable;
 use crate::observer::{Block, Observer, Stage};
-use crate::overheads::watched;
+use crate::overheads::{OverheadsParameters, watched};
 use crate::transport::{FlowId, Receiver, Repeat, Sequence, TransportParameters, Verdict};
 use packet::{ACKNOWLEDGEMENT, Header};
 use serde::{Deserialize, Serialize};
@@ -45,43 +44,44 @@ use weft_engine::Payload;
 use weft_fabric::{
     Announced, HopRecord, Injection, Interface, InterfaceContext, MessagePart, MulticastGroup, Packet,
 };
+use weft_keys::Problem;
 use weft_units::{Bytes, EndpointId, Span, Time};
 
-/// The section of a machine file on the interface.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct PortalsParameters {
-    /// From the host's command to its first packet. Commands overlap in it.
-    pub send_message: Span,
-    /// From the command of an [RDMA write](Primitive::Write) to its first packet, instead.
-    pub send_write: Span,
-    /// The transmit engine's time for a packet.
-    pub send_packet: Span,
-    /// The receive engine's time for a packet.
-    pub receive_packet: Span,
-    /// From the last packet to the host's notice.
-    pub receive_message: Span,
-    /// Largest payload of a packet.
-    pub payload: Bytes,
-    /// Messages whose packets are interleaved.
-    pub channels: u32,
-    /// Whether messages go by ordered flows.
-    pub ordered: bool,
-    /// End-to-end reliability.
-    pub transport: TransportParameters,
+/// The largest packet, header and footer included: RED-SEA D1.4 §2.2.
+const LARGEST_PACKET: Bytes = Bytes::new(9 << 10);
+
+weft_keys::keys! {
+    /// The section of a machine file on the transport, and the costs of commands, packets and events.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    pub struct PortalsParameters {
+        /// Whether messages go by ordered flows, where the routing keeps the packets of a pair in order:
+        /// packets that come out of order all the same are then dropped, and repeated.
+        ordered: bool;
+        /// End-to-end reliability.
+        transport: TransportParameters, group();
+        beside {
+            /// Those of the overheads interface, so that a machine may name either model; it has no gap.
+            costs: OverheadsParameters = OverheadsParameters::free(Bytes::ZERO);
+        }
+    }
 }
 
 impl PortalsParameters {
-    /// From a command to the first packet.
-    fn start_of(&self, primitive: Primitive) -> Span {
-        match primitive {
-            Primitive::Write | Primitive::WriteBack => self.send_write,
-            Primitive::Automatic | Primitive::Small => self.send_message,
+    /// Checks that the interface has packets of up to `largest`, header and footer included.
+    ///
+    /// # Errors
+    /// The mistake, and its mend.
+    pub fn check_packet(largest: Bytes) -> Result<(), Problem> {
+        if largest <= LARGEST_PACKET {
+            return Ok(());
         }
+        let why = format!("a packet of {largest} is too long for this interface");
+        Err(Problem::new(why, format!("{LARGEST_PACKET} at most"), "write a smaller packet.payload"))
     }
 
     /// The earliest first packet of a message that is offered at `offer`, whatever carries it.
     fn earliest(&self, offer: Time) -> Time {
-        offer.saturating_add(self.send_message.min(self.send_write))
+        offer.saturating_add(self.costs.send_message.min(self.costs.send_write))
     }
 }
 
@@ -180,7 +180,7 @@ impl<H: Host> PortalsNode<'_, '_, '_, H> {
             self.refuse(number, message, at);
             return number;
         }
-        let posted = at + self.parameters.start_of(message.primitive);
+        let posted = at + self.parameters.costs.start_of(message.primitive);
         let class = self.fabric.class_of(&message.purpose, bytes);
         self.transmit.accept(number, (message, class), posted, self.parameters);
         let header = MessageHeader { bytes, created_at, header, watch, interface: to_interface };
@@ -268,7 +268,7 @@ impl<H: Host> PortalsNic<H> {
     ) {
         let now = context.now();
         while parameters.interface.earliest(self.host.next_offer()) <= now
-            && self.transmit.waiting() < parameters.interface.channels as usize
+            && self.transmit.waiting() < parameters.interface.costs.channels as usize
         {
             let Offer::Message(message) = self.host.offer(&parameters.host, now) else { return };
             let at = message.created_at;
@@ -278,9 +278,9 @@ impl<H: Host> PortalsNic<H> {
 
     /// The receive engine takes a packet that has come. Returns when it is done with it.
     fn engine(&mut self, now: Time, parameters: &PortalsParameters) -> Time {
-        let done = self.receiver_free.max(now) + parameters.receive_packet;
+        let done = self.receiver_free.max(now) + parameters.costs.receive_packet;
         self.receiver_free = done;
-        self.received = self.received.saturating_add(parameters.receive_packet);
+        self.received = self.received.saturating_add(parameters.costs.receive_packet);
         done
     }
 
@@ -318,10 +318,10 @@ impl<H: Host> PortalsNic<H> {
         }
         let MessageHeader { bytes, created_at, header, watch, interface } = announced.header;
         self.incoming.remove((from, number));
-        let (noticed, in_mailbox) = (done + parameters.interface.receive_message, false);
+        let (noticed, in_mailbox) = (done + parameters.interface.costs.receive_message, false);
         if watch {
             let (endpoint, source, message) = (context.endpoint(), from, number);
-            let began = Time::from_ps(done.as_ps() - parameters.interface.receive_packet.as_ps());
+            let began = Time::from_ps(done.as_ps() - parameters.interface.costs.receive_packet.as_ps());
             for (block, came, began, ended) in
                 [(Block::ReceiveEngine, context.now(), began, done), (Block::EventWrite, done, done, noticed)]
             {
@@ -556,7 +556,7 @@ impl<H: Host> Interface for PortalsNic<H> {
                     None => context.admits(ACKNOWLEDGEMENT, MessagePart::Whole, 0),
                 }
         });
-        let pace = (self.transmit.next_packet == now).then_some(parameters.interface.send_packet);
+        let pace = (self.transmit.next_packet == now).then_some(parameters.interface.costs.send_packet);
         let (packet, timer) = match next {
             Next::NotBefore(time) => {
                 // An offer whose time has come waits for a turn, which asks for a packet.
@@ -576,8 +576,8 @@ impl<H: Host> Interface for PortalsNic<H> {
         if let Some(at) = timer {
             context.set_timer(at, PortalsTimer::Retransmission);
         }
-        self.transmit.next_packet = now + parameters.interface.send_packet;
-        self.transmit.worked = self.transmit.worked.saturating_add(parameters.interface.send_packet);
+        self.transmit.next_packet = now + parameters.interface.costs.send_packet;
+        self.transmit.worked = self.transmit.worked.saturating_add(parameters.interface.costs.send_packet);
         Injection::Packet(packet)
     }
 }

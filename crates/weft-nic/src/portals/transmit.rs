@@ -167,7 +167,7 @@ impl Transmit {
         let response = primitive == Primitive::WriteBack;
         let class_number = class.class().unwrap_or(0);
         let kind = FlowKind { response, unordered: !parameters.ordered, service: false, class: class_number };
-        let is_untold = bytes <= parameters.payload && token.is_none() && interface == 0;
+        let is_untold = bytes <= parameters.costs.payload && token.is_none() && interface == 0;
         let mut place = NOWHERE;
         if MulticastGroup::of(to).is_none() {
             if is_untold {
@@ -243,7 +243,7 @@ impl Transmit {
             Some(last) if last.posted <= now => self.queue.len(),
             _ => self.queue.partition_point(|outgoing| outgoing.posted <= now),
         };
-        let channels = ready.min(parameters.channels as usize);
+        let channels = ready.min(parameters.costs.channels as usize);
         let turn = self.turn as usize;
         let turn = if turn < channels { turn } else { turn.checked_rem(channels).unwrap_or(0) };
         // Those behind are looked at where none of the first may go.
@@ -262,7 +262,7 @@ impl Transmit {
     fn send_of(&mut self, queued: usize, now: Time, parameters: &PortalsParameters) -> Option<Supplied> {
         let outgoing = &mut self.queue[queued];
         let SendingMessage { to, number: message, kind, token, place, class, .. } = *outgoing;
-        let (part, bytes) = outgoing.next_piece(parameters.payload);
+        let (part, bytes) = outgoing.next_piece(parameters.costs.payload);
         let piece =
             Piece { message, place, bytes, is_whole: part == MessagePart::Whole, watch: false, class };
         let (sequence, timer) = match outgoing.is_for_group() {

@@ -26,14 +26,16 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 use weft_units::{Clock, Span, Time};
 
-/// Contexts that the send unit gives to descriptors and takes back, in place of channels of pages.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct SourceContexts {
-    /// Contexts: transfers of all processes that may be under way.
-    pub count: u32,
-    /// Cycles from a descriptor to the first read of memory: SRAM, allocation, segmentation. One begins per
-    /// cycle.
-    pub allocation: u32,
+weft_keys::keys! {
+    /// Contexts that the send unit gives to descriptors and takes back, in place of channels of pages.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    pub struct SourceContexts {
+        /// Contexts: transfers of all processes that may be under way.
+        count: u32, within(1, 1 << 16);
+        /// From a descriptor to the first read of memory, in whole cycles: SRAM, allocation, segmentation.
+        /// One begins per cycle.
+        allocation: u32, cycles_of("nic.clock");
+    }
 }
 
 /// Which descriptor channel: the process's, and the kind of its transfers.

@@ -53,17 +53,22 @@ use std::collections::VecDeque;
 use weft_fabric::ClassTag;
 use weft_units::{EndpointId, Span, Time};
 
-/// The engine's section of a machine file.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct RdmaParameters {
-    /// The send unit.
-    pub send: SendParameters,
-    /// The receive unit.
-    pub receive: ReceiveParameters,
-    /// The segmentation agent.
-    pub segmentation: SegmentationParameters,
-    /// Time-outs and repetitions of blocks.
-    pub reliability: ReliabilityParameters,
+weft_keys::keys! {
+    /// The engine's section of a machine file.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    pub struct RdmaParameters {
+        /// The send unit.
+        send: SendParameters, group();
+        /// The receive unit.
+        receive: ReceiveParameters, group();
+        /// Time-outs and repetitions of blocks.
+        reliability: ReliabilityParameters, group();
+        beside {
+            /// The segmentation agent.
+            segmentation: SegmentationParameters =
+                SegmentationParameters::Firmware { invocation: Span::ZERO };
+        }
+    }
 }
 
 /// A task for which the engine wants to be woken.

@@ -40,19 +40,21 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use weft_units::{Bytes, EndpointId, Span, Time};
 
-/// The receive unit's section of a machine file.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct ReceiveParameters {
-    /// Blocks that may be coming in at a time.
-    pub contexts: u32,
-    /// A context without a cell for this long may be given to another block.
-    pub context_timeout: Span,
-    /// Cycles of the port's clock from a word's arrival to its write.
-    pub cycles: u32,
-    /// Bytes of a notification.
-    pub notification: Bytes,
-    /// From a notification in memory to its process, which polls.
-    pub poll: Span,
+weft_keys::keys! {
+    /// The receive unit's section of a machine file.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    pub struct ReceiveParameters {
+        /// From a word's arrival to its write, in whole cycles.
+        cycles: u32, key("receive"), cycles_of("nic.clock");
+        /// Blocks that may be coming in at a time.
+        contexts: u32;
+        /// A context without a cell for this long may be given to another block.
+        context_timeout: Span;
+        /// Bytes written with the data to notify the receiver.
+        notification: Bytes;
+        /// From a notification in memory to its process, which polls; `nic.mailbox.poll` where not given.
+        poll: Span, or_of("nic.mailbox.poll");
+    }
 }
 
 /// How far a block is that is coming in.

@@ -29,39 +29,61 @@ use crate::segmentation::{BlockEvent, Cut};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use weft_fabric::ClassTag;
+use weft_keys::{Misfit, Problem};
 use weft_units::{Bytes, Clock, EndpointId, Span, Time};
 
-/// The send unit's section of a machine file.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct SendParameters {
-    /// Pages, each for one process at a time.
-    pub pages: u32,
-    /// Write channels of a page.
-    pub write_channels: u32,
-    /// Read channels of a page.
-    pub read_channels: u32,
-    /// Bytes of a descriptor.
-    pub descriptor: Bytes,
-    /// Blocks and cells.
-    pub cut: Cut,
-    /// Blocks of a channel that may wait for acknowledgement.
-    pub outstanding_blocks: u32,
-    /// Cells that are read from memory or wait for the link.
-    pub cell_buffers: u32,
-    /// The engine's clock.
-    pub clock: Clock,
-    /// Bytes that its datapath carries per cycle.
-    pub word: Bytes,
-    /// Words of header and footer.
-    pub control_words: u32,
-    /// Cycles from the last word of a cell to the first of the next.
-    pub cell_overhead_cycles: u32,
-    /// Contexts, where the unit has them; a page's channels are then places for its descriptors in SRAM.
-    /// `None`: a descriptor stays in a channel of its page until its transfer has ended.
-    pub contexts: Option<SourceContexts>,
+/// Counts of the engine that are kept in few bits.
+const MAX_COUNT: u32 = 1 << 10;
+
+weft_keys::keys! {
+    /// The send unit's section of a machine file.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    pub struct SendParameters {
+        /// Pages of channels, each for one process.
+        pages: u32, within(1, MAX_COUNT);
+        /// Write channels of a page.
+        write_channels: u32, within(1, MAX_COUNT);
+        /// Read channels of a page.
+        read_channels: u32;
+        /// Bytes that a process stores to start a transfer.
+        descriptor: Bytes;
+        /// Blocks and cells.
+        cut: Cut, group();
+        /// Blocks of a channel that may wait for acknowledgement.
+        outstanding_blocks: u32, within(1, 64);
+        /// Cells that are read from memory or wait for the link.
+        cell_buffers: u32, within(1, MAX_COUNT);
+        /// The engine's clock.
+        clock: Clock, of("nic.clock");
+        /// Bytes that its datapath carries per cycle.
+        word: Bytes, of("nic.host_port.word");
+        /// From the last word of a cell to the first of the next, in whole cycles.
+        cell_overhead_cycles: u32, key("cell_overhead"), cycles_of("nic.clock");
+        beside {
+            /// Words of header and footer.
+            control_words: u32 = 0;
+            /// Contexts, where the unit has them; a page's channels are then places for its descriptors in
+            /// SRAM. `None`: a descriptor stays in a channel of its page until its transfer has ended.
+            contexts: Option<SourceContexts> = None;
+        }
+    }
 }
 
 impl SendParameters {
+    /// Checks that blocks have no more cells, and pages no more channels, than can be counted.
+    ///
+    /// # Errors
+    /// The key to change, and how.
+    pub fn check(&self) -> Result<(), Misfit> {
+        self.cut.check()?;
+        let channels = u64::from(self.write_channels) + u64::from(self.read_channels);
+        if channels * u64::from(self.pages) <= 1 << 16 {
+            return Ok(());
+        }
+        let why = format!("{} pages of {channels} channels are more than the model can count", self.pages);
+        Err(Problem::new(why, "", "write fewer: 65536 in all").of("pages"))
+    }
+
     /// Cycles that a cell of `bytes` occupies the engine.
     #[inline]
     pub fn cell_cycles(&self, bytes: Bytes) -> u64 {

@@ -34,6 +34,7 @@ pub use sender::{Expired, Repeat, Sender};
 
 use crate::reliability::ReliabilityParameters;
 use serde::{Deserialize, Serialize};
+use weft_keys::{Misfit, Problem};
 use weft_units::{EndpointId, Span};
 
 /// The properties that packets of one flow share, beside their peer.
@@ -94,15 +95,37 @@ pub const KIND_BITS: u32 = 6;
 /// Bits of an opening.
 pub const OPENING_BITS: u32 = 32 - KIND_BITS;
 
-/// The section of a machine file on the transport.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct TransportParameters {
-    /// Time-out of each packet, and how often it is repeated.
-    pub reliability: ReliabilityParameters,
-    /// Packets of a flow that may be unacknowledged.
-    pub window: u32,
-    /// Flows that each engine has room for.
-    pub flows: u32,
-    /// After this time without a packet a sender ends a flow.
-    pub idle: Span,
+/// The most of what the transport counts.
+const MAX_COUNT: u32 = 1 << 20;
+
+weft_keys::keys! {
+    /// The section of a machine file on the transport.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    pub struct TransportParameters {
+        /// Time-out of each packet, and how often it is repeated.
+        reliability: ReliabilityParameters, group();
+        /// Packets of a flow that may be unacknowledged.
+        window: u32, within(1, MAX_COUNT);
+        /// Flows that each side has room for.
+        flows: u32, within(1, MAX_COUNT);
+        /// After this time without a packet a flow ends.
+        idle: Span;
+    }
+}
+
+impl TransportParameters {
+    /// Checks that a flow does not end while a packet waits to be repeated.
+    ///
+    /// # Errors
+    /// The key to change, and how.
+    pub fn check(&self) -> Result<(), Misfit> {
+        let longest = self.reliability.longest;
+        if self.idle >= longest {
+            return Ok(());
+        }
+        let why = format!("a flow ends after {} without a packet", self.idle);
+        let label = format!("but a packet may wait {longest} to be repeated");
+        let mend = "write an idle time that is at least nic.transport.longest_timeout";
+        Err(Problem::new(why, label, mend).of("idle"))
+    }
 }

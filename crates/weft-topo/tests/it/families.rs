@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use weft_keys::keys::Reading;
-use weft_keys::{Condition, Given, GivenKeys, Key, Problem, Written};
+use weft_keys::{Condition, Given, GivenKeys, Key, KeyType, Problem, Written};
 use weft_topo::*;
 use weft_units::SwitchId;
 
@@ -81,6 +81,10 @@ impl GivenKeys for Table {
             }
             None => Given::Absent,
         }
+    }
+
+    fn other<T: KeyType>(&self, _: &'static str) -> Given<T> {
+        Given::Absent
     }
 
     fn holds(&self, _: &Condition<'_>) -> bool {

@@ -6,7 +6,8 @@ use weft_engine::{InitialState, Simulation};
 use weft_fabric::parameters::{IdealParameters, PacketFormat};
 use weft_fabric::{FaultParameters, Ideal, Network, NetworkParameters};
 use weft_nic::apenetx::{
-    CardToHostParameters, CompletionPath, HostToCardParameters, KernelWait, SoftwareParameters,
+    CardParameters, CardToHostParameters, CompletionPath, HostToCardParameters, KernelWait,
+    SoftwareParameters,
 };
 use weft_nic::iommu::{FaultModel, IommuParameters};
 use weft_nic::pcie::{Memory, PcieGeneration, PcieLanes, PcieParameters};
@@ -126,8 +127,7 @@ pub fn parameters(completion: CompletionPath) -> ApenetxParameters {
     let ns = Span::from_ns;
     ApenetxParameters {
         clock: Clock::from_hertz(250_000_000).unwrap(),
-        word: Bytes::new(64),
-        queues: 8,
+        card: CardParameters { word: Bytes::new(64), queues: 8 },
         payload: Bytes::new(4096),
         pcie: PcieParameters {
             lanes: PcieLanes::new(PcieGeneration::Gen3, 16),

@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 use weft_engine::Progress;
 use weft_fabric::{FaultParameters, OffTimes};
 use weft_nic::apenetx::{CompletionPath, GpuParameters, KernelWait, MemoryKind};
-use weft_nic::pcie::{Memory, PcieGeneration, PcieLanes};
+use weft_nic::pcie::{PcieGeneration, PcieLanes};
 use weft_nic::{ApenetxParameters, FailureReason, Nic as _};
 use weft_units::{BitRate, Bytes, EndpointId, Span, Time};
 
@@ -169,8 +169,10 @@ fn memory_of_a_gpu_costs_most_as_a_source() {
         parameters.gpu = Some(GpuParameters {
             source,
             target,
-            reads: Memory { read: ns(900), write: ns(0), rate: Some(BitRate::from_gigabits(12)) },
-            writes: Memory { read: ns(0), write: ns(300), rate: None },
+            read: ns(900),
+            read_rate: Some(BitRate::from_gigabits(12)),
+            write: ns(300),
+            write_rate: None,
             lock: ns(800),
             copy_start: ns(5000),
             copy_rate: BitRate::from_gigabits(80),

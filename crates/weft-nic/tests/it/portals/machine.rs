@@ -11,7 +11,7 @@ use weft_nic::reliability::ReliabilityParameters;
 use weft_nic::transport::TransportParameters;
 use weft_nic::{
     Delivered, Failure, FailureReason, Host, HostContext, Message, Nic, NicParameters, Observer, Offer,
-    PortalsNic, PortalsParameters, Primitive,
+    OverheadsParameters, PortalsNic, PortalsParameters, Primitive,
 };
 use weft_topo::{Layout, Topology};
 use weft_units::{Address, BitRate, Bytes, EndpointId, Span, Time};
@@ -124,13 +124,16 @@ impl Host for Scripted {
 /// A small interface: little of everything, so that all of it runs out.
 pub fn parameters() -> PortalsParameters {
     PortalsParameters {
-        send_message: Span::from_ns(400),
-        send_write: Span::from_ns(300),
-        send_packet: Span::from_ns(5),
-        receive_packet: Span::from_ns(5),
-        receive_message: Span::from_ns(250),
-        payload: Bytes::new(1024),
-        channels: 2,
+        costs: OverheadsParameters {
+            send_message: Span::from_ns(400),
+            send_write: Span::from_ns(300),
+            message_gap: Span::ZERO,
+            send_packet: Span::from_ns(5),
+            receive_packet: Span::from_ns(5),
+            receive_message: Span::from_ns(250),
+            payload: Bytes::new(1024),
+            channels: 2,
+        },
         ordered: true,
         transport: TransportParameters {
             reliability: ReliabilityParameters {
@@ -157,7 +160,8 @@ fn build(
     let layout = ring(ENDPOINTS);
     let links = vec![link(BitRate::from_gigabits(16), Span::from_ns(100)); layout.link_classes().len()];
     let switch = switch(150, 2, Bytes::new(4096));
-    let format = PacketFormat { header: Bytes::new(40), footer: Bytes::new(8), payload: parameters.payload };
+    let format =
+        PacketFormat { header: Bytes::new(40), footer: Bytes::new(8), payload: parameters.costs.payload };
     let network = NetworkParameters { layout, format, links, switch, seed: 1 };
     let interface = NicParameters { interface: *parameters, host: script.clone() };
     let mut initial = Network::build(network, interface, host).unwrap();

@@ -128,10 +128,10 @@ fn a_dead_way_is_told_of() {
 fn latency_without_load_is_a_closed_form() {
     let p = parameters();
     let latency = Span::from_ns(500);
-    let one = p.send_message + latency + p.receive_packet + p.receive_message;
+    let one = p.costs.send_message + latency + p.costs.receive_packet + p.costs.receive_message;
     assert_eq!(alone(Bytes::new(64), latency), Time::ZERO + one);
     // The last of three packets leaves two packet times later; each is taken as it comes.
-    let three = one + p.send_packet * 2;
+    let three = one + p.costs.send_packet * 2;
     assert_eq!(alone(Bytes::new(2_500), latency), Time::ZERO + three);
 }
 
