@@ -35,18 +35,18 @@ pub(crate) struct RankedMembers {
     pub(crate) id: CommId,
     /// Their world ranks, in order.
     pub(crate) members: Arc<Vec<u32>>,
-    ranges: Arc<Vec<RankRange>>,
+    ranges: Vec<RankRange>,
 }
 
 impl RankedMembers {
-    fn new(first_number: usize, members: Vec<u32>) -> RankedMembers {
+    fn new(first_number: usize, members: Vec<u32>) -> Arc<RankedMembers> {
         let first = members.first().copied().unwrap_or(0);
         let id = CommId(u64::from(first) << 32 | first_number as u64);
-        RankedMembers { id, ranges: Arc::new(ranges(&members)), members: Arc::new(members) }
+        Arc::new(RankedMembers { id, ranges: ranges(&members), members: Arc::new(members) })
     }
 
     pub(crate) fn ranges(&self) -> Vec<RankRange> {
-        self.ranges.to_vec()
+        self.ranges.clone()
     }
 
     /// The world rank of a member.
@@ -79,7 +79,7 @@ fn ranges(members: &[u32]) -> Vec<RankRange> {
 enum Slot {
     /// The rank is not a member, or nothing has been found out.
     Nothing,
-    Known(RankedMembers),
+    Known(Arc<RankedMembers>),
     /// Made by this call, which does not tell its members.
     Unknown(&'static str),
 }
@@ -87,7 +87,7 @@ enum Slot {
 /// The communicators of all ranks.
 #[derive(Debug)]
 pub(crate) struct CommTable {
-    world: RankedMembers,
+    world: Arc<RankedMembers>,
     /// By rank, then by number from [`FIRST_MADE`].
     made: Vec<Vec<Slot>>,
 }
@@ -171,7 +171,11 @@ impl CommTable {
                 self.made[member as usize][number - FIRST_MADE] = slot.clone();
             }
             if let Slot::Known(communicator) = slot {
-                parents.push(Parent { members: communicator.members, numbers: own_numbers, dimensions });
+                parents.push(Parent {
+                    members: Arc::clone(&communicator.members),
+                    numbers: own_numbers,
+                    dimensions,
+                });
             }
         }
         Ok(())
@@ -227,7 +231,7 @@ impl CommTable {
             }
             let rank = parent.members[place];
             let Creation::Group(group) = &creation(place).how else { continue };
-            let known = |number| self.communicator(rank, number).ok().map(|found| found.members);
+            let known = |number| self.communicator(rank, number).ok().map(|found| Arc::clone(&found.members));
             let places = group.members(&known).and_then(|members| {
                 members.iter().map(|member| place_of.get(member).copied()).collect::<Option<Vec<_>>>()
             });
@@ -244,12 +248,12 @@ impl CommTable {
     }
 
     /// A rank's communicator, by its number.
-    pub(crate) fn communicator(&self, rank: u32, number: usize) -> Result<RankedMembers, String> {
+    pub(crate) fn communicator(&self, rank: u32, number: usize) -> Result<Arc<RankedMembers>, String> {
         match number {
-            WORLD => Ok(self.world.clone()),
+            WORLD => Ok(Arc::clone(&self.world)),
             OWN => Ok(RankedMembers::new(OWN, vec![rank])),
             made => match self.made[rank as usize].get(made - FIRST_MADE) {
-                Some(Slot::Known(communicator)) => Ok(communicator.clone()),
+                Some(Slot::Known(communicator)) => Ok(Arc::clone(communicator)),
                 Some(Slot::Unknown(call)) => Err(format!(
                     "a communicator made by {call}, whose members are not known; trace the program without it"
                 )),

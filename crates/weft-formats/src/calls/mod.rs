@@ -3,7 +3,7 @@
 //! ```text
 //!   a rank's file ── TimedCall ──▶ Translator ── Op ──▶ CallCursor ──▶ replay
 //!   (Calls, of a format)              ▲
-//!                                Communicators ◀── the creations of all ranks: read once, when it is opened
+//!                                  CommTable ◀── the creations of all ranks: read once, when it is opened
 //! ```
 //!
 //! A format brings [`CallFiles`]: the calls of any rank from the first on. It knows nothing of operations,

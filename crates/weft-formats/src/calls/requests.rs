@@ -1,6 +1,7 @@
 //! The requests of a rank: which of a trace's names stands for which number of ours.
 
 use super::call::{CommRef, Completed, RequestKey};
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 use weft_trace::op::{Op, RequestId};
 
@@ -16,6 +17,25 @@ pub(crate) enum OpenRequest {
     Pending(RequestId),
     /// Of a message to or from nobody: it is complete.
     Nothing,
+}
+
+/// The open requests of one name. Several: libraries give one handle to all sends that are complete at once.
+struct OpenName {
+    first: OpenRequest,
+    /// Begun after it, in order.
+    others: VecDeque<OpenRequest>,
+    /// The number of the call that began the last of them.
+    begun: u64,
+}
+
+impl OpenName {
+    /// The request that was begun after so many others.
+    fn get(&self, place: usize) -> Option<OpenRequest> {
+        match place {
+            0 => Some(self.first),
+            later => self.others.get(later - 1).copied(),
+        }
+    }
 }
 
 /// The operation that each start of a persistent request begins. Its request is set then.
@@ -38,11 +58,9 @@ pub(crate) struct WaitEnd {
 /// The requests of a rank.
 #[derive(Default)]
 pub(crate) struct RequestNames {
-    /// Several of one name: libraries give one handle to all sends that are complete at once.
-    open: BTreeMap<RequestKey, VecDeque<OpenRequest>>,
-    /// When each open name was begun, in the order of calls.
-    begun: BTreeMap<RequestKey, u64>,
-    calls: u64,
+    open: BTreeMap<RequestKey, OpenName>,
+    /// Requests begun so far.
+    begun: u64,
     persistent: BTreeMap<RequestKey, Persistent>,
     free: Vec<u32>,
     next: u32,
@@ -57,15 +75,23 @@ impl RequestNames {
         }))
     }
 
-    pub(crate) fn begin(&mut self, key: RequestKey, open: OpenRequest) {
-        self.open.entry(key).or_default().push_back(open);
-        self.calls += 1;
-        self.begun.insert(key, self.calls);
+    pub(crate) fn begin(&mut self, key: RequestKey, request: OpenRequest) {
+        self.begun += 1;
+        match self.open.entry(key) {
+            Entry::Vacant(entry) => {
+                entry.insert(OpenName { first: request, others: VecDeque::new(), begun: self.begun });
+            }
+            Entry::Occupied(mut entry) => {
+                let name = entry.get_mut();
+                name.others.push_back(request);
+                name.begun = self.begun;
+            }
+        }
     }
 
     /// The names of the `count` open requests that were begun first.
     pub(crate) fn oldest(&self, count: usize) -> Vec<RequestKey> {
-        let mut open: Vec<_> = self.open.keys().map(|key| (self.begun.get(key), *key)).collect();
+        let mut open: Vec<_> = self.open.iter().map(|(key, name)| (name.begun, *key)).collect();
         open.sort_unstable();
         open.into_iter().take(count).map(|(_, key)| key).collect()
     }
@@ -84,16 +110,18 @@ impl RequestNames {
 
     /// The oldest open request of this name, which is open no longer.
     fn end(&mut self, key: RequestKey) -> Option<OpenRequest> {
-        let queue = self.open.get_mut(&key)?;
-        let open = queue.pop_front();
-        if queue.is_empty() {
-            self.open.remove(&key);
-            self.begun.remove(&key);
+        let Entry::Occupied(mut entry) = self.open.entry(key) else { return None };
+        let open = entry.get().first;
+        match entry.get_mut().others.pop_front() {
+            Some(next) => entry.get_mut().first = next,
+            None => {
+                entry.remove();
+            }
         }
-        if let Some(OpenRequest::Pending(request)) = open {
+        if let OpenRequest::Pending(request) = open {
             self.free.push(request.0);
         }
-        open
+        Some(open)
     }
 
     /// Gives up a request. Its number is not used again: nobody waits for it.
@@ -143,13 +171,13 @@ impl RequestNames {
         let mut named: BTreeMap<RequestKey, usize> = BTreeMap::new();
         for (at, &key) in keys.iter().enumerate() {
             let occurrence = named.entry(key).or_default();
-            let open = self.open.get(&key).and_then(|queue| queue.get(*occurrence));
+            let open = self.open.get(&key).and_then(|name| name.get(*occurrence));
             *occurrence += 1;
             if at == place {
-                ours = open.copied();
+                ours = open;
             }
             if let Some(OpenRequest::Pending(request)) = open {
-                requests.push((at, *request));
+                requests.push((at, request));
             }
         }
         let Some(ours) = ours else {
@@ -159,12 +187,7 @@ impl RequestNames {
                 Err(never_begun(key))
             };
         };
-        let queue = self.open.entry(key).or_default();
-        queue.retain(|&open| open != ours);
-        if queue.is_empty() {
-            self.open.remove(&key);
-            self.begun.remove(&key);
-        }
+        self.take(key, ours);
         let OpenRequest::Pending(request) = ours else { return Ok(WaitEnd::default()) };
         self.free.push(request.0);
         let done = vec![(place, request)];
@@ -178,10 +201,23 @@ impl RequestNames {
         Ok(WaitEnd { op: Some(op), done })
     }
 
+    /// Takes out one of the open requests of a name.
+    fn take(&mut self, key: RequestKey, request: OpenRequest) {
+        let Entry::Occupied(mut entry) = self.open.entry(key) else { return };
+        let name = entry.get_mut();
+        if name.first != request {
+            name.others.retain(|&other| other != request);
+        } else if let Some(next) = name.others.pop_front() {
+            name.first = next;
+        } else {
+            entry.remove();
+        }
+    }
+
     /// Ends all requests that are open.
     pub(crate) fn complete_open(&mut self) -> Vec<RequestId> {
-        self.begun.clear();
-        let open = std::mem::take(&mut self.open).into_values().flatten();
+        let names = std::mem::take(&mut self.open).into_values();
+        let open = names.flat_map(|name| std::iter::once(name.first).chain(name.others));
         let mut requests: Vec<_> = open
             .filter_map(|open| match open {
                 OpenRequest::Pending(request) => Some(request),

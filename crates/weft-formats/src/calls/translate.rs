@@ -139,8 +139,8 @@ impl Translator {
             MpiCall::Exchange { send, receive, matched } => self.exchange([send, receive], matched)?,
             MpiCall::Probe { comm, found, tested } => {
                 let communicator = self.known(comm)?;
-                let from = self.member(communicator.as_ref(), found.source)?;
-                let comm = id(communicator.as_ref());
+                let from = self.member(communicator.as_deref(), found.source)?;
+                let comm = id(communicator.as_deref());
                 self.push(Op::Probe { from, tag: found.tag, comm, tested });
             }
             MpiCall::Start(keys) => keys.into_iter().try_for_each(|key| self.start(key))?,
@@ -167,11 +167,11 @@ impl Translator {
                 let communicator = self.known(comm)?;
                 if kind == Collective::ReduceScatter {
                     let block =
-                        self.place(communicator.as_ref()).and_then(|place| sizes.receive_counts.get(place));
+                        self.place(communicator.as_deref()).and_then(|place| sizes.receive_counts.get(place));
                     sizes.receive = Bytes::new(block.copied().unwrap_or(0));
                 }
-                let root = root.map(|root| self.member(communicator.as_ref(), root)).transpose()?;
-                let comm = id(communicator.as_ref());
+                let root = root.map(|root| self.member(communicator.as_deref(), root)).transpose()?;
+                let comm = id(communicator.as_deref());
                 let buffers = CollectiveBuffers::default();
                 self.push(Op::Collective { kind, comm, root, sizes, buffers, request: None });
             }
@@ -266,7 +266,8 @@ impl Translator {
             let Some(known) = &self.seat.communicators else { return Ok(WORLD) };
             let fits = |&number: &usize| {
                 let taken = self.handles.values().any(|&other| other == number);
-                let members = known.communicator(self.seat.rank, number).map(|found| found.members);
+                let members =
+                    known.communicator(self.seat.rank, number).map(|found| Arc::clone(&found.members));
                 !taken
                     && members.is_ok_and(|members| {
                         members.len() == size as usize
@@ -285,14 +286,13 @@ impl Translator {
     }
 
     /// A communicator; `None`: its members are not found out yet.
-    fn known(&mut self, comm: CommRef) -> Result<Option<RankedMembers>, String> {
+    fn known(&mut self, comm: CommRef) -> Result<Option<Arc<RankedMembers>>, String> {
         let number = self.number(comm)?;
-        let communicators = self.seat.communicators.clone();
-        let communicator =
-            communicators.map(|known| known.communicator(self.seat.rank, number)).transpose()?;
+        let table = self.seat.communicators.as_ref();
+        let communicator = table.map(|known| known.communicator(self.seat.rank, number)).transpose()?;
         if number == OWN && !self.own_told {
             self.own_told = true;
-            self.tell_of(communicator.as_ref());
+            self.tell_of(communicator.as_deref());
         }
         Ok(communicator)
     }
@@ -322,13 +322,13 @@ impl Translator {
     fn send(&mut self, envelope: &MessageEnd, mode: SendMode) -> Result<Option<Op>, String> {
         let communicator = self.known(envelope.comm)?;
         let to = match envelope.peer {
-            OtherSide::Rank(rank) => self.member(communicator.as_ref(), rank)?,
+            OtherSide::Rank(rank) => self.member(communicator.as_deref(), rank)?,
             OtherSide::Nobody => return Ok(None),
             OtherSide::Any => {
                 return Err("sends to any rank; copy the file again, or trace the program again".to_owned());
             }
         };
-        let (comm, tag, bytes) = (id(communicator.as_ref()), envelope.tag.unwrap_or(0), envelope.bytes);
+        let (comm, tag, bytes) = (id(communicator.as_deref()), envelope.tag.unwrap_or(0), envelope.bytes);
         Ok(Some(Op::Isend { to, tag, comm, bytes, mode, buffer: None, request: SEND_INSIDE }))
     }
 
@@ -336,14 +336,14 @@ impl Translator {
     fn receive(&mut self, envelope: &MessageEnd, matched: Option<Matched>) -> Result<Option<Op>, String> {
         let communicator = self.known(envelope.comm)?;
         let from = match envelope.peer {
-            OtherSide::Rank(rank) => Some(self.member(communicator.as_ref(), rank)?),
+            OtherSide::Rank(rank) => Some(self.member(communicator.as_deref(), rank)?),
             OtherSide::Any => None,
             OtherSide::Nobody => return Ok(None),
         };
-        let (comm, tag, bytes) = (id(communicator.as_ref()), envelope.tag, envelope.bytes);
+        let (comm, tag, bytes) = (id(communicator.as_deref()), envelope.tag, envelope.bytes);
         let matched = matched.filter(|_| from.is_none() || tag.is_none());
         let matched = matched
-            .map(|found| self.member(communicator.as_ref(), found.source).map(|rank| (rank, found.tag)))
+            .map(|found| self.member(communicator.as_deref(), found.source).map(|rank| (rank, found.tag)))
             .transpose()?;
         Ok(Some(Op::Irecv { from, tag, comm, bytes, matched, buffer: None, request: RECEIVE_INSIDE }))
     }
@@ -435,7 +435,7 @@ impl Translator {
             let Some((at, comm)) = self.held.remove(&request) else { continue };
             let Some(found) = matched.get(place).copied().flatten() else { continue };
             let communicator = self.known(comm)?;
-            let from = self.member(communicator.as_ref(), found.source)?;
+            let from = self.member(communicator.as_deref(), found.source)?;
             if let Some(Op::Irecv { matched, .. }) = self.queue.get_mut((at - self.gone) as usize) {
                 *matched = Some((from, found.tag));
             }
@@ -488,9 +488,9 @@ impl Translator {
         if new.is_none() || !is_known {
             return Ok(());
         }
-        let communicators = self.seat.communicators.clone();
-        let made = communicators.map(|known| known.communicator(self.seat.rank, number)).transpose()?;
-        self.tell_of(made.as_ref());
+        let table = self.seat.communicators.as_ref();
+        let made = table.map(|known| known.communicator(self.seat.rank, number)).transpose()?;
+        self.tell_of(made.as_deref());
         Ok(())
     }
 

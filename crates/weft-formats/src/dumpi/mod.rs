@@ -71,7 +71,13 @@ impl Dumpi {
 
 /// The `.meta` of a run whose `.meta` or `.bin` is named.
 fn meta_of(path: &Path) -> Result<PathBuf, TraceError> {
-    if path.extension().is_none_or(|extension| extension != "bin") {
+    let named = Input::open(path)?;
+    let mut magic = [0; stream::MAGIC.len()];
+    let is_of_rank = named.len() >= magic.len() as u64 && {
+        named.read_at(&mut magic, 0)?;
+        &magic == stream::MAGIC
+    };
+    if !is_of_rank {
         return Ok(path.to_owned());
     }
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();

@@ -12,7 +12,6 @@ use weft_units::{Bytes, RankId, Span};
 
 /// An argument of a call.
 enum Arg {
-    B(u8),
     H(u16),
     I(i32),
     L(Vec<i32>),
@@ -22,7 +21,7 @@ enum Arg {
     Text(&'static str),
 }
 
-use Arg::{B, H, I, L, S, T};
+use Arg::{H, I, L, S, T};
 
 /// A call that takes a microsecond, and begins at this one.
 struct Made(&'static str, u32, Vec<Arg>);
@@ -51,7 +50,6 @@ fn file(calls: &[Made]) -> Vec<u8> {
         }
         for argument in arguments {
             match argument {
-                B(value) => bytes.push(*value),
                 H(value) => bytes.extend(value.to_be_bytes()),
                 I(value) => bytes.extend(value.to_be_bytes()),
                 L(values) => {
@@ -219,7 +217,6 @@ fn what_makes_no_sense_is_refused_with_its_place() {
         let place = error.starts_with("trace-0000.bin: byte ");
         assert!(place && error.replace("byte 16", "byte 8").contains(expected), "{error}");
     }
-    let _ = B(0);
     let wrong_count = {
         let mut bytes = file(&[split(0, 0, 0)]);
         let at = bytes.len() - 64 - 4 * CALLS.len() - 8 - 4 * CALLS.len()
