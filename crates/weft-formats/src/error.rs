@@ -1,5 +1,6 @@
 //! Errors of a trace file. Each names the file, the place in it, and the mend.
 
+use std::fmt;
 use std::path::PathBuf;
 use weft_trace::ReadError;
 
@@ -136,9 +137,48 @@ pub enum TraceError {
         /// The number of ranks in the trace.
         ranks: u32,
     },
+    /// A place in a file of another program makes no sense.
+    #[error("{file}: {place}: {reason}")]
+    Foreign {
+        /// The file.
+        file: String,
+        /// The place.
+        place: FilePlace,
+        /// The fault, and the mend.
+        reason: String,
+    },
+    /// The files of a run do not fit together, or one is missing.
+    #[error("{file}: {reason}")]
+    Run {
+        /// The file that was named.
+        file: String,
+        /// The fault, and the mend.
+        reason: String,
+    },
     /// Of a reader with errors of its own.
     #[error(transparent)]
     Reader(ReadError),
+}
+
+/// A place in a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FilePlace {
+    /// A byte, counted from 0.
+    Byte(u64),
+    /// A line, counted from 1.
+    Line(u64),
+    /// A line of those that begin with this rank, counted from 1.
+    LineOfRank(u32, u64),
+}
+
+impl fmt::Display for FilePlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FilePlace::Byte(byte) => write!(f, "byte {byte}"),
+            FilePlace::Line(line) => write!(f, "line {line}"),
+            FilePlace::LineOfRank(rank, line) => write!(f, "line {line} of rank {rank}"),
+        }
+    }
 }
 
 impl From<TraceError> for ReadError {

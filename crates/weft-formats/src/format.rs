@@ -3,14 +3,16 @@
 //! | a format has | as |
 //! |---|---|
 //! | a reader, which gives the operations of any rank | [`FormatReader`] |
-//! | a writer, which takes them rank by rank | [`FormatWriter`] |
-//! | a line in [`FORMATS`], with the first bytes that it is known by | [`Format`] |
+//! | a writer, if it is written, which takes them rank by rank | [`FormatWriter`] |
+//! | a line in [`FORMATS`], with how a file of it is known | [`Format`] |
 //!
 //! Everything else ([`crate::Trace`], checks, statistics, replays) works on these two traits.
 
 use crate::error::TraceError;
 use crate::header::{TraceHeader, TraceMetadata};
-use crate::weft;
+use crate::simgrid::FlopRate;
+use crate::{dumpi, liballprof, simgrid, weft};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -20,13 +22,16 @@ use weft_trace::op::Op;
 use weft_units::{Bytes, RankId};
 
 /// All formats. A file that none of them knows is read as one of the first, whose reader says what is wrong.
-const FORMATS: &[Format] = &[weft::FORMAT];
+const FORMATS: &[Format] = &[weft::FORMAT, dumpi::FORMAT, liballprof::FORMAT, simgrid::FORMAT];
 
-/// The first bytes of a file, by which formats know it.
-const HEAD_BYTES: u64 = 64;
+/// The first bytes of a file, by which formats know it: some lines of a text.
+const HEAD_BYTES: u64 = 4096;
 
 /// A trace that is open for reading.
 pub trait FormatReader: TraceSource {
+    /// The name of the format, such as `weft`.
+    fn format(&self) -> &'static str;
+
     /// The header of the trace and the writer's counts.
     fn metadata(&self) -> &TraceMetadata;
 
@@ -51,6 +56,11 @@ pub trait FormatWriter {
     /// An operation that makes no sense, or a file that cannot be written.
     fn push(&mut self, op: &Op) -> Result<(), TraceError>;
 
+    /// Operations so far that the format cannot carry, with their number.
+    fn left_out(&self) -> BTreeMap<String, u64> {
+        BTreeMap::new()
+    }
+
     /// Completes the file and gives it its name. Every rank must have been begun.
     ///
     /// # Errors
@@ -58,24 +68,69 @@ pub trait FormatWriter {
     fn finish(self: Box<Self>) -> Result<TraceMetadata, TraceError>;
 }
 
+/// Facts that a format must be told, since its files do not say them.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct TraceOptions {
+    /// The speed of a core, for formats that tell computation in floating-point operations.
+    pub speed: Option<FlopRate>,
+}
+
 /// A trace that is being written in some format, or why it cannot be begun.
 pub(crate) type BegunTrace = Result<Box<dyn FormatWriter>, TraceError>;
 
+/// A trace that is open in some format, or why it is not.
+pub(crate) type OpenTrace = Result<Arc<dyn FormatReader>, TraceError>;
+
 /// A format of trace files.
 pub(crate) struct Format {
+    /// The name that `--format` takes.
+    pub(crate) name: &'static str,
     /// Whether a file that begins with these bytes is of this format.
-    pub(crate) knows: fn(&[u8]) -> bool,
+    pub(crate) knows: fn(&Path, &[u8]) -> bool,
     /// Opens a file.
-    pub(crate) open: fn(&Path) -> Result<Arc<dyn FormatReader>, TraceError>,
+    pub(crate) open: fn(&Path, &TraceOptions) -> OpenTrace,
+    /// Opens a file that lies in memory: for tests and fuzzing. A run of several files is one of one rank.
+    pub(crate) open_bytes: fn(&str, bytes::Bytes, &TraceOptions) -> OpenTrace,
+    /// Writes files, if it is written.
+    pub(crate) writing: Option<WrittenAs>,
+}
+
+/// How a format is written.
+pub(crate) struct WrittenAs {
+    /// The end of the names of its files.
+    pub(crate) extension: &'static str,
     /// Begins a file, which replaces another of this name when it is finished.
-    pub(crate) create: fn(&Path, TraceHeader) -> BegunTrace,
+    pub(crate) create: fn(&Path, TraceHeader, &TraceOptions) -> BegunTrace,
 }
 
 impl Format {
     /// The format of a file.
     pub(crate) fn of(path: &Path) -> &'static Format {
         let head = first_bytes(path).unwrap_or_default();
-        FORMATS.iter().find(|format| (format.knows)(&head)).unwrap_or(&FORMATS[0])
+        FORMATS.iter().find(|format| (format.knows)(path, &head)).unwrap_or(&FORMATS[0])
+    }
+
+    /// The format in which `path` is written: of this name, or else the one whose files end so.
+    pub(crate) fn for_writing(path: &Path, name: Option<&str>) -> Result<&'static WrittenAs, TraceError> {
+        let is_it = |format: &Format, writing: &WrittenAs| match name {
+            Some(name) => format.name == name,
+            None => path.extension().is_some_and(|extension| extension == writing.extension),
+        };
+        let written = || FORMATS.iter().filter_map(|format| Some((format, format.writing.as_ref()?)));
+        let found = written().find(|(format, writing)| is_it(format, writing));
+        found.map(|(_, writing)| writing).ok_or_else(|| {
+            let names: Vec<_> = written().map(|(format, _)| format.name).collect();
+            let asked = name
+                .map_or("its name tells no format".to_owned(), |name| format!("no format {name} is written"));
+            let reason = format!("{asked}; give --format {}", names.join(" or --format "));
+            TraceError::Misuse { path: path.to_owned(), reason }
+        })
+    }
+
+    /// The format of a file that lies in memory.
+    pub(crate) fn of_bytes(bytes: &[u8]) -> &'static Format {
+        let head = &bytes[..bytes.len().min(HEAD_BYTES as usize)];
+        FORMATS.iter().find(|format| (format.knows)(Path::new(""), head)).unwrap_or(&FORMATS[0])
     }
 }
 

@@ -43,6 +43,10 @@ pub struct TraceHeader {
     /// Calls that the recorder saw but does not record, with their number over all ranks.
     #[serde(default)]
     pub unrecorded: BTreeMap<String, u64>,
+    /// Of a trace of another program: where it did not say, or said what cannot be, and how its reader has
+    /// helped itself, with the number of times.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub notes: BTreeMap<String, u64>,
     /// Whether the recording ended before the program did.
     #[serde(default)]
     pub interrupted: bool,

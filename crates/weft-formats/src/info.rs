@@ -1,4 +1,5 @@
-//! The summary of a trace. It is read from the footer alone, so a long trace costs no more than a short one.
+//! The summary of a trace. Of weft's own format it is read from the footer alone, so a long trace costs no
+//! more than a short one.
 
 use crate::trace::Trace;
 use serde::Serialize;
@@ -11,7 +12,9 @@ pub struct TraceInfo {
     pub file: String,
     /// Size of the file.
     pub file_bytes: u64,
-    /// Version of the format.
+    /// The format, such as `weft` or `dumpi`.
+    pub format: &'static str,
+    /// Version of weft's own format.
     pub format_version: u64,
     /// The program and its arguments.
     pub command: Vec<String>,
@@ -39,6 +42,9 @@ pub struct TraceInfo {
     pub operations_by_kind: BTreeMap<String, u64>,
     /// Calls that were seen but not recorded, with their number.
     pub unrecorded: BTreeMap<String, u64>,
+    /// Of a trace of another program: where it did not say, or said what cannot be, and how its reader has
+    /// helped itself, with the number of times.
+    pub notes: BTreeMap<String, u64>,
     /// Whether the recording ended before the program did.
     pub interrupted: bool,
 }
@@ -51,6 +57,7 @@ impl TraceInfo {
         TraceInfo {
             file: trace.file().to_owned(),
             file_bytes: trace.file_bytes().get(),
+            format: trace.format(),
             format_version: metadata.format_version,
             command: header.command,
             recorder: header.recorder,
@@ -65,6 +72,7 @@ impl TraceInfo {
             rank_operations_max: metadata.rank_operations.iter().copied().max().unwrap_or(0),
             operations_by_kind: metadata.operations,
             unrecorded: header.unrecorded,
+            notes: header.notes,
             interrupted: header.interrupted,
         }
     }

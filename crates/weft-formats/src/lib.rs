@@ -9,27 +9,36 @@
 //!
 //! The operations themselves are those of `weft-trace`.
 
+mod calls;
+mod convert;
 pub mod critical_chain;
+mod dumpi;
 mod error;
 mod format;
 mod header;
 mod info;
+mod input;
+mod liballprof;
+mod output;
 pub mod parts;
+mod simgrid;
 mod stats;
 mod trace;
 mod validate;
 mod weft;
 
-pub use error::TraceError;
-pub use format::{FormatReader, FormatWriter};
+pub use convert::{ConvertedTrace, convert};
+pub use error::{FilePlace, TraceError};
+pub use format::{FormatReader, FormatWriter, TraceOptions};
 pub use header::{FORMAT_VERSION, METADATA_KEY, TraceHeader, TraceMetadata};
 pub use info::TraceInfo;
+pub use simgrid::{FlopRate, ParseSpeedError};
 pub use stats::{CollectiveStats, Pair, RankStats, SizeClass, TraceStats};
 pub use trace::{Trace, TraceWriter};
 pub use validate::validate;
 
-/// Opens a trace that lies in memory and reads all there is in it: for fuzzing, and for whoever wants to
-/// know whether each byte of a trace is as it must be.
+/// Opens a trace that lies in memory, of one file in any format, and reads all there is in it: for fuzzing,
+/// and for whoever wants to know whether each byte of a trace is as it must be.
 pub fn check_bytes(bytes: &[u8]) -> Result<(), TraceError> {
     let trace = Trace::from_bytes("trace", bytes.to_vec())?;
     TraceStats::of(&trace)?;

@@ -1,7 +1,7 @@
 //! A trace that is open for reading, and one that is being written, whatever their formats.
 
 use crate::error::TraceError;
-use crate::format::{Format, FormatReader, FormatWriter};
+use crate::format::{Format, FormatReader, FormatWriter, TraceOptions};
 use crate::header::{TraceHeader, TraceMetadata};
 use crate::weft;
 use std::ops::{Deref, DerefMut};
@@ -14,21 +14,37 @@ use weft_trace::TraceSource;
 pub struct Trace(Arc<dyn FormatReader>);
 
 impl Trace {
-    /// Opens a trace file of any format. Of weft's own format only the footer is read.
+    /// Opens a trace file of any format. Of weft's own format only the footer is read; others are read once,
+    /// to count their operations.
     ///
     /// # Errors
     /// A file that cannot be read, or is no trace.
     pub fn open(path: impl AsRef<Path>) -> Result<Trace, TraceError> {
-        let path = path.as_ref();
-        (Format::of(path).open)(path).map(Trace)
+        Trace::open_with(path, &TraceOptions::default())
     }
 
-    /// Opens a trace in weft's own format that lies in memory; `name` stands for the file in errors.
+    /// The name of the format of a file. A file of no format is said to be of weft's own, whose reader says
+    /// what is wrong.
+    pub fn format_of(path: impl AsRef<Path>) -> &'static str {
+        Format::of(path.as_ref()).name
+    }
+
+    /// As [`Trace::open`], with what the format must be told.
+    ///
+    /// # Errors
+    /// As [`Trace::open`].
+    pub fn open_with(path: impl AsRef<Path>, options: &TraceOptions) -> Result<Trace, TraceError> {
+        let path = path.as_ref();
+        (Format::of(path).open)(path, options).map(Trace)
+    }
+
+    /// Opens a trace that lies in memory, of one file; `name` stands for the file in errors.
     ///
     /// # Errors
     /// Bytes that are no trace.
     pub fn from_bytes(name: &str, bytes: impl Into<bytes::Bytes>) -> Result<Trace, TraceError> {
-        weft::from_bytes(name, bytes.into()).map(Trace)
+        let bytes = bytes.into();
+        (Format::of_bytes(&bytes).open_bytes)(name, bytes, &TraceOptions::default()).map(Trace)
     }
 
     /// The trace as a replay sees it.
@@ -75,7 +91,21 @@ impl TraceWriter {
     /// # Errors
     /// A file that cannot be written.
     pub fn create(path: impl AsRef<Path>, header: TraceHeader) -> Result<TraceWriter, TraceError> {
-        (weft::FORMAT.create)(path.as_ref(), header).map(TraceWriter)
+        weft::create(path.as_ref(), header).map(TraceWriter)
+    }
+
+    /// Begins a trace at `path` in the format of this name, or else in that whose files end as `path` does.
+    ///
+    /// # Errors
+    /// No such format is written, or the file cannot be.
+    pub fn create_as(
+        path: impl AsRef<Path>,
+        format: Option<&str>,
+        header: TraceHeader,
+        options: &TraceOptions,
+    ) -> Result<TraceWriter, TraceError> {
+        let path = path.as_ref();
+        (Format::for_writing(path, format)?.create)(path, header, options).map(TraceWriter)
     }
 
     /// Completes the file and gives it its name. Every rank must have been begun.

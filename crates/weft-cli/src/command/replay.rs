@@ -4,6 +4,7 @@ use super::breakdown::{ListOptions, size_classes};
 use super::live_view::{LiveOptions, LiveView};
 use super::region::{region_in_words, region_ranks};
 use super::simulation::{Shown, run_and_show};
+use super::trace::SpeedOptions;
 use crate::called;
 use crate::exit::{Failure, Status};
 use crate::options::{MachineOptions, PlaceOptions, SimulationOptions, mapping_name, parse_seed};
@@ -24,7 +25,7 @@ pub struct ReplayOptions {
     #[command(flatten)]
     machine: MachineOptions,
 
-    /// Traces, as `weft record` makes them; several are replayed side by side
+    /// Traces in any format; several are replayed side by side
     #[arg(required = true, value_name = "TRACE", value_hint = ValueHint::FilePath)]
     traces: Vec<PathBuf>,
 
@@ -52,6 +53,9 @@ pub struct ReplayOptions {
     /// fast, 0 to leave computation out
     #[arg(long, value_name = "FACTOR", default_value_t, allow_negative_numbers = true)]
     compute_scale: ComputeScale,
+
+    #[command(flatten)]
+    speed: SpeedOptions,
 
     /// Report only what lies in region K of the program: MPI_Pcontrol(K) opens it, MPI_Pcontrol(0) closes it.
     /// All of the trace is simulated
@@ -110,6 +114,14 @@ impl ReplayOptions {
         files.map(PathBuf::as_path).collect()
     }
 
+    /// A trace, or the program of this name that the caller steps.
+    fn input(&self, path: &Path) -> Result<TraceInput, ExperimentError> {
+        match called::program(path) {
+            Some(program) => Ok(TraceInput::stepped(program)),
+            None => Ok(TraceInput { speed: self.speed.speed(), ..TraceInput::at(path)? }),
+        }
+    }
+
     fn request(&self) -> Result<ReplayRequest, Failure> {
         let wildcards = match self.wildcards {
             WildcardChoice::Recorded => Wildcards::Recorded,
@@ -117,7 +129,7 @@ impl ReplayOptions {
         };
         Ok(ReplayRequest {
             machine: self.machine.input()?,
-            traces: self.traces.iter().map(|path| input(path)).collect::<Result<_, _>>()?,
+            traces: self.traces.iter().map(|path| self.input(path)).collect::<Result<_, _>>()?,
             map: self.places.mapping()?,
             ranks_per_host: self.places.ppn,
             wildcards,
@@ -129,11 +141,6 @@ impl ReplayOptions {
             telemetry: self.simulation.results.telemetry,
         })
     }
-}
-
-/// A trace, or the program of this name that the caller steps.
-fn input(path: &Path) -> Result<TraceInput, ExperimentError> {
-    called::program(path).map_or_else(|| TraceInput::at(path), |program| Ok(TraceInput::stepped(program)))
 }
 
 /// The fields of the request, at the top of the JSON document.

@@ -1,4 +1,4 @@
-//! `weft trace`: what traces hold, and traces of what a recording has left.
+//! `weft trace`: what traces hold, and traces made of others, or of what a recording has left.
 
 use crate::exit::{Failure, Status};
 use crate::options::FormatOptions;
@@ -6,7 +6,7 @@ use crate::output;
 use clap::{Args, Subcommand, ValueHint};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use weft_sim::experiment::trace::{self, TraceInfo, TraceStats};
+use weft_sim::experiment::trace::{self, ConvertRequest, FlopRate, TraceInfo, TraceOptions, TraceStats};
 
 /// The subcommands of `weft trace`.
 #[derive(Subcommand)]
@@ -15,20 +15,28 @@ pub enum TraceCommand {
     Info(OneTrace),
     /// Count operations and bytes by kind, and add up computation
     Stats(OneTrace),
-    /// Make one trace of the parts of a recording that was cut off; the parts stay
+    /// Write a trace in another format, or make one of the parts of a recording that was cut off; its source
+    /// stays
     Convert(Conversion),
 }
 
-/// Parts, and the trace that they become.
+/// A trace or parts, and the trace that they become.
 #[derive(Args)]
 pub struct Conversion {
-    /// The folder of the parts, or the trace that they were to become
-    #[arg(value_name = "PARTS", value_hint = ValueHint::DirPath)]
-    parts: PathBuf,
+    /// A trace in any format, or the folder of a recording's parts, or the trace that they were to become
+    #[arg(value_name = "INPUT", value_hint = ValueHint::AnyPath)]
+    input: PathBuf,
 
     /// The trace
     #[arg(short, long, value_name = "TRACE", value_hint = ValueHint::FilePath)]
     output: PathBuf,
+
+    /// The format, where the end of the name does not tell it: weft, or ti (SimGrid, time-independent)
+    #[arg(long = "format", value_name = "FORMAT")]
+    output_format: Option<String>,
+
+    #[command(flatten)]
+    speed: SpeedOptions,
 
     /// Write over a trace that exists
     #[arg(long)]
@@ -38,12 +46,34 @@ pub struct Conversion {
     format: FormatOptions,
 }
 
+/// The speed of cores, for formats that tell computation in floating-point operations.
+#[derive(Args)]
+pub struct SpeedOptions {
+    /// Floating-point operations per second of a core, such as 1Gf, of a trace of SimGrid without it
+    #[arg(long, value_name = "SPEED")]
+    speed: Option<FlopRate>,
+}
+
+impl SpeedOptions {
+    /// The speed, if it is given.
+    pub fn speed(&self) -> Option<FlopRate> {
+        self.speed
+    }
+
+    fn options(&self) -> TraceOptions {
+        TraceOptions { speed: self.speed }
+    }
+}
+
 /// One trace.
 #[derive(Args)]
 pub struct OneTrace {
-    /// A trace, as `weft record` makes it, or the folder of parts of a recording that is under way
+    /// A trace in any format, or the folder of parts of a recording that is under way
     #[arg(value_name = "TRACE", value_hint = ValueHint::FilePath)]
     trace: PathBuf,
+
+    #[command(flatten)]
+    speed: SpeedOptions,
 
     #[command(flatten)]
     format: FormatOptions,
@@ -54,16 +84,25 @@ impl TraceCommand {
     pub fn run(self) -> Result<Status, Failure> {
         match self {
             TraceCommand::Info(one) => {
-                let info = trace::info(&one.trace)?;
+                let info = trace::info(&one.trace, &one.speed.options())?;
                 if one.format.json { output::document(&info)? } else { output::text(&info_text(&info))? }
             }
             TraceCommand::Stats(one) => {
-                let stats = trace::stats(&one.trace)?;
+                let stats = trace::stats(&one.trace, &one.speed.options())?;
                 if one.format.json { output::document(&stats)? } else { output::text(&stats_text(&stats))? }
             }
-            TraceCommand::Convert(Conversion { parts, output, force, format }) => {
-                let info = trace::convert(&parts, &output, force)?;
-                if format.json { output::document(&info)? } else { output::text(&info_text(&info))? }
+            TraceCommand::Convert(conversion) => {
+                let converted = trace::convert(&ConvertRequest {
+                    input: &conversion.input,
+                    output: &conversion.output,
+                    format: conversion.output_format.as_deref(),
+                    options: conversion.speed.options(),
+                    force: conversion.force,
+                })?;
+                match conversion.format.json {
+                    true => output::document(&converted)?,
+                    false => output::text(&(info_text(&converted.info) + &left_out(&converted.left_out)))?,
+                }
             }
         }
         Ok(Status::Done)
@@ -75,7 +114,11 @@ const WHOLE: &str = "whole; weft trace stats checks its operations too";
 
 fn info_text(info: &TraceInfo) -> String {
     let whole = if info.interrupted { "ends where recording was interrupted" } else { WHOLE };
-    let mpi = format!("{} (MPI {})", info.mpi_library, info.mpi_version);
+    // Other programs do not say it.
+    let mpi = match info.mpi_library.as_str() {
+        "" => "-".to_owned(),
+        library => format!("{library} (MPI {})", info.mpi_version),
+    };
     let time = info.virtual_time.as_ref().map_or("real".to_owned(), |host| format!("virtual, --host {host}"));
     let operations =
         format!("{}, {} to {} per rank", info.operations, info.rank_operations_min, info.rank_operations_max);
@@ -88,13 +131,24 @@ fn info_text(info: &TraceInfo) -> String {
         ["ranks", &info.ranks.to_string()],
         ["operations", &operations],
         ["trace", whole],
+        ["format", info.format],
         ["format version", &info.format_version.to_string()],
     ];
     let table =
         output::table(["", ""], [false, false], lines.into_iter().map(|line| line.map(str::to_owned)));
     let kinds = info.operations_by_kind.iter().map(|(kind, count)| [kind.clone(), count.to_string()]);
     let kinds = output::table_of_some(["operation", "count"], [false, true], kinds);
-    table + "\n" + &kinds + &missing(&info.unrecorded)
+    table + "\n" + &kinds + &missing(&info.unrecorded) + &notes(&info.notes)
+}
+
+/// How a reader of another program's trace has helped itself.
+fn notes(notes: &BTreeMap<String, u64>) -> String {
+    notes.iter().map(|(note, count)| format!("note: {count} × {note}\n")).collect()
+}
+
+/// The operations that a format cannot carry.
+fn left_out(left_out: &BTreeMap<String, u64>) -> String {
+    left_out.iter().map(|(what, count)| format!("the format cannot carry: {count} × {what}\n")).collect()
 }
 
 /// Calls that are not in the trace.

@@ -10,6 +10,7 @@ mod common;
 mod explain;
 mod failures;
 mod flow_control;
+mod formats;
 mod machine;
 mod machine_draw;
 mod machine_files;

@@ -19,20 +19,25 @@ mod source;
 mod thrift;
 mod writer;
 
-use crate::error::TraceError;
-use crate::format::{Format, FormatReader};
+use crate::format::{BegunTrace, Format, WrittenAs};
+use crate::header::TraceHeader;
 use reader::WeftReader;
+use std::path::Path;
 use std::sync::Arc;
 use writer::WeftWriter;
 
+pub(crate) use row::MAX_BYTES;
+
 /// The format.
 pub(crate) const FORMAT: Format = Format {
-    knows: |head| head.starts_with(b"PAR1"),
-    open: |path| Ok(Arc::new(WeftReader::open(path)?)),
-    create: |path, header| Ok(Box::new(WeftWriter::create(path, header)?)),
+    name: "weft",
+    knows: |_, head| head.starts_with(b"PAR1"),
+    open: |path, _| Ok(Arc::new(WeftReader::open(path)?)),
+    open_bytes: |name, bytes, _| Ok(Arc::new(WeftReader::from_bytes(name, bytes)?)),
+    writing: Some(WrittenAs { extension: "weft", create: |path, header, _| create(path, header) }),
 };
 
-/// Opens a trace that lies in memory; `name` stands for the file in errors.
-pub(crate) fn from_bytes(name: &str, bytes: bytes::Bytes) -> Result<Arc<dyn FormatReader>, TraceError> {
-    Ok(Arc::new(WeftReader::from_bytes(name, bytes)?))
+/// Begins a trace at `path`, which replaces another of this name when it is finished.
+pub(crate) fn create(path: &Path, header: TraceHeader) -> BegunTrace {
+    Ok(Box::new(WeftWriter::create(path, header)?))
 }

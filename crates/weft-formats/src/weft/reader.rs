@@ -229,6 +229,10 @@ impl TraceSource for WeftReader {
 }
 
 impl FormatReader for WeftReader {
+    fn format(&self) -> &'static str {
+        super::FORMAT.name
+    }
+
     fn metadata(&self) -> &TraceMetadata {
         &self.inner.metadata
     }

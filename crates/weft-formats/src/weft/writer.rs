@@ -6,6 +6,7 @@ use super::schema::{self, Column, GROUP_ENTRIES, GROUP_ROWS, GROUP_ROWS_AT_END_O
 use crate::error::TraceError;
 use crate::format::FormatWriter;
 use crate::header::{FORMAT_VERSION, METADATA_KEY, TraceHeader, TraceMetadata};
+use crate::output::{self, unwritable};
 use bytes::Bytes;
 use parquet::basic::Compression;
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
@@ -15,9 +16,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::ColumnPath;
 use std::collections::BTreeMap;
-use std::fs::Permissions;
 use std::io::{BufWriter, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::NamedTempFile;
@@ -40,15 +39,7 @@ impl WeftWriter {
     /// Begins a trace at `path`. An existing file is replaced when the trace is finished.
     pub(crate) fn create(path: &Path, header: TraceHeader) -> Result<WeftWriter, TraceError> {
         let path = path.to_owned();
-        let directory = match path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
-        let temporary = tempfile::Builder::new()
-            .prefix(".weft-trace-")
-            .permissions(Permissions::from_mode(0o666))
-            .tempfile_in(directory)
-            .map_err(|error| unwritable(&path, error))?;
+        let temporary = output::unfinished(&path)?;
         let properties = Arc::new(properties(schema::page_rows(&header)));
         let file =
             SerializedFileWriter::new(BufWriter::new(temporary), Arc::new(schema::schema()), properties)
@@ -139,14 +130,9 @@ impl FormatWriter for WeftWriter {
         buffer.flush().map_err(|error| unwritable(&path, error))?;
         let temporary = buffer.into_inner().map_err(|error| unwritable(&path, error.into_error()))?;
         checksum::seal(temporary.as_file()).map_err(|error| unwritable(&path, error))?;
-        temporary.as_file().sync_all().map_err(|error| unwritable(&path, error))?;
-        temporary.persist(&path).map_err(|error| unwritable(&path, error.error))?;
+        output::finish(temporary, &path)?;
         Ok(metadata)
     }
-}
-
-fn unwritable(path: &Path, error: impl std::fmt::Display) -> TraceError {
-    TraceError::Write { path: path.to_owned(), reason: error.to_string() }
 }
 
 /// A column is dictionary-encoded while its dictionary is smaller than this: it is read with every chunk.

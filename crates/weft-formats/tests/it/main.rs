@@ -6,6 +6,7 @@ mod common;
 mod critical_chain;
 mod fuzz_corpus;
 mod hostile;
+mod real;
 mod round_trip;
 mod stats;
 mod validate;

@@ -29,6 +29,7 @@ use super::{EnergyFigures, ExperimentError, MachineInput, Report};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use weft_formats::FlopRate;
 use weft_results::file_digest;
 use weft_units::Span;
 
@@ -40,6 +41,9 @@ pub struct TraceInput {
     /// SHA-256 digest of the file, so that a rerun can tell that it is the same; empty for a program.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub digest: String,
+    /// The speed of a core, for a trace that tells computation in floating-point operations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub speed: Option<FlopRate>,
     /// The path on this computer; results do not depend on it.
     #[serde(skip)]
     pub path: PathBuf,
@@ -59,14 +63,14 @@ impl TraceInput {
             return Err(ExperimentError::input(format!("{path} is not a regular file; name a trace")));
         }
         let digest = file_digest(path)?.to_string();
-        Ok(TraceInput { name, digest, path: path.to_owned(), stepped: None })
+        Ok(TraceInput { name, digest, speed: None, path: path.to_owned(), stepped: None })
     }
 
     /// A program that is stepped while it runs.
     pub fn stepped(program: Arc<dyn Stepped>) -> TraceInput {
         let name = program.name().to_owned();
         let stepped = SteppedProgram { ranks: program.ranks(), program: Some(program) };
-        TraceInput { name, digest: String::new(), path: PathBuf::new(), stepped: Some(stepped) }
+        TraceInput { name, digest: String::new(), speed: None, path: PathBuf::new(), stepped: Some(stepped) }
     }
 
     /// The program to be stepped; `None`: it is a trace.

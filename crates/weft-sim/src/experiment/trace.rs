@@ -1,18 +1,21 @@
-//! The contents of a trace: of a file, or of the parts of a recording that is under way.
+//! The contents of a trace: of a file in any format, or of the parts of a recording that is under way; and
+//! one trace made of another.
 
 use super::ExperimentError;
+use serde::Serialize;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use weft_formats::Trace;
 use weft_formats::parts::Parts;
 
-pub use weft_formats::{CollectiveStats, RankStats, TraceInfo, TraceStats};
+pub use weft_formats::{CollectiveStats, FlopRate, RankStats, TraceInfo, TraceOptions, TraceStats};
 
 /// Reads a trace's header and summary; of parts, all there is.
 ///
 /// # Errors
 /// What cannot be read, with the file.
-pub fn info(trace: &Path) -> Result<TraceInfo, ExperimentError> {
-    read(trace, |trace| Ok(TraceInfo::of(trace))).map(|(info, parts)| match parts {
+pub fn info(trace: &Path, options: &TraceOptions) -> Result<TraceInfo, ExperimentError> {
+    read(trace, options, |trace| Ok(TraceInfo::of(trace))).map(|(info, parts)| match parts {
         Some(folder) => TraceInfo { file: folder.display().to_string(), ..info },
         None => info,
     })
@@ -22,39 +25,66 @@ pub fn info(trace: &Path) -> Result<TraceInfo, ExperimentError> {
 ///
 /// # Errors
 /// What cannot be read, with the file and place.
-pub fn stats(trace: &Path) -> Result<TraceStats, ExperimentError> {
-    read(trace, TraceStats::of).map(|(stats, _)| stats)
+pub fn stats(trace: &Path, options: &TraceOptions) -> Result<TraceStats, ExperimentError> {
+    read(trace, options, TraceStats::of).map(|(stats, _)| stats)
 }
 
-/// Makes one trace of the parts of a recording that was cut off. They stay.
+/// A trace that is to be made of another, or of the parts of a recording that was cut off. They stay.
+#[derive(Clone, Copy, Debug)]
+pub struct ConvertRequest<'a> {
+    /// A trace, or the folder of the parts, or the trace that they were to become.
+    pub input: &'a Path,
+    /// The new trace.
+    pub output: &'a Path,
+    /// The format of the new trace by name; `None`: the one whose files end as `output` does.
+    pub format: Option<&'a str>,
+    /// Facts that both formats must be told.
+    pub options: TraceOptions,
+    /// Whether a file that exists is replaced.
+    pub force: bool,
+}
+
+/// A trace that was made of another.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct NewTrace {
+    /// The new trace.
+    #[serde(flatten)]
+    pub info: TraceInfo,
+    /// Operations that its format cannot carry, with their number: left out, or written as something simpler.
+    pub left_out: BTreeMap<String, u64>,
+}
+
+/// Makes a trace.
 ///
 /// # Errors
-/// There are no parts, `output` exists and `force` is not given, or what cannot be read or written.
-pub fn convert(parts: &Path, output: &Path, force: bool) -> Result<TraceInfo, ExperimentError> {
-    let Some(folder) = parts_of(parts) else {
+/// `output` exists and `force` is not given, or what cannot be read or written.
+pub fn convert(request: &ConvertRequest<'_>) -> Result<NewTrace, ExperimentError> {
+    let ConvertRequest { input, output, format, options, force } = request;
+    if parts_of(input).is_none() && !input.exists() {
         let why = format!(
-            "{} is no folder of parts; name one, such as run.weft.parts, which a recording leaves where it \
-             is cut off",
-            parts.display()
+            "{} is no folder of parts and no trace: it is not there; name a trace, or parts, such as \
+             run.weft.parts, which a recording leaves where it is cut off",
+            input.display()
         );
         return Err(ExperimentError::input(why));
-    };
+    }
     if output.exists() && !force {
         let why = format!("{} exists; name another file, or write over it with --force", output.display());
         return Err(ExperimentError::input(why));
     }
-    let parts = Parts::open(&folder).map_err(ExperimentError::input)?;
-    parts.convert(output, |_| {}).map_err(ExperimentError::input)?;
-    info(output)
+    let write = |trace: &Trace| weft_formats::convert(trace, output, *format, options);
+    let (conversion, _) = read(input, options, write)?;
+    Ok(NewTrace { info: info(output, options)?, left_out: conversion.left_out })
 }
 
 /// Reads a trace file, or the trace that parts make; then with their folder.
 fn read<T>(
     path: &Path,
+    options: &TraceOptions,
     read: impl FnOnce(&Trace) -> Result<T, weft_formats::TraceError>,
 ) -> Result<(T, Option<PathBuf>), ExperimentError> {
     let Some(folder) = parts_of(path) else {
-        let trace = Trace::open(path).map_err(ExperimentError::input)?;
+        let trace = Trace::open_with(path, options).map_err(ExperimentError::input)?;
         return Ok((read(&trace).map_err(ExperimentError::input)?, None));
     };
     let no_room = |error| format!("no room for the parts of {} as one trace: {error}", folder.display());

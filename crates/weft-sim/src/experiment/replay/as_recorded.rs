@@ -14,6 +14,9 @@ use crate::experiment::ExperimentError;
 use std::path::Path;
 use weft_formats::{Trace, TraceHeader};
 
+/// The name of weft's own format.
+const OWN_FORMAT: &str = "weft";
+
 /// Calls of a library within its collectives.
 const LIBRARY_CALLS: [&str; 5] = [
     "messaging.collective_call",
@@ -31,6 +34,10 @@ const LIBRARY_CALLS: [&str; 5] = [
 /// Traces that cannot be read.
 pub fn as_recorded(traces: &[impl AsRef<Path>]) -> Result<Vec<(&'static str, String)>, ExperimentError> {
     for path in traces {
+        // Only weft records in virtual time.
+        if Trace::format_of(path) != OWN_FORMAT {
+            continue;
+        }
         let trace = Trace::open(path.as_ref()).map_err(ExperimentError::input)?;
         let header = &trace.metadata().header;
         if header.virtual_time.is_some() {

@@ -5,7 +5,7 @@ use crate::experiment::ExperimentError;
 use crate::experiment::ranks::Placement;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use weft_formats::{Trace, TraceError};
+use weft_formats::{Trace, TraceError, TraceOptions};
 use weft_machine::Machine;
 use weft_topo::Layout;
 use weft_trace::{Kind, Region};
@@ -91,7 +91,7 @@ pub fn open_traces(inputs: &[TraceInput]) -> Result<Vec<Trace>, ExperimentError>
 
 fn open_trace(input: &TraceInput) -> Result<Trace, ExperimentError> {
     let open = |path: &std::path::Path| {
-        let trace = Trace::open(path)?;
+        let trace = Trace::open_with(path, &TraceOptions { speed: input.speed })?;
         weft_formats::validate(&trace)?;
         Ok::<_, TraceError>(trace)
     };

@@ -1,0 +1,76 @@
+//! Traces that others have made, in formats of theirs: read to their ends, with the counts of their files.
+//!
+//! They lie in the folder of `WEFT_TRACES`, or in `../shared/traces` beside this repository. A test whose
+//! trace is not there is skipped and says so.
+
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use weft_formats::{Trace, TraceStats, validate};
+
+/// The file of this name among the traces of others; `None`: it is not there, and the test is skipped.
+fn found(name: &str) -> Option<PathBuf> {
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces");
+    let folder = std::env::var_os("WEFT_TRACES").map_or(beside, PathBuf::from);
+    let path = folder.join(name);
+    if path.exists() {
+        return Some(path);
+    }
+    let thread = std::thread::current();
+    let test = format!("{} {}", env!("CARGO_CRATE_NAME"), thread.name().unwrap_or("main"));
+    let line = format!("skipped: {test}: no {}; WEFT_TRACES names the folder\n", path.display());
+    // As the tests of the command tell it: tools/test.py counts these lines.
+    match std::env::var_os("WEFT_SKIPPED") {
+        Some(file) => {
+            let mut file = OpenOptions::new().append(true).create(true).open(file).unwrap();
+            file.write_all(line.as_bytes()).unwrap();
+        }
+        None => print!("{line}"),
+    }
+    None
+}
+
+fn counts(trace: &Trace) -> BTreeMap<&str, u64> {
+    trace.metadata().operations.iter().map(|(name, &count)| (name.as_str(), count)).collect()
+}
+
+/// Catches messages that are lost or invented in 27 ranks of AMG2013 on a Cray, of DUMPI.
+#[test]
+fn amg_of_dumpi_has_the_counts_of_its_files() {
+    let Some(archive) = found("dumpi-amg-27/df_AMG_n27_dumpi.tar.gz") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let unpacked = Command::new("tar").arg("xf").arg(archive).arg("-C").arg(folder.path()).status().unwrap();
+    assert!(unpacked.success());
+    let meta = folder.path().join("df_AMG_n27_dumpi/dumpi-2014.03.03.14.55.00.meta");
+    let trace = Trace::open(&meta).unwrap();
+    let recorded = counts(&trace);
+    let left_out = |call: &str| trace.metadata().header.unrecorded.get(call).copied().unwrap_or(0);
+    // The tracer was on for the solver only: its files count all calls, and hold these.
+    assert_eq!((recorded["isend"], recorded["irecv"]), (15_524, 15_524));
+    assert_eq!(15_524 + left_out("MPI_Isend") + left_out("MPI_Send"), 109_424);
+    assert_eq!(15_524 + left_out("MPI_Irecv") + left_out("MPI_Recv"), 109_424);
+    assert_eq!((1508 + left_out("MPI_Waitall"), left_out("MPI_Bcast")), (9024, 351));
+    validate(&trace).unwrap();
+    let stats = TraceStats::of(&trace).unwrap();
+    assert_eq!((stats.messages, stats.message_bytes), (15_524, 13_584_368));
+    let bin = meta.with_file_name("dumpi-2014.03.03.14.55.00-0013.bin");
+    assert_eq!(Trace::open(&bin).unwrap().operations(), trace.operations());
+    std::fs::remove_file(&bin).unwrap();
+    let error = Trace::open(&meta).err().unwrap().to_string();
+    assert!(error.contains("rank 13 of 27 lies in") && error.contains("copy it beside"), "{error}");
+}
+
+/// Catches lines that are lost in four ranks of Sweep3D, of liballprof.
+#[test]
+fn sweep3d_of_liballprof_has_the_counts_of_its_files() {
+    let Some(folder) = found("liballprof-sweep3d-4") else { return };
+    let trace = Trace::open(folder.join("pmpi-trace-rank-2.txt")).unwrap();
+    let recorded = counts(&trace);
+    assert_eq!((recorded["isend"], recorded["irecv"], recorded["wait"]), (5760, 5760, 2 * 5760));
+    assert_eq!((recorded["allreduce"], recorded["barrier"], recorded["broadcast"]), (128, 12, 16));
+    assert_eq!(trace.ranks(), 4);
+    validate(&trace).unwrap();
+    assert!(trace.metadata().header.notes.is_empty());
+}
