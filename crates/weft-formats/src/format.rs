@@ -50,7 +50,14 @@ pub trait FormatWriter {
     /// A rank out of order, or a file that cannot be written.
     fn begin_rank(&mut self, rank: RankId) -> Result<(), TraceError>;
 
-    /// Adds the next operation of the rank that was begun last.
+    /// Begins another stream of the rank that was begun last, on this core of it. The first stream of a rank is
+    /// begun with it, on core 0.
+    ///
+    /// # Errors
+    /// No rank was begun, or the format has no streams.
+    fn begin_stream(&mut self, core: u32) -> Result<(), TraceError>;
+
+    /// Adds the next operation of the rank and the stream that were begun last.
     ///
     /// # Errors
     /// An operation that makes no sense, or a file that cannot be written.

@@ -75,7 +75,7 @@ fn main() {
     let begun = processor_seconds();
     let mut operations = 0u64;
     for rank in 0..ranks {
-        operations += trace.rank(RankId(rank)).unwrap().map(Result::unwrap).count() as u64;
+        operations += trace.stream(RankId(rank), StreamId::FIRST).unwrap().map(Result::unwrap).count() as u64;
     }
     let reading = processor_seconds() - begun;
 

@@ -93,7 +93,8 @@ fn rows_are_checked_when_they_are_read() {
     let mut damaged = sample();
     damaged[5] ^= 1;
     let trace = Trace::from_bytes("trace", damaged).unwrap();
-    let error = trace.rank(RankId(1)).and_then(|mut rank| rank.next().transpose()).unwrap_err();
+    let error =
+        trace.stream(RankId(1), StreamId::FIRST).and_then(|mut rank| rank.next().transpose()).unwrap_err();
     let error = TraceError::from(error);
     assert!(matches!(&error, TraceError::Damaged { .. }), "{error}");
 }

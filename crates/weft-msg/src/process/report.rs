@@ -110,7 +110,7 @@ impl Process {
 
     /// The call that the rank blocks in, and the operations that it waits for; `None`: it does not block.
     pub fn waiting_for(&self) -> Option<Blocked> {
-        let call = match self.waiting {
+        let call = match self.call.waiting {
             WaitingFor::Nothing => return None,
             WaitingFor::Probe => "probe",
             WaitingFor::Wait => "wait",
@@ -127,7 +127,7 @@ impl Process {
             number: running.number as u32,
             round: running.round,
         });
-        let probe = self.probe.as_deref().map(|probe| (PendingState::ProbeUnmatched, probe));
+        let probe = self.call.probe.as_deref().map(|probe| (PendingState::ProbeUnmatched, probe));
         let posted = self.matching.posted().filter(|posted| self.waits_for(posted.owner));
         let posted = posted.map(|posted| (PendingState::ReceiveUnmatched, posted));
         let posted = probe
@@ -190,7 +190,7 @@ impl Process {
 
     fn waits_for_collective(&self, key: u32) -> bool {
         match self.collectives.get(key).request {
-            None => self.waiting == WaitingFor::Collective(key),
+            None => self.call.waiting == WaitingFor::Collective(key),
             Some(request) => self.requests.is_waited(request),
         }
     }
