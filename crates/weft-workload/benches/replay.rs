@@ -16,7 +16,7 @@ use weft_fabric::parameters::IdealParameters;
 use weft_formats::{Trace, TraceHeader, TraceWriter};
 use weft_msg::Protocol;
 use weft_nic::{NicParameters, OverheadsNic, OverheadsParameters};
-use weft_trace::op::{CommId, Op, RequestId, SendMode};
+use weft_trace::op::{CommId, Op, RequestId, SendMode, StreamId};
 use weft_units::{BitRate, Bytes, RankId, Span, Time};
 use weft_workload::mapping::Hosts;
 use weft_workload::replay::{Program, ProgressRule, ReplayParameters};

@@ -41,6 +41,15 @@ impl Process {
         self.requests.switch_to(stream);
     }
 
+    /// Whether the call of the stream at work still waits for what it waited for: then nobody need look.
+    pub fn still_waits(&self) -> bool {
+        match self.call.waiting {
+            WaitingFor::Nothing | WaitingFor::Probe | WaitingFor::Window => false,
+            WaitingFor::Collective(_) => true,
+            WaitingFor::Wait | WaitingFor::Waitall | WaitingFor::Waitany => self.requests.is_waiting(),
+        }
+    }
+
     /// The stream at work.
     pub fn stream(&self) -> StreamId {
         self.requests.stream()

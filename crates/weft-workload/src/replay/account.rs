@@ -100,6 +100,7 @@ impl RankAccount {
             finished,
             operations,
             awaited: 0,
+            cores: 1,
             computation,
             communication,
             messages_sent: self.messages_sent,
