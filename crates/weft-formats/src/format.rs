@@ -50,8 +50,8 @@ pub trait FormatWriter {
     /// A rank out of order, or a file that cannot be written.
     fn begin_rank(&mut self, rank: RankId) -> Result<(), TraceError>;
 
-    /// Begins another stream of the rank that was begun last, on this core of it. The first stream of a rank is
-    /// begun with it, on core 0.
+    /// Begins another stream of the rank that was begun last, on this core of it. The first stream of a rank
+    /// is begun with it, on core 0.
     ///
     /// # Errors
     /// No rank was begun, or the format has no streams.

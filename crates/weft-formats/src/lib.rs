@@ -32,7 +32,7 @@ pub use convert::{ConvertedTrace, convert};
 pub use error::{FilePlace, TraceError};
 pub use format::{FormatReader, FormatWriter, TraceOptions};
 pub use header::{FORMAT_VERSION, METADATA_KEY, StreamMetadata, TraceHeader, TraceMetadata};
-pub use info::TraceInfo;
+pub use info::{StreamsInfo, TraceInfo};
 pub use simgrid::{FlopRate, ParseSpeedError};
 pub use stats::{CollectiveStats, Pair, RankStats, SizeClass, TraceStats};
 pub use trace::{Trace, TraceWriter};

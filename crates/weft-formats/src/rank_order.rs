@@ -4,9 +4,9 @@
 //!   stream 0   isend r1 ─ signal e1 ─ wait r1 ┐
 //!   stream 1   await e1 ─ compute             ├──▶ isend r1, signal e1, wait r1, await e1, compute
 //! ```
-//! A stream is read until its next operation needs something that another has not come to: an event, the start
-//! of a request, or the end of one whose number is used again. Where all need something, the first of them is
-//! read on: whoever checks the operations then finds what is missing.
+//! A stream is read until its next operation needs something that another has not come to: an event, the
+//! start of a request, or the end of one whose number is used again. Where all need something, the first of
+//! them is read on: whoever checks the operations then finds what is missing.
 
 use crate::error::TraceError;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -69,6 +69,12 @@ impl RankOrder {
             events: BTreeSet::new(),
             requests: BTreeSet::new(),
         })
+    }
+
+    /// Events that are signalled and not awaited, or awaited and not signalled, as far as it has read.
+    pub(crate) fn open_events(&self) -> usize {
+        let awaited = self.waiting.keys().filter(|need| matches!(need, Need::Event(_)));
+        self.events.len() + awaited.count()
     }
 
     /// The next operation; `None`: there are no more.

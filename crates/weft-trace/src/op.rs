@@ -44,8 +44,8 @@ impl StreamId {
     }
 }
 
-/// An event of one rank, numbered by that rank: one [`Op::Signal`] and one [`Op::Await`] name it. A number may
-/// be used again once it has been awaited.
+/// An event of one rank, numbered by that rank: one [`Op::Signal`] and one [`Op::Await`] name it. A number
+/// may be used again once it has been awaited.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct EventId(pub u32);
 

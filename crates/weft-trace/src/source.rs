@@ -27,15 +27,15 @@ pub trait TraceSource: Send + Sync {
     /// Whether the recording ended before the program did.
     fn is_interrupted(&self) -> bool;
 
-    /// The core of the rank that each of its streams sits on, counted from 0; a rank without streams of its own
-    /// has one, on core 0. There is such a rank.
+    /// The core of the rank that each of its streams sits on, counted from 0; a rank without streams of its
+    /// own has one, on core 0. There is such a rank.
     fn stream_cores(&self, rank: RankId) -> Cow<'_, [u32]> {
         let _ = rank;
         Cow::Borrowed(&[0])
     }
 
-    /// The operations of a stream of a rank from `position` on: what [`Cursor::next_position`] gave. A position
-    /// behind the last operation gives none.
+    /// The operations of a stream of a rank from `position` on: what [`Cursor::next_position`] gave. A
+    /// position behind the last operation gives none.
     ///
     /// # Errors
     /// There is no such rank or stream. That a file is damaged is found as late as by the cursor.

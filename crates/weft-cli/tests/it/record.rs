@@ -11,7 +11,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use weft_formats::Trace;
 use weft_host::record::{Mpi, RecordError, RecordRequest, RecordSummary, record};
-use weft_trace::op::{Op, RankRange, RequestId};
+use weft_trace::op::{Op, RankRange, RequestId, StreamId};
 use weft_units::{Address, RankId};
 
 fn root() -> PathBuf {
@@ -176,6 +176,7 @@ fn short(op: &Op) -> String {
             let target = target.map_or(String::new(), |target| format!(" {}", target.0));
             format!("{kind:?} {}{target}", id(window.0))
         }
+        Op::Signal { .. } | Op::Await { .. } => unreachable!("the recorder writes one stream"),
         Op::Marker { text } => format!("marker {text}"),
     }
 }

@@ -29,7 +29,8 @@
 //! | `bytes` | payload, size of the receive buffer, bytes given to a collective, bytes exposed by a window |
 //! | `receive_bytes` | bytes taken from a collective |
 //! | `element_bytes` | size of one element of a collective |
-//! | `request` | the request started (isend, irecv, non-blocking collectives, one-sided) or waited for; the event |
+//! | `request` | the request started (isend, irecv, non-blocking collectives, one-sided) or waited for; the
+//! event |
 //! | `matched_peer`, `matched_tag` | irecv: what a wildcard matched when the trace was recorded |
 //! | `completed` | waitany: index into `requests` of the one that completed |
 //! | `window` | one-sided operations and synchronizations |

@@ -26,6 +26,36 @@ proptest! {
         prop_assert_eq!(total, trace.operations());
     }
 
+    /// Catches streams that slip into each other, and cores that are lost.
+    #[test]
+    fn streams_are_read_as_they_were_written(ranks in any_ranks(0..60), cut in 0..60usize, core in 0..2u32) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("streams.weft");
+        let header = TraceHeader { ranks: ranks.len() as u32, ..TraceHeader::default() };
+        let mut writer = TraceWriter::create(&path, header).unwrap();
+        for (rank, ops) in ranks.iter().enumerate() {
+            let (first, second) = ops.split_at(cut.min(ops.len()));
+            writer.begin_rank(RankId::from(rank)).unwrap();
+            first.iter().for_each(|op| writer.push(op).unwrap());
+            writer.begin_stream(core).unwrap();
+            second.iter().for_each(|op| writer.push(op).unwrap());
+        }
+        writer.finish().unwrap();
+        let trace = Trace::open(&path).unwrap();
+        prop_assert_eq!(trace.metadata().format_version, 2);
+        for (rank, ops) in (0..).map(RankId).zip(&ranks) {
+            prop_assert_eq!(&*trace.stream_cores(rank), &[0, core]);
+            let (first, second) = ops.split_at(cut.min(ops.len()));
+            let stream = |stream, position| -> Vec<Op> {
+                trace.stream_at(rank, StreamId(stream), position).unwrap().map(Result::unwrap).collect()
+            };
+            prop_assert_eq!(&stream(0, 0)[..], first);
+            prop_assert_eq!(&stream(1, 0)[..], second);
+            prop_assert_eq!(&stream(1, 1)[..], second.get(1..).unwrap_or(&[]));
+            prop_assert!(trace.stream(rank, StreamId(2)).is_err());
+        }
+    }
+
     /// Catches a cursor that continues one operation too early or late.
     #[test]
     fn a_cursor_continues_where_another_stopped(ranks in any_ranks(1..60), stop in 0..60usize) {

@@ -4,8 +4,8 @@
 //!   Process.call            the call of the stream at work
 //!   Process.parked[s]       that of stream s, while another is at work
 //! ```
-//! A rank with one stream parks none. Requests, queues and tables are the rank's: a message that comes while one
-//! stream is at work may end the call of another.
+//! A rank with one stream parks none. Requests, queues and tables are the rank's: a message that comes while
+//! one stream is at work may end the call of another.
 
 use super::{Process, WaitingFor};
 use crate::matching::PostedReceive;

@@ -87,7 +87,8 @@ pub(super) struct ReplayRank {
     pub(super) position: u64,
     pub(super) state: State,
     pub(super) account: RankAccount,
-    /// Of a rank with several streams, or with events: state and clock are those of the stream that has the turn.
+    /// Of a rank with several streams, or with events: state and clock are those of the stream that has the
+    /// turn.
     pub(super) streams: Option<Box<RankStreams>>,
 }
 

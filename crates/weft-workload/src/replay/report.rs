@@ -222,6 +222,8 @@ pub enum TimelineEvent {
     Slice {
         /// The rank.
         rank: RankId,
+        /// Which of its cores did; 0 of a rank with one stream.
+        core: u32,
         /// The kind of activity.
         activity: Activity,
         /// The operation's name.

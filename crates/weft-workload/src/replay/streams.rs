@@ -5,13 +5,13 @@
 //!            stream 2            compute ────────┘
 //!   core 1   stream 1 ─ await e ──────── compute            e: signalled by another stream
 //! ```
-//! A stream is ready from a time on: when its last operation has ended, what its call waits for is there, or its
-//! events have happened. A core gives the next turn, one operation, to the stream that has been ready longest,
-//! ties by number. Streams share the queues of the rank's messaging: of two calls on two cores the later waits
-//! until the earlier is over.
+//! A stream is ready from a time on: when its last operation has ended, what its call waits for is there, or
+//! its events have happened. A core gives the next turn, one operation, to the stream that has been ready
+//! longest, ties by number. Streams share the queues of the rank's messaging: of two calls on two cores the
+//! later waits until the earlier is over.
 //!
-//! A message that has come is taken by a core with a stream in a call that waits, at the time at which the core
-//! is free; of several by the one that is free first. When all streams are over, core 0 takes it.
+//! A message that has come is taken by a core with a stream in a call that waits, at the time at which the
+//! core is free; of several by the one that is free first. When all streams are over, core 0 takes it.
 //!
 //! The rank's own fields are those of the stream that has the turn: [`ReplayRank::turn_to`] puts them in, and
 //! [`ReplayRank::end_turn`] takes them out.
@@ -186,8 +186,8 @@ impl RankStreams {
         self.cores.iter().flat_map(|core| core.in_call.iter().copied())
     }
 
-    /// The next turn and its time; `None`: nothing can go on. `event`: since when an event of the interface can
-    /// be taken.
+    /// The next turn and its time; `None`: nothing can go on. `event`: since when an event of the interface
+    /// can be taken.
     fn next_turn(&self, event: Option<Time>) -> Option<(Time, Turn)> {
         let of_core = |core: &RankCore| {
             let (ready, stream) = core.ready.first()?;
@@ -299,6 +299,7 @@ impl ReplayRank {
         let core = &mut streams.cores[stream.core];
         core.ready.remove(&(stream.ready, number));
         let account = &mut self.account;
+        account.core = stream.core as u32;
         (account.clock, account.last_steps.own) = (core.clock, core.last);
         if stream.ready > core.clock {
             account.draw(Activity::Wait, core.clock..stream.ready, context);

@@ -68,8 +68,8 @@ fn events_come_at_the_start_or_the_end() {
     }
 }
 
-/// Catches a stream that waits for a message and keeps its core, and a message that is taken by a core that is
-/// at work.
+/// Catches a stream that waits for a message and keeps its core, and a message that is taken by a core that
+/// is at work.
 #[test]
 fn a_call_that_waits_leaves_the_core_to_others() {
     let sender: Streams = vec![(0, vec![compute(10), send(1, 0, 8, 0), wait(0)])];
@@ -258,8 +258,8 @@ impl Lane {
     }
 }
 
-/// The ends of ranks by a scheduler without a simulator: time goes from one thing that happens to the next. All
-/// but computation and latency costs nothing, and messages are taken at once.
+/// The ends of ranks by a scheduler without a simulator: time goes from one thing that happens to the next.
+/// All but computation and latency costs nothing, and messages are taken at once.
 fn scheduled(ranks: &[Streams]) -> Vec<u64> {
     let mut lanes: Vec<Vec<Lane>> = ranks
         .iter()
