@@ -25,15 +25,15 @@ pub(crate) struct PlacedOp {
 
 /// A thing that a stream needs before it can go on.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Need {
+enum OrderNeed {
     Event(EventId),
     /// It has been started, and not waited for.
     Started(RequestId),
-    /// Its number is free.
+    /// The number is free.
     Free(RequestId),
 }
 
-struct Stream {
+struct StreamReading {
     cursor: Box<dyn Cursor>,
     /// The next operation.
     next: Option<Op>,
@@ -42,10 +42,10 @@ struct Stream {
 
 /// The operations of a rank. Holds one of each stream.
 pub(crate) struct RankOrder {
-    streams: Vec<Stream>,
+    streams: Vec<StreamReading>,
     /// Streams that can go on, as far as is known.
     ready: VecDeque<usize>,
-    waiting: BTreeMap<Need, Vec<usize>>,
+    waiting: BTreeMap<OrderNeed, Vec<usize>>,
     events: BTreeSet<EventId>,
     requests: BTreeSet<RequestId>,
 }
@@ -58,9 +58,9 @@ impl RankOrder {
     pub(crate) fn of(trace: &dyn TraceSource, rank: RankId) -> Result<RankOrder, ReadError> {
         let open = |stream| {
             let cursor = trace.stream(rank, stream)?;
-            Ok(Stream { cursor, next: None, position: 0 })
+            Ok(StreamReading { cursor, next: None, position: 0 })
         };
-        let streams = streams(trace, rank).map(open).collect::<Result<Vec<Stream>, ReadError>>()?;
+        let streams = streams(trace, rank).map(open).collect::<Result<Vec<StreamReading>, ReadError>>()?;
         let ready = (0..streams.len()).collect();
         Ok(RankOrder {
             streams,
@@ -73,7 +73,7 @@ impl RankOrder {
 
     /// Events that are signalled and not awaited, or awaited and not signalled, as far as it has read.
     pub(crate) fn open_events(&self) -> usize {
-        let awaited = self.waiting.keys().filter(|need| matches!(need, Need::Event(_)));
+        let awaited = self.waiting.keys().filter(|need| matches!(need, OrderNeed::Event(_)));
         self.events.len() + awaited.count()
     }
 
@@ -124,7 +124,7 @@ impl RankOrder {
         match op {
             Op::Signal { event, .. } => {
                 self.events.insert(*event);
-                self.wake(Need::Event(*event));
+                self.wake(OrderNeed::Event(*event));
             }
             Op::Await { events } => self.events.retain(|event| !events.contains(event)),
             Op::Waitany { requests, completed } => {
@@ -138,7 +138,7 @@ impl RankOrder {
                 }
                 if let Some(request) = started(op) {
                     self.requests.insert(request);
-                    self.wake(Need::Started(request));
+                    self.wake(OrderNeed::Started(request));
                 }
             }
         }
@@ -146,27 +146,27 @@ impl RankOrder {
 
     fn end(&mut self, request: RequestId) {
         self.requests.remove(&request);
-        self.wake(Need::Free(request));
+        self.wake(OrderNeed::Free(request));
     }
 
-    fn wake(&mut self, need: Need) {
+    fn wake(&mut self, need: OrderNeed) {
         self.ready.extend(self.waiting.remove(&need).into_iter().flatten());
     }
 }
 
-/// What an operation needs first of what is not there.
-fn need(op: &Op, events: &BTreeSet<EventId>, requests: &BTreeSet<RequestId>) -> Option<Need> {
+/// The first thing that an operation needs and that is not there.
+fn need(op: &Op, events: &BTreeSet<EventId>, requests: &BTreeSet<RequestId>) -> Option<OrderNeed> {
     let is_absent = |request: &&RequestId| !requests.contains(*request);
     match op {
         Op::Await { events: awaited } => {
-            awaited.iter().find(|event| !events.contains(*event)).map(|event| Need::Event(*event))
+            awaited.iter().find(|event| !events.contains(*event)).map(|event| OrderNeed::Event(*event))
         }
         Op::Waitany { requests, .. } => {
-            requests.iter().find(is_absent).map(|request| Need::Started(*request))
+            requests.iter().find(is_absent).map(|request| OrderNeed::Started(*request))
         }
         op => match started(op) {
-            Some(request) => requests.contains(&request).then_some(Need::Free(request)),
-            None => ended(op).iter().find(is_absent).map(|request| Need::Started(*request)),
+            Some(request) => requests.contains(&request).then_some(OrderNeed::Free(request)),
+            None => ended(op).iter().find(is_absent).map(|request| OrderNeed::Started(*request)),
         },
     }
 }

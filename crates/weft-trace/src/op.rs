@@ -52,9 +52,9 @@ pub struct EventId(pub u32);
 /// The moment of the operation before at which an event is signalled.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum SignalAt {
-    /// When it starts. The signal follows its operation, before those at its end.
+    /// The start. The signal follows its operation, before those at its end.
     Start,
-    /// When it has ended.
+    /// The end.
     End,
 }
 

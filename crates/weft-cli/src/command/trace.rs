@@ -127,8 +127,8 @@ fn info_text(info: &TraceInfo) -> String {
     let streams = info.streams.map(|streams| {
         let StreamsInfo { streams, rank_streams_max, rank_cores_max, events, open_events_max } = streams;
         format!(
-            "{streams}, at most {rank_streams_max} on {rank_cores_max} cores per rank; {events} events, at most \
-             {open_events_max} open per rank"
+            "{streams}, at most {rank_streams_max} on {rank_cores_max} cores per rank; {events} events, at \
+             most {open_events_max} open per rank"
         )
     });
     let lines = [

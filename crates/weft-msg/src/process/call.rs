@@ -14,7 +14,7 @@ use weft_trace::op::StreamId;
 
 /// The call that a stream is in.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Call {
+pub(super) struct StreamCall {
     pub(super) waiting: WaitingFor,
     /// How often it still polls before it waits: see [`WaitCosts::Polls`](crate::protocol::WaitCosts::Polls).
     pub(super) polls_left: u8,
@@ -34,7 +34,7 @@ impl Process {
         let parked = self.parked.get_or_insert_default();
         let most = from.index().max(stream.index());
         if parked.len() <= most {
-            parked.resize(most + 1, Call::default());
+            parked.resize(most + 1, StreamCall::default());
         }
         parked[from.index()] = std::mem::take(&mut self.call);
         self.call = std::mem::take(&mut parked[stream.index()]);

@@ -47,7 +47,7 @@ use crate::requests::Requests;
 use crate::sends::{Content, Purpose, Sends};
 use crate::transport::Transport;
 use crate::windows::Windows;
-use call::Call;
+use call::StreamCall;
 use rank::Rank;
 use serde::{Deserialize, Serialize};
 use weft_units::{RankId, Span};
@@ -78,9 +78,9 @@ pub struct Process {
     rank: RankId,
     ranks: u32,
     /// The call of the stream at work.
-    call: Call,
+    call: StreamCall,
     /// Those of its other streams; that of the one at work is empty.
-    parked: Option<Box<Vec<Call>>>,
+    parked: Option<Box<Vec<StreamCall>>>,
     requests: Requests,
     matching: Matching,
     sends: Sends,
@@ -107,7 +107,7 @@ impl Process {
         Process {
             rank,
             ranks,
-            call: Call::default(),
+            call: StreamCall::default(),
             parked: None,
             requests: Requests::default(),
             matching: Matching::default(),

@@ -107,9 +107,9 @@ enum OpenEvent {
     Awaited(StreamId),
 }
 
-/// What a rank does next.
+/// The next thing that a rank does.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Turn {
+enum StreamTurn {
     /// It takes the next event of its interface, in the call of this stream.
     Take(StreamId),
     /// The stream carries out its next operation.
@@ -188,20 +188,20 @@ impl RankStreams {
 
     /// The next turn and its time; `None`: nothing can go on. `event`: since when an event of the interface
     /// can be taken.
-    fn next_turn(&self, event: Option<Time>) -> Option<(Time, Turn)> {
+    fn next_turn(&self, event: Option<Time>) -> Option<(Time, StreamTurn)> {
         let of_core = |core: &RankCore| {
             let (ready, stream) = core.ready.first()?;
-            Some((core.clock.max(*ready), Turn::GoOn(*stream)))
+            Some((core.clock.max(*ready), StreamTurn::GoOn(*stream)))
         };
         let taking =
-            |core: &RankCore, at: Time| Some((core.clock.max(at), Turn::Take(*core.in_call.first()?)));
+            |core: &RankCore, at: Time| Some((core.clock.max(at), StreamTurn::Take(*core.in_call.first()?)));
         let operations = self.cores.iter().filter_map(of_core);
         let events =
             event.into_iter().flat_map(|at| self.cores.iter().filter_map(move |core| taking(core, at)));
         let next = operations.chain(events).min();
         match (next, event) {
             (None, Some(at)) if self.is_over() => {
-                Some((self.cores[0].clock.max(at), Turn::Take(StreamId::FIRST)))
+                Some((self.cores[0].clock.max(at), StreamTurn::Take(StreamId::FIRST)))
             }
             _ => next,
         }
@@ -270,14 +270,14 @@ impl ReplayRank {
             }
             left -= 1;
             match turn {
-                Turn::GoOn(stream) => {
+                StreamTurn::GoOn(stream) => {
                     self.turn_to(stream, context);
                     self.next_of_stream(context);
                     self.end_turn();
-                    // It may have ended the call of another: a message to itself, a receive of what was there.
+                    // It may have ended the call of another: by a message to itself, or a receive.
                     self.resume_calls(context);
                 }
-                Turn::Take(stream) => self.take_in_call(stream, context),
+                StreamTurn::Take(stream) => self.take_in_call(stream, context),
             }
         }
     }
