@@ -54,8 +54,16 @@ pub trait FormatWriter {
     /// is begun with it, on core 0.
     ///
     /// # Errors
-    /// No rank was begun, or the format has no streams.
-    fn begin_stream(&mut self, core: u32) -> Result<(), TraceError>;
+    /// No rank was begun.
+    fn begin_stream(&mut self, core: u32) -> Result<(), TraceError> {
+        let _ = core;
+        unreachable!("nobody begins streams where there are none")
+    }
+
+    /// Whether ranks of the format can have several streams. If not, none is begun.
+    fn has_streams(&self) -> bool {
+        false
+    }
 
     /// Adds the next operation of the rank and the stream that were begun last.
     ///

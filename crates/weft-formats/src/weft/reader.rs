@@ -325,8 +325,8 @@ fn check_streams(metadata: &TraceMetadata) -> Result<(), String> {
         ));
     }
     for (rank, (streams, operations)) in rank_streams.iter().zip(rank_operations).enumerate() {
-        let counts = streams.iter().map(|stream| stream.operations);
-        let sum = counts.fold(Some(0u64), |sum, operations| sum?.checked_add(operations));
+        let mut counts = streams.iter().map(|stream| stream.operations);
+        let sum = counts.try_fold(0u64, u64::checked_add);
         if sum != Some(*operations) || streams.is_empty() {
             return Err(format!("the streams of rank {rank} do not have its {operations} operations"));
         }

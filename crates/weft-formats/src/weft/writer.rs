@@ -89,6 +89,10 @@ impl FormatWriter for WeftWriter {
         Ok(())
     }
 
+    fn has_streams(&self) -> bool {
+        true
+    }
+
     fn begin_stream(&mut self, core: u32) -> Result<(), TraceError> {
         let Some(streams) = self.rank_streams.last_mut() else {
             return Err(self.misuse("a stream before the first rank was begun".to_owned()));

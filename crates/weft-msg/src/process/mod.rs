@@ -80,6 +80,7 @@ pub struct Process {
     /// The call of the stream at work.
     call: StreamCall,
     /// Those of its other streams; that of the one at work is empty.
+    #[expect(clippy::box_collection, reason = "few ranks have others, and there may be a million ranks")]
     parked: Option<Box<Vec<StreamCall>>>,
     requests: Requests,
     matching: Matching,

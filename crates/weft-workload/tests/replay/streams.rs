@@ -54,7 +54,7 @@ fn a_core_does_one_thing_at_a_time() {
     for (core, end) in [(0, 30.0), (1, 20.0)] {
         let streams = vec![(0, vec![compute(10)]), (core, vec![compute(20)])];
         for progress in [ProgressRule::Call, ProgressRule::Background] {
-            assert_eq!(ends(&[streams.clone()], progress), [end]);
+            assert_eq!(ends(std::slice::from_ref(&streams), progress), [end]);
         }
     }
 }
