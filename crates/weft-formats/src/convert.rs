@@ -3,9 +3,11 @@
 use crate::error::TraceError;
 use crate::format::TraceOptions;
 use crate::header::TraceMetadata;
+use crate::rank_order::{PlacedOp, RankOrder};
 use crate::trace::{Trace, TraceWriter};
 use std::collections::BTreeMap;
 use std::path::Path;
+use weft_trace::op::StreamId;
 use weft_units::RankId;
 
 /// A trace that was written in another format.
@@ -31,12 +33,31 @@ pub fn convert(
 ) -> Result<ConvertedTrace, TraceError> {
     let header = trace.metadata().header.clone();
     let mut writer = TraceWriter::create_as(output, format, header, options)?;
+    let mut merged = 0;
     for rank in (0..trace.ranks()).map(RankId) {
         writer.begin_rank(rank)?;
-        for op in trace.rank(rank)? {
-            writer.push(&op?)?;
+        let cores = trace.stream_cores(rank);
+        if cores.len() > 1 && !writer.has_streams() {
+            merged += cores.len() as u64;
+            let mut order = RankOrder::of(&**trace, rank)?;
+            while let Some(PlacedOp { op, .. }) = order.next()? {
+                writer.push(&op)?;
+            }
+            continue;
+        }
+        for (stream, core) in (0..).map(StreamId).zip(cores.iter()) {
+            if stream != StreamId::FIRST {
+                writer.begin_stream(*core)?;
+            }
+            for op in trace.stream(rank, stream)? {
+                writer.push(&op?)?;
+            }
         }
     }
-    let left_out = writer.left_out();
+    let mut left_out = writer.left_out();
+    if merged > 0 {
+        let what = "streams of ranks: written as one, in an order that their events allow";
+        left_out.insert(what.to_owned(), merged);
+    }
     Ok(ConvertedTrace { left_out, metadata: writer.finish()? })
 }

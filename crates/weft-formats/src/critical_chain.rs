@@ -21,7 +21,7 @@ use crate::error::TraceError;
 use crate::trace::Trace;
 use std::collections::{BTreeMap, VecDeque};
 use weft_trace::Cursor;
-use weft_trace::op::{Collective, CommId, Op, RequestId, SendMode};
+use weft_trace::op::{Collective, CommId, Op, RequestId, SendMode, StreamId};
 use weft_units::{Bytes, RankId, Span, Time};
 
 /// Whom a rank must await in a collective. Algorithms differ; these are the bounds between which all lie.
@@ -182,7 +182,7 @@ impl Chains {
         let all: Vec<_> = (0..trace.ranks()).map(RankId).collect();
         let state = |&rank: &RankId| {
             Ok(RankState {
-                cursor: trace.rank(rank)?,
+                cursor: trace.stream(rank, StreamId::FIRST)?,
                 chain: RankChain::default(),
                 requests: BTreeMap::new(),
                 waiting: None,
@@ -302,6 +302,8 @@ impl Chains {
                     members.iter().flat_map(|range| (0..range.count).map(move |i| member(range, i))).collect()
                 });
             }
+            // Chains of streams are not walked: a trace with several has events.
+            Op::Signal { .. } | Op::Await { .. } => return Err(unsupported()),
             Op::Window { .. } | Op::OneSided { .. } | Op::Sync { .. } => return Err(unsupported()),
             Op::Probe { .. }
             | Op::Wait { .. }

@@ -155,6 +155,18 @@ pub enum TraceError {
         /// The fault, and the mend.
         reason: String,
     },
+    /// The rank has no such stream.
+    #[error("{file}: rank {rank} has streams 0 to {}, not {stream}", .streams.saturating_sub(1))]
+    NoSuchStream {
+        /// The file.
+        file: String,
+        /// The rank.
+        rank: u32,
+        /// The stream asked for.
+        stream: u32,
+        /// The number of streams of the rank.
+        streams: u32,
+    },
     /// Of a reader with errors of its own.
     #[error(transparent)]
     Reader(ReadError),

@@ -50,7 +50,22 @@ pub trait FormatWriter {
     /// A rank out of order, or a file that cannot be written.
     fn begin_rank(&mut self, rank: RankId) -> Result<(), TraceError>;
 
-    /// Adds the next operation of the rank that was begun last.
+    /// Begins another stream of the rank that was begun last, on this core of it. The first stream of a rank
+    /// is begun with it, on core 0.
+    ///
+    /// # Errors
+    /// No rank was begun.
+    fn begin_stream(&mut self, core: u32) -> Result<(), TraceError> {
+        let _ = core;
+        unreachable!("nobody begins streams where there are none")
+    }
+
+    /// Whether ranks of the format can have several streams. If not, none is begun.
+    fn has_streams(&self) -> bool {
+        false
+    }
+
+    /// Adds the next operation of the rank and the stream that were begun last.
     ///
     /// # Errors
     /// An operation that makes no sense, or a file that cannot be written.

@@ -6,8 +6,12 @@ use std::collections::BTreeMap;
 /// The key of the metadata in the Parquet file.
 pub const METADATA_KEY: &str = "weft.trace";
 
-/// The version of the format that is written, and the last that is read.
-pub const FORMAT_VERSION: u64 = 1;
+/// The last version of the format that is read. It is written where ranks have streams or events; all other
+/// traces are of [`FIRST_FORMAT_VERSION`].
+pub const FORMAT_VERSION: u64 = 2;
+
+/// The version without streams.
+pub const FIRST_FORMAT_VERSION: u64 = 1;
 
 /// The origin of a trace, given by whoever records or converts it.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -62,8 +66,20 @@ pub struct TraceMetadata {
     pub header: TraceHeader,
     /// Operations by name ([`weft_trace::Kind::name`]); those that do not occur are left out.
     pub operations: BTreeMap<String, u64>,
-    /// Operations of each rank.
+    /// Operations of each rank, those of its streams together.
     pub rank_operations: Vec<u64>,
+    /// The streams of each rank; empty where each rank has one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rank_streams: Vec<Vec<StreamMetadata>>,
+}
+
+/// A stream of a rank. Its operations follow those of the stream before it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct StreamMetadata {
+    /// Number of its operations.
+    pub operations: u64,
+    /// The core of the rank that it sits on, counted from 0.
+    pub core: u32,
 }
 
 /// The version alone, which must be known before the rest is read.

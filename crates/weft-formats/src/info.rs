@@ -1,9 +1,14 @@
 //! The summary of a trace. Of weft's own format it is read from the footer alone, so a long trace costs no
-//! more than a short one.
+//! more than a short one; one with events is read.
 
+use crate::error::TraceError;
+use crate::rank_order::{PlacedOp, RankOrder};
 use crate::trace::Trace;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use weft_trace::has_streams;
+use weft_trace::op::Op;
+use weft_units::RankId;
 
 /// A trace in a few numbers, as `weft trace info` prints it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -38,6 +43,9 @@ pub struct TraceInfo {
     pub rank_operations_min: u64,
     /// Most operations of a rank.
     pub rank_operations_max: u64,
+    /// Of a trace whose ranks have several streams, or events.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub streams: Option<StreamsInfo>,
     /// Operations by name.
     pub operations_by_kind: BTreeMap<String, u64>,
     /// Calls that were seen but not recorded, with their number.
@@ -49,12 +57,58 @@ pub struct TraceInfo {
     pub interrupted: bool,
 }
 
+/// The streams and events of a trace.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct StreamsInfo {
+    /// Streams of all ranks.
+    pub streams: u64,
+    /// Most streams of a rank.
+    pub rank_streams_max: u64,
+    /// Most cores of a rank.
+    pub rank_cores_max: u64,
+    /// Events of all ranks.
+    pub events: u64,
+    /// Most events of a rank that were open at a time: signalled and not awaited, or awaited and not
+    /// signalled, in an order in which its streams can be read.
+    pub open_events_max: u64,
+}
+
+impl StreamsInfo {
+    /// Reads the trace, if its ranks have several streams or events.
+    ///
+    /// # Errors
+    /// A trace that cannot be read.
+    fn of(trace: &Trace) -> Result<Option<StreamsInfo>, TraceError> {
+        if !has_streams(&**trace) {
+            return Ok(None);
+        }
+        let mut info = StreamsInfo::default();
+        for rank in (0..trace.ranks()).map(RankId) {
+            let cores = trace.stream_cores(rank);
+            info.streams += cores.len() as u64;
+            info.rank_streams_max = info.rank_streams_max.max(cores.len() as u64);
+            let cores = cores.iter().max().map_or(0, |core| u64::from(*core) + 1);
+            info.rank_cores_max = info.rank_cores_max.max(cores);
+            let mut order = RankOrder::of(&**trace, rank)?;
+            while let Some(PlacedOp { op, .. }) = order.next()? {
+                info.events += u64::from(matches!(op, Op::Signal { .. }));
+                info.open_events_max = info.open_events_max.max(order.open_events() as u64);
+            }
+        }
+        Ok(Some(info))
+    }
+}
+
 impl TraceInfo {
-    /// The summary of an open trace.
-    pub fn of(trace: &Trace) -> TraceInfo {
+    /// The summary of an open trace. Operations are read only where there are events.
+    ///
+    /// # Errors
+    /// A trace with events that cannot be read.
+    pub fn of(trace: &Trace) -> Result<TraceInfo, TraceError> {
         let metadata = trace.metadata().clone();
         let header = metadata.header;
-        TraceInfo {
+        Ok(TraceInfo {
+            streams: StreamsInfo::of(trace)?,
             file: trace.file().to_owned(),
             file_bytes: trace.file_bytes().get(),
             format: trace.format(),
@@ -74,6 +128,6 @@ impl TraceInfo {
             unrecorded: header.unrecorded,
             notes: header.notes,
             interrupted: header.interrupted,
-        }
+        })
     }
 }

@@ -6,6 +6,7 @@ use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use weft_trace::op::Op;
+use weft_trace::streams;
 use weft_units::{Bytes, RankId, Span};
 
 /// Number of pairs of ranks in [`TraceStats::top_pairs`].
@@ -156,7 +157,9 @@ impl Count {
     fn rank(&mut self, trace: &Trace, rank: RankId) -> Result<RankStats, TraceError> {
         let (mut operations, mut computation) = (0, 0u64);
         let mut sent: BTreeMap<RankId, (u64, u64)> = BTreeMap::new();
-        for op in trace.rank(rank)? {
+        let cursors = streams(&**trace, rank).map(|stream| trace.stream(rank, stream));
+        let cursors = cursors.collect::<Result<Vec<_>, _>>()?;
+        for op in cursors.into_iter().flatten() {
             let op = op?;
             operations += 1;
             *self.operations.entry(op.kind().name()).or_default() += 1;
@@ -192,6 +195,8 @@ impl Count {
                 | Op::Waitany { .. }
                 | Op::Window { .. }
                 | Op::Sync { .. }
+                | Op::Signal { .. }
+                | Op::Await { .. }
                 | Op::Marker { .. } => {}
             }
         }

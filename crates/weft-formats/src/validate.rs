@@ -1,6 +1,7 @@
 //! Whether a trace makes sense as a whole: checked before a replay starts, rank by rank, in little memory.
 //!
 //! * Requests are started before they are waited for, and not started again before they have completed.
+//! * Events are signalled, and each once before it is awaited.
 //! * Communicators and windows exist where they are used; the members of a communicator agree on them.
 //! * The members of a communicator call the same collectives in the same order: the same kind and root,
 //!   blocking or not, and the same size where the standard demands one.
@@ -9,10 +10,11 @@
 //! which ends with a report of who waits for what.
 
 use crate::error::TraceError;
+use crate::rank_order::{PlacedOp, RankOrder};
 use crate::trace::Trace;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
-use weft_trace::op::{Collective, CommId, Op, RankRange, RequestId, WindowId, WindowSync};
+use weft_trace::op::{Collective, CommId, EventId, Op, RankRange, RequestId, StreamId, WindowId, WindowSync};
 use weft_units::{RankId, Span};
 
 /// The longest that a rank may compute in all, so that no point in virtual time overflows: 106 days.
@@ -47,11 +49,13 @@ impl TraceCheck<'_> {
     fn rank(&mut self, rank: RankId) -> Result<(), TraceError> {
         let trace = self.trace;
         let mut checked = RankCheck::new(trace, rank, &mut self.communicators);
-        let mut cursor = trace.rank(rank)?;
-        while let Some(op) = cursor.next() {
-            let op = op?;
-            let position = cursor.next_position() - 1;
+        let mut order = RankOrder::of(&**trace, rank)?;
+        while let Some(PlacedOp { stream, position, op }) = order.next()? {
             checked.op(&op).map_err(|(column, reason)| {
+                let reason = match stream {
+                    StreamId::FIRST => reason,
+                    StreamId(stream) => format!("{reason} (stream {stream})"),
+                };
                 let file = trace.file().to_owned();
                 TraceError::Operation { file, rank: rank.0, position, column, reason }
             })?;
@@ -82,14 +86,14 @@ impl TraceCheck<'_> {
         let trace = self.trace;
         let interrupted = trace.metadata().header.interrupted;
         let calls = |rank| -> Result<_, TraceError> {
-            let mut cursor = trace.rank(rank)?;
+            let mut order = RankOrder::of(&**trace, rank)?;
             Ok(std::iter::from_fn(move || {
                 loop {
-                    match cursor.next()?.map(|op| Call::of(&op)) {
-                        Ok(Some((on, call))) if on == comm => {
-                            return Some(Ok((cursor.next_position() - 1, call)));
-                        }
-                        Ok(_) => {}
+                    match order.next().transpose()? {
+                        Ok(PlacedOp { position, op, .. }) => match Call::of(&op) {
+                            Some((on, call)) if on == comm => return Some(Ok((position, call))),
+                            _ => {}
+                        },
                         Err(error) => return Some(Err(error)),
                     }
                 }
@@ -234,6 +238,8 @@ struct RankCheck<'a> {
     interrupted: bool,
     communicators: &'a mut BTreeMap<CommId, Communicator>,
     requests: BTreeSet<RequestId>,
+    /// Events that have been signalled, and not awaited.
+    events: BTreeSet<EventId>,
     windows: BTreeSet<WindowId>,
     /// The collectives on each communicator that the rank is a member of.
     sequences: BTreeMap<CommId, Sequence>,
@@ -257,6 +263,7 @@ impl<'a> RankCheck<'a> {
             interrupted: trace.metadata().header.interrupted,
             communicators,
             requests: BTreeSet::new(),
+            events: BTreeSet::new(),
             windows: BTreeSet::new(),
             sequences: [(CommId::WORLD, Sequence::default())].into(),
             computation: Span::ZERO,
@@ -310,6 +317,18 @@ impl<'a> RankCheck<'a> {
                 self.exists(*window)?;
                 if *kind == WindowSync::Free {
                     self.windows.remove(window);
+                }
+            }
+            Op::Signal { event, .. } => {
+                if !self.events.insert(*event) {
+                    let reason = format!("event {} is signalled again before it has been awaited", event.0);
+                    return Err(("request", reason + "; give each signal an event of its own"));
+                }
+            }
+            Op::Await { events } => {
+                if let Some(event) = events.iter().find(|event| !self.events.remove(event)) {
+                    let reason = format!("event {} is awaited, and nothing signals it before", event.0);
+                    return Err(("requests", reason + ": add the signal, or break the circle of waits"));
                 }
             }
             Op::Marker { .. } => {}

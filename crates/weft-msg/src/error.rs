@@ -141,6 +141,14 @@ pub enum MsgError {
         /// The name of the operation, as [`crate::unsupported`] gives it.
         operation: String,
     },
+    /// One-sided communication of a rank with several streams.
+    #[error(
+        "{operation}: a rank with several streams has no one-sided communication yet; record it with one"
+    )]
+    OneSidedInStreams {
+        /// The name of the operation.
+        operation: String,
+    },
     /// The accelerator was asked for by name, where it cannot be used.
     #[error("the accelerator cannot carry out this allreduce: {limit}")]
     Accelerator {

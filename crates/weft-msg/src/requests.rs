@@ -11,14 +11,14 @@
 use crate::error::MsgError;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use weft_trace::op::RequestId;
+use weft_trace::op::{RequestId, StreamId};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 enum RequestState {
     /// Under way.
     Pending,
-    /// Under way, and waited for.
-    Waited,
+    /// Under way, and waited for by this stream.
+    Waited(StreamId),
     /// Complete, and not yet waited for.
     Done,
 }
@@ -27,6 +27,23 @@ enum RequestState {
 struct Request {
     id: RequestId,
     state: RequestState,
+}
+
+/// The blocked wait of a stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+struct BlockedWait {
+    /// The number of requests that carry its mark.
+    waited: u32,
+    mode: WaitMode,
+}
+
+/// The waits of a rank's streams while one is at work.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+struct ParkedWaits {
+    /// The stream at work.
+    stream: StreamId,
+    /// That of the stream at work is of no meaning.
+    waits: Vec<BlockedWait>,
 }
 
 /// The condition that ends a blocked wait.
@@ -52,12 +69,38 @@ pub(crate) struct Requests {
     /// In ascending order of id: numbers are dense in real traces, but a table indexed by number
     /// would let one wild number take all memory.
     table: VecDeque<Request>,
-    /// The number of requests that carry the mark.
-    waited: u32,
-    wait: WaitMode,
+    /// That of the stream at work.
+    wait: BlockedWait,
+    /// Of a rank that has changed its stream.
+    parked: Option<Box<ParkedWaits>>,
 }
 
 impl Requests {
+    /// Another stream is at work from now on.
+    pub fn switch_to(&mut self, stream: StreamId) {
+        let ParkedWaits { stream: at_work, waits } = &mut **self.parked.get_or_insert_default();
+        let most = at_work.index().max(stream.index());
+        if waits.len() <= most {
+            waits.resize(most + 1, BlockedWait::default());
+        }
+        waits[at_work.index()] = std::mem::replace(&mut self.wait, waits[stream.index()]);
+        *at_work = stream;
+    }
+
+    /// The stream at work.
+    #[inline]
+    pub fn stream(&self) -> StreamId {
+        self.parked.as_ref().map_or(StreamId::FIRST, |parked| parked.stream)
+    }
+
+    /// The wait of a stream.
+    fn wait_of(&mut self, stream: StreamId) -> &mut BlockedWait {
+        match &mut self.parked {
+            Some(parked) if parked.stream != stream => &mut parked.waits[stream.index()],
+            _ => &mut self.wait,
+        }
+    }
+
     /// An operation starts. Errors where its number is in use.
     pub fn open(&mut self, id: RequestId) -> Result<(), MsgError> {
         let request = Request { id, state: RequestState::Pending };
@@ -72,23 +115,23 @@ impl Requests {
     /// An operation has completed. A waitany that this ends may have to rename another.
     pub fn complete(&mut self, id: RequestId) -> Option<Renamed> {
         let place = self.find(id).ok()?;
-        match (self.table[place].state, self.wait) {
-            (RequestState::Waited, WaitMode::All) => {
+        let RequestState::Waited(stream) = self.table[place].state else {
+            self.table[place].state = RequestState::Done;
+            return None;
+        };
+        match self.wait_of(stream).mode {
+            WaitMode::All => {
                 self.table.remove(place);
-                self.waited -= 1;
+                self.wait_of(stream).waited -= 1;
                 None
             }
-            (RequestState::Waited, WaitMode::Any(name)) => {
-                for request in self.table.iter_mut().filter(|request| request.state == RequestState::Waited) {
+            WaitMode::Any(name) => {
+                let mark = RequestState::Waited(stream);
+                for request in self.table.iter_mut().filter(|request| request.state == mark) {
                     request.state = RequestState::Pending;
                 }
-                self.waited = 0;
-                self.wait = WaitMode::All;
+                *self.wait_of(stream) = BlockedWait::default();
                 self.consume(place, name)
-            }
-            _ => {
-                self.table[place].state = RequestState::Done;
-                None
             }
         }
     }
@@ -98,10 +141,10 @@ impl Requests {
         let place = self.find(id).map_err(|_| MsgError::UnknownRequest { request: id })?;
         match self.table[place].state {
             RequestState::Done => drop(self.table.remove(place)),
-            RequestState::Waited => return Err(MsgError::UnknownRequest { request: id }),
+            RequestState::Waited(_) => return Err(MsgError::UnknownRequest { request: id }),
             RequestState::Pending => {
-                self.table[place].state = RequestState::Waited;
-                self.waited += 1;
+                self.table[place].state = RequestState::Waited(self.stream());
+                self.wait.waited += 1;
             }
         }
         Ok(())
@@ -119,27 +162,29 @@ impl Requests {
         for id in ids {
             let Ok(place) = self.find(*id) else { continue };
             if self.table[place].state == RequestState::Pending {
-                self.table[place].state = RequestState::Waited;
-                self.waited += 1;
+                self.table[place].state = RequestState::Waited(self.stream());
+                self.wait.waited += 1;
             }
         }
-        self.wait = WaitMode::Any(recorded);
+        self.wait.mode = WaitMode::Any(recorded);
         Ok(None)
     }
 
     /// Whether a wait is blocked.
     pub fn is_waiting(&self) -> bool {
-        self.waited > 0
+        self.wait.waited > 0
     }
 
-    /// The number of requests that the blocked wait still waits for.
+    /// The number of requests that blocked waits still wait for.
     pub fn waited(&self) -> u32 {
-        self.waited
+        let parked = self.parked.iter().flat_map(|parked| parked.waits.iter().enumerate());
+        let of_others = parked.filter(|(stream, _)| *stream != self.stream().index());
+        self.wait.waited + of_others.map(|(_, wait)| wait.waited).sum::<u32>()
     }
 
     /// Whether the blocked wait waits for `id`.
     pub fn is_waited(&self, id: RequestId) -> bool {
-        self.find(id).is_ok_and(|place| self.table[place].state == RequestState::Waited)
+        self.find(id).is_ok_and(|place| self.table[place].state == RequestState::Waited(self.stream()))
     }
 
     /// The number of requests that have not been waited for.

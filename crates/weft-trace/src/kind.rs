@@ -1,6 +1,6 @@
 //! The kind of an operation and its name in trace files and reports.
 
-use crate::op::{Collective, OneSided, Op, SendMode, WindowSync};
+use crate::op::{Collective, OneSided, Op, SendMode, SignalAt, WindowSync};
 use serde::{Deserialize, Serialize};
 
 /// The kind of an operation, without its arguments.
@@ -20,6 +20,8 @@ pub enum Kind {
     Window,
     OneSided(OneSided),
     Sync(WindowSync),
+    Signal(SignalAt),
+    Await,
     Marker,
 }
 
@@ -96,6 +98,9 @@ kinds! {
     "win_flush" Sync(WindowSync::Flush),
     "win_flush_all" Sync(WindowSync::FlushAll),
     "win_free" Sync(WindowSync::Free),
+    "signal_start" Signal(SignalAt::Start),
+    "signal_end" Signal(SignalAt::End),
+    "await" Await,
     "marker" Marker,
 }
 
@@ -116,6 +121,8 @@ impl Op {
             Op::Window { .. } => Kind::Window,
             Op::OneSided { kind, .. } => Kind::OneSided(*kind),
             Op::Sync { kind, .. } => Kind::Sync(*kind),
+            Op::Signal { at, .. } => Kind::Signal(*at),
+            Op::Await { .. } => Kind::Await,
             Op::Marker { .. } => Kind::Marker,
         }
     }

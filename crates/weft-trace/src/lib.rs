@@ -21,4 +21,4 @@ mod source;
 pub use address_space::AddressSpace;
 pub use kind::Kind;
 pub use region::{NotARegion, Region, RegionMark, regions};
-pub use source::{Cursor, ReadError, TraceSource};
+pub use source::{Cursor, ReadError, TraceSource, has_streams, streams};

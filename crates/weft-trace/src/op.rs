@@ -1,5 +1,9 @@
 //! The rank-operation model: what a rank of a message-passing program does, one operation at a time.
 //!
+//! A rank has one or more streams, each a list of operations in order. Between streams [`Op::Signal`] and
+//! [`Op::Await`] keep an order: one stream goes on when others have come to some point. Streams of a rank
+//! share its requests: one may wait for what another has started.
+//!
 //! Blocking calls are written as their parts: `MPI_Send` is [`Op::Isend`] and [`Op::Wait`],
 //! `MPI_Sendrecv` is an isend, an irecv and a waitall. Every rank in an operation is a rank of the
 //! world communicator, also where the program named it within a smaller one.
@@ -25,6 +29,34 @@ impl CommId {
 /// A window of one-sided communication, numbered as communicators are.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct WindowId(pub u64);
+
+/// A stream of a rank, counted from 0. A rank that is no graph has one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+pub struct StreamId(pub u32);
+
+impl StreamId {
+    /// The first stream, which every rank has.
+    pub const FIRST: StreamId = StreamId(0);
+
+    /// The place in a list of a rank's streams.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// An event of one rank, numbered by that rank: one [`Op::Signal`] and one [`Op::Await`] name it. A number
+/// may be used again once it has been awaited.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+pub struct EventId(pub u32);
+
+/// The moment of the operation before at which an event is signalled.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub enum SignalAt {
+    /// The start. The signal follows its operation, before those at its end.
+    Start,
+    /// The end.
+    End,
+}
 
 /// World ranks `first, first + stride, …`, `count` of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -273,6 +305,19 @@ pub enum Op {
         window: WindowId,
         /// The target, where the synchronization has one.
         target: Option<RankId>,
+    },
+    /// An event happens: the operation before in the stream starts, or has ended. Without one before it, the
+    /// program starts.
+    Signal {
+        /// The event.
+        event: EventId,
+        /// Which of the two.
+        at: SignalAt,
+    },
+    /// The stream goes on when all of these events have happened. It costs nothing.
+    Await {
+        /// The events, each once.
+        events: Vec<EventId>,
     },
     /// Something to be seen in timelines: a phase of the program, its start or end.
     Marker {

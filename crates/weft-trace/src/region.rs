@@ -10,7 +10,7 @@
 
 use crate::kind::Kind;
 use crate::op::Op;
-use crate::source::{ReadError, TraceSource};
+use crate::source::{ReadError, TraceSource, streams};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -100,10 +100,12 @@ pub fn regions(trace: &dyn TraceSource) -> Result<BTreeSet<Region>, ReadError> {
         return Ok(regions);
     }
     for rank in (0..trace.ranks()).map(RankId) {
-        for op in trace.rank(rank)? {
-            let Op::Marker { text } = op? else { continue };
-            if let Some(RegionMark::Opens(region)) = RegionMark::of_text(&text) {
-                regions.insert(region);
+        for stream in streams(trace, rank) {
+            for op in trace.stream(rank, stream)? {
+                let Op::Marker { text } = op? else { continue };
+                if let Some(RegionMark::Opens(region)) = RegionMark::of_text(&text) {
+                    regions.insert(region);
+                }
             }
         }
     }

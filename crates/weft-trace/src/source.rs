@@ -1,7 +1,8 @@
 //! Where the operations of a recorded program come from: any rank's, from any position on.
 
 use crate::kind::Kind;
-use crate::op::Op;
+use crate::op::{Op, SignalAt, StreamId};
+use std::borrow::Cow;
 use std::error::Error;
 use std::fmt;
 use weft_units::RankId;
@@ -26,25 +27,44 @@ pub trait TraceSource: Send + Sync {
     /// Whether the recording ended before the program did.
     fn is_interrupted(&self) -> bool;
 
-    /// The operations of a rank from `position` on: what [`Cursor::next_position`] gave. A position behind
-    /// the last operation gives none.
-    ///
-    /// # Errors
-    /// There is no such rank. That a file is damaged is found as late as by the cursor.
-    fn rank_at(&self, rank: RankId, position: u64) -> Result<Box<dyn Cursor>, ReadError>;
+    /// The core of the rank that each of its streams sits on, counted from 0; a rank without streams of its
+    /// own has one, on core 0. There is such a rank.
+    fn stream_cores(&self, rank: RankId) -> Cow<'_, [u32]> {
+        let _ = rank;
+        Cow::Borrowed(&[0])
+    }
 
-    /// The operations of a rank from the first.
+    /// The operations of a stream of a rank from `position` on: what [`Cursor::next_position`] gave. A
+    /// position behind the last operation gives none.
     ///
     /// # Errors
-    /// As [`TraceSource::rank_at`].
-    fn rank(&self, rank: RankId) -> Result<Box<dyn Cursor>, ReadError> {
-        self.rank_at(rank, 0)
+    /// There is no such rank or stream. That a file is damaged is found as late as by the cursor.
+    fn stream_at(&self, rank: RankId, stream: StreamId, position: u64) -> Result<Box<dyn Cursor>, ReadError>;
+
+    /// The operations of a stream of a rank from the first.
+    ///
+    /// # Errors
+    /// As [`TraceSource::stream_at`].
+    fn stream(&self, rank: RankId, stream: StreamId) -> Result<Box<dyn Cursor>, ReadError> {
+        self.stream_at(rank, stream, 0)
     }
 }
 
-/// The operations of a rank in their order. An error ends it.
+/// The streams of a rank.
+pub fn streams(trace: &dyn TraceSource, rank: RankId) -> impl Iterator<Item = StreamId> + use<> {
+    (0..trace.stream_cores(rank).len() as u32).map(StreamId)
+}
+
+/// Whether ranks of a trace have several streams, or events.
+pub fn has_streams(trace: &dyn TraceSource) -> bool {
+    let kinds = [Kind::Signal(SignalAt::Start), Kind::Signal(SignalAt::End), Kind::Await];
+    kinds.into_iter().any(|kind| trace.operations_of(kind) > 0)
+        || (0..trace.ranks()).any(|rank| trace.stream_cores(RankId(rank)).len() > 1)
+}
+
+/// The operations of a stream in their order. An error ends it.
 pub trait Cursor: Iterator<Item = Result<Op, ReadError>> + Send + Sync {
-    /// Number of operations of the rank before the next one.
+    /// Number of operations of the stream before the next one.
     fn next_position(&self) -> u64;
 }
 

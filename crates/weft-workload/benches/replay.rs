@@ -16,7 +16,7 @@ use weft_fabric::parameters::IdealParameters;
 use weft_formats::{Trace, TraceHeader, TraceWriter};
 use weft_msg::Protocol;
 use weft_nic::{NicParameters, OverheadsNic, OverheadsParameters};
-use weft_trace::op::{CommId, Op, RequestId, SendMode};
+use weft_trace::op::{CommId, Op, RequestId, SendMode, StreamId};
 use weft_units::{BitRate, Bytes, RankId, Span, Time};
 use weft_workload::mapping::Hosts;
 use weft_workload::replay::{Program, ProgressRule, ReplayParameters};
@@ -75,7 +75,7 @@ fn main() {
     let begun = processor_seconds();
     let mut operations = 0u64;
     for rank in 0..ranks {
-        operations += trace.rank(RankId(rank)).unwrap().map(Result::unwrap).count() as u64;
+        operations += trace.stream(RankId(rank), StreamId::FIRST).unwrap().map(Result::unwrap).count() as u64;
     }
     let reading = processor_seconds() - begun;
 

@@ -6,7 +6,9 @@ use crate::output;
 use clap::{Args, Subcommand, ValueHint};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use weft_sim::experiment::trace::{self, ConvertRequest, FlopRate, TraceInfo, TraceOptions, TraceStats};
+use weft_sim::experiment::trace::{
+    self, ConvertRequest, FlopRate, StreamsInfo, TraceInfo, TraceOptions, TraceStats,
+};
 
 /// The subcommands of `weft trace`.
 #[derive(Subcommand)]
@@ -122,6 +124,13 @@ fn info_text(info: &TraceInfo) -> String {
     let time = info.virtual_time.as_ref().map_or("real".to_owned(), |host| format!("virtual, --host {host}"));
     let operations =
         format!("{}, {} to {} per rank", info.operations, info.rank_operations_min, info.rank_operations_max);
+    let streams = info.streams.map(|streams| {
+        let StreamsInfo { streams, rank_streams_max, rank_cores_max, events, open_events_max } = streams;
+        format!(
+            "{streams}, at most {rank_streams_max} on {rank_cores_max} cores per rank; {events} events, at \
+             most {open_events_max} open per rank"
+        )
+    });
     let lines = [
         ["program", &info.command.join(" ")],
         ["recorded by", &info.recorder],
@@ -134,8 +143,9 @@ fn info_text(info: &TraceInfo) -> String {
         ["format", info.format],
         ["format version", &info.format_version.to_string()],
     ];
-    let table =
-        output::table(["", ""], [false, false], lines.into_iter().map(|line| line.map(str::to_owned)));
+    let of_streams = streams.as_deref().map(|streams| ["streams", streams]);
+    let lines = lines.into_iter().chain(of_streams).map(|line| line.map(str::to_owned));
+    let table = output::table(["", ""], [false, false], lines);
     let kinds = info.operations_by_kind.iter().map(|(kind, count)| [kind.clone(), count.to_string()]);
     let kinds = output::table_of_some(["operation", "count"], [false, true], kinds);
     table + "\n" + &kinds + &missing(&info.unrecorded) + &notes(&info.notes)

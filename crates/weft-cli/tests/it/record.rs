@@ -11,7 +11,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use weft_formats::Trace;
 use weft_host::record::{Mpi, RecordError, RecordRequest, RecordSummary, record};
-use weft_trace::op::{Op, RankRange, RequestId};
+use weft_trace::op::{Op, RankRange, RequestId, StreamId};
 use weft_units::{Address, RankId};
 
 fn root() -> PathBuf {
@@ -89,7 +89,7 @@ fn case(name: &str, ranks: u32) -> Vec<Recorded> {
 
 impl Recorded {
     fn ops(&self, rank: u32) -> Vec<Op> {
-        self.trace.rank(RankId(rank)).unwrap().map(Result::unwrap).collect()
+        self.trace.stream(RankId(rank), StreamId::FIRST).unwrap().map(Result::unwrap).collect()
     }
 
     /// The operations but the computation, in short.
@@ -176,6 +176,7 @@ fn short(op: &Op) -> String {
             let target = target.map_or(String::new(), |target| format!(" {}", target.0));
             format!("{kind:?} {}{target}", id(window.0))
         }
+        Op::Signal { .. } | Op::Await { .. } => unreachable!("the recorder writes one stream"),
         Op::Marker { text } => format!("marker {text}"),
     }
 }
@@ -562,7 +563,7 @@ fn buffers_do_not_depend_on_the_environment() {
             record(&request, || false).unwrap();
             let trace = Trace::open(output).unwrap();
             for rank in 0..2 {
-                let ops = trace.rank(RankId(rank)).unwrap().map(Result::unwrap);
+                let ops = trace.stream(RankId(rank), StreamId::FIRST).unwrap().map(Result::unwrap);
                 let found: Vec<_> = ops.filter_map(|op| buffers(&op)).collect();
                 assert_eq!(found, expected(rank), "{mpi} rank {rank}: {environment}");
             }
@@ -701,7 +702,7 @@ fn an_interrupted_recording_is_a_trace() {
         let trace = Trace::open(&output).unwrap();
         assert_eq!(trace.ranks(), 2);
         for rank in 0..2 {
-            let ops = trace.rank(RankId(rank)).unwrap().map(Result::unwrap);
+            let ops = trace.stream(RankId(rank), StreamId::FIRST).unwrap().map(Result::unwrap);
             assert_eq!(ops.filter(|op| matches!(op, Op::Collective { .. })).count(), 1, "{mpi}");
         }
     }

@@ -23,12 +23,12 @@ pub(crate) use call::{
 
 use crate::error::TraceError;
 use crate::format::FormatReader;
-use crate::header::{FORMAT_VERSION, TraceHeader, TraceMetadata};
+use crate::header::{FIRST_FORMAT_VERSION, TraceHeader, TraceMetadata};
 use communicators::CommTable;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use translate::{CallTally, Seat, Translator};
-use weft_trace::op::Op;
+use weft_trace::op::{Op, StreamId};
 use weft_trace::{Cursor, Kind, ReadError, TraceSource};
 use weft_units::{Bytes, RankId};
 
@@ -106,7 +106,13 @@ impl CallTrace {
             .map_err(|reason| TraceError::Run { file: files.file().to_owned(), reason })?;
         let operations =
             operations.into_iter().map(|(kind, count)| (kind.name().to_owned(), count)).collect();
-        let metadata = TraceMetadata { format_version: FORMAT_VERSION, header, operations, rank_operations };
+        let metadata = TraceMetadata {
+            format_version: FIRST_FORMAT_VERSION,
+            header,
+            operations,
+            rank_operations,
+            rank_streams: Vec::new(),
+        };
         Ok(CallTrace { files, communicators: Arc::new(communicators), metadata })
     }
 }
@@ -137,10 +143,14 @@ impl TraceSource for CallTrace {
     }
 
     /// A position is found by reading the rank from its begin.
-    fn rank_at(&self, rank: RankId, position: u64) -> Result<Box<dyn Cursor>, ReadError> {
+    fn stream_at(&self, rank: RankId, stream: StreamId, position: u64) -> Result<Box<dyn Cursor>, ReadError> {
+        let file = || self.file().to_owned();
         if rank.0 >= self.ranks() {
-            let file = self.file().to_owned();
-            return Err(TraceError::NoSuchRank { file, rank: rank.0, ranks: self.ranks() }.into());
+            return Err(TraceError::NoSuchRank { file: file(), rank: rank.0, ranks: self.ranks() }.into());
+        }
+        if stream != StreamId::FIRST {
+            let (rank, stream) = (rank.0, stream.0);
+            return Err(TraceError::NoSuchStream { file: file(), rank, stream, streams: 1 }.into());
         }
         let mut cursor = CallCursor::new(&self.files, rank.0, Some(Arc::clone(&self.communicators)))?;
         while cursor.position < position && cursor.try_next()?.is_some() {}

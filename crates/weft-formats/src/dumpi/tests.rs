@@ -7,7 +7,7 @@ use crate::calls::CallTrace;
 use crate::error::TraceError;
 use proptest::prelude::*;
 use weft_trace::TraceSource as _;
-use weft_trace::op::{Collective, CollectiveSizes, CommId, Op, RankRange, RequestId, SendMode};
+use weft_trace::op::{Collective, CollectiveSizes, CommId, Op, RankRange, RequestId, SendMode, StreamId};
 use weft_units::{Bytes, RankId, Span};
 
 /// An argument of a call.
@@ -91,7 +91,7 @@ fn file(calls: &[Made]) -> Vec<u8> {
 }
 
 fn ops(trace: &CallTrace, rank: u32) -> Result<Vec<Op>, TraceError> {
-    trace.rank(RankId(rank))?.map(|op| op.map_err(TraceError::from)).collect()
+    trace.stream(RankId(rank), StreamId::FIRST)?.map(|op| op.map_err(TraceError::from)).collect()
 }
 
 fn of_one(calls: &[Made]) -> Result<Vec<Op>, TraceError> {

@@ -6,7 +6,7 @@ use crate::error::TraceError;
 use crate::input::Input;
 use proptest::prelude::*;
 use weft_trace::TraceSource as _;
-use weft_trace::op::{CommId, Op, RequestId};
+use weft_trace::op::{CommId, Op, RequestId, StreamId};
 use weft_units::{RankId, Span};
 
 fn trace(ranks: &[String]) -> Result<CallTrace, TraceError> {
@@ -15,7 +15,7 @@ fn trace(ranks: &[String]) -> Result<CallTrace, TraceError> {
 }
 
 fn ops(trace: &CallTrace, rank: u32) -> Result<Vec<Op>, TraceError> {
-    trace.rank(RankId(rank))?.map(|op| op.map_err(TraceError::from)).collect()
+    trace.stream(RankId(rank), StreamId::FIRST)?.map(|op| op.map_err(TraceError::from)).collect()
 }
 
 /// Lines of a rank of two, each with its begin and its end in microseconds.

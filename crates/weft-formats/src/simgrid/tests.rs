@@ -5,11 +5,14 @@ use crate::{Trace, TraceHeader, TraceOptions, TraceWriter};
 use proptest::prelude::*;
 use std::fs;
 use std::path::Path;
-use weft_trace::op::{Collective, CollectiveBuffers, CollectiveSizes, CommId, Op, RequestId, SendMode};
+use weft_trace::op::{
+    Collective, CollectiveBuffers, CollectiveSizes, CommId, Op, RequestId, SendMode, StreamId,
+};
 use weft_units::{Bytes, RankId, Span};
 
 fn ops(trace: &Trace) -> Result<Vec<Vec<Op>>, TraceError> {
-    let rank = |rank| trace.rank(RankId(rank))?.map(|op| op.map_err(TraceError::from)).collect();
+    let rank =
+        |rank| trace.stream(RankId(rank), StreamId::FIRST)?.map(|op| op.map_err(TraceError::from)).collect();
     (0..trace.ranks()).map(rank).collect()
 }
 

@@ -6,7 +6,7 @@
 use super::speed::FlopRate;
 use crate::error::TraceError;
 use crate::format::FormatWriter;
-use crate::header::{FORMAT_VERSION, TraceHeader, TraceMetadata};
+use crate::header::{FIRST_FORMAT_VERSION, TraceHeader, TraceMetadata};
 use crate::output::{self, unwritable};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -209,6 +209,8 @@ impl ActionWriter {
             | Op::Communicator { .. }
             | Op::Window { .. }
             | Op::Sync { .. }
+            | Op::Signal { .. }
+            | Op::Await { .. }
             | Op::Marker { .. } => {
                 self.leave_out(op.kind().name());
                 Ok(())
@@ -333,10 +335,11 @@ impl FormatWriter for ActionWriter {
         let operations =
             self.operations.iter().map(|(kind, &count)| (kind.name().to_owned(), count)).collect();
         Ok(TraceMetadata {
-            format_version: FORMAT_VERSION,
+            format_version: FIRST_FORMAT_VERSION,
             header: self.header,
             operations,
             rank_operations: self.rank_operations,
+            rank_streams: Vec::new(),
         })
     }
 }

@@ -5,7 +5,9 @@ use super::row::{MAX_BYTES, MAX_SPAN_PS, RowError, address, check_members, missi
 use super::schema::{Column, MAX_ENTRIES};
 use crate::error::TraceError;
 use weft_trace::Kind;
-use weft_trace::op::{CollectiveBuffers, CollectiveSizes, CommId, Op, RankRange, RequestId, WindowId};
+use weft_trace::op::{
+    CollectiveBuffers, CollectiveSizes, CommId, EventId, Op, RankRange, RequestId, WindowId,
+};
 use weft_units::{Address, Bytes, RankId, Span};
 
 /// Rows, the first of which is the next of its rank. Takes up to 90 bytes for each, mostly below
@@ -217,6 +219,11 @@ impl<'a> RowOf<'a> {
                 request: self.request(),
             },
             Kind::Sync(kind) => Op::Sync { kind, window: self.window()?, target: self.peer()? },
+            Kind::Signal(at) => Op::Signal { event: EventId(need(self.request(), Column::Request)?.0), at },
+            Kind::Await => {
+                let events = self.list(&self.batch.requests, Column::Requests)?;
+                Op::Await { events: events.iter().copied().map(EventId).collect() }
+            }
             Kind::Marker => Op::Marker { text: self.text()? },
         })
     }

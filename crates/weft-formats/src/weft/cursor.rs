@@ -4,7 +4,7 @@ use super::batch::Batch;
 use super::column::Columns;
 use super::reader::WeftReader;
 use crate::error::TraceError;
-use weft_trace::op::Op;
+use weft_trace::op::{Op, StreamId};
 use weft_trace::{Cursor, ReadError};
 use weft_units::RankId;
 
@@ -12,10 +12,11 @@ use weft_units::RankId;
 /// decode further: as much as the operations themselves take.
 const ENTRIES_PER_ROW: usize = 16;
 
-/// The operations of a rank in their order. Holds a page of them at most; an error ends it.
+/// The operations of a stream in their order. Holds a page of them at most; an error ends it.
 pub(crate) struct WeftCursor {
     trace: WeftReader,
     rank: RankId,
+    stream: StreamId,
     /// Position of the next operation.
     position: u64,
     batch: Batch,
@@ -27,22 +28,22 @@ pub(crate) struct WeftCursor {
 }
 
 impl WeftCursor {
-    pub(crate) fn new(trace: WeftReader, rank: RankId, position: u64) -> WeftCursor {
+    pub(crate) fn new(trace: WeftReader, (rank, stream): (RankId, StreamId), position: u64) -> WeftCursor {
         let ranks = trace.ranks();
-        WeftCursor { trace, rank, position, batch: Batch::default(), next: 0, failed: false, ranks }
+        WeftCursor { trace, rank, stream, position, batch: Batch::default(), next: 0, failed: false, ranks }
     }
 
     /// Decodes the next rows; says whether there are any.
     fn fill(&mut self) -> Result<bool, TraceError> {
-        let WeftCursor { trace, rank, position, batch, next, .. } = self;
-        let rank_rows = trace.rank_rows(*rank);
-        let Some(row) = rank_rows.start.checked_add(*position).filter(|row| rank_rows.contains(row)) else {
+        let WeftCursor { trace, rank, stream, position, batch, next, .. } = self;
+        let rows = trace.stream_rows(*rank, *stream);
+        let Some(row) = rows.start.checked_add(*position).filter(|row| rows.contains(row)) else {
             return Ok(false);
         };
         let (group, group_rows) = trace.group_of(row);
         let page = trace.page_rows();
         let from = row - group_rows.start;
-        let to = ((from / page + 1) * page).min(rank_rows.end.min(group_rows.end) - group_rows.start);
+        let to = ((from / page + 1) * page).min(rows.end.min(group_rows.end) - group_rows.start);
         let columns = Columns {
             trace,
             index: trace.group_index(group)?,

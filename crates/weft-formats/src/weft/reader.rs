@@ -13,8 +13,10 @@ use crate::header::{FORMAT_VERSION, METADATA_KEY, TraceMetadata, VersionOnly};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader};
 use parquet::file::reader::Length;
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
+use weft_trace::op::StreamId;
 use weft_trace::{Cursor, Kind, ReadError, TraceSource};
 use weft_units::{Bytes, RankId};
 
@@ -78,6 +80,7 @@ impl WeftReader {
             let (listed, ranks) = (metadata.rank_operations.len(), metadata.header.ranks);
             return Err(header(format!("the operations of {listed} ranks are counted, there are {ranks}")));
         }
+        check_streams(&metadata).map_err(header)?;
         let overflow = || header("more operations than can be counted".to_owned());
         let rank_starts = starts(metadata.rank_operations.iter().copied().map(Some)).ok_or_else(overflow)?;
         let group_rows = parquet
@@ -120,6 +123,15 @@ impl WeftReader {
     /// The rows of a rank in the file.
     pub(crate) fn rank_rows(&self, rank: RankId) -> std::ops::Range<u64> {
         self.inner.rank_starts[rank.index()]..self.inner.rank_starts[rank.index() + 1]
+    }
+
+    /// The rows of a stream of a rank in the file.
+    pub(crate) fn stream_rows(&self, rank: RankId, stream: StreamId) -> std::ops::Range<u64> {
+        let rows = self.rank_rows(rank);
+        let Some(streams) = self.inner.metadata.rank_streams.get(rank.index()) else { return rows };
+        let before: u64 = streams[..stream.index()].iter().map(|stream| stream.operations).sum();
+        let start = rows.start + before;
+        start..start + streams[stream.index()].operations
     }
 
     /// The row group of a row, and its rows.
@@ -219,12 +231,24 @@ impl TraceSource for WeftReader {
         self.inner.metadata.header.interrupted
     }
 
-    fn rank_at(&self, rank: RankId, position: u64) -> Result<Box<dyn Cursor>, ReadError> {
-        if rank.0 >= self.ranks() {
-            let file = self.inner.file.clone();
-            return Err(TraceError::NoSuchRank { file, rank: rank.0, ranks: self.ranks() }.into());
+    fn stream_cores(&self, rank: RankId) -> Cow<'_, [u32]> {
+        match self.inner.metadata.rank_streams.get(rank.index()) {
+            None => Cow::Borrowed(&[0]),
+            Some(streams) => streams.iter().map(|stream| stream.core).collect(),
         }
-        Ok(Box::new(WeftCursor::new(self.clone(), rank, position)))
+    }
+
+    fn stream_at(&self, rank: RankId, stream: StreamId, position: u64) -> Result<Box<dyn Cursor>, ReadError> {
+        let file = || self.inner.file.clone();
+        if rank.0 >= self.ranks() {
+            return Err(TraceError::NoSuchRank { file: file(), rank: rank.0, ranks: self.ranks() }.into());
+        }
+        let streams = self.inner.metadata.rank_streams.get(rank.index()).map_or(1, Vec::len);
+        if stream.index() >= streams {
+            let (stream, streams) = (stream.0, streams as u32);
+            return Err(TraceError::NoSuchStream { file: file(), rank: rank.0, stream, streams }.into());
+        }
+        Ok(Box::new(WeftCursor::new(self.clone(), (rank, stream), position)))
     }
 }
 
@@ -285,6 +309,33 @@ fn read_metadata(file: &str, parquet: &ParquetMetaData) -> Result<TraceMetadata,
         });
     }
     serde_json::from_str(json).map_err(header)
+}
+
+/// Checks that the operations of the streams of each rank are those of the rank.
+fn check_streams(metadata: &TraceMetadata) -> Result<(), String> {
+    let TraceMetadata { rank_streams, rank_operations, header, .. } = metadata;
+    if rank_streams.is_empty() {
+        return Ok(());
+    }
+    if rank_streams.len() != header.ranks as usize {
+        return Err(format!(
+            "the streams of {} ranks are listed, there are {}",
+            rank_streams.len(),
+            header.ranks
+        ));
+    }
+    for (rank, (streams, operations)) in rank_streams.iter().zip(rank_operations).enumerate() {
+        let mut counts = streams.iter().map(|stream| stream.operations);
+        let sum = counts.try_fold(0u64, u64::checked_add);
+        if sum != Some(*operations) || streams.is_empty() {
+            return Err(format!("the streams of rank {rank} do not have its {operations} operations"));
+        }
+        let cores = streams.iter().map(|stream| stream.core);
+        if streams[0].core != 0 || cores.max().is_some_and(|core| core as usize >= streams.len()) {
+            return Err(format!("the streams of rank {rank} sit on cores that are not numbered from 0 on"));
+        }
+    }
+    Ok(())
 }
 
 /// Checks the columns; those that were added to the format may be missing. Returns how many of them it has.

@@ -139,6 +139,8 @@ impl<'a> Row<'a> {
             Op::Sync { kind: _, window, target } => {
                 Row { window: Some(window.0), peer: target.map(|rank| rank.0), ..row }
             }
+            Op::Signal { event, at: _ } => Row { request: Some(event.0), ..row },
+            Op::Await { events } => Row { requests: events.iter().map(|event| event.0).collect(), ..row },
             Op::Marker { text } => Row { text: Some(Cow::Borrowed(text)), ..row },
         }
     }

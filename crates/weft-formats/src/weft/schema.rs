@@ -7,6 +7,8 @@
 //!   footer: where the pages are; JSON metadata with the number of rows of each rank; checksums
 //! ```
 //!
+//! The rows of a rank's streams follow each other, as the metadata counts them.
+//!
 //! The rows of a rank begin where those of the ranks before it end, so that a reader finds any operation
 //! of any rank from the footer alone, and reads nothing but the pages that hold it. Short ranks share a
 //! row group: ten thousand ranks need not have ten thousand groups.
@@ -27,12 +29,13 @@
 //! | `bytes` | payload, size of the receive buffer, bytes given to a collective, bytes exposed by a window |
 //! | `receive_bytes` | bytes taken from a collective |
 //! | `element_bytes` | size of one element of a collective |
-//! | `request` | the request started (isend, irecv, non-blocking collectives, one-sided) or waited for |
+//! | `request` | the request started (isend, irecv, non-blocking collectives, one-sided) or waited for; the
+//! event |
 //! | `matched_peer`, `matched_tag` | irecv: what a wildcard matched when the trace was recorded |
 //! | `completed` | waitany: index into `requests` of the one that completed |
 //! | `window` | one-sided operations and synchronizations |
 //! | `text` | marker |
-//! | `requests` | waitall, waitany |
+//! | `requests` | waitall, waitany; await: the events |
 //! | `send_counts`, `receive_counts` | v-variants of collectives: bytes per member |
 //! | `members` | communicator: first, stride, count of each range of world ranks, one after the other |
 //! | `buffer` | the rank's virtual address of what is sent, received, exposed, moved, given to a collective |

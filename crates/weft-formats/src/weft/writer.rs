@@ -5,7 +5,9 @@ use super::row::Row;
 use super::schema::{self, Column, GROUP_ENTRIES, GROUP_ROWS, GROUP_ROWS_AT_END_OF_RANK, MAX_ENTRIES};
 use crate::error::TraceError;
 use crate::format::FormatWriter;
-use crate::header::{FORMAT_VERSION, METADATA_KEY, TraceHeader, TraceMetadata};
+use crate::header::{
+    FIRST_FORMAT_VERSION, FORMAT_VERSION, METADATA_KEY, StreamMetadata, TraceHeader, TraceMetadata,
+};
 use crate::output::{self, unwritable};
 use bytes::Bytes;
 use parquet::basic::Compression;
@@ -32,7 +34,8 @@ pub(crate) struct WeftWriter {
     file: SerializedFileWriter<BufWriter<NamedTempFile>>,
     group: Group,
     operations: BTreeMap<Kind, u64>,
-    rank_operations: Vec<u64>,
+    /// The streams of each rank begun.
+    rank_streams: Vec<Vec<StreamMetadata>>,
 }
 
 impl WeftWriter {
@@ -50,7 +53,7 @@ impl WeftWriter {
             file,
             group: Group::default(),
             operations: BTreeMap::new(),
-            rank_operations: Vec::new(),
+            rank_streams: Vec::new(),
         })
     }
 
@@ -73,7 +76,7 @@ impl FormatWriter for WeftWriter {
     }
 
     fn begin_rank(&mut self, rank: RankId) -> Result<(), TraceError> {
-        let expected = self.rank_operations.len();
+        let expected = self.rank_streams.len();
         if rank.index() != expected || rank.0 >= self.header.ranks {
             let reason =
                 format!("rank {rank} begun where rank {expected} of {} comes next", self.header.ranks);
@@ -82,23 +85,36 @@ impl FormatWriter for WeftWriter {
         if self.group.rows >= GROUP_ROWS_AT_END_OF_RANK {
             self.flush()?;
         }
-        self.rank_operations.push(0);
+        self.rank_streams.push(vec![StreamMetadata { operations: 0, core: 0 }]);
+        Ok(())
+    }
+
+    fn has_streams(&self) -> bool {
+        true
+    }
+
+    fn begin_stream(&mut self, core: u32) -> Result<(), TraceError> {
+        let Some(streams) = self.rank_streams.last_mut() else {
+            return Err(self.misuse("a stream before the first rank was begun".to_owned()));
+        };
+        streams.push(StreamMetadata { operations: 0, core });
         Ok(())
     }
 
     fn push(&mut self, op: &Op) -> Result<(), TraceError> {
         let ranks = self.header.ranks;
-        let Some(rank) = self.rank_operations.len().checked_sub(1) else {
+        let rank = self.rank_streams.len().wrapping_sub(1);
+        let Some(stream) = self.rank_streams.last_mut().and_then(|streams| streams.last_mut()) else {
             return Err(self.misuse("an operation before the first rank was begun".to_owned()));
         };
         let row = Row::from_op(op);
         if let Err((column, reason)) = row.check(ranks) {
-            let position = self.rank_operations[rank];
+            let position = stream.operations;
             let column = column.name();
             return Err(self.misuse(format!("rank {rank}, operation {position}, column {column}: {reason}")));
         }
         self.group.push(rank as u32, &row);
-        self.rank_operations[rank] += 1;
+        stream.operations += 1;
         *self.operations.entry(row.kind).or_default() += 1;
         if self.group.rows >= GROUP_ROWS || self.group.entries >= GROUP_ENTRIES {
             self.flush()?;
@@ -107,20 +123,25 @@ impl FormatWriter for WeftWriter {
     }
 
     fn finish(mut self: Box<Self>) -> Result<TraceMetadata, TraceError> {
-        let begun = self.rank_operations.len();
+        let begun = self.rank_streams.len();
         if begun != self.header.ranks as usize {
             return Err(self.misuse(format!("finished after {begun} of {} ranks", self.header.ranks)));
         }
         self.flush()?;
+        let is_event = |kind: &Kind| matches!(kind, Kind::Signal(_) | Kind::Await);
+        let has_streams = self.rank_streams.iter().any(|streams| streams.len() > 1);
+        let has_events = self.operations.keys().any(is_event);
+        let of_rank = |streams: &Vec<StreamMetadata>| streams.iter().map(|stream| stream.operations).sum();
         let metadata = TraceMetadata {
-            format_version: FORMAT_VERSION,
+            format_version: if has_streams || has_events { FORMAT_VERSION } else { FIRST_FORMAT_VERSION },
             header: self.header,
             operations: self
                 .operations
                 .iter()
                 .map(|(kind, &count)| (kind.name().to_owned(), count))
                 .collect(),
-            rank_operations: self.rank_operations,
+            rank_operations: self.rank_streams.iter().map(of_rank).collect(),
+            rank_streams: if has_streams { self.rank_streams } else { Vec::new() },
         };
         let json = serde_json::to_string(&metadata).expect("strings and numbers always make JSON");
         self.file.append_key_value_metadata(KeyValue::new(METADATA_KEY.to_owned(), json));

@@ -135,6 +135,12 @@ pub fn any_op() -> impl Strategy<Value = Op> {
             window,
             target
         }),
+        (any::<u32>(), any::<bool>()).prop_map(|(event, start)| Op::Signal {
+            event: EventId(event),
+            at: if start { SignalAt::Start } else { SignalAt::End },
+        }),
+        prop::collection::vec(any::<u32>(), 0..4)
+            .prop_map(|events| Op::Await { events: events.into_iter().map(EventId).collect() }),
         "\\PC{0,20}".prop_map(|text| Op::Marker { text }),
     ]
 }

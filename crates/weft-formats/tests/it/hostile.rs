@@ -93,7 +93,8 @@ fn rows_are_checked_when_they_are_read() {
     let mut damaged = sample();
     damaged[5] ^= 1;
     let trace = Trace::from_bytes("trace", damaged).unwrap();
-    let error = trace.rank(RankId(1)).and_then(|mut rank| rank.next().transpose()).unwrap_err();
+    let error =
+        trace.stream(RankId(1), StreamId::FIRST).and_then(|mut rank| rank.next().transpose()).unwrap_err();
     let error = TraceError::from(error);
     assert!(matches!(&error, TraceError::Damaged { .. }), "{error}");
 }
@@ -266,9 +267,9 @@ fn schemas_of_others_are_refused() {
     file.metadata = None;
     assert!(matches!(file.error(), TraceError::NotATrace { .. }));
     let mut file = forged();
-    file.metadata = Some(r#"{"format_version":2,"anything":[]}"#);
+    file.metadata = Some(r#"{"format_version":3,"anything":[]}"#);
     let error = file.error();
-    assert!(matches!(error, TraceError::Version { version: 2, known: 1, .. }));
+    assert!(matches!(error, TraceError::Version { version: 3, known: 2, .. }));
     assert!(error.to_string().contains("use a newer weft"));
     for (from, to, column) in [
         ("OPTIONAL INT32 peer (INTEGER(32,false));", "", "peer"),
@@ -318,6 +319,14 @@ fn metadata_that_lies_is_refused() {
         r#"{"format_version":1,"ranks":4000000000,"operations":{},"rank_operations":[1]}"#,
         r#"{"format_version":1,"ranks":1,"operations":{},"rank_operations":[2]}"#,
         r#"{"format_version":1,"ranks":2,"operations":{},"rank_operations":[18446744073709551615,2]}"#,
+        r#"{"format_version":2,"ranks":1,"operations":{},"rank_operations":[1],"rank_streams":[[],[]]}"#,
+        r#"{"format_version":2,"ranks":1,"operations":{},"rank_operations":[1],"rank_streams":[[]]}"#,
+        r#"{"format_version":2,"ranks":1,"operations":{},"rank_operations":[1],
+            "rank_streams":[[{"operations":0,"core":0},{"operations":2,"core":0}]]}"#,
+        r#"{"format_version":2,"ranks":1,"operations":{},"rank_operations":[1],
+            "rank_streams":[[{"operations":1,"core":1}]]}"#,
+        r#"{"format_version":2,"ranks":1,"operations":{},"rank_operations":[1],
+            "rank_streams":[[{"operations":18446744073709551615,"core":0},{"operations":2,"core":0}]]}"#,
     ] {
         let mut file = forged();
         file.metadata = Some(metadata);

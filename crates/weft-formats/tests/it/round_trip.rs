@@ -9,7 +9,7 @@ use weft_trace::op::*;
 use weft_units::{Address, Bytes, RankId, Span};
 
 fn read(trace: &Trace, rank: usize, position: u64) -> Vec<Op> {
-    trace.rank_at(RankId::from(rank), position).unwrap().map(Result::unwrap).collect()
+    trace.stream_at(RankId::from(rank), StreamId::FIRST, position).unwrap().map(Result::unwrap).collect()
 }
 
 proptest! {
@@ -26,12 +26,42 @@ proptest! {
         prop_assert_eq!(total, trace.operations());
     }
 
+    /// Catches streams that slip into each other, and cores that are lost.
+    #[test]
+    fn streams_are_read_as_they_were_written(ranks in any_ranks(0..60), cut in 0..60usize, core in 0..2u32) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("streams.weft");
+        let header = TraceHeader { ranks: ranks.len() as u32, ..TraceHeader::default() };
+        let mut writer = TraceWriter::create(&path, header).unwrap();
+        for (rank, ops) in ranks.iter().enumerate() {
+            let (first, second) = ops.split_at(cut.min(ops.len()));
+            writer.begin_rank(RankId::from(rank)).unwrap();
+            first.iter().for_each(|op| writer.push(op).unwrap());
+            writer.begin_stream(core).unwrap();
+            second.iter().for_each(|op| writer.push(op).unwrap());
+        }
+        writer.finish().unwrap();
+        let trace = Trace::open(&path).unwrap();
+        prop_assert_eq!(trace.metadata().format_version, 2);
+        for (rank, ops) in (0..).map(RankId).zip(&ranks) {
+            prop_assert_eq!(&*trace.stream_cores(rank), &[0, core]);
+            let (first, second) = ops.split_at(cut.min(ops.len()));
+            let stream = |stream, position| -> Vec<Op> {
+                trace.stream_at(rank, StreamId(stream), position).unwrap().map(Result::unwrap).collect()
+            };
+            prop_assert_eq!(&stream(0, 0)[..], first);
+            prop_assert_eq!(&stream(1, 0)[..], second);
+            prop_assert_eq!(&stream(1, 1)[..], second.get(1..).unwrap_or(&[]));
+            prop_assert!(trace.stream(rank, StreamId(2)).is_err());
+        }
+    }
+
     /// Catches a cursor that continues one operation too early or late.
     #[test]
     fn a_cursor_continues_where_another_stopped(ranks in any_ranks(1..60), stop in 0..60usize) {
         let trace = trace_of(&ranks);
         for (rank, ops) in ranks.iter().enumerate() {
-            let mut cursor = trace.rank(RankId::from(rank)).unwrap();
+            let mut cursor = trace.stream(RankId::from(rank), StreamId::FIRST).unwrap();
             let before: Vec<_> = cursor.by_ref().take(stop).map(Result::unwrap).collect();
             let after = read(&trace, rank, cursor.next_position());
             prop_assert_eq!(&[before, after].concat(), ops);
@@ -141,7 +171,8 @@ fn very_long_lists_are_read_in_smaller_chunks() {
 fn many_ranks_share_row_groups() {
     let ranks: Vec<_> = (0..10_000u64).map(|rank| long(rank % 7)).collect();
     let trace = trace_of(&ranks);
-    let mut cursors: Vec<_> = (0..ranks.len()).map(|rank| trace.rank(RankId::from(rank)).unwrap()).collect();
+    let mut cursors: Vec<_> =
+        (0..ranks.len()).map(|rank| trace.stream(RankId::from(rank), StreamId::FIRST).unwrap()).collect();
     for position in 0..7 {
         for (cursor, ops) in cursors.iter_mut().zip(&ranks) {
             assert_eq!(cursor.next().map(Result::unwrap).as_ref(), ops.get(position));
@@ -156,7 +187,7 @@ fn traces_are_shared_by_threads() {
     fn sent<T: Send>(_: &T) {}
     let trace = trace_of(&[long(10_000), Vec::new(), Vec::new()]);
     shared(&trace);
-    sent(&trace.rank(RankId(0)).unwrap());
+    sent(&trace.stream(RankId(0), StreamId::FIRST).unwrap());
     std::thread::scope(|scope| {
         for _ in 0..3 {
             scope.spawn(|| assert!(read(&trace, 0, 0) == long(10_000)));

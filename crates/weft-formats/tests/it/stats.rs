@@ -66,7 +66,7 @@ fn stats_count_what_the_trace_holds() {
 
 #[test]
 fn info_needs_the_footer_only() {
-    let info = TraceInfo::of(&trace());
+    let info = TraceInfo::of(&trace()).unwrap();
     assert_eq!(
         (info.ranks, info.operations, info.rank_operations_min, info.rank_operations_max),
         (3, 10, 0, 6)

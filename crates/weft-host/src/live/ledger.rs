@@ -378,7 +378,7 @@ impl Ledger {
         if let Some(Slice { activity, name, start }) = self.slice.take()
             && end > start
         {
-            let slice = TimelineEvent::Slice { rank: self.rank, activity, name, start, end };
+            let slice = TimelineEvent::Slice { rank: self.rank, core: 0, activity, name, start, end };
             outputs.output.timeline.push(slice);
         }
     }

@@ -373,6 +373,7 @@ impl LiveRank {
             finished: matches!(self.wants, State::Exit | State::Fence),
             operations: 0,
             awaited: 0,
+            cores: 1,
             computation,
             communication,
             messages_sent: self.messages_sent,

@@ -66,7 +66,7 @@ impl<T: Transport> Rank<'_, T> {
         let running = RunningCollective::new((part, memory), algorithm, (comm, number), call.request);
         let key = self.process.collectives.begin(running);
         if call.request.is_none() {
-            self.process.waiting = WaitingFor::Collective(key);
+            self.process.call.waiting = WaitingFor::Collective(key);
         }
         self.start_round(key);
         self.carry_on(key);
@@ -112,7 +112,7 @@ impl<T: Transport> Rank<'_, T> {
             if let Some(finished) = self.process.collectives.finish(key) {
                 match finished.request {
                     Some(request) => self.process.complete_request(request),
-                    None => self.process.waiting = WaitingFor::Nothing,
+                    None => self.process.collective_over(key),
                 }
                 return;
             }

@@ -21,6 +21,7 @@
 //! sends and receives that they start).
 
 mod active;
+mod call;
 mod collective;
 mod eager;
 pub(crate) mod false_envelope;
@@ -39,21 +40,23 @@ use crate::collectives::Collectives;
 use crate::communicator::Communicators;
 use crate::envelope::{Body, Envelope, EnvelopeKind, OperationKind};
 use crate::error::MsgError;
-use crate::matching::{Matching, PostedReceive};
+use crate::matching::Matching;
 use crate::protocol::{ActiveMessages, Protocol, WaitCosts};
 use crate::receives::Receives;
 use crate::requests::Requests;
 use crate::sends::{Content, Purpose, Sends};
 use crate::transport::Transport;
 use crate::windows::Windows;
+use call::StreamCall;
 use rank::Rank;
 use serde::{Deserialize, Serialize};
 use weft_units::{RankId, Span};
 
 /// The call that a rank blocks in.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 enum WaitingFor {
     /// None.
+    #[default]
     Nothing,
     /// A message that no receive has matched.
     Probe,
@@ -74,19 +77,17 @@ enum WaitingFor {
 pub struct Process {
     rank: RankId,
     ranks: u32,
-    waiting: WaitingFor,
-    /// How often it still polls before it waits: see [`WaitCosts::Polls`].
-    polls_left: u8,
+    /// The call of the stream at work.
+    call: StreamCall,
+    /// Those of its other streams; that of the one at work is empty.
+    #[expect(clippy::box_collection, reason = "few ranks have others, and there may be a million ranks")]
+    parked: Option<Box<Vec<StreamCall>>>,
     requests: Requests,
     matching: Matching,
     sends: Sends,
     receives: Receives,
     communicators: Communicators,
     collectives: Collectives,
-    /// The message that it looks for.
-    probe: Option<Box<PostedReceive>>,
-    /// Whether it does so by tests.
-    tests: bool,
     /// Of programs with one-sided communication.
     windows: Option<Box<Windows>>,
     /// An error that a notification found: the next call reports it.
@@ -99,7 +100,7 @@ const POLLS_BEFORE_WAIT: u8 = 2;
 /// Polls before a rank waits in a synchronization of MPICH's, as of real ranks: a few in a row are no wait.
 const POLLS_ON_WINDOW: u8 = 8;
 
-const _: () = assert!(size_of::<Process>() <= 320, "a hundred thousand ranks must fit");
+const _: () = assert!(size_of::<Process>() <= 336, "a hundred thousand ranks must fit");
 
 impl Process {
     /// Rank `rank` of `ranks`, at the start of its program. As in MPI, there are less than 2^31 ranks.
@@ -107,16 +108,14 @@ impl Process {
         Process {
             rank,
             ranks,
-            waiting: WaitingFor::Nothing,
-            polls_left: 0,
+            call: StreamCall::default(),
+            parked: None,
             requests: Requests::default(),
             matching: Matching::default(),
             sends: Sends::default(),
             receives: Receives::default(),
             communicators: Communicators::default(),
             collectives: Collectives::default(),
-            probe: None,
-            tests: false,
             windows: None,
             fault: None,
         }
@@ -144,7 +143,7 @@ impl Process {
     /// A rank that waits has taken something that has not ended its wait: it begins to wait anew.
     pub fn continue_wait(&mut self, protocol: &Protocol) {
         if protocol.wait_costs == WaitCosts::Polls {
-            self.polls_left = self.polls_before_wait(protocol);
+            self.call.polls_left = self.polls_before_wait(protocol);
         }
     }
 
@@ -155,7 +154,7 @@ impl Process {
 
     /// Whether the rank is in a synchronization of MPICH's, which polls also without waiting for anything.
     fn waits_on_window(&self, protocol: &Protocol) -> bool {
-        self.waiting == WaitingFor::Window && protocol.active_messages != ActiveMessages::None
+        self.call.waiting == WaitingFor::Window && protocol.active_messages != ActiveMessages::None
     }
 
     /// For how long a rank that notices a message of this kind is busy with it, at least, before it does

@@ -97,7 +97,7 @@ impl Process {
     /// Whether the rank waits for the operation that this send is.
     pub(super) fn waits_for_access(&self, send: &PendingSend) -> bool {
         let Purpose::Access { window, .. } = send.purpose else { return false };
-        self.waiting == WaitingFor::Window
+        self.call.waiting == WaitingFor::Window
             && self.windows.as_ref().is_some_and(|windows| windows.waits_for_access(send.to, window))
     }
 }
@@ -213,7 +213,7 @@ impl<T: Transport> Rank<'_, T> {
         if locks {
             self.ask_for_locks(window, target)?;
         }
-        self.process.waiting = WaitingFor::Window;
+        self.process.call.waiting = WaitingFor::Window;
         self.begin_wait();
         if let Some(windows) = &mut self.process.windows {
             let ends_locks = asks && matches!(kind, Unlock | UnlockAll);
@@ -262,7 +262,7 @@ impl<T: Transport> Rank<'_, T> {
             WindowSync::Complete => windows.exposure(id).map(Exposure::complete).unwrap_or_default(),
             _ => Vec::new(),
         };
-        self.process.waiting = WaitingFor::Nothing;
+        self.process.call.waiting = WaitingFor::Nothing;
         for target in started {
             self.notify_epoch(EpochNotice::Completed, target, id);
         }

@@ -21,7 +21,7 @@ use weft_units::{Address, Bytes, RankId};
 impl Process {
     /// The program waits for a message.
     pub(super) fn look_for(&mut self, from: RankId, tag: i32, comm: CommId) {
-        self.probe = Some(Box::new(PostedReceive {
+        self.call.probe = Some(Box::new(PostedReceive {
             comm,
             collective: false,
             source: Some(from),
@@ -33,7 +33,7 @@ impl Process {
             owner: Owner::Nobody,
             buffer: Address::default(),
         }));
-        self.waiting = WaitingFor::Probe;
+        self.call.waiting = WaitingFor::Probe;
     }
 }
 
@@ -42,14 +42,16 @@ impl<T: Transport> Rank<'_, T> {
     /// receive does.
     pub(super) fn look(&mut self) {
         let process = &mut *self.process;
-        let Some(found) = process.probe.as_deref().map(|probe| process.matching.peek(probe)) else { return };
+        let Some(found) = process.call.probe.as_deref().map(|probe| process.matching.peek(probe)) else {
+            return;
+        };
         if found.entry.is_some() {
-            process.probe = None;
-            process.waiting = WaitingFor::Nothing;
+            process.call.probe = None;
+            process.call.waiting = WaitingFor::Nothing;
             if self.protocol.wait_costs == WaitCosts::Polls {
                 // A library that polls does so before each look, and after the one that ends a probe; a test
                 // returns at once (MPICH: `MPIDI_OFI_do_iprobe` and the loop of `MPID_Probe`).
-                let polls = if self.process.tests { 1 } else { 2 };
+                let polls = if self.process.call.tests { 1 } else { 2 };
                 self.spend(Work::WaitCall, self.protocol.wait_call * polls);
             }
             self.spend(Work::Matching, self.protocol.matching_entry * found.scanned);

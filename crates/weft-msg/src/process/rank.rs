@@ -45,7 +45,7 @@ impl<T: Transport> Rank<'_, T> {
     /// Starts an operation of the program. `Ready`: go on with the next. `Blocked`: call
     /// [`resume`](Rank::resume) after each notification until it is ready.
     ///
-    /// Computation and markers are the caller's: here they are over at once.
+    /// Computation, events and markers are the caller's: here they are over at once.
     ///
     /// # Errors
     /// The operation cannot be carried out, is not supported ([`unsupported`](crate::unsupported)), or a
@@ -53,11 +53,11 @@ impl<T: Transport> Rank<'_, T> {
     /// error.
     pub fn start(&mut self, op: &Op) -> Result<CallStatus, MsgError> {
         self.process.check()?;
-        if self.process.waiting != WaitingFor::Nothing {
+        if self.process.call.waiting != WaitingFor::Nothing {
             return Err(MsgError::StillBlocked);
         }
         match op {
-            Op::Compute { .. } | Op::Marker { .. } => {}
+            Op::Compute { .. } | Op::Marker { .. } | Op::Signal { .. } | Op::Await { .. } => {}
             Op::Isend { to, tag, comm, bytes, mode, buffer, request } => {
                 self.process.check_peer("destination", *to, *comm)?;
                 if bytes.get() > MAX_MESSAGE_BYTES {
@@ -95,24 +95,24 @@ impl<T: Transport> Rank<'_, T> {
                 self.process.check_peer("source", *from, *comm)?;
                 self.begin_wait();
                 self.process.look_for(*from, *tag, *comm);
-                self.process.tests = *tested;
+                self.process.call.tests = *tested;
             }
             Op::Wait { request } => {
                 self.begin_wait();
                 self.process.requests.wait(*request)?;
-                self.process.waiting = WaitingFor::Wait;
+                self.process.call.waiting = WaitingFor::Wait;
             }
             Op::Waitall { requests } => {
                 self.begin_wait();
                 for request in requests {
                     self.process.requests.wait(*request)?;
                 }
-                self.process.waiting = WaitingFor::Waitall;
+                self.process.call.waiting = WaitingFor::Waitall;
             }
             Op::Waitany { requests, completed } => {
                 self.begin_wait();
                 self.process.wait_any(requests, *completed, self.protocol.wildcards)?;
-                self.process.waiting = WaitingFor::Waitany;
+                self.process.call.waiting = WaitingFor::Waitany;
             }
             Op::Collective { kind, comm, root, sizes, buffers, request } => {
                 let (kind, comm, root, request) = (*kind, *comm, *root, *request);
@@ -122,6 +122,9 @@ impl<T: Transport> Rank<'_, T> {
             Op::Communicator { comm, members } => {
                 let Process { communicators, rank, ranks, .. } = &mut *self.process;
                 communicators.create(*comm, members, *rank, *ranks)?;
+            }
+            Op::Window { .. } | Op::OneSided { .. } | Op::Sync { .. } if self.process.parked.is_some() => {
+                return Err(MsgError::OneSidedInStreams { operation: op.kind().name().to_owned() });
             }
             Op::Window { window, comm, buffer, .. } => self.create_window(*window, *comm, *buffer)?,
             Op::OneSided { kind, window, target, bytes, buffer, request } => {
@@ -141,13 +144,13 @@ impl<T: Transport> Rank<'_, T> {
     /// It may carry the rank on within its call, so that it spends time and posts messages.
     #[inline]
     pub fn resume(&mut self) -> CallStatus {
-        if self.process.waiting == WaitingFor::Window {
+        if self.process.call.waiting == WaitingFor::Window {
             self.resume_synchronization();
         }
-        if self.process.waiting == WaitingFor::Probe {
+        if self.process.call.waiting == WaitingFor::Probe {
             self.look();
         }
-        let blocked = match self.process.waiting {
+        let blocked = match self.process.call.waiting {
             WaitingFor::Nothing => false,
             WaitingFor::Wait | WaitingFor::Waitall | WaitingFor::Waitany => {
                 self.process.requests.is_waiting()
@@ -158,17 +161,17 @@ impl<T: Transport> Rank<'_, T> {
         if blocked {
             return CallStatus::Blocked;
         }
-        self.process.waiting = WaitingFor::Nothing;
-        self.process.polls_left = 0;
+        self.process.call.waiting = WaitingFor::Nothing;
+        self.process.call.polls_left = 0;
         CallStatus::Ready
     }
 
     /// Polls once, if a rank that waits does so before it waits for the next event; whether it did.
     #[inline]
     pub fn poll_once(&mut self) -> bool {
-        let polls = self.process.polls_left > 0;
+        let polls = self.process.call.polls_left > 0;
         if polls {
-            self.process.polls_left -= 1;
+            self.process.call.polls_left -= 1;
             self.spend(Work::WaitCall, self.protocol.wait_call);
         }
         polls
@@ -256,7 +259,7 @@ impl<T: Transport> Rank<'_, T> {
     pub(super) fn begin_wait(&mut self) {
         match self.protocol.wait_costs {
             WaitCosts::Call => self.spend(Work::WaitCall, self.protocol.wait_call),
-            WaitCosts::Polls => self.process.polls_left = self.process.polls_before_wait(self.protocol),
+            WaitCosts::Polls => self.process.call.polls_left = self.process.polls_before_wait(self.protocol),
         }
     }
 
@@ -274,7 +277,7 @@ impl<T: Transport> Rank<'_, T> {
     #[inline]
     pub(super) fn complete(&mut self, owner: Owner) {
         if self.protocol.wait_costs == WaitCosts::Polls {
-            self.process.polls_left = self.process.polls_before_wait(self.protocol);
+            self.process.call.polls_left = self.process.polls_before_wait(self.protocol);
         }
         match owner {
             Owner::Nobody => {}

@@ -8,7 +8,7 @@ use crate::receives::PendingReceive;
 use crate::sends::{Content, PendingSend, Purpose, SendState};
 use serde::Serialize;
 use std::fmt;
-use weft_trace::op::CommId;
+use weft_trace::op::{CommId, EventId, StreamId};
 use weft_units::{Bytes, RankId};
 
 /// The call in which a rank blocks, and the operations that it waits for.
@@ -16,8 +16,14 @@ use weft_units::{Bytes, RankId};
 pub struct Blocked {
     /// The rank.
     pub rank: RankId,
-    /// The call: `probe`, `wait`, `waitall`, `waitany` or the name of a collective.
+    /// Of a rank with several streams: which of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stream: Option<StreamId>,
+    /// The call: `probe`, `wait`, `waitall`, `waitany`, the name of a collective, or `await` for events.
     pub call: &'static str,
+    /// The events of the rank that it waits for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<EventId>,
     /// Of a non-blocking or blocking collective that it waits for: how far it has come.
     pub collectives: Vec<BlockedCollective>,
     /// The sends and receives that it waits for.
@@ -110,7 +116,7 @@ impl Process {
 
     /// The call that the rank blocks in, and the operations that it waits for; `None`: it does not block.
     pub fn waiting_for(&self) -> Option<Blocked> {
-        let call = match self.waiting {
+        let call = match self.call.waiting {
             WaitingFor::Nothing => return None,
             WaitingFor::Probe => "probe",
             WaitingFor::Wait => "wait",
@@ -127,7 +133,7 @@ impl Process {
             number: running.number as u32,
             round: running.round,
         });
-        let probe = self.probe.as_deref().map(|probe| (PendingState::ProbeUnmatched, probe));
+        let probe = self.call.probe.as_deref().map(|probe| (PendingState::ProbeUnmatched, probe));
         let posted = self.matching.posted().filter(|posted| self.waits_for(posted.owner));
         let posted = posted.map(|posted| (PendingState::ReceiveUnmatched, posted));
         let posted = probe
@@ -144,7 +150,15 @@ impl Process {
         // The tables' own order may change when a process is saved and loaded.
         pending.sort_by_key(|p| (p.comm, p.collective, p.tag, p.peer, p.bytes));
         collectives.sort_by_key(|collective| (collective.comm, collective.number));
-        Some(Blocked { rank: self.rank, call, collectives, pending })
+        let stream = self.parked.is_some().then(|| self.stream());
+        Some(Blocked { rank: self.rank, stream, call, events: Vec::new(), collectives, pending })
+    }
+
+    /// The call that another stream of the rank blocks in, as [`Process::waiting_for`].
+    pub fn stream_waiting_for(&self, stream: StreamId) -> Option<Blocked> {
+        let mut process = self.clone();
+        process.switch_to(stream);
+        process.waiting_for()
     }
 
     /// `None`: it is the library's own, for which the program does not wait.
@@ -190,7 +204,7 @@ impl Process {
 
     fn waits_for_collective(&self, key: u32) -> bool {
         match self.collectives.get(key).request {
-            None => self.waiting == WaitingFor::Collective(key),
+            None => self.call.waiting == WaitingFor::Collective(key),
             Some(request) => self.requests.is_waited(request),
         }
     }
@@ -209,16 +223,28 @@ pub struct Leftovers {
     pub requests: usize,
 }
 
+/// Operations and events of a rank that are named; of more the number is.
+const SHOWN: usize = 8;
+
 impl fmt::Display for Blocked {
     /// `rank 3 waits in waitall for a receive of 4K from rank 1 (tag 7, communicator 0): no message has
     /// matched`
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "rank {} waits in {}", self.rank, self.call)?;
+        write!(f, "rank {}", self.rank)?;
+        if let Some(StreamId(stream)) = self.stream {
+            write!(f, ", stream {stream},")?;
+        }
+        write!(f, " waits in {}", self.call)?;
+        for (index, event) in self.events.iter().take(SHOWN).enumerate() {
+            write!(f, "{}event {}", if index == 0 { " for " } else { ", " }, event.0)?;
+        }
+        if !self.events.is_empty() {
+            write!(f, ": nothing has signalled it")?;
+        }
         for collective in &self.collectives {
             let BlockedCollective { name, algorithm, comm, number, round } = collective;
             write!(f, ": {name} number {number} of communicator {} by {algorithm}, round {round}", comm.0)?;
         }
-        const SHOWN: usize = 8;
         for (index, pending) in self.pending.iter().take(SHOWN).enumerate() {
             write!(f, "{}{pending}", if index == 0 { " for " } else { "; " })?;
         }

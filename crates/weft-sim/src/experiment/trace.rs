@@ -8,14 +8,16 @@ use std::path::{Path, PathBuf};
 use weft_formats::Trace;
 use weft_formats::parts::Parts;
 
-pub use weft_formats::{CollectiveStats, FlopRate, RankStats, TraceInfo, TraceOptions, TraceStats};
+pub use weft_formats::{
+    CollectiveStats, FlopRate, RankStats, StreamsInfo, TraceInfo, TraceOptions, TraceStats,
+};
 
 /// Reads a trace's header and summary; of parts, all there is.
 ///
 /// # Errors
 /// What cannot be read, with the file.
 pub fn info(trace: &Path, options: &TraceOptions) -> Result<TraceInfo, ExperimentError> {
-    read(trace, options, |trace| Ok(TraceInfo::of(trace))).map(|(info, parts)| match parts {
+    read(trace, options, TraceInfo::of).map(|(info, parts)| match parts {
         Some(folder) => TraceInfo { file: folder.display().to_string(), ..info },
         None => info,
     })

@@ -44,6 +44,9 @@ pub(super) struct RankAccount {
     /// The operation that is under way, for timelines.
     #[serde(skip)]
     pub(super) operation: &'static str,
+    /// The core that is at work, for timelines.
+    #[serde(skip)]
+    pub(super) core: u32,
     /// The call that is under way, for the record.
     #[serde(skip)]
     pub(super) call: Option<Kind>,
@@ -82,6 +85,7 @@ impl RankAccount {
             next_rail: [0; 2],
             announced: Vec::new(),
             operation: "",
+            core: 0,
             call: None,
             last_steps: LastSteps::default(),
             calls: CallCounts::default(),
@@ -100,6 +104,7 @@ impl RankAccount {
             finished,
             operations,
             awaited: 0,
+            cores: 1,
             computation,
             communication,
             messages_sent: self.messages_sent,
@@ -139,7 +144,8 @@ impl RankAccount {
         let Range { start, end } = time;
         if context.parameters.wanted.timeline && end > start {
             let name = if activity == Activity::Compute { "compute" } else { self.operation };
-            let slice = TimelineEvent::Slice { rank: self.number, activity, name, start, end };
+            let (rank, core) = (self.number, self.core);
+            let slice = TimelineEvent::Slice { rank, core, activity, name, start, end };
             context.host.output().timeline.push(slice);
         }
     }

@@ -31,8 +31,11 @@ pub struct CallReport {
 pub(super) struct CallCounts {
     sums: Vec<(Kind, CallSum)>,
     /// The call that has not ended: its place among the sums, and when it began.
-    open: Option<(u32, Time)>,
+    open: OpenCall,
 }
+
+/// The call that has not ended: its place among the sums, and when it began.
+pub(super) type OpenCall = Option<(u32, Time)>;
 
 impl CallCounts {
     /// A call begins.
@@ -53,6 +56,16 @@ impl CallCounts {
             let time = &mut self.sums[place as usize].1.time;
             *time = time.saturating_add(at.saturating_since(began));
         }
+    }
+
+    /// Another stream of the rank has the turn: this is its call.
+    pub fn set_open(&mut self, open: OpenCall) {
+        self.open = open;
+    }
+
+    /// The call of the stream whose turn is over.
+    pub fn take_open(&mut self) -> OpenCall {
+        self.open.take()
     }
 
     /// Operations with their sums.

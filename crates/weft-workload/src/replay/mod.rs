@@ -29,6 +29,7 @@ mod region;
 pub mod reorder;
 mod report;
 mod seating;
+mod streams;
 mod transport;
 
 pub use background::Background;
@@ -195,7 +196,7 @@ impl ReplayParameters {
                 let number = self.number(index as u32, rank);
                 let ranks = &mut hosts[place.endpoint.index()].ranks;
                 let seat = ranks.len() as u32;
-                let mut new = ReplayRank::new(index as u32, rank, number, program.operations.ranks());
+                let mut new = ReplayRank::new(index as u32, program, (rank, number));
                 if matches!(program.operations, Operations::Stepped(_)) {
                     new.account.untold = Some(Box::default());
                 }
@@ -293,7 +294,11 @@ impl ReplayHost {
 
     /// The calls in which its ranks wait, with their programs.
     pub fn blocked(&self) -> impl Iterator<Item = (u32, Blocked)> {
-        self.ranks.iter().filter_map(ReplayRank::blocked)
+        let of_rank = |rank: &ReplayRank| {
+            let program = rank.program();
+            rank.blocked().into_iter().map(move |blocked| (program, blocked))
+        };
+        self.ranks.iter().flat_map(of_rank)
     }
 
     /// A rank, and the context in which it is called.

@@ -9,13 +9,14 @@ use super::reorder::ReorderBuffer;
 use super::report::{
     Activity, ClockReading, MessageClass, RankFailure, RankReport, ReplayedMessage, TimelineEvent,
 };
+use super::streams::RankStreams;
 use super::transport::{CallStart, CallTransport, RankContext};
-use super::{Operations, ProgressRule, ReplayHeader, ReplayHost, ReplayParameters, ReplayTimer};
+use super::{Operations, Program, ProgressRule, ReplayHeader, ReplayHost, ReplayParameters, ReplayTimer};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use weft_msg::{Blocked, CallStatus, Envelope, OperationKind, Process, SendToken};
 use weft_nic::{Delivered, Failure, FailureReason, HostContext};
-use weft_trace::op::Op;
+use weft_trace::op::{Op, StreamId};
 use weft_trace::{Cursor, ReadError, RegionMark};
 use weft_units::{Address, RankId, Span, Time};
 
@@ -43,7 +44,7 @@ pub(super) enum InterfaceEvent {
 
 impl InterfaceEvent {
     /// The cause of the step that follows a wait for this event.
-    fn cause(&self) -> Cause {
+    pub(super) fn cause(&self) -> Cause {
         match *self {
             InterfaceEvent::Message { cause, .. } => Cause::Arrived(cause),
             InterfaceEvent::Sent(_, message) | InterfaceEvent::Accelerated(_, message) => {
@@ -54,7 +55,7 @@ impl InterfaceEvent {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-enum State {
+pub(super) enum State {
     /// It goes on when the virtual time has reached its clock.
     Running,
     /// In a call that waits.
@@ -74,7 +75,7 @@ pub(super) struct ReplayRank {
     /// Parts of messages for it that have come.
     pub stripes: Stripes,
     /// Events that it will take in its next call that waits, each with the time at which it could.
-    events: VecDeque<(Time, InterfaceEvent)>,
+    pub(super) events: VecDeque<(Time, InterfaceEvent)>,
     /// The end of its last poll that found something, if one did: it takes all that had come by then.
     seen: Option<Time>,
     /// Whether it is within that poll.
@@ -83,16 +84,20 @@ pub(super) struct ReplayRank {
     #[serde(skip)]
     cursor: Option<Box<dyn Cursor>>,
     /// Operations that it has begun.
-    position: u64,
-    state: State,
+    pub(super) position: u64,
+    pub(super) state: State,
     pub(super) account: RankAccount,
+    /// Of a rank with several streams, or with events: state and clock are those of the stream that has the
+    /// turn.
+    pub(super) streams: Option<Box<RankStreams>>,
 }
 
 impl ReplayRank {
     /// A rank at the start of its program.
-    pub fn new(program: u32, rank: RankId, number: RankId, ranks: u32) -> ReplayRank {
+    pub fn new(index: u32, program: &Program, (rank, number): (RankId, RankId)) -> ReplayRank {
+        let operations = &program.operations;
         ReplayRank {
-            process: Process::new(rank, ranks),
+            process: Process::new(rank, operations.ranks()),
             order: ReorderBuffer::default(),
             stripes: Stripes::default(),
             events: VecDeque::new(),
@@ -101,7 +106,8 @@ impl ReplayRank {
             cursor: None,
             position: 0,
             state: State::Running,
-            account: RankAccount::new(program, rank, number),
+            account: RankAccount::new(index, rank, number),
+            streams: RankStreams::of(operations, rank),
         }
     }
 
@@ -164,8 +170,13 @@ impl ReplayRank {
 
     /// The summary of its time and messages.
     pub fn report(&self) -> RankReport {
-        let report = self.account.report(self.position, self.state == State::Finished);
-        RankReport { awaited: self.process.awaited_requests(), ..report }
+        let is_over = match &self.streams {
+            Some(streams) => streams.is_over() && self.state != State::Failed,
+            None => self.state == State::Finished,
+        };
+        let report = self.account.report(self.position, is_over);
+        let cores = self.streams.as_ref().map_or(1, |streams| streams.cores());
+        RankReport { awaited: self.process.awaited_requests(), cores, ..report }
     }
 
     /// The calls so far.
@@ -174,18 +185,25 @@ impl ReplayRank {
         calls.sums().map(move |(operation, sum)| CallReport { program, rank, operation, sum })
     }
 
-    /// The call in which it waits, with its program; `None`: it does not wait.
-    pub fn blocked(&self) -> Option<(u32, Blocked)> {
-        match self.state {
-            State::Blocked => self.process.waiting_for().map(|blocked| (self.account.program, blocked)),
-            _ => None,
+    /// The calls in which it waits, a call for each stream that does.
+    pub fn blocked(&self) -> Vec<Blocked> {
+        match (&self.streams, self.state) {
+            (Some(streams), _) => streams.blocked(&self.process, self.account.rank),
+            (None, State::Blocked) => self.process.waiting_for().into_iter().collect(),
+            (None, _) => Vec::new(),
         }
     }
 
     /// Goes on with its operations for as long as nothing else can come first.
     pub fn advance(&mut self, context: &mut RankContext<'_, impl HostContext<ReplayHost>>) {
         self.polling = false;
-        self.go_on(context);
+        match self.streams.is_some() {
+            true => {
+                self.called_back(context.host.now());
+                self.go_on_streams(context);
+            }
+            false => self.go_on(context),
+        }
     }
 
     /// Takes an event of its interface, to be handled by the machine's progress rule.
@@ -201,6 +219,13 @@ impl ReplayRank {
                 if let InterfaceEvent::Message { in_mailbox: true, .. } = event {
                     context.take_from_mailbox(now);
                 }
+            }
+            (ProgressRule::Background, _) if self.streams.is_some() => {
+                self.handle_beside_streams(event, now, context);
+            }
+            (ProgressRule::Call, _) if self.streams.is_some() => {
+                self.events.push_back((now, event));
+                self.go_on_streams(context);
             }
             (ProgressRule::Background, _) => self.handle_in_background(event, now, context),
             (ProgressRule::Call, State::Running | State::Blocked | State::Finished) => {
@@ -323,7 +348,7 @@ impl ReplayRank {
     }
 
     #[inline]
-    fn carry_out(&mut self, op: &Op, context: &mut RankContext<'_, impl HostContext<ReplayHost>>) {
+    pub(super) fn carry_out(&mut self, op: &Op, context: &mut RankContext<'_, impl HostContext<ReplayHost>>) {
         match op {
             Op::Compute { span } => {
                 let scale = context.parameters.compute_scales[self.account.program as usize];
@@ -406,7 +431,7 @@ impl ReplayRank {
             Operations::Generated(program) => program.operation(self.account.rank, self.position).map(Ok),
             Operations::Recorded(trace) => match &mut self.cursor {
                 Some(cursor) => cursor.next().map(told),
-                none => match trace.rank_at(self.account.rank, self.position) {
+                none => match trace.stream_at(self.account.rank, StreamId::FIRST, self.position) {
                     Ok(cursor) => none.insert(cursor).next().map(told),
                     Err(error) => Some(Err(error.to_string())),
                 },
@@ -422,7 +447,7 @@ impl ReplayRank {
     }
 
     /// All its operations are done.
-    fn finish(&mut self, context: &mut RankContext<'_, impl HostContext<ReplayHost>>) {
+    pub(super) fn finish(&mut self, context: &mut RankContext<'_, impl HostContext<ReplayHost>>) {
         self.state = State::Finished;
         self.account.end = self.account.clock;
         self.cursor = None;
@@ -436,7 +461,11 @@ impl ReplayRank {
     }
 
     /// Stops the rank because its program is wrong.
-    fn fail(&mut self, reason: String, context: &mut RankContext<'_, impl HostContext<ReplayHost>>) {
+    pub(super) fn fail(
+        &mut self,
+        reason: String,
+        context: &mut RankContext<'_, impl HostContext<ReplayHost>>,
+    ) {
         self.stop(false, reason, context);
     }
 
@@ -450,14 +479,18 @@ impl ReplayRank {
         self.cursor = None;
         let RankAccount { program, rank, .. } = self.account;
         let trace = context.parameters.programs[program as usize].operations.name().to_owned();
-        let position = self.position.saturating_sub(1);
-        context.host.output().faults.push(RankFailure { lost, trace, rank, position, reason });
+        let (stream, position) = match &self.streams {
+            Some(streams) => streams.position(),
+            None => (StreamId::FIRST, self.position),
+        };
+        let position = position.saturating_sub(1);
+        context.host.output().faults.push(RankFailure { lost, trace, rank, stream, position, reason });
     }
 
     /// Hands an event to messaging, which works on it from `start` on. Returns the end of that work and the
     /// cause of what follows.
     #[inline]
-    fn process_event(
+    pub(super) fn process_event(
         &mut self,
         event: InterfaceEvent,
         start: CallStart,
@@ -488,7 +521,7 @@ impl ReplayRank {
     /// Handles an event that has been there since `at`: in a call that waits, at the end of the program, or
     /// because its last poll has found it.
     #[inline]
-    fn handle_in_call(
+    pub(super) fn handle_in_call(
         &mut self,
         event: InterfaceEvent,
         at: Time,

@@ -23,9 +23,10 @@ pub struct MessageId {
 }
 
 /// The event that allowed a step to begin at its time.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub enum Cause {
     /// Nothing that is recorded: the program, or the recording, begins.
+    #[default]
     Beginning,
     /// The end of that step of the same rank.
     After(u32),

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use weft_fabric::HopRecord;
 use weft_nic::data::DataError;
 use weft_nic::{Observer, Stage};
+use weft_trace::op::StreamId;
 use weft_units::{Bytes, EndpointId, RankId, Span, Time};
 
 /// The output of the hosts of a partition. All of it adds up over partitions in any order.
@@ -221,6 +222,8 @@ pub enum TimelineEvent {
     Slice {
         /// The rank.
         rank: RankId,
+        /// Which of its cores did; 0 of a rank with one stream.
+        core: u32,
         /// The kind of activity.
         activity: Activity,
         /// The operation's name.
@@ -290,7 +293,7 @@ pub struct ClockReading {
 
 /// A rank that cannot go on.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, thiserror::Error)]
-#[error("{trace}: rank {rank}, operation {position}: {reason}")]
+#[error("{trace}: rank {rank}{}, operation {position}: {reason}", of_stream(*stream))]
 pub struct RankFailure {
     /// Whether the network has lost a message of the rank for good: its program is not wrong, which comes
     /// first in order.
@@ -299,10 +302,20 @@ pub struct RankFailure {
     pub trace: String,
     /// The rank in it.
     pub rank: RankId,
-    /// The operation of that rank, counted from 0.
+    /// The stream of that rank.
+    pub stream: StreamId,
+    /// The operation of that stream, counted from 0.
     pub position: u64,
     /// The fault, in words.
     pub reason: String,
+}
+
+/// The stream in a message; the first is not named.
+fn of_stream(stream: StreamId) -> String {
+    match stream {
+        StreamId::FIRST => String::new(),
+        StreamId(stream) => format!(", stream {stream}"),
+    }
 }
 
 /// How a rank has spent its time.
@@ -320,6 +333,8 @@ pub struct RankReport {
     pub operations: u64,
     /// Requests among those that its wait still waits for.
     pub awaited: u32,
+    /// Cores that its streams sit on.
+    pub cores: u32,
     /// Time in computation.
     pub computation: Span,
     /// Time in the software of the messaging layer.
@@ -335,8 +350,10 @@ pub struct RankReport {
 }
 
 impl RankReport {
-    /// Time waiting: what neither computation nor the messaging layer took.
+    /// Time waiting: what neither computation nor the messaging layer took, of all its cores.
     pub fn wait(&self) -> Span {
-        (self.end - Time::ZERO).saturating_sub(self.computation).saturating_sub(self.communication)
+        ((self.end - Time::ZERO) * u64::from(self.cores))
+            .saturating_sub(self.computation)
+            .saturating_sub(self.communication)
     }
 }

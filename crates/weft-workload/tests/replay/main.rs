@@ -10,4 +10,5 @@ mod path;
 mod rendezvous;
 mod rules;
 mod stepped;
+mod streams;
 mod support;

@@ -19,6 +19,8 @@ pub(crate) struct Drawing {
     ranks: u32,
     /// Those that have a track of MPI calls.
     calls: BTreeSet<RankId>,
+    /// The tracks of cores of ranks with several.
+    cores: BTreeMap<(RankId, u32), RankId>,
     /// The regions that ranks are in, and since when.
     regions: BTreeMap<RankId, (Region, Time)>,
 }
@@ -32,6 +34,7 @@ impl Drawing {
             origin: Span::ZERO,
             ranks: 0,
             calls: BTreeSet::new(),
+            cores: BTreeMap::new(),
             regions: BTreeMap::new(),
         })
     }
@@ -59,13 +62,14 @@ impl Drawing {
         let origin = self.origin;
         let at = |time: Time| time.saturating_add(origin);
         match event {
-            TimelineEvent::Slice { rank, activity, name, start, end } => {
+            TimelineEvent::Slice { rank, core, activity, name, start, end } => {
+                let track = self.track_of_core(rank, core)?;
                 let activity = match activity {
                     Activity::Compute => timeline::Activity::Compute,
                     Activity::Communicate => timeline::Activity::Communicate,
                     Activity::Wait => timeline::Activity::Wait,
                 };
-                self.writer.slice(rank, (activity, name), at(start), at(end))?;
+                self.writer.slice(track, (activity, name), at(start), at(end))?;
             }
             TimelineEvent::Call { rank, name, start, end } => {
                 let track = RankId(self.ranks + rank.0);
@@ -87,6 +91,20 @@ impl Drawing {
             }
         }
         Ok(())
+    }
+
+    /// The track of a core of a rank: that of the rank for the first, behind all others for more.
+    fn track_of_core(&mut self, rank: RankId, core: u32) -> Result<RankId, ExperimentError> {
+        if core == 0 {
+            return Ok(rank);
+        }
+        // Behind the tracks of ranks and of their MPI calls.
+        let next = RankId(2 * self.ranks + self.cores.len() as u32);
+        let track = *self.cores.entry((rank, core)).or_insert(next);
+        if track == next {
+            self.writer.track(track, &format!("rank {rank}: core {core}"))?;
+        }
+        Ok(track)
     }
 
     /// A rank opens or closes a region: one that is closed is a slice around all that the rank did in it.

@@ -3,7 +3,8 @@
 use crate::experiment::ExperimentError;
 use weft_assembly as assembly;
 use weft_machine::{Fabric, Machine};
-use weft_trace::op::{Collective, Op};
+use weft_trace::op::{Collective, Op, StreamId};
+use weft_trace::streams;
 use weft_units::{Bytes, RankId};
 use weft_workload::replay::Operations;
 
@@ -44,9 +45,13 @@ pub(crate) fn seconds(machine: &Machine, program: &Operations) -> Result<f64, Ex
     for rank in (0..ranks).step_by(step as usize).map(RankId) {
         match program {
             Operations::Recorded(trace) => {
-                let cursor = trace.rank(rank).map_err(ExperimentError::input)?;
-                for op in cursor.take(SAMPLED_OPERATIONS) {
-                    sample(&op.map_err(ExperimentError::input)?);
+                let streams: Vec<StreamId> = streams(&**trace, rank).collect();
+                let each = SAMPLED_OPERATIONS.div_ceil(streams.len());
+                for stream in streams {
+                    let cursor = trace.stream(rank, stream).map_err(ExperimentError::input)?;
+                    for op in cursor.take(each) {
+                        sample(&op.map_err(ExperimentError::input)?);
+                    }
                 }
             }
             Operations::Generated(program) => {

@@ -313,6 +313,7 @@ mod tests {
             finished: true,
             operations: 0,
             awaited: 0,
+            cores: 1,
             computation: us(time / 2),
             communication: Span::ZERO,
             messages_sent: 0,

@@ -1,0 +1,190 @@
+//! The operations of a rank, of all its streams, in an order that its events and requests allow.
+//!
+//! ```text
+//!   stream 0   isend r1 ─ signal e1 ─ wait r1 ┐
+//!   stream 1   await e1 ─ compute             ├──▶ isend r1, signal e1, wait r1, await e1, compute
+//! ```
+//! A stream is read until its next operation needs something that another has not come to: an event, the
+//! start of a request, or the end of one whose number is used again. Where all need something, the first of
+//! them is read on: whoever checks the operations then finds what is missing.
+
+use crate::error::TraceError;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use weft_trace::op::{EventId, Op, RequestId, StreamId};
+use weft_trace::{Cursor, ReadError, TraceSource, streams};
+use weft_units::RankId;
+
+/// An operation with its place.
+pub(crate) struct PlacedOp {
+    /// The stream.
+    pub(crate) stream: StreamId,
+    /// Operations of the stream before it.
+    pub(crate) position: u64,
+    pub(crate) op: Op,
+}
+
+/// A thing that a stream needs before it can go on.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum OrderNeed {
+    Event(EventId),
+    /// It has been started, and not waited for.
+    Started(RequestId),
+    /// The number is free.
+    Free(RequestId),
+}
+
+struct StreamReading {
+    cursor: Box<dyn Cursor>,
+    /// The next operation.
+    next: Option<Op>,
+    position: u64,
+}
+
+/// The operations of a rank. Holds one of each stream.
+pub(crate) struct RankOrder {
+    streams: Vec<StreamReading>,
+    /// Streams that can go on, as far as is known.
+    ready: VecDeque<usize>,
+    waiting: BTreeMap<OrderNeed, Vec<usize>>,
+    events: BTreeSet<EventId>,
+    requests: BTreeSet<RequestId>,
+}
+
+impl RankOrder {
+    /// The operations of a rank of a trace.
+    ///
+    /// # Errors
+    /// There is no such rank.
+    pub(crate) fn of(trace: &dyn TraceSource, rank: RankId) -> Result<RankOrder, ReadError> {
+        let open = |stream| {
+            let cursor = trace.stream(rank, stream)?;
+            Ok(StreamReading { cursor, next: None, position: 0 })
+        };
+        let streams = streams(trace, rank).map(open).collect::<Result<Vec<StreamReading>, ReadError>>()?;
+        let ready = (0..streams.len()).collect();
+        Ok(RankOrder {
+            streams,
+            ready,
+            waiting: BTreeMap::new(),
+            events: BTreeSet::new(),
+            requests: BTreeSet::new(),
+        })
+    }
+
+    /// Events that are signalled and not awaited, or awaited and not signalled, as far as it has read.
+    pub(crate) fn open_events(&self) -> usize {
+        let awaited = self.waiting.keys().filter(|need| matches!(need, OrderNeed::Event(_)));
+        self.events.len() + awaited.count()
+    }
+
+    /// The next operation; `None`: there are no more.
+    pub(crate) fn next(&mut self) -> Result<Option<PlacedOp>, TraceError> {
+        loop {
+            let Some(&place) = self.ready.front() else {
+                // What they need comes never: the first of them is read on.
+                let Some((need, mut places)) = self.waiting.pop_first() else { return Ok(None) };
+                let place = places.remove(0);
+                if !places.is_empty() {
+                    self.waiting.insert(need, places);
+                }
+                self.ready.push_front(place);
+                return self.take(place);
+            };
+            let stream = &mut self.streams[place];
+            if stream.next.is_none() {
+                stream.next = stream.cursor.next().transpose()?;
+            }
+            match &stream.next {
+                None => drop(self.ready.pop_front()),
+                // One stream alone waits for nobody.
+                Some(op) => match need(op, &self.events, &self.requests).filter(|_| self.streams.len() > 1) {
+                    None => return self.take(place),
+                    Some(need) => {
+                        self.waiting.entry(need).or_default().push(place);
+                        self.ready.pop_front();
+                    }
+                },
+            }
+        }
+    }
+
+    /// The next operation of a stream, with what it does to events and requests.
+    fn take(&mut self, place: usize) -> Result<Option<PlacedOp>, TraceError> {
+        let stream = &mut self.streams[place];
+        let Some(op) = stream.next.take() else { return Ok(None) };
+        let position = stream.position;
+        stream.position += 1;
+        if self.streams.len() > 1 {
+            self.carry_out(&op);
+        }
+        Ok(Some(PlacedOp { stream: StreamId(place as u32), position, op }))
+    }
+
+    fn carry_out(&mut self, op: &Op) {
+        match op {
+            Op::Signal { event, .. } => {
+                self.events.insert(*event);
+                self.wake(OrderNeed::Event(*event));
+            }
+            Op::Await { events } => self.events.retain(|event| !events.contains(event)),
+            Op::Waitany { requests, completed } => {
+                if let Some(request) = requests.get(*completed as usize) {
+                    self.end(*request);
+                }
+            }
+            op => {
+                for request in ended(op) {
+                    self.end(*request);
+                }
+                if let Some(request) = started(op) {
+                    self.requests.insert(request);
+                    self.wake(OrderNeed::Started(request));
+                }
+            }
+        }
+    }
+
+    fn end(&mut self, request: RequestId) {
+        self.requests.remove(&request);
+        self.wake(OrderNeed::Free(request));
+    }
+
+    fn wake(&mut self, need: OrderNeed) {
+        self.ready.extend(self.waiting.remove(&need).into_iter().flatten());
+    }
+}
+
+/// The first thing that an operation needs and that is not there.
+fn need(op: &Op, events: &BTreeSet<EventId>, requests: &BTreeSet<RequestId>) -> Option<OrderNeed> {
+    let is_absent = |request: &&RequestId| !requests.contains(*request);
+    match op {
+        Op::Await { events: awaited } => {
+            awaited.iter().find(|event| !events.contains(*event)).map(|event| OrderNeed::Event(*event))
+        }
+        Op::Waitany { requests, .. } => {
+            requests.iter().find(is_absent).map(|request| OrderNeed::Started(*request))
+        }
+        op => match started(op) {
+            Some(request) => requests.contains(&request).then_some(OrderNeed::Free(request)),
+            None => ended(op).iter().find(is_absent).map(|request| OrderNeed::Started(*request)),
+        },
+    }
+}
+
+/// The request that an operation starts.
+fn started(op: &Op) -> Option<RequestId> {
+    match op {
+        Op::Isend { request, .. } | Op::Irecv { request, .. } => Some(*request),
+        Op::Collective { request, .. } | Op::OneSided { request, .. } => *request,
+        _ => None,
+    }
+}
+
+/// The requests that an operation waits for.
+fn ended(op: &Op) -> &[RequestId] {
+    match op {
+        Op::Wait { request } => std::slice::from_ref(request),
+        Op::Waitall { requests } => requests,
+        _ => &[],
+    }
+}
