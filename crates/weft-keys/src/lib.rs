@@ -29,7 +29,7 @@ pub mod written;
 
 pub use keys::{Condition, Given, GivenKeys, Key, Keys};
 pub use problem::{Misfit, Problem};
-pub use quantity::{Cost, CountFromZero, RateLimit};
+pub use quantity::{Cost, CountFromZero, Millionths, RateLimit};
 pub use value::{KeyType, Magnitude, Writing};
 pub use word::{Word, nearest};
 pub use written::Written;

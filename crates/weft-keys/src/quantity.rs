@@ -178,6 +178,48 @@ impl KeyType for CountFromZero {
     }
 }
 
+/// Packets in a million.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Millionths(pub u32);
+
+impl Millionths {
+    /// All packets.
+    pub const ALL: Millionths = Millionths(1_000_000);
+}
+
+impl From<Millionths> for u32 {
+    fn from(Millionths(count): Millionths) -> u32 {
+        count
+    }
+}
+
+impl KeyType for Millionths {
+    const NAME: &'static str = "Millionths";
+    const WRITING: Writing = Writing::Described(
+        &Writing::Whole { least: 0, most: Some(Millionths::ALL.0 as u64) },
+        "Packets in a million.",
+    );
+
+    fn read(value: &Written) -> Result<Millionths, Problem> {
+        let most = Millionths::ALL.0;
+        let problem = |label: String| {
+            let help = format!("write how many packets in a million, from 0 to {most}");
+            Problem::new("this is not a share of the packets", label, help)
+        };
+        match value {
+            Written::Integer(integer) => match u32::try_from(*integer) {
+                Ok(count) if count <= most => Ok(Millionths(count)),
+                _ => Err(problem(format!("{integer} in a million"))),
+            },
+            other => Err(problem(format!("this is {}", other.describe()))),
+        }
+    }
+
+    fn show(&self) -> String {
+        self.0.to_string()
+    }
+}
+
 impl KeyType for Vec<u32> {
     const NAME: &'static str = "Counts";
     const WRITING: Writing = Writing::Counts;

@@ -10,37 +10,9 @@ use super::table::Locations;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use weft_fabric::MILLION;
-use weft_keys::{KeyType, Misfit, Problem, Writing, Written, nearest};
+use weft_keys::{KeyType, Millionths, Misfit, Problem, Writing, Written, nearest};
 use weft_topo::GraphClass;
 use weft_units::Span;
-
-/// Packets in a million.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Millionths(pub u32);
-
-impl KeyType for Millionths {
-    const NAME: &'static str = "Millionths";
-    const WRITING: Writing =
-        Writing::Described(&Writing::Whole { least: 0, most: Some(MILLION as u64) }, "Packets in a million.");
-
-    fn read(value: &Written) -> Result<Millionths, Problem> {
-        let problem = |label: String| {
-            let help = format!("write how many packets in a million, from 0 to {MILLION}");
-            Problem::new("this is not a share of the packets", label, help)
-        };
-        match value {
-            Written::Integer(integer) => match u32::try_from(*integer) {
-                Ok(count) if count <= MILLION => Ok(Millionths(count)),
-                _ => Err(problem(format!("{integer} in a million"))),
-            },
-            other => Err(problem(format!("this is {}", other.describe()))),
-        }
-    }
-
-    fn show(&self) -> String {
-        self.0.to_string()
-    }
-}
 
 /// Which links a rule is about, in both directions. Names are those of tables and reports: `M1QAF1` for an
 /// endpoint, `switch 7`, `router of M1QA`.

@@ -1,4 +1,4 @@
-//! From the raw document to raw types: sections by their fields, values by [`KeyType`].
+//! From the raw document to raw types: sections by their fields, values by [`Reading`].
 //!
 //! Reading goes on after a mistake, so that one run names them all.
 
@@ -9,13 +9,11 @@ use super::document::{Entry as TableEntry, Item, Value};
 use super::graph_file::Files;
 use super::schema;
 use super::source::{Location, Sources};
-use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::json;
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use weft_keys::keys::Reading;
 use weft_keys::word::not_one_of;
-use weft_keys::{Key, KeyType, Magnitude, Problem, Written};
+use weft_keys::{Key, Magnitude, Problem, Written};
 
 /// How values of one kind are written, where a type alone does not say.
 pub(super) trait Format {
@@ -296,12 +294,6 @@ impl FromItem for String {
     }
 }
 
-impl<T: KeyType> FromItem for Entry<T> {
-    fn from_item(item: &Item, path: &str, reader: &mut Reader<'_>) -> Option<Entry<T>> {
-        Entry::in_format(&Reading::OF_TYPE, item, path, reader)
-    }
-}
-
 impl<T> Entry<T> {
     /// Reads a value in a format, bare or with its attribution.
     pub fn in_format(
@@ -335,16 +327,6 @@ impl<T> Entry<T> {
         let constant = attribution.constant(format.show(&value), path, written.location, reader)?;
         reader.constants.push(constant);
         Some(Entry { value, location: written.location })
-    }
-}
-
-impl<T: KeyType> JsonSchema for Entry<T> {
-    fn schema_name() -> Cow<'static, str> {
-        T::NAME.into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        schema::attributed(schema::of_writing(&T::WRITING))
     }
 }
 
@@ -526,15 +508,19 @@ macro_rules! section {
         }
     };
 }
+
 /// A section of the file whose keys are declared elsewhere, with tables and lists below it: groups of keys
 /// are read by [`weft_keys::Keys`]. A group `where` another key has some words is in use with these: nothing
-/// of it is missed with the others.
+/// of it is missed with the others. Further groups may stand behind a `;` among the tables: the order is that
+/// of the constants.
 macro_rules! section_of_keys {
     ($(#[doc = $doc:literal])* struct $name:ident {
-        keys { $(
-            $group:ident: $group_type:ty $(where $condition:literal = [$($word:literal),*])?,
-        )* }
-        $($(#[$field_doc:meta])* $field:ident: $type:ty,)*
+        $(
+            keys { $(
+                $group:ident: $group_type:ty $(where $condition:literal = [$($word:literal),*])?,
+            )* }
+            $($(#[$field_doc:meta])* $field:ident: $type:ty,)*
+        );+
     }) => {
         $(#[doc = $doc])*
         #[derive(Clone, Debug)]
@@ -543,10 +529,12 @@ macro_rules! section_of_keys {
             #[allow(dead_code, reason = "not every section is asked for its places")]
             pub(crate) locations: crate::table::Locations,
             $(
-                /// `None`: something of it is missing or wrong, and was reported.
-                pub(crate) $group: Option<$group_type>,
-            )*
-            $($(#[$field_doc])* pub(crate) $field: $type,)*
+                $(
+                    /// `None`: something of it is missing or wrong, and was reported.
+                    pub(crate) $group: Option<$group_type>,
+                )*
+                $($(#[$field_doc])* pub(crate) $field: $type,)*
+            )+
         }
 
         impl crate::read::FromItem for $name {
@@ -555,21 +543,24 @@ macro_rules! section_of_keys {
                 path: &str,
                 reader: &mut crate::read::Reader<'_>,
             ) -> Option<$name> {
-                let mut known = vec![$(stringify!($field)),*];
-                $(known.extend(crate::table::names(<$group_type as weft_keys::Keys>::KEYS));)*
+                let mut known = vec![$($(stringify!($field),)*)+];
+                $($(known.extend(crate::table::names(<$group_type as weft_keys::Keys>::KEYS));)*)+
                 let entries = reader.table(item, path, &known)?;
-                let mut table = crate::table::TableKeys::new(item, entries, path, reader);
+                let mut locations = crate::table::Locations { section: item.location, keys: Vec::new() };
                 $(
-                    $(table.is_needed = weft_keys::GivenKeys::holds(
-                        &table,
-                        &weft_keys::Condition { key: $condition, words: &[$($word),*], in_rows: None },
-                    );)?
-                    let $group = <$group_type as weft_keys::Keys>::read(&mut table);
-                    table.is_needed = true;
-                )*
-                let locations = table.locations;
-                $(let $field = reader.field(item, entries, path, stringify!($field));)*
-                Some($name { locations, $($group,)* $($field: $field?,)* })
+                    let mut table = crate::table::TableKeys::new(item, entries, path, reader);
+                    $(
+                        $(table.is_needed = weft_keys::GivenKeys::holds(
+                            &table,
+                            &weft_keys::Condition { key: $condition, words: &[$($word),*], in_rows: None },
+                        );)?
+                        let $group = <$group_type as weft_keys::Keys>::read(&mut table);
+                        table.is_needed = true;
+                    )*
+                    locations.keys.extend(table.locations.keys);
+                    $(let $field = reader.field(item, entries, path, stringify!($field));)*
+                )+
+                Some($name { locations, $($($group,)* $($field: $field?,)*)+ })
             }
         }
 
@@ -583,14 +574,14 @@ macro_rules! section_of_keys {
                 #[derive(schemars::JsonSchema)]
                 #[schemars(deny_unknown_fields)]
                 #[allow(dead_code, reason = "only its schema is wanted")]
-                struct Tables { $($(#[$field_doc])* $field: $type,)* }
+                struct Tables { $($($(#[$field_doc])* $field: $type,)*)+ }
                 let mut schema = <Tables as schemars::JsonSchema>::json_schema(generator);
-                $(crate::table::add_to_schema(
+                $($(crate::table::add_to_schema(
                     <$group_type as weft_keys::Keys>::KEYS,
                     <[&str]>::is_empty(&[$($condition)?]),
                     &mut schema,
                     generator,
-                );)*
+                );)*)+
                 schema
             }
         }

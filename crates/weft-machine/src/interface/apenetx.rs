@@ -2,11 +2,13 @@
 
 use super::{FromSection, InterfaceModel, InterfacePace, ProcessLimits, RankLimit, RawNic};
 use crate::read::Reader;
+use crate::table::names;
 use serde::{Deserialize, Serialize};
 use weft_fabric::parameters::PacketFormat;
+use weft_keys::Keys;
 use weft_msg::{PostCost, PostCosts, Protocol};
 use weft_nic::ApenetxParameters;
-use weft_nic::apenetx::PcieHostParameters;
+use weft_nic::apenetx::{ChosenCompletion, PcieHostParameters};
 use weft_topo::MessageClasses;
 use weft_units::{Bytes, Span};
 
@@ -60,15 +62,17 @@ impl InterfaceModel for ApenetxNic {
 
 impl FromSection for ApenetxNic {
     fn keys() -> Vec<&'static str> {
-        vec!["completion", "pcie", "card", "host_to_card", "card_to_host", "software", "iommu", "gpu"]
+        let tables = ["pcie", "card", "host_to_card", "card_to_host", "software", "iommu", "gpu"];
+        names(ChosenCompletion::KEYS).into_iter().chain(tables).collect()
     }
 
     fn read(raw: RawNic, format: Option<&PacketFormat>, reader: &mut Reader<'_>) -> Option<ApenetxNic> {
+        let ChosenCompletion { completion } = raw.completions?;
         let RawNic { card, host_to_card, card_to_host, software, .. } = &raw;
         raw.report_lacks(
             &[
                 ("clock", raw.clock().is_some()),
-                ("completion", raw.completion.is_some()),
+                ("completion", completion.is_some()),
                 ("pcie", raw.pcie.is_some()),
                 ("card", card.is_some()),
                 ("host_to_card", host_to_card.is_some()),

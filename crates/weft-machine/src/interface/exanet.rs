@@ -3,9 +3,11 @@
 use super::rdma::Rdma;
 use super::{FromSection, InterfaceModel, InterfacePace, ProcessLimits, RankLimit, RawNic};
 use crate::read::Reader;
+use crate::table::names;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use weft_fabric::parameters::PacketFormat;
+use weft_keys::Keys;
 use weft_msg::{PostCost, PostCosts, Protocol, Stores};
 use weft_nic::host_port::{HostPortParameters, StorePath};
 use weft_nic::mailbox::MailboxParameters;
@@ -131,17 +133,9 @@ fn messages(class: Class) -> &'static [MessageClass] {
 
 impl FromSection for ExanetNic {
     fn keys() -> Vec<&'static str> {
-        vec![
-            "undetected",
-            "host_port",
-            "packetizer",
-            "mailbox",
-            "rdma",
-            "segmentation",
-            "iommu",
-            "memory",
-            "allreduce",
-        ]
+        let tables =
+            ["host_port", "packetizer", "mailbox", "rdma", "segmentation", "iommu", "memory", "allreduce"];
+        names(CheckParameters::KEYS).into_iter().chain(tables).collect()
     }
 
     fn read(mut raw: RawNic, format: Option<&PacketFormat>, reader: &mut Reader<'_>) -> Option<ExanetNic> {
@@ -172,7 +166,7 @@ impl FromSection for ExanetNic {
         });
         let small = packetizer.map_or(Bytes::ZERO, |packetizer| packetizer.payload);
         let mailbox = mailbox.and_then(|table| table.check(|own| [own.check_entry(small)], reader));
-        let undetected = raw.undetected.map_or(0, |entry| entry.value.0);
+        let check = raw.check;
         let rdma = Rdma::read(raw, format, reader);
         let (host_port, packetizer, mailbox, mut rdma) = (host_port?, packetizer?, mailbox?, rdma?);
         rdma.engine.send.control_words = (format.header + format.footer).div_ceil(host_port.word) as u32;
@@ -180,7 +174,7 @@ impl FromSection for ExanetNic {
             // Its packets are like the packetizer's.
             allreduce.reliability = packetizer.reliability;
         }
-        Some(ExanetNic { host_port, packetizer, mailbox, rdma, undetected })
+        Some(ExanetNic { host_port, packetizer, mailbox, rdma, undetected: check?.undetected })
     }
 }
 

@@ -21,9 +21,8 @@ pub use communication_ip::CommunicationIpNic;
 pub use exanet::ExanetNic;
 pub use rdma::Rdma;
 
-use super::faults::Millionths;
 use super::part_power::RawPartPower;
-use super::read::{Entry, Reader, section_of_keys};
+use super::read::{Reader, section_of_keys};
 use super::table::Table;
 use serde::{Deserialize, Serialize};
 use weft_fabric::parameters::PacketFormat;
@@ -31,9 +30,10 @@ use weft_keys::{Misfit, Problem};
 use weft_msg::{PostCosts, Protocol};
 use weft_nic::allreduce::AllreduceParameters;
 use weft_nic::apenetx::{
-    CardParameters, CardToHostParameters, CompletionPath, GpuParameters, HostToCardParameters,
+    CardParameters, CardToHostParameters, ChosenCompletion, GpuParameters, HostToCardParameters,
     PcieHostParameters, SoftwareParameters,
 };
+use weft_nic::communication_ip::{ChosenMemory, IntraNodeParameters, KernelMemory};
 use weft_nic::host_port::HostPortParameters;
 use weft_nic::iommu::IommuParameters;
 use weft_nic::mailbox::MailboxParameters;
@@ -41,7 +41,7 @@ use weft_nic::memory::MemoryParameters;
 use weft_nic::packetizer::PacketizerParameters;
 use weft_nic::rdma::{RdmaParameters, SourceContexts};
 use weft_nic::segmentation::SegmentationKeys;
-use weft_nic::{OverheadsParameters, PortalsParameters};
+use weft_nic::{CheckParameters, OverheadsParameters, PortalsParameters};
 use weft_topo::{MessageClasses, TopologyParameters};
 use weft_units::{Bytes, Clock, Span};
 
@@ -66,8 +66,8 @@ section_of_keys! {
         }
         /// Power of each interface; nothing is known of it where not given.
         power: Option<RawPartPower>,
-        /// Exanet: corrupted packets with data, of a million, that are taken for whole; 0 where not given.
-        undetected: Option<Entry<Millionths>>,
+        ;
+        keys { check: CheckParameters, }
         /// Exanet: the port between processors and memory on one side and the interface on the other.
         host_port: Option<Table<HostPortParameters>>,
         /// Exanet: small messages out.
@@ -85,19 +85,19 @@ section_of_keys! {
         /// Exanet: the allreduce accelerator; a machine without the section has none.
         allreduce: Option<Table<AllreduceParameters>>,
         /// Communication IP: the IntraNode ports.
-        intra_node: Option<communication_ip::RawIntraNode>,
-        /// Communication IP: the memory with the buffers of kernels, `bram` or `ddr`.
-        buffers: Option<Entry<communication_ip::BuffersName>>,
+        intra_node: Option<Table<IntraNodeParameters>>,
+        ;
+        keys { memory_of_kernels: ChosenMemory, }
         /// Communication IP: block RAM.
-        bram: Option<communication_ip::RawKernelMemory>,
+        bram: Option<Table<KernelMemory>>,
         /// Communication IP: DDR of the card.
-        ddr: Option<communication_ip::RawKernelMemory>,
+        ddr: Option<Table<KernelMemory>>,
         /// Carvnet: contexts of the send unit, which hardware gives to descriptors and takes back.
         contexts: Option<Table<SourceContexts>>,
         /// Portals: end-to-end reliability.
         transport: Option<Table<PortalsParameters>>,
-        /// Apenetx: the path of completions where a program does not choose.
-        completion: Option<Entry<CompletionPath>>,
+        ;
+        keys { completions: ChosenCompletion, }
         /// Apenetx: the PCIe port and the memory behind it.
         pcie: Option<Table<PcieHostParameters>>,
         /// Apenetx: the logic of the card.

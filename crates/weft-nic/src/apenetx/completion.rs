@@ -43,6 +43,15 @@ weft_keys::words! {
     }
 }
 
+weft_keys::keys! {
+    /// The choice among the paths.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub struct ChosenCompletion {
+        /// Apenetx: the path of completions where a program does not choose.
+        completion: Option<CompletionPath>;
+    }
+}
+
 weft_keys::words! {
     /// How a process waits on the kernel path.
     #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -39,7 +39,7 @@ mod software;
 mod translation;
 
 pub use card_to_host::Announcement;
-pub use completion::{CompletionPath, CompletionState, KernelWait};
+pub use completion::{ChosenCompletion, CompletionPath, CompletionState, KernelWait};
 pub use descriptor::{DescriptorEvent, DescriptorState};
 pub use gpu::{GpuParameters, MemoryKind};
 pub use parameters::{

@@ -113,7 +113,7 @@ impl Aggregator {
         let service = self.server.serve(now, parameters.packet_cycles(payload), clock);
         let at = |cycles: u64| clock.later_edge(service.began, cycles);
         let first = u64::from(read.first);
-        let header = at(first + u64::from(parameters.aggregator));
+        let header = at(first + u64::from(parameters.intra_node.aggregator));
         Writing { began: service.began, read: at(first), header, ended: service.ended }
     }
 

@@ -133,7 +133,7 @@ impl Dispatcher {
         let cycles = u64::from(parameters.envelope_words()) + parameters.memory.cycles(payload, clock);
         let read = self.server.serve(header, cycles, clock).ended.max(footer);
         let read = clock.edge_at_or_after(read);
-        let handed_over = clock.later_edge(read, u64::from(parameters.dispatcher));
+        let handed_over = clock.later_edge(read, u64::from(parameters.intra_node.dispatcher));
         let latency = if payload == Bytes::ZERO { 0 } else { parameters.memory.latency };
         Reading { read, handed_over, stored: clock.later_edge(handed_over, u64::from(latency)) }
     }

@@ -60,7 +60,7 @@ impl TransmitFifo {
     /// Whether a packet with so many words of data has space. An empty FIFO takes any packet, one that is
     /// longer than it word by word.
     pub fn has_space(&self, words: u32, threshold: u32, parameters: &CommunicationIpParameters) -> bool {
-        let depth = parameters.fifo_words;
+        let depth = CommunicationIpParameters::words(parameters.intra_node.fifo);
         let envelopes = (self.packets.len() as u32 + 1).saturating_mul(parameters.envelope_words());
         let data = self.data.saturating_add(words).saturating_add(threshold);
         self.packets.is_empty() || (envelopes <= depth && data <= depth)
@@ -70,7 +70,7 @@ impl TransmitFifo {
     pub fn push(&mut self, packet: Queued, parameters: &CommunicationIpParameters) {
         let clock = &parameters.clock;
         let Writing { header, ended, .. } = packet.writing;
-        let latency = u64::from(parameters.fifo_latency);
+        let latency = u64::from(parameters.intra_node.fifo_latency);
         let all = u64::from(packet.words) + u64::from(parameters.envelope_words());
         // The first word leaves so late that the last one has come: later only where memory is slow.
         let last_fits = clock.edges_before(ended).saturating_sub(all);

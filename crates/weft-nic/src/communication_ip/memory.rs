@@ -18,13 +18,15 @@ use super::parameters::WORD;
 use serde::{Deserialize, Serialize};
 use weft_units::{BitRate, Bytes, Clock, Time};
 
-/// A kernel's memory.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct KernelMemory {
-    /// From a request to its first word, in cycles.
-    pub latency: u32,
-    /// Of reading, and of writing.
-    pub rate: BitRate,
+weft_keys::keys! {
+    /// A kernel's memory.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    pub struct KernelMemory {
+        /// From a request to its first word, in whole cycles.
+        latency: u32, cycles_of("nic.clock");
+        /// Of reading, and of writing.
+        rate: BitRate;
+    }
 }
 
 /// The cycles of a read.

@@ -47,7 +47,7 @@ pub use announcement::Announcement;
 pub use dispatcher::{Dispatcher, Piece, Progress, Reading, Reassembly};
 pub use lattice::Lattice;
 pub use memory::{KernelMemory, Read};
-pub use parameters::{CommunicationIpParameters, WORD};
+pub use parameters::{ChosenMemory, CommunicationIpParameters, IntraNodeParameters, KernelBuffers, WORD};
 
 use crate::host::{BlockWork, Host, Nic, NicParameters, Side};
 use crate::hosted::Hosted;

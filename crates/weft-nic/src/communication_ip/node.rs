@@ -60,7 +60,8 @@ pub(super) struct Hardware<H: Host> {
 
 impl<H: Host> Hardware<H> {
     pub(super) fn new(endpoint: EndpointId, parameters: &CommunicationIpParameters) -> Hardware<H> {
-        let CommunicationIpParameters { lattice, threshold, credit, .. } = *parameters;
+        let CommunicationIpParameters { lattice, intra_node, credit, .. } = *parameters;
+        let threshold = CommunicationIpParameters::words(intra_node.threshold);
         Hardware {
             ports: (0..lattice.ports).map(|_| Port::default()).collect(),
             registers: Registers::new(lattice.coordinates(endpoint), threshold, credit),

@@ -10,18 +10,23 @@
 use serde::{Deserialize, Serialize};
 use weft_engine::{Stream, below};
 use weft_fabric::{MILLION, Packet};
+use weft_keys::Millionths;
 use weft_units::EndpointId;
 
 /// Distinguishes the random numbers of an endpoint's checks from its others.
 const PURPOSE_CHECK: u32 = 4;
 
-/// How well interfaces find corrupted packets.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct CheckParameters {
-    /// Corrupted packets with data that are taken for whole, of a million.
-    pub undetected: u32,
-    /// The seed of the random numbers.
-    pub seed: u64,
+weft_keys::keys! {
+    /// How well interfaces find corrupted packets.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+    pub struct CheckParameters {
+        /// Exanet: corrupted packets with data, of a million, that are taken for whole; 0 where not given.
+        undetected: u32 = 0, read_as(Millionths);
+        beside {
+            /// The seed of the random numbers.
+            seed: u64 = 0;
+        }
+    }
 }
 
 /// The check of one interface.
