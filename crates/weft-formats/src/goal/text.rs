@@ -298,7 +298,7 @@ impl RankText {
             }
             _ => {
                 return Err(format!(
-                    "`{}` is no statement of GOAL; write send 8b to 1, recv 8b from 0, calc 9, or a requires b",
+                    "`{}` is no statement of GOAL; write send 8b to 1, recv 8b from 0, calc 9, a requires b",
                     shorten(line)
                 ));
             }

@@ -253,6 +253,9 @@ fn numbered(mut chains: Vec<StreamChain>) -> Vec<StreamChain> {
 mod tests {
     use super::super::GraphOperation;
     use super::*;
+    use proptest::prelude::*;
+    use proptest::sample::Index;
+    use std::collections::BTreeSet;
     use weft_units::{Bytes, RankId, Span};
 
     fn node(action: GraphAction) -> GraphOperation {
@@ -340,5 +343,99 @@ mod tests {
         assert_eq!(cores, [0, 1]);
         assert_eq!(chains[0].ops, [Op::Compute { span: Span::from_ns(2) }]);
         assert_eq!(RankGraph::default().chains().unwrap(), [StreamChain::default()]);
+    }
+
+    /// Does what streams can do, in an order that `choose` decides, and checks that no operation comes before
+    /// those that it waits for. A message ends when it is waited for.
+    fn execute(graph: &RankGraph, chains: &[StreamChain], choose: &mut impl FnMut(usize) -> usize) {
+        let mut next = vec![0; chains.len()];
+        let (mut started, mut ended) = (BTreeSet::new(), BTreeSet::new());
+        let mut events: BTreeSet<EventId> = BTreeSet::new();
+        loop {
+            let able = |stream: &usize| match chains[*stream].ops.get(next[*stream]) {
+                None => false,
+                Some(Op::Await { events: awaited }) => awaited.iter().all(|event| events.contains(event)),
+                Some(_) => true,
+            };
+            let able: Vec<usize> = (0..chains.len()).filter(able).collect();
+            if able.is_empty() {
+                break;
+            }
+            let stream = able[choose(able.len())];
+            let op = &chains[stream].ops[next[stream]];
+            next[stream] += 1;
+            let mut wait = |request: &RequestId| {
+                assert!(started.contains(&request.0), "it waits for a message that is not begun");
+                assert!(ended.insert(request.0), "it waits for a message twice");
+            };
+            let node = match op {
+                Op::Await { events: awaited } => {
+                    awaited.iter().for_each(|event| assert!(events.remove(event)));
+                    continue;
+                }
+                Op::Signal { event, .. } => {
+                    assert!(events.insert(*event));
+                    continue;
+                }
+                Op::Wait { request } => {
+                    wait(request);
+                    continue;
+                }
+                Op::Waitall { requests } => {
+                    requests.iter().for_each(wait);
+                    continue;
+                }
+                Op::Isend { request, .. } | Op::Irecv { request, .. } => request.0,
+                Op::Compute { span } => span.as_ps() as u32,
+                other => unreachable!("{other:?}"),
+            };
+            for need in graph.dependencies.iter().filter(|need| need.node == node) {
+                let have = if need.at == SignalAt::End { &ended } else { &started };
+                assert!(have.contains(&need.on), "operation {node} comes before {} has come so far", need.on);
+            }
+            started.insert(node);
+            if matches!(op, Op::Compute { .. }) {
+                ended.insert(node);
+            }
+        }
+        assert_eq!(ended.len(), graph.nodes.len(), "streams that cannot go on");
+        assert!(events.is_empty());
+    }
+
+    proptest! {
+        /// Catches a dependency that is lost, streams that hang, and messages that are waited for twice or
+        /// never.
+        #[test]
+        fn streams_keep_every_dependency(
+            kinds in prop::collection::vec((0..3u8, 0..3u32), 1..30),
+            needs in prop::collection::vec((any::<Index>(), any::<Index>(), any::<bool>()), 0..60),
+            choices in prop::collection::vec(any::<Index>(), 1..200),
+        ) {
+            // A computation is known by its time.
+            let of_kind = |(number, (kind, core)): (usize, &(u8, u32))| {
+                let span = Span::from_ps(number as u64);
+                let compute = GraphAction::Compute { span };
+                let action = [compute, send().action, receive().action][usize::from(*kind)];
+                GraphOperation { action, core: *core }
+            };
+            let nodes: Vec<GraphOperation> = kinds.iter().enumerate().map(of_kind).collect();
+            // A number mixes the order in which they can be done.
+            let mixed = |place: usize| (place * 7 + 3) % nodes.len();
+            let order: Vec<usize> = (0..nodes.len()).map(mixed).collect();
+            let is_order = order.iter().collect::<BTreeSet<_>>().len() == nodes.len();
+            let node = |place: usize| if is_order { order[place] as u32 } else { place as u32 };
+            let mut dependencies = Vec::new();
+            for (a, b, at_end) in needs {
+                let (a, b) = (a.index(nodes.len()), b.index(nodes.len()));
+                if a != b {
+                    let at = if at_end { SignalAt::End } else { SignalAt::Start };
+                    dependencies.push(Dependency { node: node(a.max(b)), on: node(a.min(b)), at });
+                }
+            }
+            let graph = RankGraph { nodes, dependencies };
+            let chains = graph.chains().unwrap();
+            let mut choices = choices.iter().cycle();
+            execute(&graph, &chains, &mut |able| choices.next().map_or(0, |choice| choice.index(able)));
+        }
     }
 }
