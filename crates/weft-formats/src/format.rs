@@ -119,10 +119,18 @@ pub(crate) struct WrittenAs {
 }
 
 impl Format {
-    /// The format of a file.
-    pub(crate) fn of(path: &Path) -> &'static Format {
-        let head = first_bytes(path).unwrap_or_default();
-        FORMATS.iter().find(|format| (format.knows)(path, &head)).unwrap_or(&FORMATS[0])
+    /// The format of a file. One that cannot be read is for the first, whose reader says why.
+    ///
+    /// # Errors
+    /// It is of none of them.
+    pub(crate) fn of(path: &Path) -> Result<&'static Format, TraceError> {
+        let Ok(head) = first_bytes(path) else { return Ok(&FORMATS[0]) };
+        let known = FORMATS.iter().find(|format| (format.knows)(path, &head));
+        let is_file = path.is_file();
+        known.or(if is_file { None } else { Some(&FORMATS[0]) }).ok_or_else(|| {
+            let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
+            TraceError::UnknownFormat { file: path.display().to_string(), names: names.join(", ") }
+        })
     }
 
     /// The format in which `path` is written: of this name, or else the one whose files end so.
