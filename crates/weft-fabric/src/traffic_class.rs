@@ -185,7 +185,7 @@ impl KeyType for Minimum {
     const NAME: &'static str = "MinimumBandwidth";
     const WRITING: Writing = Writing::Described(
         &Writing::AnyOf(&[Writing::Text(r"^[0-9]+(\.[0-9]{1,2})? ?%$"), BitRate::WRITING]),
-        "A part of the link such as 25%, or a rate such as 50Gb/s.",
+        "As in 25% of the link, or 50Gb/s.",
     );
 
     fn read(value: &Written) -> Result<Minimum, Problem> {

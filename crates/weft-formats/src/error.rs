@@ -39,6 +39,14 @@ pub enum TraceError {
         /// The Parquet reader's error.
         reason: String,
     },
+    /// A file of no format.
+    #[error("{file}: begins as no trace does that is read ({names}); copy it again, or name another file")]
+    UnknownFormat {
+        /// The file.
+        file: String,
+        /// The formats.
+        names: String,
+    },
     /// A bit of it is not what was written.
     #[error("{file}: damaged: {reason}; copy it again, or record it again with `weft record`")]
     Damaged {

@@ -11,7 +11,7 @@
 use crate::error::TraceError;
 use crate::header::{TraceHeader, TraceMetadata};
 use crate::simgrid::FlopRate;
-use crate::{dumpi, liballprof, simgrid, weft};
+use crate::{dumpi, goal, liballprof, simgrid, weft};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
@@ -22,7 +22,7 @@ use weft_trace::op::Op;
 use weft_units::{Bytes, RankId};
 
 /// All formats. A file that none of them knows is read as one of the first, whose reader says what is wrong.
-const FORMATS: &[Format] = &[weft::FORMAT, dumpi::FORMAT, liballprof::FORMAT, simgrid::FORMAT];
+const FORMATS: &[Format] = &[weft::FORMAT, dumpi::FORMAT, goal::FORMAT, liballprof::FORMAT, simgrid::FORMAT];
 
 /// The first bytes of a file, by which formats know it: some lines of a text.
 const HEAD_BYTES: u64 = 4096;
@@ -119,10 +119,18 @@ pub(crate) struct WrittenAs {
 }
 
 impl Format {
-    /// The format of a file.
-    pub(crate) fn of(path: &Path) -> &'static Format {
-        let head = first_bytes(path).unwrap_or_default();
-        FORMATS.iter().find(|format| (format.knows)(path, &head)).unwrap_or(&FORMATS[0])
+    /// The format of a file. One that cannot be read is for the first, whose reader says why.
+    ///
+    /// # Errors
+    /// It is of none of them.
+    pub(crate) fn of(path: &Path) -> Result<&'static Format, TraceError> {
+        let Ok(head) = first_bytes(path) else { return Ok(&FORMATS[0]) };
+        let known = FORMATS.iter().find(|format| (format.knows)(path, &head));
+        let is_file = path.is_file();
+        known.or(if is_file { None } else { Some(&FORMATS[0]) }).ok_or_else(|| {
+            let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
+            TraceError::UnknownFormat { file: path.display().to_string(), names: names.join(", ") }
+        })
     }
 
     /// The format in which `path` is written: of this name, or else the one whose files end so.

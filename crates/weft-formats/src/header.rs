@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 pub const METADATA_KEY: &str = "weft.trace";
 
 /// The last version of the format that is read. It is written where ranks have streams or events; all other
-/// traces are of [`FIRST_FORMAT_VERSION`].
+/// traces are of version 1.
 pub const FORMAT_VERSION: u64 = 2;
 
 /// The version without streams.

@@ -15,6 +15,8 @@ pub mod critical_chain;
 mod dumpi;
 mod error;
 mod format;
+mod goal;
+mod graph;
 mod header;
 mod info;
 mod input;

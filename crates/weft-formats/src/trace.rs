@@ -23,10 +23,9 @@ impl Trace {
         Trace::open_with(path, &TraceOptions::default())
     }
 
-    /// The name of the format of a file. A file of no format is said to be of weft's own, whose reader says
-    /// what is wrong.
-    pub fn format_of(path: impl AsRef<Path>) -> &'static str {
-        Format::of(path.as_ref()).name
+    /// The name of the format of a file; `None`: it is of none.
+    pub fn format_of(path: impl AsRef<Path>) -> Option<&'static str> {
+        Format::of(path.as_ref()).ok().map(|format| format.name)
     }
 
     /// As [`Trace::open`], with what the format must be told.
@@ -35,7 +34,7 @@ impl Trace {
     /// As [`Trace::open`].
     pub fn open_with(path: impl AsRef<Path>, options: &TraceOptions) -> Result<Trace, TraceError> {
         let path = path.as_ref();
-        (Format::of(path).open)(path, options).map(Trace)
+        (Format::of(path)?.open)(path, options).map(Trace)
     }
 
     /// Opens a trace that lies in memory, of one file; `name` stands for the file in errors.

@@ -259,8 +259,10 @@ impl KeyType for bool {
 
 impl KeyType for LineCode {
     const NAME: &'static str = "LineCode";
-    const WRITING: Writing =
-        Writing::Described(&Writing::Text("^(none|[0-9]+b[0-9]+b)$"), "Bits in, bits on the line.");
+    const WRITING: Writing = Writing::Described(
+        &Writing::Text("^(none|[0-9]+b[0-9]+b)$"),
+        "As in 64b66b: bits in, bits on the line. Or none.",
+    );
 
     fn read(value: &Written) -> Result<LineCode, Problem> {
         let problem = |why: &str| {
@@ -358,7 +360,7 @@ impl KeyType for Cost {
     const NAME: &'static str = "Cost";
     const WRITING: Writing = Writing::Described(
         &Writing::Text(r"^[0-9._]+ ?(ps|ns|us|ms|s|cycles?)$"),
-        "A time, or cycles of the section's clock.",
+        "As in 20ns or 3 cycles: a time, or cycles of the section's clock.",
     );
 
     fn read(value: &Written) -> Result<Cost, Problem> {

@@ -36,23 +36,3 @@ impl KeyType for String {
         self.clone()
     }
 }
-
-impl KeyType for Vec<String> {
-    const NAME: &'static str = "Texts";
-    const WRITING: Writing = Writing::Texts { least: 1, most: None };
-
-    fn read(written: &Written) -> Result<Vec<String>, Problem> {
-        match written {
-            Written::List(list) if !list.is_empty() => list.iter().map(String::read).collect(),
-            Written::List(_) => Err(Problem::new("this list is empty", "", "write [\"…\", \"…\"]")),
-            other => {
-                let label = format!("this is {}", other.describe());
-                Err(Problem::new("this is not a list of texts", label, "write [\"…\", \"…\"]"))
-            }
-        }
-    }
-
-    fn show(&self) -> String {
-        self.join(", ")
-    }
-}

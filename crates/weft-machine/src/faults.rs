@@ -123,8 +123,10 @@ impl KeyType for LinkEnds {
     const WRITING: Writing = Writing::Texts { least: 2, most: Some(2) };
 
     fn read(written: &Written) -> Result<LinkEnds, Problem> {
-        match Vec::<String>::read(written).as_deref() {
-            Ok([one, other]) => Ok(LinkEnds(one.clone(), other.clone())),
+        match written {
+            Written::List(ends) if ends.len() == 2 => {
+                Ok(LinkEnds(String::read(&ends[0])?, String::read(&ends[1])?))
+            }
             _ => {
                 let help = "write between = [\"M1QAF1\", \"M1QAF2\"]: the two ends of the link";
                 Err(Problem::new("a link has two ends", "not two texts", help))

@@ -350,7 +350,7 @@ fn check_identity(raw: &RawMachine, reader: &mut Reader<'_>) {
                 "",
                 "what is longer belongs to `machine.description`",
             );
-            reader.report(raw.location, problem);
+            reader.report(raw.machine.location, problem);
         }
     }
 }

@@ -5,7 +5,7 @@ use super::row::{Row, RowValue};
 use super::table::Locations;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use weft_keys::Problem;
+use weft_keys::{KeyType, Problem, Writing, Written};
 
 weft_keys::keys! {
     /// A multicast group. Whether its members exist is for whoever has the layout.
@@ -15,9 +15,42 @@ weft_keys::keys! {
         name: String;
         /// The members, as in `["0:15", "20"]`: endpoints, `first:last` for all from one to another, or
         /// `all`.
-        members: Vec<String>;
+        members: Vec<String>, read_as(MemberList);
         /// The member that sends; any may where not given.
         root: Option<String>;
+    }
+}
+
+/// A list of endpoints.
+struct MemberList(Vec<String>);
+
+impl KeyType for MemberList {
+    const NAME: &'static str = "MemberList";
+    const WRITING: Writing = Writing::Texts { least: 1, most: None };
+
+    fn read(written: &Written) -> Result<MemberList, Problem> {
+        let no_list = |label: &str| {
+            let help =
+                "write members = [\"0:15\", \"20\"]: names of endpoints, from one to another, or \"all\"";
+            Problem::new("this is no list of endpoints", label, help)
+        };
+        match written {
+            Written::List(list) if !list.is_empty() => {
+                list.iter().map(String::read).collect::<Result<_, _>>().map(MemberList)
+            }
+            Written::List(_) => Err(no_list("it is empty")),
+            other => Err(no_list(other.describe())),
+        }
+    }
+
+    fn show(&self) -> String {
+        self.0.join(", ")
+    }
+}
+
+impl From<MemberList> for Vec<String> {
+    fn from(MemberList(members): MemberList) -> Vec<String> {
+        members
     }
 }
 

@@ -13,7 +13,7 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use weft_keys::keys::Reading;
 use weft_keys::word::not_one_of;
-use weft_keys::{Key, Magnitude, Problem, Written};
+use weft_keys::{Key, Magnitude, Problem, Written, nearest};
 
 /// How values of one kind are written, where a type alone does not say.
 pub(super) trait Format {
@@ -149,7 +149,7 @@ impl Reader<'_> {
             let problem = Problem::new(
                 format!("there is no key `{full}`"),
                 "unknown key",
-                match schema::nearest_path(&full) {
+                match nearest_here(path, &entry.key, known).or_else(|| schema::nearest_path(&full)) {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => format!("the keys here are {}", known.join(", ")),
                 },
@@ -203,6 +203,12 @@ impl Reader<'_> {
             None => self.diagnostics.push(told),
         }
     }
+}
+
+/// The key of the table at `path` that is most like another; none of the root, whose keys are sections.
+fn nearest_here(path: &str, key: &str, known: &[&str]) -> Option<String> {
+    let near = nearest(key, known.iter().copied())?;
+    (!path.is_empty()).then(|| join(path, near))
 }
 
 /// `path.key`, or `key` at the root.
@@ -309,9 +315,9 @@ impl<T> Entry<T> {
                     reader.missing(item.location, path, "value");
                     return None;
                 };
-                (&value.item, attribution?)
+                (&value.item, attribution)
             }
-            _ => (item, Attribution::default()),
+            _ => (item, Some(Attribution::default())),
         };
         let value = match format.read(&written.value.written()) {
             Ok(value) => value,
@@ -320,6 +326,7 @@ impl<T> Entry<T> {
                 return None;
             }
         };
+        let attribution = attribution?;
         if let Some(Err(problem)) = attribution.range.as_deref().map(|range| within(format, &value, range)) {
             reader.report(written.location, problem);
             return None;

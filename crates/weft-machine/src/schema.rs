@@ -156,7 +156,12 @@ impl Documentation {
         if path == "topology.routing" {
             return Some(format!("\"{}\"", self.family.routings.first()?.name));
         }
-        Some(example(self.target(self.at(section)?.get("properties")?.get(key)?)))
+        let property = self.at(section)?.get("properties")?.get(key)?;
+        // The key's own example goes before that of all values of its type.
+        let own =
+            property.get("description").and_then(Value::as_str).and_then(|text| behind(text, "such as "));
+        let own = own.filter(|example| example.starts_with(|first: char| first.is_ascii_digit()));
+        Some(own.map_or_else(|| example(self.target(property)), written))
     }
 
     /// Whether the key at a path has a value, and no keys of its own.
@@ -212,29 +217,36 @@ impl Documentation {
     }
 }
 
+/// The word of a text behind these.
+fn behind<'t>(text: &'t str, before: &str) -> Option<&'t str> {
+    let (_, rest) = text.split_once(before)?;
+    let end = rest.find([',', ' ', ':', ';', ')']).unwrap_or(rest.len());
+    Some(rest[..end].trim_end_matches('.'))
+}
+
+/// A value as a file writes it: a text in quotes.
+fn written(value: &str) -> String {
+    match value.parse::<i64>() {
+        Ok(_) => value.to_owned(),
+        Err(_) => format!("\"{value}\""),
+    }
+}
+
 /// A value of a schema that may be bare or attributed, as a file writes it: the first of its words, or of the
 /// examples in its description.
 fn example(schema: &Value) -> String {
     let options = schema.get("anyOf").and_then(Value::as_array);
     let is_bare = |one: &&Value| one.get("properties").is_none();
-    let text = |text: &str| match text.parse::<i64>() {
-        Ok(_) => text.to_owned(),
-        Err(_) => format!("\"{text}\""),
-    };
     let described = schema.get("description").and_then(Value::as_str);
-    let of_description = described.and_then(|written| written.split_once("As in ")).map(|(_, examples)| {
-        let end = examples.find([',', ' ']).unwrap_or(examples.trim_end_matches('.').len());
-        text(&examples[..end])
-    });
-    if let Some(example) = of_description {
-        return example;
+    if let Some(example) = described.and_then(|text| behind(text, "As in ")) {
+        return written(example);
     }
     if let Some(bare) = options.and_then(|options| options.iter().find(is_bare)) {
         return example(bare);
     }
     let first_word = schema.get("enum").and_then(|words| words.get(0)).or_else(|| schema.get("const"));
     if let Some(word) = first_word.and_then(Value::as_str) {
-        return text(word);
+        return written(word);
     }
     let first_type = |kind: &Value| match kind {
         Value::Array(kinds) => kinds.first().and_then(Value::as_str).map(str::to_owned),

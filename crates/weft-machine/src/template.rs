@@ -43,6 +43,10 @@ pub enum TemplateKeys {
 pub fn template(name: &str, like: &str, keys: TemplateKeys) -> Result<String, Diagnostics> {
     check_name(name)?;
     let (origin, mut source) = text(like)?;
+    // The mark of UTF-8 would no longer be the first character.
+    if let Some(text) = source.strip_prefix('\u{feff}') {
+        source = text.to_owned();
+    }
     if !source.ends_with('\n') {
         source.push('\n');
     }

@@ -18,6 +18,9 @@ use line::{ProfiledCalls, first_communicator};
 use std::path::Path;
 use std::sync::Arc;
 
+/// Bytes at the end of a file in which its last line is looked for.
+const END_BYTES: u64 = 4096;
+
 /// Largest number of ranks; a larger one is taken for damage.
 const MAX_RANKS: u32 = 1 << 24;
 
@@ -66,9 +69,25 @@ impl ProfiledRun {
             Input::open(&path).map(Arc::new)
         };
         let ranks: Vec<_> = (0..ranks).map(open).collect::<Result<_, _>>()?;
+        ranks.iter().try_for_each(|input| check_end(input))?;
         let chunk = chunk_bytes(ranks.len() as u32);
         Ok(ProfiledRun { file, ranks, chunk })
     }
+}
+
+/// Refuses a file that does not end as a run does: it was cut off, or the program was.
+fn check_end(input: &Arc<Input>) -> Result<(), TraceError> {
+    let bytes = input.len().min(END_BYTES);
+    let mut tail = vec![0; bytes as usize];
+    input.read_at(&mut tail, input.len() - bytes)?;
+    let tail = String::from_utf8_lossy(&tail);
+    let mut lines =
+        tail.lines().rev().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    if lines.next().is_some_and(|line| line.starts_with("MPI_Finalize:")) {
+        return Ok(());
+    }
+    let reason = "does not end with MPI_Finalize; copy it again, or trace the program to its end".to_owned();
+    Err(TraceError::Run { file: input.name().to_owned(), reason })
 }
 
 /// Number of ranks of the run that a file is of: the size of the communicator that is named first.

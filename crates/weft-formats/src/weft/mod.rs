@@ -21,12 +21,12 @@ mod writer;
 
 use crate::format::{BegunTrace, Format, WrittenAs};
 use crate::header::TraceHeader;
-use reader::WeftReader;
 use std::path::Path;
 use std::sync::Arc;
-use writer::WeftWriter;
 
+pub(crate) use reader::WeftReader;
 pub(crate) use row::MAX_BYTES;
+pub(crate) use writer::WeftWriter;
 
 /// The format.
 pub(crate) const FORMAT: Format = Format {

@@ -52,7 +52,11 @@ pub(crate) type GroupIndex = Vec<Option<PageIndex>>;
 impl WeftReader {
     /// Opens a trace file. Only its footer is read.
     pub(crate) fn open(path: &Path) -> Result<WeftReader, TraceError> {
-        let file = path.display().to_string();
+        WeftReader::open_as(path.display().to_string(), path)
+    }
+
+    /// Opens a trace file that has the name `file` in errors.
+    pub(crate) fn open_as(file: String, path: &Path) -> Result<WeftReader, TraceError> {
         match Source::open(path) {
             Ok(source) => WeftReader::from_source(file, source),
             Err(source) => Err(TraceError::Read { file, source }),

@@ -111,15 +111,15 @@ weft_keys::keys! {
     pub struct PcieParameters {
         /// The lanes.
         lanes: PcieLanes, group();
-        /// Bytes on the line of a write or a request beside its data: framing, header, CRC.
+        /// Bytes on the line of a write or a request beside its data, such as 24: framing, header, CRC.
         request_header: u64, read_as(Bytes), within(HEADERS[0], HEADERS[1]);
-        /// The same of a completion.
+        /// The same of a completion, such as 20.
         completion_header: u64, read_as(Bytes), within(HEADERS[0], HEADERS[1]);
         /// Largest payload of a transaction packet, a power of two.
         max_payload: u64, read_as(Bytes), within(SIZES[0], SIZES[1]);
         /// Largest read request, a power of two.
         max_read_request: u64, read_as(Bytes), within(SIZES[0], SIZES[1]);
-        /// The boundary at which the root cuts the data of completions, a power of two.
+        /// The boundary at which the root cuts the data of completions, a power of two such as 64.
         completion_boundary: u64, read_as(Bytes), within(Bytes::new(64), Bytes::new(128));
         /// Reads that may be outstanding.
         tags: u32;

@@ -74,6 +74,13 @@ pub fn convert(request: &ConvertRequest<'_>) -> Result<NewTrace, ExperimentError
         let why = format!("{} exists; name another file, or write over it with --force", output.display());
         return Err(ExperimentError::input(why));
     }
+    let is_same = |path: &Path| {
+        path.canonicalize().is_ok_and(|own| output.canonicalize().is_ok_and(|other| own == other))
+    };
+    if is_same(input) {
+        let why = format!("{} is the trace that is read; write the new one elsewhere", output.display());
+        return Err(ExperimentError::input(why));
+    }
     let write = |trace: &Trace| weft_formats::convert(trace, output, *format, options);
     let (conversion, _) = read(input, options, write)?;
     Ok(NewTrace { info: info(output, options)?, left_out: conversion.left_out })

@@ -35,7 +35,7 @@ const LIBRARY_CALLS: [&str; 5] = [
 pub fn as_recorded(traces: &[impl AsRef<Path>]) -> Result<Vec<(&'static str, String)>, ExperimentError> {
     for path in traces {
         // Only weft records in virtual time.
-        if Trace::format_of(path) != OWN_FORMAT {
+        if Trace::format_of(path).is_some_and(|format| format != OWN_FORMAT) {
             continue;
         }
         let trace = Trace::open(path.as_ref()).map_err(ExperimentError::input)?;

@@ -1,0 +1,52 @@
+//! A rank as a graph: operations that start when others have started or ended. Formats of graphs are cut into
+//! streams (chains.rs) and kept in a file of weft's own format, from which they are read (spool.rs).
+
+mod chains;
+mod spool;
+
+pub(crate) use spool::{GraphFiles, spool};
+
+use weft_trace::op::SignalAt;
+use weft_units::{Bytes, RankId, Span};
+
+/// An operation of a graph.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum GraphAction {
+    /// Sends a message.
+    Send { to: RankId, bytes: Bytes, tag: i32 },
+    /// Receives one; `None`: from anybody, of any tag.
+    Receive { from: Option<RankId>, bytes: Bytes, tag: Option<i32> },
+    /// Computes.
+    Compute { span: Span },
+}
+
+/// An operation with the core of the rank that it is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct GraphOperation {
+    pub(crate) action: GraphAction,
+    pub(crate) core: u32,
+}
+
+/// One operation waits for another.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Dependency {
+    /// The one that waits.
+    pub(crate) node: u32,
+    /// The one that it waits for.
+    pub(crate) on: u32,
+    /// Whether for its start or its end.
+    pub(crate) at: SignalAt,
+}
+
+/// The operations of a rank and what they wait for.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct RankGraph {
+    pub(crate) nodes: Vec<GraphOperation>,
+    pub(crate) dependencies: Vec<Dependency>,
+}
+
+/// Operations that wait for each other in a circle, one of which this is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct DependencyCycle {
+    pub(crate) node: u32,
+}

@@ -1,0 +1,117 @@
+//! A trace of graphs, kept in weft's own format in a file of its own while it is read.
+
+use super::{DependencyCycle, RankGraph};
+use crate::error::TraceError;
+use crate::format::{FormatReader, FormatWriter};
+use crate::header::{TraceHeader, TraceMetadata};
+use crate::output::unwritable;
+use crate::weft::{WeftReader, WeftWriter};
+use std::borrow::Cow;
+use weft_trace::op::StreamId;
+use weft_trace::{Cursor, Kind, ReadError, TraceSource};
+use weft_units::{Bytes, RankId};
+
+/// The files of a run whose ranks are graphs.
+pub(crate) trait GraphFiles {
+    /// The name of the format.
+    fn format(&self) -> &'static str;
+
+    /// The file that was named.
+    fn file(&self) -> &str;
+
+    /// Size of the files.
+    fn bytes(&self) -> u64;
+
+    /// The origin of the trace, with its number of ranks. Notes are asked for when all ranks have been read.
+    fn header(&self) -> TraceHeader;
+
+    /// Reads a rank.
+    fn rank(&mut self, rank: RankId) -> Result<RankGraph, TraceError>;
+
+    /// The error for operations of a rank that wait for each other.
+    fn cycle(&self, rank: RankId, cycle: DependencyCycle) -> TraceError;
+}
+
+/// A trace that was made of graphs.
+struct GraphTrace {
+    format: &'static str,
+    file: String,
+    bytes: u64,
+    spooled: WeftReader,
+    metadata: TraceMetadata,
+}
+
+/// Reads all ranks of a run, one at a time, and opens what they make.
+///
+/// # Errors
+/// What cannot be read, and a full disk.
+pub(crate) fn spool(mut files: impl GraphFiles) -> Result<impl FormatReader + 'static, TraceError> {
+    let (format, file, bytes) = (files.format(), files.file().to_owned(), files.bytes());
+    // It is removed when it has been opened: the file goes on until it is closed.
+    let folder = tempfile::tempdir().map_err(|error| unwritable(&std::env::temp_dir(), error))?;
+    let path = folder.path().join(format!("{format}.weft"));
+    let mut writer: Box<dyn FormatWriter> = Box::new(WeftWriter::create(&path, files.header())?);
+    for rank in (0..files.header().ranks).map(RankId) {
+        let graph = files.rank(rank)?;
+        let chains = graph.chains().map_err(|cycle| files.cycle(rank, cycle))?;
+        writer.begin_rank(rank)?;
+        for (number, chain) in chains.iter().enumerate() {
+            if number > 0 {
+                writer.begin_stream(chain.core)?;
+            }
+            chain.ops.iter().try_for_each(|op| writer.push(op))?;
+        }
+    }
+    *writer.header_mut() = files.header();
+    let metadata = writer.finish()?;
+    let spooled = WeftReader::open_as(file.clone(), &path)?;
+    Ok(GraphTrace { format, file, bytes, spooled, metadata })
+}
+
+impl TraceSource for GraphTrace {
+    fn file(&self) -> &str {
+        &self.file
+    }
+
+    fn ranks(&self) -> u32 {
+        self.spooled.ranks()
+    }
+
+    fn operations(&self) -> u64 {
+        self.spooled.operations()
+    }
+
+    fn operations_of(&self, kind: Kind) -> u64 {
+        self.spooled.operations_of(kind)
+    }
+
+    fn cursor_operations(&self) -> u64 {
+        self.spooled.cursor_operations()
+    }
+
+    fn is_interrupted(&self) -> bool {
+        false
+    }
+
+    fn stream_cores(&self, rank: RankId) -> Cow<'_, [u32]> {
+        self.spooled.stream_cores(rank)
+    }
+
+    fn stream_at(&self, rank: RankId, stream: StreamId, position: u64) -> Result<Box<dyn Cursor>, ReadError> {
+        self.spooled.stream_at(rank, stream, position)
+    }
+}
+
+impl FormatReader for GraphTrace {
+    fn format(&self) -> &'static str {
+        self.format
+    }
+
+    fn metadata(&self) -> &TraceMetadata {
+        &self.metadata
+    }
+
+    fn file_bytes(&self) -> Bytes {
+        Bytes::new(self.bytes)
+    }
+}
