@@ -428,7 +428,7 @@ pub fn refuse_keys_of_other_words(given: &mut impl GivenKeys, key: &'static Key,
 
 /// Declares the keys of a table: a type whose fields are the keys of machine files, in their order.
 ///
-/// The comment of a field is its meaning in the schema and on the page of the format. A field of type
+/// The comment of a field is its meaning in the schema and on the page of keys. A field of type
 /// `Option` need not be given, nor one with `= value`; values see the fields before them. What else is known
 /// of a key stands behind:
 ///

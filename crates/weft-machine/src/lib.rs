@@ -23,6 +23,7 @@ mod fabric;
 mod faults;
 mod graph_file;
 mod interface;
+mod key_page;
 mod link_layer;
 mod link_power;
 mod messaging;
@@ -52,6 +53,7 @@ pub use interface::{
     CarvnetNic, ExanetNic, Host, InterfaceModel, InterfacePace, MessageBuffers, Nic, ProcessLimits,
     RankLimit, Rdma,
 };
+pub use key_page::key_page;
 pub use messaging::{Messaging, Profile, Progress, Rule};
 pub use multicast::GroupRule;
 pub use part_power::MachinePower;

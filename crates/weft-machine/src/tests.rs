@@ -434,6 +434,17 @@ fn the_schema_is_current() {
     assert!(committed == schema(), "run WEFT_BLESS=1 cargo test -p weft-machine the_schema_is_current");
 }
 
+/// Catches a page of the book that lacks a key, or says something else of it than its declaration.
+#[test]
+fn the_page_of_keys_is_current() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/reference/machine-keys.md");
+    if std::env::var_os("WEFT_BLESS").is_some() {
+        std::fs::write(path, key_page()).unwrap();
+    }
+    let committed = std::fs::read_to_string(path).unwrap();
+    assert!(committed == key_page(), "run WEFT_BLESS=1 cargo test -p weft-machine the_page_of_keys");
+}
+
 /// Catches a schema that refuses what the reader takes, or takes keys that the reader refuses.
 #[test]
 fn shipped_machines_validate_against_the_schema() {
