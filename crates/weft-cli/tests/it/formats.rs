@@ -109,3 +109,33 @@ fn a_trace_of_liballprof_is_one_like_any_other() {
     let said = refused(&["replay", "-m", "exanest", &trace]);
     assert!(said.contains("rank 3 of 4 lies in") && said.contains("copy it beside this file"), "{said}");
 }
+
+/// Catches streams that are lost on the way through the command: a graph on two cores, its timeline, and what
+/// cannot be followed through it yet.
+#[test]
+fn a_graph_of_goal_is_one_like_any_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (goal, weft_file, timeline) = (place("two.goal"), place("two.weft"), place("two.json"));
+    let text = "num_ranks 2\nrank 0 {\nc: calc 5000000 cpu 1\nd: calc 3000000\nd requires c\n\
+                e: send 8b to 1 tag 2\ne irequires d\n}\nrank 1 {\nx: recv 8b from -1 tag -1\n\
+                y: calc 2000000\ny requires x\n}\n";
+    fs::write(&goal, text).unwrap();
+    let info = String::from_utf8(weft(&["trace", "info", &goal]).stdout).unwrap();
+    assert!(info.contains("on 2 cores per rank"), "{info}");
+    let replay = |trace: &str, threads: &str| {
+        let words = ["replay", "-m", "exanest", trace, "--quiet", "--json", "--threads", threads];
+        json(&words)["rows"][0]["run_time_us"].clone()
+    };
+    // Rank 0 computes for 5 and for 3 ms on two cores, one after the other; rank 1 begins when the first is over.
+    let time = replay(&goal, "1");
+    assert!(time.as_f64().is_some_and(|us| (8_000.0..8_010.0).contains(&us)), "{time}");
+    weft(&["trace", "convert", &goal, "-o", &weft_file]);
+    for threads in ["1", "2", "3"] {
+        assert_eq!(replay(&weft_file, threads), time);
+    }
+    weft(&["replay", "-m", "exanest", &goal, "--quiet", "--timeline", &timeline]);
+    assert!(fs::read_to_string(&timeline).unwrap().contains("rank 0: core 1"));
+    let said = refused(&["replay", "-m", "exanest", &goal, "--breakdown"]);
+    assert!(said.contains("several streams or events"), "{said}");
+}
