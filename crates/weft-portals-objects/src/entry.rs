@@ -52,7 +52,7 @@ pub struct ListEntry {
     pub region: Region,
     /// The counting event.
     pub counting: Option<CountingHandle>,
-    /// The user that it is for; [`Entry::ANY_USER`]: for any.
+    /// The user that it is for; [`ListEntry::ANY_USER`]: for any.
     pub user: u32,
     /// Options.
     pub options: EntryOptions,
