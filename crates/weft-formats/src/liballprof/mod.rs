@@ -69,7 +69,7 @@ impl ProfiledRun {
             Input::open(&path).map(Arc::new)
         };
         let ranks: Vec<_> = (0..ranks).map(open).collect::<Result<_, _>>()?;
-        ranks.iter().try_for_each(|input| check_end(input))?;
+        ranks.iter().try_for_each(check_end)?;
         let chunk = chunk_bytes(ranks.len() as u32);
         Ok(ProfiledRun { file, ranks, chunk })
     }
