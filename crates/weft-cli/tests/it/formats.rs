@@ -127,8 +127,7 @@ fn a_graph_of_goal_is_one_like_any_other() {
         let words = ["replay", "-m", "exanest", trace, "--quiet", "--json", "--threads", threads];
         json(&words)["rows"][0]["run_time_us"].clone()
     };
-    // Rank 0 computes for 5 and for 3 ms, and sends when that core is free; rank 1 computes for 2 ms behind
-    // it.
+    // Rank 0 computes 5 and 3 ms and sends when that core is free; rank 1 then computes for 2 ms.
     let time = replay(&goal, "1");
     assert!(time.as_f64().is_some_and(|us| (10_000.0..10_010.0).contains(&us)), "{time}");
     weft(&["trace", "convert", &goal, "-o", &weft_file]);
