@@ -37,7 +37,7 @@ use weft_engine::prefetch;
 use weft_topo::Routing;
 use weft_units::Time;
 
-/// Organization of the input buffers. A request has the [number](ChannelNumbers::number) of its input channel.
+/// Organization of the input buffers. A request has the [number](ChannelNumbers::number) of its input.
 pub(crate) trait InputBuffers {
     /// Whether a packet is routed when it arrives. If not, it is when it comes to the head of its queue.
     const ROUTES_ON_ARRIVAL: bool;
