@@ -14,11 +14,20 @@
 //! | [`value`] | the types that values have, each with its way of writing |
 //! | [`quantity`] | numbers and quantities of `weft-units` as such types |
 //! | [`word`] | enums whose variants are words, and words that carry keys of their own |
-//! | [`mod@keys`] | the keys of a table |
+//! | [`key`], [`given`] | a key; a table of a file that gives values |
+//! | [`mod@keys`] | the keys of a table: their declaration |
 //! | [`problem`] | a mistake in a value, and its mend |
 //!
 //! No file is read here, and no place in a file is known: who reads files adds the place to a [`Problem`].
 
+#[doc(hidden)]
+pub mod bounds;
+#[doc(hidden)]
+pub mod cost;
+pub mod given;
+#[doc(hidden)]
+pub mod group;
+pub mod key;
 pub mod keys;
 pub mod problem;
 pub mod quantity;
@@ -27,7 +36,9 @@ pub mod value;
 pub mod word;
 pub mod written;
 
-pub use keys::{Condition, Given, GivenKeys, Key, Keys};
+pub use given::{Given, GivenKeys, Reading};
+pub use key::{Condition, Key};
+pub use keys::Keys;
 pub use problem::{Misfit, Problem};
 pub use quantity::{Cost, CountFromZero, Millionths, RateLimit};
 pub use value::{KeyType, Magnitude, Writing};

@@ -1,6 +1,6 @@
 //! Words as values: enums whose variants are words, and words that carry keys of their own.
 
-use crate::keys::Key;
+use crate::key::Key;
 use crate::problem::Problem;
 use crate::written::Written;
 
@@ -207,7 +207,7 @@ macro_rules! choices {
                 given: &mut impl $crate::GivenKeys,
                 key: &'static $crate::Key,
             ) -> $crate::Given<$name> {
-                let reading = $crate::keys::Reading {
+                let reading = $crate::given::Reading {
                     read: |written| $crate::word::one_of($what, written, &[$($word),*]),
                     show: |word| (*word).to_owned(),
                     magnitude: |_| None,

@@ -11,7 +11,7 @@ use super::schema;
 use super::source::{Location, Sources};
 use serde_json::json;
 use std::collections::BTreeMap;
-use weft_keys::keys::Reading;
+use weft_keys::Reading;
 use weft_keys::word::not_one_of;
 use weft_keys::{Key, Magnitude, Problem, Written, nearest};
 

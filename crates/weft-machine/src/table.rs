@@ -8,7 +8,7 @@ use super::source::Location;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::json;
 use std::borrow::Cow;
-use weft_keys::keys::Reading;
+use weft_keys::Reading;
 use weft_keys::{Condition, Given, GivenKeys, Key, KeyType, Keys, Misfit, Problem, Word};
 
 /// The places of a table's keys.

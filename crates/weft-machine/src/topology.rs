@@ -13,7 +13,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::json;
 use std::borrow::Cow;
 use std::path::PathBuf;
-use weft_keys::keys::Reading;
+use weft_keys::Reading;
 use weft_keys::word::not_one_of;
 use weft_keys::{Condition, Given, GivenKeys, Key, KeyType, Magnitude, Problem, Word, Writing, Written};
 use weft_topo::{FamilyKeys, GraphClass, GraphDescription, Layout, SizeError, TopologyParameters};

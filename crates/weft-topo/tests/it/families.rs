@@ -1,7 +1,7 @@
 //! The families of the registry: tables, counts and the machines made of them.
 
 use std::collections::BTreeSet;
-use weft_keys::keys::Reading;
+use weft_keys::Reading;
 use weft_keys::{Condition, Given, GivenKeys, Key, KeyType, Problem, Written};
 use weft_topo::*;
 use weft_units::SwitchId;
