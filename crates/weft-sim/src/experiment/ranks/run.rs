@@ -159,7 +159,7 @@ impl RankRun {
         if records && let Some(name) = program_with_streams(&programs) {
             return Err(ExperimentError::input(format!(
                 "{name}: its ranks have several streams or events, and the path of their time cannot be \
-                 followed yet; replay it without --breakdown and weft explain, or convert it to ti and back"
+                 followed yet; replay it without --breakdown, and do not explain it"
             )));
         }
         let groups =
