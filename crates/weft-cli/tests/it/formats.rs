@@ -125,14 +125,18 @@ fn a_graph_of_goal_is_one_like_any_other() {
     assert!(info.contains("on 2 cores per rank"), "{info}");
     let replay = |trace: &str, threads: &str| {
         let words = ["replay", "-m", "exanest", trace, "--quiet", "--json", "--threads", threads];
-        json(&words)["rows"][0]["run_time_us"].clone()
+        let row = &json(&words)["rows"][0];
+        ["run_time_us", "computation_share", "communication_share"].map(|key| row[key].as_f64().unwrap())
     };
     // Rank 0 computes 5 and 3 ms and sends when that core is free; rank 1 then computes for 2 ms.
-    let time = replay(&goal, "1");
-    assert!(time.as_f64().is_some_and(|us| (10_000.0..10_010.0).contains(&us)), "{time}");
+    let found @ [time, computation, communication] = replay(&goal, "1");
+    assert!((10_000.0..10_010.0).contains(&time), "{time}");
+    // 8 and 2 ms of two cores until 8 ms, and one until 10.
+    assert!((computation - 10.0 / 26.0).abs() < 1e-3, "{computation}");
+    assert!((computation + communication - 1.0).abs() < 1e-9, "{computation} {communication}");
     weft(&["trace", "convert", &goal, "-o", &weft_file]);
     for threads in ["1", "2", "3"] {
-        assert_eq!(replay(&weft_file, threads), time);
+        assert_eq!(replay(&weft_file, threads), found);
     }
     weft(&["replay", "-m", "exanest", &goal, "--quiet", "--timeline", &timeline]);
     assert!(fs::read_to_string(&timeline).unwrap().contains("rank 0: core 1"));

@@ -350,10 +350,14 @@ pub struct RankReport {
 }
 
 impl RankReport {
+    /// Time of all its cores, of which its times are parts.
+    pub fn core_time(&self) -> Span {
+        let end = self.end - Time::ZERO;
+        Span::from_ps(end.as_ps().saturating_mul(self.cores.into()))
+    }
+
     /// Time waiting: what neither computation nor the messaging layer took, of all its cores.
     pub fn wait(&self) -> Span {
-        ((self.end - Time::ZERO) * u64::from(self.cores))
-            .saturating_sub(self.computation)
-            .saturating_sub(self.communication)
+        self.core_time().saturating_sub(self.computation).saturating_sub(self.communication)
     }
 }

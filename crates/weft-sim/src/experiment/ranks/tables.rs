@@ -53,7 +53,7 @@ pub fn flow_rows(
 /// The row of a rank.
 pub fn rank_row(run: u32, rank: &RankReport, seating: &Seating) -> RankRow {
     let number = seating.number(rank.program, rank.rank);
-    let time = rank.end - Time::ZERO;
+    let time = rank.core_time();
     RankRow {
         run,
         rank: number,
@@ -132,7 +132,7 @@ pub fn figures(first_rank: u32, ranks: &[RankReport], delivered: &Delivery, shar
     let end = end_of(ranks);
     // Sums of many ranks' times do not fit 64 bits: in us they do.
     let sum = |time: fn(&RankReport) -> Span| ranks.iter().map(|rank| time(rank).as_us_f64()).sum::<f64>();
-    let all = sum(|rank| rank.end - Time::ZERO);
+    let all = sum(RankReport::core_time);
     let part = |time: f64| if all > 0.0 { time / all } else { 0.0 };
     let (computation, wait) = (sum(|rank| rank.computation), sum(RankReport::wait));
     let run_time = shared.end - Time::ZERO;

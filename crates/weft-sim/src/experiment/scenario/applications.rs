@@ -137,7 +137,7 @@ pub(super) fn figures(scenario: &Scenario, ranks: &[RankReport]) -> Vec<Applicat
         let own: Vec<_> = ranks.iter().filter(|rank| rank.program == program).collect();
         let has_ended = own.iter().all(|rank| rank.finished);
         let end = own.iter().map(|rank| rank.end).max().filter(|_| has_ended);
-        let time: f64 = own.iter().map(|rank| (rank.end - Time::ZERO).as_us_f64()).sum();
+        let time: f64 = own.iter().map(|rank| rank.core_time().as_us_f64()).sum();
         let waited: f64 = own.iter().map(|rank| rank.wait().as_us_f64()).sum();
         ApplicationFigures {
             ranks: own.len() as u64,
