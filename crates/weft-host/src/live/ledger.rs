@@ -297,6 +297,7 @@ impl Ledger {
         outputs.output.record.steps.push(RankStep {
             rank: self.rank,
             number,
+            core: 0,
             begin: at,
             end: at,
             kind: StepKind::Pass,
@@ -356,7 +357,7 @@ impl Ledger {
     ) {
         let (rank, number, cause) = (self.rank, self.steps, self.own);
         let (within, background) = (self.within, false);
-        let step = RankStep { rank, number, begin, end, kind, cause, first, within, background };
+        let step = RankStep { rank, number, core: 0, begin, end, kind, cause, first, within, background };
         outputs.output.record.steps.push(step);
         self.steps += 1;
         self.own = Cause::After(number);

@@ -38,6 +38,7 @@ use super::{Control, ExperimentError, Manifest, Request, osu, replay};
 use diagnosis::{Judged, diagnose};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
+use std::slice;
 use traffic::Traffic;
 use weft_results::Ending;
 use weft_trace::Region;
@@ -255,7 +256,8 @@ pub(crate) fn explained_region(
     }
     let own = |(finish, windows): &(Finish, &[Range<Time>])| {
         let from = windows.first().map_or(begin, |window| window.start.max(begin));
-        (finish.at > from).then(|| rank_time(trace, finish, from).within(windows))
+        let within = |walk: Walk| walk.within(windows);
+        (finish.at > from).then(|| rank_time(trace, finish, from).into_iter().map(within).collect::<Vec<_>>())
     };
     let view = |interval: &(Finish, _)| Some(RankView::of(&interval.0, &own(interval)?, (trace, names)));
     let ranks = intervals.iter().filter_map(view).collect();
@@ -269,6 +271,8 @@ struct RankView {
     rank: RankId,
     /// The end of the rank, or of what is explained of it.
     end: Time,
+    /// Cores that it is on.
+    cores: u32,
     row: RankTimeRow,
     /// Time in ps, by [`Category::ALL`].
     times: [u64; Category::ALL.len()],
@@ -281,35 +285,48 @@ struct RankView {
 }
 
 impl RankView {
-    fn of(finish: &Finish, walk: &Walk, (trace, names): (&PathTrace, &Names<'_>)) -> RankView {
+    /// Of the walks of its cores.
+    fn of(finish: &Finish, walks: &[Walk], (trace, names): (&PathTrace, &Names<'_>)) -> RankView {
         let Finish { rank, at: end, .. } = *finish;
-        let row = rank_time_row(rank, walk, names);
-        let mut times = [0; Category::ALL.len()];
-        let (mut waits_in_wait, mut overlapped) = (0, 0);
+        let mut view = RankView {
+            rank,
+            end,
+            cores: walks.len() as u32,
+            row: rank_time_row(rank, walks, names),
+            times: [0; Category::ALL.len()],
+            late: Vec::new(),
+            waits_in_wait: 0,
+            overlapped: 0,
+        };
+        walks.iter().for_each(|walk| view.add(walk, trace));
+        view
+    }
+
+    /// Adds the time of a core.
+    fn add(&mut self, walk: &Walk, trace: &PathTrace) {
         // Computation since the last wait.
         let mut computed: Vec<&Piece> = Vec::new();
         for piece in &walk.pieces {
             let (category, ps) = (piece.kind.category(), piece.span().as_ps());
-            times[category as usize] += ps;
+            self.times[category as usize] += ps;
             let is_under_way = matches!(
                 category,
                 Category::Interface | Category::Network | Category::Serialization | Category::Contention
             );
             if is_under_way && piece.within.is_some_and(waits_for_requests) {
-                waits_in_wait += ps;
+                self.waits_in_wait += ps;
                 let since = |begun: Time| {
                     let after = |own: &&Piece| own.end.saturating_since(own.begin.max(begun)).as_ps();
                     computed.iter().map(after).sum::<u64>()
                 };
-                overlapped += piece.message.and_then(|message| begun(trace, message)).map_or(0, since);
+                self.overlapped += piece.message.and_then(|message| begun(trace, message)).map_or(0, since);
                 computed.clear();
             }
             if category == Category::Computation {
                 computed.push(piece);
             }
         }
-        let late = walk.pieces.iter().filter(|piece| piece.kind == PieceKind::LatePartner);
-        RankView { rank, end, row, times, late: late.copied().collect(), waits_in_wait, overlapped }
+        self.late.extend(walk.pieces.iter().filter(|piece| piece.kind == PieceKind::LatePartner));
     }
 
     /// Time in ps of a category.
@@ -352,7 +369,7 @@ fn waits_for_requests(call: &str) -> bool {
 struct Views {
     path: Walk,
     /// Of the rank that the path ends at.
-    own: Walk,
+    own: Vec<Walk>,
     ranks: Vec<RankView>,
 }
 
@@ -372,7 +389,7 @@ fn views(recorded: RecordedRun<'_>, rank: RankId, region: Option<Region>, views:
         to_us: us(path.end),
         rank: names.rank(rank),
         diagnosis: Some(diagnosis),
-        critical_path: category_rows(&path),
+        critical_path: category_rows(slice::from_ref(&path)),
         own_time: category_rows(&own),
         mean_time: mean_rows(&ranks),
         places: place_rows(&path, top, place),

@@ -71,6 +71,12 @@ impl PathTrace {
         }
     }
 
+    /// The number of cores of a rank, as far as they are recorded at work.
+    pub fn cores(&self, rank: RankId) -> u32 {
+        let own = self.steps(rank).iter().filter(|step| !step.background);
+        own.map(|step| step.core + 1).max().unwrap_or(1)
+    }
+
     /// One step of a rank, if it is recorded.
     pub fn step(&self, rank: RankId, number: u32) -> Option<&RankStep> {
         let steps = self.steps(rank);
@@ -97,7 +103,8 @@ impl PathTrace {
     /// `None`: nothing of it is.
     pub fn reached(&self, rank: RankId, until: Time) -> Option<Finish> {
         let own = |finish: &&Finish| finish.rank == rank && finish.at <= until;
-        let step = || self.steps(rank).iter().rev().find(|step| !step.background && step.end <= until);
+        let done = |step: &&RankStep| !step.background && step.end <= until;
+        let step = || self.steps(rank).iter().filter(done).max_by_key(|step| (step.end, step.number));
         let last = || step().map(|step| Finish { rank, at: step.end, last: Cause::After(step.number) });
         self.finishes.iter().find(own).copied().or_else(last)
     }

@@ -23,9 +23,20 @@ pub struct Walk {
 enum Follow {
     /// To the partner, and what it did.
     Everything,
-    /// To a partner that answers at once, on behalf of this rank; what else the partner did before makes it
-    /// late.
-    AnswersTo(RankId),
+    /// To a partner that answers at once, on behalf of this rank or one core of it; what else the partner did
+    /// before makes it late.
+    AnswersTo { rank: RankId, core: Option<u32> },
+}
+
+impl Follow {
+    /// Whether a step is another's work, which makes that one late where the program began it.
+    fn is_others(self, step: &RankStep) -> bool {
+        match self {
+            Follow::Everything => false,
+            Follow::AnswersTo { rank, .. } if rank != step.rank => true,
+            Follow::AnswersTo { core, .. } => !step.background && core.is_some_and(|core| core != step.core),
+        }
+    }
 }
 
 impl Walk {
@@ -60,15 +71,21 @@ impl Walk {
     }
 }
 
-/// A rank's own time from `begin` to the end of its program, or to a [moment](PathTrace::moment) in it: what
-/// its processor did, and what it waited for while it waited. The pieces of a wait say in which call the rank
-/// waits; that for a late partner says which message of the partner's ends it.
-pub fn rank_time(trace: &PathTrace, finish: &Finish, begin: Time) -> Walk {
+/// A rank's own time from `begin` to the end of its program, or to a [moment](PathTrace::moment) in it, a
+/// walk for each of its cores: what the core did, and what it waited for while it waited. The pieces of a
+/// wait say in which call the rank waits; that for a late partner says which message of the partner's ends
+/// it. A core that waits for another of its rank waits for a late partner, too.
+pub fn rank_time(trace: &PathTrace, finish: &Finish, begin: Time) -> Vec<Walk> {
+    (0..trace.cores(finish.rank)).map(|core| core_time(trace, finish, core, begin)).collect()
+}
+
+/// The own time of one core of a rank.
+fn core_time(trace: &PathTrace, finish: &Finish, core: u32, begin: Time) -> Walk {
     let Finish { rank, at: end, last } = *finish;
     let mut pieces: Vec<Piece> = Vec::new();
     let mut cursor = begin;
     let wait = |pieces: &mut Vec<Piece>, cursor: Time, waited: Finish, call: Option<&'static str>| {
-        let mut walk = walk(trace, waited, cursor, Follow::AnswersTo(rank));
+        let mut walk = walk(trace, waited, cursor, Follow::AnswersTo { rank, core: Some(core) });
         if walk.begin > cursor {
             let (kind, place) = (PieceKind::NotRecorded, Location::Rank(rank));
             pieces.push(Piece { begin: cursor, end: walk.begin, kind, place, message: None, within: None });
@@ -78,8 +95,8 @@ pub fn rank_time(trace: &PathTrace, finish: &Finish, begin: Time) -> Walk {
         }
         pieces.extend(walk.pieces);
     };
-    let own = trace.steps(rank).iter().filter(|step| !step.background && step.end > begin && step.end <= end);
-    for step in own {
+    let is_own = |step: &&RankStep| !step.background && step.core == core;
+    for step in trace.steps(rank).iter().filter(is_own).filter(|step| step.end > begin && step.end <= end) {
         if step.begin > cursor {
             let waited = Finish { rank, at: step.begin, last: step.cause };
             wait(&mut pieces, cursor, waited, step.call());
@@ -104,7 +121,7 @@ pub fn message_time(
     (posted, delivered): (Time, Time),
 ) -> Walk {
     let arrival = Finish { rank: sender, at: delivered, last: Cause::Arrived(message) };
-    let mut walk = walk(trace, arrival, posted, Follow::AnswersTo(sender));
+    let mut walk = walk(trace, arrival, posted, Follow::AnswersTo { rank: sender, core: None });
     if walk.begin > posted {
         let (kind, place, message) = (PieceKind::NotRecorded, Location::Rank(sender), Some(message));
         walk.pieces.insert(0, Piece { begin: posted, end: walk.begin, kind, place, message, within: None });
@@ -151,11 +168,15 @@ fn walk(trace: &PathTrace, end: Finish, begin: Time, follow: Follow) -> Walk {
             Cause::After(number) => {
                 let Some(step) = trace.step(rank, number) else { break };
                 debug_assert_eq!(step.end, cursor, "a step ends where the next one begins");
-                pieces.extend(piece(step, begin));
-                cursor = step.begin.max(begin);
+                let is_others = follow.is_others(step);
+                let is_late = is_others && step.kind == StepKind::Compute;
+                if !is_late {
+                    pieces.extend(piece(step, begin));
+                    cursor = step.begin.max(begin);
+                }
                 cause = step.cause;
                 let by_program = step.first && matches!(cause, Cause::After(_) | Cause::Beginning);
-                if by_program && matches!(follow, Follow::AnswersTo(own) if own != rank) && cursor > begin {
+                if (is_late || by_program && is_others) && cursor > begin {
                     let (kind, place) = (PieceKind::LatePartner, Location::Rank(rank));
                     pieces.push(Piece { begin, end: cursor, kind, place, message: awaited, within: None });
                     cursor = begin;

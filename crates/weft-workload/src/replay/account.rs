@@ -44,7 +44,7 @@ pub(super) struct RankAccount {
     /// The operation that is under way, for timelines.
     #[serde(skip)]
     pub(super) operation: &'static str,
-    /// The core that is at work, for timelines.
+    /// The core that is at work, for timelines and the record.
     #[serde(skip)]
     pub(super) core: u32,
     /// The call that is under way, for the record.
@@ -116,7 +116,7 @@ impl RankAccount {
 
     /// The record of the replay, open for this rank's steps.
     pub(super) fn record<'r>(&'r mut self, record: &'r mut Record) -> RankRecord<'r> {
-        RankRecord { rank: self.number, last_steps: &mut self.last_steps, record }
+        RankRecord { rank: self.number, core: self.core, last_steps: &mut self.last_steps, record }
     }
 
     /// The processor waits until `begun`, and works on messaging until `clock`.

@@ -102,7 +102,7 @@ impl ReplayRank {
         context: &mut RankContext<'_, impl HostContext<ReplayHost>>,
     ) {
         let to = context.parameters.program_rank(self.account.program, RankId(to));
-        let start = CallStart { at: context.host.now(), cause: Cause::Arrived(cause), call: None };
+        let start = CallStart::new(context.host.now(), Cause::Arrived(cause), None);
         let InterfaceAnswer { envelope, payload, token } = answer;
         let (buffer, operation) = (self.process.source(&envelope), self.process.operation(&envelope));
         let mut transport = CallTransport::new(start, &mut self.account, context);

@@ -3,7 +3,7 @@
 use super::account::RankAccount;
 use super::calls::CallReport;
 use super::rails::Stripes;
-use super::record::{Cause, Finish, MessageId};
+use super::record::{Cause, Finish, MessageId, Moment};
 use super::region::RegionReading;
 use super::reorder::ReorderBuffer;
 use super::report::{
@@ -288,7 +288,7 @@ impl ReplayRank {
             return !self.polling;
         }
         if let Some((at, event)) = self.events.pop_front() {
-            self.handle_in_call(event, at, context);
+            self.handle_in_call(event, Moment { at, cause: event.cause() }, context);
         }
         true
     }
@@ -309,7 +309,7 @@ impl ReplayRank {
             && Some(*at) <= self.seen
             && let Some((at, event)) = self.events.pop_front()
         {
-            self.handle_in_call(event, at, context);
+            self.handle_in_call(event, Moment { at, cause: event.cause() }, context);
         }
     }
 
@@ -322,7 +322,7 @@ impl ReplayRank {
         let protocol = &context.parameters.protocol;
         loop {
             let RankAccount { clock: begun, call, last_steps, .. } = self.account;
-            let start = CallStart { at: begun, cause: last_steps.own, call };
+            let start = CallStart::new(begun, last_steps.own, call);
             let mut transport = CallTransport::new(start, &mut self.account, context);
             let polls = self.process.on(protocol, &mut transport).poll_once();
             let (clock, last) = transport.end();
@@ -409,7 +409,7 @@ impl ReplayRank {
         };
         let begun = account.clock.max(account.queues_free);
         let protocol = &context.parameters.protocol;
-        let start = CallStart { at: begun, cause, call: account.call };
+        let start = CallStart::new(begun, cause, account.call);
         let mut transport = CallTransport::new(start, account, context);
         let status = self.process.on(protocol, &mut transport).start(op);
         let (clock, last) = transport.end();
@@ -518,20 +518,20 @@ impl ReplayRank {
         transport.end()
     }
 
-    /// Handles an event that has been there since `at`: in a call that waits, at the end of the program, or
+    /// Handles an event that can be handled `since`: in a call that waits, at the end of the program, or
     /// because its last poll has found it.
     #[inline]
     pub(super) fn handle_in_call(
         &mut self,
         event: InterfaceEvent,
-        at: Time,
+        since: Moment,
         context: &mut RankContext<'_, impl HostContext<ReplayHost>>,
     ) {
         let finished = self.state == State::Finished;
         let RankAccount { clock, call, last_steps, .. } = self.account;
-        let begun = clock.max(at);
-        let cause = if at > clock { event.cause() } else { last_steps.own };
-        let start = CallStart { at: begun, cause, call: call.filter(|_| !finished) };
+        let begun = clock.max(since.at);
+        let cause = if since.at > clock { since.cause } else { last_steps.own };
+        let start = CallStart::new(begun, cause, call.filter(|_| !finished));
         let (clock, last) = self.process_event(event, start, context);
         self.account.last_steps.own = last;
         if finished {
@@ -555,7 +555,7 @@ impl ReplayRank {
         let blocked = self.state == State::Blocked;
         let RankAccount { queues_free, last_steps, .. } = self.account;
         let cause = if now > queues_free { event.cause() } else { last_steps.queues };
-        let start = CallStart { at: queues_free.max(now), cause, call: None };
+        let start = CallStart::new(queues_free.max(now), cause, None);
         let (queues_free, last) = self.process_event(event, start, context);
         (self.account.queues_free, self.account.last_steps.queues) = (queues_free, last);
         if blocked && self.state == State::Running {

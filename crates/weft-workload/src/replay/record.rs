@@ -8,6 +8,7 @@
 //! that was noticed at that very moment. A message says after which step it was posted. So the steps and
 //! messages of a run are a graph whose edges take no time and lead backwards.
 
+use super::transport::CallStart;
 use serde::{Deserialize, Serialize};
 use weft_msg::{EnvelopeKind, Work};
 use weft_trace::Kind;
@@ -36,6 +37,13 @@ pub enum Cause {
     Sent(MessageId),
 }
 
+/// A moment of a rank, and what led to it.
+#[derive(Clone, Copy)]
+pub(super) struct Moment {
+    pub at: Time,
+    pub cause: Cause,
+}
+
 /// The work of a processor in a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StepKind {
@@ -55,6 +63,8 @@ pub struct RankStep {
     pub rank: RankId,
     /// Counts the steps of the rank.
     pub number: u32,
+    /// The core of the rank that is at work; of background steps it says nothing.
+    pub core: u32,
     /// The time at which it begins.
     pub begin: Time,
     /// The time at which it ends.
@@ -153,16 +163,18 @@ impl Default for LastSteps {
 /// The record of a replay, open for the steps of one rank.
 pub(super) struct RankRecord<'r> {
     pub rank: RankId,
+    pub core: u32,
     pub last_steps: &'r mut LastSteps,
     pub record: &'r mut Record,
 }
 
 impl RankRecord<'_> {
-    /// Records a step under the rank's next number. Returns the cause of what follows it without a gap.
+    /// Records a step of the core at work under the rank's next number. Returns the cause of what follows it
+    /// without a gap.
     fn push(&mut self, step: RankStep) -> Cause {
         let number = self.last_steps.count;
         self.last_steps.count += 1;
-        self.record.steps.push(RankStep { number, ..step });
+        self.record.steps.push(RankStep { number, core: self.core, ..step });
         Cause::After(number)
     }
 
@@ -171,7 +183,18 @@ impl RankRecord<'_> {
         if end > begin {
             let (rank, kind, cause) = (self.rank, StepKind::Compute, self.last_steps.own);
             let (within, background) = (None, false);
-            let step = RankStep { rank, number: 0, begin, end, kind, cause, first: true, within, background };
+            let step = RankStep {
+                rank,
+                number: 0,
+                core: 0,
+                begin,
+                end,
+                kind,
+                cause,
+                first: true,
+                within,
+                background,
+            };
             self.last_steps.own = self.push(step);
         }
     }
@@ -182,7 +205,7 @@ impl RankRecord<'_> {
     pub fn go_on(&mut self, at: Time, cause: Cause, call: Option<Kind>) {
         let (rank, kind, within) = (self.rank, StepKind::Pass, call.map(Kind::name));
         let (begin, end, first, background) = (at, at, false, false);
-        let step = RankStep { rank, number: 0, begin, end, kind, cause, first, within, background };
+        let step = RankStep { rank, number: 0, core: 0, begin, end, kind, cause, first, within, background };
         self.last_steps.own = self.push(step);
     }
 }
@@ -198,8 +221,10 @@ pub(super) struct CallRecord {
 }
 
 impl CallRecord {
-    pub fn new(cause: Cause, call: Option<Kind>) -> CallRecord {
-        CallRecord { cause, first: true, call }
+    /// The record of the work that begins with `start`.
+    pub fn new(start: CallStart) -> CallRecord {
+        let CallStart { cause, call, continues, .. } = start;
+        CallRecord { cause, first: !continues, call }
     }
 
     /// Records work of the processor from `begin` to `end`.
@@ -214,7 +239,7 @@ impl CallRecord {
         let background = self.call.is_none();
         // A step of no work does not say in its kind which call it is part of.
         let within = self.call.filter(|_| kind == StepKind::Pass).map(Kind::name);
-        let step = RankStep { rank, number: 0, begin, end, kind, cause, first, within, background };
+        let step = RankStep { rank, number: 0, core: 0, begin, end, kind, cause, first, within, background };
         self.cause = record.push(step);
         self.first = false;
     }

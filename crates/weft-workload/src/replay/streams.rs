@@ -21,7 +21,7 @@
 
 use super::calls::OpenCall;
 use super::rank::{InterfaceEvent, ReplayRank, State};
-use super::record::Cause;
+use super::record::{Cause, Moment};
 use super::report::Activity;
 use super::transport::{CallStart, CallTransport, RankContext};
 use super::{Operations, ReplayHost, ReplayParameters, ReplayTimer};
@@ -404,7 +404,7 @@ impl ReplayRank {
 
     /// The events that are signalled when an operation starts, which it does now.
     fn signal_starts(&mut self, op: &Op, context: &mut RankContext<'_, impl HostContext<ReplayHost>>) {
-        let RankStreamStart { at, cause } = self.start_of(op);
+        let Moment { at, cause } = self.start_of(op);
         while let Some(Ok(Op::Signal { event, at: SignalAt::Start })) = self.peek(context.parameters) {
             let _ = self.read_ahead(context.parameters);
             self.signal(event, at, cause, context);
@@ -412,12 +412,12 @@ impl ReplayRank {
     }
 
     /// The time at which an operation starts that has the turn.
-    fn start_of(&self, op: &Op) -> RankStreamStart {
+    fn start_of(&self, op: &Op) -> Moment {
         let account = &self.account;
         let is_call = !matches!(op, Op::Compute { .. } | Op::Marker { .. });
         match is_call && account.queues_free > account.clock {
-            true => RankStreamStart { at: account.queues_free, cause: account.last_steps.queues },
-            false => RankStreamStart { at: account.clock, cause: account.last_steps.own },
+            true => Moment { at: account.queues_free, cause: account.last_steps.queues },
+            false => Moment { at: account.clock, cause: account.last_steps.own },
         }
     }
 
@@ -485,8 +485,12 @@ impl ReplayRank {
     ) {
         let Some((at, event)) = self.events.pop_front() else { return };
         self.turn_to(number, context);
-        let at = at.max(self.account.queues_free);
-        self.handle_in_call(event, at, context);
+        let account = &self.account;
+        let since = match account.queues_free > at {
+            true => Moment { at: account.queues_free, cause: account.last_steps.queues },
+            false => Moment { at, cause: event.cause() },
+        };
+        self.handle_in_call(event, since, context);
         self.account.queues_free = self.account.clock;
         self.account.last_steps.queues = self.account.last_steps.own;
         self.end_turn();
@@ -502,9 +506,9 @@ impl ReplayRank {
             if self.process.still_waits() {
                 continue;
             }
-            let streams = self.streams.as_ref().map(|streams| streams.streams[number.index()].call);
             let (at, cause) = (self.account.queues_free, self.account.last_steps.queues);
-            let start = CallStart { at, cause, call: streams.flatten() };
+            // The work that remains is beside the cores: none is busy with it.
+            let start = CallStart { at, cause, call: None, continues: true };
             let protocol = &context.parameters.protocol;
             let mut transport = CallTransport::new(start, &mut self.account, context);
             let status = self.process.on(protocol, &mut transport).resume();
@@ -527,7 +531,7 @@ impl ReplayRank {
     ) {
         let account = &self.account;
         let cause = if now > account.queues_free { event.cause() } else { account.last_steps.queues };
-        let start = CallStart { at: account.queues_free.max(now), cause, call: None };
+        let start = CallStart::new(account.queues_free.max(now), cause, None);
         // No stream has the turn: the calls are resumed one by one.
         self.state = State::Running;
         let (free, last) = self.process_event(event, start, context);
@@ -535,10 +539,4 @@ impl ReplayRank {
         self.resume_calls(context);
         self.go_on_streams(context);
     }
-}
-
-/// The start of an operation.
-struct RankStreamStart {
-    at: Time,
-    cause: Cause,
 }

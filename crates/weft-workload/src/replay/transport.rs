@@ -60,6 +60,15 @@ pub(super) struct CallStart {
     pub(super) cause: Cause,
     /// The rank's own call that does the work; `None`: it is done in the background.
     pub(super) call: Option<Kind>,
+    /// Whether it goes on with what `cause` ended, in the same notice of a message.
+    pub(super) continues: bool,
+}
+
+impl CallStart {
+    /// The program calls at this moment, or a message is noticed.
+    pub(super) fn new(at: Time, cause: Cause, call: Option<Kind>) -> CallStart {
+        CallStart { at, cause, call, continues: false }
+    }
 }
 
 /// The rank's interface and processor for one call of messaging.
@@ -82,8 +91,8 @@ impl<'p, 's, C: HostContext<ReplayHost>> CallTransport<'p, 's, C> {
         account: &'p mut RankAccount,
         context: &'p mut RankContext<'s, C>,
     ) -> CallTransport<'p, 's, C> {
-        let CallStart { at: begun, cause, call } = start;
-        let call_record = context.parameters.records(begun).then(|| CallRecord::new(cause, call));
+        let begun = start.at;
+        let call_record = context.parameters.records(begun).then(|| CallRecord::new(start));
         CallTransport { account, context, begun, clock: begun, by_interface: false, call_record }
     }
 

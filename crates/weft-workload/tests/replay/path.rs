@@ -1,6 +1,7 @@
 //! Critical paths against closed forms, and exact on random programs.
 
 use super::chain::{programs, step};
+use super::streams::{self, Streams, actions, awaits, signal, trace_of_streams};
 use super::support::*;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -10,6 +11,7 @@ use weft_fabric::parameters::{
     ArbiterKind, CreditUnit, FasterLink, Forwarding, PacketFormat, SwitchKind, SwitchParameters,
 };
 use weft_fabric::{Ideal, LinkLayer, LinkParameters, Network, NetworkParameters};
+use weft_formats::Trace;
 use weft_msg::{Protocol, Work};
 use weft_nic::{NicParameters, OverheadsNic};
 use weft_topo::{Layout, Star, StarRouting};
@@ -54,8 +56,11 @@ impl Recording<'_> {
 
     /// Runs programs and returns their record.
     fn run(&self, ranks: &[Vec<Op>]) -> PathTrace {
+        self.run_trace(&trace_of(ranks))
+    }
+
+    fn run_trace(&self, trace: &Trace) -> PathTrace {
         let Recording { setup, star, threads, from } = *self;
-        let trace = trace_of(ranks);
         let endpoints = trace.ranks().div_ceil(setup.per_host);
         let hosts = Hosts { hosts: endpoints, cores: setup.per_host, endpoints_per_host: 1 };
         let places = hosts.linear(trace.ranks().into(), None).unwrap();
@@ -110,10 +115,10 @@ fn switch(forwarding: Forwarding) -> SwitchParameters {
     }
 }
 
-/// The sum of a walk's pieces in each category that has any.
-fn shares(walk: &Walk) -> BTreeMap<Category, Span> {
+/// The sum of walks' pieces in each category that has any.
+fn shares(walks: &[Walk]) -> BTreeMap<Category, Span> {
     let mut shares = BTreeMap::new();
-    for piece in &walk.pieces {
+    for piece in walks.iter().flat_map(|walk| &walk.pieces) {
         *shares.entry(piece.kind.category()).or_insert(Span::ZERO) += piece.span();
     }
     shares
@@ -126,6 +131,18 @@ fn ns(spans: &[(Category, u64)]) -> BTreeMap<Category, Span> {
 fn critical(trace: &PathTrace) -> Walk {
     let last = trace.finishes().iter().max_by_key(|finish| finish.at).unwrap();
     Walk::to(trace, last, Time::ZERO)
+}
+
+/// The categories of the critical path.
+fn critical_shares(trace: &PathTrace) -> BTreeMap<Category, Span> {
+    shares(&[critical(trace)])
+}
+
+/// The own time of a rank on one core.
+fn time_of(trace: &PathTrace, finish: &Finish) -> Walk {
+    let mut walks = rank_time(trace, finish, Time::ZERO);
+    assert_eq!(walks.len(), 1);
+    walks.remove(0)
 }
 
 fn one_message(bytes: u64) -> Vec<Vec<Op>> {
@@ -148,7 +165,7 @@ fn an_eager_message_is_split_into_its_parts() {
         (Serialization, 112),
     ];
     let walk = critical(&trace);
-    assert_eq!(shares(&walk), ns(&expected));
+    assert_eq!(critical_shares(&trace), ns(&expected));
     assert_eq!((walk.begin, walk.end), (Time::ZERO, trace.finishes()[1].at));
 }
 
@@ -166,7 +183,7 @@ fn a_rendezvous_is_split_into_its_parts() {
         (Network, 3 * 1_003),
         (Serialization, 8 + 8 + 1_500),
     ];
-    assert_eq!(shares(&critical(&trace)), ns(&expected));
+    assert_eq!(critical_shares(&trace), ns(&expected));
 }
 
 /// Catches waiting for a partner that computes that is not told from waiting for the network.
@@ -216,7 +233,7 @@ fn a_wait_is_one_of_its_call_whoever_ends_it() {
     for progress in [ProgressRule::Call, ProgressRule::Background] {
         let trace = recorded(&Setup::costly(progress), &ranks);
         for finish in trace.finishes() {
-            let time = rank_time(&trace, finish, Time::ZERO);
+            let time = time_of(&trace, finish);
             let calls: Vec<_> =
                 time.pieces.iter().filter(|one| one.message.is_some()).map(|one| one.within).collect();
             assert!(!calls.is_empty() && calls.iter().all(|call| *call == Some("wait")), "{calls:?}");
@@ -244,7 +261,7 @@ fn contention_is_what_the_other_takes() {
     use Category::*;
     // Links of 20 ns, a pipeline of 10 ns, 125 ns for a packet.
     let expected = [(Network, 20 + 10 + 20), (Serialization, 125), (Contention, 125)];
-    assert_eq!(shares(&critical(&trace)), ns(&expected));
+    assert_eq!(critical_shares(&trace), ns(&expected));
 }
 
 /// Catches a message's own packets that count as others' where a switch stores packets or holds them up.
@@ -255,7 +272,7 @@ fn a_message_alone_meets_no_contention() {
             for progress in [ProgressRule::Call, ProgressRule::Background] {
                 let setup = Setup::costly(progress);
                 let trace = Recording::new(&setup, Some(switch(forwarding))).run(&one_message(bytes));
-                let shares = shares(&critical(&trace));
+                let shares = critical_shares(&trace);
                 assert!(!shares.contains_key(&Category::Contention), "{bytes} {forwarding:?}: {shares:?}");
             }
         }
@@ -308,10 +325,10 @@ proptest! {
         let again = Recording { threads: 2, ..Recording::new(&setup, star) }.run(&ranks);
         prop_assert_eq!(&critical(&again), &path);
         for finish in trace.finishes() {
-            let time = rank_time(&trace, finish, Time::ZERO);
+            let time = time_of(&trace, finish);
             prop_assert_eq!((time.begin, time.end), (Time::ZERO, finish.at));
-            prop_assert!(!shares(&time).contains_key(&Category::NotRecorded));
-            prop_assert!(rank_time(&again, finish, Time::ZERO) == time);
+            prop_assert!(time_of(&again, finish) == time);
+            prop_assert!(!shares(&[time]).contains_key(&Category::NotRecorded));
         }
     }
 
@@ -332,6 +349,69 @@ proptest! {
     }
 }
 
+/// Catches a core that waits for another of its rank, or has nothing to do, and counts as at work; the other
+/// way round; and a path that does not go through both.
+#[test]
+fn a_core_that_waits_for_another_is_told_from_one_that_works() {
+    use Category::*;
+    let rank: Streams = vec![
+        (0, vec![compute(10), signal(0, SignalAt::End), awaits(&[1]), compute(1)]),
+        (1, vec![compute(4), awaits(&[0]), compute(20), signal(1, SignalAt::End)]),
+    ];
+    let setup = Setup::zero(ProgressRule::Call);
+    let trace = Recording::new(&setup, None).run_trace(&trace_of_streams(&[rank]));
+    let cores = rank_time(&trace, &trace.finishes()[0], Time::ZERO);
+    let expected =
+        [[(Computation, 11_000), (LatePartner, 20_000)], [(Computation, 24_000), (LatePartner, 7_000)]];
+    assert_eq!(cores.len(), 2);
+    for (core, expected) in cores.iter().zip(expected) {
+        assert_eq!(shares(std::slice::from_ref(core)), ns(&expected));
+    }
+    let path: Vec<u64> =
+        critical(&trace).pieces.iter().map(|piece| piece.span().as_ps() / 1_000_000).collect();
+    assert_eq!(path, [10, 20, 1]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    /// Catches a picosecond of a core that is explained twice, or by nothing, a cause that does not end where
+    /// its step begins, and computation that is not that of the trace.
+    #[test]
+    fn every_picosecond_of_every_core_is_explained_once(
+        done in actions(),
+        cores in 0..4usize,
+        background in any::<bool>(),
+    ) {
+        let cores = [[0, 0, 0], [0, 0, 1], [0, 1, 1], [0, 1, 2]][cores];
+        let ranks = streams::programs(&done, &cores);
+        let progress = if background { ProgressRule::Background } else { ProgressRule::Call };
+        let setup = Setup::costly(progress);
+        let trace = trace_of_streams(&ranks);
+        let record = Recording::new(&setup, None).run_trace(&trace);
+        let again = Recording { threads: 2, ..Recording::new(&setup, None) }.run_trace(&trace);
+        let path = critical(&record);
+        prop_assert_eq!(path.begin, Time::ZERO);
+        prop_assert_eq!(&critical(&again), &path);
+        for finish in record.finishes() {
+            let walks = rank_time(&record, finish, Time::ZERO);
+            prop_assert_eq!(walks.len() as u32, cores.iter().max().unwrap() + 1);
+            for walk in &walks {
+                prop_assert_eq!((walk.begin, walk.end), (Time::ZERO, finish.at));
+            }
+            let computes = ranks[finish.rank.index()].iter().flat_map(|(_, ops)| ops);
+            let computes = computes.fold(Span::ZERO, |sum, op| match op {
+                Op::Compute { span } => sum + *span,
+                _ => sum,
+            });
+            let shares = shares(&walks);
+            prop_assert_eq!(shares[&Category::Computation], computes);
+            prop_assert!(!shares.contains_key(&Category::NotRecorded));
+            prop_assert!(rank_time(&again, finish, Time::ZERO) == walks);
+        }
+    }
+}
+
 #[test]
 fn ranks_are_named_in_the_trace() {
     let trace = recorded(&Setup::costly(ProgressRule::Call), &one_message(8));
@@ -349,6 +429,7 @@ fn a_message_that_was_posted_before_its_record_is_whole() {
     let step = |number: u32, from, to| RankStep {
         rank,
         number,
+        core: 0,
         begin: at(from),
         end: at(to),
         kind: StepKind::Software(Work::SendCall, None),

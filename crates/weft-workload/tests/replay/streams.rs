@@ -10,18 +10,18 @@ use weft_units::{Bytes, RankId, Span, Time};
 use weft_workload::replay::ProgressRule;
 
 /// The streams of a rank, each with its core.
-type Streams = Vec<(u32, Vec<Op>)>;
+pub type Streams = Vec<(u32, Vec<Op>)>;
 
-fn signal(event: u32, at: SignalAt) -> Op {
+pub fn signal(event: u32, at: SignalAt) -> Op {
     Op::Signal { event: EventId(event), at }
 }
 
-fn awaits(events: &[u32]) -> Op {
+pub fn awaits(events: &[u32]) -> Op {
     Op::Await { events: events.iter().copied().map(EventId).collect() }
 }
 
 /// The trace of ranks with streams, in memory.
-fn trace_of_streams(ranks: &[Streams]) -> Trace {
+pub fn trace_of_streams(ranks: &[Streams]) -> Trace {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("streams.weft");
     let header = TraceHeader { ranks: ranks.len() as u32, ..TraceHeader::default() };
@@ -120,7 +120,7 @@ fn a_missing_event_is_named() {
 
 /// Something that a random program does, in an order in which it can be done.
 #[derive(Clone, Debug)]
-enum Action {
+pub enum Action {
     Compute {
         rank: usize,
         stream: usize,
@@ -149,7 +149,7 @@ enum Action {
 const RANKS: usize = 3;
 const STREAMS: usize = 3;
 
-fn actions() -> impl Strategy<Value = Vec<Action>> {
+pub fn actions() -> impl Strategy<Value = Vec<Action>> {
     let place = || (0..RANKS, 0..STREAMS);
     // Times hardly ever fall together, so that no order between ranks is left open.
     let ps = || 1_000_000u64..1_000_000_000;
@@ -174,7 +174,7 @@ fn actions() -> impl Strategy<Value = Vec<Action>> {
 }
 
 /// The programs of actions: each stream begins with a time of its own.
-fn programs(actions: &[Action], cores: &[u32; STREAMS]) -> Vec<Streams> {
+pub fn programs(actions: &[Action], cores: &[u32; STREAMS]) -> Vec<Streams> {
     let own = |rank: usize, stream: usize| Span::from_ps(7_919 * (1 + rank * STREAMS + stream) as u64);
     let mut ranks: Vec<Streams> = (0..RANKS)
         .map(|rank| (0..STREAMS).map(|s| (cores[s], vec![Op::Compute { span: own(rank, s) }])).collect())

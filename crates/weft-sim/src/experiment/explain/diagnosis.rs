@@ -127,9 +127,10 @@ pub(super) struct Judged<'a> {
 }
 
 impl Judged<'_> {
-    /// All ranks' time, up to the end of the last.
+    /// The time of all ranks' cores, up to the end of the last.
     pub fn ranks_time(&self) -> u128 {
-        u128::from(self.path.time().as_ps()) * self.ranks.len() as u128
+        let cores: u64 = self.ranks.iter().map(|rank| u64::from(rank.cores)).sum();
+        u128::from(self.path.time().as_ps()) * u128::from(cores)
     }
 
     /// The mean of a time over ranks.

@@ -107,7 +107,7 @@ impl Waits {
                 waits.sums.entry(cause).or_default().add(time, partner, piece.within);
             }
             // A rank that has ended waits for the end of the run.
-            let idle = ps(path.end.saturating_since(view.end));
+            let idle = ps(path.end.saturating_since(view.end)) * u128::from(view.cores);
             if let Some(longest) = longest {
                 let balanced = idle.min(spare);
                 waits.imbalance.add(balanced, longest.rank, None);

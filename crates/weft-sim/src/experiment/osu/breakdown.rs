@@ -53,7 +53,7 @@ impl Series<'_> {
             there_ns: turn.map(|turn| ns(path.begin, turn)),
             back_ns: turn.map(|turn| ns(turn, path.end)),
             latency_split: LatencySplit::mean(&leg_times(&path, self.layout), 1),
-            categories: category_rows(&path),
+            categories: category_rows(std::slice::from_ref(&path)),
             pieces: piece_rows(&path, &names),
         }))
     }

@@ -68,17 +68,17 @@ fn ns(span: Span) -> f64 {
 }
 
 /// Time by category.
-fn sums(walk: &Walk) -> BTreeMap<Category, Span> {
+fn sums(walks: &[Walk]) -> BTreeMap<Category, Span> {
     let mut sums = BTreeMap::new();
-    for piece in &walk.pieces {
+    for piece in walks.iter().flat_map(|walk| &walk.pieces) {
         *sums.entry(piece.kind.category()).or_insert(Span::ZERO) += piece.span();
     }
     sums
 }
 
-/// The categories of a walk. All are listed but what was not recorded, which is where there is any.
-pub(crate) fn category_rows(walk: &Walk) -> Vec<CategoryRow> {
-    let (sums, all) = (sums(walk), walk.time());
+/// The categories of walks. All are listed but what was not recorded, which is where there is any.
+pub(crate) fn category_rows(walks: &[Walk]) -> Vec<CategoryRow> {
+    let (sums, all) = (sums(walks), time(walks));
     let row = |category: Category| {
         let time = sums.get(&category).copied().unwrap_or(Span::ZERO);
         let name = category.name().to_owned();
@@ -105,10 +105,15 @@ pub(crate) fn mean_rows(ranks: &[RankTimeRow]) -> Vec<CategoryRow> {
     rows
 }
 
-/// A rank's own time.
-pub(crate) fn rank_time_row(rank: RankId, walk: &Walk, names: &Names<'_>) -> RankTimeRow {
-    let (name, time_us) = (names.rank(rank), walk.time().as_us_f64());
-    RankTimeRow { rank: rank.0, name, time_us, categories: category_rows(walk) }
+/// A rank's own time, of all its cores.
+pub(crate) fn rank_time_row(rank: RankId, cores: &[Walk], names: &Names<'_>) -> RankTimeRow {
+    let (name, time_us) = (names.rank(rank), time(cores).as_us_f64());
+    RankTimeRow { rank: rank.0, name, time_us, categories: category_rows(cores) }
+}
+
+/// The time of all pieces of walks.
+fn time(walks: &[Walk]) -> Span {
+    walks.iter().fold(Span::ZERO, |sum, walk| sum.saturating_add(walk.time()))
 }
 
 fn piece_row(piece: &Piece, origin: Time, place: String) -> PieceRow {

@@ -41,7 +41,7 @@ pub struct RankRegionRow {
     pub rank: u32,
     /// How often it opened the region.
     pub openings: u64,
-    /// The rank's time in the region: the sum of the next three.
+    /// The rank's time in the region, of all its cores: the sum of the next three.
     pub time_us: f64,
     /// Time in computation.
     pub computation_us: f64,
@@ -232,7 +232,7 @@ impl RankAtEnd {
         RankRegionRow {
             rank: report.rank.0,
             openings: self.account.openings,
-            time_us: (report.end - Time::ZERO).as_us_f64(),
+            time_us: report.core_time().as_us_f64(),
             computation_us: report.computation.as_us_f64(),
             communication_us: report.communication.as_us_f64(),
             wait_us: report.wait().as_us_f64(),

@@ -14,7 +14,7 @@ use weft_msg::{Algorithm, Protocol};
 use weft_network::{Crossed, LinkUse, NetworkSetup, SimulatedNetwork};
 use weft_results::{Conclusion, Ending, ResultsWriter};
 use weft_topo::{Layout, Topology};
-use weft_trace::{Region, has_streams};
+use weft_trace::Region;
 use weft_units::{Span, Time};
 use weft_workload::osu::Stopwatch;
 use weft_workload::replay::{
@@ -114,15 +114,6 @@ fn check_rails(parameters: &ReplayParameters) -> Result<(), ExperimentError> {
     )))
 }
 
-/// The name of a program whose ranks have several streams or events, if there is one.
-fn program_with_streams(programs: &[Program]) -> Option<&str> {
-    let is_such = |program: &&Program| match &program.operations {
-        Operations::Recorded(trace) => has_streams(&**trace),
-        Operations::Generated(_) | Operations::Stepped(_) => false,
-    };
-    programs.iter().find(is_such).map(|program| program.operations.name())
-}
-
 impl RankRun {
     /// A run from its beginning, or from where it was saved. `adjust` says what is to be reported.
     pub fn new(
@@ -156,12 +147,6 @@ impl RankRun {
         let fullest = seating.fullest_endpoint().map_or(0, |(_, ranks)| ranks);
         assembly::check_interfaces(machine, fullest * parameters.rails).map_err(ExperimentError::input)?;
         let records = parameters.record_from.is_some();
-        if records && let Some(name) = program_with_streams(&programs) {
-            return Err(ExperimentError::input(format!(
-                "{name}: its ranks have several streams or events, and the path of their time cannot be \
-                 followed yet; replay it without --breakdown, and do not explain it"
-            )));
-        }
         let groups =
             if multicasts { parameters.make_groups(machine.multicast.len() as u32) } else { Vec::new() };
         let mut hosts = parameters.hosts(layout.endpoints()).into_iter();
