@@ -144,7 +144,7 @@ fn a_graph_of_goal_is_one_like_any_other() {
     weft(&["replay", "-m", "exanest", &goal, "--quiet", "--breakdown", "-o", &results]);
     // Each core of rank 0 waits for the other while that computes, or for the rank's end.
     let explained = json(&["explain", &results, "--json"]);
-    let rows = explained["explained"][0]["ranks"][0]["categories"].as_array().unwrap();
+    let rows = explained["runs"][0]["ranks"][0]["categories"].as_array().unwrap();
     let time =
         |name: &str| rows.iter().find(|row| row["category"] == name).unwrap()["time_us"].as_f64().unwrap();
     let (computes, waits) = (time("computation"), time("late partner"));
