@@ -70,6 +70,10 @@ class Plots:
         """Rates of flows over time, and what congestion control allows them."""
         return self._draw("flow-rates", path, run)
 
+    def job_rates(self, path: str | Path | None = None, run: int | None = None) -> Picture:
+        """Rates of jobs over time, and those of each alone."""
+        return self._draw("job-rates", path, run)
+
     def link_utilization(self, path: str | Path | None = None, run: int | None = None) -> Picture:
         """Utilization of links."""
         return self._draw("link-utilization", path, run)
@@ -120,6 +124,8 @@ class Result:
                 "rates": 'telemetry="10us"',
                 "queues": 'telemetry="10us"',
                 "flow_rates": 'telemetry="10us", tables="flow_rates"',
+                "job_rates": 'telemetry="10us", of several traces',
+                "job_links": "links_by_job=True",
             }
             mend = mends.get(name, f'tables="{TABLES}"')
             raise _call.BadInput(f"{self.directory} has no table {name}; run it again with {mend}", 2)
@@ -179,6 +185,16 @@ class Result:
     def flow_rates(self) -> pl.LazyFrame:
         """Flows over time; written with `telemetry="10us", tables="flow_rates"`."""
         return self._table("flow_rates")
+
+    @property
+    def job_rates(self) -> pl.LazyFrame:
+        """Jobs over time; written with `telemetry="10us"` where several traces are replayed."""
+        return self._table("job_rates")
+
+    @property
+    def job_links(self) -> pl.LazyFrame:
+        """Links by job; written with `links_by_job=True`."""
+        return self._table("job_links")
 
     @property
     def summary(self) -> pl.DataFrame:

@@ -131,6 +131,9 @@ def check_experiments(folder: Path) -> None:
         "scenario": lambda: weft.traffic("carvnet-spineleaf", **ways),
         "osu": lambda: weft.osu("latency", "exanest", sizes="8:16", iterations=10, warm_up=2),
         "replay": lambda: weft.replay(one_message, "carvnet-spineleaf", ranks=2),
+        "jobs": lambda: weft.replay(
+            [one_message, one_message], "carvnet-spineleaf", ranks=2, map="switch", start=["0", "2us"]
+        ),
         "run": lambda: weft.run([sys.executable, str(program)], "exanest", ranks=2),
     }
     for name, experiment in experiments.items():

@@ -66,8 +66,9 @@ impl MachineOptions {
 /// The places of ranks.
 #[derive(Args)]
 pub struct PlaceOptions {
-    /// Where ranks sit: linear, random, or a file whose line n names the place of rank n
-    #[arg(long, value_name = "linear|random|FILE", default_value = "linear")]
+    /// Where ranks sit: linear, switch, node, random, or a file whose line n names the place of rank n. Of J
+    /// jobs, switch gives each every J-th switch, node every J-th host
+    #[arg(long, value_name = "linear|switch|node|random|FILE", default_value = "linear")]
     pub map: String,
 
     /// Ranks per host, filled in order; by default one per core
@@ -81,9 +82,12 @@ impl PlaceOptions {
         Ok(match self.map.as_str() {
             "linear" => Mapping::Linear,
             "random" => Mapping::Random,
+            "switch" => Mapping::Switch,
+            "node" => Mapping::Node,
             file => Mapping::File(read_map(file).map_err(|why| {
                 Failure::input(format!(
-                    "cannot read the mapping file {file}: {why}; write --map linear, --map random or a file"
+                    "cannot read the mapping file {file}: {why}; write --map linear, switch, node or random, \
+                     or a file"
                 ))
             })?),
         })
@@ -91,7 +95,8 @@ impl PlaceOptions {
 
     /// The mapping file.
     pub fn file(&self) -> Option<&Path> {
-        let file = Some(self.map.as_str()).filter(|map| !["linear", "random"].contains(map));
+        let file =
+            Some(self.map.as_str()).filter(|map| !["linear", "switch", "node", "random"].contains(map));
         file.map(Path::new)
     }
 }
@@ -129,6 +134,8 @@ pub fn mapping_name(map: &Mapping) -> &'static str {
     match map {
         Mapping::Linear => "linear",
         Mapping::Random => "random",
+        Mapping::Switch => "switch",
+        Mapping::Node => "node",
         Mapping::File(_) => "file",
     }
 }

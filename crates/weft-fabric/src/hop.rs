@@ -11,7 +11,7 @@
 use crate::link::LinkEnd;
 use crate::packet::Packet;
 use weft_topo::LinkClass;
-use weft_units::{EndpointId, Span, SwitchId, Time};
+use weft_units::{Bytes, EndpointId, Span, SwitchId, Time};
 
 /// One link, crossed by a packet that its interface wants [watched](crate::Packet::watch), or by any where
 /// all are followed.
@@ -19,8 +19,12 @@ use weft_units::{EndpointId, Span, SwitchId, Time};
 pub struct HopRecord {
     /// The endpoint that sends the packet.
     pub source: EndpointId,
+    /// The endpoint that the packet is for.
+    pub destination: EndpointId,
     /// The packet's message, counted by the source.
     pub message: u32,
+    /// Payload of the packet.
+    pub payload: Bytes,
     /// Whether its interface wants it watched.
     pub is_watched: bool,
     /// The link's beginning.
@@ -76,12 +80,14 @@ pub(crate) struct Instants {
 impl HopRecord {
     /// The record of one packet, one link and the times of the crossing.
     pub(crate) fn new(packet: &Packet, link: CrossedLink, instants: Instants) -> HopRecord {
-        let Packet { source, message, .. } = *packet;
+        let Packet { source, destination, message, bytes, .. } = *packet;
         let CrossedLink { from, to, class, latency, routing } = link;
         let Instants { came, ready, could, crossed, began, waking, ended, free } = instants;
         HopRecord {
             source,
+            destination,
             message,
+            payload: Bytes::new(bytes.into()),
             is_watched: packet.is_watched(),
             from,
             to,

@@ -34,6 +34,7 @@ use weft_sim::experiment::live::{LiveAccount, RunReport, RunRequest};
 use weft_sim::experiment::{self, Control, ExperimentError, ExperimentOptions, Placement};
 use weft_topo::Layout;
 use weft_units::{Bytes, EndpointId, Span, Time};
+use weft_workload::jobs;
 
 /// A program to run as a job, and the options of the run.
 #[derive(Clone, Debug)]
@@ -156,9 +157,10 @@ impl Plan {
         let machine = experiment::machine::checked(&request.run.machine)?;
         let layout = assembly::layout(&machine).map_err(ExperimentError::input)?;
         let (poll, clock_read) = costs(&machine)?;
+        let jobs = [jobs::Job { name: &name.to_string_lossy(), ranks: request.run.ranks.into() }];
         let placement = Placement {
             map: &request.run.map,
-            ranks: request.run.ranks.into(),
+            jobs: &jobs,
             ranks_per_host: request.run.ranks_per_host,
             seed: request.run.seed,
         };

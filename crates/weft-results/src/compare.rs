@@ -9,13 +9,13 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 use std::collections::BTreeMap;
 
 /// Fields of a row that say which case was measured.
-const CASE: [&str; 6] = ["congestion", "group", "size_bytes", "offered_load", "ranks", "name"];
+const CASE: [&str; 7] = ["congestion", "group", "job", "size_bytes", "offered_load", "ranks", "name"];
 /// Ends of the names of fields that are measured.
-const MEASURED: [&str; 8] =
-    ["_ns", "_us", "_gbps", "_per_second", "_load", "_bytes_per_s", "fairness", "_max_bytes"];
+const MEASURED: [&str; 9] =
+    ["_ns", "_us", "_gbps", "_per_second", "_load", "_bytes_per_s", "fairness", "slowdown", "_max_bytes"];
 /// Fields with such ends that are no outcome.
-const ASKED: [&str; 5] =
-    ["offered_load", "warm_up_us", "links_off_us", "links_off_in_warm_up_us", "measured_us"];
+const ASKED: [&str; 6] =
+    ["offered_load", "start_us", "warm_up_us", "links_off_us", "links_off_in_warm_up_us", "measured_us"];
 /// Two-sided confidence of the intervals in `run.json`.
 const UPPER_QUANTILE: f64 = 0.975;
 
@@ -144,6 +144,7 @@ pub(crate) fn case_of(row: &Value, across: Option<&str>) -> String {
         }
         ("size_bytes", value) => Some(format!("{value} B")),
         ("offered_load", value) => Some(format!("load {value}")),
+        ("job", value) => Some(format!("job {value}")),
         ("ranks", value) => Some(format!("{value} ranks")),
         (_, value) => Some(value.as_str().map_or_else(|| value.to_string(), str::to_owned)),
     };

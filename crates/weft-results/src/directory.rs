@@ -18,8 +18,8 @@ use crate::manifest::{FORMAT_VERSION, Performance, RunManifest, TableSummary, WE
 use crate::open_tables::{MergedTable, OpenTables, SavedTables, table_file};
 use crate::previous::{self, Snapshot};
 use crate::tables::{
-    CallRow, FlowRateRow, FlowRow, LinkRow, MessagePieceRow, MessageRow, PacketRow, PartRow, QueueRow,
-    RankRow, RateRow, Table,
+    CallRow, FlowRateRow, FlowRow, JobLinkRow, JobRateRow, LinkRow, MessagePieceRow, MessageRow, PacketRow,
+    PartRow, QueueRow, RankRow, RateRow, Table,
 };
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
@@ -243,6 +243,16 @@ impl ResultsWriter {
     /// Adds what came of a flow in an interval of telemetry.
     pub fn flow_rate(&mut self, row: FlowRateRow) -> Result<(), ResultsError> {
         self.tables.flow_rates.as_mut().map_or(Ok(()), |table| table.push(row))
+    }
+
+    /// Adds what came of a job in an interval of telemetry.
+    pub fn job_rate(&mut self, row: JobRateRow) -> Result<(), ResultsError> {
+        self.tables.job_rates.as_mut().map_or(Ok(()), |table| table.push(row))
+    }
+
+    /// Adds a link as a job used it.
+    pub fn job_link(&mut self, row: JobLinkRow) -> Result<(), ResultsError> {
+        self.tables.job_links.as_mut().map_or(Ok(()), |table| table.push(row))
     }
 
     /// A virtual epoch has passed: all rows before it have been handed over. Row groups end here.

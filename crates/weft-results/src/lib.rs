@@ -60,8 +60,8 @@ pub use row::{Column, Row, Unreadable};
 pub use stored::{RunOf, StoredResult};
 pub use table::{GROUP_ROWS, GROUP_ROWS_LIMIT};
 pub use tables::{
-    CallRow, FlowRateRow, FlowRow, INTERVALS_PER_COARSER, LinkRow, MessagePieceRow, MessageRow, PacketRow,
-    PartRow, QueueRow, RankRow, RateRow, TELEMETRY_LEVELS, Table,
+    CallRow, FlowRateRow, FlowRow, INTERVALS_PER_COARSER, JobLinkRow, JobRateRow, LinkRow, MessagePieceRow,
+    MessageRow, PacketRow, PartRow, QueueRow, RankRow, RateRow, TELEMETRY_LEVELS, Table,
 };
 pub use wall_clock::{Beginning, Stopwatch, date};
 

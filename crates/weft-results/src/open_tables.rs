@@ -6,8 +6,8 @@ use crate::manifest::TableSummary;
 use crate::row::Row;
 use crate::table::{SavedTable, TableWriter};
 use crate::tables::{
-    CallRow, FlowRateRow, FlowRow, LinkRow, MessagePieceRow, MessageRow, PacketRow, PartRow, QueueRow,
-    RankRow, RateRow, Table,
+    CallRow, FlowRateRow, FlowRow, JobLinkRow, JobRateRow, LinkRow, MessagePieceRow, MessageRow, PacketRow,
+    PartRow, QueueRow, RankRow, RateRow, Table,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -31,10 +31,12 @@ pub(crate) struct OpenTables {
     pub(crate) rates: Option<TableWriter<RateRow>>,
     pub(crate) queues: Option<TableWriter<QueueRow>>,
     pub(crate) flow_rates: Option<TableWriter<FlowRateRow>>,
+    pub(crate) job_rates: Option<TableWriter<JobRateRow>>,
+    pub(crate) job_links: Option<TableWriter<JobLinkRow>>,
 }
 
-/// The tables of a result at a virtual time, for a snapshot. Pieces and packets are not among them: a run
-/// that records them is not saved.
+/// The tables of a result at a virtual time, for a snapshot. Pieces, packets and links by job are
+/// not among them: a run that records them is not saved.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct SavedTables {
     messages: Option<SavedTable<MessageRow>>,
@@ -46,6 +48,7 @@ pub(crate) struct SavedTables {
     rates: Option<SavedTable<RateRow>>,
     queues: Option<SavedTable<QueueRow>>,
     flow_rates: Option<SavedTable<FlowRateRow>>,
+    job_rates: Option<SavedTable<JobRateRow>>,
 }
 
 /// A table that is whole, under a temporary name.
@@ -74,6 +77,8 @@ impl OpenTables {
             rates: open(working, wants(Table::Rates)),
             queues: open(working, wants(Table::Queues)),
             flow_rates: open(working, wants(Table::FlowRates)),
+            job_rates: open(working, wants(Table::JobRates)),
+            job_links: open(working, wants(Table::JobLinks)),
         }
     }
 
@@ -97,6 +102,8 @@ impl OpenTables {
             rates: open(working, saved.rates)?,
             queues: open(working, saved.queues)?,
             flow_rates: open(working, saved.flow_rates)?,
+            job_rates: open(working, saved.job_rates)?,
+            job_links: None,
         })
     }
 
@@ -114,6 +121,8 @@ impl OpenTables {
             Table::Rates => self.rates.is_some(),
             Table::Queues => self.queues.is_some(),
             Table::FlowRates => self.flow_rates.is_some(),
+            Table::JobRates => self.job_rates.is_some(),
+            Table::JobLinks => self.job_links.is_some(),
         }
     }
 
@@ -129,13 +138,15 @@ impl OpenTables {
         self.packets.as_mut().map_or(Ok(()), TableWriter::epoch)?;
         self.rates.as_mut().map_or(Ok(()), TableWriter::epoch)?;
         self.queues.as_mut().map_or(Ok(()), TableWriter::epoch)?;
-        self.flow_rates.as_mut().map_or(Ok(()), TableWriter::epoch)
+        self.flow_rates.as_mut().map_or(Ok(()), TableWriter::epoch)?;
+        self.job_rates.as_mut().map_or(Ok(()), TableWriter::epoch)?;
+        self.job_links.as_mut().map_or(Ok(()), TableWriter::epoch)
     }
 
     /// The tables as they are now.
     pub(crate) fn save(&mut self) -> Result<SavedTables, ResultsError> {
-        let records = self.pieces.is_some() || self.packets.is_some();
-        debug_assert!(!records, "a run that records pieces is not saved");
+        let records = self.pieces.is_some() || self.packets.is_some() || self.job_links.is_some();
+        debug_assert!(!records, "a run that records pieces or packets is not saved");
         Ok(SavedTables {
             messages: self.messages.as_mut().map(TableWriter::save).transpose()?,
             flows: self.flows.as_mut().map(TableWriter::save).transpose()?,
@@ -146,6 +157,7 @@ impl OpenTables {
             rates: self.rates.as_mut().map(TableWriter::save).transpose()?,
             queues: self.queues.as_mut().map(TableWriter::save).transpose()?,
             flow_rates: self.flow_rates.as_mut().map(TableWriter::save).transpose()?,
+            job_rates: self.job_rates.as_mut().map(TableWriter::save).transpose()?,
         })
     }
 
@@ -169,6 +181,8 @@ impl OpenTables {
             (Table::Rates, publish(&mut self.rates, generation)?),
             (Table::Queues, publish(&mut self.queues, generation)?),
             (Table::FlowRates, publish(&mut self.flow_rates, generation)?),
+            (Table::JobRates, publish(&mut self.job_rates, generation)?),
+            (Table::JobLinks, publish(&mut self.job_links, generation)?),
         ];
         Ok(tables.into_iter().filter_map(|(name, table)| Some((name, table?))).collect())
     }
@@ -187,6 +201,8 @@ impl OpenTables {
             merge(self.rates.take(), working, Table::Rates)?,
             merge(self.queues.take(), working, Table::Queues)?,
             merge(self.flow_rates.take(), working, Table::FlowRates)?,
+            merge(self.job_rates.take(), working, Table::JobRates)?,
+            merge(self.job_links.take(), working, Table::JobLinks)?,
         ];
         Ok(merged.into_iter().flatten().collect())
     }

@@ -176,5 +176,7 @@ pub(crate) const fn written_by(table: Table) -> &'static str {
         Table::Packets => "--tables packets",
         Table::Rates | Table::Queues => "--telemetry, such as --telemetry 10us",
         Table::FlowRates => "--telemetry 10us --tables flow_rates",
+        Table::JobRates => "--telemetry, such as --telemetry 10us, of weft replay with several traces",
+        Table::JobLinks => "--links-by-job (of weft replay)",
     }
 }

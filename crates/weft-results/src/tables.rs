@@ -204,11 +204,11 @@ row! {
     communication_ps: Span,
     /// Time waiting for messages and requests.
     wait_ps: Span,
-    /// `computation_ps` as a share of `end_ps`.
+    /// `computation_ps` as a share of the time from its program's start to `end_ps`.
     computation_share: f64,
-    /// `communication_ps` as a share of `end_ps`.
+    /// `communication_ps` as a share of the same.
     communication_share: f64,
-    /// `wait_ps` as a share of `end_ps`.
+    /// `wait_ps` as a share of the same.
     wait_share: f64,
     /// Messages it sent, those of collectives included.
     messages_sent: u64,
@@ -413,6 +413,72 @@ row! {
     allowed_bits_per_second: Option<BitRate>,
 }
 
+row! {
+    /// One job in one interval of telemetry: the packets that came to endpoints of its ranks. Intervals in
+    /// which none came are left out. Coarser levels have intervals ten times as long each. Written where
+    /// `--telemetry` is given and several traces are replayed; the network counts packets by the endpoints
+    /// that send and receive them.
+    JobRateRow in "job_rates" version 1
+        ordered by |row| {
+            let job = row.job.map_or(0, |job| u64::from(job) + 1);
+            // Jobs that run alone do so one after another, after all have run together.
+            let alone = if row.jobs == 1 { job as u32 } else { 0 };
+            (row.run + alone, row.end_ps, row.level.into(), job)
+        };
+    /// Index of the run in `run.json`.
+    run: u32,
+    /// Jobs on the machine: 1 in the rows of a job that ran alone, for `--isolated`.
+    jobs: u32,
+    /// The job, by its place in `rows` of `run.json`; null for packets between endpoints that several jobs
+    /// share.
+    job: Option<u32>,
+    /// 0 for the intervals asked for; each level above has intervals ten times as long.
+    level: u32,
+    /// Time at which the interval begins.
+    begin_ps: Time,
+    /// Time at which it ends.
+    end_ps: Time,
+    /// Packets that came.
+    packets: u64,
+    /// Their payload.
+    payload_bytes: Bytes,
+}
+
+row! {
+    /// One direction of one link as one job used it. Links that a job did not use are left out. Written where
+    /// `--links-by-job` is given.
+    JobLinkRow in "job_links" version 1
+        ordered by |row| {
+            let from = match (row.from_endpoint, row.from_switch) {
+                (Some(endpoint), _) => u64::from(endpoint.0),
+                (None, switch) => 1 << 32 | switch.map_or(0, |switch| u64::from(switch.0)),
+            };
+            let port = row.from_port.map_or(0, |port| u64::from(port.0));
+            (row.run, Time::ZERO, from, port << 32 | row.job.map_or(0, |job| u64::from(job) + 1))
+        };
+    /// Index of the run in `run.json`.
+    run: u32,
+    /// The endpoint that the link leaves; null where it leaves a switch.
+    from_endpoint: Option<EndpointId>,
+    /// The switch that it leaves; null where it leaves an endpoint.
+    from_switch: Option<SwitchId>,
+    /// The port of that switch.
+    from_port: Option<PortId>,
+    /// The switch that it ends at; null where it ends at an endpoint.
+    to_switch: Option<SwitchId>,
+    /// The job, by its place in `rows` of `run.json`; null for packets between endpoints that several jobs
+    /// share.
+    job: Option<u32>,
+    /// Packets of the job that it carried, acknowledgements included.
+    packets: u64,
+    /// Their payload.
+    payload_bytes: Bytes,
+    /// Time in which it was sending them.
+    busy_ps: Span,
+    /// `busy_ps` as a share of the job's run time; of the longest where the job is null.
+    utilization: f64,
+}
+
 /// The tables, in the order in which they are listed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -440,11 +506,17 @@ pub enum Table {
     /// [`FlowRateRow`]: a row for each pair of endpoints; goes with `--telemetry`.
     #[serde(rename = "flow_rates")]
     FlowRates,
+    /// [`JobRateRow`]; `--telemetry` writes it where several traces are replayed.
+    #[serde(rename = "job_rates")]
+    JobRates,
+    /// [`JobLinkRow`]; `--links-by-job` writes it.
+    #[serde(rename = "job_links")]
+    JobLinks,
 }
 
 impl Table {
     /// All of them.
-    pub const ALL: [Table; 11] = [
+    pub const ALL: [Table; 13] = [
         Table::Messages,
         Table::Flows,
         Table::Links,
@@ -456,6 +528,8 @@ impl Table {
         Table::Rates,
         Table::Queues,
         Table::FlowRates,
+        Table::JobRates,
+        Table::JobLinks,
     ];
     /// Those that can be asked for by name.
     pub const NAMED: [Table; 8] = [
@@ -485,6 +559,8 @@ impl Table {
             Table::Rates => RateRow::TABLE,
             Table::Queues => QueueRow::TABLE,
             Table::FlowRates => FlowRateRow::TABLE,
+            Table::JobRates => JobRateRow::TABLE,
+            Table::JobLinks => JobLinkRow::TABLE,
         }
     }
 }
@@ -501,7 +577,10 @@ impl FromStr for Table {
         let known = Table::NAMED.map(Table::name).join(", ");
         match Table::ALL.into_iter().find(|table| table.name() == text.trim()) {
             Some(Table::Pieces) => Err(format!("--breakdown writes `pieces`; choose from {known} here")),
-            Some(table @ (Table::Rates | Table::Queues)) => {
+            Some(Table::JobLinks) => {
+                Err(format!("--links-by-job writes `job_links`; choose from {known} here"))
+            }
+            Some(table @ (Table::Rates | Table::Queues | Table::JobRates)) => {
                 Err(format!("--telemetry writes `{table}`; choose from {known} here"))
             }
             Some(table) => Ok(table),
@@ -529,6 +608,8 @@ mod tests {
             PacketRow::columns(),
             RateRow::columns(),
             QueueRow::columns(),
+            JobRateRow::columns(),
+            JobLinkRow::columns(),
         ]
         .concat();
         for column in all.iter().filter(|c| !c.unit.is_empty()) {

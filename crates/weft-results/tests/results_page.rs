@@ -4,8 +4,8 @@
 
 use std::fmt::Write;
 use weft_results::{
-    CallRow, FlowRateRow, FlowRow, LinkRow, MessagePieceRow, MessageRow, PacketRow, PartRow, QueueRow,
-    RankRow, RateRow, Row,
+    CallRow, FlowRateRow, FlowRow, JobLinkRow, JobRateRow, LinkRow, MessagePieceRow, MessageRow, PacketRow,
+    PartRow, QueueRow, RankRow, RateRow, Row,
 };
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/formats/results.md");
@@ -64,6 +64,8 @@ fn the_page_says_what_the_files_hold() {
         table::<RateRow>(),
         table::<FlowRateRow>(),
         table::<QueueRow>(),
+        table::<JobRateRow>(),
+        table::<JobLinkRow>(),
     ];
     let expected = format!("{head}{}", tables.concat());
     if std::env::var_os("WEFT_WRITE_DOCS").is_some() {

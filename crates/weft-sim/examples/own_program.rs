@@ -56,6 +56,8 @@ fn replay(path: &Path, name: &str) -> ReplayReport {
     let request = ReplayRequest {
         machine: machine::input(name, &[]).unwrap(),
         traces: vec![TraceInput::at(path).unwrap()],
+        starts: Vec::new(),
+        isolated: false,
         map: Mapping::Linear,
         ranks_per_host: None,
         wildcards: Wildcards::Recorded,

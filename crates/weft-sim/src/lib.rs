@@ -26,9 +26,11 @@
 //! | module | contents |
 //! |---|---|
 //! | [`experiment`] | requests, experiments and their reports |
+//! | `job_sites` | which job a packet is of |
 //! | `telemetry` | links and queues over virtual time |
 //! | [`timeline`] | the file that a timeline viewer opens |
 
 pub mod experiment;
+mod job_sites;
 mod telemetry;
 pub mod timeline;

@@ -10,6 +10,7 @@
 //! has the results of one without, and the rows do not depend on threads. What is kept between looks grows
 //! with the links of the machine and with its flows, and not with the time.
 
+use crate::job_sites::JobSites;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -18,8 +19,8 @@ use weft_fabric::{FlowCount, FlowId, LinkEnd, QueueSide};
 use weft_network::{LinkUse, SimulatedNetwork};
 use weft_nic::Host;
 use weft_results::{
-    FlowRateRow, INTERVALS_PER_COARSER, QueueRow, RateRow, ResultsError, ResultsWriter, TELEMETRY_LEVELS,
-    Table,
+    FlowRateRow, INTERVALS_PER_COARSER, JobRateRow, QueueRow, RateRow, ResultsError, ResultsWriter,
+    TELEMETRY_LEVELS, Table,
 };
 use weft_units::{Bytes, Energy, PortId, Span, SwitchId, Time};
 
@@ -137,6 +138,17 @@ struct Level {
     links: Vec<Counters>,
     queues: BTreeMap<QueueKey, Fill>,
     flows: BTreeMap<FlowId, FlowCount>,
+    /// By job, that of packets of which nobody knows it first.
+    jobs: BTreeMap<Option<u32>, FlowCount>,
+}
+
+/// Jobs that are looked at. One alone is looked at for its rates, and for nothing else.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct WatchedJobs {
+    /// Jobs on the machine.
+    pub jobs: u32,
+    /// Which job a packet is of.
+    pub sites: JobSites,
 }
 
 /// The telemetry of one run.
@@ -150,8 +162,10 @@ pub(crate) struct Telemetry {
     /// The same of flows, where they are counted.
     flows_before: BTreeMap<FlowId, FlowCount>,
     levels: Vec<Level>,
-    /// Whether endpoints count by flow.
+    /// Whether endpoints count by flow, where the network can.
     counts_flows: bool,
+    /// The jobs, where packets are counted by job.
+    watched_jobs: Option<WatchedJobs>,
 }
 
 impl Telemetry {
@@ -166,7 +180,13 @@ impl Telemetry {
             flows_before: BTreeMap::new(),
             levels,
             counts_flows: false,
+            watched_jobs: None,
         }
+    }
+
+    /// The same, of jobs as well.
+    pub fn by_job(self, jobs: WatchedJobs) -> Telemetry {
+        Telemetry { watched_jobs: Some(jobs), ..self }
     }
 
     /// Refuses to look so often during `time` that the table of links would grow beyond what a disk holds.
@@ -201,8 +221,9 @@ impl Telemetry {
         interrupt: &AtomicBool,
         results: &mut ResultsWriter,
     ) -> Result<Progress, ResultsError> {
-        if results.wants(Table::FlowRates) && !self.counts_flows {
-            if !network.meter_flows() {
+        let by_job = self.watched_jobs.is_some() && results.wants(Table::JobRates);
+        if (results.wants(Table::FlowRates) || by_job) && !self.counts_flows {
+            if !network.meter_flows() && results.wants(Table::FlowRates) {
                 return Err(ResultsError::NoFlowRates);
             }
             self.counts_flows = true;
@@ -272,10 +293,14 @@ impl Telemetry {
 
     /// Adds what has happened since the last look to the finest level.
     fn add<H: Host>(&mut self, network: &dyn SimulatedNetwork<H>) {
-        let Telemetry { before, flows_before, levels, .. } = self;
+        let Telemetry { before, flows_before, levels, watched_jobs, .. } = self;
         let finest = &mut levels[0];
+        let is_alone = watched_jobs.as_ref().is_some_and(|watched| watched.jobs == 1);
         let mut number = 0;
         network.visit_links(&mut |link| {
+            if is_alone {
+                return;
+            }
             let now = Counters::of(&link);
             let since = now.minus(std::mem::replace(at(before, number), now));
             let sum = at(&mut finest.links, number);
@@ -283,6 +308,9 @@ impl Telemetry {
             number += 1;
         });
         network.visit_queues(&mut |queue| {
+            if is_alone {
+                return;
+            }
             let key = (queue.switch.0, queue.side == QueueSide::Output, queue.port.0, queue.vc.0);
             let (most_packets, held) = (queue.packets, queue.held.get());
             finest.queues.entry(key).or_default().merge(Fill { most_packets, most_held: held, held });
@@ -290,8 +318,15 @@ impl Telemetry {
         network.visit_flows(&mut |flow, now| {
             let before = flows_before.insert(flow, now).unwrap_or_default();
             let (packets, payload) = (now.packets - before.packets, now.payload - before.payload);
-            if packets > 0 {
-                add_flow(&mut finest.flows, flow, FlowCount { packets, payload });
+            if packets == 0 {
+                return;
+            }
+            if !is_alone {
+                add_count(&mut finest.flows, flow, FlowCount { packets, payload });
+            }
+            if let Some(WatchedJobs { sites, .. }) = watched_jobs {
+                let job = sites.job_of(flow.source, flow.destination);
+                add_count(&mut finest.jobs, job, FlowCount { packets, payload });
             }
         });
         finest.looks += 1;
@@ -334,7 +369,19 @@ impl Telemetry {
                 mean_held_bytes: Bytes::new(fill.held / closed.looks.max(1)),
             })?;
         }
-        if !closed.flows.is_empty() {
+        for (&job, count) in &closed.jobs {
+            results.job_rate(JobRateRow {
+                run: self.run,
+                jobs: self.watched_jobs.as_ref().map_or(1, |watched| watched.jobs),
+                job,
+                level: level as u32,
+                begin_ps: closed.began,
+                end_ps: end,
+                packets: count.packets,
+                payload_bytes: count.payload,
+            })?;
+        }
+        if !closed.flows.is_empty() && results.wants(Table::FlowRates) {
             let mut allowed = BTreeMap::new();
             network.visit_allowed_rates(&mut |flow, rate| {
                 allowed.insert(flow, rate);
@@ -365,14 +412,17 @@ impl Telemetry {
             coarser.queues.entry(key).or_default().merge(fill);
         }
         for (flow, count) in closed.flows {
-            add_flow(&mut coarser.flows, flow, count);
+            add_count(&mut coarser.flows, flow, count);
+        }
+        for (job, count) in closed.jobs {
+            add_count(&mut coarser.jobs, job, count);
         }
         Ok(())
     }
 }
 
-fn add_flow(flows: &mut BTreeMap<FlowId, FlowCount>, flow: FlowId, count: FlowCount) {
-    let sum = flows.entry(flow).or_default();
+fn add_count<K: Ord>(counts: &mut BTreeMap<K, FlowCount>, of: K, count: FlowCount) {
+    let sum = counts.entry(of).or_default();
     sum.packets += count.packets;
     sum.payload += count.payload;
 }

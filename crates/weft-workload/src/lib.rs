@@ -10,7 +10,8 @@
 //! - [`pattern`]: where the messages of an endpoint go, one file per pattern.
 //! - [`arrival`]: when they are handed over, in integer arithmetic only.
 //! - [`path`]: the critical path of a replay, where every picosecond went.
-//! - [`replay`]: programs, recorded or generated, rank by rank; [`mapping`] says where their ranks sit.
+//! - [`replay`]: programs, recorded or generated, rank by rank; [`mapping`] says where their ranks sit, and
+//!   [`jobs`] which hosts each of several has.
 //! - [`osu`]: the OSU micro-benchmarks as generated programs.
 //! - [`steady`]: when the network has settled, and how far a measured mean can be trusted.
 //!
@@ -20,6 +21,7 @@
 pub mod arrival;
 pub mod flow;
 pub mod histogram;
+pub mod jobs;
 pub mod mapping;
 pub mod osu;
 pub mod path;

@@ -58,6 +58,28 @@ pub enum MappingError {
         /// Another mend, where there is one.
         more: &'static str,
     },
+    /// A job among several that has more ranks than places.
+    #[error(
+        "{job}: {ranks} ranks do not fit on {places} cores, {share} ({hosts} host{} with {per_host} rank{} \
+         each); take a larger machine with --set{more}",
+        plural(u64::from(*.hosts)), plural(u64::from(*.per_host))
+    )]
+    JobTooLarge {
+        /// The job.
+        job: String,
+        /// Ranks of the job.
+        ranks: u64,
+        /// Cores that it may use.
+        places: u64,
+        /// Whose cores these are.
+        share: String,
+        /// The hosts that `share` speaks of.
+        hosts: u32,
+        /// Ranks per host.
+        per_host: u32,
+        /// Other mends.
+        more: String,
+    },
     /// More ranks at one endpoint than its host has cores.
     #[error("the host of endpoint {endpoint} has {cores} cores, each for one rank; name another endpoint")]
     HostFull {
@@ -94,7 +116,7 @@ pub enum MappingError {
 
 impl Hosts {
     /// The place of core `core` of host `host`.
-    fn place(&self, host: u32, core: u32) -> CorePlace {
+    pub(crate) fn place(&self, host: u32, core: u32) -> CorePlace {
         let endpoint = host * self.endpoints_per_host + core % self.endpoints_per_host;
         CorePlace { endpoint: EndpointId(endpoint), core }
     }
@@ -105,19 +127,23 @@ impl Hosts {
         self.place(host as u32, core as u32)
     }
 
+    /// The ranks on each full host; `None`: one per core.
+    pub(crate) fn ranks_per_host(&self, per_host: Option<u32>) -> Result<u32, MappingError> {
+        let cores = self.cores;
+        match per_host {
+            Some(per_host) if per_host > cores => Err(MappingError::TooManyPerHost { per_host, cores }),
+            Some(per_host) => Ok(per_host.max(1)),
+            None => Ok(cores),
+        }
+    }
+
     /// The ranks per host, after a check that all ranks find room.
     fn per_host(&self, ranks: u64, per_host: Option<u32>) -> Result<u32, MappingError> {
-        let (hosts, cores) = (self.hosts, self.cores);
-        let per_host = match per_host {
-            Some(per_host) if per_host > cores => {
-                return Err(MappingError::TooManyPerHost { per_host, cores });
-            }
-            Some(per_host) => per_host.max(1),
-            None => cores,
-        };
+        let hosts = self.hosts;
+        let per_host = self.ranks_per_host(per_host)?;
         let places = u64::from(hosts) * u64::from(per_host);
         if ranks > places {
-            let more = if per_host < cores { ", or more ranks per host with --ppn" } else { "" };
+            let more = if per_host < self.cores { ", or more ranks per host with --ppn" } else { "" };
             return Err(MappingError::TooManyRanks { ranks, places, hosts, per_host, more });
         }
         Ok(per_host)

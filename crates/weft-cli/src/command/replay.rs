@@ -13,11 +13,13 @@ use crate::standard_error::say;
 use clap::{Args, ValueEnum, ValueHint};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
-use weft_results::Ending;
+use weft_results::{Ending, Table};
 use weft_sim::experiment::replay::{
-    BusyLink, ComputeScale, Figures, Region, ReplayReport, ReplayRequest, TraceInput, Wildcards, as_recorded,
+    BusyLink, ComputeScale, Figures, Region, ReplayReport, ReplayRequest, ReplayRow, TraceInput, Wildcards,
+    as_recorded,
 };
 use weft_sim::experiment::{ExperimentError, ExperimentOptions, Request};
+use weft_units::Span;
 
 /// Options of `weft replay`.
 #[derive(Args)]
@@ -31,6 +33,19 @@ pub struct ReplayOptions {
 
     #[command(flatten)]
     places: PlaceOptions,
+
+    /// When each trace starts, one time for each, such as 0,10ms; by default all at once
+    #[arg(long, value_name = "TIME,...", value_delimiter = ',', value_parser = parse_start)]
+    start: Vec<Span>,
+
+    /// Run each trace alone as well, on the same places, and show how much slower it is beside the others
+    #[arg(long)]
+    isolated: bool,
+
+    /// Write what each trace sent over each link, as the table job_links. Every packet is followed, which
+    /// takes longer
+    #[arg(long, requires = "output", conflicts_with = "save_every")]
+    links_by_job: bool,
 
     /// The message that a wildcard receive takes
     #[arg(long, value_name = "WHICH", default_value = "recorded")]
@@ -83,6 +98,14 @@ enum WildcardChoice {
     Free,
 }
 
+/// A time from 0 on; 0 needs no unit.
+fn parse_start(text: &str) -> Result<Span, String> {
+    match text.trim() {
+        "0" => Ok(Span::ZERO),
+        text => text.parse::<Span>().map_err(|error| error.to_string()),
+    }
+}
+
 impl ReplayOptions {
     /// Runs it.
     pub fn run(mut self, words: &[String]) -> Result<Status, Failure> {
@@ -90,7 +113,12 @@ impl ReplayOptions {
         self.live.ask_for_telemetry(&mut self.simulation.results);
         let inputs = self.machine.file().into_iter().chain(self.places.file());
         let inputs: Vec<_> = inputs.chain(self.traces.iter().map(PathBuf::as_path)).collect();
-        let options = self.simulation.experiment_options(words, self.breakdown, &inputs)?;
+        let mut options = self.simulation.experiment_options(words, self.breakdown, &inputs)?;
+        if let Some(output) = &mut options.output {
+            let rates = self.simulation.results.telemetry.is_some() && self.traces.len() > 1;
+            output.tables.extend(rates.then_some(Table::JobRates));
+            output.tables.extend(self.links_by_job.then_some(Table::JobLinks));
+        }
         let request = Request::Replay(self.request()?);
         if !others.is_empty() && !self.simulation.report.quiet {
             say!(
@@ -130,6 +158,8 @@ impl ReplayOptions {
         Ok(ReplayRequest {
             machine: self.machine.input()?,
             traces: self.traces.iter().map(|path| self.input(path)).collect::<Result<_, _>>()?,
+            starts: self.start.clone(),
+            isolated: self.isolated,
             map: self.places.mapping()?,
             ranks_per_host: self.places.ppn,
             wildcards,
@@ -181,6 +211,7 @@ impl Shown for ReplayRequest {
                 text += &size_classes(classes, list);
             }
         }
+        text += &jobs_table(report, until);
         // All traces share the links.
         if let Some(last) = report.rows.last() {
             text += &links_table(&last.row.figures.busiest_links, until);
@@ -216,6 +247,41 @@ fn figures_table(trace: &str, figures: &Figures, until: &str) -> String {
     let mut lines: Vec<[String; 2]> = lines.into_iter().map(|line| line.map(str::to_owned)).collect();
     lines.splice(1..1, in_region.into_iter().flatten());
     output::table(["", ""], [false, false], lines.into_iter())
+}
+
+/// A line for each job, where rows say what is of jobs.
+fn jobs_table(report: &ReplayReport, until: &str) -> String {
+    let line = |row: &ReplayRow| {
+        let job = row.job.as_ref()?;
+        let time = |us: f64| format!("{us:.3}");
+        Some([
+            job.job.to_string(),
+            row.trace.clone(),
+            row.figures.ranks.to_string(),
+            time(job.start_us),
+            time(job.end_us),
+            time(row.figures.run_time_us),
+            format!("{:.3}", job.throughput_gbps),
+            decimal(job.isolated_run_time_us),
+            decimal(job.slowdown),
+        ])
+    };
+    let text = output::table_of_some(
+        [
+            &format!("job{until}"),
+            "trace",
+            "ranks",
+            "start (us)",
+            "end (us)",
+            "run time (us)",
+            "throughput (Gb/s)",
+            "alone (us)",
+            "slow-down",
+        ],
+        [true, false, true, true, true, true, true, true, true],
+        report.rows.iter().filter_map(|measured| line(&measured.row)),
+    );
+    if text.is_empty() { text } else { text + "\n" }
 }
 
 fn links_table(links: &[BusyLink], until: &str) -> String {

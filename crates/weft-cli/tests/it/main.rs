@@ -11,6 +11,7 @@ mod explain;
 mod failures;
 mod flow_control;
 mod formats;
+mod jobs;
 mod machine;
 mod machine_draw;
 mod machine_files;

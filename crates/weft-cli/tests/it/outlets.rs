@@ -46,7 +46,7 @@ const PROCESSES: Comes = Refused("these are results of real processes");
 const NO_PROGRAM: Comes = Refused("nothing waits for anything else: explain is for programs");
 
 /// The experiments: the command that makes a small run, and what comes of it at each outlet.
-const TABLE: [(&str, &str, [Comes; OUTLETS.len()]); 5] = [
+const TABLE: [(&str, &str, [Comes; OUTLETS.len()]); 6] = [
     (
         "traffic",
         "traffic -m bxi3-fattree --set topology.k=4 --load 0.3 --time 5us",
@@ -65,6 +65,11 @@ const TABLE: [(&str, &str, [Comes; OUTLETS.len()]); 5] = [
     (
         "replay",
         "replay -m carvnet-spineleaf FOLDER/own.weft",
+        [Works, Works, Works, Works, Works, Works, Works, Works, Works],
+    ),
+    (
+        "jobs",
+        "replay -m carvnet-spineleaf FOLDER/own.weft FOLDER/other.weft --map switch --start 0,2us",
         [Works, Works, Works, Works, Works, Works, Works, Works, Works],
     ),
     (
@@ -157,7 +162,7 @@ fn compare(run: &Run) -> Output {
 fn sweep(run: &Run) -> Output {
     let mut lines =
         vec![format!("command = \"{}\"", run.words[0]), "seeds = 1".to_owned(), "[fixed]".to_owned()];
-    let (mut sets, mut rest) = (Vec::new(), run.words[1..].iter().peekable());
+    let (mut sets, mut traces, mut rest) = (Vec::new(), Vec::new(), run.words[1..].iter().peekable());
     while let Some(word) = rest.next() {
         let names = [("-m", "machine"), ("-n", "ranks")];
         match word.as_str() {
@@ -175,10 +180,11 @@ fn sweep(run: &Run) -> Output {
                 lines.push(format!("{} = {:?}", name.replace('-', "_"), rest.next().unwrap()));
             }
             // What stands without an option.
-            word if run.words[0] == "replay" => lines.push(format!("traces = {word:?}")),
+            word if run.words[0] == "replay" => traces.push(format!("{word:?}")),
             word => lines.push(format!("benchmark = {word:?}")),
         }
     }
+    lines.extend((!traces.is_empty()).then(|| format!("traces = [{}]", traces.join(", "))));
     lines.extend(sets);
     let (study, out) = (run.at("study.toml"), run.at("study"));
     fs::write(&study, lines.join("\n")).unwrap();
@@ -244,6 +250,7 @@ fn every_experiment_comes_to_every_outlet() {
     let path = folder.path();
     fs::write(path.join("own.toml"), SCENARIO).unwrap();
     trace(&path.join("own.weft"));
+    trace(&path.join("other.weft"));
     let program = root().join("build/venv/bin/mpicc").exists().then(job).flatten();
     let smoke = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/python/smoke.py"));
     let smoke = smoke.unwrap();

@@ -7,7 +7,7 @@ use weft_trace::op::*;
 use weft_units::{Bytes, RankId, Span};
 
 /// A ring of ranks: each computes, passes a message on, and all add something up, `rounds` times.
-fn ring(path: &Path, ranks: u32, rounds: u32) {
+pub fn ring(path: &Path, ranks: u32, rounds: u32) {
     let header = TraceHeader {
         ranks,
         command: vec!["ring".to_owned(), rounds.to_string()],

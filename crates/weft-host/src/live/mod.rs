@@ -369,6 +369,7 @@ impl LiveRank {
         RankReport {
             program: 0,
             rank: RankId(self.rank),
+            start: Time::ZERO,
             end,
             finished: matches!(self.wants, State::Exit | State::Fence),
             operations: 0,

@@ -9,11 +9,13 @@
 //! | `congestion` | congestion trees |
 //! | `completion` | distribution of completion times; slow-down by size |
 //! | `telemetry` | queues stacked and as a heat map, rates |
+//! | `jobs` | rates of jobs over time |
 //! | `links` | utilization of links |
 //! | `ranks` | messages between ranks over time, communication matrix |
 
 mod completion;
 mod congestion;
+mod jobs;
 mod links;
 mod load_curve;
 mod ranks;
@@ -161,6 +163,8 @@ pub enum PictureKind {
     Rates,
     /// Rates of flows over time, and what congestion control allows them.
     FlowRates,
+    /// Rates of jobs over time, and those of each alone.
+    JobRates,
     /// Utilization of links.
     LinkUtilization,
     /// Energy of links.
@@ -173,7 +177,7 @@ pub enum PictureKind {
 
 impl PictureKind {
     /// All of them, in the order in which they are listed.
-    pub const ALL: [PictureKind; 12] = [
+    pub const ALL: [PictureKind; 13] = [
         PictureKind::LoadCurve,
         PictureKind::FctCdf,
         PictureKind::SlowDown,
@@ -182,6 +186,7 @@ impl PictureKind {
         PictureKind::CongestionTrees,
         PictureKind::Rates,
         PictureKind::FlowRates,
+        PictureKind::JobRates,
         PictureKind::LinkUtilization,
         PictureKind::LinkEnergy,
         PictureKind::Timeline,
@@ -199,6 +204,7 @@ impl PictureKind {
             PictureKind::CongestionTrees => "congestion-trees",
             PictureKind::Rates => "rates",
             PictureKind::FlowRates => "flow-rates",
+            PictureKind::JobRates => "job-rates",
             PictureKind::LinkUtilization => "link-utilization",
             PictureKind::LinkEnergy => "link-energy",
             PictureKind::Timeline => "timeline",
@@ -217,6 +223,7 @@ impl PictureKind {
             PictureKind::CongestionTrees => "Congestion trees",
             PictureKind::Rates => "Rates of links",
             PictureKind::FlowRates => "Rates of flows",
+            PictureKind::JobRates => "Rates of jobs",
             PictureKind::LinkUtilization => "Utilization of links",
             PictureKind::LinkEnergy => "Energy of links",
             PictureKind::Timeline => "Messages over time",
@@ -240,6 +247,7 @@ impl PictureKind {
             PictureKind::CongestionTrees => shown.each(congestion::trees)?,
             PictureKind::Rates => shown.each(telemetry::rates)?,
             PictureKind::FlowRates => shown.each(telemetry::flow_rates)?,
+            PictureKind::JobRates => shown.each(jobs::rates)?,
             PictureKind::LinkUtilization => vec![links::utilization(shown)?],
             PictureKind::LinkEnergy => vec![links::energy(shown)?],
             PictureKind::Timeline => shown.each(ranks::timeline)?,

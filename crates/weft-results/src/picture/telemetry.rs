@@ -18,15 +18,15 @@ const PS_PER_US: f64 = 1e6;
 const BYTES_PER_KIB: f64 = 1024.0;
 
 /// The time axis of one run.
-struct Intervals {
-    level: u32,
+pub(super) struct Intervals {
+    pub(super) level: u32,
     interval: u64,
-    count: usize,
+    pub(super) count: usize,
 }
 
 impl Intervals {
     /// The finest level with few enough intervals, where a run's telemetry ends at `end`.
-    fn of(shown: &ShownRun<'_>, end: u64) -> Result<Intervals, ResultsError> {
+    pub(super) fn of(shown: &ShownRun<'_>, end: u64) -> Result<Intervals, ResultsError> {
         let asked = shown.result.manifest.request["telemetry_ps"].as_u64().filter(|ps| *ps > 0);
         let finest = asked.unwrap_or(end.max(1));
         let coarsest = TELEMETRY_LEVELS - 1;
@@ -42,7 +42,7 @@ impl Intervals {
     }
 
     /// The number of the interval that begins at `begin`.
-    fn number(&self, begin: u64) -> usize {
+    pub(super) fn number(&self, begin: u64) -> usize {
         ((begin / self.interval) as usize).min(self.count.saturating_sub(1))
     }
 
@@ -51,12 +51,12 @@ impl Intervals {
     }
 
     /// A line with a point in the middle of each interval.
-    fn points(&self, values: &[f64]) -> Vec<[f64; 2]> {
+    pub(super) fn points(&self, values: &[f64]) -> Vec<[f64; 2]> {
         let middle = |number: usize| (number as f64 + 0.5) * self.interval as f64 / PS_PER_US;
         values.iter().enumerate().map(|(number, value)| [middle(number), *value]).collect()
     }
 
-    fn axis() -> Axis {
+    pub(super) fn axis() -> Axis {
         Axis::new("time", "µs")
     }
 }

@@ -143,7 +143,7 @@ impl LiveAccount {
             account.break_down(Breakdown::new(RUN, machine.clone(), layout.clone()));
         }
         if let Some(interval) = request.telemetry {
-            account.watch_links(interval);
+            account.watch_links(interval, None);
         }
         let began = Beginning::now();
         Ok(LiveAccount { request, options, account, writer, drawing, recorded_from, began, events: 0 })

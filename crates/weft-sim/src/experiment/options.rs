@@ -65,19 +65,30 @@ impl ExperimentOptions {
             (_, Some(_)) => self.follows_none("a run that is saved does not follow them")?,
             _ => {}
         }
-        Ok(self.wants_packets())
+        Ok(self.wants_packets() || self.counts_links_by_job())
+    }
+
+    /// Whether links are counted by job.
+    pub(crate) fn counts_links_by_job(&self) -> bool {
+        self.wants(Table::JobLinks)
     }
 
     /// Refuses the table of packets for this reason, where it is wanted.
     pub(crate) fn follows_none(&self, wrong: &str) -> Result<(), ExperimentError> {
-        match self.wants_packets() {
-            true => Err(ExperimentError::input(format!("--tables packets: {wrong}; leave it out"))),
-            false => Ok(()),
-        }
+        let option = match (self.wants_packets(), self.counts_links_by_job()) {
+            (true, _) => "--tables packets",
+            (false, true) => "--links-by-job",
+            (false, false) => return Ok(()),
+        };
+        Err(ExperimentError::input(format!("{option}: {wrong}; leave it out")))
     }
 
     fn wants_packets(&self) -> bool {
-        self.output.as_ref().is_some_and(|output| output.tables.contains(&Table::Packets))
+        self.wants(Table::Packets)
+    }
+
+    fn wants(&self, table: Table) -> bool {
+        self.output.as_ref().is_some_and(|output| output.tables.contains(&table))
     }
 
     /// Opens the results that are asked for. With them comes the state of the last snapshot, where the run

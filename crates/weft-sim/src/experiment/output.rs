@@ -101,6 +101,8 @@ mod tests {
                 files: Default::default(),
             },
             traces: vec![TraceInput::at(&trace).unwrap()],
+            starts: Vec::new(),
+            isolated: false,
             map: Mapping::Linear,
             ranks_per_host: None,
             wildcards: Wildcards::Recorded,

@@ -3,12 +3,14 @@
 //! | module | what it is |
 //! |---|---|
 //! | `as_recorded` | what traces of `weft run` ask of messaging |
+//! | `isolated` | each job alone |
 //! | `programs` | traces, checked, and their ranks on places |
 //! | `run` | epochs, snapshots, the end |
 //! | `stepped` | programs that are stepped while they run |
 
 mod as_recorded;
 mod explain;
+mod isolated;
 mod programs;
 mod run;
 mod stepped;
@@ -94,6 +96,10 @@ pub enum Mapping {
     Linear,
     /// Each rank on a core drawn from all that may be used, by the seed.
     Random,
+    /// Job j of J on the hosts of switches j, j + J, and so on, each filled.
+    Switch,
+    /// Job j of J on hosts j, j + J, and so on, each filled.
+    Node,
     /// The text of a mapping file: line n has the endpoint and, where it matters, the core of rank n.
     File(String),
 }
@@ -113,8 +119,14 @@ pub enum Wildcards {
 pub struct ReplayRequest {
     /// The machine.
     pub machine: MachineInput,
-    /// The traces; their ranks are placed one trace after another.
+    /// The traces, each a job.
     pub traces: Vec<TraceInput>,
+    /// The times at which the jobs start, in picoseconds, one for each; empty: all at once.
+    #[serde(default, rename = "start_ps", skip_serializing_if = "Vec::is_empty")]
+    pub starts: Vec<Span>,
+    /// Whether each job also runs alone, on the same places.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub isolated: bool,
     /// Which rank sits where.
     pub map: Mapping,
     /// Ranks per host; `None`: the host's cores.
@@ -166,6 +178,32 @@ pub struct CallFigures {
     pub time_us: f64,
 }
 
+impl ReplayRequest {
+    /// Whether rows say what is of jobs.
+    pub(crate) fn has_jobs(&self) -> bool {
+        self.traces.len() > 1 || !self.starts.is_empty() || self.isolated
+    }
+}
+
+/// A job among several on one machine.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct JobFigures {
+    /// Which of them: the column `job` of the tables.
+    pub job: u32,
+    /// The time at which its ranks start.
+    pub start_us: f64,
+    /// The end of its last rank: the figures of the job stop there, and others go on.
+    pub end_us: f64,
+    /// Bytes of its messages over its run time.
+    pub throughput_gbps: f64,
+    /// The run time alone, on the same places; `None`: that was not asked for, or has not ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isolated_run_time_us: Option<f64>,
+    /// The run time beside the others over that alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slowdown: Option<f64>,
+}
+
 /// The row of a trace.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ReplayRow {
@@ -173,6 +211,9 @@ pub struct ReplayRow {
     pub run: u32,
     /// The trace.
     pub trace: String,
+    /// The trace as a job, where there are several, or one starts late or runs alone as well.
+    #[serde(flatten)]
+    pub job: Option<JobFigures>,
     /// The figures of its ranks.
     #[serde(flatten)]
     pub figures: Figures,
@@ -181,7 +222,7 @@ pub struct ReplayRow {
 /// The figures of a program, recorded or real.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Figures {
-    /// The end of its last rank.
+    /// From its start to the end of its last rank.
     pub run_time_us: f64,
     /// The number of its first rank in the tables, which count the ranks of all traces.
     pub first_rank: u32,

@@ -6,6 +6,7 @@ mod common;
 mod communication_ip;
 mod exanest_paths;
 mod exanet_interface;
+mod jobs;
 mod osu;
 mod osu_wires;
 mod rails;

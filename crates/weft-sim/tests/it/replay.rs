@@ -14,7 +14,7 @@ use weft_trace::op::*;
 use weft_units::{Bytes, RankId, Span};
 
 /// Writes the programs of some ranks as a trace.
-fn write(path: &Path, ranks: u32, mut program: impl FnMut(u32) -> Vec<Op>) {
+pub fn write(path: &Path, ranks: u32, mut program: impl FnMut(u32) -> Vec<Op>) {
     let mut writer = TraceWriter::create(path, TraceHeader { ranks, ..TraceHeader::default() }).unwrap();
     for rank in 0..ranks {
         writer.begin_rank(RankId(rank)).unwrap();
@@ -53,7 +53,7 @@ fn collective(kind: Collective, bytes: u64) -> Op {
 
 /// Neighbours on a ring exchange short and long messages; now and then all add something up, and write
 /// and read each other's memory.
-fn halo(ranks: u32, rank: u32) -> Vec<Op> {
+pub fn halo(ranks: u32, rank: u32) -> Vec<Op> {
     let (left, right) = ((rank + ranks - 1) % ranks, (rank + 1) % ranks);
     let window = WindowId(0);
     let step = |step: u64| {
@@ -87,7 +87,7 @@ fn halo(ranks: u32, rank: u32) -> Vec<Op> {
 }
 
 /// Everybody with everybody.
-fn exchange(ranks: u32, rank: u32) -> Vec<Op> {
+pub fn exchange(ranks: u32, rank: u32) -> Vec<Op> {
     vec![
         compute(u64::from(rank % 7)),
         collective(Collective::Alltoall, 700),
@@ -99,10 +99,12 @@ fn exchange(ranks: u32, rank: u32) -> Vec<Op> {
     ]
 }
 
-fn request(machine: MachineInput, traces: &[&Path]) -> ReplayRequest {
+pub fn request(machine: MachineInput, traces: &[&Path]) -> ReplayRequest {
     ReplayRequest {
         machine,
         traces: traces.iter().map(|path| TraceInput::at(path).unwrap()).collect(),
+        starts: Vec::new(),
+        isolated: false,
         map: Mapping::Linear,
         ranks_per_host: None,
         wildcards: Wildcards::Recorded,
@@ -115,7 +117,7 @@ fn request(machine: MachineInput, traces: &[&Path]) -> ReplayRequest {
     }
 }
 
-fn replay(request: &ReplayRequest, options: &ExperimentOptions) -> ReplayReport {
+pub fn replay(request: &ReplayRequest, options: &ExperimentOptions) -> ReplayReport {
     request.run(options, InterruptAt::new(u32::MAX).control()).unwrap()
 }
 

@@ -20,6 +20,8 @@ pub(super) struct RankAccount {
     pub(super) rank: RankId,
     /// The rank counted over all programs.
     pub(super) number: RankId,
+    /// The time at which its program begins.
+    start: Time,
     /// The end of its processor's work so far.
     pub(super) clock: Time,
     /// The end of the work on its queues so far.
@@ -71,6 +73,7 @@ impl RankAccount {
             program,
             rank,
             number,
+            start: Time::ZERO,
             clock: Time::ZERO,
             queues_free: Time::ZERO,
             end: Time::ZERO,
@@ -93,6 +96,11 @@ impl RankAccount {
         }
     }
 
+    /// The rank begins at this time.
+    pub(super) fn begin_at(&mut self, start: Time) {
+        (self.start, self.clock) = (start, start);
+    }
+
     /// The summary of the rank after `operations` operations.
     pub(super) fn report(&self, operations: u64, finished: bool) -> RankReport {
         let RankAccount { program, rank, computation, communication, .. } = *self;
@@ -100,6 +108,7 @@ impl RankAccount {
         RankReport {
             program,
             rank,
+            start: self.start,
             end,
             finished,
             operations,

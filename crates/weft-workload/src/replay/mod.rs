@@ -91,6 +91,8 @@ pub struct ReplayParameters {
     pub data: Option<u64>,
     /// By program: a factor on the time of each computation.
     pub compute_scales: Vec<ComputeScale>,
+    /// By program: the time at which its ranks begin.
+    pub starts: Vec<Time>,
     /// Interfaces of a host by which the messages of each of its ranks go out, as `protocol.rails` says; 1:
     /// that at which the rank sits.
     pub rails: u32,
@@ -106,6 +108,7 @@ impl ReplayParameters {
         let places = programs.iter().map(|program| program.places.iter().map(|place| place.endpoint));
         let seating = Seating::new(places);
         let compute_scales = vec![ComputeScale::default(); programs.len()];
+        let starts = vec![Time::ZERO; programs.len()];
         ReplayParameters {
             programs,
             seating,
@@ -116,6 +119,7 @@ impl ReplayParameters {
             report_clocks: false,
             data: None,
             compute_scales,
+            starts,
             rails: 1,
             background: None,
             groups: Vec::new(),
@@ -415,7 +419,7 @@ impl Host for ReplayHost {
         }
         for seat in 0..self.ranks.len() as u32 {
             let (rank, mut context) = self.rank(seat, parameters, context);
-            rank.advance(&mut context);
+            rank.begin(&mut context);
         }
         self.start_flows(parameters, context);
     }

@@ -194,6 +194,19 @@ impl ReplayRank {
         }
     }
 
+    /// Begins its program, now or when that starts.
+    pub fn begin(&mut self, context: &mut RankContext<'_, impl HostContext<ReplayHost>>) {
+        let start = context.parameters.starts[self.account.program as usize];
+        if start <= context.host.now() {
+            return self.advance(context);
+        }
+        self.account.begin_at(start);
+        if let Some(streams) = &mut self.streams {
+            streams.begin_at(start);
+        }
+        context.host.set_timer(start, ReplayTimer::Rank(context.seat));
+    }
+
     /// Goes on with its operations for as long as nothing else can come first.
     pub fn advance(&mut self, context: &mut RankContext<'_, impl HostContext<ReplayHost>>) {
         self.polling = false;

@@ -325,6 +325,8 @@ pub struct RankReport {
     pub program: u32,
     /// The rank within its program.
     pub rank: RankId,
+    /// The time at which its program began.
+    pub start: Time,
     /// When its last operation ended, or how far it has come.
     pub end: Time,
     /// Whether it has done all its operations.
@@ -350,10 +352,14 @@ pub struct RankReport {
 }
 
 impl RankReport {
+    /// Time from the start of its program to its end.
+    pub fn run_time(&self) -> Span {
+        self.end.saturating_since(self.start)
+    }
+
     /// Time of all its cores, of which its times are parts.
     pub fn core_time(&self) -> Span {
-        let end = self.end - Time::ZERO;
-        Span::from_ps(end.as_ps().saturating_mul(self.cores.into()))
+        Span::from_ps(self.run_time().as_ps().saturating_mul(self.cores.into()))
     }
 
     /// Time waiting: what neither computation nor the messaging layer took, of all its cores.

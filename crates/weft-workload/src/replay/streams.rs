@@ -147,6 +147,16 @@ impl RankStreams {
         Some(Box::new(RankStreams { streams, cores, events, current, unfinished, called_at: None }))
     }
 
+    /// No stream goes on before this time, at which the program begins.
+    pub fn begin_at(&mut self, start: Time) {
+        self.streams.iter_mut().for_each(|stream| stream.ready = start);
+        for core in &mut self.cores {
+            core.clock = start;
+            core.ready = core.ready.iter().map(|(_, stream)| (start, *stream)).collect();
+        }
+        self.called_at = Some(start);
+    }
+
     /// Number of cores.
     pub fn cores(&self) -> u32 {
         self.cores.len() as u32

@@ -10,6 +10,7 @@ use weft_machine::Machine;
 use weft_msg::{Algorithm, Protocol};
 use weft_topo::{Layout, Topology as _};
 use weft_units::Bytes;
+use weft_workload::jobs::Job;
 use weft_workload::mapping::CorePlace;
 use weft_workload::osu::Loop;
 
@@ -159,7 +160,8 @@ fn places(
         return refuse(format!("--ranks {count}: {benchmark} takes at least 2 ranks"));
     }
     let (map, seed) = (&request.map, request.seed);
-    Placement { map, ranks: count.into(), ranks_per_host: per_host, seed }.places(machine, layout)
+    let jobs = [Job { name: &benchmark.to_string(), ranks: count.into() }];
+    Placement { map, jobs: &jobs, ranks_per_host: per_host, seed }.places(machine, layout)
 }
 
 /// A machine and its layout, where it can be simulated.

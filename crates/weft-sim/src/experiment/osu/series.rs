@@ -2,7 +2,7 @@
 
 use super::breakdown::Breakdown;
 use super::plan::Point;
-use crate::experiment::ranks::{self, Drawing, RankRun, RunStep, Setup, Surroundings, Tally};
+use crate::experiment::ranks::{self, ByJob, Drawing, RankRun, RunStep, Setup, Surroundings, Tally};
 use crate::experiment::{Control, Estimate, ExperimentError, ExperimentOptions};
 use serde::{Deserialize, Serialize};
 use weft_machine::Machine;
@@ -143,6 +143,7 @@ impl Series<'_> {
             machine: self.machine,
             layout: self.layout,
             programs: vec![Program { operations: point.operations(), places: point.places.to_vec() }],
+            starts: vec![Time::ZERO],
             names: vec![point.benchmark.to_string()],
             protocol: (*point.protocol).clone(),
             seed: self.seed,
@@ -152,6 +153,7 @@ impl Series<'_> {
             compute_scale: ComputeScale::default(),
             region: None,
             telemetry: self.telemetry,
+            by_job: ByJob::default(),
         };
         RankRun::new(setup, saved, |parameters| {
             parameters.report_clocks = true;
@@ -191,6 +193,7 @@ impl Series<'_> {
                 writer: writer.as_deref_mut(),
                 drawing: drawing.as_deref_mut(),
                 check: self.options.check,
+                telemetry_alone: false,
             };
             let mut saved_at = run.now();
             let Conclusion { ended, detail } = loop {

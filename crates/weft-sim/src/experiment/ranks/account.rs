@@ -6,13 +6,15 @@
 
 use super::breakdown::{Breakdown, SizeClass};
 use super::drawing::Drawing;
+use super::job_links::JobLinks;
 use super::region::RegionAccount;
 use super::tables;
 use crate::experiment::ExperimentError;
 use crate::experiment::link_table::write_links;
 use crate::experiment::packet_table::PacketTable;
 use crate::experiment::path::PathRecorder;
-use crate::telemetry::Telemetry;
+use crate::job_sites::JobSites;
+use crate::telemetry::{Telemetry, WatchedJobs};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -96,12 +98,23 @@ pub(crate) struct Account {
     packets: PacketTable,
     /// The breakdown of messages, which is made from the same record.
     breakdown: Option<Breakdown>,
+    /// Links by job, where they are wanted. A run that has them is not saved.
+    job_links: Option<JobLinks>,
 }
 
 impl Account {
     /// An account that begins, or goes on with what was counted.
     pub fn new(run: u32, names: Vec<String>, seating: Seating, tally: Tally) -> Account {
-        Account { run, names, seating, tally, path: None, packets: PacketTable::default(), breakdown: None }
+        Account {
+            run,
+            names,
+            seating,
+            tally,
+            path: None,
+            packets: PacketTable::default(),
+            breakdown: None,
+            job_links: None,
+        }
     }
 
     /// Every message is to be broken down, by the record of the critical path.
@@ -153,9 +166,33 @@ impl Account {
         &self.tally
     }
 
-    /// Looks at links and queues at every multiple of an interval from now on, unless it does.
-    pub fn watch_links(&mut self, interval: Span) {
-        self.tally.telemetry.get_or_insert_with(|| Telemetry::new(self.run, interval));
+    /// Looks at links and queues at every multiple of an interval from now on, unless it does; and at what
+    /// comes of each job, where there are jobs to be told apart.
+    pub fn watch_links(&mut self, interval: Span, jobs: Option<WatchedJobs>) {
+        self.tally.telemetry.get_or_insert_with(|| {
+            let telemetry = Telemetry::new(self.run, interval);
+            match jobs {
+                Some(jobs) => telemetry.by_job(jobs),
+                None => telemetry,
+            }
+        });
+    }
+
+    /// Counts what each job sends over each link, from hops that are followed.
+    pub fn count_links_by_job(&mut self, sites: JobSites) {
+        self.job_links = Some(JobLinks::new(sites));
+    }
+
+    /// Ends the looks at links and queues.
+    pub fn finish_telemetry<H: Host>(
+        &mut self,
+        network: &dyn SimulatedNetwork<H>,
+        writer: &mut ResultsWriter,
+    ) -> Result<(), ResultsError> {
+        match &mut self.tally.telemetry {
+            Some(telemetry) => telemetry.finish(network, network.now(), writer),
+            None => Ok(()),
+        }
     }
 
     /// Runs the network up to a time, with looks at links and queues on the way where they are wanted and
@@ -237,10 +274,13 @@ impl Account {
         let (tally, ranks) = (&mut self.tally, self.seating.ranks());
         let (path, now, mut taken) = (&mut self.path, network.now(), Ok(()));
         let keeps_packets = writer.as_ref().is_some_and(|writer| writer.wants(Table::Packets));
-        let packets = &mut self.packets;
+        let (packets, job_links) = (&mut self.packets, &mut self.job_links);
         network.visit_outputs(&mut |output| {
             if keeps_packets {
                 packets.take(&output.hops);
+            }
+            if let Some(job_links) = job_links {
+                job_links.take(&output.hops);
             }
             if let (Some(path), Ok(())) = (path.as_mut(), &taken) {
                 taken = path.take(output, now);
@@ -317,8 +357,9 @@ impl Account {
         ranks: &[RankReport],
         writer: &mut ResultsWriter,
     ) -> Result<(), ExperimentError> {
-        if let Some(telemetry) = &mut self.tally.telemetry {
-            telemetry.finish(network, network.now(), writer)?;
+        self.finish_telemetry(network, writer)?;
+        if let Some(job_links) = &self.job_links {
+            job_links.write(self.run, ranks, writer)?;
         }
         if writer.wants(Table::Flows) {
             tables::flow_rows(self.run, &self.tally.flows).try_for_each(|row| writer.flow(row))?;
@@ -343,6 +384,11 @@ impl Account {
     pub fn first_rank(&self, program: u32) -> u32 {
         self.seating.number(program, RankId(0)).0
     }
+}
+
+/// The time from the start of the ranks' program to the end of the last.
+pub(crate) fn run_time_of(ranks: &[RankReport]) -> Span {
+    ranks.iter().map(RankReport::run_time).max().unwrap_or(Span::ZERO)
 }
 
 /// The end of the last of the ranks.

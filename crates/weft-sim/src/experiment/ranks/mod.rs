@@ -11,6 +11,7 @@
 //! | `seating` | ranks on places |
 //! | `breakdown` | where the time of each message went |
 //! | `estimate` | what a run will take |
+//! | `job_links` | links by job |
 //! | `region` | what lies in a region of interest |
 //! | `run` | one run: epochs, state to be saved, the end |
 //! | `drawing` | its timeline |
@@ -20,6 +21,7 @@ mod account;
 mod breakdown;
 mod drawing;
 mod estimate;
+mod job_links;
 mod region;
 mod run;
 mod seating;
@@ -32,7 +34,7 @@ pub(crate) use drawing::Drawing;
 pub(crate) use estimate::{memory, seconds};
 pub use region::{RankRegionRow, RegionFigures};
 pub(crate) use region::{RankWindows, RegionAtEnd};
-pub(crate) use run::{RankRun, RunStep, Setup, Surroundings, next_multiple, progress_rule};
+pub(crate) use run::{ByJob, RankRun, RunStep, Setup, Surroundings, next_multiple, progress_rule};
 pub use seating::Placement;
 pub(crate) use seating::{check_joined, hosts};
 pub(crate) use tables::{Shared, call_figures, figures};

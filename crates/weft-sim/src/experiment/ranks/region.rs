@@ -224,7 +224,13 @@ impl RankAtEnd {
     fn in_it(&self) -> RankReport {
         let RankAccount { computation, communication, windows, .. } = &self.account;
         let end = Time::ZERO + length(windows);
-        RankReport { end, computation: *computation, communication: *communication, ..self.report }
+        RankReport {
+            start: Time::ZERO,
+            end,
+            computation: *computation,
+            communication: *communication,
+            ..self.report
+        }
     }
 
     fn row(&self) -> RankRegionRow {
@@ -269,12 +275,13 @@ impl RegionAtEnd {
         let us = |time: Option<Time>| (time.unwrap_or(Time::ZERO) - Time::ZERO).as_us_f64();
         let ends: Vec<RankReport> = own().map(RankAtEnd::in_it).collect();
         let delivered = self.delivered.get(program as usize).cloned().unwrap_or_default();
+        let program_time = own().map(|rank| rank.report.run_time()).max();
         let region = RegionFigures {
             region: self.region,
             openings: own().map(|rank| rank.account.openings).sum(),
             from_us: us(windows.first().map(|window| window.start)),
             to_us: us(windows.last().map(|window| window.end)),
-            program_run_time_us: us(own().map(|rank| rank.report.end).max()),
+            program_run_time_us: program_time.map_or(0.0, Span::as_us_f64),
             by_rank: own().filter(|rank| rank.account.openings > 0).map(RankAtEnd::row).collect(),
         };
         let run_time_us = length(&windows).as_us_f64();
@@ -309,6 +316,7 @@ mod tests {
         RankReport {
             program: 0,
             rank: RankId(rank),
+            start: Time::ZERO,
             end: at(time),
             finished: true,
             operations: 0,

@@ -6,6 +6,8 @@ use super::drawing::Drawing;
 use super::region::RegionAtEnd;
 use crate::experiment::path::PathRecorder;
 use crate::experiment::{Control, ExperimentError, Interrupt};
+use crate::job_sites::JobSites;
+use crate::telemetry::WatchedJobs;
 use weft_assembly as assembly;
 use weft_engine::Progress;
 use weft_fabric::Stuck;
@@ -35,6 +37,8 @@ pub(crate) struct Setup<'a> {
     pub machine: &'a Machine,
     pub layout: &'a Layout,
     pub programs: Vec<Program>,
+    /// The times at which the programs begin, in their order.
+    pub starts: Vec<Time>,
     /// The names of the programs, in their order.
     pub names: Vec<String>,
     pub protocol: Protocol,
@@ -52,6 +56,17 @@ pub(crate) struct Setup<'a> {
     pub telemetry: Option<Span>,
     /// Whether each link is told of that a packet crosses.
     pub follows_packets: bool,
+    /// Whether several programs are told apart as jobs, over time and on links.
+    pub by_job: ByJob,
+}
+
+/// Counts by job: each program is one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct ByJob {
+    /// Jobs on the machine whose rates telemetry tells apart; 0: it does not.
+    pub rates: u32,
+    /// Whether links are counted by job, for which packets are followed.
+    pub links: bool,
 }
 
 /// Real bytes were asked for of an interface that has no memory.
@@ -68,6 +83,20 @@ pub(crate) struct Surroundings<'a> {
     pub writer: Option<&'a mut ResultsWriter>,
     pub drawing: Option<&'a mut Drawing>,
     pub check: bool,
+    /// Whether the writer is for telemetry alone.
+    pub telemetry_alone: bool,
+}
+
+impl<'a> Surroundings<'a> {
+    /// None, but for who may interrupt the run.
+    pub fn alone(interrupt: &'a Interrupt) -> Surroundings<'a> {
+        Surroundings { interrupt, writer: None, drawing: None, check: false, telemetry_alone: false }
+    }
+
+    /// The writer of tables other than those of telemetry.
+    fn tables(&mut self) -> Option<&mut ResultsWriter> {
+        self.writer.as_deref_mut().filter(|_| !self.telemetry_alone)
+    }
 }
 
 /// The result of a step.
@@ -121,8 +150,9 @@ impl RankRun {
         saved: Option<(Tally, Vec<u8>)>,
         adjust: impl FnOnce(&mut ReplayParameters),
     ) -> Result<RankRun, ExperimentError> {
-        let Setup { run, machine, layout, programs, names, protocol, seed, threads, .. } = setup;
+        let Setup { run, machine, layout, programs, starts, names, protocol, seed, threads, .. } = setup;
         let Setup { data, breakdown, compute_scale, region, telemetry, follows_packets, .. } = setup;
+        let ByJob { rates, links } = setup.by_job;
         if data && !machine.nic.model().carries_data() {
             return Err(ExperimentError::input(NoData));
         }
@@ -131,6 +161,7 @@ impl RankRun {
         let mut parameters = ReplayParameters::new(programs.clone(), protocol, rule);
         parameters.data = data.then_some(seed);
         parameters.compute_scales.fill(compute_scale);
+        parameters.starts = starts;
         if breakdown {
             parameters.record_from = Some(Time::ZERO);
             parameters.wanted.messages = true;
@@ -143,7 +174,7 @@ impl RankRun {
         if parameters.rails > 1 {
             check_rails(&parameters)?;
         }
-        let seating = parameters.seating().clone();
+        let (seating, rails) = (parameters.seating().clone(), parameters.rails);
         let fullest = seating.fullest_endpoint().map_or(0, |(_, ranks)| ranks);
         assembly::check_interfaces(machine, fullest * parameters.rails).map_err(ExperimentError::input)?;
         let records = parameters.record_from.is_some();
@@ -170,8 +201,14 @@ impl RankRun {
         if let Some(region) = region {
             account.count_region(region);
         }
+        let sites = || JobSites::of(account.seating(), rails);
+        let (watched, by_job) =
+            ((rates > 0).then(|| WatchedJobs { jobs: rates, sites: sites() }), links.then(sites));
         if let Some(interval) = telemetry {
-            account.watch_links(interval);
+            account.watch_links(interval, watched);
+        }
+        if let Some(sites) = by_job {
+            account.count_links_by_job(sites);
         }
         if records {
             account.record_path();
@@ -249,11 +286,12 @@ impl RankRun {
         let writer = around.writer.as_deref_mut();
         let progress = self.account.run_until(&mut *self.network, until, flag, writer)?;
         self.account.count_events(self.network.events_handled() - before);
-        let (writer, drawing) = (around.writer.as_deref_mut(), around.drawing.as_deref_mut());
+        let writer = around.writer.as_deref_mut().filter(|_| !around.telemetry_alone);
+        let drawing = around.drawing.as_deref_mut();
         if let Some(damage) = self.account.take_outputs(&mut *self.network, writer, drawing)? {
             return Ok(RunStep::Ended(Conclusion::new(Ending::LostData, damage)));
         }
-        if self.account.path_bytes() > BREAKDOWN_BYTES && self.break_down(around.writer.as_deref_mut())? {
+        if self.account.path_bytes() > BREAKDOWN_BYTES && self.break_down(around.tables())? {
             self.account.record_path();
         }
         if around.check
@@ -320,8 +358,7 @@ impl RankRun {
         control: Control<'_>,
         doing: &str,
     ) -> Result<Option<Conclusion>, ExperimentError> {
-        let mut around =
-            Surroundings { interrupt: control.interrupt, writer: None, drawing: None, check: false };
+        let mut around = Surroundings::alone(control.interrupt);
         loop {
             match self.step(until, &mut around)? {
                 RunStep::Ended(conclusion) => return Ok(Some(conclusion)),
@@ -414,6 +451,11 @@ impl RankRun {
     /// Number of the first rank of a program over all programs.
     pub fn first_rank(&self, program: u32) -> u32 {
         self.account.first_rank(program)
+    }
+
+    /// Ends telemetry, where the run writes nothing else.
+    pub fn finish_telemetry(&mut self, writer: &mut ResultsWriter) -> Result<(), ExperimentError> {
+        Ok(self.account.finish_telemetry(&*self.network, writer)?)
     }
 
     /// Writes the tables that are known at the end only.

@@ -5,6 +5,7 @@ use crate::experiment::replay::Mapping;
 use weft_machine::Machine;
 use weft_topo::{Layout, Topology as _};
 use weft_units::EndpointId;
+use weft_workload::jobs::{HostGroups, Job};
 use weft_workload::mapping::{CorePlace, Hosts};
 
 /// The hosts of a machine.
@@ -16,12 +17,12 @@ pub(crate) fn hosts(machine: &Machine) -> Hosts {
     }
 }
 
-/// A number of ranks that are to be put on a machine.
+/// Jobs that are to be put on a machine.
 pub struct Placement<'a> {
     /// The mapping.
     pub map: &'a Mapping,
-    /// Number of ranks.
-    pub ranks: u64,
+    /// The jobs, in their order.
+    pub jobs: &'a [Job<'a>],
     /// Ranks on each host, where the mapping is not a file; `None`: one per core.
     pub ranks_per_host: Option<u32>,
     /// Of the random mapping.
@@ -29,22 +30,39 @@ pub struct Placement<'a> {
 }
 
 impl Placement<'_> {
-    /// The places of the ranks, in their order.
+    /// The places of the ranks, one job after another.
     ///
     /// # Errors
     /// Ranks that do not fit on the machine, and a mapping file that does not fit the ranks.
     pub fn places(&self, machine: &Machine, layout: &Layout) -> Result<Vec<CorePlace>, ExperimentError> {
-        let Placement { map, ranks, ranks_per_host, seed } = *self;
+        let Placement { map, jobs, ranks_per_host: per_host, seed } = *self;
         let hosts = hosts(machine);
+        let room = || hosts.room_for(jobs, per_host);
         let places = match map {
-            Mapping::Linear => hosts.linear(ranks, ranks_per_host),
-            Mapping::Random => hosts.random(ranks, ranks_per_host, seed),
+            Mapping::Linear => room().and_then(|ranks| hosts.linear(ranks, per_host)),
+            Mapping::Random => room().and_then(|ranks| hosts.random(ranks, per_host, seed)),
+            Mapping::Switch => {
+                let switch_of = |host| layout.attachment(EndpointId(host * hosts.endpoints_per_host)).0;
+                hosts.dealt(jobs, per_host, &HostGroups::switches(hosts, switch_of))
+            }
+            Mapping::Node => hosts.dealt(jobs, per_host, &HostGroups::nodes(hosts)),
             Mapping::File(text) => {
+                let ranks = jobs.iter().map(|job| job.ranks).sum();
                 hosts.from_file(text, ranks, |name| layout.endpoint(name).map_err(|error| error.to_string()))
             }
         }
         .map_err(ExperimentError::input)?;
-        check_joined(&places, layout)?;
+        let mut left = &places[..];
+        for job in jobs {
+            let (own, others) = left.split_at((job.ranks as usize).min(left.len()));
+            let joined = check_joined(own, layout);
+            if jobs.len() > 1 {
+                joined.map_err(|error| ExperimentError::input(format!("{}: {error}", job.name)))?;
+            } else {
+                joined?;
+            }
+            left = others;
+        }
         Ok(places)
     }
 }

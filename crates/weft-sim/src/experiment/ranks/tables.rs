@@ -1,6 +1,6 @@
 //! The activity of ranks as rows of results and of the report.
 
-use super::account::end_of;
+use super::account::run_time_of;
 use crate::experiment::EnergyFigures;
 use crate::experiment::busiest::{Busiest, link_name, share};
 use crate::experiment::replay::{BusyLink, CallFigures, Figures};
@@ -129,7 +129,6 @@ impl Shared<'_> {
 /// The figures of a program: its ranks in order, the first with this number over all programs, and their
 /// messages.
 pub fn figures(first_rank: u32, ranks: &[RankReport], delivered: &Delivery, shared: &Shared<'_>) -> Figures {
-    let end = end_of(ranks);
     // Sums of many ranks' times do not fit 64 bits: in us they do.
     let sum = |time: fn(&RankReport) -> Span| ranks.iter().map(|rank| time(rank).as_us_f64()).sum::<f64>();
     let all = sum(RankReport::core_time);
@@ -144,7 +143,7 @@ pub fn figures(first_rank: u32, ranks: &[RankReport], delivered: &Delivery, shar
         stall_us: link.stalled.as_us_f64(),
     });
     Figures {
-        run_time_us: (end - Time::ZERO).as_us_f64(),
+        run_time_us: run_time_of(ranks).as_us_f64(),
         first_rank,
         ranks: ranks.len() as u32,
         computation_share: part(computation),

@@ -50,7 +50,7 @@ pub(crate) fn explain(
     }
     if until.is_none() {
         let again = rows(&run, request, &layout, &run.crossed());
-        check_same(&again, &without_breakdowns(manifest))?;
+        check_same(&again, &without_others(manifest))?;
     }
     let trace = run.take_path().finish(pace(&machine));
     let numbers = (0..run.seating().ranks()).map(RankId);
@@ -68,11 +68,13 @@ pub(crate) fn explain(
     Ok(Some(vec![explained.ok_or_else(|| ExperimentError::input(nothing()))?]))
 }
 
-/// The manifest, without the breakdowns of messages in its rows.
-fn without_breakdowns(manifest: &Manifest) -> Manifest {
+/// The manifest, without the breakdowns of messages and the jobs alone in its rows.
+fn without_others(manifest: &Manifest) -> Manifest {
     let mut manifest = manifest.clone();
     for row in manifest.rows.iter_mut().filter_map(serde_json::Value::as_object_mut) {
-        row.remove("breakdown");
+        for other in ["breakdown", "isolated_run_time_us", "slowdown"] {
+            row.remove(other);
+        }
     }
     manifest
 }

@@ -9,6 +9,7 @@ use weft_formats::{Trace, TraceError, TraceOptions};
 use weft_machine::Machine;
 use weft_topo::Layout;
 use weft_trace::{Kind, Region};
+use weft_workload::jobs::Job;
 use weft_workload::mapping::CorePlace;
 use weft_workload::replay::{Operations, Program};
 
@@ -110,16 +111,18 @@ fn open_trace(input: &TraceInput) -> Result<Trace, ExperimentError> {
     Ok(trace)
 }
 
-/// Puts the ranks of the programs, one program after another, on places of the machine.
+/// Puts the ranks of the programs, each a job, on places of the machine.
 pub fn place(
     request: &ReplayRequest,
     machine: &Machine,
     layout: &Layout,
     programs: Vec<Operations>,
 ) -> Result<Vec<Program>, ExperimentError> {
-    let ranks = programs.iter().map(|program| u64::from(program.ranks())).sum();
+    let both = request.traces.iter().zip(&programs);
+    let jobs: Vec<Job<'_>> =
+        both.map(|(trace, program)| Job { name: &trace.name, ranks: program.ranks().into() }).collect();
     let ReplayRequest { map, ranks_per_host, seed, .. } = request;
-    let placement = Placement { map, ranks, ranks_per_host: *ranks_per_host, seed: *seed };
+    let placement = Placement { map, jobs: &jobs, ranks_per_host: *ranks_per_host, seed: *seed };
     let mut places = placement.places(machine, layout)?.into_iter();
     let mut take = |ranks: u32| -> Vec<CorePlace> { places.by_ref().take(ranks as usize).collect() };
     let program = |operations: Operations| Program { places: take(operations.ranks()), operations };

@@ -6,12 +6,14 @@
 //!                                       └ at the times of --save-every: snapshot
 //! ```
 
+use super::isolated::Isolated;
 use super::programs;
-use super::{Figures, ReplayReport, ReplayRequest, ReplayRow, Wildcards};
+use super::{Figures, JobFigures, ReplayReport, ReplayRequest, ReplayRow, Wildcards};
 use crate::experiment::busiest::Busiest;
 use crate::experiment::machine::{self, assumed, described};
 use crate::experiment::ranks::{
-    self, Drawing, RankRun, RunStep, Setup, Shared, Surroundings, Tally, call_figures, figures, next_multiple,
+    self, ByJob, Drawing, RankRun, RunStep, Setup, Shared, Surroundings, Tally, call_figures, end_of,
+    figures, next_multiple,
 };
 use crate::experiment::{
     Control, EnergyFigures, Estimate, Experiment, ExperimentError, ExperimentOptions, MachineInput, Manifest,
@@ -20,11 +22,11 @@ use crate::experiment::{
 use weft_assembly as assembly;
 use weft_machine::Machine;
 use weft_network::{Crossed, LinkUse};
-use weft_results::{Beginning, Conclusion, Stopwatch, Table, Totals};
+use weft_results::{Beginning, Conclusion, Ending, Stopwatch, Table, Totals};
 use weft_topo::Layout;
 use weft_units::memory::peak_memory;
 use weft_units::{Bytes, Span, Time};
-use weft_workload::replay::{Operations, RankReport, Wanted};
+use weft_workload::replay::{Operations, Program, RankReport, Wanted};
 
 /// The traces of a command run side by side in one virtual time: they are one run of its tables.
 pub(super) const RUN: u32 = 0;
@@ -55,12 +57,21 @@ fn run(
     let preparation = options.is_unwritten().then(|| control.interrupt.prepare());
     let machine = machine::checked(&request.machine)?;
     check_saving(request, options)?;
+    check_starts(request)?;
     let programs = programs::open(request)?;
-    let estimate = estimate(&machine, &programs)?;
+    let mut estimate = estimate(&machine, &programs)?;
+    if request.isolated {
+        // All of it once more, job by job.
+        estimate.wall_seconds = estimate.wall_seconds.map(|seconds| 2.0 * seconds);
+    }
     assembly::check_memory(&machine, Bytes::new(estimate.memory_bytes)).map_err(ExperimentError::input)?;
     let layout = assembly::layout(&machine).map_err(ExperimentError::input)?;
-    let (threads, follows_packets) = (options.threads, options.follows_packets(&machine)?);
-    let setup = Setup { threads, follows_packets, ..setup(request, &machine, &layout, programs)? };
+    let threads = options.threads;
+    let (follows_packets, links) = (options.follows_packets(&machine)?, options.counts_links_by_job());
+    let setup = setup(request, &machine, &layout, programs)?;
+    let by_job = ByJob { links, ..setup.by_job };
+    let setup = Setup { threads, follows_packets, by_job, ..setup };
+    let placed = if request.isolated { setup.programs.clone() } else { Vec::new() };
     // After what may be refused: of that nothing is estimated.
     control.progress.estimate(estimate);
     machine::warn_of_cuts(&machine, &layout, &[request.seed], control.progress)?;
@@ -88,14 +99,16 @@ fn run(
         interrupt: control.interrupt,
         writer: writer.as_mut(),
         drawing: drawing.as_mut(),
+        telemetry_alone: false,
         check: options.check,
     };
     let simulating = Stopwatch::start();
-    let Conclusion { ended, detail } = epochs(&mut run, around, options.save_every, control.progress)?;
+    let Conclusion { mut ended, mut detail } =
+        epochs(&mut run, around, options.save_every, control.progress)?;
     let simulated = simulating.seconds();
     run.break_down(writer.as_mut())?;
     let crossed = run.crossed();
-    let rows = rows(&run, request, &layout, &crossed);
+    let mut rows = rows(&run, request, &layout, &crossed);
     let mut performance = options.performance(&began, crossed.packet_hops);
     let packet_hops_per_second = if simulated > 0.0 { crossed.packet_hops as f64 / simulated } else { 0.0 };
     performance.packet_hops_per_second = packet_hops_per_second;
@@ -103,9 +116,18 @@ fn run(
         drawing.close_regions(&run.ranks().iter().map(|rank| rank.end).collect::<Vec<_>>())?;
         drawing.finish()?;
     }
-    if let Some(mut writer) = writer {
-        run.write_tables(&mut writer)?;
-        let totals = totals(&run, request, &crossed);
+    let totals = totals(&run, request, &crossed);
+    if let Some(writer) = &mut writer {
+        run.write_tables(writer)?;
+    }
+    // The jobs alone need its memory.
+    drop(run);
+    if request.isolated && ended == Ending::Finished {
+        let isolated = Isolated { request, machine: &machine, layout: &layout, options, control };
+        let conclusion = isolated.compare(&placed, &mut rows, writer.as_mut())?;
+        (ended, detail) = (conclusion.ended, conclusion.detail);
+    }
+    if let Some(writer) = writer {
         let rows = rows.iter().map(serde_json::to_value).collect::<Result<_, _>>();
         let manifest = Manifest {
             detail: detail.clone(),
@@ -120,9 +142,31 @@ fn run(
     Ok(ReplayReport { ended, detail, rows: rows.into_iter().map(measured).collect(), performance })
 }
 
-/// Refuses to save what a stepped program keeps to itself.
+/// Refuses times of start that are not one for each job.
+fn check_starts(request: &ReplayRequest) -> Result<(), ExperimentError> {
+    let (starts, jobs) = (request.starts.len(), request.traces.len());
+    if starts == 0 || starts == jobs {
+        return Ok(());
+    }
+    let example: Vec<&str> = (0..jobs).map(|job| if job == 0 { "0" } else { "10ms" }).collect();
+    Err(ExperimentError::input(format!(
+        "--start has {starts} time{} and there {} {jobs} trace{}; write one for each, such as --start {}",
+        if starts == 1 { "" } else { "s" },
+        if jobs == 1 { "is" } else { "are" },
+        if jobs == 1 { "" } else { "s" },
+        example.join(",")
+    )))
+}
+
+/// Refuses to save, or to run again, what a stepped program keeps to itself.
 fn check_saving(request: &ReplayRequest, options: &ExperimentOptions) -> Result<(), ExperimentError> {
     let stepped = request.traces.iter().find(|input| input.stepped.is_some());
+    if let Some(input) = stepped.filter(|_| request.isolated) {
+        return Err(ExperimentError::input(format!(
+            "--isolated: {} is stepped as it runs, and cannot be run once more alone; leave the option out",
+            input.name
+        )));
+    }
     match stepped.filter(|_| options.save_every.is_some()) {
         Some(input) => Err(ExperimentError::input(format!(
             "--save-every: the state of {} is its own, and cannot be saved; leave the option out",
@@ -132,18 +176,30 @@ fn check_saving(request: &ReplayRequest, options: &ExperimentOptions) -> Result<
     }
 }
 
-/// The programs that are to be run, by one thread.
+/// The programs that are to be run, by one thread, on their places.
 pub(super) fn setup<'a>(
     request: &ReplayRequest,
     machine: &'a Machine,
     layout: &'a Layout,
     programs: Vec<Operations>,
 ) -> Result<Setup<'a>, ExperimentError> {
+    setup_of(request, machine, layout, programs::place(request, machine, layout, programs)?)
+}
+
+/// The programs that have their places.
+pub(super) fn setup_of<'a>(
+    request: &ReplayRequest,
+    machine: &'a Machine,
+    layout: &'a Layout,
+    programs: Vec<Program>,
+) -> Result<Setup<'a>, ExperimentError> {
+    let jobs = request.traces.len() as u32;
     Ok(Setup {
         run: RUN,
         machine,
         layout,
-        programs: programs::place(request, machine, layout, programs)?,
+        programs,
+        starts: starts(request),
         names: request.traces.iter().map(|trace| trace.name.clone()).collect(),
         protocol: protocol(machine, request.wildcards)?,
         seed: request.seed,
@@ -154,7 +210,15 @@ pub(super) fn setup<'a>(
         region: request.region,
         telemetry: request.telemetry,
         follows_packets: false,
+        by_job: ByJob { rates: if jobs > 1 { jobs } else { 0 }, links: false },
     })
+}
+
+/// The times at which the jobs start.
+fn starts(request: &ReplayRequest) -> Vec<Time> {
+    let none = request.traces.iter().map(|_| Span::ZERO);
+    let starts = if request.starts.is_empty() { none.collect() } else { request.starts.clone() };
+    starts.into_iter().map(|start| Time::ZERO + start).collect()
 }
 
 /// The time and memory that the run will take.
@@ -237,9 +301,25 @@ pub(super) fn rows(
             },
         };
         let figures = Figures { breakdown: run.classes(program), ..figures };
-        ReplayRow { run: RUN, trace: trace.name.clone(), figures }
+        let job = request.has_jobs().then(|| job_figures(program, &own, &figures));
+        ReplayRow { run: RUN, trace: trace.name.clone(), job, figures }
     };
     (0..).zip(&request.traces).map(row).collect()
+}
+
+/// A job's figures beside those of its program, without those of the job alone.
+fn job_figures(job: u32, ranks: &[RankReport], figures: &Figures) -> JobFigures {
+    let start = ranks.iter().map(|rank| rank.start).min().unwrap_or(Time::ZERO);
+    let us = |time: Time| (time - Time::ZERO).as_us_f64();
+    let Figures { run_time_us, bytes, .. } = *figures;
+    JobFigures {
+        job,
+        start_us: us(start),
+        end_us: us(end_of(ranks)),
+        throughput_gbps: if run_time_us > 0.0 { bytes as f64 * 8e-3 / run_time_us } else { 0.0 },
+        isolated_run_time_us: None,
+        slowdown: None,
+    }
 }
 
 fn totals(run: &RankRun, request: &ReplayRequest, crossed: &Crossed) -> Totals {

@@ -22,7 +22,7 @@ use weft_network::{NetworkSetup, SimulatedNetwork};
 use weft_nic::Host;
 use weft_results::{Conclusion, Ending};
 use weft_topo::Topology as _;
-use weft_units::{EndpointId, Time};
+use weft_units::{EndpointId, Span};
 use weft_workload::replay::{
     Background, Operations, Program, RankFailure, RankReport, ReplayHeader, ReplayHost, ReplayOutput,
     ReplayParameters,
@@ -34,7 +34,7 @@ use weft_workload::scenario::{Generators, OfFlow, ScenarioHost, ScenarioOutput};
 pub struct ApplicationFigures {
     /// The number of ranks.
     pub ranks: u64,
-    /// From the beginning to the end of its last rank; `None`: it has not ended within the scenario's time.
+    /// From its start to the end of its last rank; `None`: it has not ended within the scenario's time.
     pub completion_max_us: Option<f64>,
     /// The share of its ranks' time in which they neither compute nor are in the messaging library, of those
     /// that have ended.
@@ -136,12 +136,12 @@ pub(super) fn figures(scenario: &Scenario, ranks: &[RankReport]) -> Vec<Applicat
     let figures = |program: u32| {
         let own: Vec<_> = ranks.iter().filter(|rank| rank.program == program).collect();
         let has_ended = own.iter().all(|rank| rank.finished);
-        let end = own.iter().map(|rank| rank.end).max().filter(|_| has_ended);
+        let run_time = own.iter().map(|rank| rank.run_time()).max().filter(|_| has_ended);
         let time: f64 = own.iter().map(|rank| rank.core_time().as_us_f64()).sum();
         let waited: f64 = own.iter().map(|rank| rank.wait().as_us_f64()).sum();
         ApplicationFigures {
             ranks: own.len() as u64,
-            completion_max_us: end.map(|end| (end - Time::ZERO).as_us_f64()),
+            completion_max_us: run_time.map(Span::as_us_f64),
             wait_share: (has_ended && time > 0.0).then(|| waited / time),
         }
     };
@@ -163,8 +163,8 @@ impl ScenarioRequest {
             let at: Vec<EndpointId> = seats.take(trace.ranks() as usize).collect();
             if at.len() < trace.ranks() as usize {
                 return Err(ExperimentError::input(format!(
-                    "{}: \"{}\" has {} ranks, and there are {} places; name more endpoints with `on`, or \
-                     raise `ranks_per_host`",
+                    "{}: \"{}\" has {} ranks, and there are {} places; name more endpoints with `on`, leave \
+                     `map` out, or raise `ranks_per_host`",
                     self.name,
                     application.group.name,
                     trace.ranks(),
@@ -204,6 +204,7 @@ impl ScenarioRequest {
         let mut parameters = ReplayParameters::new(programs, protocol, progress_rule(&machine));
         let scales = scenario.applications.iter().map(|application| application.compute_scale);
         parameters.compute_scales = scales.collect();
+        parameters.starts = scenario.applications.iter().map(|application| application.start).collect();
         parameters.rails = assembly::rails(&machine, &layout).map_err(ExperimentError::input)?;
         let fullest = parameters.seating().fullest_endpoint().map_or(0, |(_, ranks)| ranks);
         let interface = fullest * parameters.rails;

@@ -21,19 +21,22 @@
 //! trace = "lammps.weft"   # from the folder of this file
 //! made_by = "make lammps" # for who does not have the trace
 //! on = "0-15"             # endpoints, filled in this order; all where not given
+//! map = "switch"          # instead of `on`: of J applications with this map, every J-th switch; or "node"
 //! ranks_per_host = 4      # the cores of a host where not given
+//! start = "10us"          # when its ranks begin; at once where not given
 //! compute_scale = 0.25    # a factor on the time of each computation, 0 to 4294; 1 where not given
 //! ```
 
 use crate::experiment::ExperimentError;
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use toml::Spanned;
 use weft_engine::{Stream, below};
 use weft_fabric::TrafficClasses;
 use weft_machine::{Fabric, Machine};
 use weft_topo::{Layout, Topology as _};
-use weft_units::{BitRate, Bytes, EndpointId, Span, Time};
+use weft_units::{BitRate, Bytes, EndpointId, Span, SwitchId, Time};
 use weft_workload::replay::ComputeScale;
 use weft_workload::scenario::{FlowPlan, Pace, Sizes};
 
@@ -85,6 +88,8 @@ struct RawApplication {
     trace: Spanned<String>,
     made_by: Option<Spanned<String>>,
     on: Option<Spanned<String>>,
+    map: Option<Spanned<String>>,
+    start: Option<Spanned<String>>,
     ranks_per_host: Option<Spanned<u32>>,
     compute_scale: Option<Spanned<f64>>,
 }
@@ -112,6 +117,8 @@ pub(super) struct Application {
     pub(super) on: Vec<EndpointId>,
     /// Ranks on each; `None`: one per core.
     pub(super) ranks_per_host: Option<u32>,
+    /// The time at which its ranks begin.
+    pub(super) start: Time,
     /// A factor on the time of each computation.
     pub(super) compute_scale: ComputeScale,
 }
@@ -238,12 +245,23 @@ pub(super) fn read(
         let at = flows.span();
         Flows { text: &text, layout, classes, at, seed, end }.add(flows.into_inner(), &mut scenario)?;
     }
-    for application in raw.applications {
+    let map_of = |raw: &Spanned<RawApplication>| Some(raw.get_ref().map.as_ref()?.get_ref().clone());
+    let maps: Vec<Option<String>> = raw.applications.iter().map(map_of).collect();
+    for (number, application) in raw.applications.into_iter().enumerate() {
         let at = application.span();
         let reading = Flows { text: &text, layout, classes, at, seed, end };
-        reading.add_application(application.into_inner(), &mut scenario)?;
+        let alike = |maps: &[Option<String>], map| maps.iter().filter(|other| *other == map).count();
+        let turn = MapTurn { number: alike(&maps[..number], &maps[number]), of: alike(&maps, &maps[number]) };
+        reading.add_application(application.into_inner(), turn, &mut scenario)?;
     }
     Ok(scenario)
+}
+
+/// The place of an application among those with the same `map`.
+#[derive(Clone, Copy)]
+struct MapTurn {
+    number: usize,
+    of: usize,
 }
 
 /// The reading of one `[[flows]]`.
@@ -330,13 +348,36 @@ impl Flows<'_> {
         Ok(())
     }
 
-    fn add_application(&self, raw: RawApplication, scenario: &mut Scenario) -> Result<(), ExperimentError> {
+    fn add_application(
+        &self,
+        raw: RawApplication,
+        turn: MapTurn,
+        scenario: &mut Scenario,
+    ) -> Result<(), ExperimentError> {
         let fields = ["applications.name", "applications.role"];
         self.check_name(fields, (&raw.name, &raw.role), scenario)?;
-        let on = match &raw.on {
-            Some(given) => self.endpoints(given, "applications.on")?,
-            None => (0..self.layout.endpoints()).map(EndpointId).collect(),
+        let on = match (&raw.on, &raw.map) {
+            (Some(_), Some(map)) => {
+                let mend = "leave one of them out";
+                return Err(self.text.refuse(
+                    &map.span(),
+                    "applications.map",
+                    "there is an `on` as well",
+                    mend,
+                ));
+            }
+            (Some(given), None) => self.endpoints(given, "applications.on")?,
+            (None, Some(map)) => self.mapped(map, turn)?,
+            (None, None) => (0..self.layout.endpoints()).map(EndpointId).collect(),
         };
+        let start = match &raw.start {
+            Some(given) => self.text.read(given, ("applications.start", "10us"))?,
+            None => Span::ZERO,
+        };
+        if let Some(given) = raw.start.as_ref().filter(|_| start >= self.end) {
+            let what = "it is not before the scenario's `time`";
+            return Err(self.text.refuse(&given.span(), "applications.start", what, "let it start earlier"));
+        }
         if let Some(given) = raw.ranks_per_host.as_ref().filter(|given| *given.get_ref() == 0) {
             let mend = "write 1 or more, or leave it out";
             return Err(self.text.refuse(&given.span(), "applications.ranks_per_host", "it is zero", mend));
@@ -350,8 +391,30 @@ impl Flows<'_> {
         };
         let group = Group { name: raw.name.into_inner(), role: raw.role.into_inner() };
         let ranks_per_host = raw.ranks_per_host.map(Spanned::into_inner);
-        scenario.applications.push(Application { group, on, ranks_per_host, compute_scale });
+        let start = Time::ZERO + start;
+        scenario.applications.push(Application { group, on, ranks_per_host, start, compute_scale });
         Ok(())
+    }
+
+    /// The endpoints of an application that are dealt to it.
+    fn mapped(&self, map: &Spanned<String>, turn: MapTurn) -> Result<Vec<EndpointId>, ExperimentError> {
+        let endpoints = (0..self.layout.endpoints()).map(EndpointId);
+        let groups: Vec<Vec<EndpointId>> = match map.get_ref().as_str() {
+            "node" => endpoints.map(|endpoint| vec![endpoint]).collect(),
+            "switch" => {
+                let mut switches: BTreeMap<SwitchId, Vec<EndpointId>> = BTreeMap::new();
+                for endpoint in endpoints {
+                    switches.entry(self.layout.attachment(endpoint).0).or_default().push(endpoint);
+                }
+                switches.into_values().collect()
+            }
+            other => {
+                let what = format!("\"{other}\" is none");
+                let mend = "write \"switch\" or \"node\", or use `on`";
+                return Err(self.text.refuse(&map.span(), "applications.map", &what, mend));
+            }
+        };
+        Ok(groups.into_iter().skip(turn.number).step_by(turn.of).flatten().collect())
     }
 
     /// The traffic class of that name.
