@@ -58,6 +58,14 @@ class Plots:
         """Bytes in each queue over time."""
         return self._draw("queue-heat-map", path, run)
 
+    def switch_queues(self, path: str | Path | None = None, run: int | None = None) -> Picture:
+        """Packets in the deepest queue of each switch over time, stacked; with telemetry."""
+        return self._draw("switch-queues", path, run)
+
+    def switch_queue_heat_map(self, path: str | Path | None = None, run: int | None = None) -> Picture:
+        """Packets in the deepest queue of each switch over time; with telemetry."""
+        return self._draw("switch-queue-heat-map", path, run)
+
     def congestion_trees(self, path: str | Path | None = None, run: int | None = None) -> Picture:
         """Congestion trees over time: roots, and the links that wait for them; with telemetry."""
         return self._draw("congestion-trees", path, run)
@@ -73,6 +81,10 @@ class Plots:
     def job_rates(self, path: str | Path | None = None, run: int | None = None) -> Picture:
         """Rates of jobs over time, and those of each alone."""
         return self._draw("job-rates", path, run)
+
+    def throughput(self, path: str | Path | None = None, run: int | None = None) -> Picture:
+        """Payload that arrives over time, of all flows together."""
+        return self._draw("throughput", path, run)
 
     def link_utilization(self, path: str | Path | None = None, run: int | None = None) -> Picture:
         """Utilization of links."""

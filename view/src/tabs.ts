@@ -89,7 +89,7 @@ export class PlotsTab extends Tab {
 
 /** Whether a picture is of all runs of a result together. */
 function isOfRuns(kind: string): boolean {
-  return ["load-curve", "fct-cdf", "slow-down"].includes(kind);
+  return ["load-curve", "fct-cdf", "slow-down", "throughput"].includes(kind);
 }
 
 /** The picture of a result that nobody has asked a certain one of, as `weft plot` chooses. */

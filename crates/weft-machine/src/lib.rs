@@ -24,6 +24,7 @@ mod faults;
 mod graph_file;
 mod interface;
 mod key_page;
+mod labels;
 mod link_layer;
 mod link_power;
 mod messaging;
@@ -54,6 +55,7 @@ pub use interface::{
     RankLimit, Rdma,
 };
 pub use key_page::key_page;
+pub use labels::Labels;
 pub use messaging::{Messaging, Profile, Progress, Rule};
 pub use multicast::GroupRule;
 pub use part_power::MachinePower;
@@ -107,6 +109,8 @@ section! {
         faults: Option<Vec<row::Row<FaultRule>>>,
         /// Groups of endpoints to which switches copy packets; none where not given.
         multicast: Option<Vec<row::Row<GroupRule>>>,
+        /// Names of its parts in its own documents; none where not given.
+        labels: Option<table::Table<Labels>>,
         /// The network interface.
         nic: interface::RawNic,
         /// The hosts that endpoints are attached to.
@@ -155,6 +159,9 @@ pub struct Machine {
     /// Groups of endpoints to which switches copy packets.
     #[serde(default)]
     pub multicast: Vec<GroupRule>,
+    /// Names of its parts in its own documents.
+    #[serde(default)]
+    pub labels: Labels,
     /// From when a link fails or comes back to when switches route by tables over what is left; `None`:
     /// routes do not change.
     #[serde(default)]
@@ -394,6 +401,7 @@ fn check(raw: RawMachine, reader: &mut Reader<'_>) -> Option<Machine> {
         topology.locations.report(misfit, reader);
     }
     let groups = multicast::check(raw.multicast.unwrap_or_default(), reader);
+    let labels = raw.labels.map_or(Some(Labels::default()), |labels| labels.keys);
     let rules = faults::check(raw.faults.unwrap_or_default(), link_classes.as_deref(), reader);
     let host = raw.host.check(|host| [host.check(endpoints)], reader);
     let messaging = raw.messaging.check();
@@ -410,6 +418,7 @@ fn check(raw: RawMachine, reader: &mut Reader<'_>) -> Option<Machine> {
     Some(Machine {
         power,
         multicast: groups?,
+        labels: labels?,
         queue_board: queue_board.filter(|_| !is_ideal),
         congestion: congestion?,
         faults: if is_ideal { Vec::new() } else { rules? },

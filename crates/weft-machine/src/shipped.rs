@@ -33,6 +33,7 @@ pub const SHIPPED: &[Shipped] = shipped![
     "carvnet-spineleaf",
     "communication-ip",
     "deep-msa",
+    "dqn-node",
     "ethernet-100g-spineleaf",
     "exanest",
     "ib-ndr-fattree",

@@ -41,6 +41,7 @@ fn shipped_machines_check_and_have_their_sizes() {
         ("carvnet-spineleaf", 16, 64),
         ("communication-ip", 2, 4),
         ("deep-msa", 20, 20),
+        ("dqn-node", 8, 8),
         ("ethernet-100g-spineleaf", 512, 512),
         ("exanest", 128, 512),
         ("ib-ndr-fattree", 4096, 4096),
@@ -142,7 +143,7 @@ fn machines_scale_by_set() {
     let star = ["topology.kind=star", "topology.endpoints=16"];
     for Shipped { name, .. } in SHIPPED {
         // Headers of the Communication IP have coordinates.
-        let overheads = (*name == "communication-ip").then_some("nic.model=overheads");
+        let overheads = ["communication-ip", "dqn-node"].contains(name).then_some("nic.model=overheads");
         let sets: Vec<&str> = star.into_iter().chain(overheads).collect();
         let machine = load(name, &sets).unwrap();
         let TopologyParameters::Star(star) = &machine.topology else { panic!("a star") };

@@ -48,6 +48,7 @@ mod collectives;
 mod communicator;
 mod envelope;
 mod error;
+mod hierarchy;
 mod interface;
 mod matching;
 mod multicast_limit;
@@ -77,6 +78,7 @@ pub use envelope::{
     RankEndpoints, ReceiveEntry, SendEntry,
 };
 pub use error::MsgError;
+pub use hierarchy::{Hierarchy, TopologyPlace};
 pub use interface::InterfaceAnswer;
 pub use multicast_limit::MulticastLimit;
 pub use post_costs::{PostCost, PostCosts, Stores};

@@ -15,10 +15,12 @@ use crate::accelerator::Allreduce;
 use crate::accelerator_limit::AcceleratorLimit;
 use crate::communicator::Group;
 use crate::envelope::{Envelope, OperationKind, ReceiveEntry, SendEntry};
+use crate::hierarchy::Hierarchy;
 use crate::multicast_limit::MulticastLimit;
 use crate::work::{InMemory, Work};
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroU32;
+use std::sync::Arc;
 use weft_trace::op::RequestId;
 use weft_units::{Address, Bytes, RankId, Span};
 
@@ -70,6 +72,12 @@ pub trait Transport {
     /// comes back through [`Rank::accelerated`](crate::Rank::accelerated) with the result. Asked for
     /// only where the interface [knows no limit](Transport::accelerator_limit).
     fn allreduce(&mut self, _allreduce: &Allreduce<'_>, _token: SendToken) {}
+
+    /// The places of the members of this group in the machine; `None`: nobody knows them. All members must
+    /// get the same answer.
+    fn hierarchy(&self, _group: Group<'_>) -> Option<Arc<Hierarchy>> {
+        None
+    }
 
     /// Why a message cannot be sent once to all other members of this group; `None`: it can. All members must
     /// get the same answer.

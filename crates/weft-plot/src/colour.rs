@@ -16,9 +16,11 @@ const SERIES: [RGBColor; 8] = [
     RGBColor(0, 0, 0),
 ];
 
-/// The colour of a series.
+/// The colour of a series. Those after the eighth are lighter.
 pub fn series(number: usize) -> RGBColor {
-    SERIES[number % SERIES.len()]
+    let RGBColor(red, green, blue) = SERIES[number % SERIES.len()];
+    let light = |part: u8| if number < SERIES.len() { part } else { part / 2 + 127 };
+    RGBColor(light(red), light(green), light(blue))
 }
 
 /// The colour of a value of a heat map, as a share of the largest.

@@ -5,7 +5,7 @@ use crate::congestion::{CongestionTree, Ways, congestion_trees};
 use crate::ending::Ending;
 use crate::error::ResultsError;
 use crate::manifest::AssumedConstant;
-use crate::picture::{Picture, PictureKind};
+use crate::picture::{Picture, PictureKind, ShownPart};
 use crate::stored::{RunOf, StoredResult};
 use crate::tables::{LinkRow, MessagePieceRow, MessageRow, Table};
 use serde::Serialize;
@@ -143,7 +143,7 @@ impl Report {
         let kinds =
             PictureKind::ALL.into_iter().filter(|kind| *kind != PictureKind::LinkEnergy || has_energy);
         for kind in kinds {
-            match kind.of(std::slice::from_ref(result), None) {
+            match kind.of(std::slice::from_ref(result), ShownPart::default()) {
                 Ok(picture) => report.pictures.push(picture),
                 Err(ResultsError::NoTable { table, mend, .. }) => {
                     let told = format!("{kind}: there is no table {table}; it is written by {mend}");

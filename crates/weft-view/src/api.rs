@@ -25,7 +25,7 @@ use crate::source::Source;
 use crate::timeline;
 use serde::Serialize;
 use serde_json::{Value, json};
-use weft_results::picture::PictureKind;
+use weft_results::picture::{PictureKind, ShownPart};
 use weft_results::report::Report;
 use weft_results::view::{self, LinkNumbers, MessageFilter, Quantity};
 use weft_results::{RankRow, ResultsError, Table};
@@ -244,7 +244,8 @@ fn picture(shown: &[Shown], query: &Query<'_>) -> Result<Answer, Refusal> {
         // Pictures are made of results that they own: the tables stay where they are.
         results.push(shown.result.clone());
     }
-    json(&kind.of(&results, query.optional("run")?)?)
+    let part = ShownPart { run: query.optional("run")?, ..ShownPart::default() };
+    json(&kind.of(&results, part)?)
 }
 
 /// The values of links in every interval, in a row for each link.

@@ -1,7 +1,7 @@
 //! `weft osu`: the OSU micro-benchmarks on simulated ranks.
 
 use super::breakdown::ListOptions;
-use super::simulation::{Shown, run_and_show};
+use super::simulation::{BestAlgorithm, Shown, run_and_show};
 use crate::exit::{Failure, Status};
 use crate::options::{
     MachineOptions, PlaceOptions, SimulationOptions, mapping_name, parse_seed, whole_number,
@@ -10,6 +10,7 @@ use crate::output::{self, decimal, thousands};
 use crate::value::{Sizes, parse_iterations, parse_sizes};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use weft_sim::experiment::Request;
 use weft_sim::experiment::osu::{
     Benchmark, Breakdown, ExpectedBcastReport, ExpectedBcastRequest, Iterations, Layer, OsuReport,
@@ -271,6 +272,25 @@ impl Shown for OsuRequest {
         }
     }
 
+    fn best_by_size(report: &OsuReport) -> Vec<BestAlgorithm> {
+        let rows = || report.rows.iter().map(|measured| &measured.row);
+        let one = rows().next().and_then(|row| row.algorithm.clone());
+        if rows().all(|row| row.algorithm == one) {
+            return Vec::new();
+        }
+        let mut best = BTreeMap::<u64, BestAlgorithm>::new();
+        for row in rows() {
+            let (Some(algorithm), Some(latency_us)) = (row.algorithm.clone(), row.latency_us) else {
+                continue;
+            };
+            let size_bytes = row.size_bytes.get();
+            if best.get(&size_bytes).is_none_or(|other| latency_us < other.latency_us) {
+                best.insert(size_bytes, BestAlgorithm { size_bytes, algorithm, latency_us });
+            }
+        }
+        best.into_values().collect()
+    }
+
     fn table(report: &OsuReport, list: ListOptions) -> String {
         let rows = report.rows.iter().map(|measured| &measured.row);
         let breakdowns = rows.filter_map(|row| Some((row, row.breakdown.as_ref()?)));
@@ -280,9 +300,19 @@ impl Shown for OsuRequest {
             let row = &measured.row;
             Some(format!("size {}: {}\n", row.size_bytes, super::energy::line(row.energy.as_ref()?)))
         });
-        let table = energies.fold(head + &columns(report), |text, line| text + &line);
+        let table = energies.fold(head + &columns(report) + &best(report), |text, line| text + &line);
         breakdowns.fold(table, |text, (row, breakdown)| text + "\n" + &breakdown_text(row, breakdown, list))
     }
+}
+
+/// The table of the fastest algorithms; nothing where one was asked for.
+fn best(report: &OsuReport) -> String {
+    let rows = OsuRequest::best_by_size(report);
+    let rows = rows
+        .into_iter()
+        .map(|best| [best.size_bytes.to_string(), decimal(Some(best.latency_us)), best.algorithm]);
+    let table = output::table_of_some(["size", "avg latency (us)", "best"], [true, true, false], rows);
+    if table.is_empty() { table } else { format!("\n{table}") }
 }
 
 /// The pieces of an iteration's time.

@@ -6,8 +6,9 @@ use crate::output;
 use crate::place::{OutputFile, write_whole};
 use clap::{Args, ValueHint};
 use std::path::{Path, PathBuf};
-use weft_results::picture::{Picture, PictureKind};
+use weft_results::picture::{Picture, PictureKind, ShownPart, ShownWindow};
 use weft_results::{StoredResult, Table};
+use weft_units::{Span, Time};
 
 /// Options of `weft plot`.
 #[derive(Args)]
@@ -28,6 +29,14 @@ pub struct PlotOptions {
     /// Number of the run that is shown, as in the column `run`; by default the first
     #[arg(long, value_name = "N")]
     run: Option<u32>,
+
+    /// Time from which on queues and rates are shown, such as 20us
+    #[arg(long, value_name = "TIME")]
+    from: Option<Span>,
+
+    /// Time until which they are shown; by default the end
+    #[arg(long, value_name = "TIME")]
+    to: Option<Span>,
 
     /// Replace a picture that is there
     #[arg(long)]
@@ -57,7 +66,7 @@ impl PlotOptions {
         if !self.force {
             file.refuse_existing()?;
         }
-        let picture = what.of(&results, self.run)?;
+        let picture = what.of(&results, self.part())?;
         write_whole(&path, &form.drawn(&picture)?)?;
         if self.format.json {
             let document = serde_json::json!({ "command": "plot", "file": path, "picture": picture });
@@ -66,6 +75,13 @@ impl PlotOptions {
             output::text(&format!("{}: {}\n", path.display(), picture.title))?;
         }
         Ok(Status::Done)
+    }
+
+    /// The part that is shown.
+    fn part(&self) -> ShownPart {
+        let at = |span| Time::ZERO + span;
+        let window = ShownWindow { from: at(self.from.unwrap_or_default()), to: self.to.map(at) };
+        ShownPart { run: self.run, window }
     }
 }
 

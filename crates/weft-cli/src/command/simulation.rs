@@ -24,8 +24,21 @@ pub trait Shown: Experiment {
     /// The fields that say what was asked for.
     fn header(&self) -> Self::Header<'_>;
 
+    /// The fastest algorithm of each size, where several were asked for.
+    fn best_by_size(_: &Report<Self::Row>) -> Vec<BestAlgorithm> {
+        Vec::new()
+    }
+
     /// The report as text, with so much of breakdowns.
     fn table(report: &Report<Self::Row>, list: ListOptions) -> String;
+}
+
+/// The fastest algorithm of a collective for one size.
+#[derive(PartialEq, Debug, Serialize)]
+pub struct BestAlgorithm {
+    pub size_bytes: u64,
+    pub algorithm: String,
+    pub latency_us: f64,
 }
 
 /// Runs a request and shows its report, with so much of breakdowns.
@@ -107,6 +120,8 @@ struct Document<'a, H, R: Serialize> {
     ended: &'static str,
     detail: Option<&'a str>,
     rows: &'a [Measured<R>],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    best_by_size: Vec<BestAlgorithm>,
     packet_hops: u64,
     packet_hops_per_second: f64,
     wall_seconds: f64,
@@ -128,6 +143,7 @@ fn document<'a, E: Shown>(
         ended: report.ended.name(),
         detail: report.detail.as_deref(),
         rows: &report.rows,
+        best_by_size: E::best_by_size(report),
         packet_hops: performance.packet_hops,
         packet_hops_per_second: performance.packet_hops_per_second,
         wall_seconds: performance.wall_seconds,

@@ -40,6 +40,7 @@ mod support;
 mod sweep;
 mod telemetry;
 mod throughput;
+mod topology_trees;
 mod traffic;
 mod tutorial;
 mod validate;

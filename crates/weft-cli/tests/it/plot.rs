@@ -32,7 +32,8 @@ fn every_kind_is_drawn_or_says_what_it_needs() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     let traffic = "traffic --pattern uniform --size 1K:2K --load 0.2:0.6:0.4 --time 10us";
-    let full = run(&format!("{traffic} --telemetry 1us --tables messages,flows,links"), &at("full"));
+    let full =
+        run(&format!("{traffic} --telemetry 1us --tables messages,flows,links,flow_rates"), &at("full"));
     let incast = "traffic --pattern incast --size 4K --load 0.5 --time 10us --telemetry 1us";
     let jam = run(incast, &at("jam"));
     let bare = run(&format!("{traffic} --tables flows"), &at("bare"));
@@ -42,7 +43,10 @@ fn every_kind_is_drawn_or_says_what_it_needs() {
         ("slow-down", "size of the message (bytes)", Some("--tables messages")),
         ("queue", "bytes in queues (KiB)", Some("--telemetry 10us")),
         ("queue-heat-map", "most held (KiB)", Some("--telemetry 10us")),
+        ("switch-queues", "deepest queue of each switch (packets)", Some("--telemetry 10us")),
+        ("switch-queue-heat-map", "deepest queue (packets)", Some("--telemetry 10us")),
         ("rates", "rate (Gb/s)", Some("--telemetry 10us")),
+        ("throughput", "payload that came (Gb/s)", Some("flow_rates")),
         ("congestion-trees", "waits, or full (%)", Some("--telemetry 10us")),
         ("link-utilization", "time in which the link was sending (%)", Some("--tables links")),
         ("timeline", "time", Some("--tables messages")),
@@ -67,6 +71,44 @@ fn every_kind_is_drawn_or_says_what_it_needs() {
             let said = refused(&["plot", &bare, "--what", kind, "-o", other.to_str().unwrap()]);
             assert!(said.contains(needs) && !other.exists(), "{said}");
         }
+    }
+}
+
+/// Catches a window that shows other intervals than its own, queues that are not the deepest of their switch,
+/// and a window of a picture that has no time.
+#[test]
+fn a_window_of_time_is_a_part_of_the_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = run(
+        "traffic --pattern incast --size 4K --load 0.5 --time 10us --telemetry 1us --tables links,flow_rates",
+        &folder.path().join("out"),
+    );
+    let picture = |kind: &str, window: &[&str]| {
+        let file = folder.path().join(format!("{kind}{}.svg", window.len()));
+        let words =
+            [&["plot", &out, "--what", kind, "-o", file.to_str().unwrap(), "--json"], window].concat();
+        json(&words)["picture"]["panels"][0]["content"].clone()
+    };
+    let window = ["--from", "4us", "--to", "7500ns"];
+    for (kind, form) in [("switch-queues", "stacked"), ("rates", "lines"), ("throughput", "lines")] {
+        let (whole, part) = (picture(kind, &[]), picture(kind, &window));
+        let points = |content: &Value| content[form][0]["points"].as_array().unwrap().clone();
+        assert_eq!(points(&part), points(&whole)[4..8], "{kind}");
+    }
+    let cells = picture("switch-queue-heat-map", &window)["cells"].clone();
+    assert_eq!(cells["edges"], serde_json::json!([4.0, 5.0, 6.0, 7.0, 8.0]));
+    // The machine's switches hold 132 KB in each queue: 31 packets of 4,144 B and a rest.
+    let stacked = picture("switch-queues", &[]);
+    let depths = stacked["stacked"].as_array().unwrap().iter().flat_map(|one| {
+        one["points"].as_array().unwrap().iter().map(|point| point[1].as_f64().unwrap()).collect::<Vec<_>>()
+    });
+    let deepest = depths.fold(0.0, f64::max);
+    assert!((20.0..=33.0).contains(&deepest), "{deepest}");
+    for words in [["--what", "load-curve", "--from", "1us"], ["--what", "rates", "--from", "1s"]] {
+        let said = refused(
+            &[&["plot", &out, "-o", folder.path().join("no.svg").to_str().unwrap()], &words[..]].concat(),
+        );
+        assert!(said.contains("--from"), "{said}");
     }
 }
 

@@ -54,6 +54,10 @@ weft_keys::words! {
         Butterfly = "butterfly",
         /// Two simpler collectives, one after the other.
         NonOverlapping = "non-overlapping",
+        /// Tree that serves the root's own group first, then the others.
+        LocalFirst = "local-first",
+        /// Tree that serves the other groups first, then the root's own.
+        GlobalFirst = "global-first",
         /// The interfaces, without the processors.
         Accelerator = "accelerator",
         /// Switches, which copy the root's message.
@@ -65,6 +69,11 @@ impl Algorithm {
     /// Whether interfaces or switches carry it out, which have limits that software has not.
     pub const fn is_by_hardware(self) -> bool {
         matches!(self, Algorithm::Accelerator | Algorithm::Multicast)
+    }
+
+    /// Whether it asks for the places of the members in the machine.
+    pub const fn follows_topology(self) -> bool {
+        matches!(self, Algorithm::LocalFirst | Algorithm::GlobalFirst)
     }
 }
 

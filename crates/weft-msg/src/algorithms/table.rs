@@ -110,10 +110,22 @@ impl AlgorithmTable {
         forced || self.rules.iter().any(|rule| rule.algorithm == algorithm)
     }
 
+    /// Whether anything may go by an algorithm that [follows the topology](Algorithm::follows_topology).
+    pub fn follows_topology(&self) -> bool {
+        Algorithm::ALL.into_iter().any(|algorithm| algorithm.follows_topology() && self.names(algorithm))
+    }
+
     /// The algorithm where the hardware cannot do it.
     pub fn choose_software(&self, collective: Collective, size: CollectiveSize) -> Option<Algorithm> {
         let mut software = self.by_rules(collective, size).filter(|it| !it.is_by_hardware());
         software.next().or_else(|| neighbours(collective))
+    }
+
+    /// The algorithm of a collective that is a stage of another: one that asks nothing of the machine.
+    pub(crate) fn choose_stage(&self, collective: Collective, size: CollectiveSize) -> Option<Algorithm> {
+        let is_plain = |it: &Algorithm| !it.is_by_hardware() && !it.follows_topology();
+        let chosen = self.choose(collective, size).filter(is_plain);
+        chosen.or_else(|| self.by_rules(collective, size).find(is_plain))
     }
 
     /// Whether a round of a collective that does not block starts its sends before its receives.
@@ -276,7 +288,8 @@ mod tests {
         assert_eq!(
             error,
             "bruck cannot carry out broadcast: expected one of binomial, binomial-at-once, linear, \
-             scatter-ring, scatter-doubling, chain, binary-tree, split-binary-tree, knomial, multicast"
+             scatter-ring, scatter-doubling, chain, binary-tree, split-binary-tree, knomial, local-first, \
+             global-first, multicast"
         );
     }
 

@@ -1,6 +1,7 @@
 //! One rank's part in one collective: who takes part, and with how much.
 
 use super::blocks::Blocks;
+use super::topology_tree::Neighbours;
 use crate::algorithms::algorithm::Algorithm;
 use crate::algorithms::names::collective_name;
 use crate::algorithms::rule::CollectiveSize;
@@ -132,6 +133,8 @@ pub(crate) struct MemberPart {
     pub sizes: BlockSizes,
     /// How the two collectives are carried out that some algorithms consist of.
     pub stages: Stages,
+    /// Those in a tree that follows the topology; of no meaning in other algorithms.
+    pub neighbours: Neighbours,
 }
 
 impl MemberPart {
@@ -152,6 +155,7 @@ impl MemberPart {
             element: given.element.max(1),
             sizes,
             stages: Stages::default(),
+            neighbours: Neighbours::default(),
         })
     }
 

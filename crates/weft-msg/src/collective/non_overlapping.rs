@@ -14,6 +14,7 @@
 //! `ompi_coll_base_reduce_scatter_block_basic_linear`, `ompi_coll_base_allgatherv_intra_basic_default`.
 
 use super::member_part::{BlockSizes, MemberPart, Stages};
+use super::topology_tree::Neighbours;
 use super::{RoundSteps, Schedule, registry::schedule};
 use crate::algorithms::algorithm::Algorithm;
 use crate::algorithms::rule::CollectiveSize;
@@ -87,5 +88,6 @@ fn stage_of(part: &MemberPart, stage: usize) -> MemberPart {
         (Collective::Allreduce | Collective::Allgatherv, _) => (Collective::Broadcast, vector()),
         _ => (Collective::Scatter, part.sizes.clone()),
     };
-    MemberPart { kind, sizes, root: 0, stages: Stages::default(), ..*part }
+    let neighbours = Neighbours::default();
+    MemberPart { kind, sizes, root: 0, stages: Stages::default(), neighbours, ..*part }
 }

@@ -1,12 +1,15 @@
 //! The schedule of each algorithm.
 
 use super::{
-    Schedule, accelerator, binary_tree, binomial, bruck, butterfly, chain, dissemination,
-    in_order_binary_tree, knomial, linear, multicast, neighbor_exchange, non_overlapping, pairwise,
-    pipelined_ring, rabenseifner, recursive_doubling, recursive_halving, ring, scatter_allgather, scattered,
-    split_binary_tree,
+    Schedule, accelerator, binary_tree, binomial, bruck, butterfly, chain, dissemination, global_first,
+    in_order_binary_tree, knomial, linear, local_first, multicast, neighbor_exchange, non_overlapping,
+    pairwise, pipelined_ring, rabenseifner, recursive_doubling, recursive_halving, ring, scatter_allgather,
+    scattered, split_binary_tree, topology_tree,
 };
 use crate::algorithms::algorithm::Algorithm;
+use crate::collective::member_part::MemberPlace;
+use crate::collective::topology_tree::Neighbours;
+use crate::hierarchy::Hierarchy;
 use weft_trace::op::Collective;
 
 /// The schedule of an algorithm.
@@ -34,8 +37,19 @@ pub(crate) fn schedule(algorithm: Algorithm) -> &'static dyn Schedule {
         Algorithm::NeighborExchange => &neighbor_exchange::NeighborExchange,
         Algorithm::Butterfly => &butterfly::Butterfly,
         Algorithm::NonOverlapping => &non_overlapping::NonOverlapping,
+        Algorithm::LocalFirst | Algorithm::GlobalFirst => &topology_tree::TopologyTree,
         Algorithm::Accelerator => &accelerator::Accelerator,
         Algorithm::Multicast => &multicast::Multicast,
+    }
+}
+
+/// The neighbours of the member in this place by an algorithm that [follows the
+/// topology](Algorithm::follows_topology).
+pub(crate) fn neighbours(algorithm: Algorithm, place: MemberPlace, hierarchy: &Hierarchy) -> Neighbours {
+    let (root, position) = (hierarchy.position(place.root), hierarchy.position(place.me));
+    match algorithm {
+        Algorithm::LocalFirst => local_first::neighbours(hierarchy, root, position),
+        _ => global_first::neighbours(hierarchy, root, position),
     }
 }
 

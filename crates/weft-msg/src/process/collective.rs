@@ -6,16 +6,19 @@ use super::{Process, WaitingFor};
 use crate::accelerator::Allreduce;
 use crate::algorithms::{Algorithm, CollectiveSize, collective_name};
 use crate::collective::member_part::{MemberPart, MemberPlace, has_root, reduces};
+use crate::collective::registry::neighbours;
 use crate::collective::{RankBuffer, RoundStep, RoundSteps, non_overlapping};
 use crate::collectives::{CollectiveCall, RunningCollective};
 use crate::communicator::CommIndex;
 use crate::envelope::{Match, MatchContext, RankEndpoints};
 use crate::error::MsgError;
+use crate::hierarchy::Hierarchy;
 use crate::matching::{Owner, PostedReceive};
 use crate::multicast_limit::MulticastLimit;
 use crate::sends::{Content, MessageToSend};
 use crate::transport::{SendToken, Transport};
 use crate::work::Work;
+use std::sync::Arc;
 use weft_trace::op::SendMode;
 use weft_units::Bytes;
 
@@ -52,7 +55,12 @@ impl<T: Transport> Rank<'_, T> {
         let algorithm = self.choose(comm, &part, call.request.is_some())?;
         if algorithm == Algorithm::NonOverlapping {
             let table = &self.protocol.algorithms;
-            part.stages = non_overlapping::stages(&part, |kind, size| table.choose(kind, size));
+            part.stages = non_overlapping::stages(&part, |kind, size| table.choose_stage(kind, size));
+        }
+        if algorithm.follows_topology() {
+            let hierarchy = self.transport.hierarchy(self.process.communicators.group(comm));
+            let hierarchy = hierarchy.unwrap_or_else(|| Arc::new(Hierarchy::flat(members)));
+            part.neighbours = neighbours(algorithm, MemberPlace { members, me, root: part.root }, &hierarchy);
         }
         if let Some(request) = call.request {
             self.process.requests.open(request)?;

@@ -53,7 +53,10 @@ fn messages_and_bytes_are_those_of_the_algorithm() {
         check(C::Allreduce, A::RecursiveDoubling, exchanges, exchanges * n);
         check(C::Allreduce, A::Rabenseifner, exchanges + cores * log2, (2 * (cores - 1) + 2 * rem) * n);
         check(C::Scan, A::Linear, p - 1, (p - 1) * n);
-        for tree in [A::Chain, A::BinaryTree, A::Knomial] {
+        for tree in [A::LocalFirst, A::GlobalFirst] {
+            check(C::Allreduce, tree, 2 * (p - 1), 2 * (p - 1) * n);
+        }
+        for tree in [A::Chain, A::BinaryTree, A::Knomial, A::LocalFirst, A::GlobalFirst] {
             check(C::Broadcast, tree, p - 1, (p - 1) * n);
             check(C::Reduce, tree, p - 1, (p - 1) * n);
         }

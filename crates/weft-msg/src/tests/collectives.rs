@@ -1,12 +1,14 @@
 //! Every algorithm of every collective: the right data everywhere, exactly once.
 
 use super::data_flow::{DataFlow, DataFlows};
-use super::network::{Delays, MAX_ACCELERATED_RANKS, Network, Outcome, splitmix};
+use super::network::{Delays, MAX_ACCELERATED_RANKS, Network, Outcome, place, splitmix};
 use crate::algorithms::CollectiveSize;
 use crate::collective::member_part::{MemberPart, MemberPlace};
 use crate::collective::non_overlapping::stages;
+use crate::collective::registry::neighbours;
 use crate::{
-    Algorithm, AlgorithmTable, COLLECTIVE_NAMES, ClearToSend, Protocol, Rendezvous, Rule, SynchronousSends,
+    Algorithm, AlgorithmTable, COLLECTIVE_NAMES, ClearToSend, Hierarchy, Protocol, Rendezvous, Rule,
+    SynchronousSends,
 };
 use proptest::prelude::*;
 use weft_trace::op::{Collective, CollectiveSizes, CommId, Op, RankRange, RequestId};
@@ -160,8 +162,8 @@ pub fn run_trials(trials: &[Trial], setting: &Setting) -> Outcome {
         protocol.algorithms.prefer(Rule::always(trial.kind, trial.algorithm)).unwrap();
     }
     let flows = trials.iter().enumerate().map(|(number, trial)| {
-        let place = |me| MemberPlace { members: count, me, root: trial.root };
-        let parts = (0..count).map(|me| MemberPart::new(trial.kind, place(me), &sizes(trial, count, me)));
+        let member = |me| MemberPlace { members: count, me, root: trial.root };
+        let parts = (0..count).map(|me| MemberPart::new(trial.kind, member(me), &sizes(trial, count, me)));
         let mut parts: Vec<MemberPart> = parts.collect::<Result<_, _>>().unwrap();
         let size = CollectiveSize { non_blocking: !blocking, ..parts[0].size() };
         let mut algorithm = protocol.algorithms.choose(trial.kind, size).unwrap();
@@ -170,8 +172,15 @@ pub fn run_trials(trials: &[Trial], setting: &Setting) -> Outcome {
         }
         if algorithm == Algorithm::NonOverlapping {
             parts.iter_mut().for_each(|part| {
-                part.stages = stages(part, |kind, size| protocol.algorithms.choose(kind, size))
+                part.stages = stages(part, |kind, size| protocol.algorithms.choose_stage(kind, size))
             });
+        }
+        if algorithm.follows_topology() {
+            let hierarchy = Hierarchy::new(ranks.iter().copied().map(place));
+            for part in &mut parts {
+                let MemberPart { members, me, root, .. } = *part;
+                part.neighbours = neighbours(algorithm, MemberPlace { members, me, root }, &hierarchy);
+            }
         }
         DataFlow::new(ranks.iter().copied().zip(parts), comm, number as i32, algorithm)
     });

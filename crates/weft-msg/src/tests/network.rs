@@ -1,10 +1,12 @@
 //! A network for tests: any delay for any message, in order only where [`Transport`] asks for it.
 
 use crate::{
-    AcceleratorLimit, Allreduce, Blocked, CallStatus, Envelope, EnvelopeKind, Group, GroupPosting, Leftovers,
-    MsgError, MulticastLimit, OperationKind, Posting, Process, Protocol, SendToken, Transport, Work,
+    AcceleratorLimit, Allreduce, Blocked, CallStatus, Envelope, EnvelopeKind, Group, GroupPosting, Hierarchy,
+    Leftovers, MsgError, MulticastLimit, OperationKind, Posting, Process, Protocol, SendToken, TopologyPlace,
+    Transport, Work,
 };
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use weft_trace::op::{CommId, Op};
 use weft_units::{Bytes, RankId, Span};
 
@@ -61,6 +63,14 @@ pub const MAX_ACCELERATED_RANKS: u32 = 16;
 /// The largest group to which this network carries a message.
 pub const MAX_MULTICAST_RANKS: u32 = 1 << 10;
 
+/// The place of a rank in this network: 1 to 4 groups by the seventh of ranks, neither in their order nor of
+/// one size, with two switches each, and one or two ranks at an endpoint.
+pub fn place(rank: RankId) -> TopologyPlace {
+    let group = rank.0 / 7 * 5 % 4;
+    let switch = 2 * group + splitmix(rank.0.into()) as u32 % 2;
+    TopologyPlace { group, switch, endpoint: 100 * switch + rank.0 / 2 }
+}
+
 enum Event {
     Run,
     Delivered(Envelope),
@@ -107,6 +117,10 @@ impl Transport for Port<'_> {
         let ranks = allreduce.group.size();
         (ranks > MAX_ACCELERATED_RANKS)
             .then_some(AcceleratorLimit::TooManyRanks { ranks, limit: MAX_ACCELERATED_RANKS })
+    }
+
+    fn hierarchy(&self, group: Group<'_>) -> Option<Arc<Hierarchy>> {
+        Some(Arc::new(Hierarchy::new(group.ranks().map(place))))
     }
 
     fn multicast_limit(&self, group: Group<'_>) -> Option<MulticastLimit> {

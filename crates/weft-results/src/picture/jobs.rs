@@ -1,6 +1,6 @@
 //! Rates of jobs over time: together, and each alone where that was asked for.
 
-use super::telemetry::Intervals;
+use super::intervals::Intervals;
 use super::{Axis, Content, MAX_SERIES, Panel, Series, ShownRun};
 use crate::error::ResultsError;
 use crate::tables::JobRateRow;
@@ -25,16 +25,14 @@ pub(super) fn rates(shown: &ShownRun<'_>) -> Result<Panel, ResultsError> {
     let mut rates = vec![[vec![0.0; intervals.count], vec![0.0; intervals.count]]; jobs];
     let mut others = false;
     shown.result.visit(|row: JobRateRow| {
-        if row.level != intervals.level {
-            return;
-        }
+        let Some(interval) = intervals.number(row.level, row.begin_ps) else { return };
         let Some(job) = place(&row) else {
             others |= row.job.is_none();
             return;
         };
         let time = row.end_ps.as_ps().saturating_sub(row.begin_ps.as_ps()).max(1);
         let gbps = row.payload_bytes.get() as f64 * 8.0 * 1e3 / time as f64;
-        rates[job][usize::from(row.jobs == 1)][intervals.number(row.begin_ps.as_ps())] += gbps;
+        rates[job][usize::from(row.jobs == 1)][interval] += gbps;
     })?;
     let mut series = Vec::new();
     for (job, [together, alone]) in rates.into_iter().enumerate() {

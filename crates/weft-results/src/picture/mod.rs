@@ -8,24 +8,31 @@
 //! | `load_curve` | latency and throughput over load |
 //! | `congestion` | congestion trees |
 //! | `completion` | distribution of completion times; slow-down by size |
+//! | `intervals` | the time axis of the three below |
 //! | `telemetry` | queues stacked and as a heat map, rates |
 //! | `jobs` | rates of jobs over time |
+//! | `switch_queues` | the deepest queue of each switch, in packets |
+//! | `throughput` | payload that arrives over time |
 //! | `links` | utilization of links |
 //! | `ranks` | messages between ranks over time, communication matrix |
 
 mod completion;
 mod congestion;
+mod intervals;
 mod jobs;
 mod links;
 mod load_curve;
 mod ranks;
+mod switch_queues;
 mod telemetry;
+mod throughput;
 
 use crate::error::ResultsError;
 use crate::stored::{RunOf, StoredResult};
 use serde::Serialize;
 use std::fmt;
 use std::str::FromStr;
+use weft_units::Time;
 
 /// Series in one panel: more cannot be told apart by colour.
 pub(crate) const MAX_SERIES: usize = 8;
@@ -157,6 +164,10 @@ pub enum PictureKind {
     Queue,
     /// Bytes in each queue over time.
     QueueHeatMap,
+    /// Packets in the deepest queue of each switch over time, stacked.
+    SwitchQueues,
+    /// Packets in the deepest queue of each switch over time.
+    SwitchQueueHeatMap,
     /// Congestion trees over time.
     CongestionTrees,
     /// Rates of links over time.
@@ -165,6 +176,8 @@ pub enum PictureKind {
     FlowRates,
     /// Rates of jobs over time, and those of each alone.
     JobRates,
+    /// Payload that arrives over time, of all flows together.
+    Throughput,
     /// Utilization of links.
     LinkUtilization,
     /// Energy of links.
@@ -177,16 +190,19 @@ pub enum PictureKind {
 
 impl PictureKind {
     /// All of them, in the order in which they are listed.
-    pub const ALL: [PictureKind; 13] = [
+    pub const ALL: [PictureKind; 16] = [
         PictureKind::LoadCurve,
         PictureKind::FctCdf,
         PictureKind::SlowDown,
         PictureKind::Queue,
         PictureKind::QueueHeatMap,
+        PictureKind::SwitchQueues,
+        PictureKind::SwitchQueueHeatMap,
         PictureKind::CongestionTrees,
         PictureKind::Rates,
         PictureKind::FlowRates,
         PictureKind::JobRates,
+        PictureKind::Throughput,
         PictureKind::LinkUtilization,
         PictureKind::LinkEnergy,
         PictureKind::Timeline,
@@ -201,10 +217,13 @@ impl PictureKind {
             PictureKind::SlowDown => "slow-down",
             PictureKind::Queue => "queue",
             PictureKind::QueueHeatMap => "queue-heat-map",
+            PictureKind::SwitchQueues => "switch-queues",
+            PictureKind::SwitchQueueHeatMap => "switch-queue-heat-map",
             PictureKind::CongestionTrees => "congestion-trees",
             PictureKind::Rates => "rates",
             PictureKind::FlowRates => "flow-rates",
             PictureKind::JobRates => "job-rates",
+            PictureKind::Throughput => "throughput",
             PictureKind::LinkUtilization => "link-utilization",
             PictureKind::LinkEnergy => "link-energy",
             PictureKind::Timeline => "timeline",
@@ -220,10 +239,13 @@ impl PictureKind {
             PictureKind::SlowDown => "Slow-down of messages by size",
             PictureKind::Queue => "Bytes in queues",
             PictureKind::QueueHeatMap => "Fill of queues",
+            PictureKind::SwitchQueues => "Deepest queues of switches",
+            PictureKind::SwitchQueueHeatMap => "Deepest queue of each switch",
             PictureKind::CongestionTrees => "Congestion trees",
             PictureKind::Rates => "Rates of links",
             PictureKind::FlowRates => "Rates of flows",
             PictureKind::JobRates => "Rates of jobs",
+            PictureKind::Throughput => "Payload that arrives over time",
             PictureKind::LinkUtilization => "Utilization of links",
             PictureKind::LinkEnergy => "Energy of links",
             PictureKind::Timeline => "Messages over time",
@@ -231,23 +253,46 @@ impl PictureKind {
         }
     }
 
-    /// The picture of this kind of one or several results; `run` chooses a run of each, where a kind shows
-    /// one (the first, by default).
+    /// Whether it can show a window of time.
+    const fn shows_windows(self) -> bool {
+        matches!(
+            self,
+            PictureKind::Queue
+                | PictureKind::QueueHeatMap
+                | PictureKind::SwitchQueues
+                | PictureKind::SwitchQueueHeatMap
+                | PictureKind::Rates
+                | PictureKind::FlowRates
+                | PictureKind::Throughput
+        )
+    }
+
+    /// The picture of this kind of one or several results.
     ///
     /// # Errors
-    /// A result that lacks the table, the run or the rows, with what writes them.
-    pub fn of(self, results: &[StoredResult], run: Option<u32>) -> Result<Picture, ResultsError> {
-        let shown = Shown { results, run };
+    /// A result that lacks the table, the run or the rows, with what writes them; a window of a picture that
+    /// shows none.
+    pub fn of(self, results: &[StoredResult], part: ShownPart) -> Result<Picture, ResultsError> {
+        let shown = Shown { results, part };
+        if let (Some(result), false) =
+            (results.first(), self.shows_windows() || part.window == ShownWindow::ALL)
+        {
+            let why = format!("{self} shows no window of time; leave --from and --to out");
+            return Err(ResultsError::NothingToDraw { directory: result.directory.clone(), why });
+        }
         let panels = match self {
             PictureKind::LoadCurve => load_curve::panels(shown)?,
             PictureKind::FctCdf => completion::distribution(shown)?,
             PictureKind::SlowDown => completion::slow_down(shown)?,
             PictureKind::Queue => shown.each(telemetry::stacked)?,
             PictureKind::QueueHeatMap => shown.each(telemetry::heat_map)?,
+            PictureKind::SwitchQueues => shown.each(switch_queues::stacked)?,
+            PictureKind::SwitchQueueHeatMap => shown.each(switch_queues::heat_map)?,
             PictureKind::CongestionTrees => shown.each(congestion::trees)?,
             PictureKind::Rates => shown.each(telemetry::rates)?,
             PictureKind::FlowRates => shown.each(telemetry::flow_rates)?,
             PictureKind::JobRates => shown.each(jobs::rates)?,
+            PictureKind::Throughput => vec![throughput::panel(shown)?],
             PictureKind::LinkUtilization => vec![links::utilization(shown)?],
             PictureKind::LinkEnergy => vec![links::energy(shown)?],
             PictureKind::Timeline => shown.each(ranks::timeline)?,
@@ -281,7 +326,30 @@ impl FromStr for PictureKind {
 #[derive(Clone, Copy)]
 pub(crate) struct Shown<'a> {
     pub(crate) results: &'a [StoredResult],
-    run: Option<u32>,
+    part: ShownPart,
+}
+
+/// The part of results that a picture shows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ShownPart {
+    /// The run of each, where a kind shows one; `None`: the first.
+    pub run: Option<u32>,
+    /// The window of time.
+    pub window: ShownWindow,
+}
+
+/// A window of virtual time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ShownWindow {
+    /// From when on.
+    pub from: Time,
+    /// Until when; `None`: the end.
+    pub to: Option<Time>,
+}
+
+impl ShownWindow {
+    /// All of it.
+    pub const ALL: ShownWindow = ShownWindow { from: Time::ZERO, to: None };
 }
 
 /// A run that is drawn.
@@ -292,6 +360,8 @@ pub(crate) struct ShownRun<'a> {
     pub(crate) label: String,
     /// The way to control congestion, where the runs of the result differ by it.
     pub(crate) way: Option<&'a str>,
+    /// The window of time.
+    pub(crate) window: ShownWindow,
 }
 
 impl<'a> Shown<'a> {
@@ -314,11 +384,12 @@ impl<'a> Shown<'a> {
                 (_, label) if label.is_empty() || runs.len() == 1 => name.clone(),
                 (_, label) => format!("{name}: {label}"),
             };
+            let window = self.part.window;
             let of = |run: &RunOf<'a>| {
                 let way = run.row["congestion"].as_str();
-                ShownRun { result, run: run.run, label: label(run), way }
+                ShownRun { result, run: run.run, label: label(run), way, window }
             };
-            match self.run {
+            match self.part.run {
                 Some(wanted) => {
                     let run = runs.iter().find(|run| run.run == wanted);
                     let run = run.ok_or_else(|| ResultsError::NothingToDraw {
@@ -327,7 +398,9 @@ impl<'a> Shown<'a> {
                     })?;
                     shown.push(of(run));
                 }
-                None if runs.is_empty() => shown.push(ShownRun { result, run: 0, label: name, way: None }),
+                None if runs.is_empty() => {
+                    shown.push(ShownRun { result, run: 0, label: name, way: None, window })
+                }
                 None => shown.extend(runs.iter().take(most).map(of)),
             }
         }
@@ -354,10 +427,11 @@ impl<'a> Shown<'a> {
         let mut parts: Vec<String> = self.results.iter().map(of).collect();
         parts.dedup();
         let [result] = self.results else { return parts.join("; ") };
-        let whole = [PictureKind::LoadCurve, PictureKind::FctCdf, PictureKind::SlowDown];
+        let whole =
+            [PictureKind::LoadCurve, PictureKind::FctCdf, PictureKind::SlowDown, PictureKind::Throughput];
         let runs = result.runs();
         if runs.len() > 1 && !whole.contains(&kind) {
-            let run = runs.iter().find(|run| run.run == self.run.unwrap_or(0));
+            let run = runs.iter().find(|run| run.run == self.part.run.unwrap_or(0));
             parts.extend(run.map(|run| format!("run {} of {}: {}", run.run, runs.len(), run.label())));
         }
         parts.join(", ")

@@ -3,63 +3,17 @@
 //! A picture takes the finest level with few enough intervals; the tables are read twice, first to find the
 //! fullest, so that what is kept does not grow with the time.
 
+use super::intervals::{Intervals, PS_PER_US};
 use super::{Axis, Cells, Content, MAX_SERIES, Panel, Series, ShownRun};
 use crate::error::ResultsError;
-use crate::tables::{FlowRateRow, INTERVALS_PER_COARSER, QueueRow, RateRow, TELEMETRY_LEVELS};
+use crate::tables::{FlowRateRow, QueueRow, RateRow};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Ports that are told apart in a stack; the grey of the next colour is that of all others.
 const STACKED: usize = 6;
-/// Intervals in a picture, at most.
-const MAX_INTERVALS: u64 = 400;
 /// Queues in a heat map, at most.
 const MAX_QUEUES: usize = 48;
-const PS_PER_US: f64 = 1e6;
 const BYTES_PER_KIB: f64 = 1024.0;
-
-/// The time axis of one run.
-pub(super) struct Intervals {
-    pub(super) level: u32,
-    interval: u64,
-    pub(super) count: usize,
-}
-
-impl Intervals {
-    /// The finest level with few enough intervals, where a run's telemetry ends at `end`.
-    pub(super) fn of(shown: &ShownRun<'_>, end: u64) -> Result<Intervals, ResultsError> {
-        let asked = shown.result.manifest.request["telemetry_ps"].as_u64().filter(|ps| *ps > 0);
-        let finest = asked.unwrap_or(end.max(1));
-        let coarsest = TELEMETRY_LEVELS - 1;
-        let length = |level: u32| finest.saturating_mul(u64::from(INTERVALS_PER_COARSER).pow(level));
-        let level = (0..coarsest).find(|level| end.div_ceil(length(*level)) <= MAX_INTERVALS);
-        let level = level.unwrap_or(coarsest);
-        let interval = length(level);
-        if end == 0 {
-            let why = format!("telemetry of run {} saw nothing; see --run", shown.run);
-            return Err(ResultsError::NothingToDraw { directory: shown.result.directory.clone(), why });
-        }
-        Ok(Intervals { level, interval, count: end.div_ceil(interval) as usize })
-    }
-
-    /// The number of the interval that begins at `begin`.
-    pub(super) fn number(&self, begin: u64) -> usize {
-        ((begin / self.interval) as usize).min(self.count.saturating_sub(1))
-    }
-
-    fn edges(&self) -> Vec<f64> {
-        (0..=self.count).map(|edge| edge as f64 * self.interval as f64 / PS_PER_US).collect()
-    }
-
-    /// A line with a point in the middle of each interval.
-    pub(super) fn points(&self, values: &[f64]) -> Vec<[f64; 2]> {
-        let middle = |number: usize| (number as f64 + 0.5) * self.interval as f64 / PS_PER_US;
-        values.iter().enumerate().map(|(number, value)| [middle(number), *value]).collect()
-    }
-
-    pub(super) fn axis() -> Axis {
-        Axis::new("time", "µs")
-    }
-}
 
 /// A port's queues: switch, side and port, over all virtual channels.
 type PortQueue = (u32, bool, u32);
@@ -99,12 +53,12 @@ fn fill(shown: &ShownRun<'_>, most: usize, held: fn(&QueueRow) -> u64) -> Result
         queues.iter().enumerate().map(|(place, (queue, _))| (*queue, place)).collect();
     let mut others = empty();
     shown.result.visit(|row: QueueRow| {
-        if row.run == shown.run && row.level == intervals.level {
+        if let Some(number) = intervals.number(row.level, row.begin_ps).filter(|_| row.run == shown.run) {
             let series = match place.get(&key(&row)) {
                 Some(place) => &mut queues[*place].1,
                 None => &mut others,
             };
-            series[intervals.number(row.begin_ps.as_ps())] += held(&row) as f64 / BYTES_PER_KIB;
+            series[number] += held(&row) as f64 / BYTES_PER_KIB;
         }
     })?;
     Ok(Fill { intervals, queues, others })
@@ -124,7 +78,7 @@ pub(super) fn stacked(shown: &ShownRun<'_>) -> Result<Panel, ResultsError> {
     let series = named.chain(rest).enumerate().map(of).collect();
     Ok(Panel {
         title: shown.label.clone(),
-        x: Intervals::axis(),
+        x: intervals.axis(),
         y: Axis::new("bytes in queues", "KiB"),
         content: Content::Stacked(series),
     })
@@ -140,7 +94,7 @@ pub(super) fn heat_map(shown: &ShownRun<'_>) -> Result<Panel, ResultsError> {
     let cells = Cells { edges: intervals.edges(), values, label: "most held".to_owned(), unit: "KiB" };
     Ok(Panel {
         title: shown.label.clone(),
-        x: Intervals::axis(),
+        x: intervals.axis(),
         y: Axis::names("queue", names),
         content: Content::Cells(cells),
     })
@@ -176,10 +130,9 @@ pub(super) fn rates(shown: &ShownRun<'_>) -> Result<Panel, ResultsError> {
     let mut series = vec![vec![0.0; intervals.count]; busiest.len() + 1];
     let mean = busiest.len();
     shown.result.visit(|row: RateRow| {
-        if row.run == shown.run && row.level == intervals.level {
+        if let Some(number) = intervals.number(row.level, row.begin_ps).filter(|_| row.run == shown.run) {
             let time = row.end_ps.as_ps().saturating_sub(row.begin_ps.as_ps()).max(1);
             let gbps = row.packet_bytes.get() as f64 * 8.0 * 1e3 / time as f64;
-            let number = intervals.number(row.begin_ps.as_ps());
             if let Some(place) = busiest.iter().position(|(link, _)| *link == key(&row)) {
                 series[place][number] += gbps;
             }
@@ -199,7 +152,7 @@ pub(super) fn rates(shown: &ShownRun<'_>) -> Result<Panel, ResultsError> {
     };
     Ok(Panel {
         title: shown.label.clone(),
-        x: Intervals::axis(),
+        x: intervals.axis(),
         y: Axis::new("rate", "Gb/s"),
         content: Content::Lines(series.into_iter().enumerate().map(of).collect()),
     })
@@ -229,11 +182,11 @@ pub(super) fn flow_rates(shown: &ShownRun<'_>) -> Result<Panel, ResultsError> {
         let place = largest.iter().position(|(flow, _)| *flow == key(&row));
         if let Some(place) = place
             && row.run == shown.run
-            && row.level == intervals.level
+            && let Some(number) = intervals.number(row.level, row.begin_ps)
         {
             let time = row.end_ps.as_ps().saturating_sub(row.begin_ps.as_ps()).max(1);
             let gbps = row.payload_bytes.get() as f64 * 8.0 * 1e3 / time as f64;
-            rates[place][intervals.number(row.begin_ps.as_ps())] += gbps;
+            rates[place][number] += gbps;
             if let Some(rate) = row.allowed_bits_per_second {
                 let at = row.end_ps.as_ps() as f64 / PS_PER_US;
                 allowed[place].push([at, rate.bits_per_second() as f64 / 1e9]);
@@ -255,7 +208,7 @@ pub(super) fn flow_rates(shown: &ShownRun<'_>) -> Result<Panel, ResultsError> {
     let bounds = bounds.map(|(place, points)| line(format!("{}, allowed", name(place)), points, place, true));
     Ok(Panel {
         title: shown.label.clone(),
-        x: Intervals::axis(),
+        x: intervals.axis(),
         y: Axis::new("payload that came", "Gb/s"),
         content: Content::Lines(came.chain(bounds).collect()),
     })

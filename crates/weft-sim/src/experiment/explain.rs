@@ -392,8 +392,8 @@ fn views(recorded: RecordedRun<'_>, rank: RankId, region: Option<Region>, views:
         critical_path: category_rows(slice::from_ref(&path)),
         own_time: category_rows(&own),
         mean_time: mean_rows(&ranks),
-        places: place_rows(&path, top, place),
-        longest: longest(&path, top, place),
+        places: place_rows(&path, top, names, place),
+        longest: longest(&path, top, names, place),
         ranks,
     }
 }

@@ -7,9 +7,11 @@
 //! | module | what it is |
 //! |---|---|
 //! | `publication` | the files under `validation/`, read and checked |
+//! | `queues` | queues of a scenario as a figure |
 //! | `vary` | how each row moves with each constant |
 
 mod publication;
+mod queues;
 mod vary;
 
 use super::machine::{self as machines, SelfTestRow};
@@ -33,9 +35,13 @@ const SELF_TEST: &str = "selftest";
 /// A scenario that ships, which is no benchmark either.
 const SCENARIO: &str = "scenario";
 
+/// The deepest queue in a scenario.
+const QUEUES: &str = "queues";
+
 /// The scenarios of rows.
-const SCENARIOS: [(&str, &str); 8] = [
+const SCENARIOS: [(&str, &str); 9] = [
     ("lammps-background.toml", include_str!("../../../../scenarios/lammps-background.toml")),
+    ("lammps-queues.toml", include_str!("../../../../scenarios/lammps-queues.toml")),
     ("new-shares.toml", include_str!("../../../../scenarios/new-shares.toml")),
     ("latency-victim-low.toml", include_str!("../../../../scenarios/latency-victim-low.toml")),
     ("latency-victim-medium.toml", include_str!("../../../../scenarios/latency-victim-medium.toml")),
@@ -56,20 +62,25 @@ fn scenario_of(measure: &Measure) -> Result<(&'static str, &'static str), Experi
 
 /// The reason for which a row cannot be measured here: a trace that nobody has recorded.
 fn why_left_out(row: &Row) -> Result<Option<String>, ExperimentError> {
-    if row.measure.benchmark != SCENARIO {
+    if ![SCENARIO, QUEUES].contains(&row.measure.benchmark.as_str()) {
         return Ok(None);
     }
     let (name, text) = scenario_of(&row.measure)?;
     Ok(scenario::traces(name, text, Path::new(SCENARIO_FOLDER)).err().map(|missing| missing.to_string()))
 }
 
-/// The figure of a scenario: of a group of flows a latency in µs or a throughput in Gb/s, of an application
-/// its run time in µs.
-fn scenario(machine: MachineInput, measure: &Measure, control: Control<'_>) -> Result<f64, ExperimentError> {
+/// The request of a row's scenario.
+fn scenario_request(machine: MachineInput, measure: &Measure) -> Result<ScenarioRequest, ExperimentError> {
     let (name, text) = scenario_of(measure)?;
     let traces = scenario::traces(name, text, Path::new(SCENARIO_FOLDER))?;
     let (name, text, congestion) = (name.to_owned(), text.to_owned(), Vec::new());
-    let request = ScenarioRequest { machine, name, text, traces, congestion, seed: 1, telemetry: None };
+    Ok(ScenarioRequest { machine, name, text, traces, congestion, seed: 1, telemetry: None })
+}
+
+/// The figure of a scenario: of a group of flows a latency in µs or a throughput in Gb/s, of an application
+/// its run time in µs.
+fn scenario(machine: MachineInput, measure: &Measure, control: Control<'_>) -> Result<f64, ExperimentError> {
+    let request = scenario_request(machine, measure)?;
     let report = request.run(&ExperimentOptions::default(), control)?;
     let group = measure.group.as_deref().unwrap_or_default();
     let row = report.rows.iter().map(|row| &row.row).find(|row| row.group.as_deref() == Some(group));
@@ -433,6 +444,9 @@ impl Subject<'_> {
         }
         if measure.benchmark == SCENARIO {
             return scenario(input, measure, control);
+        }
+        if measure.benchmark == QUEUES {
+            return queues::deepest(scenario_request(input, measure)?, measure, control);
         }
         let sizes = vec![measure.size.parse().map_err(ExperimentError::input)?];
         let fault =

@@ -20,6 +20,7 @@ mod account;
 mod background;
 mod calls;
 mod compute_scale;
+mod hierarchies;
 mod interface;
 mod program;
 mod rails;
@@ -46,6 +47,7 @@ pub use report::{
 pub use seating::Seating;
 
 use crate::scenario::{Generators, Next};
+use hierarchies::Hierarchies;
 use rails::PendingSend;
 use rank::{InterfaceEvent, ReplayRank};
 use serde::{Deserialize, Serialize};
@@ -59,6 +61,7 @@ use weft_msg::{Blocked, Envelope, EnvelopeKind, MulticastLimit, Protocol};
 use weft_nic::data::DataError;
 use weft_nic::gvas::Pdid;
 use weft_nic::{Delivered, Failure, Host, HostContext, Incoming, Offer};
+use weft_topo::Topology;
 use weft_units::{Address, EndpointId, RankId, Time};
 
 /// The rule by which a rank handles events of its interface: messages that have arrived or gone out.
@@ -100,6 +103,8 @@ pub struct ReplayParameters {
     pub background: Option<Background>,
     /// By program: the multicast group of its ranks, or why it has none. Empty: nobody made any.
     pub groups: Vec<Result<MulticastGroup, MulticastLimit>>,
+    /// The places of communicators' members, where an algorithm asks for them.
+    hierarchies: Option<Hierarchies>,
 }
 
 impl ReplayParameters {
@@ -123,6 +128,7 @@ impl ReplayParameters {
             rails: 1,
             background: None,
             groups: Vec::new(),
+            hierarchies: None,
         }
     }
 
@@ -130,6 +136,11 @@ impl ReplayParameters {
     #[inline]
     fn rails(&self) -> HostRails {
         HostRails { count: self.rails }
+    }
+
+    /// The places of ranks are those in this topology, for algorithms of the table that ask for them.
+    pub fn follow_topology(&mut self, topology: &impl Topology) {
+        self.hierarchies = self.protocol.algorithms.follows_topology().then(|| Hierarchies::new(topology));
     }
 
     /// Makes a multicast group of the endpoints of each program, numbered from `first` on, whose members it

@@ -7,9 +7,10 @@ use super::record::{CallRecord, Cause, MessageId, PostedMessage};
 use super::{ReceivedMessage, ReplayHeader, ReplayHost, ReplayParameters};
 use slab::Slab;
 use std::num::NonZeroU32;
+use std::sync::Arc;
 use weft_msg::{
-    AcceleratorLimit, Allreduce, Envelope, EnvelopeKind, Group, GroupPosting, InMemory, MulticastLimit,
-    OperationKind, Posting, RailChoice, RailsBy, SendToken, Stripe, Transport, Work, stripes,
+    AcceleratorLimit, Allreduce, Envelope, EnvelopeKind, Group, GroupPosting, Hierarchy, InMemory,
+    MulticastLimit, OperationKind, Posting, RailChoice, RailsBy, SendToken, Stripe, Transport, Work, stripes,
 };
 use weft_nic::allreduce::{AllreduceRequest, DataType, Operation};
 use weft_nic::{Buffers, HostContext, Message, Primitive};
@@ -234,6 +235,12 @@ impl<C: HostContext<ReplayHost>> Transport for CallTransport<'_, '_, C> {
         if let Some(after) = after {
             self.record_post(message, number, after, (envelope.kind(), payload));
         }
+    }
+
+    fn hierarchy(&self, group: Group<'_>) -> Option<Arc<Hierarchy>> {
+        let parameters = self.context.parameters;
+        let hierarchies = parameters.hierarchies.as_ref()?;
+        Some(hierarchies.of(self.account.program, group, &parameters.seating))
     }
 
     fn multicast_limit(&self, group: Group<'_>) -> Option<MulticastLimit> {

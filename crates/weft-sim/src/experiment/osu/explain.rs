@@ -26,7 +26,7 @@ pub(super) struct Recorded {
 
 impl Recorded {
     /// The names of its ranks and links.
-    pub fn names<'a>(&'a self, machine: &Machine, layout: &'a weft_topo::Layout) -> Names<'a> {
+    pub fn names<'a>(&'a self, machine: &'a Machine, layout: &'a weft_topo::Layout) -> Names<'a> {
         Names::new(machine, layout, self.run.seating(), self.run.names())
     }
 }

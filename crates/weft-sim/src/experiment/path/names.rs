@@ -5,8 +5,9 @@ use crate::experiment::busiest::name_of_link;
 use crate::experiment::ranks::hosts;
 use std::collections::BTreeMap;
 use weft_fabric::LinkEnd;
-use weft_machine::{Fabric, Machine};
+use weft_machine::{Fabric, Labels, Machine};
 use weft_msg::Work;
+use weft_nic::Block;
 use weft_topo::{Attachment, Layout, LinkClass, Topology};
 use weft_units::{EndpointId, RankId};
 use weft_workload::mapping::Hosts;
@@ -16,6 +17,7 @@ use weft_workload::replay::Seating;
 /// The names of ranks, endpoints and links on a machine with programs.
 pub(crate) struct Names<'a> {
     layout: &'a Layout,
+    labels: &'a Labels,
     /// Whether links join an endpoint to all others.
     ideal: bool,
     /// The hosts whose endpoints ranks sit at.
@@ -27,13 +29,13 @@ pub(crate) struct Names<'a> {
 impl<'a> Names<'a> {
     /// The names of a run. `programs`: what its programs are called, in their order.
     pub fn new(
-        machine: &Machine,
+        machine: &'a Machine,
         layout: &'a Layout,
         seating: &'a Seating,
         programs: &'a [String],
     ) -> Names<'a> {
         let ideal = matches!(machine.fabric, Fabric::Ideal(_));
-        Names { layout, ideal, hosts: hosts(machine), seating, programs }
+        Names { layout, labels: &machine.labels, ideal, hosts: hosts(machine), seating, programs }
     }
 
     /// A rank: `rank 3 (M1QAF1)`, after its program's name where there are several.
@@ -78,8 +80,37 @@ impl<'a> Names<'a> {
         self.ideal
     }
 
+    /// The activity that a piece of time is spent on, with the name of the part in the machine's documents.
+    pub fn what(&self, piece: &Piece) -> String {
+        let what = Names::activity(piece);
+        match self.label(piece) {
+            Some(label) => format!("{what} ({label})"),
+            None => what,
+        }
+    }
+
+    /// The machine's own name for the part that the time is spent in.
+    fn label(&self, piece: &Piece) -> Option<&str> {
+        let Labels { link, switch, buffer, send, receive } = self.labels;
+        let label = match (piece.place, piece.kind) {
+            (_, PieceKind::Block(_)) if self.leg(piece) == Leg::Host => return None,
+            (_, PieceKind::Block(Block::TransmitFifo)) => buffer,
+            (Location::Block(endpoint, _), PieceKind::Block(_) | PieceKind::Serialization) => {
+                match piece.message {
+                    Some(message) if message.source != endpoint => receive,
+                    _ => send,
+                }
+            }
+            (_, PieceKind::Switch) => switch,
+            (_, PieceKind::Link | PieceKind::Waking | PieceKind::Serialization) => link,
+            (_, PieceKind::Waiting | PieceKind::OutputBuffer) => buffer,
+            _ => return None,
+        };
+        label.as_deref()
+    }
+
     /// The activity that a piece of time is spent on.
-    pub fn what(piece: &Piece) -> String {
+    fn activity(piece: &Piece) -> String {
         if let (PieceKind::Software(work, _), Some(call)) = (piece.kind, piece.within) {
             // Of a real rank: the program's own call says more than the interface's.
             return format!("{} ({call})", work.name());

@@ -116,37 +116,50 @@ fn time(walks: &[Walk]) -> Span {
     walks.iter().fold(Span::ZERO, |sum, walk| sum.saturating_add(walk.time()))
 }
 
-fn piece_row(piece: &Piece, origin: Time, place: String) -> PieceRow {
+fn piece_row(piece: &Piece, origin: Time, (what, place): (String, String)) -> PieceRow {
     PieceRow {
         from_ns: ns(piece.begin - origin),
         to_ns: ns(piece.end - origin),
         time_ns: ns(piece.span()),
         category: piece.kind.category().name().to_owned(),
-        what: Names::what(piece),
+        what,
         place,
     }
 }
 
 /// All pieces of a walk in the order of time.
 pub(crate) fn piece_rows(walk: &Walk, names: &Names<'_>) -> Vec<PieceRow> {
-    walk.pieces.iter().map(|piece| piece_row(piece, walk.begin, names.place(piece))).collect()
+    walk.pieces
+        .iter()
+        .map(|piece| piece_row(piece, walk.begin, (names.what(piece), names.place(piece))))
+        .collect()
 }
 
 /// The `count` longest pieces of a walk, the longest first; of equals the earlier one. Counted from the
 /// beginning of the run. `place`: the name of the place of a piece.
-pub(crate) fn longest(walk: &Walk, count: usize, place: impl Fn(&Piece) -> String) -> Vec<PieceRow> {
+pub(crate) fn longest(
+    walk: &Walk,
+    count: usize,
+    names: &Names<'_>,
+    place: impl Fn(&Piece) -> String,
+) -> Vec<PieceRow> {
     let mut pieces: Vec<&Piece> = walk.pieces.iter().collect();
     pieces.sort_by_key(|piece| (std::cmp::Reverse(piece.span()), piece.begin));
     pieces.truncate(count);
-    pieces.into_iter().map(|piece| piece_row(piece, Time::ZERO, place(piece))).collect()
+    pieces.into_iter().map(|piece| piece_row(piece, Time::ZERO, (names.what(piece), place(piece)))).collect()
 }
 
 /// The `count` activities at one place on which a walk spends most time. `place`: the name of the place of a
 /// piece.
-pub(crate) fn place_rows(walk: &Walk, count: usize, place: impl Fn(&Piece) -> String) -> Vec<PlaceRow> {
+pub(crate) fn place_rows(
+    walk: &Walk,
+    count: usize,
+    names: &Names<'_>,
+    place: impl Fn(&Piece) -> String,
+) -> Vec<PlaceRow> {
     let mut sums: BTreeMap<(String, String), (Span, u64)> = BTreeMap::new();
     for piece in &walk.pieces {
-        let sum = sums.entry((Names::what(piece), place(piece))).or_insert((Span::ZERO, 0));
+        let sum = sums.entry((names.what(piece), place(piece))).or_insert((Span::ZERO, 0));
         *sum = (sum.0 + piece.span(), sum.1 + 1);
     }
     let mut rows: Vec<_> = sums.into_iter().collect();

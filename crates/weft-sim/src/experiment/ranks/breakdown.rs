@@ -121,7 +121,7 @@ impl Breakdown {
             let times = (message.posted, message.delivered);
             let walk = message_time(&trace, id, message.source_rank, times);
             let class = (seating.program(message.source_rank).0, class_of(message.bytes));
-            self.classes.entry(class).or_default().add(&message, &walk, &self.layout);
+            self.classes.entry(class).or_default().add(&message, &walk, &names);
             if let Some(writer) = &mut writer {
                 for piece in &walk.pieces {
                     writer.piece(row(self.run, &message, piece, &names))?;
@@ -148,7 +148,7 @@ fn row(run: u32, message: &ReplayedMessage, piece: &Piece, names: &Names<'_>) ->
         time_ps: piece.span(),
         leg: names.leg(piece).name().to_owned(),
         category: piece.kind.category().name().to_owned(),
-        what: Names::what(piece),
+        what: names.what(piece),
         place: names.place(piece),
     }
 }
@@ -183,7 +183,8 @@ fn seen_from(message: &ReplayedMessage, piece: &Piece, layout: &Layout) -> Strin
 }
 
 impl Sums {
-    fn add(&mut self, message: &ReplayedMessage, walk: &Walk, layout: &Layout) {
+    fn add(&mut self, message: &ReplayedMessage, walk: &Walk, names: &Names<'_>) {
+        let layout = names.layout();
         let bytes = message.bytes.get();
         self.smallest = if self.messages == 0 { bytes } else { self.smallest.min(bytes) };
         self.largest = self.largest.max(bytes);
@@ -192,7 +193,7 @@ impl Sums {
         self.legs += leg_times(walk, layout);
         let mut first: BTreeMap<(String, String), Time> = BTreeMap::new();
         for piece in &walk.pieces {
-            let key = (Names::what(piece), seen_from(message, piece, layout));
+            let key = (names.what(piece), seen_from(message, piece, layout));
             let new = PieceSums { what: piece.kind, time_ps: 0, messages: 0, begins_ps: 0 };
             self.pieces.entry(key.clone()).or_insert(new).time_ps += ps(piece.span());
             first.entry(key).or_insert(piece.begin);

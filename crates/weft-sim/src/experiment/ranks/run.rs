@@ -170,6 +170,7 @@ impl RankRun {
             (parameters.wanted.regions, parameters.wanted.messages) = (true, true);
         }
         parameters.rails = assembly::rails(machine, layout).map_err(ExperimentError::input)?;
+        parameters.follow_topology(layout);
         adjust(&mut parameters);
         if parameters.rails > 1 {
             check_rails(&parameters)?;

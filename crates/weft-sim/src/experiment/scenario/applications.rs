@@ -211,6 +211,7 @@ impl ScenarioRequest {
         assembly::check_interfaces(&machine, interface + 1).map_err(ExperimentError::input)?;
         let flows = building.parameters(scenario);
         parameters.background = Some(Background { scenario: flows, interface: interface as u16 });
+        parameters.follow_topology(&layout);
         let groups =
             if multicasts { parameters.make_groups(machine.multicast.len() as u32) } else { Vec::new() };
         let by_source = flows_by_source(scenario);

@@ -5,7 +5,7 @@ use super::Layer;
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// The files, in the order of reports.
-const FILES: [&str; 7] = [
+const FILES: [&str; 9] = [
     include_str!("../../../../../validation/exanest.toml"),
     include_str!("../../../../../validation/communication-ip.toml"),
     include_str!("../../../../../validation/carvnet-riscv.toml"),
@@ -13,6 +13,8 @@ const FILES: [&str; 7] = [
     include_str!("../../../../../validation/apenetx-u200.toml"),
     include_str!("../../../../../validation/carvnet-acc.toml"),
     include_str!("../../../../../validation/mezzanine-acc.toml"),
+    include_str!("../../../../../validation/bxi3-broadcast.toml"),
+    include_str!("../../../../../validation/bxi3-queues.toml"),
 ];
 
 /// How far the machine's constants rest on the figure of a row.
@@ -103,7 +105,8 @@ pub(super) struct Measure {
     /// Whether ranks meet after each collective, as in OSU.
     pub barrier: Option<bool>,
     /// Of `scenario`, whose `size` is the file's name: the group of flows, and its figure. The first change
-    /// of the scenario is where the group begins, the last where it stops.
+    /// of the scenario is where the group begins, the last where it stops. Of `queues`, of such a file too:
+    /// switches, such as `0-7`, and `from` and `to` are times.
     pub group: Option<String>,
     pub figure: Option<Figure>,
     /// Changes to the machine for this run alone, as by `--set`.
@@ -163,9 +166,12 @@ impl Measure {
         let mut words = match self.benchmark.as_str() {
             "selftest" => format!("weft machine selftest {machine}"),
             "scenario" => format!("weft traffic -m {machine} --scenario scenarios/{}", self.size),
+            "queues" => {
+                format!("weft traffic -m {machine} --scenario scenarios/{} --telemetry 1us", self.size)
+            }
             benchmark => format!("weft osu {benchmark} -m {machine} --sizes {}", self.size),
         };
-        if !matches!(self.benchmark.as_str(), "selftest" | "scenario") {
+        if !matches!(self.benchmark.as_str(), "selftest" | "scenario" | "queues") {
             for (option, value) in [("from", &self.from), ("to", &self.to), ("algorithm", &self.algorithm)] {
                 words += &value.as_ref().map_or(String::new(), |value| format!(" --{option} {value}"));
             }
