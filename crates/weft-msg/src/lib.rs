@@ -48,6 +48,7 @@ mod collectives;
 mod communicator;
 mod envelope;
 mod error;
+mod expansion;
 mod interface;
 mod matching;
 mod multicast_limit;
@@ -71,12 +72,14 @@ pub use algorithms::{
     Algorithm, AlgorithmError, AlgorithmTable, COLLECTIVE_NAMES, CollectiveSize, Elements, Rule,
     collective_name, collective_of,
 };
+pub use collectives::CollectiveCall;
 pub use communicator::Group;
 pub use envelope::{
     Access, ActiveMessage, Body, Envelope, EnvelopeKind, KeptEntry, Match, MatchContext, OperationKind,
     RankEndpoints, ReceiveEntry, SendEntry,
 };
 pub use error::MsgError;
+pub use expansion::{ExpandedCollective, ExpandedRound, ExpandedStep, Expansion};
 pub use interface::InterfaceAnswer;
 pub use multicast_limit::MulticastLimit;
 pub use post_costs::{PostCost, PostCosts, Stores};
