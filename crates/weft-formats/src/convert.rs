@@ -18,12 +18,12 @@ use weft_units::RankId;
 
 /// A trace to be written in another format.
 #[derive(Clone, Copy)]
-pub struct Conversion<'a> {
+pub struct TraceConversion<'a> {
     /// The trace.
     pub trace: &'a Trace,
     /// The new one.
     pub output: &'a Path,
-    /// Its format by name; `None`: the one whose files end as `output` does.
+    /// The name of its format; `None`: the one whose files end as `output` does.
     pub format: Option<&'a str>,
     /// Facts that both formats must be told.
     pub options: &'a TraceOptions,
@@ -111,8 +111,11 @@ impl ExpandedOps<'_> {
 ///
 /// # Errors
 /// No such format is written, or what cannot be read, expanded or written.
-pub fn convert(conversion: Conversion<'_>, expand: &mut dyn Expand) -> Result<ConvertedTrace, TraceError> {
-    let Conversion { trace, output, format, options } = conversion;
+pub fn convert(
+    conversion: TraceConversion<'_>,
+    expand: &mut dyn Expand,
+) -> Result<ConvertedTrace, TraceError> {
+    let TraceConversion { trace, output, format, options } = conversion;
     let header = trace.metadata().header.clone();
     let mut writer = TraceWriter::create_as(output, format, header, options)?;
     let file = trace.file();

@@ -66,8 +66,8 @@ pub trait FormatWriter {
         false
     }
 
-    /// Whether the streams of a rank are written mixed, in an order that their events and requests allow: with
-    /// [`FormatWriter::switch_to`] in the place of [`FormatWriter::begin_stream`].
+    /// Whether the streams of a rank are written mixed, in an order that their events and requests allow:
+    /// with [`FormatWriter::switch_to`] in the place of [`FormatWriter::begin_stream`].
     fn mixes_streams(&self) -> bool {
         false
     }

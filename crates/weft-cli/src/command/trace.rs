@@ -39,8 +39,8 @@ pub struct Conversion {
     #[arg(long = "format", value_name = "FORMAT")]
     output_format: Option<String>,
 
-    /// The machine whose library turns collectives into messages, where the format has none; otherwise MPICH 5's
-    /// algorithms do
+    /// The machine whose library turns collectives into messages, where the format has none; otherwise
+    /// MPICH 5's algorithms do
     #[arg(short, long, value_name = "NAME|FILE")]
     machine: Option<String>,
 

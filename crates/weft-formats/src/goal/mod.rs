@@ -7,7 +7,7 @@
 //!   l2 requires l1                              ▼
 //!   }                                      RankGraph ──▶ streams (graph/)
 //! ```
-//! Both are written, too: writer.rs makes graphs of operations, which text_file.rs and binary_file.rs put down.
+//! Both are written: writer.rs makes graphs of operations, text_file.rs and binary_file.rs put them down.
 //!
 //! # Source
 //! `src/LogGOPSim/txt2bin.re` and `Parser.hpp` of LogGOPSim.
@@ -41,7 +41,7 @@ pub(crate) const FORMAT: Format = Format {
     writing: Some(WrittenAs { extension: "goal", create: |path, header, _| create(path, header, false) }),
 };
 
-/// Its binary form, where it is written: read, both are one format.
+/// The binary form, where it is written. Both are read as one format.
 pub(crate) const BINARY: Format = Format {
     name: "goal-binary",
     knows: |_, _| false,

@@ -298,7 +298,7 @@ impl FormatWriter for GoalWriter {
     }
 
     fn carries(&self, op: &Op) -> bool {
-        !matches!(op, Op::Collective { .. })
+        !matches!(op, Op::Collective { .. } | Op::Window { .. } | Op::OneSided { .. } | Op::Sync { .. })
     }
 
     fn has_streams(&self) -> bool {

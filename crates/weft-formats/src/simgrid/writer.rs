@@ -292,7 +292,9 @@ impl FormatWriter for ActionWriter {
     }
 
     fn carries(&self, op: &Op) -> bool {
-        let Op::Collective { kind, comm, .. } = op else { return true };
+        let Op::Collective { kind, comm, .. } = op else {
+            return !matches!(op, Op::Window { .. } | Op::OneSided { .. } | Op::Sync { .. });
+        };
         let lacks = matches!(
             kind,
             Collective::ReduceScatterBlock

@@ -2,15 +2,16 @@
 //! one trace made of another.
 
 mod expand;
+mod windows;
 
 use super::machine::checked;
 use super::{ExperimentError, MachineInput};
-use expand::CollectiveExpander;
+use expand::OperationExpander;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use weft_formats::parts::Parts;
-use weft_formats::{Conversion, Trace};
+use weft_formats::{Trace, TraceConversion};
 use weft_msg::{AlgorithmTable, Protocol, Wildcards};
 
 pub use weft_formats::{
@@ -93,8 +94,8 @@ pub fn convert(request: &ConvertRequest<'_>) -> Result<NewTrace, ExperimentError
     }
     let protocol = library(*machine)?;
     let write = |trace: &Trace| {
-        let mut expander = CollectiveExpander::new(&protocol, trace.ranks());
-        let conversion = Conversion { trace, output, format: *format, options };
+        let mut expander = OperationExpander::new(&protocol, trace)?;
+        let conversion = TraceConversion { trace, output, format: *format, options };
         let converted = weft_formats::convert(conversion, &mut expander)?;
         Ok((converted.left_out, expander.expanded()))
     };

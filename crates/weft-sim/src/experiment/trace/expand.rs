@@ -1,21 +1,25 @@
-//! Collectives as messages and computation, for formats that do not carry them.
+//! Collectives as messages and computation, for formats that do not carry them; and windows with fences.
 //!
 //! | a collective | becomes |
 //! |---|---|
-//! | that blocks | its rounds: receives and sends, a wait for all of them, the copies and reductions after them |
-//! | that does not block, where streams are mixed | the same beside its stream, from where it begins to its wait |
+//! | that blocks | its rounds: receives and sends, a wait for all of them, then copies and reductions |
+//! | that does not block, where streams are mixed | the same beside its stream, from its call to its wait |
 //! | that does not block, elsewhere | the same, where it begins |
 //!
 //! Its messages are of the world, with tags from 2^30 on, which MPICH gives to no program. Those of blocking
 //! collectives have one for each communicator and kind: all members begin them in one order, so that messages
 //! of a pair are not taken for each other. A tag stands for a buffer where nobody knows one, and a machine
-//! whose interfaces translate addresses would take new ones amiss.
+//! whose interfaces translate addresses would take new ones amiss. Windows are in windows.rs; their creation,
+//! their end and their fences are barriers, too.
 
+use super::windows::{RankWindows, WindowAccesses};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use weft_formats::{Expand, ExpandedOps, TraceError};
+use weft_formats::{Expand, ExpandedOps, Trace, TraceError};
 use weft_msg::{CollectiveCall, ExpandedCollective, ExpandedStep, Expansion, Protocol};
-use weft_trace::op::{Collective, CommId, EventId, Op, RankRange, RequestId, SendMode, SignalAt};
+use weft_trace::op::{
+    Collective, CollectiveSizes, CommId, EventId, Op, RankRange, RequestId, SendMode, SignalAt, WindowSync,
+};
 use weft_units::{RankId, Span};
 
 /// The first tag of a collective's message.
@@ -29,10 +33,13 @@ const COMMS: u32 = 1 << 12;
 const NON_BLOCKING_TAG: u32 = 32;
 
 /// Turns the collectives that a format does not carry into messages.
-pub(super) struct CollectiveExpander<'p> {
+pub(super) struct OperationExpander<'p> {
     protocol: &'p Protocol,
     ranks: u32,
-    rank: Expansion,
+    rank: RankId,
+    collectives: Expansion,
+    windows: RankWindows,
+    accesses: WindowAccesses,
     /// Communicators of the rank that no collective has used.
     unused: BTreeMap<CommId, Vec<RankRange>>,
     /// Communicators of all ranks, numbered as they come.
@@ -46,29 +53,43 @@ pub(super) struct CollectiveExpander<'p> {
     high_tags: u64,
 }
 
-impl CollectiveExpander<'_> {
-    /// For a program of so many ranks, by the table of algorithms and the costs of this library.
-    pub(super) fn new(protocol: &Protocol, ranks: u32) -> CollectiveExpander<'_> {
-        CollectiveExpander {
+impl OperationExpander<'_> {
+    /// For a trace, by the table of algorithms and the costs of this library.
+    ///
+    /// # Errors
+    /// One-sided operations that cannot be read.
+    pub(super) fn new<'p>(
+        protocol: &'p Protocol,
+        trace: &Trace,
+    ) -> Result<OperationExpander<'p>, TraceError> {
+        let (ranks, rank) = (trace.ranks(), RankId(0));
+        Ok(OperationExpander {
             protocol,
             ranks,
-            rank: Expansion::new(RankId(0), ranks),
+            rank,
+            collectives: Expansion::new(rank, ranks),
+            windows: RankWindows::default(),
+            accesses: WindowAccesses::of(trace)?,
             unused: BTreeMap::new(),
             comms: BTreeMap::new(),
             replaced: BTreeMap::new(),
             next_event: EventId(u32::MAX),
             expanded: BTreeMap::new(),
             high_tags: 0,
-        }
+        })
     }
 
-    /// What was expanded, and how, with the number of calls.
+    /// The collectives that were expanded, and how, with the number of calls.
     pub(super) fn expanded(mut self) -> BTreeMap<String, u64> {
         if self.high_tags > 0 && !self.expanded.is_empty() {
             let what = "messages of the program with tags from 2^30 on: as those of expanded collectives";
             self.expanded.insert(what.to_owned(), self.high_tags);
         }
         self.expanded
+    }
+
+    fn count(&mut self, what: String) {
+        *self.expanded.entry(what).or_default() += 1;
     }
 
     fn event(&mut self) -> EventId {
@@ -83,9 +104,9 @@ impl CollectiveExpander<'_> {
         into: &mut ExpandedOps<'_>,
     ) -> Result<(), TraceError> {
         if let Some(members) = self.unused.remove(&call.comm) {
-            self.rank.create(call.comm, &members).map_err(|error| into.error(error))?;
+            self.collectives.create(call.comm, &members).map_err(|error| into.error(error))?;
         }
-        let expanded = self.rank.expand(self.protocol, call).map_err(|error| into.error(error))?;
+        let expanded = self.collectives.expand(self.protocol, call).map_err(|error| into.error(error))?;
         let mut name = format!("{}: by {}", weft_msg::collective_name(call.kind), expanded.algorithm);
         if let Some(hardware) = expanded.hardware {
             let _ = write!(name, ", in the place of {hardware}");
@@ -113,8 +134,35 @@ impl CollectiveExpander<'_> {
                 self.replaced.insert(request, None);
             }
         }
-        *self.expanded.entry(name).or_default() += 1;
+        self.count(name);
         Ok(())
+    }
+
+    /// An operation on a window with fences only, or such a fence.
+    fn window(&mut self, op: &Op, into: &mut ExpandedOps<'_>) -> Result<(), TraceError> {
+        let (ops, barrier) = match *op {
+            Op::Window { window, comm, .. } => {
+                self.windows.create(window, comm, &mut self.accesses);
+                (Vec::new(), Some(window))
+            }
+            Op::Sync { kind: WindowSync::Fence, window, .. } => {
+                (self.windows.fence(window, self.rank, &self.accesses), Some(window))
+            }
+            Op::Sync { window, .. } => (Vec::new(), Some(window)),
+            Op::OneSided { target, .. } if target == self.rank => (Vec::new(), None),
+            _ => (self.windows.access(op), None),
+        };
+        let mut name = format!("{}: by messages", op.kind().name());
+        if let Op::OneSided { request: Some(request), .. } = op {
+            name += ", waited for in the next fence";
+            self.replaced.insert(*request, None);
+        }
+        self.count(name);
+        ops.iter().try_for_each(|op| into.push(op))?;
+        let Some(comm) = barrier.and_then(|window| self.windows.comm(window)) else { return Ok(()) };
+        let (kind, sizes, buffers) = (Collective::Barrier, CollectiveSizes::default(), Default::default());
+        let call = CollectiveCall { kind, comm, root: None, sizes: &sizes, buffers, request: None };
+        self.collective(&call, into)
     }
 
     /// Waits for requests of which some were collectives.
@@ -134,9 +182,11 @@ impl CollectiveExpander<'_> {
     }
 }
 
-impl Expand for CollectiveExpander<'_> {
+impl Expand for OperationExpander<'_> {
     fn begin_rank(&mut self, rank: RankId) {
-        self.rank = Expansion::new(rank, self.ranks);
+        self.rank = rank;
+        self.collectives = Expansion::new(rank, self.ranks);
+        self.windows = RankWindows::default();
         self.unused.clear();
         self.replaced.clear();
         self.next_event = EventId(u32::MAX);
@@ -151,6 +201,11 @@ impl Expand for CollectiveExpander<'_> {
                 let (kind, comm, root) = (*kind, *comm, *root);
                 let (buffers, request) = (*buffers, *request);
                 return self.collective(&CollectiveCall { kind, comm, root, sizes, buffers, request }, into);
+            }
+            Op::Window { window, .. } | Op::OneSided { window, .. } | Op::Sync { window, .. }
+                if self.accesses.has_fences_only(*window) && !into.carries(&op) =>
+            {
+                return self.window(&op, into);
             }
             Op::Isend { tag, .. } if *tag >= FIRST_TAG => self.high_tags += 1,
             // Few programs have collectives that do not block.
