@@ -18,11 +18,12 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 use weft_trace::TraceSource;
-use weft_trace::op::Op;
+use weft_trace::op::{Op, StreamId};
 use weft_units::{Bytes, RankId};
 
 /// All formats. A file that none of them knows is read as one of the first, whose reader says what is wrong.
-const FORMATS: &[Format] = &[weft::FORMAT, dumpi::FORMAT, goal::FORMAT, liballprof::FORMAT, simgrid::FORMAT];
+const FORMATS: &[Format] =
+    &[weft::FORMAT, dumpi::FORMAT, goal::FORMAT, goal::BINARY, liballprof::FORMAT, simgrid::FORMAT];
 
 /// The first bytes of a file, by which formats know it: some lines of a text.
 const HEAD_BYTES: u64 = 4096;
@@ -63,6 +64,32 @@ pub trait FormatWriter {
     /// Whether ranks of the format can have several streams. If not, none is begun.
     fn has_streams(&self) -> bool {
         false
+    }
+
+    /// Whether the streams of a rank are written mixed, in an order that their events and requests allow:
+    /// with [`FormatWriter::switch_to`] in the place of [`FormatWriter::begin_stream`].
+    fn mixes_streams(&self) -> bool {
+        false
+    }
+
+    /// Goes on with a stream of the rank, on this core of it, or begins it.
+    ///
+    /// # Errors
+    /// No rank was begun.
+    fn switch_to(&mut self, stream: StreamId, core: u32) -> Result<(), TraceError> {
+        let _ = (stream, core);
+        unreachable!("nobody mixes streams where they are not mixed")
+    }
+
+    /// The stream is over: its number may begin another. Streams that are not ended go on to the rank's end.
+    fn end_stream(&mut self, stream: StreamId) {
+        let _ = stream;
+    }
+
+    /// Whether the operation is written as what it is. If not, it may be turned into others before it comes.
+    fn carries(&self, op: &Op) -> bool {
+        let _ = op;
+        true
     }
 
     /// Adds the next operation of the rank and the stream that were begun last.

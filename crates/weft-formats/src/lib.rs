@@ -30,7 +30,7 @@ mod trace;
 mod validate;
 mod weft;
 
-pub use convert::{ConvertedTrace, convert};
+pub use convert::{ConvertedTrace, Expand, ExpandedOps, TraceConversion, convert};
 pub use error::{FilePlace, TraceError};
 pub use format::{FormatReader, FormatWriter, TraceOptions};
 pub use header::{FORMAT_VERSION, METADATA_KEY, StreamMetadata, TraceHeader, TraceMetadata};

@@ -7,10 +7,12 @@
 //! ```
 
 use crate::algorithms::algorithm::Algorithm;
-use crate::collective::member_part::MemberPart;
+use crate::algorithms::collective_name;
+use crate::collective::member_part::{MemberPart, has_root};
 use crate::collective::registry::schedule;
 use crate::collective::{RoundStep, RoundSteps};
-use crate::communicator::CommIndex;
+use crate::communicator::{CommIndex, Communicators};
+use crate::error::MsgError;
 use crate::process::memory::CollectiveMemory;
 use crate::protocol::Protocol;
 use crate::requests::Renamed;
@@ -18,16 +20,39 @@ use crate::work::InMemory;
 use serde::{Deserialize, Serialize};
 use slab::Slab;
 use weft_trace::op::{Collective, CollectiveBuffers, CollectiveSizes, CommId, RequestId};
-use weft_units::{Bytes, RankId};
+use weft_units::RankId;
 
 /// A collective as the program calls it.
-pub(crate) struct CollectiveCall<'a> {
+#[derive(Clone, Copy, Debug)]
+pub struct CollectiveCall<'a> {
+    /// Which.
     pub kind: Collective,
+    /// Among whom.
     pub comm: CommId,
+    /// The root, where there is one.
     pub root: Option<RankId>,
+    /// Bytes given and taken.
     pub sizes: &'a CollectiveSizes,
+    /// The buffers for them.
     pub buffers: CollectiveBuffers,
+    /// `None`: it blocks.
     pub request: Option<RequestId>,
+}
+
+impl CollectiveCall<'_> {
+    /// The root's member number; 0 for collectives without.
+    pub(crate) fn root_of(&self, communicators: &Communicators, comm: CommIndex) -> Result<u32, MsgError> {
+        let rooted = has_root(self.kind);
+        match self.root {
+            Some(root) if rooted => communicators.member(comm, root).ok_or_else(|| MsgError::NotAMember {
+                role: "root".to_owned(),
+                rank: root,
+                comm: self.comm,
+            }),
+            None if rooted => Err(MsgError::NoRoot { collective: collective_name(self.kind).to_owned() }),
+            _ => Ok(0),
+        }
+    }
 }
 
 /// A collective in progress.
@@ -129,21 +154,8 @@ impl Collectives {
         let running = &mut self.running[key as usize];
         let before = running.pending;
         for step in steps.iter() {
-            match step {
-                RoundStep::Copy { bytes } => {
-                    running.work += protocol.copy(Bytes::new(*bytes));
-                    running.work.alone += protocol.copy_call;
-                }
-                RoundStep::Receive { piece, into, .. } => {
-                    running.pending += 1;
-                    let operands = piece.bytes.saturating_mul(into.reductions());
-                    running.work += protocol.reduction(Bytes::new(operands));
-                    running.work.alone += protocol.reduce_call * into.reductions();
-                }
-                RoundStep::Send { .. } | RoundStep::Accelerate { .. } | RoundStep::Multicast { .. } => {
-                    running.pending += 1
-                }
-            }
+            running.work += step.work(protocol);
+            running.pending += u32::from(!matches!(step, RoundStep::Copy { .. }));
         }
         running.pending > before
     }

@@ -48,6 +48,7 @@ mod collectives;
 mod communicator;
 mod envelope;
 mod error;
+mod expansion;
 mod hierarchy;
 mod interface;
 mod matching;
@@ -72,12 +73,14 @@ pub use algorithms::{
     Algorithm, AlgorithmError, AlgorithmTable, COLLECTIVE_NAMES, CollectiveSize, Elements, Rule,
     collective_name, collective_of,
 };
+pub use collectives::CollectiveCall;
 pub use communicator::Group;
 pub use envelope::{
     Access, ActiveMessage, Body, Envelope, EnvelopeKind, KeptEntry, Match, MatchContext, OperationKind,
     RankEndpoints, ReceiveEntry, SendEntry,
 };
 pub use error::MsgError;
+pub use expansion::{ExpandedCollective, ExpandedRound, ExpandedStep, Expansion};
 pub use hierarchy::{Hierarchy, TopologyPlace};
 pub use interface::InterfaceAnswer;
 pub use multicast_limit::MulticastLimit;

@@ -6,6 +6,7 @@ use crate::output;
 use clap::{Args, Subcommand, ValueHint};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use weft_sim::experiment::machine;
 use weft_sim::experiment::trace::{
     self, ConvertRequest, FlopRate, StreamsInfo, TraceInfo, TraceOptions, TraceStats,
 };
@@ -33,9 +34,15 @@ pub struct Conversion {
     #[arg(short, long, value_name = "TRACE", value_hint = ValueHint::FilePath)]
     output: PathBuf,
 
-    /// The format, where the end of the name does not tell it: weft, or ti (SimGrid, time-independent)
+    /// The format, where the end of the name does not tell it: weft, goal or goal-binary (LogGOPSim), or ti
+    /// (SimGrid, time-independent)
     #[arg(long = "format", value_name = "FORMAT")]
     output_format: Option<String>,
+
+    /// The machine whose library turns collectives into messages, where the format has none; otherwise
+    /// MPICH 5's algorithms do
+    #[arg(short, long, value_name = "NAME|FILE")]
+    machine: Option<String>,
 
     #[command(flatten)]
     speed: SpeedOptions,
@@ -94,16 +101,22 @@ impl TraceCommand {
                 if one.format.json { output::document(&stats)? } else { output::text(&stats_text(&stats))? }
             }
             TraceCommand::Convert(conversion) => {
+                let machine = conversion.machine.as_ref();
+                let machine = machine.map(|name| machine::input(name, &[])).transpose()?;
                 let converted = trace::convert(&ConvertRequest {
                     input: &conversion.input,
                     output: &conversion.output,
                     format: conversion.output_format.as_deref(),
                     options: conversion.speed.options(),
+                    machine: machine.as_ref(),
                     force: conversion.force,
                 })?;
                 match conversion.format.json {
                     true => output::document(&converted)?,
-                    false => output::text(&(info_text(&converted.info) + &left_out(&converted.left_out)))?,
+                    false => {
+                        let lists = expanded(&converted.expanded) + &left_out(&converted.left_out);
+                        output::text(&(info_text(&converted.info) + &lists))?;
+                    }
                 }
             }
         }
@@ -159,6 +172,11 @@ fn notes(notes: &BTreeMap<String, u64>) -> String {
 /// The operations that a format cannot carry.
 fn left_out(left_out: &BTreeMap<String, u64>) -> String {
     left_out.iter().map(|(what, count)| format!("the format cannot carry: {count} × {what}\n")).collect()
+}
+
+/// The operations that were turned into others.
+fn expanded(expanded: &BTreeMap<String, u64>) -> String {
+    expanded.iter().map(|(what, count)| format!("expanded: {count} × {what}\n")).collect()
 }
 
 /// Calls that are not in the trace.

@@ -52,7 +52,109 @@ fn a_trace_survives_the_way_through_simgrid() {
     let text = String::from_utf8(text).unwrap();
     assert!(text.contains(&format!("the format cannot carry: 2 × {wildcards}")), "{text}");
     let said = refused(&["trace", "convert", &path("there.weft"), "-o", &path("x.vef")]);
-    assert!(said.contains("give --format weft or --format ti"), "{said}");
+    assert!(said.contains("give --format weft or --format goal or") && said.contains("ti"), "{said}");
+}
+
+/// Six ranks with collectives of the world and of two communicators, one of which no format but ours has.
+fn collectives(path: &Path, does_not_block: bool) {
+    const RANKS: u32 = 6;
+    let header = TraceHeader { ranks: RANKS, ..TraceHeader::default() };
+    let mut writer = TraceWriter::create(path, header).unwrap();
+    let block = Bytes::new(3000);
+    let sizes = |send, receive| CollectiveSizes { send, receive, element: 8, ..Default::default() };
+    for rank in 0..RANKS {
+        writer.begin_rank(RankId(rank)).unwrap();
+        let half = CommId((u64::from(rank % 2) << 32) + 5);
+        let members = vec![RankRange { first: rank % 2, stride: 2, count: RANKS / 2 }];
+        writer.push(&Op::Communicator { comm: half, members }).unwrap();
+        for round in 0..10 {
+            let mut collective = |kind, comm, request| {
+                let root = (kind == Collective::Broadcast).then_some(RankId(3));
+                let sizes = if kind == Collective::Barrier {
+                    sizes(Bytes::ZERO, Bytes::ZERO)
+                } else {
+                    sizes(block, block)
+                };
+                let buffers = Default::default();
+                writer.push(&Op::Collective { kind, comm, root, sizes, request, buffers }).unwrap();
+            };
+            collective(Collective::Alltoall, CommId::WORLD, None);
+            collective(Collective::Allreduce, half, None);
+            collective(Collective::Broadcast, CommId::WORLD, None);
+            let request = does_not_block.then_some(RequestId(0));
+            collective(Collective::Scan, CommId::WORLD, request);
+            writer.push(&Op::Compute { span: Span::from_ps(40_000_300 + u64::from(rank * round)) }).unwrap();
+            if let Some(request) = request {
+                writer.push(&Op::Wait { request }).unwrap();
+            }
+        }
+        let (kind, comm, root, request) = (Collective::Barrier, CommId::WORLD, None, None);
+        let (sizes, buffers) = (sizes(Bytes::ZERO, Bytes::ZERO), Default::default());
+        writer.push(&Op::Collective { kind, comm, root, sizes, request, buffers }).unwrap();
+    }
+    writer.finish().unwrap();
+}
+
+/// The time of a replay on the ExaNeSt rack.
+fn run_time(trace: &str, threads: &str) -> f64 {
+    let words = ["replay", "-m", "exanest", trace, "--ppn", "1", "--quiet", "--json", "--threads", threads];
+    json(&words)["rows"][0]["run_time_us"].as_f64().unwrap()
+}
+
+/// Catches an expansion that is not what a replay does: another algorithm, costs that are left out or counted
+/// twice, messages that are taken for each other's, and results that depend on threads.
+#[test]
+fn expanded_collectives_take_as_long_as_they_did() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    collectives(Path::new(&path("there.weft")), false);
+    let expected = run_time(&path("there.weft"), "1");
+    let convert = |from: &str, to: &str| {
+        json(&["trace", "convert", &path(from), "-o", &path(to), "-m", "exanest", "--json"])
+    };
+    let by = |kind: &str, algorithm: &str, count: u32| (format!("{kind}: by {algorithm}"), count.into());
+    let lacking = [by("allreduce", "recursive-doubling", 60), by("scan", "recursive-doubling", 60)];
+    let others =
+        [by("alltoall", "scattered", 60), by("broadcast", "binomial", 60), by("barrier", "dissemination", 6)];
+    for (name, expanded) in [
+        ("through.goal", [&lacking[..], &others[..]].concat()),
+        ("through.bin", [&lacking[..], &others[..]].concat()),
+        ("through.ti", lacking.to_vec()),
+    ] {
+        let there = convert("there.weft", name);
+        assert_eq!(there["expanded"], serde_json::Value::Object(expanded.into_iter().collect()), "{name}");
+        let back = convert(name, "back.weft");
+        assert_eq!((&back["expanded"], &back["left_out"]), (&serde_json::json!({}), &serde_json::json!({})));
+        fs::rename(path("back.weft"), path("last.weft")).unwrap();
+        let found = run_time(&path(name), "1");
+        assert!((found / expected - 1.0).abs() < 0.01, "{name}: {found} in the place of {expected}");
+        for threads in ["2", "3", "8"] {
+            assert_eq!(run_time(&path("last.weft"), threads), found, "{name}");
+        }
+    }
+}
+
+/// Catches collectives that do not block and are waited for where they begin, though the format can have them
+/// beside, and a list that does not say so.
+#[test]
+fn collectives_that_do_not_block_are_branches_where_there_can_be_any() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    collectives(Path::new(&path("there.weft")), true);
+    let text = |name: &str| {
+        let text =
+            weft(&["trace", "convert", &path("there.weft"), "-o", &path(name), "-m", "exanest"]).stdout;
+        String::from_utf8(text).unwrap()
+    };
+    let (goal, ti) = (text("through.goal"), text("through.ti"));
+    assert!(goal.contains("expanded: 60 × scan: by recursive-doubling\n"), "{goal}");
+    assert!(ti.contains("expanded: 60 × scan: by recursive-doubling, blocking, where it begins\n"), "{ti}");
+    let times = ["there.weft", "through.goal", "through.ti"].map(|name| run_time(&path(name), "1"));
+    // Beside the computation, and not before it.
+    assert!(times[1] < times[2], "{times:?}");
+    for threads in ["2", "3", "8"] {
+        assert_eq!(run_time(&path("through.goal"), threads), times[1]);
+    }
 }
 
 /// Catches a speed that is guessed, and one that is asked for and not used.
@@ -149,4 +251,57 @@ fn a_graph_of_goal_is_one_like_any_other() {
         |name: &str| rows.iter().find(|row| row["category"] == name).unwrap()["time_us"].as_f64().unwrap();
     let (computes, waits) = (time("computation"), time("late partner"));
     assert!((computes - 8_000.0).abs() < 1e-6 && (8_000.0..8_005.0).contains(&waits), "{computes} {waits}");
+}
+
+/// Catches data of windows that goes elsewhere, or nowhere, fences that wait for nobody, and a window with
+/// locks that is lost without a word.
+#[test]
+fn windows_with_fences_become_messages() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let header = TraceHeader { ranks: 4, ..TraceHeader::default() };
+    let mut writer = TraceWriter::create(path("there.weft"), header).unwrap();
+    let (fenced, locked, comm, buffer) = (WindowId(1), WindowId(2), CommId::WORLD, None);
+    for rank in 0..4 {
+        writer.begin_rank(RankId(rank)).unwrap();
+        let access = |kind, window, to: u32, bytes, request| {
+            let (target, bytes) = (RankId(to % 4), Bytes::new(bytes));
+            Op::OneSided { kind, window, target, bytes, buffer, request }
+        };
+        let sync = |kind, window, target| Op::Sync { kind, window, target };
+        let request = Some(RequestId(0));
+        for op in [
+            Op::Window { window: fenced, comm, bytes: Bytes::new(1 << 20), buffer },
+            Op::Window { window: locked, comm, bytes: Bytes::new(1 << 20), buffer },
+            sync(WindowSync::Fence, fenced, None),
+            access(OneSided::Put, fenced, rank + 1, 600_000, None),
+            access(OneSided::Get, fenced, rank + 2, 300, request),
+            Op::Compute { span: Span::from_us(u64::from(rank)) },
+            access(OneSided::Accumulate, fenced, 0, 8, None),
+            Op::Wait { request: RequestId(0) },
+            sync(WindowSync::Fence, fenced, None),
+            sync(WindowSync::Lock, locked, Some(RankId(0))),
+            access(OneSided::Put, locked, 0, 8, None),
+            sync(WindowSync::Unlock, locked, Some(RankId(0))),
+            sync(WindowSync::Free, fenced, None),
+        ] {
+            writer.push(&op).unwrap();
+        }
+    }
+    writer.finish().unwrap();
+    let there = json(&["trace", "convert", &path("there.weft"), "-o", &path("through.goal"), "--json"]);
+    let expected = serde_json::json!({
+        "window: by messages": 4, "win_fence: by messages": 8, "win_free: by messages": 4,
+        "put: by messages": 4, "get: by messages, waited for in the next fence": 4,
+        "accumulate: by messages": 4, "barrier: by dissemination": 16,
+    });
+    assert_eq!(there["expanded"], expected);
+    assert_eq!(there["left_out"]["win_lock"], 4);
+    let stats = json(&["trace", "stats", &path("through.goal"), "--json"]);
+    // Puts, requests of gets and their answers, accumulates of three ranks, and four barriers of two rounds.
+    assert_eq!(stats["operations_by_kind"]["isend"], 4 + 4 + 4 + 3 + 4 * 4 * 2);
+    let time = run_time(&path("through.goal"), "1");
+    // 600,000 B at 10 Gb/s are 480 us.
+    assert!(time > 480.0, "{time}");
+    assert_eq!(run_time(&path("through.goal"), "3"), time);
 }

@@ -17,19 +17,19 @@ use weft_trace::op::SignalAt;
 use weft_units::{Bytes, RankId};
 
 /// The first bytes of a file.
-const MAGIC: [u8; 8] = 4223u64.to_le_bytes();
+pub(super) const MAGIC: [u8; 8] = 4223u64.to_le_bytes();
 
 /// Those of a file that LogGOPSim has run in place, and so used up.
 const USED_UP: [u8; 8] = 2342u64.to_le_bytes();
 
 /// Offsets count from here.
-const BASE: u64 = 8;
+pub(super) const BASE: u64 = 8;
 
 /// Bytes of ranks, and of the largest core and interface.
-const HEAD_BYTES: u64 = 6;
+pub(super) const HEAD_BYTES: u64 = 6;
 
 /// Bytes of the two offsets of a rank.
-const OFFSETS_BYTES: u64 = 16;
+pub(super) const OFFSETS_BYTES: u64 = 16;
 
 /// Bytes of an operation.
 const NODE_BYTES: u64 = 39;

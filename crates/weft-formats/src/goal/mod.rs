@@ -7,6 +7,8 @@
 //!   l2 requires l1                              ▼
 //!   }                                      RankGraph ──▶ streams (graph/)
 //! ```
+//! Both are written: writer.rs makes graphs of operations, text_file.rs and binary_file.rs put them down.
+//!
 //! # Source
 //! `src/LogGOPSim/txt2bin.re` and `Parser.hpp` of LogGOPSim.
 //!
@@ -15,12 +17,18 @@
 //! Those that name another than 0 are counted.
 
 mod binary;
+mod binary_file;
+mod tags;
 mod text;
+mod text_file;
+mod writer;
 
-use crate::format::{Format, FormatReader, OpenTrace};
+use crate::format::{BegunTrace, Format, FormatReader, OpenTrace, WrittenAs};
 use crate::graph::spool;
+use crate::header::TraceHeader;
 use crate::input::Input;
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use weft_units::Span;
 
@@ -30,7 +38,15 @@ pub(crate) const FORMAT: Format = Format {
     knows: |_, head| binary::knows(head) || text::knows(head),
     open: |path, _| open(Input::open(path)?),
     open_bytes: |name, bytes, _| open(Input::memory(name, bytes)),
-    writing: None,
+    writing: Some(WrittenAs { extension: "goal", create: |path, header, _| create(path, header, false) }),
+};
+
+/// The binary form, where it is written. Both are read as one format.
+pub(crate) const BINARY: Format = Format {
+    name: "goal-binary",
+    knows: |_, _| false,
+    writing: Some(WrittenAs { extension: "bin", create: |path, header, _| create(path, header, true) }),
+    ..FORMAT
 };
 
 /// Largest number of ranks; a larger one is taken for damage.
@@ -62,6 +78,15 @@ fn open(input: Input) -> OpenTrace {
     Ok(reader)
 }
 
+/// Begins a trace at `path`, in one of the two forms.
+fn create(path: &Path, header: TraceHeader, is_binary: bool) -> BegunTrace {
+    let file: Box<dyn writer::GoalFile> = match is_binary {
+        true => Box::new(binary_file::BinaryFile::create(path, header.ranks)?),
+        false => Box::new(text_file::TextFile::create(path, header.ranks)?),
+    };
+    Ok(Box::new(writer::GoalWriter::new(path, header, file)))
+}
+
 /// A computation of so many nanoseconds; `None`: too long to be believed.
 fn nanoseconds(count: u64) -> Option<Span> {
     (count <= MAX_NANOSECONDS).then(|| Span::from_ns(count))
@@ -84,3 +109,5 @@ impl GoalNotes {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod written_tests;

@@ -291,6 +291,23 @@ impl FormatWriter for ActionWriter {
         &mut self.header
     }
 
+    fn carries(&self, op: &Op) -> bool {
+        let Op::Collective { kind, comm, .. } = op else {
+            return !matches!(op, Op::Window { .. } | Op::OneSided { .. } | Op::Sync { .. });
+        };
+        let lacks = matches!(
+            kind,
+            Collective::ReduceScatterBlock
+                | Collective::Scan
+                | Collective::Exscan
+                | Collective::NeighborAllgather
+                | Collective::NeighborAllgatherv
+                | Collective::NeighborAlltoall
+                | Collective::NeighborAlltoallv
+        );
+        *comm == CommId::WORLD && !lacks
+    }
+
     fn begin_rank(&mut self, rank: RankId) -> Result<(), TraceError> {
         let expected = self.rank_operations.len();
         if rank.index() != expected || rank.0 >= self.header.ranks {

@@ -48,10 +48,13 @@ pub(crate) mod split_binary_tree;
 pub(crate) mod topology_tree;
 pub(crate) mod tree;
 
+use crate::protocol::Protocol;
+use crate::work::InMemory;
 use arrayvec::ArrayVec;
 use blocks::Extent;
 use member_part::MemberPart;
 use weft_trace::op::Collective;
+use weft_units::Bytes;
 
 /// The largest number of partners that a rank of [`Scattered`](scattered::Scattered) exchanges with at a
 /// time, which is in one round.
@@ -111,6 +114,24 @@ pub(crate) enum RoundStep {
     Accelerate { bytes: u64 },
     /// Sends `piece` of the data once, to all other members.
     Multicast { piece: Extent },
+}
+
+impl RoundStep {
+    /// Copies and reductions that follow the messages of its round.
+    pub fn work(&self, protocol: &Protocol) -> InMemory {
+        let (mut work, calls) = match self {
+            RoundStep::Copy { bytes } => (protocol.copy(Bytes::new(*bytes)), protocol.copy_call),
+            RoundStep::Receive { piece, into, .. } => {
+                let operands = piece.bytes.saturating_mul(into.reductions());
+                (protocol.reduction(Bytes::new(operands)), protocol.reduce_call * into.reductions())
+            }
+            RoundStep::Send { .. } | RoundStep::Accelerate { .. } | RoundStep::Multicast { .. } => {
+                return InMemory::default();
+            }
+        };
+        work.alone += calls;
+        work
+    }
 }
 
 /// A message without data.

@@ -5,7 +5,7 @@ use super::rank::Rank;
 use super::{Process, WaitingFor};
 use crate::accelerator::Allreduce;
 use crate::algorithms::{Algorithm, CollectiveSize, collective_name};
-use crate::collective::member_part::{MemberPart, MemberPlace, has_root, reduces};
+use crate::collective::member_part::{MemberPart, MemberPlace, reduces};
 use crate::collective::registry::neighbours;
 use crate::collective::{RankBuffer, RoundStep, RoundSteps, non_overlapping};
 use crate::collectives::{CollectiveCall, RunningCollective};
@@ -29,19 +29,6 @@ impl Process {
         let number = self.communicators.begun(comm);
         Allreduce { group, number, bytes: Bytes::new(bytes), element: part.element }
     }
-
-    /// The root's member number; 0 for collectives without.
-    fn root(&self, call: &CollectiveCall<'_>, comm: CommIndex) -> Result<u32, MsgError> {
-        let rooted = has_root(call.kind);
-        match call.root {
-            Some(root) if rooted => self
-                .communicators
-                .member(comm, root)
-                .ok_or_else(|| MsgError::NotAMember { role: "root".to_owned(), rank: root, comm: call.comm }),
-            None if rooted => Err(MsgError::NoRoot { collective: collective_name(call.kind).to_owned() }),
-            _ => Ok(0),
-        }
-    }
 }
 
 impl<T: Transport> Rank<'_, T> {
@@ -50,7 +37,7 @@ impl<T: Transport> Rank<'_, T> {
         let Process { communicators, rank, ranks, .. } = &mut *self.process;
         let comm = communicators.index(call.comm, *rank, *ranks)?;
         let (members, me) = (communicators.size(comm), communicators.me(comm));
-        let root = self.process.root(call, comm)?;
+        let root = call.root_of(&self.process.communicators, comm)?;
         let mut part = MemberPart::new(call.kind, MemberPlace { members, me, root }, call.sizes)?;
         let algorithm = self.choose(comm, &part, call.request.is_some())?;
         if algorithm == Algorithm::NonOverlapping {

@@ -49,7 +49,7 @@ pub(super) fn rates(shown: &ShownRun<'_>) -> Result<Panel, ResultsError> {
     let note = if others { ", without packets that may be of several jobs" } else { "" };
     Ok(Panel {
         title: shown.label.clone(),
-        x: Intervals::axis(),
+        x: intervals.axis(),
         y: Axis::new(format!("payload that came{note}"), "Gb/s"),
         content: Content::Lines(series),
     })

@@ -1,12 +1,18 @@
 //! The contents of a trace: of a file in any format, or of the parts of a recording that is under way; and
 //! one trace made of another.
 
-use super::ExperimentError;
+mod expand;
+mod windows;
+
+use super::machine::checked;
+use super::{ExperimentError, MachineInput};
+use expand::OperationExpander;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use weft_formats::Trace;
 use weft_formats::parts::Parts;
+use weft_formats::{Trace, TraceConversion};
+use weft_msg::{AlgorithmTable, Protocol, Wildcards};
 
 pub use weft_formats::{
     CollectiveStats, FlopRate, RankStats, StreamsInfo, TraceInfo, TraceOptions, TraceStats,
@@ -42,6 +48,9 @@ pub struct ConvertRequest<'a> {
     pub format: Option<&'a str>,
     /// Facts that both formats must be told.
     pub options: TraceOptions,
+    /// The machine by whose library operations are expanded that the format does not carry; `None`: by the
+    /// table of algorithms of MPICH 5, which computes nothing.
+    pub machine: Option<&'a MachineInput>,
     /// Whether a file that exists is replaced.
     pub force: bool,
 }
@@ -54,6 +63,8 @@ pub struct NewTrace {
     pub info: TraceInfo,
     /// Operations that its format cannot carry, with their number: left out, or written as something simpler.
     pub left_out: BTreeMap<String, u64>,
+    /// Operations that its format cannot carry and that were turned into others, and how, with their number.
+    pub expanded: BTreeMap<String, u64>,
 }
 
 /// Makes a trace.
@@ -61,7 +72,7 @@ pub struct NewTrace {
 /// # Errors
 /// `output` exists and `force` is not given, or what cannot be read or written.
 pub fn convert(request: &ConvertRequest<'_>) -> Result<NewTrace, ExperimentError> {
-    let ConvertRequest { input, output, format, options, force } = request;
+    let ConvertRequest { input, output, format, options, machine, force } = request;
     if parts_of(input).is_none() && !input.exists() {
         let why = format!(
             "{} is no folder of parts and no trace: it is not there; name a trace, or parts, such as \
@@ -81,9 +92,23 @@ pub fn convert(request: &ConvertRequest<'_>) -> Result<NewTrace, ExperimentError
         let why = format!("{} is the trace that is read; write the new one elsewhere", output.display());
         return Err(ExperimentError::input(why));
     }
-    let write = |trace: &Trace| weft_formats::convert(trace, output, *format, options);
-    let (conversion, _) = read(input, options, write)?;
-    Ok(NewTrace { info: info(output, options)?, left_out: conversion.left_out })
+    let protocol = library(*machine)?;
+    let write = |trace: &Trace| {
+        let mut expander = OperationExpander::new(&protocol, trace)?;
+        let conversion = TraceConversion { trace, output, format: *format, options };
+        let converted = weft_formats::convert(conversion, &mut expander)?;
+        Ok((converted.left_out, expander.expanded()))
+    };
+    let ((left_out, expanded), _) = read(input, options, write)?;
+    Ok(NewTrace { info: info(output, options)?, left_out, expanded })
+}
+
+/// The messaging library of a machine, or one that costs nothing and chooses as MPICH 5.
+fn library(machine: Option<&MachineInput>) -> Result<Protocol, ExperimentError> {
+    let Some(machine) = machine else {
+        return Ok(Protocol { algorithms: AlgorithmTable::mpich_5(), ..Protocol::zero() });
+    };
+    weft_assembly::protocol(&checked(machine)?, Wildcards::Recorded).map_err(ExperimentError::input)
 }
 
 /// Reads a trace file, or the trace that parts make; then with their folder.
