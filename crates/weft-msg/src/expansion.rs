@@ -310,7 +310,7 @@ mod tests {
         let mut expansion = Expansion::new(RankId(0), 4);
         let expanded = expansion.expand(&protocol, &call).unwrap();
         assert_eq!(expanded.algorithm, Algorithm::RecursiveDoubling);
-        assert_eq!(expanded.hardware, Some(Algorithm::Accelerator));
+        assert_eq!(expanded.replaced, Some(Algorithm::Accelerator));
         assert_eq!(expanded.count(), 2 + 2 - 2);
     }
 }

@@ -108,8 +108,8 @@ impl OperationExpander<'_> {
         }
         let expanded = self.collectives.expand(self.protocol, call).map_err(|error| into.error(error))?;
         let mut name = format!("{}: by {}", weft_msg::collective_name(call.kind), expanded.algorithm);
-        if let Some(hardware) = expanded.hardware {
-            let _ = write!(name, ", in the place of {hardware}");
+        if let Some(replaced) = expanded.replaced {
+            let _ = write!(name, ", in the place of {replaced}");
         }
         let within = match call.request {
             None => kind_tag(call.kind),
