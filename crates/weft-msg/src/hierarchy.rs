@@ -14,9 +14,9 @@ use std::ops::Range;
 /// The part of a machine that an endpoint lies in, by the numbers of its topology.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct TopologyPlace {
-    /// The group, as in a Dragonfly; the switch where the topology has no groups.
+    /// The widest part that the topology has, such as the group of a Dragonfly.
     pub group: u32,
-    /// The switch.
+    /// A part of that; the switch, where the topology has no other.
     pub switch: u32,
     /// The endpoint.
     pub endpoint: u32,

@@ -74,6 +74,10 @@ macro_rules! families {
                 match self { $(Layout::$variant(layout) => layout.group_of(endpoint),)+ }
             }
 
+            fn parts_of(&self, endpoint: $crate::EndpointId) -> [u32; 2] {
+                match self { $(Layout::$variant(layout) => layout.parts_of(endpoint),)+ }
+            }
+
             fn endpoint_name(&self, endpoint: $crate::EndpointId) -> String {
                 match self { $(Layout::$variant(layout) => layout.endpoint_name(endpoint),)+ }
             }

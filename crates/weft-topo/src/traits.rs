@@ -63,6 +63,11 @@ pub trait Topology {
     fn group_of(&self, endpoint: EndpointId) -> u32 {
         self.attachment(endpoint).0.0
     }
+    /// The parts of the machine that an endpoint lies in, for collectives that go part by part: the widest
+    /// that the topology has, and one within it. Group and switch, where the topology has no others.
+    fn parts_of(&self, endpoint: EndpointId) -> [u32; 2] {
+        [self.group_of(endpoint), self.attachment(endpoint).0.0]
+    }
     /// The name of an endpoint: its number, where the topology gives no other.
     fn endpoint_name(&self, endpoint: EndpointId) -> String {
         endpoint.to_string()
@@ -227,6 +232,10 @@ impl<R: RoutedTopology> Topology for R {
 
     fn group_of(&self, endpoint: EndpointId) -> u32 {
         self.topology().group_of(endpoint)
+    }
+
+    fn parts_of(&self, endpoint: EndpointId) -> [u32; 2] {
+        self.topology().parts_of(endpoint)
     }
 
     fn endpoint_name(&self, endpoint: EndpointId) -> String {

@@ -16,6 +16,7 @@ use weft_sim::experiment::osu::{
     Benchmark, Breakdown, ExpectedBcastReport, ExpectedBcastRequest, Iterations, Layer, OsuReport,
     OsuRequest, OsuRow, Repetitions,
 };
+use weft_units::Bytes;
 
 /// The benchmark that is not one of OSU's.
 const EXPECTED_BCAST: &str = "expected-bcast";
@@ -308,9 +309,9 @@ impl Shown for OsuRequest {
 /// The table of the fastest algorithms; nothing where one was asked for.
 fn best(report: &OsuReport) -> String {
     let rows = OsuRequest::best_by_size(report);
-    let rows = rows
-        .into_iter()
-        .map(|best| [best.size_bytes.to_string(), decimal(Some(best.latency_us)), best.algorithm]);
+    let rows = rows.into_iter().map(|best| {
+        [Bytes::new(best.size_bytes).to_string(), decimal(Some(best.latency_us)), best.algorithm]
+    });
     let table = output::table_of_some(["size", "avg latency (us)", "best"], [true, true, false], rows);
     if table.is_empty() { table } else { format!("\n{table}") }
 }

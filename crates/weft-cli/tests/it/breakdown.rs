@@ -252,3 +252,30 @@ fn nobody_sees_which_events_interfaces_save() {
         }
     }
 }
+
+/// Catches names of a machine's own documents that breakdowns lack or give to other parts, and a name where
+/// the machine has none.
+#[test]
+fn parts_have_the_names_of_their_documents() {
+    let words = |machine: &str, size: &str| {
+        let report = json(&["osu", "latency", "-m", machine, "--sizes", size, "--breakdown", "--json"]);
+        let pieces = report["rows"][0]["breakdown"]["pieces"].as_array().unwrap().clone();
+        pieces.iter().map(|piece| piece["what"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let labelled = words("dqn-node", "64K");
+    for word in [
+        "tx fifo (Buffer)",
+        "serialization (Producer)",
+        "link (Channel)",
+        "switch (Router)",
+        "serialization (Channel)",
+    ] {
+        assert!(labelled.iter().any(|what| what == word), "{word}: {labelled:?}");
+    }
+    assert!(labelled.iter().all(|what| what.ends_with(')')), "{labelled:?}");
+    assert!(words("communication-ip", "64K").iter().all(|what| !what.contains('(')));
+    let sets = ["--set", "nic.intra_node.dispatcher=9 cycles"];
+    let words =
+        [&["osu", "latency", "-m", "dqn-node", "--sizes", "64", "--breakdown", "--json"][..], &sets].concat();
+    assert!(json(&words).to_string().contains("dispatcher (Consumer)"));
+}

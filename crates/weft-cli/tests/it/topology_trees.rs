@@ -99,7 +99,7 @@ fn communicators_have_places_of_their_own() {
         ("local-first", &["-m", "bxi3-fattree", "--set", "topology.k=4"]),
         ("local-first", &["-m", "bxi3-dragonfly", "--set", "fabric.kind=ideal"]),
     ] {
-        let rule = format!("messaging.algorithms=[{{collective=\"broadcast\", algorithm=\"{algorithm}\"}}]");
+        let rule = format!("messaging.algorithms=[{{operation=\"broadcast\", algorithm=\"{algorithm}\"}}]");
         let words = ["replay", trace.to_str().unwrap(), "--map", "random", "--set", &rule, "--json"];
         let report = json(&[&words[..], machine].concat());
         assert_eq!(report["ended"], "finished", "{report}");

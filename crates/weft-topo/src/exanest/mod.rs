@@ -241,6 +241,11 @@ impl fmt::Display for ExanestPath {
 }
 
 impl Topology for Exanest {
+    /// Mezzanine and QFDB.
+    fn parts_of(&self, EndpointId(endpoint): EndpointId) -> [u32; 2] {
+        [endpoint / (QFDBS * MPSOCS), endpoint / MPSOCS]
+    }
+
     fn endpoints(&self) -> u32 {
         self.routers.switches() * MPSOCS
     }

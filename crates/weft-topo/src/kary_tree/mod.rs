@@ -109,6 +109,12 @@ impl KaryTree {
 }
 
 impl Topology for KaryTree {
+    /// The subtree below the top, and the leaf.
+    fn parts_of(&self, endpoint: EndpointId) -> [u32; 2] {
+        let subtree = if self.levels > 1 { endpoint.0 / self.switches_per_level } else { 0 };
+        [subtree, self.attachment(endpoint).0.0]
+    }
+
     fn endpoints(&self) -> u32 {
         self.switches_per_level * self.arity
     }

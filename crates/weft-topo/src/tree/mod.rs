@@ -311,6 +311,12 @@ fn levels(endpoints_per_leaf: u32, tiers: &[Tier]) -> [Level; MAX_LEVELS] {
 }
 
 impl Topology for Tree {
+    /// The subtree below the top, and the leaf.
+    fn parts_of(&self, endpoint: EndpointId) -> [u32; 2] {
+        let below_top = self.levels().iter().rev().nth(1);
+        [below_top.map_or(0, |level| endpoint.0 / level.endpoints), self.attachment(endpoint).0.0]
+    }
+
     fn endpoints(&self) -> u32 {
         self.levels()[self.height as usize - 1].endpoints
     }

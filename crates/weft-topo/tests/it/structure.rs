@@ -2,7 +2,7 @@
 
 use crate::machines::any_machine;
 use proptest::prelude::*;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use weft_topo::*;
 use weft_units::{EndpointId, PortId, SwitchId};
 
@@ -46,6 +46,19 @@ proptest! {
         let switches: BTreeSet<_> =
             (0..layout.switches()).map(|s| layout.switch_address(SwitchId(s)).0).collect();
         prop_assert_eq!(switches.len(), layout.switches() as usize);
+    }
+
+    /// Catches a part of a part that lies in two, or a switch whose endpoints are in two: trees of
+    /// collectives would go in and out of it.
+    #[test]
+    fn parts_lie_within_each_other(layout in any_machine()) {
+        let (mut groups, mut within) = (BTreeMap::new(), BTreeMap::new());
+        for endpoint in (0..layout.endpoints()).map(EndpointId) {
+            let [group, part] = layout.parts_of(endpoint);
+            prop_assert_eq!(*groups.entry(part).or_insert(group), group);
+            let switch = layout.attachment(endpoint).0;
+            prop_assert_eq!(*within.entry(switch).or_insert(part), part);
+        }
     }
 
     /// Catches state that saving a run would lose.

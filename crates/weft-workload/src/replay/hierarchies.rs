@@ -24,10 +24,9 @@ pub(super) struct Hierarchies {
 impl Hierarchies {
     /// No tables yet.
     pub fn new(topology: &impl Topology) -> Hierarchies {
-        let place = |endpoint| TopologyPlace {
-            group: topology.group_of(endpoint),
-            switch: topology.attachment(endpoint).0.0,
-            endpoint: endpoint.0,
+        let place = |endpoint: EndpointId| {
+            let [group, switch] = topology.parts_of(endpoint);
+            TopologyPlace { group, switch, endpoint: endpoint.0 }
         };
         let places = (0..topology.endpoints()).map(EndpointId).map(place).collect();
         Hierarchies { places, made: Mutex::default() }
