@@ -322,9 +322,9 @@ fn a_trace_of_virtual_time_is_expanded_by_the_library_it_was_recorded_with() {
     assert!(settings.contains(&"messaging.profile=mpich-5"), "{settings:?}");
     assert_eq!(convert("same.weft")["recorded_with"], serde_json::json!([]));
     let expected = run_time(&path("there.weft"), "1");
-    let sets = settings.iter().flat_map(|setting| ["--set", setting]);
     let goal = path("through.goal");
-    let words = ["replay", "-m", "exanest", &goal, "--ppn", "1", "--quiet", "--json"].into_iter().chain(sets);
-    let found = json(&words.collect::<Vec<_>>())["rows"][0]["run_time_us"].as_f64().unwrap();
+    let mut words = vec!["replay", "-m", "exanest", &goal, "--ppn", "1", "--quiet", "--json"];
+    words.extend(settings.iter().flat_map(|setting| ["--set", *setting]));
+    let found = json(&words)["rows"][0]["run_time_us"].as_f64().unwrap();
     assert!((found / expected - 1.0).abs() < 0.01, "{found} in the place of {expected}");
 }
