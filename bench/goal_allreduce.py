@@ -77,7 +77,19 @@ def main() -> None:
         print(path)
         return
     # Costs of neither are the other's: what is compared is the speed of the same graph.
-    ideal = ["-m", "ib-ndr-fattree", "--set", "fabric.kind=ideal", "--set", "nic.model=overheads"]
+    # A torus of as many hosts; on the ideal network its links are not there.
+    half = (ranks.bit_length() - 1) // 2
+    dims = f"topology.dims=[{ranks >> half},{1 << half}]"
+    ideal = [
+        "-m",
+        "communication-ip",
+        "--set",
+        dims,
+        "--set",
+        "fabric.kind=ideal",
+        "--set",
+        "nic.model=overheads",
+    ]
     commands = {
         "weft": [options.weft, "replay", *ideal, path, "--threads", "1", "--quiet", "--json"],
         "LogGOPSim": ["LogGOPSim", "-f", path, "-b"],

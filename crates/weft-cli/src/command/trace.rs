@@ -114,7 +114,9 @@ impl TraceCommand {
                 match conversion.format.json {
                     true => output::document(&converted)?,
                     false => {
-                        let lists = expanded(&converted.expanded) + &left_out(&converted.left_out);
+                        let lists = expanded(&converted.expanded)
+                            + &left_out(&converted.left_out)
+                            + &recorded_with(&converted.recorded_with);
                         output::text(&(info_text(&converted.info) + &lists))?;
                     }
                 }
@@ -177,6 +179,18 @@ fn left_out(left_out: &BTreeMap<String, u64>) -> String {
 /// The operations that were turned into others.
 fn expanded(expanded: &BTreeMap<String, u64>) -> String {
     expanded.iter().map(|(what, count)| format!("expanded: {count} × {what}\n")).collect()
+}
+
+/// The library that a trace was recorded with, which the new one does not tell.
+fn recorded_with(settings: &[String]) -> String {
+    if settings.is_empty() {
+        return String::new();
+    }
+    let sets: Vec<String> = settings.iter().map(|setting| format!("--set {setting}")).collect();
+    format!(
+        "note: the source asks a replay for the library of weft run; of this trace, say it: {}\n",
+        sets.join(" ")
+    )
 }
 
 /// Calls that are not in the trace.

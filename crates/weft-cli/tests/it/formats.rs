@@ -56,9 +56,9 @@ fn a_trace_survives_the_way_through_simgrid() {
 }
 
 /// Six ranks with collectives of the world and of two communicators, one of which no format but ours has.
-fn collectives(path: &Path, does_not_block: bool) {
+fn collectives(path: &Path, does_not_block: bool, header: TraceHeader) {
     const RANKS: u32 = 6;
-    let header = TraceHeader { ranks: RANKS, ..TraceHeader::default() };
+    let header = TraceHeader { ranks: RANKS, ..header };
     let mut writer = TraceWriter::create(path, header).unwrap();
     let block = Bytes::new(3000);
     let sizes = |send, receive| CollectiveSizes { send, receive, element: 8, ..Default::default() };
@@ -107,7 +107,7 @@ fn run_time(trace: &str, threads: &str) -> f64 {
 fn expanded_collectives_take_as_long_as_they_did() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    collectives(Path::new(&path("there.weft")), false);
+    collectives(Path::new(&path("there.weft")), false, TraceHeader::default());
     let expected = run_time(&path("there.weft"), "1");
     let convert = |from: &str, to: &str| {
         json(&["trace", "convert", &path(from), "-o", &path(to), "-m", "exanest", "--json"])
@@ -140,7 +140,7 @@ fn expanded_collectives_take_as_long_as_they_did() {
 fn collectives_that_do_not_block_are_branches_where_there_can_be_any() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    collectives(Path::new(&path("there.weft")), true);
+    collectives(Path::new(&path("there.weft")), true, TraceHeader::default());
     let text = |name: &str| {
         let text =
             weft(&["trace", "convert", &path("there.weft"), "-o", &path(name), "-m", "exanest"]).stdout;
@@ -304,4 +304,34 @@ fn windows_with_fences_become_messages() {
     // 600,000 B at 10 Gb/s are 480 us.
     assert!(time > 480.0, "{time}");
     assert_eq!(run_time(&path("through.goal"), "3"), time);
+}
+
+/// Catches a trace of weft run that is expanded by another library than it is replayed with, and settings
+/// that are lost without a word.
+#[test]
+fn a_trace_of_virtual_time_is_expanded_by_the_library_it_was_recorded_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let header = TraceHeader {
+        mpi_library: "MPICH Version:\t5.0.2".to_owned(),
+        virtual_time: Some("none".to_owned()),
+        buffered_limit: Some(4096),
+        ..TraceHeader::default()
+    };
+    collectives(Path::new(&path("there.weft")), false, header);
+    let convert = |to: &str| {
+        json(&["trace", "convert", &path("there.weft"), "-o", &path(to), "-m", "exanest", "--json"])
+    };
+    let there = convert("through.goal");
+    assert_eq!(there["expanded"]["allreduce: by rabenseifner"], 60);
+    let settings: Vec<&str> =
+        there["recorded_with"].as_array().unwrap().iter().flat_map(|it| it.as_str()).collect();
+    assert!(settings.contains(&"messaging.profile=mpich-5"), "{settings:?}");
+    assert_eq!(convert("same.weft")["recorded_with"], serde_json::json!([]));
+    let expected = run_time(&path("there.weft"), "1");
+    let goal = path("through.goal");
+    let mut words = vec!["replay", "-m", "exanest", &goal, "--ppn", "1", "--quiet", "--json"];
+    words.extend(settings.iter().flat_map(|setting| ["--set", *setting]));
+    let found = json(&words)["rows"][0]["run_time_us"].as_f64().unwrap();
+    assert!((found / expected - 1.0).abs() < 0.01, "{found} in the place of {expected}");
 }

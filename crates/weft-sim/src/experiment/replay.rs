@@ -16,6 +16,7 @@ mod run;
 mod stepped;
 
 pub use as_recorded::as_recorded;
+pub(crate) use as_recorded::settings as recorded_settings;
 pub(crate) use explain::explain;
 pub use programs::Unsupported;
 pub(crate) use programs::open_traces;

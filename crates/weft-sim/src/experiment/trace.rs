@@ -5,6 +5,7 @@ mod expand;
 mod windows;
 
 use super::machine::checked;
+use super::replay::recorded_settings;
 use super::{ExperimentError, MachineInput};
 use expand::OperationExpander;
 use serde::Serialize;
@@ -23,9 +24,11 @@ pub use weft_formats::{
 /// # Errors
 /// What cannot be read, with the file.
 pub fn info(trace: &Path, options: &TraceOptions) -> Result<TraceInfo, ExperimentError> {
-    read(trace, options, TraceInfo::of).map(|(info, parts)| match parts {
-        Some(folder) => TraceInfo { file: folder.display().to_string(), ..info },
-        None => info,
+    read(trace, options, |trace| TraceInfo::of(trace).map_err(ExperimentError::input)).map(|(info, parts)| {
+        match parts {
+            Some(folder) => TraceInfo { file: folder.display().to_string(), ..info },
+            None => info,
+        }
     })
 }
 
@@ -34,7 +37,8 @@ pub fn info(trace: &Path, options: &TraceOptions) -> Result<TraceInfo, Experimen
 /// # Errors
 /// What cannot be read, with the file and place.
 pub fn stats(trace: &Path, options: &TraceOptions) -> Result<TraceStats, ExperimentError> {
-    read(trace, options, TraceStats::of).map(|(stats, _)| stats)
+    read(trace, options, |trace| TraceStats::of(trace).map_err(ExperimentError::input))
+        .map(|(stats, _)| stats)
 }
 
 /// A trace that is to be made of another, or of the parts of a recording that was cut off. They stay.
@@ -65,6 +69,9 @@ pub struct NewTrace {
     pub left_out: BTreeMap<String, u64>,
     /// Operations that its format cannot carry and that were turned into others, and how, with their number.
     pub expanded: BTreeMap<String, u64>,
+    /// Values of messaging under which a replay of the source is of the library that it was recorded with in
+    /// virtual time, where the new format does not keep what asks for them.
+    pub recorded_with: Vec<String>,
 }
 
 /// Makes a trace.
@@ -92,34 +99,44 @@ pub fn convert(request: &ConvertRequest<'_>) -> Result<NewTrace, ExperimentError
         let why = format!("{} is the trace that is read; write the new one elsewhere", output.display());
         return Err(ExperimentError::input(why));
     }
-    let protocol = library(*machine)?;
     let write = |trace: &Trace| {
-        let mut expander = OperationExpander::new(&protocol, trace)?;
+        let settings = recorded_settings(&trace.metadata().header);
+        let protocol = library(*machine, &settings)?;
+        let mut expander = OperationExpander::new(&protocol, trace).map_err(ExperimentError::input)?;
         let conversion = TraceConversion { trace, output, format: *format, options };
-        let converted = weft_formats::convert(conversion, &mut expander)?;
-        Ok((converted.left_out, expander.expanded()))
+        let converted = weft_formats::convert(conversion, &mut expander).map_err(ExperimentError::input)?;
+        Ok((converted.left_out, expander.expanded(), settings))
     };
-    let ((left_out, expanded), _) = read(input, options, write)?;
-    Ok(NewTrace { info: info(output, options)?, left_out, expanded })
+    let ((left_out, expanded, settings), _) = read(input, options, write)?;
+    let info = info(output, options)?;
+    let is_kept = info.virtual_time.is_some();
+    let settings = settings.into_iter().filter(|_| !is_kept).map(|(key, value)| format!("{key}={value}"));
+    Ok(NewTrace { recorded_with: settings.collect(), info, left_out, expanded })
 }
 
-/// The messaging library of a machine, or one that costs nothing and chooses as MPICH 5.
-fn library(machine: Option<&MachineInput>) -> Result<Protocol, ExperimentError> {
+/// The messaging library of a machine, as a trace asks for it; without one, it costs nothing and chooses as
+/// MPICH 5.
+fn library(
+    machine: Option<&MachineInput>,
+    settings: &[(&'static str, String)],
+) -> Result<Protocol, ExperimentError> {
     let Some(machine) = machine else {
         return Ok(Protocol { algorithms: AlgorithmTable::mpich_5(), ..Protocol::zero() });
     };
-    weft_assembly::protocol(&checked(machine)?, Wildcards::Recorded).map_err(ExperimentError::input)
+    let mut machine = machine.clone();
+    machine.sets.extend(settings.iter().map(|(key, value)| format!("{key}={value}")));
+    weft_assembly::protocol(&checked(&machine)?, Wildcards::Recorded).map_err(ExperimentError::input)
 }
 
 /// Reads a trace file, or the trace that parts make; then with their folder.
 fn read<T>(
     path: &Path,
     options: &TraceOptions,
-    read: impl FnOnce(&Trace) -> Result<T, weft_formats::TraceError>,
+    read: impl FnOnce(&Trace) -> Result<T, ExperimentError>,
 ) -> Result<(T, Option<PathBuf>), ExperimentError> {
     let Some(folder) = parts_of(path) else {
         let trace = Trace::open_with(path, options).map_err(ExperimentError::input)?;
-        return Ok((read(&trace).map_err(ExperimentError::input)?, None));
+        return Ok((read(&trace)?, None));
     };
     let no_room = |error| format!("no room for the parts of {} as one trace: {error}", folder.display());
     let temporary = tempfile::tempdir().map_err(|error| ExperimentError::input(no_room(error)))?;
@@ -127,7 +144,7 @@ fn read<T>(
     let parts = Parts::open(&folder).map_err(ExperimentError::input)?;
     parts.convert(&file, |_| {}).map_err(ExperimentError::input)?;
     let trace = Trace::open(&file).map_err(ExperimentError::input)?;
-    Ok((read(&trace).map_err(ExperimentError::input)?, Some(folder)))
+    Ok((read(&trace)?, Some(folder)))
 }
 
 /// The folder of parts that `path` stands for: itself, or the one beside a trace that is being recorded.

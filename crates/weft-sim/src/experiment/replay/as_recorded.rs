@@ -39,15 +39,19 @@ pub fn as_recorded(traces: &[impl AsRef<Path>]) -> Result<Vec<(&'static str, Str
             continue;
         }
         let trace = Trace::open(path.as_ref()).map_err(ExperimentError::input)?;
-        let header = &trace.metadata().header;
-        if header.virtual_time.is_some() {
-            return Ok(settings(header));
+        let settings = settings(&trace.metadata().header);
+        if !settings.is_empty() {
+            return Ok(settings);
         }
     }
     Ok(Vec::new())
 }
 
-fn settings(header: &TraceHeader) -> Vec<(&'static str, String)> {
+/// The keys and values that one trace asks for.
+pub(crate) fn settings(header: &TraceHeader) -> Vec<(&'static str, String)> {
+    if header.virtual_time.is_none() {
+        return Vec::new();
+    }
     let profile = profile(&header.mpi_library).map(|profile| ("messaging.profile", profile.to_owned()));
     let mut settings: Vec<_> = profile.into_iter().collect();
     let own = [
@@ -103,5 +107,6 @@ mod tests {
             [&["mpich-3.2.1"][..], &own].concat()
         );
         assert_eq!(keys(header("Open MPI v4.1.4", Some("cpu:1"))), own);
+        assert!(keys(header(mpich, None)).is_empty());
     }
 }
