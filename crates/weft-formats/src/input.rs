@@ -163,15 +163,31 @@ impl InputReader {
         Ok(bytes)
     }
 
+    /// The next bytes, as many as are asked for: all of them are in memory.
+    pub(crate) fn slice(&mut self, bytes: usize) -> Result<&[u8], TraceError> {
+        self.has(bytes as u64)?;
+        while self.buffer.len() - self.taken < bytes {
+            self.refill()?;
+        }
+        self.taken += bytes;
+        Ok(&self.buffer[self.taken - bytes..self.taken])
+    }
+
+    /// Whether so many bytes are still to come.
+    fn has(&self, bytes: u64) -> Result<(), TraceError> {
+        if bytes <= self.rest() {
+            return Ok(());
+        }
+        let reason = format!(
+            "{bytes} bytes announced, {} there; copy the file again, or trace the program again",
+            self.rest()
+        );
+        Err(self.input.error(FilePlace::Byte(self.position()), reason))
+    }
+
     /// Passes over bytes.
     pub(crate) fn skip(&mut self, bytes: u64) -> Result<(), TraceError> {
-        if bytes > self.rest() {
-            let reason = format!(
-                "{bytes} bytes announced, {} there; copy the file again, or trace the program again",
-                self.rest()
-            );
-            return Err(self.input.error(FilePlace::Byte(self.position()), reason));
-        }
+        self.has(bytes)?;
         let held = (self.buffer.len() - self.taken) as u64;
         if bytes <= held {
             self.taken += bytes as usize;
@@ -241,7 +257,8 @@ mod tests {
             assert_eq!(&reader.take::<3>().unwrap(), b"012");
             reader.skip(4).unwrap();
             assert_eq!((reader.position(), reader.rest()), (7, 3));
-            assert_eq!(&reader.take::<2>().unwrap(), b"78");
+            assert_eq!(reader.slice(2).unwrap(), b"78");
+            assert!(reader.slice(2).unwrap_err().to_string().contains("byte 9: 2 bytes announced, 1 there"));
             let error = reader.take::<2>().unwrap_err().to_string();
             assert!(error.contains("text: byte 9: the file ends within a record"), "{error}");
             assert!(reader.skip(1 << 40).unwrap_err().to_string().contains("1 there"));

@@ -10,6 +10,7 @@
 //! The operations themselves are those of `weft-trace`.
 
 mod calls;
+mod chakra;
 mod convert;
 pub mod critical_chain;
 mod dumpi;

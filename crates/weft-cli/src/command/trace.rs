@@ -58,7 +58,7 @@ pub struct Conversion {
 /// The speed of cores, for formats that tell computation in floating-point operations.
 #[derive(Args)]
 pub struct SpeedOptions {
-    /// Floating-point operations per second of a core, such as 1Gf, of a trace of SimGrid without it
+    /// Floating-point operations per second of a core, such as 1Gf, of a trace of SimGrid or Chakra
     #[arg(long, value_name = "SPEED")]
     speed: Option<FlopRate>,
 }

@@ -335,3 +335,72 @@ fn a_trace_of_virtual_time_is_expanded_by_the_library_it_was_recorded_with() {
     let found = json(&words)["rows"][0]["run_time_us"].as_f64().unwrap();
     assert!((found / expected - 1.0).abs() < 0.01, "{found} in the place of {expected}");
 }
+
+/// A number in protobuf's form.
+fn varint(mut number: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while number >= 0x80 {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+    bytes
+}
+
+/// Bytes behind their length, and a field of a message that holds them.
+fn sized(bytes: &[u8]) -> Vec<u8> {
+    [varint(bytes.len() as u64), bytes.to_vec()].concat()
+}
+
+fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
+    [vec![number << 3 | 2], sized(bytes)].concat()
+}
+
+/// A node of Chakra: id, type, time in microseconds, and the ids of those that it depends on.
+fn chakra_node([id, kind, micros]: [u64; 3], depends_on: &[u8], attributes: &[(&str, u64)]) -> Vec<u8> {
+    let mut node = [vec![0x08], varint(id), vec![0x18], varint(kind), vec![0x38], varint(micros)].concat();
+    node.extend(field(5, depends_on));
+    for (name, number) in attributes {
+        let value = [vec![9 << 3], varint(*number)].concat();
+        node.extend(field(10, &[field(1, name.as_bytes()), value].concat()));
+    }
+    sized(&node)
+}
+
+/// Catches communication that does not run beside computation, or that holds it up, and sends that wait for
+/// receives which come after them.
+#[test]
+fn chakra_overlaps_communication_with_computation() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let metadata = sized(&field(1, b"0.0.4"));
+    for rank in 0..4 {
+        let (to, from) = ((rank + 1) % 4, (rank + 3) % 4);
+        let nodes = [
+            metadata.clone(),
+            chakra_node([1, 4, 5000], &[], &[]),
+            chakra_node([2, 7, 0], &[], &[("comm_type", 0), ("comm_size", 1_000_000)]),
+            chakra_node([3, 4, 3000], &[2], &[]),
+            chakra_node([4, 5, 0], &[3], &[("comm_dst", to), ("comm_size", 1_000_000), ("comm_tag", 1)]),
+            chakra_node([5, 6, 0], &[4], &[("comm_src", from), ("comm_size", 1_000_000), ("comm_tag", 1)]),
+        ];
+        fs::write(place(&format!("run.{rank}.et")), nodes.concat()).unwrap();
+    }
+    let (trace, converted) = (place("run.2.et"), place("run.weft"));
+    let replay = |trace: &str, threads: &str| {
+        let words = ["replay", "-m", "exanest", trace, "--quiet", "--json", "--threads", threads];
+        json(&words)["rows"][0]["run_time_us"].as_f64().unwrap()
+    };
+    // The first computation hides the reduction, and the exchange of a megabyte follows the second.
+    let time = replay(&trace, "1");
+    assert!((8050.0..9000.0).contains(&time), "{time}");
+    weft(&["trace", "convert", &trace, "-o", &converted]);
+    for threads in ["1", "2", "3"] {
+        assert_eq!(replay(&converted, threads), time);
+    }
+    let info = String::from_utf8(weft(&["trace", "info", &trace]).stdout).unwrap();
+    assert!(info.contains("chakra") && info.contains("on 2 cores per rank"), "{info}");
+    fs::remove_file(place("run.1.et")).unwrap();
+    let said = refused(&["replay", "-m", "exanest", &trace]);
+    assert!(said.contains("rank 1 of ranks 0 to 3 lies in") && said.contains("copy it beside"), "{said}");
+}

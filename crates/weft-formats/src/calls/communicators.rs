@@ -56,7 +56,7 @@ impl RankedMembers {
 }
 
 /// World ranks as ranges: as few as follow from taking each as far as it goes.
-fn ranges(members: &[u32]) -> Vec<RankRange> {
+pub(crate) fn ranges(members: &[u32]) -> Vec<RankRange> {
     let mut ranges: Vec<RankRange> = Vec::new();
     for &member in members {
         if let Some(range) = ranges.last_mut() {

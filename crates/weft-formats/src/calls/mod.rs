@@ -20,6 +20,7 @@ pub(crate) use call::{
     CallTime, CommRef, Completed, Creation, EMPTY_GROUP, GroupMaking, Manner, Matched, MessageEnd, MpiCall,
     NewComm, OtherSide, RequestKey, TimedCall,
 };
+pub(crate) use communicators::ranges;
 
 use crate::error::TraceError;
 use crate::format::FormatReader;

@@ -175,7 +175,7 @@ impl GraphFiles for BinaryGoal {
             return Err(input.error(FilePlace::Byte(range.start), reason));
         }
         reader.skip(u64::from(first) * 4)?;
-        let mut graph = RankGraph { nodes: Vec::with_capacity(nodes as usize), dependencies: Vec::new() };
+        let mut graph = RankGraph { nodes: Vec::with_capacity(nodes as usize), ..RankGraph::default() };
         let mut dependants = Vec::with_capacity(nodes as usize);
         for _ in 0..nodes {
             let (node, of_node) = self.operation(&mut reader)?;

@@ -5,14 +5,16 @@
 //!            └───▶ c          stream 1   await e  c
 //! ```
 //! An operation goes on the chain whose last operation waits for the same others, or is one that it waits for
-//! itself; else it begins a chain. Sends and receives are posted and not waited for in their chain: who needs
-//! the end of one waits for its request. Where several chains do, a chain of its own waits and signals to
-//! them. What nobody waits for is waited for at the end of its chain.
+//! itself; else it begins a chain. Sends, receives and collectives are posted and not waited for in their
+//! chain: who needs the end of one waits for its request. Where several chains do, a chain of its own waits
+//! and signals to them. What nobody waits for is waited for at the end of its chain.
 
-use super::{Dependency, DependencyCycle, GraphAction, RankGraph};
+use super::{Dependency, DependencyCycle, GraphAction, GraphCollective, GraphCommunicator, RankGraph};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
-use weft_trace::op::{CommId, EventId, Op, RequestId, SendMode, SignalAt};
+use weft_trace::op::{
+    CollectiveBuffers, CollectiveSizes, CommId, EventId, Op, RequestId, SendMode, SignalAt,
+};
 
 /// A stream of the rank.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -204,7 +206,24 @@ impl RankGraph {
             StreamChain { core: chain.core, ops }
         };
         let chains: Vec<StreamChain> = chains.iter().map(chain).chain(waiters).collect();
-        numbered(chains)
+        let mut chains = numbered(chains);
+        self.create_communicators(&mut chains, &mut event);
+        chains
+    }
+
+    /// The first stream creates the communicators; others that need them wait for it.
+    fn create_communicators(&self, chains: &mut [StreamChain], event: &mut impl FnMut() -> EventId) {
+        let [first, others @ ..] = chains else { return };
+        let create =
+            |new: &GraphCommunicator| Op::Communicator { comm: new.comm, members: new.members.clone() };
+        let mut ops: Vec<Op> = self.communicators.iter().map(create).collect();
+        let is_in_one = |op: &Op| matches!(op, Op::Collective { comm, .. } if *comm != CommId::WORLD);
+        for chain in others.iter_mut().filter(|chain| chain.ops.iter().any(is_in_one)) {
+            let created = event();
+            ops.push(Op::Signal { event: created, at: SignalAt::End });
+            chain.ops.insert(0, Op::Await { events: vec![created] });
+        }
+        first.ops.splice(0..0, ops);
     }
 
     fn op(&self, node: u32) -> Op {
@@ -218,6 +237,12 @@ impl RankGraph {
                 Op::Irecv { from, tag, comm, bytes, matched: None, buffer, request }
             }
             GraphAction::Compute { span } => Op::Compute { span },
+            GraphAction::Collective { number } => {
+                let GraphCollective { kind, comm, root, send, receive } = self.collectives[number as usize];
+                let sizes = CollectiveSizes { send, receive, ..CollectiveSizes::default() };
+                let (buffers, request) = (CollectiveBuffers::default(), Some(request));
+                Op::Collective { kind, comm, root, sizes, buffers, request }
+            }
         }
     }
 }
@@ -276,7 +301,7 @@ mod tests {
 
     fn graph(nodes: Vec<GraphOperation>, needs: &[(u32, u32, SignalAt)]) -> RankGraph {
         let dependencies = needs.iter().map(|&(node, on, at)| Dependency { node, on, at }).collect();
-        RankGraph { nodes, dependencies }
+        RankGraph { nodes, dependencies, ..RankGraph::default() }
     }
 
     fn names(graph: &RankGraph) -> Vec<String> {
@@ -432,7 +457,7 @@ mod tests {
                     dependencies.push(Dependency { node: node(a.max(b)), on: node(a.min(b)), at });
                 }
             }
-            let graph = RankGraph { nodes, dependencies };
+            let graph = RankGraph { nodes, dependencies, ..RankGraph::default() };
             let chains = graph.chains().unwrap();
             let mut choices = choices.iter().cycle();
             execute(&graph, &chains, &mut |able| choices.next().map_or(0, |choice| choice.index(able)));

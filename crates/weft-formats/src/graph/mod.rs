@@ -6,7 +6,7 @@ mod spool;
 
 pub(crate) use spool::{GraphFiles, spool};
 
-use weft_trace::op::SignalAt;
+use weft_trace::op::{Collective, CommId, RankRange, SignalAt};
 use weft_units::{Bytes, RankId, Span};
 
 /// An operation of a graph.
@@ -18,6 +18,25 @@ pub(crate) enum GraphAction {
     Receive { from: Option<RankId>, bytes: Bytes, tag: Option<i32> },
     /// Computes.
     Compute { span: Span },
+    /// Takes part in one of the rank's collectives, whatever else it does meanwhile.
+    Collective { number: u32 },
+}
+
+/// A collective that a rank takes part in. Its sizes are those of [`weft_trace::op::CollectiveSizes`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct GraphCollective {
+    pub(crate) kind: Collective,
+    pub(crate) comm: CommId,
+    pub(crate) root: Option<RankId>,
+    pub(crate) send: Bytes,
+    pub(crate) receive: Bytes,
+}
+
+/// A communicator that a rank is a member of.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct GraphCommunicator {
+    pub(crate) comm: CommId,
+    pub(crate) members: Vec<RankRange>,
 }
 
 /// An operation with the core of the rank that it is for.
@@ -43,6 +62,10 @@ pub(crate) struct Dependency {
 pub(crate) struct RankGraph {
     pub(crate) nodes: Vec<GraphOperation>,
     pub(crate) dependencies: Vec<Dependency>,
+    /// By number. Members of a communicator begin its collectives in one order: dependencies keep it.
+    pub(crate) collectives: Vec<GraphCollective>,
+    /// Those other than the world, which exist from the begin on.
+    pub(crate) communicators: Vec<GraphCommunicator>,
 }
 
 /// Operations that wait for each other in a circle, one of which this is.

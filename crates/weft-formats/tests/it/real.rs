@@ -74,3 +74,51 @@ fn sweep3d_of_liballprof_has_the_counts_of_its_files() {
     validate(&trace).unwrap();
     assert!(trace.metadata().header.notes.is_empty());
 }
+
+/// Catches nodes that are lost or misread in the examples of ASTRA-sim (its folder `examples`), 120 files of
+/// Chakra.
+#[test]
+fn examples_of_astra_sim_have_the_counts_of_their_files() {
+    let Some(folder) = found("astra-sim/examples") else { return };
+    for ranks in [4, 8, 16] {
+        for (file, name, bytes) in [
+            ("all_gather", "allgather", 1 << 20),
+            ("all_reduce", "allreduce", 1 << 20),
+            ("all_to_all", "alltoall", (1 << 20) / ranks),
+            ("reduce_scatter", "reduce_scatter_block", 1 << 20),
+        ] {
+            let place = format!("workload/microbenchmarks/{file}/{ranks}npus_1MB/{file}.2.et");
+            let trace = Trace::open(folder.join(place)).unwrap();
+            assert_eq!((trace.ranks(), counts(&trace)[name]), (ranks, ranks.into()));
+            validate(&trace).unwrap();
+            let stats = TraceStats::of(&trace).unwrap();
+            let collective = &stats.collectives[name];
+            assert_eq!(
+                (collective.calls, collective.send_bytes),
+                (ranks.into(), (ranks * bytes).into()),
+                "{file}"
+            );
+        }
+    }
+    let ring = "system/custom_collectives/custom_ring_allreduce_8npus_1MB/custom_allreduce.5.et";
+    let trace = Trace::open(folder.join(ring)).unwrap();
+    let recorded = counts(&trace);
+    assert_eq!((trace.ranks(), recorded["isend"], recorded["irecv"]), (8, 8 * 14, 8 * 14));
+    validate(&trace).unwrap();
+    assert_eq!(TraceStats::of(&trace).unwrap().message_bytes, 8 * 14 * 131_072);
+}
+
+/// Catches what a converter of PyTorch's traces writes and is taken amiss, in one rank of mlcommons/chakra:
+/// ctrl_deps that are the tree of calls, and communication on the host (`tests/data/feeder_tests_trace`).
+#[test]
+fn the_trace_of_mlcommons_follows_its_data() {
+    let Some(file) = found("chakra/tests/data/chakra.0.et") else { return };
+    let trace = Trace::open(file).unwrap();
+    validate(&trace).unwrap();
+    let recorded = counts(&trace);
+    assert_eq!((recorded["broadcast"], recorded["allreduce"]), (2, 5));
+    // 3,643 computations, 14 of the host's collectives, and one behind each collective of the device.
+    assert_eq!(recorded["compute"], 3643 + 14 + 7);
+    let notes: Vec<u64> = trace.metadata().header.notes.values().copied().collect();
+    assert_eq!(notes, [2, 14, 157, 1]);
+}
