@@ -39,6 +39,7 @@ mod support;
 mod sweep;
 mod telemetry;
 mod throughput;
+mod trace_stats;
 mod traffic;
 mod tutorial;
 mod validate;

@@ -88,7 +88,7 @@ fn pictures_take_the_place_of_nothing() {
     assert!(refused(&["plot", &out, "--what", "pie", "-o", &at("q.svg")]).contains("load-curve"));
     let wrong = refused(&["plot", &out, "--what", "link-utilization", "--run", "7", "-o", &at("q.svg")]);
     assert!(wrong.contains("no run 7, but 2"), "{wrong}");
-    assert!(refused(&["plot", &at("nowhere"), "-o", &at("q.svg")]).contains("no run.json"));
+    assert!(refused(&["plot", &at("nowhere"), "-o", &at("q.svg")]).contains("is not there"));
     fs::create_dir_all(folder.path().join("open/.weft")).unwrap();
     assert!(refused(&["plot", &at("open"), "-o", &at("q.svg")]).contains("still being written"));
 }

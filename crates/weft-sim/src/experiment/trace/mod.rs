@@ -1,16 +1,35 @@
 //! The contents of a trace: of a file in any format, or of the parts of a recording that is under way; and
 //! one trace made of another.
 
+mod picture;
+mod report;
+pub mod tables;
+
 use super::ExperimentError;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use weft_formats::Trace;
 use weft_formats::parts::Parts;
 
+pub use picture::{TracePicture, picture};
+pub use report::report;
 pub use weft_formats::{
     CollectiveStats, FlopRate, RankStats, StreamsInfo, TraceInfo, TraceOptions, TraceStats,
 };
+
+/// The begin of the names of parts of a recording.
+const FIRST_PART: &str = "rank-00000.part";
+
+/// Whether a path is a trace, by its content, or something that a trace is made of: a file, or the parts of a
+/// recording. A directory of results is none.
+pub fn is_trace(path: &Path) -> bool {
+    match path.is_dir() {
+        true => path.join(FIRST_PART).is_file(),
+        false => path.exists() || parts_of(path).is_some(),
+    }
+}
 
 /// Reads a trace's header and summary; of parts, all there is.
 ///
@@ -23,12 +42,20 @@ pub fn info(trace: &Path, options: &TraceOptions) -> Result<TraceInfo, Experimen
     })
 }
 
-/// Reads a trace's operations.
+/// Reads a trace's operations; time in at most so many intervals, or in a usual number of them.
 ///
 /// # Errors
 /// What cannot be read, with the file and place.
-pub fn stats(trace: &Path, options: &TraceOptions) -> Result<TraceStats, ExperimentError> {
-    read(trace, options, TraceStats::of).map(|(stats, _)| stats)
+pub fn stats(
+    trace: &Path,
+    options: &TraceOptions,
+    intervals: Option<NonZeroU32>,
+) -> Result<TraceStats, ExperimentError> {
+    let of = |trace: &Trace| match intervals {
+        Some(intervals) => TraceStats::with_intervals(trace, intervals),
+        None => TraceStats::of(trace),
+    };
+    read(trace, options, of).map(|(stats, _)| stats)
 }
 
 /// A trace that is to be made of another, or of the parts of a recording that was cut off. They stay.
