@@ -45,6 +45,7 @@ from weft._program import (
 )
 from weft._result import Plots, Result, open, osu, replay, run, traffic
 from weft._sweep import Study, sweep
+from weft._trace import Trace, trace
 
 _libraries.name_them()
 
@@ -64,6 +65,7 @@ __all__ = [
     "Request",
     "Result",
     "Study",
+    "Trace",
     "WeftError",
     "allgather",
     "allgatherv",
@@ -93,6 +95,7 @@ __all__ = [
     "send",
     "sendrecv",
     "sweep",
+    "trace",
     "traffic",
     "wait",
     "waitall",

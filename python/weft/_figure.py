@@ -63,7 +63,7 @@ def _panel(panel: dict[str, Any], axis: Any, figure: Any) -> None:
     ]:
         if side["names"]:
             step = -(-len(side["names"]) // NAMES_SHOWN)
-            middle = 0.5 if kind == "cells" else 0.0
+            middle = 0.0 if kind == "segments" else 0.5
             places = range(0, len(side["names"]), step)
             rotated = {"rotation": 90} if side is panel["x"] else {}
             ticks([place + middle for place in places], side["names"][::step], fontsize=7, **rotated)

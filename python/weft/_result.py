@@ -351,7 +351,8 @@ def replay(
     count = {}
     if placement is not None:
         traces = [one for one in names if not one.startswith("program:")]
-        recorded = sum(_call.document(["trace", "info", one])["ranks"] for one in traces)
+        speed = _call.options({"speed": options.get("speed")})
+        recorded = sum(_call.document(["trace", "info", one, *speed])["ranks"] for one in traces)
         count["ranks"] = recorded + sum(one.ranks for one in programs)
     placed = _map(placement, {**options, **count}, machine_of_it)
     native = [one._native() for one in programs]

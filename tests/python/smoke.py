@@ -116,6 +116,50 @@ def check_diagnosis(folder: Path) -> None:
     assert found["share"] == found["shares"]["late-sender"] > 0.1, found
 
 
+ACTIONS = """0 compute 1e6
+0 send 1 7 100
+0 barrier
+1 recv 0 7 100
+1 barrier
+"""
+
+GRAPH = """num_ranks 2
+rank 0 {
+a: calc 1000000
+b: send 100b to 1 tag 7
+b requires a
+}
+rank 1 {
+a: recv 100b from 0 tag 7
+}
+"""
+
+
+def check_traces(folder: Path) -> None:
+    """Counts what traces of other programs hold, and replays one of them by a function that places ranks."""
+    actions, graph = folder / "actions.txt", folder / "graph.goal"
+    actions.write_text(ACTIONS)
+    graph.write_text(GRAPH)
+    for trace in (weft.trace(actions, speed="1Gf"), weft.trace(graph)):
+        assert trace.info["ranks"] == 2 and trace.stats["messages"] == 1, trace
+        assert trace.ranks["bytes_sent"].to_list() == [100, 0], trace
+        assert trace.matrix.rows() == [(0, 1, 1, 100)], trace
+        assert trace.evolution["messages"].sum() == 1 and trace.ranks["computation_us"].max() == 1000, trace
+        assert trace.plot("evolution").data["kind"] == "evolution", trace
+        trace.plot(path=folder / "matrix.png")
+        assert (folder / "matrix.png").read_bytes().startswith(b"\x89PNG")
+        trace.report(folder / "trace.html")
+        assert (folder / "trace.html").read_text().count("<svg") > 2
+    placed = weft.replay(actions, "exanest", placement=lambda rank, on: 1 - rank, speed="1Gf")
+    assert placed.summary["run_time_us"][0] > 1000
+    try:
+        weft.trace(actions).stats  # noqa: B018
+    except weft.BadInput as error:
+        assert "--speed 1Gf" in str(error), error
+    else:
+        raise AssertionError("nothing was said about the speed of a core")
+
+
 def check_experiments(folder: Path) -> None:
     """Looks at the rows, tables and pictures of each kind of experiment: those of outlets.rs."""
 
@@ -169,6 +213,7 @@ def main() -> None:
         check_placements(machine)
         check_routings()
         check_experiments(Path(folder))
+        check_traces(Path(folder))
         check_diagnosis(Path(folder))
         fixed = {"machine": "bxi3-fattree", "time": "5us", "set": {"topology": {"k": 4}}}
         study = {"command": "traffic", "seeds": 2, "fixed": fixed, "vary": {"load": [0.2, 0.5]}}

@@ -3,10 +3,11 @@
 
 use crate::exit::Failure;
 use crate::{called, closed};
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::{CellAlignment, Row, Table, presets};
 use rustix::termios::tcgetwinsize;
 use serde::Serialize;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
+use weft_results::trace_report::TraceTable;
 
 /// Spaces before the rest of a line that is too long for the terminal, behind those that the line begins
 /// with.
@@ -68,14 +69,22 @@ fn broken(text: &str, width: usize) -> String {
     all
 }
 
-/// Writes a JSON document.
+/// Writes a JSON document. To standard output it goes as it comes: the matrix of a trace may have a million
+/// rows.
 pub fn document(document: &impl Serialize) -> Result<(), Failure> {
-    let mut json = serde_json::to_vec_pretty(document).map_err(|error| Failure::bug(error.to_string()))?;
-    json.push(b'\n');
-    if called::keep(&json) {
+    let is_called = called::keep(&[]);
+    if is_called {
+        let json = serde_json::to_vec_pretty(document).map_err(|error| Failure::bug(error.to_string()))?;
+        called::keep(&json);
+        called::keep(b"\n");
         return Ok(());
     }
-    write(|out| out.write_all(&json))
+    write(|out| {
+        let mut out = BufWriter::new(out);
+        serde_json::to_writer_pretty(&mut out, document)?;
+        out.write_all(b"\n")?;
+        out.flush()
+    })
 }
 
 fn write(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
@@ -95,9 +104,28 @@ pub fn table<const N: usize>(
     numbers: [bool; N],
     rows: impl Iterator<Item = [String; N]>,
 ) -> String {
+    laid_out(&header, &numbers, rows)
+}
+
+/// A table of a trace, or nothing where it has no rows; with what it leaves off.
+pub fn trace_table(table: &TraceTable) -> String {
+    if table.rows.is_empty() {
+        return String::new();
+    }
+    let header: Vec<&str> = table.columns.iter().map(|column| column.name).collect();
+    let numbers: Vec<bool> = table.columns.iter().map(|column| column.is_number).collect();
+    let lines = laid_out(&header, &numbers, table.rows.iter());
+    match table.left_off.as_str() {
+        "" => lines,
+        more => format!("{lines}and {more}; --json has all\n"),
+    }
+}
+
+/// A header and rows in columns; those marked in `numbers` are aligned to the right.
+fn laid_out<R: Into<Row>>(header: &[&str], numbers: &[bool], rows: impl Iterator<Item = R>) -> String {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_header(header);
-    for (column, number) in table.column_iter_mut().zip(numbers) {
+    for (column, &number) in table.column_iter_mut().zip(numbers) {
         column.set_padding((0, 2));
         column.set_cell_alignment(if number { CellAlignment::Right } else { CellAlignment::Left });
     }

@@ -37,7 +37,10 @@ pub use format::{FormatReader, FormatWriter, TraceOptions};
 pub use header::{FORMAT_VERSION, METADATA_KEY, StreamMetadata, TraceHeader, TraceMetadata};
 pub use info::{StreamsInfo, TraceInfo};
 pub use simgrid::{FlopRate, ParseSpeedError};
-pub use stats::{CollectiveStats, Pair, RankStats, SizeClass, TraceStats};
+pub use stats::{
+    CallSizeClass, CollectiveStats, CommunicatorStats, CommunicatorTotals, EvolutionInterval, KindCounts,
+    MemberKind, Pair, PairMatrix, RankStats, SizeClass, TraceEvolution, TraceStats,
+};
 pub use trace::{Trace, TraceWriter};
 pub use validate::validate;
 

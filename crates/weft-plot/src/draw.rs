@@ -331,6 +331,9 @@ fn draw_bar<DB: DrawingBackend>(area: &Area<DB>, cells: &Cells, pen: Pen) -> Dra
         let value = number(most * f64::from(quarter) / 4.0, most / 20.0);
         area.draw(&Text::new(value, (pen.size(40), edge(STEPS * quarter / 4)), style.clone()))?;
     }
-    let label = format!("{} ({})", cells.label, cells.unit);
+    let label = match cells.unit {
+        "" => cells.label.clone(),
+        unit => format!("{} ({unit})", cells.label),
+    };
     area.draw(&Text::new(label, (pen.size(12), pen.size(MARGIN + 10)), style))
 }

@@ -96,7 +96,7 @@ fn smoothed(samples: &[u8], (width, height): (u32, u32)) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weft_results::picture::{Axis, Cells, Content, Panel, PictureKind, Segments, Series};
+    use weft_results::picture::{Axis, Cells, Content, Panel, Segments, Series};
 
     fn axis(label: &str, log: bool) -> Axis {
         Axis { label: label.to_owned(), unit: "µs", log, from_zero: !log, names: Vec::new() }
@@ -107,7 +107,7 @@ mod tests {
         let y = if matches!(content, Content::Cells(_)) { names } else { axis("y", true) };
         let panel = Panel { title: "a & b".to_owned(), x: axis("x", false), y, content };
         Picture {
-            kind: PictureKind::Rates,
+            kind: "rates",
             title: "<script>alert(1)</script>".to_owned(),
             subtitle: "weft traffic".to_owned(),
             panels: vec![panel.clone(), panel],

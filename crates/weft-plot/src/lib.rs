@@ -11,6 +11,7 @@
 //! | `colour` | colours that people with any kind of sight tell apart |
 //! | `image` | the two formats |
 //! | `page` | reports and comparisons as HTML |
+//! | `trace_page` | the same of a trace |
 //!
 //! The font of bitmaps is Noto Sans (SIL Open Font License), so that no font need be installed.
 
@@ -19,5 +20,7 @@ mod colour;
 mod draw;
 mod image;
 pub mod page;
+mod trace_page;
 
 pub use image::{DrawError, png, svg};
+pub use trace_page::trace_report;

@@ -31,15 +31,15 @@ figure { margin: 1.2rem 0; } figure svg { max-width: 100%; height: auto; backgro
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
 
 /// A page while it is written: markup is of this file, all else is escaped.
-struct Page {
+pub(crate) struct Page {
     html: String,
 }
 
 /// A column of a table: its heading, and whether it has numbers.
-type Heading<'a> = (&'a str, bool);
+pub(crate) type Heading<'a> = (&'a str, bool);
 
 impl Page {
-    fn new(title: &str) -> Page {
+    pub(crate) fn new(title: &str) -> Page {
         let mut page = Page { html: String::new() };
         page.markup("<!DOCTYPE html><html lang=\"en\"><head><meta charset=\"utf-8\">");
         page.markup("<meta http-equiv=\"Content-Security-Policy\" content=\"").markup(POLICY).markup("\">");
@@ -49,13 +49,13 @@ impl Page {
     }
 
     /// Markup: a constant, so that no text of a result can come here.
-    fn markup(&mut self, markup: &'static str) -> &mut Page {
+    pub(crate) fn markup(&mut self, markup: &'static str) -> &mut Page {
         self.html += markup;
         self
     }
 
     /// Text, escaped.
-    fn text(&mut self, text: &str) -> &mut Page {
+    pub(crate) fn text(&mut self, text: &str) -> &mut Page {
         self.html += &encode_safe(text);
         self
     }
@@ -65,12 +65,23 @@ impl Page {
     }
 
     /// A remark in grey.
-    fn remark(&mut self, text: &str) -> &mut Page {
+    pub(crate) fn remark(&mut self, text: &str) -> &mut Page {
         self.markup("<p class=\"soft\">").text(text).markup("</p>\n")
     }
 
+    /// A reason to be careful.
+    pub(crate) fn warning(&mut self, text: &str) -> &mut Page {
+        self.markup("<p class=\"warning\">").text(text).markup("</p>\n")
+    }
+
+    /// A picture; text in it is escaped where it is drawn.
+    pub(crate) fn figure(&mut self, svg: &str) -> &mut Page {
+        self.markup("<figure>").html += svg;
+        self.markup("</figure>\n")
+    }
+
     /// Names with their texts.
-    fn facts(&mut self, facts: &[(String, String)]) -> &mut Page {
+    pub(crate) fn facts(&mut self, facts: &[(String, String)]) -> &mut Page {
         self.markup("<table class=\"facts\">");
         for (name, text) in facts {
             self.markup("<tr><th>").text(name).markup("</th><td>").text(text).markup("</td></tr>\n");
@@ -78,7 +89,11 @@ impl Page {
         self.markup("</table>\n")
     }
 
-    fn table(&mut self, headings: &[Heading<'_>], rows: impl Iterator<Item = Vec<String>>) -> &mut Page {
+    pub(crate) fn table(
+        &mut self,
+        headings: &[Heading<'_>],
+        rows: impl Iterator<Item = Vec<String>>,
+    ) -> &mut Page {
         self.markup("<table><tr>");
         for (heading, numbers) in headings {
             self.markup(if *numbers { "<th class=\"number\">" } else { "<th>" })
@@ -98,7 +113,7 @@ impl Page {
         self.markup("</table>\n")
     }
 
-    fn end(mut self) -> String {
+    pub(crate) fn end(mut self) -> String {
         self.markup("</body></html>\n");
         self.html
     }
@@ -112,7 +127,7 @@ pub fn report(report: &Report) -> Result<String, DrawError> {
     let mut page = Page::new(&format!("weft: {}", report.name));
     page.markup("<h1>").text(&report.name).markup("</h1>\n").facts(&report.facts);
     for warning in &report.warnings {
-        page.markup("<p class=\"warning\">").text(warning).markup("</p>\n");
+        page.warning(warning);
     }
     page.heading("Key figures").facts(&report.totals);
     let (columns, rows) = &report.rows;
@@ -123,9 +138,7 @@ pub fn report(report: &Report) -> Result<String, DrawError> {
     }
     page.heading("Pictures");
     for picture in &report.pictures {
-        // Text in it is escaped where it is drawn.
-        page.markup("<figure>").html += &svg(picture)?;
-        page.markup("</figure>\n");
+        page.figure(&svg(picture)?);
     }
     for line in &report.not_drawn {
         page.remark(&format!("Not drawn: {line}"));

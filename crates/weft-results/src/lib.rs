@@ -21,6 +21,7 @@
 //! | `compare`, `report` | results beside each other; a result in one page |
 //! | `congestion` | congestion trees: root, branches, victims |
 //! | `picture` | what is drawn of results |
+//! | `trace_report` | what one page says on a trace |
 //! | `view` | what the page of `weft view` shows of results |
 //! | `wall_clock` | wall time, for `performance.json` only |
 //!
@@ -45,6 +46,7 @@ mod row;
 mod stored;
 mod table;
 mod tables;
+pub mod trace_report;
 pub mod view;
 mod wall_clock;
 

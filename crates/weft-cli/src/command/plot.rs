@@ -1,5 +1,6 @@
 //! `weft plot`: pictures of results.
 
+use super::trace::{SpeedOptions, is_named_trace};
 use crate::exit::{Failure, Status};
 use crate::options::FormatOptions;
 use crate::output;
@@ -8,19 +9,21 @@ use clap::{Args, ValueHint};
 use std::path::{Path, PathBuf};
 use weft_results::picture::{Picture, PictureKind, ShownPart, ShownWindow};
 use weft_results::{StoredResult, Table};
+use weft_sim::experiment::trace::{self, TracePicture};
 use weft_units::{Span, Time};
 
 /// Options of `weft plot`.
 #[derive(Args)]
 #[command(after_help = after_help())]
 pub struct PlotOptions {
-    /// Directories that weft wrote with -o; several come into one picture
-    #[arg(value_name = "DIR", required = true, value_hint = ValueHint::DirPath)]
+    /// Directories that weft wrote with -o, of which several come into one picture, or a trace in any format
+    #[arg(value_name = "DIR", required = true, value_hint = ValueHint::AnyPath)]
     directories: Vec<PathBuf>,
 
-    /// The picture; by default a load curve of several loads, else queues with telemetry, else links
-    #[arg(long, value_name = "KIND", value_parser = str::parse::<PictureKind>)]
-    what: Option<PictureKind>,
+    /// The picture; by default a load curve of several loads, else queues with telemetry, else links; of a
+    /// trace the communication matrix
+    #[arg(long, value_name = "KIND")]
+    what: Option<String>,
 
     /// The picture's file, .svg or .png; by default KIND.svg
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -43,30 +46,50 @@ pub struct PlotOptions {
     force: bool,
 
     #[command(flatten)]
+    speed: SpeedOptions,
+
+    #[command(flatten)]
     format: FormatOptions,
 }
 
 /// The kinds, each with what it shows.
 fn after_help() -> String {
-    let line = |kind: PictureKind| format!("  {:22}{}\n", kind.name(), kind.title());
-    format!("Kinds:\n{}", PictureKind::ALL.map(line).concat())
+    let line = |name: &str, title: &str| format!("  {name:22}{title}\n");
+    let results = PictureKind::ALL.map(|kind| line(kind.name(), kind.title())).concat();
+    let traces = TracePicture::ALL.map(|kind| line(kind.name(), kind.title())).concat();
+    format!("Kinds:\n{results}\nKinds of a trace:\n{traces}")
+}
+
+/// The subject of a picture.
+enum Subject<'a> {
+    Results(Vec<StoredResult>, PictureKind),
+    Trace(&'a Path, TracePicture),
 }
 
 impl PlotOptions {
     /// Draws it.
     pub fn run(self) -> Result<Status, Failure> {
-        let results = open_all(&self.directories)?;
-        let what = self.what.unwrap_or_else(|| usual(&results));
+        let subject = self.subject()?;
+        let what = match &subject {
+            Subject::Results(_, what) => what.name(),
+            Subject::Trace(_, what) => what.name(),
+        };
         let path = self.output.clone().unwrap_or_else(|| PathBuf::from(format!("{what}.svg")));
         let form = Form::of(&path)?;
         let file = OutputFile { option: "--output", contents: "picture", path: &path };
-        for directory in &self.directories {
-            file.refuse_within(directory)?;
+        match &subject {
+            Subject::Results(..) => {
+                self.directories.iter().try_for_each(|directory| file.refuse_within(directory))?;
+            }
+            Subject::Trace(trace, _) => file.refuse_inputs(&[trace])?,
         }
         if !self.force {
             file.refuse_existing()?;
         }
-        let picture = what.of(&results, self.part())?;
+        let picture = match subject {
+            Subject::Results(results, what) => what.of(&results, self.part())?,
+            Subject::Trace(path, what) => trace::picture(path, &self.speed.options(), what)?,
+        };
         write_whole(&path, &form.drawn(&picture)?)?;
         if self.format.json {
             let document = serde_json::json!({ "command": "plot", "file": path, "picture": picture });
@@ -83,6 +106,37 @@ impl PlotOptions {
         let window = ShownWindow { from: at(self.from.unwrap_or_default()), to: self.to.map(at) };
         ShownPart { run: self.run, window }
     }
+
+    /// Results, or a trace, and the picture that is asked for.
+    fn subject(&self) -> Result<Subject<'_>, Failure> {
+        let what = self.what.as_deref();
+        match self.directories.as_slice() {
+            [one] if is_named_trace(one)? => {
+                if self.run.is_some() {
+                    return Err(Failure::input("--run: a trace has no runs; leave it out"));
+                }
+                let what = what.map_or(Ok(TracePicture::CommunicationMatrix), str::parse);
+                Ok(Subject::Trace(one, what.map_err(unknown_kind)?))
+            }
+            several => {
+                if let Some(trace) = several.iter().find(|path| trace::is_trace(path)) {
+                    let path = trace.display();
+                    return Err(Failure::input(format!("{path} is a trace: name it alone, without others")));
+                }
+                self.speed.refuse_for_results()?;
+                let results = open_all(several)?;
+                let what = match what {
+                    Some(what) => what.parse().map_err(unknown_kind)?,
+                    None => usual(&results),
+                };
+                Ok(Subject::Results(results, what))
+            }
+        }
+    }
+}
+
+fn unknown_kind(error: String) -> Failure {
+    Failure::input(format!("--what: {error}"))
 }
 
 /// The results in directories.

@@ -1,6 +1,7 @@
-//! `weft report`: a result in one page.
+//! `weft report`: a result, or a trace, in one page.
 
 use super::explain::explained_again;
+use super::trace::{SpeedOptions, is_named_trace};
 use crate::exit::{Failure, Status};
 use crate::options::{ReportOptions, ThreadOptions};
 use crate::output;
@@ -10,13 +11,13 @@ use std::path::PathBuf;
 use weft_results::StoredResult;
 use weft_results::report::{CriticalPath, Report};
 use weft_sim::experiment::machine::MachineMap;
-use weft_sim::experiment::read_request;
+use weft_sim::experiment::{read_request, trace};
 
 /// Options of `weft report`.
 #[derive(Args)]
 pub struct ReportPageOptions {
-    /// A directory that weft wrote with -o
-    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    /// A directory that weft wrote with -o, or a trace in any format
+    #[arg(value_name = "DIR", value_hint = ValueHint::AnyPath)]
     directory: PathBuf,
 
     /// The page's file
@@ -32,6 +33,9 @@ pub struct ReportPageOptions {
     force: bool,
 
     #[command(flatten)]
+    speed: SpeedOptions,
+
+    #[command(flatten)]
     threads: ThreadOptions,
 
     #[command(flatten)]
@@ -41,6 +45,42 @@ pub struct ReportPageOptions {
 impl ReportPageOptions {
     /// Writes it.
     pub fn run(self) -> Result<Status, Failure> {
+        match is_named_trace(&self.directory)? {
+            true => self.of_trace(),
+            false => self.of_result(),
+        }
+    }
+
+    fn of_trace(self) -> Result<Status, Failure> {
+        let trace = &self.directory;
+        if self.explain {
+            let path = trace.display();
+            return Err(Failure::input(format!(
+                "--explain: {path} is a trace, which has no times of messages; replay it, and explain what \
+                 comes of it: `weft replay -m MACHINE {path} -o DIR`"
+            )));
+        }
+        let file = OutputFile { option: "--output", contents: "page", path: &self.output };
+        file.refuse_inputs(&[trace])?;
+        if !self.force {
+            file.refuse_existing()?;
+        }
+        let report = trace::report(trace, &self.speed.options())?;
+        let page = weft_plot::trace_report(&report).map_err(|error| Failure::bug(error.to_string()))?;
+        write_whole(&self.output, page.as_bytes())?;
+        if self.report.format.json {
+            let document = serde_json::json!({ "command": "report", "file": self.output, "report": report });
+            output::document(&document)?;
+        } else {
+            let pictures: usize = report.sections.iter().map(|section| section.pictures.len()).sum();
+            let warnings: String = report.warnings.iter().map(|warning| format!("  {warning}\n")).collect();
+            output::text(&format!("{}: {pictures} pictures\n{warnings}", self.output.display()))?;
+        }
+        Ok(Status::Done)
+    }
+
+    fn of_result(self) -> Result<Status, Failure> {
+        self.speed.refuse_for_results()?;
         let result = StoredResult::open(&self.directory)?;
         let file = OutputFile { option: "--output", contents: "page", path: &self.output };
         file.refuse_within(&self.directory)?;

@@ -1,14 +1,15 @@
 //! `weft trace`: what traces hold, and traces made of others, or of what a recording has left.
 
 use crate::exit::{Failure, Status};
-use crate::options::FormatOptions;
+use crate::options::{FormatOptions, whole_number};
 use crate::output;
 use clap::{Args, Subcommand, ValueHint};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
 use weft_sim::experiment::machine;
 use weft_sim::experiment::trace::{
-    self, ConvertRequest, FlopRate, StreamsInfo, TraceInfo, TraceOptions, TraceStats,
+    self, ConvertRequest, FlopRate, StreamsInfo, TraceInfo, TraceOptions, TraceStats, tables,
 };
 
 /// The subcommands of `weft trace`.
@@ -17,7 +18,7 @@ pub enum TraceCommand {
     /// Show program, recorder, ranks and counts of operations, and what is missing; operations are not read
     Info(OneTrace),
     /// Count operations and bytes by kind, and add up computation
-    Stats(OneTrace),
+    Stats(StatsOptions),
     /// Write a trace in another format, or make one of the parts of a recording that was cut off; its source
     /// stays
     Convert(Conversion),
@@ -69,9 +70,34 @@ impl SpeedOptions {
         self.speed
     }
 
-    fn options(&self) -> TraceOptions {
+    /// Refuses a speed where results are shown, which have none.
+    pub fn refuse_for_results(&self) -> Result<(), Failure> {
+        match self.speed {
+            None => Ok(()),
+            Some(_) => Err(Failure::input("--speed is of a trace of SimGrid; leave it out for results")),
+        }
+    }
+
+    /// The options of a reader.
+    pub fn options(&self) -> TraceOptions {
         TraceOptions { speed: self.speed }
     }
+}
+
+/// Whether a path that may be of results is one of a trace. Both are told by their content.
+///
+/// # Errors
+/// It is not there.
+pub fn is_named_trace(path: &Path) -> Result<bool, Failure> {
+    let is_trace = trace::is_trace(path);
+    if !is_trace && !path.exists() {
+        return Err(Failure::input(format!(
+            "{} is not there: no run.json of results, and no trace; name a directory that weft wrote with \
+             -o, or a trace",
+            path.display()
+        )));
+    }
+    Ok(is_trace)
 }
 
 /// One trace.
@@ -88,6 +114,17 @@ pub struct OneTrace {
     format: FormatOptions,
 }
 
+/// One trace whose operations are counted.
+#[derive(Args)]
+pub struct StatsOptions {
+    #[command(flatten)]
+    one: OneTrace,
+
+    /// Most intervals of the evolution over time; there are between half as many and so many [default: 50]
+    #[arg(long, value_name = "N", value_parser = whole_number(2..=10_000), allow_negative_numbers = true)]
+    intervals: Option<u32>,
+}
+
 impl TraceCommand {
     /// Does it.
     pub fn run(self) -> Result<Status, Failure> {
@@ -96,8 +133,9 @@ impl TraceCommand {
                 let info = trace::info(&one.trace, &one.speed.options())?;
                 if one.format.json { output::document(&info)? } else { output::text(&info_text(&info))? }
             }
-            TraceCommand::Stats(one) => {
-                let stats = trace::stats(&one.trace, &one.speed.options())?;
+            TraceCommand::Stats(StatsOptions { one, intervals }) => {
+                let intervals = intervals.and_then(NonZeroU32::new);
+                let stats = trace::stats(&one.trace, &one.speed.options(), intervals)?;
                 if one.format.json { output::document(&stats)? } else { output::text(&stats_text(&stats))? }
             }
             TraceCommand::Convert(conversion) => {
@@ -198,25 +236,33 @@ fn missing(unrecorded: &BTreeMap<String, u64>) -> String {
     unrecorded.iter().map(|(call, count)| format!("not recorded: {count} × {call}\n")).collect()
 }
 
+/// Rows of tables that are as long as there are kinds.
+const KINDS: usize = 20;
+
+/// Rows of tables that may be of any length.
+const FIRST: usize = 10;
+
 fn stats_text(stats: &TraceStats) -> String {
-    let kinds = stats.operations_by_kind.iter().map(|(kind, count)| [(*kind).to_owned(), count.to_string()]);
-    let kinds = output::table_of_some(["operation", "count"], [false, true], kinds);
-    let sizes = stats.message_sizes.iter().map(|class| {
-        let sizes = match class.from_bytes == class.to_bytes {
-            true => class.from_bytes.to_string(),
-            false => format!("{} to {}", class.from_bytes, class.to_bytes),
-        };
-        [sizes, class.messages.to_string(), class.message_bytes.to_string()]
-    });
-    let sizes = output::table_of_some(["message size (B)", "messages", "bytes"], [false, true, true], sizes);
-    format!(
-        "{kinds}\n{sizes}\n{} ranks, {} pairs that send; {:.3} us of computation, {:.3} to {:.3} us in one \
-         rank\n{}",
+    // Where all is done in the world, its row says nothing new.
+    let communicators = if stats.communicators == 0 { 0 } else { FIRST };
+    let parts = [
+        tables::operations(stats, KINDS),
+        tables::message_sizes(stats, KINDS),
+        tables::collectives(stats, KINDS),
+        tables::pairs(stats, FIRST),
+        tables::communicators(stats, communicators),
+        tables::evolution(stats, FIRST),
+        tables::ranks(stats, FIRST),
+    ];
+    let parts = parts.iter().map(output::trace_table).filter(|part| !part.is_empty());
+    let parts: String = parts.map(|part| part + "\n").collect();
+    let summary = format!(
+        "{} ranks, {} pairs that send; {:.3} us of computation, {:.3} to {:.3} us in one rank\n",
         stats.ranks,
         stats.pairs,
         stats.computation_sum_us,
         stats.computation_min_us,
-        stats.computation_max_us,
-        missing(&stats.unrecorded)
-    )
+        stats.computation_max_us
+    );
+    parts + &summary + &missing(&stats.unrecorded) + &notes(&stats.notes)
 }

@@ -41,6 +41,7 @@ mod sweep;
 mod telemetry;
 mod throughput;
 mod topology_trees;
+mod trace_stats;
 mod traffic;
 mod tutorial;
 mod validate;

@@ -60,10 +60,10 @@ fn pages_and_help_name_the_same_options() {
             named.remove("--resume");
             known.remove("--resume");
         }
-        // Their pages name the commands that make results, with options of those.
-        if ["plot", "report", "view", "compare", "explain"].contains(&page) {
+        // Their pages name the commands that make results, or show a trace, with options of those.
+        if ["plot", "report", "view", "compare", "explain", "trace"].contains(&page) {
             let made: BTreeSet<String> =
-                [["traffic"], ["replay"], ["run"]].iter().flat_map(|c| help(c)).collect();
+                [["traffic"], ["replay"], ["run"], ["plot"]].iter().flat_map(|c| help(c)).collect();
             named.retain(|option| known.contains(option) || !made.contains(option));
         }
         assert_eq!(named, known, "{page}");

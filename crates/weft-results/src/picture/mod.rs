@@ -27,6 +27,8 @@ mod switch_queues;
 mod telemetry;
 mod throughput;
 
+pub use ranks::PairValues;
+
 use crate::error::ResultsError;
 use crate::stored::{RunOf, StoredResult};
 use serde::Serialize;
@@ -35,13 +37,13 @@ use std::str::FromStr;
 use weft_units::Time;
 
 /// Series in one panel: more cannot be told apart by colour.
-pub(crate) const MAX_SERIES: usize = 8;
+pub const MAX_SERIES: usize = 8;
 
 /// A picture: panels below each other.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Picture {
-    /// The kind.
-    pub kind: PictureKind,
+    /// The name of the kind: of results, that of a [`PictureKind`].
+    pub kind: &'static str,
     /// The heading.
     pub title: String,
     /// The machine and the run, below the heading.
@@ -132,15 +134,18 @@ pub struct Cells {
 }
 
 impl Axis {
-    pub(crate) fn new(label: impl Into<String>, unit: &'static str) -> Axis {
+    /// An axis of numbers that begins at zero.
+    pub fn new(label: impl Into<String>, unit: &'static str) -> Axis {
         Axis { label: label.into(), unit, log: false, from_zero: true, names: Vec::new() }
     }
 
-    pub(crate) fn log(self) -> Axis {
+    /// The same, logarithmic.
+    pub fn log(self) -> Axis {
         Axis { log: true, from_zero: false, ..self }
     }
 
-    pub(crate) fn names(label: impl Into<String>, names: Vec<String>) -> Axis {
+    /// An axis that lists things.
+    pub fn names(label: impl Into<String>, names: Vec<String>) -> Axis {
         Axis { names, ..Axis::new(label, "") }
     }
 
@@ -302,7 +307,12 @@ impl PictureKind {
         if panels.len() == 1 {
             panels[0].title.clear();
         }
-        Ok(Picture { kind: self, title: self.title().to_owned(), subtitle: shown.subtitle(self), panels })
+        Ok(Picture {
+            kind: self.name(),
+            title: self.title().to_owned(),
+            subtitle: shown.subtitle(self),
+            panels,
+        })
     }
 }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// Messages in a timeline: more are one dark surface.
 const MAX_MESSAGES: usize = 1_000;
 /// Rows and columns of a matrix: more ranks are put together.
-const MAX_SIDE: usize = 64;
+const MAX_SIDE: u32 = 64;
 const PS_PER_US: f64 = 1e6;
 const BYTES_PER_KIB: f64 = 1024.0;
 
@@ -80,24 +80,48 @@ pub(super) fn matrix(shown: &ShownRun<'_>) -> Result<Panel, ResultsError> {
         let why = "the table flows does not say who received; run it again with --tables messages".to_owned();
         return Err(ResultsError::NothingToDraw { directory: shown.result.directory.clone(), why });
     };
-    let side = (last as usize + 1).min(MAX_SIDE);
-    let group = (last as usize + 1).div_ceil(side);
-    let side = (last as usize + 1).div_ceil(group);
-    let mut values = vec![vec![0.0; side]; side];
-    for ((from, to), bytes) in bytes {
-        values[from as usize / group][to as usize / group] += bytes as f64 / BYTES_PER_KIB;
-    }
     let what = if of_ranks { "rank" } else { "endpoint" };
-    let name = |number: usize| match group {
-        1 => number.to_string(),
-        group => format!("{}–{}", number * group, ((number + 1) * group - 1).min(last as usize)),
-    };
-    let names: Vec<String> = (0..side).map(name).collect();
-    let edges = (0..=side).map(|edge| edge as f64).collect();
-    Ok(Panel {
-        title: shown.label.clone(),
-        x: Axis::names(format!("to {what}"), names.clone()),
-        y: Axis::names(format!("from {what}"), names),
-        content: Content::Cells(Cells { edges, values, label: "bytes".to_owned(), unit: "KiB" }),
-    })
+    let of = PairValues { what, count: last + 1, block: 1, label: "bytes", unit: "KiB" };
+    let values = bytes.into_iter().map(|((from, to), bytes)| (from, to, bytes as f64 / BYTES_PER_KIB));
+    Ok(Panel { title: shown.label.clone(), ..of.panel(values) })
+}
+
+/// A quantity from each rank, or endpoint, to each.
+#[derive(Clone, Copy, Debug)]
+pub struct PairValues {
+    /// The word for one of them: `rank` or `endpoint`.
+    pub what: &'static str,
+    /// Number of them.
+    pub count: u32,
+    /// Successive ones that values are of; the first names them. 1: each is by itself.
+    pub block: u32,
+    /// The quantity.
+    pub label: &'static str,
+    /// The unit.
+    pub unit: &'static str,
+}
+
+impl PairValues {
+    /// The matrix of values `(from, to, value)`. Many are put together, so that it has 64 rows at most.
+    pub fn panel(self, values: impl Iterator<Item = (u32, u32, f64)>) -> Panel {
+        let PairValues { what, count, block, label, unit } = self;
+        let group = count.div_ceil(block).div_ceil(MAX_SIDE).max(1) * block;
+        let side = count.div_ceil(group);
+        let mut rows = vec![vec![0.0; side as usize]; side as usize];
+        for (from, to, value) in values {
+            rows[(from / group) as usize][(to / group) as usize] += value;
+        }
+        let name = |number: u32| match group {
+            1 => number.to_string(),
+            group => format!("{}–{}", number * group, ((number + 1) * group).min(count) - 1),
+        };
+        let names: Vec<String> = (0..side).map(name).collect();
+        let edges = (0..=side).map(f64::from).collect();
+        Panel {
+            title: String::new(),
+            x: Axis::names(format!("to {what}"), names.clone()),
+            y: Axis::names(format!("from {what}"), names),
+            content: Content::Cells(Cells { edges, values: rows, label: label.to_owned(), unit }),
+        }
+    }
 }

@@ -2,6 +2,9 @@
 //! one trace made of another.
 
 mod expand;
+mod picture;
+mod report;
+pub mod tables;
 mod windows;
 
 use super::machine::checked;
@@ -10,14 +13,29 @@ use super::{ExperimentError, MachineInput};
 use expand::OperationExpander;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use weft_formats::parts::Parts;
 use weft_formats::{Trace, TraceConversion};
 use weft_msg::{AlgorithmTable, Protocol, Wildcards};
 
+pub use picture::{TracePicture, picture};
+pub use report::report;
 pub use weft_formats::{
     CollectiveStats, FlopRate, RankStats, StreamsInfo, TraceInfo, TraceOptions, TraceStats,
 };
+
+/// The begin of the names of parts of a recording.
+const FIRST_PART: &str = "rank-00000.part";
+
+/// Whether a path is a trace, by its content, or something that a trace is made of: a file, or the parts of a
+/// recording. A directory of results is none.
+pub fn is_trace(path: &Path) -> bool {
+    match path.is_dir() {
+        true => path.join(FIRST_PART).is_file(),
+        false => path.exists() || parts_of(path).is_some(),
+    }
+}
 
 /// Reads a trace's header and summary; of parts, all there is.
 ///
@@ -32,13 +50,20 @@ pub fn info(trace: &Path, options: &TraceOptions) -> Result<TraceInfo, Experimen
     })
 }
 
-/// Reads a trace's operations.
+/// Reads a trace's operations; time in at most so many intervals, or in a usual number of them.
 ///
 /// # Errors
 /// What cannot be read, with the file and place.
-pub fn stats(trace: &Path, options: &TraceOptions) -> Result<TraceStats, ExperimentError> {
-    read(trace, options, |trace| TraceStats::of(trace).map_err(ExperimentError::input))
-        .map(|(stats, _)| stats)
+mod expand;
+mod picture;
+mod report;
+pub mod tables;
+mod windows;
+
+use super::machine::checked;
+use super::replay::recorded_settings;
+use super::{ExperimentError, MachineInput};
+use expand::OperationExpander;
 }
 
 /// A trace that is to be made of another, or of the parts of a recording that was cut off. They stay.
