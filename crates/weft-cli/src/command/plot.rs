@@ -115,6 +115,10 @@ impl PlotOptions {
                 if self.run.is_some() {
                     return Err(Failure::input("--run: a trace has no runs; leave it out"));
                 }
+                if self.from.or(self.to).is_some() {
+                    let why = "--from, --to: a trace has no telemetry; leave them out, or replay it first";
+                    return Err(Failure::input(why));
+                }
                 let what = what.map_or(Ok(TracePicture::CommunicationMatrix), str::parse);
                 Ok(Subject::Trace(one, what.map_err(unknown_kind)?))
             }

@@ -54,16 +54,16 @@ pub fn info(trace: &Path, options: &TraceOptions) -> Result<TraceInfo, Experimen
 ///
 /// # Errors
 /// What cannot be read, with the file and place.
-mod expand;
-mod picture;
-mod report;
-pub mod tables;
-mod windows;
-
-use super::machine::checked;
-use super::replay::recorded_settings;
-use super::{ExperimentError, MachineInput};
-use expand::OperationExpander;
+pub fn stats(
+    trace: &Path,
+    options: &TraceOptions,
+    intervals: Option<NonZeroU32>,
+) -> Result<TraceStats, ExperimentError> {
+    let of = |trace: &Trace| match intervals {
+        Some(intervals) => TraceStats::with_intervals(trace, intervals),
+        None => TraceStats::of(trace),
+    };
+    read(trace, options, |trace| of(trace).map_err(ExperimentError::input)).map(|(stats, _)| stats)
 }
 
 /// A trace that is to be made of another, or of the parts of a recording that was cut off. They stay.
