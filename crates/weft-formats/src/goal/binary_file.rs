@@ -63,6 +63,7 @@ fn operation(operation: &GraphOperation, waits_for: u32) -> Vec<u8> {
             (2, from.map_or(ANY, |from| from.0), bytes.get(), tag.map_or(ANY, i32::cast_unsigned))
         }
         GraphAction::Compute { span } => (3, 0, span.as_ps() / 1000, 0),
+        GraphAction::Collective { .. } => unreachable!("the writer turns no operation into a collective"),
     };
     let mut bytes = waits_for.to_le_bytes().to_vec();
     bytes.push(kind);

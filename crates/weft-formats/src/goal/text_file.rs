@@ -44,6 +44,9 @@ impl GoalFile for TextFile {
         write!(self.file, "{}: ", label(self.operations))?;
         self.operations += 1;
         let tag = match operation.action {
+            GraphAction::Collective { .. } => {
+                unreachable!("the writer turns no operation into a collective")
+            }
             GraphAction::Compute { span } => {
                 write!(self.file, "calc {}", span.as_ps() / 1000)?;
                 None

@@ -13,6 +13,7 @@ use super::{ExperimentError, MachineInput};
 use expand::OperationExpander;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use weft_formats::parts::Parts;
@@ -42,11 +43,9 @@ pub fn is_trace(path: &Path) -> bool {
 /// # Errors
 /// What cannot be read, with the file.
 pub fn info(trace: &Path, options: &TraceOptions) -> Result<TraceInfo, ExperimentError> {
-    read(trace, options, |trace| TraceInfo::of(trace).map_err(ExperimentError::input)).map(|(info, parts)| {
-        match parts {
-            Some(folder) => TraceInfo { file: folder.display().to_string(), ..info },
-            None => info,
-        }
+    read(trace, options, TraceInfo::of).map(|(info, parts)| match parts {
+        Some(folder) => TraceInfo { file: folder.display().to_string(), ..info },
+        None => info,
     })
 }
 
@@ -63,7 +62,7 @@ pub fn stats(
         Some(intervals) => TraceStats::with_intervals(trace, intervals),
         None => TraceStats::of(trace),
     };
-    read(trace, options, |trace| of(trace).map_err(ExperimentError::input)).map(|(stats, _)| stats)
+    read(trace, options, of).map(|(stats, _)| stats)
 }
 
 /// A trace that is to be made of another, or of the parts of a recording that was cut off. They stay.
@@ -130,7 +129,7 @@ pub fn convert(request: &ConvertRequest<'_>) -> Result<NewTrace, ExperimentError
         let mut expander = OperationExpander::new(&protocol, trace).map_err(ExperimentError::input)?;
         let conversion = TraceConversion { trace, output, format: *format, options };
         let converted = weft_formats::convert(conversion, &mut expander).map_err(ExperimentError::input)?;
-        Ok((converted.left_out, expander.expanded(), settings))
+        Ok::<_, ExperimentError>((converted.left_out, expander.expanded(), settings))
     };
     let ((left_out, expanded, settings), _) = read(input, options, write)?;
     let info = info(output, options)?;
@@ -154,11 +153,12 @@ fn library(
 }
 
 /// Reads a trace file, or the trace that parts make; then with their folder.
-fn read<T>(
+fn read<T, E: Into<Box<dyn Error + Send + Sync>>>(
     path: &Path,
     options: &TraceOptions,
-    read: impl FnOnce(&Trace) -> Result<T, ExperimentError>,
+    read: impl FnOnce(&Trace) -> Result<T, E>,
 ) -> Result<(T, Option<PathBuf>), ExperimentError> {
+    let read = |trace: &Trace| read(trace).map_err(ExperimentError::input);
     let Some(folder) = parts_of(path) else {
         let trace = Trace::open_with(path, options).map_err(ExperimentError::input)?;
         return Ok((read(&trace)?, None));

@@ -3,6 +3,7 @@
 use super::picture::subtitle;
 use super::{ExperimentError, TraceInfo, TraceOptions, TracePicture, TraceStats, read, tables};
 use std::path::Path;
+use weft_formats::{Trace, TraceError};
 use weft_results::picture::Picture;
 use weft_results::trace_report::{TraceReport, TraceSection, TraceTable};
 
@@ -14,7 +15,7 @@ const MOST_ROWS: usize = 256;
 /// # Errors
 /// A trace that cannot be read.
 pub fn report(path: &Path, options: &TraceOptions) -> Result<TraceReport, ExperimentError> {
-    let of = |trace: &_| Ok((TraceInfo::of(trace)?, TraceStats::of(trace)?));
+    let of = |trace: &Trace| Ok::<_, TraceError>((TraceInfo::of(trace)?, TraceStats::of(trace)?));
     let ((info, stats), _) = read(path, options, of)?;
     let name = path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into());
     Ok(TraceReport {
