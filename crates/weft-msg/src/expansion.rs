@@ -88,7 +88,7 @@ impl Expansion {
 pub struct ExpandedCollective<'a> {
     /// How it is carried out.
     pub algorithm: Algorithm,
-    /// The algorithm of the hardware, or of a topology, that the table asks for, in the place of which that is.
+    /// The algorithm of the hardware, or of a topology, that the table asks for: `algorithm` is in its place.
     pub replaced: Option<Algorithm>,
     /// Collectives of the communicator before it: the same on all members.
     pub number: u32,

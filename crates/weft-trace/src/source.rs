@@ -3,6 +3,7 @@
 use crate::kind::Kind;
 use crate::op::{Op, SignalAt, StreamId};
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt;
 use weft_units::RankId;
@@ -26,6 +27,11 @@ pub trait TraceSource: Send + Sync {
 
     /// Whether the recording ended before the program did.
     fn is_interrupted(&self) -> bool;
+
+    /// Calls that the program made and the trace lacks, with their number.
+    fn unrecorded(&self) -> BTreeMap<String, u64> {
+        BTreeMap::new()
+    }
 
     /// The core of the rank that each of its streams sits on, counted from 0; a rank without streams of its
     /// own has one, on core 0. There is such a rank.

@@ -4,7 +4,7 @@ use super::breakdown::{ListOptions, size_classes};
 use super::live_view::{LiveOptions, LiveView};
 use super::region::{region_in_words, region_ranks};
 use super::simulation::{Shown, run_and_show};
-use super::trace::SpeedOptions;
+use super::trace::{SpeedOptions, missing};
 use crate::called;
 use crate::exit::{Failure, Status};
 use crate::options::{MachineOptions, PlaceOptions, SimulationOptions, mapping_name, parse_seed};
@@ -202,6 +202,7 @@ impl Shown for ReplayRequest {
         let mut text = String::new();
         for row in report.rows.iter().map(|measured| &measured.row) {
             text += &figures_table(&row.trace, &row.figures, until);
+            text += &missing(&row.unrecorded);
             text += "\n";
             if let Some(region) = &row.figures.region {
                 text += &region_ranks(region);

@@ -232,7 +232,7 @@ fn recorded_with(settings: &[String]) -> String {
 }
 
 /// Calls that are not in the trace.
-fn missing(unrecorded: &BTreeMap<String, u64>) -> String {
+pub(super) fn missing(unrecorded: &BTreeMap<String, u64>) -> String {
     unrecorded.iter().map(|(call, count)| format!("not recorded: {count} × {call}\n")).collect()
 }
 

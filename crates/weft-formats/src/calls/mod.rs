@@ -143,6 +143,10 @@ impl TraceSource for CallTrace {
         self.metadata.header.interrupted
     }
 
+    fn unrecorded(&self) -> BTreeMap<String, u64> {
+        self.metadata.header.unrecorded.clone()
+    }
+
     /// A position is found by reading the rank from its begin.
     fn stream_at(&self, rank: RankId, stream: StreamId, position: u64) -> Result<Box<dyn Cursor>, ReadError> {
         let file = || self.file().to_owned();

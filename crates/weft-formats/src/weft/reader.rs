@@ -14,6 +14,7 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader};
 use parquet::file::reader::Length;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use weft_trace::op::StreamId;
@@ -233,6 +234,10 @@ impl TraceSource for WeftReader {
 
     fn is_interrupted(&self) -> bool {
         self.inner.metadata.header.interrupted
+    }
+
+    fn unrecorded(&self) -> BTreeMap<String, u64> {
+        self.inner.metadata.header.unrecorded.clone()
     }
 
     fn stream_cores(&self, rank: RankId) -> Cow<'_, [u32]> {

@@ -30,6 +30,7 @@ pub use weft_workload::replay::ComputeScale;
 
 use super::{EnergyFigures, ExperimentError, MachineInput, Report};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use weft_formats::FlopRate;
@@ -212,6 +213,9 @@ pub struct ReplayRow {
     pub run: u32,
     /// The trace.
     pub trace: String,
+    /// Calls of the program that the trace lacks, and that are not replayed, with their number.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unrecorded: BTreeMap<String, u64>,
     /// The trace as a job, where there are several, or one starts late or runs alone as well.
     #[serde(flatten)]
     pub job: Option<JobFigures>,

@@ -8,6 +8,7 @@ use crate::experiment::path::PathRecorder;
 use crate::experiment::{Control, ExperimentError, Interrupt};
 use crate::job_sites::JobSites;
 use crate::telemetry::WatchedJobs;
+use std::collections::BTreeMap;
 use weft_assembly as assembly;
 use weft_engine::Progress;
 use weft_fabric::Stuck;
@@ -223,6 +224,14 @@ impl RankRun {
     /// The names of the programs, in their order.
     pub fn names(&self) -> &[String] {
         self.account.names()
+    }
+
+    /// Calls of a program that its trace lacks, with their number.
+    pub fn unrecorded(&self, program: u32) -> BTreeMap<String, u64> {
+        match &self.programs[program as usize].operations {
+            Operations::Recorded(trace) => trace.unrecorded(),
+            Operations::Generated(_) | Operations::Stepped(_) => BTreeMap::new(),
+        }
     }
 
     /// The record of the critical path, where one was asked for.

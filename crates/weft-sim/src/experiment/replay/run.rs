@@ -302,7 +302,8 @@ pub(super) fn rows(
         };
         let figures = Figures { breakdown: run.classes(program), ..figures };
         let job = request.has_jobs().then(|| job_figures(program, &own, &figures));
-        ReplayRow { run: RUN, trace: trace.name.clone(), job, figures }
+        let unrecorded = run.unrecorded(program);
+        ReplayRow { run: RUN, trace: trace.name.clone(), unrecorded, job, figures }
     };
     (0..).zip(&request.traces).map(row).collect()
 }
