@@ -85,8 +85,8 @@ fn a_window_of_time_is_a_part_of_the_whole() {
     );
     let picture = |kind: &str, window: &[&str]| {
         let file = folder.path().join(format!("{kind}{}.svg", window.len()));
-        let words =
-            [&["plot", &out, "--what", kind, "-o", file.to_str().unwrap(), "--force", "--json"], window].concat();
+        let path = file.to_str().unwrap();
+        let words = [&["plot", &out, "--what", kind, "-o", path, "--force", "--json"], window].concat();
         json(&words)["picture"]["panels"][0]["content"].clone()
     };
     let window = ["--from", "4us", "--to", "7500ns"];
