@@ -96,7 +96,7 @@ fn communicators_have_places_of_their_own() {
     for (algorithm, machine) in [
         ("local-first", &["-m", "bxi3-megafly"][..]),
         ("global-first", &["-m", "exanest"]),
-        ("local-first", &["-m", "bxi3-fattree", "--set", "topology.k=4"]),
+        ("local-first", &["-m", "bxi3-fattree", "--set", "topology.k=4", "--set", "topology.n=3"]),
         ("local-first", &["-m", "bxi3-dragonfly", "--set", "fabric.kind=ideal"]),
     ] {
         let rule = format!("messaging.algorithms=[{{operation=\"broadcast\", algorithm=\"{algorithm}\"}}]");
