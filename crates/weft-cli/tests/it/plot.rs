@@ -85,9 +85,8 @@ fn a_window_of_time_is_a_part_of_the_whole() {
     );
     let picture = |kind: &str, window: &[&str]| {
         let file = folder.path().join(format!("{kind}{}.svg", window.len()));
-        let words =
-            [&["plot", &out, "--what", kind, "-o", file.to_str().unwrap(), "--force", "--json"], window]
-                .concat();
+        let path = file.to_str().unwrap();
+        let words = [&["plot", &out, "--what", kind, "-o", path, "--force", "--json"], window].concat();
         json(&words)["picture"]["panels"][0]["content"].clone()
     };
     let window = ["--from", "4us", "--to", "7500ns"];
@@ -131,7 +130,7 @@ fn pictures_take_the_place_of_nothing() {
     assert!(refused(&["plot", &out, "--what", "pie", "-o", &at("q.svg")]).contains("load-curve"));
     let wrong = refused(&["plot", &out, "--what", "link-utilization", "--run", "7", "-o", &at("q.svg")]);
     assert!(wrong.contains("no run 7, but 2"), "{wrong}");
-    assert!(refused(&["plot", &at("nowhere"), "-o", &at("q.svg")]).contains("is not there"));
+    assert!(refused(&["plot", &at("nowhere"), "-o", &at("q.svg")]).contains("no run.json"));
     fs::create_dir_all(folder.path().join("open/.weft")).unwrap();
     assert!(refused(&["plot", &at("open"), "-o", &at("q.svg")]).contains("still being written"));
 }

@@ -55,11 +55,10 @@ fn threads_change_nothing() {
     }
 }
 
-/// A broadcast of each root on the world, and then on each half of the ranks, whose communicators have one
-/// number: the even ones and the odd ones, the latter from the last to the first.
+/// A broadcast of each root on the world, and then on each half of the ranks: the even ones, and the odd ones
+/// from the last to the first.
 fn write_trace(path: &Path, ranks: u32) {
     let mut writer = TraceWriter::create(path, TraceHeader { ranks, ..TraceHeader::default() }).unwrap();
-    let half = CommId(7);
     let bytes = Bytes::new(20_000);
     let broadcast = |comm, root| Op::Collective {
         kind: Collective::Broadcast,
@@ -78,6 +77,7 @@ fn write_trace(path: &Path, ranks: u32) {
             0 => RankRange { first: 0, stride: 2, count: ranks / 2 },
             _ => RankRange { first: ranks - 1, stride: -2, count: ranks / 2 },
         };
+        let half = CommId(7 + u64::from(rank % 2));
         writer.push(&Op::Communicator { comm: half, members: vec![members] }).unwrap();
         for root in (rank % 2..ranks).step_by(2) {
             writer.push(&broadcast(half, root)).unwrap();
@@ -96,7 +96,7 @@ fn communicators_have_places_of_their_own() {
     for (algorithm, machine) in [
         ("local-first", &["-m", "bxi3-megafly"][..]),
         ("global-first", &["-m", "exanest"]),
-        ("local-first", &["-m", "bxi3-fattree", "--set", "topology.k=4"]),
+        ("local-first", &["-m", "bxi3-fattree", "--set", "topology.k=4", "--set", "topology.n=3"]),
         ("local-first", &["-m", "bxi3-dragonfly", "--set", "fabric.kind=ideal"]),
     ] {
         let rule = format!("messaging.algorithms=[{{operation=\"broadcast\", algorithm=\"{algorithm}\"}}]");

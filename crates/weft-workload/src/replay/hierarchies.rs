@@ -9,8 +9,8 @@ use weft_topo::Topology;
 use weft_trace::op::CommId;
 use weft_units::{EndpointId, RankId};
 
-/// A communicator by its program, its number and its first member: of the communicators of one number, a
-/// rank belongs to one.
+/// A communicator by its program, its number and its first member, since programs that are generated may give
+/// one number to several. A rank belongs to one of them.
 type CommunicatorName = (u32, CommId, RankId);
 
 /// The places of all endpoints, and the tables that ranks have asked for.
