@@ -139,9 +139,13 @@ impl Report {
     pub fn of(result: &StoredResult, explained: &[Value], ways: Ways<'_>) -> Result<Report, ResultsError> {
         let mut report = Report::without_pictures(result, explained, ways)?;
         let has_energy = result.manifest.totals.links_energy > Energy::ZERO;
-        // Few machines say what their links take.
-        let kinds =
-            PictureKind::ALL.into_iter().filter(|kind| *kind != PictureKind::LinkEnergy || has_energy);
+        let has_jobs = result.manifest.rows.iter().any(|row| row["job"].is_u64());
+        // Few machines say what their links take, and few results are of jobs.
+        let kinds = PictureKind::ALL.into_iter().filter(|kind| match kind {
+            PictureKind::LinkEnergy => has_energy,
+            PictureKind::JobRates => has_jobs,
+            _ => true,
+        });
         for kind in kinds {
             match kind.of(std::slice::from_ref(result), ShownPart::default()) {
                 Ok(picture) => report.pictures.push(picture),

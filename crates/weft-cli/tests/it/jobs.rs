@@ -210,7 +210,7 @@ fn applications_of_a_scenario_have_maps_and_starts() {
     let rows = answer["rows"].as_array().unwrap();
     assert_eq!(number(&rows[0], "completion_max_us"), number(&rows[1], "completion_max_us"), "{answer}");
     for (more, expected) in [
-        ("map = \"spine\"", "apart.toml:8: `applications.map`: \"spine\" is none"),
+        ("map = \"spine\"", "apart.toml:9: `applications.map`: \"spine\" is none"),
         ("map = \"node\"\non = \"0-3\"", "`applications.map`: there is an `on` as well"),
         ("start = \"soon\"", "`applications.start`: \"soon\" is none"),
         ("start = \"1ms\"", "`applications.start`: it is not before the scenario's `time`"),
