@@ -379,10 +379,10 @@ fn chakra_overlaps_communication_with_computation() {
         let nodes = [
             metadata.clone(),
             chakra_node([1, 4, 5000], &[], &[]),
-            chakra_node([2, 7, 0], &[], &[("comm_type", 0), ("comm_size", 1_000_000)]),
+            chakra_node([2, 7, 0], &[], &[("comm_type", 0), ("comm_size", 100_000)]),
             chakra_node([3, 4, 3000], &[2], &[]),
-            chakra_node([4, 5, 0], &[3], &[("comm_dst", to), ("comm_size", 1_000_000), ("comm_tag", 1)]),
-            chakra_node([5, 6, 0], &[4], &[("comm_src", from), ("comm_size", 1_000_000), ("comm_tag", 1)]),
+            chakra_node([4, 5, 0], &[3], &[("comm_dst", to), ("comm_size", 100_000), ("comm_tag", 1)]),
+            chakra_node([5, 6, 0], &[4], &[("comm_src", from), ("comm_size", 100_000), ("comm_tag", 1)]),
         ];
         fs::write(place(&format!("run.{rank}.et")), nodes.concat()).unwrap();
     }
@@ -391,7 +391,7 @@ fn chakra_overlaps_communication_with_computation() {
         let words = ["replay", "-m", "exanest", trace, "--quiet", "--json", "--threads", threads];
         json(&words)["rows"][0]["run_time_us"].as_f64().unwrap()
     };
-    // The first computation hides the reduction, and the exchange of a megabyte follows the second.
+    // The first computation hides the reduction, and the exchange follows the second.
     let time = replay(&trace, "1");
     assert!((8050.0..9000.0).contains(&time), "{time}");
     weft(&["trace", "convert", &trace, "-o", &converted]);

@@ -5,7 +5,7 @@
 //!   PREFIX.0.et, PREFIX.1.et, …   length │ GlobalMetadata │ length │ Node │ length │ Node …   (protobuf)
 //!        │                        messages.rs, et_def.rs
 //!        ▼
-//!   node.rs ──▶ rank.rs ──▶ RankGraph ──▶ streams (graph/)
+//!   node.rs ──▶ rank.rs, implied.rs ──▶ RankGraph ──▶ streams (graph/)
 //!                 ▲
 //!   comm_group.json, metadata nodes ── groups.rs
 //! ```
@@ -27,6 +27,7 @@
 mod et_def;
 mod files;
 mod groups;
+mod implied;
 mod messages;
 mod node;
 mod rank;

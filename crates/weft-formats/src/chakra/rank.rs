@@ -10,6 +10,7 @@
 use super::ChakraNotes;
 use super::et_def::{ChakraNode, CollectiveCommType, NodeType};
 use super::groups::{ChakraGroup, Groups, OwnGroups};
+use super::implied::without_implied;
 use super::node::{NodeAction, NodeCollective, RankOfRun, core};
 use crate::graph::{Dependency, GraphAction, GraphCollective, GraphOperation, RankGraph};
 use std::cmp::Reverse;
@@ -153,14 +154,17 @@ impl RankNodes {
         }
         // Without an order there is a circle, which is found again where the graph is cut.
         let mut last: BTreeMap<CommId, u32> = BTreeMap::new();
-        for node in order.unwrap_or_default() {
+        for &node in order.iter().flatten() {
             let GraphAction::Collective { number } = self.graph.nodes[node as usize].action else { continue };
             let comm = self.graph.collectives[number as usize].comm;
             if let Some(on) = last.insert(comm, node) {
                 dependencies.push(Dependency { node, on, at: SignalAt::Start });
             }
         }
-        self.graph.dependencies = dependencies;
+        self.graph.dependencies = match order {
+            Some(order) => without_implied(dependencies, &order),
+            None => dependencies,
+        };
         self.graph.communicators = self.groups.communicators;
         Ok(ReadRank { graph: self.graph, places: self.places })
     }
