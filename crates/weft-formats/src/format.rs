@@ -11,7 +11,7 @@
 use crate::error::TraceError;
 use crate::header::{TraceHeader, TraceMetadata};
 use crate::simgrid::FlopRate;
-use crate::{dumpi, goal, liballprof, simgrid, weft};
+use crate::{dumpi, goal, liballprof, simgrid, vef, weft};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
@@ -22,7 +22,8 @@ use weft_trace::op::Op;
 use weft_units::{Bytes, RankId};
 
 /// All formats. A file that none of them knows is read as one of the first, whose reader says what is wrong.
-const FORMATS: &[Format] = &[weft::FORMAT, dumpi::FORMAT, goal::FORMAT, liballprof::FORMAT, simgrid::FORMAT];
+const FORMATS: &[Format] =
+    &[weft::FORMAT, dumpi::FORMAT, goal::FORMAT, liballprof::FORMAT, simgrid::FORMAT, vef::FORMAT];
 
 /// The first bytes of a file, by which formats know it: some lines of a text.
 const HEAD_BYTES: u64 = 4096;

@@ -28,6 +28,7 @@ mod simgrid;
 mod stats;
 mod trace;
 mod validate;
+mod vef;
 mod weft;
 
 pub use convert::{ConvertedTrace, convert};
