@@ -125,6 +125,7 @@ TESTS = [
             *["--rounds", "20", "win_*"],
         ],
     ),
+    Check("VEF by its rules", [sys.executable, "tests/vef/run.py", "--weft", "target/debug/weft"]),
     # The other pages are run by test-long; tools/check_docs.py looks at all of them.
     Check(
         "tutorial",

@@ -11,7 +11,7 @@
 use crate::error::TraceError;
 use crate::header::{TraceHeader, TraceMetadata};
 use crate::simgrid::FlopRate;
-use crate::{chakra, dumpi, goal, liballprof, simgrid, weft};
+use crate::{chakra, dumpi, goal, liballprof, simgrid, vef, weft};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
@@ -30,6 +30,7 @@ const FORMATS: &[Format] = &[
     liballprof::FORMAT,
     chakra::FORMAT,
     simgrid::FORMAT,
+    vef::FORMAT,
 ];
 
 /// The first bytes of a file, by which formats know it: some lines of a text.

@@ -29,6 +29,7 @@ mod simgrid;
 mod stats;
 mod trace;
 mod validate;
+mod vef;
 mod weft;
 
 pub use convert::{ConvertedTrace, Expand, ExpandedOps, TraceConversion, convert};

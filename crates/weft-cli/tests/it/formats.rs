@@ -51,8 +51,11 @@ fn a_trace_survives_the_way_through_simgrid() {
     let text = weft(&["trace", "convert", &path("there.weft"), "-o", &path("a"), "--format", "ti"]).stdout;
     let text = String::from_utf8(text).unwrap();
     assert!(text.contains(&format!("the format cannot carry: 2 × {wildcards}")), "{text}");
-    let said = refused(&["trace", "convert", &path("there.weft"), "-o", &path("x.vef")]);
-    assert!(said.contains("give --format weft or --format goal or") && said.contains("ti"), "{said}");
+    let said = refused(&["trace", "convert", &path("there.weft"), "-o", &path("x.foo")]);
+    assert!(
+        said.contains("give --format weft or --format goal or") && said.contains("or --format vef"),
+        "{said}"
+    );
 }
 
 /// Six ranks with collectives of the world and of two communicators, one of which no format but ours has.
@@ -155,6 +158,40 @@ fn collectives_that_do_not_block_are_branches_where_there_can_be_any() {
     for threads in ["2", "3", "8"] {
         assert_eq!(run_time(&path("through.goal"), threads), times[1]);
     }
+}
+
+/// Catches a conversion to VEF that changes what a replay takes though nothing that counts is left out,
+/// results that depend on threads, and a loss that nobody is told of.
+#[test]
+fn a_trace_survives_the_way_through_vef() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    exchange(Path::new(&path("there.weft")));
+    let there = json(&["trace", "convert", &path("there.weft"), "-o", &path("through.vef"), "--json"]);
+    assert_eq!((&there["format"], &there["operations"]), (&"vef".into(), &200.into()));
+    assert_eq!(there["left_out"], serde_json::json!({ "tags of messages": 40 }));
+    let back = json(&["trace", "convert", &path("through.vef"), "-o", &path("back.weft"), "--json"]);
+    assert_eq!(back["left_out"], serde_json::json!({}));
+    let replay = |name: &str, threads: &str| {
+        let eager = ["--set", "messaging.eager_limit=32K", "--threads", threads];
+        let words = ["replay", "-m", "exanest", &path(name), "--quiet", "--json"];
+        let row = &json(&[&words[..], &eager[..]].concat())["rows"][0];
+        ["run_time_us", "messages", "bytes"].map(|key| row[key].as_f64().unwrap())
+    };
+    let expected = replay("there.weft", "1");
+    let found = replay("through.vef", "1");
+    assert_eq!(found[1..], expected[1..]);
+    assert!((found[0] / expected[0] - 1.0).abs() < 0.01, "{found:?} {expected:?}");
+    for threads in ["1", "2", "3", "8"] {
+        assert_eq!(replay("back.weft", threads), found, "{threads} threads");
+    }
+    let text = fs::read_to_string(path("through.vef")).unwrap();
+    fs::write(path("cut.vef"), &text[..text.len() / 2]).unwrap();
+    let said = refused(&["replay", "-m", "exanest", &path("cut.vef")]);
+    assert!(said.contains("cut.vef: line "), "{said}");
+    fs::write(path("more.vef"), text + "S 1 2 3\n").unwrap();
+    let said = refused(&["trace", "info", &path("more.vef")]);
+    assert!(said.contains("`S 1 2 3` is no record as VEF documents them"), "{said}");
 }
 
 /// Catches a speed that is guessed, and one that is asked for and not used.

@@ -4,7 +4,7 @@
 mod chains;
 mod spool;
 
-pub(crate) use spool::{GraphFiles, spool};
+pub(crate) use spool::{GraphFiles, StreamFiles, spool, spool_streams};
 
 use weft_trace::op::{Collective, CommId, RankRange, SignalAt};
 use weft_units::{Bytes, RankId, Span};

@@ -1,4 +1,4 @@
-//! A trace of graphs, kept in weft's own format in a file of its own while it is read.
+//! A trace of graphs or of streams, kept in weft's own format in a file of its own while it is read.
 
 use super::{DependencyCycle, RankGraph};
 use crate::error::TraceError;
@@ -32,8 +32,59 @@ pub(crate) trait GraphFiles {
     fn cycle(&self, rank: RankId, cycle: DependencyCycle) -> TraceError;
 }
 
-/// A trace that was made of graphs.
-struct GraphTrace {
+/// The files of a run whose ranks have several streams.
+pub(crate) trait StreamFiles {
+    /// The name of the format.
+    fn format(&self) -> &'static str;
+
+    /// The file that was named.
+    fn file(&self) -> &str;
+
+    /// Size of the files.
+    fn bytes(&self) -> u64;
+
+    /// The origin of the trace, with its number of ranks. Notes are asked for when all ranks have been read.
+    fn header(&self) -> TraceHeader;
+
+    /// Writes the operations of a rank, which has been begun.
+    fn write(&mut self, rank: RankId, writer: &mut dyn FormatWriter) -> Result<(), TraceError>;
+}
+
+/// Graphs as streams.
+struct GraphStreams<F>(F);
+
+impl<F: GraphFiles> StreamFiles for GraphStreams<F> {
+    fn format(&self) -> &'static str {
+        self.0.format()
+    }
+
+    fn file(&self) -> &str {
+        self.0.file()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.0.bytes()
+    }
+
+    fn header(&self) -> TraceHeader {
+        self.0.header()
+    }
+
+    fn write(&mut self, rank: RankId, writer: &mut dyn FormatWriter) -> Result<(), TraceError> {
+        let graph = self.0.rank(rank)?;
+        let chains = graph.chains().map_err(|cycle| self.0.cycle(rank, cycle))?;
+        for (number, chain) in chains.iter().enumerate() {
+            if number > 0 {
+                writer.begin_stream(chain.core)?;
+            }
+            chain.ops.iter().try_for_each(|op| writer.push(op))?;
+        }
+        Ok(())
+    }
+}
+
+/// A trace that was made of streams.
+struct SpooledTrace {
     format: &'static str,
     file: String,
     bytes: u64,
@@ -45,30 +96,31 @@ struct GraphTrace {
 ///
 /// # Errors
 /// What cannot be read, and a full disk.
-pub(crate) fn spool(mut files: impl GraphFiles) -> Result<impl FormatReader + 'static, TraceError> {
+pub(crate) fn spool(files: impl GraphFiles) -> Result<impl FormatReader + 'static, TraceError> {
+    spool_streams(GraphStreams(files))
+}
+
+/// As [`spool`], of ranks that are streams already.
+///
+/// # Errors
+/// As [`spool`].
+pub(crate) fn spool_streams(mut files: impl StreamFiles) -> Result<impl FormatReader + 'static, TraceError> {
     let (format, file, bytes) = (files.format(), files.file().to_owned(), files.bytes());
     // It is removed when it has been opened: the file goes on until it is closed.
     let folder = tempfile::tempdir().map_err(|error| unwritable(&std::env::temp_dir(), error))?;
     let path = folder.path().join(format!("{format}.weft"));
     let mut writer: Box<dyn FormatWriter> = Box::new(WeftWriter::create(&path, files.header())?);
     for rank in (0..files.header().ranks).map(RankId) {
-        let graph = files.rank(rank)?;
-        let chains = graph.chains().map_err(|cycle| files.cycle(rank, cycle))?;
         writer.begin_rank(rank)?;
-        for (number, chain) in chains.iter().enumerate() {
-            if number > 0 {
-                writer.begin_stream(chain.core)?;
-            }
-            chain.ops.iter().try_for_each(|op| writer.push(op))?;
-        }
+        files.write(rank, &mut *writer)?;
     }
     *writer.header_mut() = files.header();
     let metadata = writer.finish()?;
     let spooled = WeftReader::open_as(file.clone(), &path)?;
-    Ok(GraphTrace { format, file, bytes, spooled, metadata })
+    Ok(SpooledTrace { format, file, bytes, spooled, metadata })
 }
 
-impl TraceSource for GraphTrace {
+impl TraceSource for SpooledTrace {
     fn file(&self) -> &str {
         &self.file
     }
@@ -102,7 +154,7 @@ impl TraceSource for GraphTrace {
     }
 }
 
-impl FormatReader for GraphTrace {
+impl FormatReader for SpooledTrace {
     fn format(&self) -> &'static str {
         self.format
     }

@@ -1,0 +1,384 @@
+//! Writes a trace as VEF: each send and each part in a collective becomes a record.
+//!
+//! A record waits for the latest thing that its rank has waited for, or sent. Its time is the computation
+//! since. Ranks come one after the other: their records are kept in a temporary file, and put into one order
+//! when all have come (merge.rs).
+//!
+//! Which receive gets a message is found by counting: of one communicator, source, destination and tag, the
+//! first receive that is posted gets the first message, and so on (MPI 4.1 §3.5).
+
+use super::merge::{self, KeptCollectives, KeptRecord, KeptRecords, RankAfter};
+use crate::error::TraceError;
+use crate::format::FormatWriter;
+use crate::header::{FIRST_FORMAT_VERSION, TraceHeader, TraceMetadata};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use weft_trace::Kind;
+use weft_trace::op::{Collective, CollectiveSizes, CommId, Op, RankRange, RequestId, SendMode};
+use weft_units::{Bytes, RankId, Span};
+
+/// Writes one trace.
+pub(super) struct RecordWriter {
+    path: PathBuf,
+    header: TraceHeader,
+    kept: KeptRecords,
+    collectives: KeptCollectives,
+    rank: RankProgress,
+    left_out: BTreeMap<String, u64>,
+    operations: BTreeMap<Kind, u64>,
+    rank_operations: Vec<u64>,
+}
+
+/// Messages of one communicator, source, destination and tag.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct MessageKey {
+    pub(super) comm: CommId,
+    pub(super) from: u32,
+    pub(super) to: u32,
+    pub(super) tag: i32,
+}
+
+/// One of them, by its number among them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct NumberedMessage {
+    pub(super) key: MessageKey,
+    pub(super) number: u32,
+}
+
+/// A request of the rank.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum OpenRequest {
+    Receive(NumberedMessage),
+    Part {
+        communicator: u32,
+        number: u32,
+    },
+    /// One that nothing in the new trace waits for.
+    Other,
+}
+
+/// The rank that is written.
+#[derive(Default)]
+struct RankProgress {
+    /// The latest thing that it has waited for, or sent.
+    latest: Latest,
+    /// Computation since then.
+    since: Span,
+    /// Picoseconds that whole nanoseconds have left over.
+    rest: u64,
+    requests: BTreeMap<RequestId, OpenRequest>,
+    sent: BTreeMap<MessageKey, u32>,
+    posted: BTreeMap<MessageKey, u32>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Latest {
+    #[default]
+    Start,
+    /// A reception that no record waits for so far.
+    Reception(NumberedMessage),
+    Known(RankAfter),
+}
+
+/// A receive that must be waited for, and nobody knows whose it is.
+const UNKNOWN: &str = "receives from anybody, it is not known from whom: nothing waits for them";
+
+impl RecordWriter {
+    /// Begins a trace at `path`.
+    pub(super) fn create(path: &Path, header: TraceHeader) -> Result<RecordWriter, TraceError> {
+        let world = RankRange { first: 0, stride: 1, count: header.ranks };
+        Ok(RecordWriter {
+            path: path.to_owned(),
+            kept: KeptRecords::new()?,
+            collectives: KeptCollectives::of_world(world),
+            rank: RankProgress::default(),
+            left_out: BTreeMap::new(),
+            operations: BTreeMap::new(),
+            rank_operations: Vec::new(),
+            header,
+        })
+    }
+
+    fn misuse(&self, reason: String) -> TraceError {
+        TraceError::Misuse { path: self.path.clone(), reason }
+    }
+
+    fn leave_out(&mut self, what: impl Into<String>) {
+        *self.left_out.entry(what.into()).or_default() += 1;
+    }
+
+    /// The number of the rank.
+    fn number(&self) -> u32 {
+        self.rank_operations.len() as u32 - 1
+    }
+
+    fn end_rank(&mut self) {
+        let rank = std::mem::take(&mut self.rank);
+        if rank.since > Span::ZERO {
+            self.leave_out("computation behind the last record of a rank");
+        }
+        self.collectives.end_rank();
+    }
+
+    /// The record's dependency, and its time in nanoseconds.
+    fn when(&mut self) -> (RankAfter, u64) {
+        let after = match self.rank.latest {
+            Latest::Start => RankAfter::Start,
+            Latest::Known(after) => after,
+            Latest::Reception(message) => {
+                let after = RankAfter::Reception(self.kept.wait_for(message));
+                self.rank.latest = Latest::Known(after);
+                after
+            }
+        };
+        (after, (self.rank.since.as_ps() + self.rank.rest) / 1000)
+    }
+
+    /// The rank goes on from here.
+    fn go_on_from(&mut self, latest: Latest) {
+        let rank = &mut self.rank;
+        rank.rest = (rank.since.as_ps() + rank.rest) % 1000;
+        (rank.latest, rank.since) = (latest, Span::ZERO);
+    }
+
+    /// Something has come that the rank has waited for.
+    fn waited_for(&mut self, latest: Latest) {
+        if self.rank.since > Span::ZERO {
+            self.leave_out(
+                "computation before a wait: what follows waits for the message or collective alone",
+            );
+        }
+        if matches!(self.rank.latest, Latest::Reception(_)) {
+            self.leave_out("waits that another follows at once: what follows waits for the later alone");
+        }
+        self.go_on_from(latest);
+    }
+
+    fn wait(&mut self, requests: &[RequestId]) {
+        let found = requests.iter().filter_map(|request| self.rank.requests.remove(request));
+        let waited: Vec<OpenRequest> = found.filter(|open| *open != OpenRequest::Other).collect();
+        if waited.len() > 1 {
+            self.leave_out("waits for several receives at once: what follows waits for the last in the list");
+        }
+        match waited.last() {
+            None | Some(OpenRequest::Other) => {}
+            Some(OpenRequest::Receive(message)) => self.waited_for(Latest::Reception(*message)),
+            Some(OpenRequest::Part { communicator, number }) => {
+                let (communicator, number) = (*communicator, *number);
+                self.waited_for(Latest::Known(RankAfter::Part { communicator, number }));
+            }
+        }
+    }
+
+    fn write(&mut self, op: &Op) -> Result<(), TraceError> {
+        match op {
+            Op::Compute { span } => {
+                self.rank.since = Span::from_ps(self.rank.since.as_ps().saturating_add(span.as_ps()));
+            }
+            Op::Isend { to, tag, comm, bytes, mode, request, .. } => {
+                if *mode != SendMode::Standard {
+                    self.leave_out(format!("{}: written as any send", op.kind().name()));
+                }
+                if *tag != 0 {
+                    self.leave_out("tags of messages");
+                }
+                let key = MessageKey { comm: *comm, from: self.number(), to: to.0, tag: *tag };
+                let count = self.rank.sent.entry(key).or_default();
+                let message = NumberedMessage { key, number: *count };
+                *count += 1;
+                let (after, ns) = self.when();
+                self.kept.push(&KeptRecord::Send { message, bytes: *bytes, after, ns })?;
+                self.go_on_from(Latest::Known(RankAfter::Send));
+                self.rank.requests.insert(*request, OpenRequest::Other);
+            }
+            Op::Irecv { from, tag, comm, matched, request, .. } => {
+                let from = from.or(matched.map(|(from, _)| from));
+                let tag = tag.or(matched.map(|(_, tag)| tag));
+                let open = match (from, tag) {
+                    (Some(from), Some(tag)) => {
+                        let key = MessageKey { comm: *comm, from: from.0, to: self.number(), tag };
+                        let count = self.rank.posted.entry(key).or_default();
+                        let message = NumberedMessage { key, number: *count };
+                        *count += 1;
+                        OpenRequest::Receive(message)
+                    }
+                    _ => {
+                        self.leave_out(UNKNOWN);
+                        OpenRequest::Other
+                    }
+                };
+                self.rank.requests.insert(*request, open);
+            }
+            Op::Wait { request } => self.wait(&[*request]),
+            Op::Waitall { requests } => self.wait(requests),
+            Op::Waitany { requests, completed } => {
+                let completed = requests.get(*completed as usize).copied();
+                self.wait(completed.as_slice());
+            }
+            Op::Collective { request, .. } => {
+                let part = self.collective(op)?;
+                match (request, part) {
+                    (Some(request), part) => drop(self.rank.requests.insert(*request, part)),
+                    (None, OpenRequest::Part { communicator, number }) => {
+                        self.go_on_from(Latest::Known(RankAfter::Part { communicator, number }));
+                    }
+                    (None, _) => {}
+                }
+            }
+            Op::Communicator { comm, members } => self.collectives.create(*comm, members),
+            Op::OneSided { request, .. } => {
+                if let Some(request) = request {
+                    self.rank.requests.insert(*request, OpenRequest::Other);
+                }
+                self.leave_out(op.kind().name());
+            }
+            Op::Probe { .. }
+            | Op::Window { .. }
+            | Op::Sync { .. }
+            | Op::Signal { .. }
+            | Op::Await { .. }
+            | Op::Marker { .. } => self.leave_out(op.kind().name()),
+        }
+        Ok(())
+    }
+
+    /// Writes the rank's part in a collective, if the format has it.
+    fn collective(&mut self, op: &Op) -> Result<OpenRequest, TraceError> {
+        let Op::Collective { kind, comm, root, sizes, request, .. } = op else {
+            return Ok(OpenRequest::Other);
+        };
+        let is_root = *root == Some(RankId(self.number()));
+        let members = self.collectives.members(*comm);
+        let Some((operation, sent, received)) = vef_sizes(*kind, sizes, (is_root, members)) else {
+            self.leave_out(op.kind().name());
+            return Ok(OpenRequest::Other);
+        };
+        if *kind == Collective::Alltoallv && sizes.send_counts.windows(2).any(|pair| pair[0] != pair[1]) {
+            self.leave_out("alltoallv: written with the same for each member");
+        }
+        let Some((communicator, number)) = self.collectives.part(*comm) else {
+            return Err(self.misuse(format!(
+                "communicator {} does not exist for rank {}",
+                comm.0,
+                self.number()
+            )));
+        };
+        let (after, ns) = self.when();
+        let is_blocking = request.is_none();
+        self.kept.push(&KeptRecord::Part {
+            communicator,
+            number,
+            operation,
+            sent,
+            received,
+            is_blocking,
+            after,
+            ns,
+        })?;
+        Ok(OpenRequest::Part { communicator, number })
+    }
+}
+
+/// The number of a collective in the format with what a member sends and receives there; `None`: there is no
+/// such collective.
+fn vef_sizes(
+    kind: Collective,
+    sizes: &CollectiveSizes,
+    (is_root, members): (bool, u64),
+) -> Option<(u8, Bytes, Bytes)> {
+    let CollectiveSizes { send, receive, .. } = *sizes;
+    let none = Bytes::ZERO;
+    let all = |block: Bytes| Bytes::new(block.get().saturating_mul(members).min(super::MAX_BYTES));
+    Some(match kind {
+        Collective::Broadcast if is_root => (0, send, none),
+        Collective::Broadcast => (0, none, receive),
+        Collective::Reduce if is_root => (1, none, send),
+        Collective::Reduce => (1, send, none),
+        Collective::Allreduce => (2, send, send),
+        Collective::Gather if is_root => (3, send, all(send)),
+        Collective::Gatherv if is_root => (3, send, receive),
+        Collective::Gather | Collective::Gatherv => (3, send, none),
+        Collective::Scatter if is_root => (4, all(receive), receive),
+        Collective::Scatterv if is_root => (4, send, receive),
+        Collective::Scatter | Collective::Scatterv => (4, none, receive),
+        Collective::Allgather => (5, send, all(send)),
+        Collective::Allgatherv => (5, send, receive),
+        Collective::Barrier => (6, none, none),
+        Collective::Alltoall => (7, send, none),
+        Collective::Alltoallv => (7, send, Bytes::new(1)),
+        Collective::ReduceScatter
+        | Collective::ReduceScatterBlock
+        | Collective::Scan
+        | Collective::Exscan
+        | Collective::NeighborAllgather
+        | Collective::NeighborAllgatherv
+        | Collective::NeighborAlltoall
+        | Collective::NeighborAlltoallv => return None,
+    })
+}
+
+impl FormatWriter for RecordWriter {
+    fn header_mut(&mut self) -> &mut TraceHeader {
+        &mut self.header
+    }
+
+    fn begin_rank(&mut self, rank: RankId) -> Result<(), TraceError> {
+        let expected = self.rank_operations.len();
+        if rank.index() != expected || rank.0 >= self.header.ranks {
+            let ranks = self.header.ranks;
+            return Err(self.misuse(format!("rank {rank} begun where rank {expected} of {ranks} comes next")));
+        }
+        if expected > 0 {
+            self.end_rank();
+        }
+        self.rank_operations.push(0);
+        self.kept.begin_rank();
+        self.collectives.begin_rank();
+        Ok(())
+    }
+
+    fn push(&mut self, op: &Op) -> Result<(), TraceError> {
+        let Some(count) = self.rank_operations.last_mut() else {
+            return Err(self.misuse("an operation before the first rank was begun".to_owned()));
+        };
+        *count += 1;
+        *self.operations.entry(op.kind()).or_default() += 1;
+        self.write(op)
+    }
+
+    fn left_out(&self) -> BTreeMap<String, u64> {
+        let mut left_out = self.left_out.clone();
+        if !self.rank_operations.is_empty() && self.rank.since > Span::ZERO {
+            *left_out.entry("computation behind the last record of a rank".to_owned()).or_default() += 1;
+        }
+        let parts = self.collectives.incomplete();
+        if parts > 0 {
+            left_out.insert("collectives in which not all members take part".to_owned(), parts);
+        }
+        left_out
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<TraceMetadata, TraceError> {
+        let begun = self.rank_operations.len();
+        if begun != self.header.ranks as usize {
+            return Err(self.misuse(format!("finished after {begun} of {} ranks", self.header.ranks)));
+        }
+        if begun > 0 {
+            self.end_rank();
+        }
+        let RecordWriter { path, mut header, kept, collectives, operations, rank_operations, .. } = *self;
+        let unmatched = merge::write(&path, kept, collectives)?;
+        if unmatched > 0 {
+            let note = "records that wait for what never comes: written behind the send before them";
+            header.notes.insert(note.to_owned(), unmatched);
+        }
+        let operations = operations.iter().map(|(kind, &count)| (kind.name().to_owned(), count)).collect();
+        Ok(TraceMetadata {
+            format_version: FIRST_FORMAT_VERSION,
+            header,
+            operations,
+            rank_operations,
+            rank_streams: Vec::new(),
+        })
+    }
+}
