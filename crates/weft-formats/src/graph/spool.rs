@@ -7,6 +7,7 @@ use crate::header::{TraceHeader, TraceMetadata};
 use crate::output::unwritable;
 use crate::weft::{WeftReader, WeftWriter};
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use weft_trace::op::StreamId;
 use weft_trace::{Cursor, Kind, ReadError, TraceSource};
 use weft_units::{Bytes, RankId};
@@ -143,6 +144,10 @@ impl TraceSource for SpooledTrace {
 
     fn is_interrupted(&self) -> bool {
         false
+    }
+
+    fn unrecorded(&self) -> BTreeMap<String, u64> {
+        self.metadata.header.unrecorded.clone()
     }
 
     fn stream_cores(&self, rank: RankId) -> Cow<'_, [u32]> {

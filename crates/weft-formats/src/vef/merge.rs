@@ -1,7 +1,14 @@
-//! The records of all ranks in one order: each behind those that it waits for, messages numbered from 0 on.
+//! The records of all ranks in one order: each behind what it comes after, messages numbered from 0 on.
 //!
-//! Of the ranks whose next record can come, the one comes first whose record is earliest on a network that
-//! takes no time. A reader that goes through the file once has all that it needs, and little of it at once.
+//! ```text
+//!   rank 0   ─ compute ─ send ┐                          the send of rank 1 comes after the message:
+//!   rank 1   ─ compute ─ wait ┴─ compute ─ send          it was there later than the rank
+//! ```
+//! A record of VEF comes after one thing. A rank that waits goes on when it has computed and when what it
+//! waits for is there. So all is carried out on a network that is the same for everybody: a message takes
+//! 1 us and 1 ns for each byte, which is 8 Gb/s. What held the rank up last on it is what its next records come
+//! after. Their order is that of their times, so that a reader that goes through the file once has all that it
+//! needs, and little of it at once.
 
 use super::communicators;
 use super::writer::{MessageKey, NumberedMessage};
@@ -17,28 +24,38 @@ use std::sync::Arc;
 use weft_trace::op::{CommId, RankRange};
 use weft_units::Bytes;
 
-/// The thing that a record of a rank waits for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum RankAfter {
-    Start,
-    /// The rank's last send.
-    Send,
-    /// A message to the rank, by its place among those that somebody waits for.
-    Reception(u32),
-    /// The rank's part in a collective of a communicator, by its number there.
-    Part {
-        communicator: u32,
-        number: u32,
-    },
+/// Time of a message, or of a collective behind its last part, on the network that all is ordered by.
+const LATENCY_NS: u64 = 1000;
+
+/// The time at which what begins at `time` with so many bytes is there.
+fn arrival(time: u64, bytes: Bytes) -> u64 {
+    time.saturating_add(LATENCY_NS).saturating_add(bytes.get())
 }
 
-/// A record of a rank, `ns` nanoseconds after what it waits for.
+/// Something that a rank waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Awaited {
+    /// A message to the rank, by its place among those that somebody waits for.
+    Message(u32),
+    /// The rank's part in a collective of a communicator, by its number there.
+    Part { communicator: u32, number: u32 },
+}
+
+/// The thing that a record comes after.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum RecordAfter {
+    Start,
+    /// A send of the rank, by its ID.
+    Send(u64),
+    Awaited(Awaited),
+}
+
+/// A record of a rank, or a wait, behind `ns` nanoseconds of computation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum KeptRecord {
     Send {
         message: NumberedMessage,
         bytes: Bytes,
-        after: RankAfter,
         ns: u64,
     },
     Part {
@@ -50,17 +67,26 @@ pub(super) enum KeptRecord {
         received: Bytes,
         /// Whether the rank does nothing else until it is over.
         is_blocking: bool,
-        after: RankAfter,
+        ns: u64,
+    },
+    Wait {
+        on: Awaited,
         ns: u64,
     },
 }
 
-/// A message that a record waits for.
+/// A message that somebody waits for.
 #[derive(Clone, Copy, Debug)]
 struct AwaitedMessage {
     message: NumberedMessage,
-    /// The ID and the time of the send, when it has been written.
-    sent: Option<(u64, u64)>,
+    /// The message as it was written.
+    sent: Option<SentMessage>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct SentMessage {
+    id: u64,
+    arrival: u64,
 }
 
 /// The records of all ranks in a temporary file, one rank after the other.
@@ -70,11 +96,11 @@ pub(super) struct KeptRecords {
     /// The begin of each rank.
     starts: Vec<u64>,
     messages: u64,
-    /// Whether messages wait for others to be received.
-    has_receptions: bool,
     awaited: Vec<AwaitedMessage>,
-    bytes: Vec<u8>,
 }
+
+/// Bytes of a record: six words.
+const RECORD_BYTES: usize = 48;
 
 impl KeptRecords {
     pub(super) fn new() -> Result<KeptRecords, TraceError> {
@@ -84,9 +110,7 @@ impl KeptRecords {
             len: 0,
             starts: Vec::new(),
             messages: 0,
-            has_receptions: false,
             awaited: Vec::new(),
-            bytes: Vec::new(),
         })
     }
 
@@ -100,44 +124,29 @@ impl KeptRecords {
         self.awaited.len() as u32 - 1
     }
 
-    /// Adds a record of the rank that was begun last.
+    /// Adds a record, or a wait, of the rank that was begun last.
     pub(super) fn push(&mut self, record: &KeptRecord) -> Result<(), TraceError> {
-        self.bytes.clear();
-        let bytes = &mut self.bytes;
-        let mut put = |numbers: &[u64]| numbers.iter().for_each(|number| bytes.extend(number.to_le_bytes()));
-        let (after, ns) = match *record {
-            KeptRecord::Send { message: NumberedMessage { key, number }, bytes, after, ns } => {
+        let words = match *record {
+            KeptRecord::Send { message: NumberedMessage { key, number }, bytes, ns } => {
                 self.messages += 1;
-                self.has_receptions |= matches!(after, RankAfter::Reception(_));
-                put(&[
-                    0,
-                    key.comm.0,
-                    pair(key.from, key.to),
-                    pair(key.tag.cast_unsigned(), number),
-                    bytes.get(),
-                ]);
-                (after, ns)
+                let (ends, which) = (pair(key.from, key.to), pair(key.tag.cast_unsigned(), number));
+                [0, key.comm.0, ends, which, bytes.get(), ns]
             }
-            KeptRecord::Part { communicator, number, operation, sent, received, is_blocking, after, ns } => {
-                put(&[
-                    if is_blocking { 2 } else { 1 },
-                    operation.into(),
-                    pair(communicator, number),
-                    sent.get(),
-                    received.get(),
-                ]);
-                (after, ns)
+            KeptRecord::Part { communicator, number, operation, sent, received, is_blocking, ns } => {
+                let (kind, which) = (if is_blocking { 2 } else { 1 }, pair(communicator, number));
+                [kind, operation.into(), which, sent.get(), received.get(), ns]
+            }
+            KeptRecord::Wait { on: Awaited::Message(place), ns } => [3, place.into(), 0, 0, 0, ns],
+            KeptRecord::Wait { on: Awaited::Part { communicator, number }, ns } => {
+                [4, pair(communicator, number), 0, 0, 0, ns]
             }
         };
-        let (kind, on) = match after {
-            RankAfter::Start => (0, 0),
-            RankAfter::Send => (1, 0),
-            RankAfter::Reception(place) => (2, place.into()),
-            RankAfter::Part { communicator, number } => (3, pair(communicator, number)),
-        };
-        put(&[kind, on, ns]);
-        self.len += self.bytes.len() as u64;
-        self.file.write_all(&self.bytes).map_err(|error| unwritable(&std::env::temp_dir(), error))
+        for word in words {
+            let bytes = word.to_le_bytes();
+            self.file.write_all(&bytes).map_err(|error| unwritable(&std::env::temp_dir(), error))?;
+        }
+        self.len += RECORD_BYTES as u64;
+        Ok(())
     }
 }
 
@@ -154,39 +163,30 @@ fn next_record(reader: &mut InputReader) -> Result<Option<KeptRecord>, TraceErro
     if reader.rest() == 0 {
         return Ok(None);
     }
-    let bytes: [u8; 64] = reader.take()?;
-    let number = |place: usize| {
+    let bytes: [u8; RECORD_BYTES] = reader.take()?;
+    let word = |place: usize| {
         let mut word = [0; 8];
         word.copy_from_slice(&bytes[8 * place..8 * place + 8]);
         u64::from_le_bytes(word)
     };
-    let after = match number(5) {
-        0 => RankAfter::Start,
-        1 => RankAfter::Send,
-        2 => RankAfter::Reception(number(6) as u32),
-        _ => {
-            let (communicator, number) = parts(number(6));
-            RankAfter::Part { communicator, number }
+    let ns = word(5);
+    Ok(Some(match word(0) {
+        0 => {
+            let ((from, to), (tag, number)) = (parts(word(2)), parts(word(3)));
+            let key = MessageKey { comm: CommId(word(1)), from, to, tag: tag.cast_signed() };
+            let message = NumberedMessage { key, number };
+            KeptRecord::Send { message, bytes: Bytes::new(word(4)), ns }
         }
-    };
-    let ns = number(7);
-    Ok(Some(if number(0) == 0 {
-        let ((from, to), (tag, count)) = (parts(number(2)), parts(number(3)));
-        let key = MessageKey { comm: CommId(number(1)), from, to, tag: tag.cast_signed() };
-        let message = NumberedMessage { key, number: count };
-        KeptRecord::Send { message, bytes: Bytes::new(number(4)), after, ns }
-    } else {
-        let (communicator, count) = parts(number(2));
-        let (sent, received) = (Bytes::new(number(3)), Bytes::new(number(4)));
-        KeptRecord::Part {
-            communicator,
-            number: count,
-            operation: number(1) as u8,
-            sent,
-            received,
-            is_blocking: number(0) == 2,
-            after,
-            ns,
+        3 => KeptRecord::Wait { on: Awaited::Message(word(1) as u32), ns },
+        4 => {
+            let (communicator, number) = parts(word(1));
+            KeptRecord::Wait { on: Awaited::Part { communicator, number }, ns }
+        }
+        kind => {
+            let (communicator, number) = parts(word(2));
+            let (sent, received) = (Bytes::new(word(3)), Bytes::new(word(4)));
+            let (operation, is_blocking) = (word(1) as u8, kind == 2);
+            KeptRecord::Part { communicator, number, operation, sent, received, is_blocking, ns }
         }
     }))
 }
@@ -196,8 +196,8 @@ fn next_record(reader: &mut InputReader) -> Result<Option<KeptRecord>, TraceErro
 struct WrittenCollective {
     id: u64,
     parts: u32,
-    /// The latest begin of a part.
-    time: u64,
+    /// The time at which all parts that were written are through.
+    end: u64,
 }
 
 /// A communicator with the collectives of its members.
@@ -294,13 +294,15 @@ impl KeptCollectives {
 /// A rank whose records are written.
 struct MergedRank {
     reader: InputReader,
+    /// The record that comes next.
     next: Option<KeptRecord>,
-    /// The time of its last record.
-    time: u64,
-    /// The last message that it has sent, with the time.
-    last_send: Option<(u64, u64)>,
-    /// The collective that it is in, if that keeps it.
-    inside: Option<(u32, u32)>,
+    /// How far the rank has come.
+    clock: u64,
+    /// What its next record comes after, and since when.
+    after: RecordAfter,
+    since: u64,
+    /// What it waits for now.
+    waits: Option<Awaited>,
 }
 
 /// All ranks while they are written.
@@ -319,12 +321,25 @@ struct RecordMerge {
     for_collective: BTreeMap<(u32, u32), Vec<u32>>,
     messages: u64,
     begun_collectives: u64,
-    unmatched: u64,
+    merged: Merged,
 }
 
-/// Writes the file at `path`. Returns the number of records that wait for what never comes.
-pub(super) fn write(path: &Path, kept: KeptRecords, collectives: KeptCollectives) -> Result<u64, TraceError> {
-    let KeptRecords { file, len, starts, messages, has_receptions, awaited, .. } = kept;
+/// What the file lacks of the waits.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Merged {
+    /// Waits for what never comes.
+    pub(super) unmatched: u64,
+    /// Waits of a rank that had something else to do before it goes on.
+    pub(super) waits: u64,
+}
+
+/// Writes the file at `path`.
+pub(super) fn write(
+    path: &Path,
+    kept: KeptRecords,
+    collectives: KeptCollectives,
+) -> Result<Merged, TraceError> {
+    let KeptRecords { file, len, starts, messages, awaited, .. } = kept;
     let temporary = |error: std::io::Error| unwritable(&std::env::temp_dir(), error);
     let file = file.into_inner().map_err(|error| temporary(error.into_error()))?;
     let input = Arc::new(Input::spooled("records", file, len));
@@ -333,9 +348,10 @@ pub(super) fn write(path: &Path, kept: KeptRecords, collectives: KeptCollectives
     let rank = |(start, end): (&u64, u64)| MergedRank {
         reader: InputReader::new(&input, *start..end, chunk_bytes(count)),
         next: None,
-        time: 0,
-        last_send: None,
-        inside: None,
+        clock: 0,
+        after: RecordAfter::Start,
+        since: 0,
+        waits: None,
     };
     let ranks: Vec<MergedRank> = starts.iter().zip(ends).map(rank).collect();
     let mut by_message: Vec<u32> = (0..awaited.len() as u32).collect();
@@ -352,13 +368,13 @@ pub(super) fn write(path: &Path, kept: KeptRecords, collectives: KeptCollectives
         for_collective: BTreeMap::new(),
         messages: 0,
         begun_collectives: 0,
-        unmatched: 0,
+        merged: Merged::default(),
     };
-    merge.head(messages, !has_receptions)?;
+    merge.head(messages)?;
     merge.body()?;
     let file = merge.file.into_inner().map_err(|error| unwritable(path, error.into_error()))?;
     output::finish(file, path)?;
-    Ok(merge.unmatched)
+    Ok(merge.merged)
 }
 
 impl RecordMerge {
@@ -367,12 +383,12 @@ impl RecordMerge {
     }
 
     /// The header and the communicators.
-    fn head(&mut self, messages: u64, only_sends: bool) -> Result<(), TraceError> {
+    fn head(&mut self, messages: u64) -> Result<(), TraceError> {
         let (ranks, list) = (self.ranks.len(), std::mem::take(&mut self.collectives.list));
         let whole = || list.iter().map(|communicator| u64::from(communicator.whole()));
         let collectives: u64 = whole().sum();
         let parts: u64 = whole().zip(&list).map(|(whole, communicator)| whole * communicator.size).sum();
-        let only_sends = if only_sends { "TRUE" } else { "FALSE" };
+        let only_sends = if self.awaited.is_empty() { "TRUE" } else { "FALSE" };
         let communicators = list.len();
         self.line(format_args!("VEF {ranks} {messages} {communicators} {collectives} {parts} {only_sends}"))?;
         for (id, communicator) in list.iter().enumerate() {
@@ -388,114 +404,104 @@ impl RecordMerge {
         }
         loop {
             while let Some(Reverse((time, rank))) = self.ready.pop() {
-                self.record(rank, time)?;
+                self.ranks[rank as usize].clock = time;
+                self.record(rank)?;
                 self.advance(rank)?;
             }
-            // What they wait for comes never.
             let message = self.for_message.pop_first().map(|(_, rank)| vec![rank]);
             let ranks = message.or_else(|| self.for_collective.pop_first().map(|(_, ranks)| ranks));
             let Some(ranks) = ranks else { return Ok(()) };
             for rank in ranks {
-                self.unmatched += 1;
-                match self.ranks[rank as usize].inside.take() {
-                    None => self.give_up(rank),
-                    Some(_) => self.advance(rank)?,
+                self.merged.unmatched += 1;
+                self.ranks[rank as usize].waits = None;
+                self.advance(rank)?;
+            }
+        }
+    }
+
+    /// A rank goes on to its next record, or to a wait for what is not there.
+    fn advance(&mut self, rank: u32) -> Result<(), TraceError> {
+        loop {
+            let of_rank = &mut self.ranks[rank as usize];
+            if let Some(on) = of_rank.waits {
+                let Some(arrival) = self.arrival(on) else {
+                    match on {
+                        Awaited::Message(place) => drop(self.for_message.insert(place, rank)),
+                        Awaited::Part { communicator, number } => {
+                            self.for_collective.entry((communicator, number)).or_default().push(rank);
+                        }
+                    }
+                    return Ok(());
+                };
+                self.has_waited(rank, on, arrival);
+                continue;
+            }
+            match next_record(&mut of_rank.reader)? {
+                None => return Ok(()),
+                // One in which not all members take part is left out.
+                Some(
+                    KeptRecord::Part { communicator, number, .. }
+                    | KeptRecord::Wait { on: Awaited::Part { communicator, number }, .. },
+                ) if number >= self.collectives.list[communicator as usize].whole() => {}
+                Some(KeptRecord::Wait { on, ns }) => {
+                    of_rank.clock = of_rank.clock.saturating_add(ns);
+                    of_rank.waits = Some(on);
+                }
+                Some(record @ (KeptRecord::Send { ns, .. } | KeptRecord::Part { ns, .. })) => {
+                    self.ready.push(Reverse((of_rank.clock.saturating_add(ns), rank)));
+                    of_rank.next = Some(record);
+                    return Ok(());
                 }
             }
         }
     }
 
-    /// The next record of the rank waits for its last send instead, or for nothing.
-    fn give_up(&mut self, rank: u32) {
-        let MergedRank { next, time, last_send, .. } = &mut self.ranks[rank as usize];
-        if let Some(KeptRecord::Send { after, .. } | KeptRecord::Part { after, .. }) = next {
-            *after = if last_send.is_some() { RankAfter::Send } else { RankAfter::Start };
-        }
-        self.ready.push(Reverse((*time, rank)));
-    }
-
-    /// Reads the next record of a rank, and finds when it can come.
-    fn advance(&mut self, rank: u32) -> Result<(), TraceError> {
-        let of_rank = &mut self.ranks[rank as usize];
-        if let Some(collective) = of_rank.inside {
-            self.for_collective.entry(collective).or_default().push(rank);
-            return Ok(());
-        }
-        of_rank.next = loop {
-            match next_record(&mut of_rank.reader)? {
-                // One in which not all members take part is left out.
-                Some(KeptRecord::Part { communicator, number, .. })
-                    if number >= self.collectives.list[communicator as usize].whole() => {}
-                next => break next,
-            }
-        };
-        if of_rank.next.is_some() {
-            self.schedule(rank);
-        }
-        Ok(())
-    }
-
-    /// The next record of a rank comes as soon as what it waits for is there.
-    fn schedule(&mut self, rank: u32) {
-        let of_rank = &self.ranks[rank as usize];
-        let Some(KeptRecord::Send { after, ns, .. } | KeptRecord::Part { after, ns, .. }) = of_rank.next
-        else {
-            return;
-        };
-        let since = match after {
-            RankAfter::Start => Some(0),
-            RankAfter::Send => Some(of_rank.last_send.map_or(0, |(_, time)| time)),
-            RankAfter::Reception(place) => self.awaited[place as usize].sent.map(|(_, time)| time),
-            RankAfter::Part { communicator, number } => {
+    /// The time at which something is there, if that is known.
+    fn arrival(&self, on: Awaited) -> Option<u64> {
+        match on {
+            Awaited::Message(place) => self.awaited[place as usize].sent.map(|sent| sent.arrival),
+            Awaited::Part { communicator, number } => {
                 let communicator = &self.collectives.list[communicator as usize];
                 let written = communicator.written.get(number as usize);
-                written
-                    .filter(|written| u64::from(written.parts) == communicator.size)
-                    .map(|written| written.time)
+                written.filter(|it| u64::from(it.parts) == communicator.size).map(|it| it.end)
             }
-        };
-        match (since, after) {
-            (Some(since), _) => {
-                let time = of_rank.time.max(since.saturating_add(ns));
-                self.ready.push(Reverse((time, rank)));
-            }
-            (None, RankAfter::Part { communicator, number }) => {
-                self.for_collective.entry((communicator, number)).or_default().push(rank);
-            }
-            (None, RankAfter::Reception(place)) => drop(self.for_message.insert(place, rank)),
-            (None, RankAfter::Start | RankAfter::Send) => {}
         }
     }
 
-    /// Writes the next record of a rank.
-    fn record(&mut self, rank: u32, time: u64) -> Result<(), TraceError> {
+    /// What a rank waits for is there.
+    fn has_waited(&mut self, rank: u32, on: Awaited, arrival: u64) {
         let of_rank = &mut self.ranks[rank as usize];
-        of_rank.time = time;
-        let last_send = of_rank.last_send;
+        of_rank.waits = None;
+        let holds_up = arrival >= of_rank.clock;
+        self.merged.waits += u64::from(!holds_up || of_rank.clock > of_rank.since);
+        if holds_up {
+            (of_rank.clock, of_rank.since, of_rank.after) = (arrival, arrival, RecordAfter::Awaited(on));
+        }
+    }
+
+    /// Writes the next record of a rank, which comes now.
+    fn record(&mut self, rank: u32) -> Result<(), TraceError> {
+        let of_rank = &mut self.ranks[rank as usize];
+        let (clock, after, ns) = (of_rank.clock, of_rank.after, of_rank.clock - of_rank.since);
+        let (kind, on) = match after {
+            RecordAfter::Start => (0, "-1".to_owned()),
+            RecordAfter::Send(id) => (1, id.to_string()),
+            RecordAfter::Awaited(on) => self.name(on),
+        };
+        let of_rank = &mut self.ranks[rank as usize];
         match of_rank.next.take() {
-            None => Ok(()),
-            Some(KeptRecord::Send { message, bytes, after, ns }) => {
+            None | Some(KeptRecord::Wait { .. }) => Ok(()),
+            Some(KeptRecord::Send { message, bytes, .. }) => {
                 let id = self.messages;
                 self.messages += 1;
-                of_rank.last_send = Some((id, time));
-                let when = self.when(after, last_send);
+                (of_rank.after, of_rank.since) = (RecordAfter::Send(id), clock);
                 let NumberedMessage { key: MessageKey { from, to, .. }, .. } = message;
-                let (kind, on) = (when.0, when.1);
                 self.line(format_args!("{id} {from} {to} {} {kind} {ns} {on}", bytes.get()))?;
-                self.has_been_sent(message, id, time);
-                Ok(())
+                self.has_been_sent(message, SentMessage { id, arrival: arrival(clock, bytes) })
             }
             Some(KeptRecord::Part {
-                communicator,
-                number,
-                operation,
-                sent,
-                received,
-                is_blocking,
-                after,
-                ns,
+                communicator, number, operation, sent, received, is_blocking, ..
             }) => {
-                let (kind, on) = self.when(after, last_send);
                 let of = &mut self.collectives.list[communicator as usize];
                 let place = number as usize;
                 if place >= of.written.len() {
@@ -507,21 +513,19 @@ impl RecordMerge {
                     self.begun_collectives += 1;
                 }
                 written.parts += 1;
-                written.time = written.time.max(time);
+                written.end = written.end.max(arrival(clock, sent.max(received)));
                 let (id, is_whole) = (written.id, u64::from(written.parts) == of.size);
+                if is_blocking {
+                    // Nothing of the rank's own lies between the part and its end.
+                    (of_rank.waits, of_rank.since) = (Some(Awaited::Part { communicator, number }), clock);
+                }
                 let (sent, received) = (sent.get(), received.get());
                 self.line(format_args!(
                     "G{id} {communicator} {operation} {rank} {sent} {received} {kind} {ns} {on}"
                 ))?;
-                let collective = (communicator, number);
-                if !is_whole {
-                    self.ranks[rank as usize].inside = is_blocking.then_some(collective);
-                    return Ok(());
-                }
-                for rank in self.for_collective.remove(&collective).into_iter().flatten() {
-                    match self.ranks[rank as usize].inside.take() {
-                        None => self.schedule(rank),
-                        Some(_) => self.advance(rank)?,
+                if is_whole {
+                    for rank in self.for_collective.remove(&(communicator, number)).into_iter().flatten() {
+                        self.advance(rank)?;
                     }
                 }
                 Ok(())
@@ -530,32 +534,29 @@ impl RecordMerge {
     }
 
     /// The kind of a dependency, and the ID of what it names.
-    fn when(&self, after: RankAfter, last_send: Option<(u64, u64)>) -> (u8, String) {
-        match (after, last_send) {
-            (RankAfter::Send, Some((id, _))) => (1, id.to_string()),
-            (RankAfter::Reception(place), _) => {
-                let sent = self.awaited[place as usize].sent;
-                sent.map_or((0, "-1".to_owned()), |(id, _)| (2, id.to_string()))
+    fn name(&self, on: Awaited) -> (u8, String) {
+        let unknown = || (0, "-1".to_owned());
+        match on {
+            Awaited::Message(place) => {
+                self.awaited[place as usize].sent.map_or_else(unknown, |sent| (2, sent.id.to_string()))
             }
-            (RankAfter::Part { communicator, number }, _) => {
+            Awaited::Part { communicator, number } => {
                 let written = &self.collectives.list[communicator as usize].written;
-                written
-                    .get(number as usize)
-                    .map_or((0, "-1".to_owned()), |found| (3, format!("G{}", found.id)))
+                written.get(number as usize).map_or_else(unknown, |found| (3, format!("G{}", found.id)))
             }
-            (RankAfter::Start, _) | (RankAfter::Send, None) => (0, "-1".to_owned()),
         }
     }
 
     /// A rank may wait for a message that has been sent.
-    fn has_been_sent(&mut self, message: NumberedMessage, id: u64, time: u64) {
+    fn has_been_sent(&mut self, message: NumberedMessage, sent: SentMessage) -> Result<(), TraceError> {
         let RecordMerge { awaited, by_message, .. } = self;
         let found = by_message.binary_search_by_key(&message, |place| awaited[*place as usize].message);
-        let Ok(found) = found else { return };
+        let Ok(found) = found else { return Ok(()) };
         let place = by_message[found];
-        awaited[place as usize].sent = Some((id, time));
-        if let Some(rank) = self.for_message.remove(&place) {
-            self.schedule(rank);
+        awaited[place as usize].sent = Some(sent);
+        match self.for_message.remove(&place) {
+            Some(rank) => self.advance(rank),
+            None => Ok(()),
         }
     }
 }

@@ -1,13 +1,12 @@
 //! Writes a trace as VEF: each send and each part in a collective becomes a record.
 //!
-//! A record waits for the latest thing that its rank has waited for, or sent. Its time is the computation
-//! since. Ranks come one after the other: their records are kept in a temporary file, and put into one order
-//! when all have come (merge.rs).
+//! Ranks come one after the other: their records and waits are kept in a temporary file. When all have come,
+//! the records are put into one order, each after one thing (merge.rs).
 //!
 //! Which receive gets a message is found by counting: of one communicator, source, destination and tag, the
 //! first receive that is posted gets the first message, and so on (MPI 4.1 §3.5).
 
-use super::merge::{self, KeptCollectives, KeptRecord, KeptRecords, RankAfter};
+use super::merge::{self, Awaited, KeptCollectives, KeptRecord, KeptRecords};
 use crate::error::TraceError;
 use crate::format::FormatWriter;
 use crate::header::{FIRST_FORMAT_VERSION, TraceHeader, TraceMetadata};
@@ -60,10 +59,10 @@ enum OpenRequest {
 /// The rank that is written.
 #[derive(Default)]
 struct RankProgress {
-    /// The latest thing that it has waited for, or sent.
-    latest: Latest,
-    /// Computation since then.
+    /// Computation since the last record or wait.
     since: Span,
+    /// Whether it has computed before the waits since its last record.
+    has_computed: bool,
     /// Picoseconds that whole nanoseconds have left over.
     rest: u64,
     requests: BTreeMap<RequestId, OpenRequest>,
@@ -71,13 +70,11 @@ struct RankProgress {
     posted: BTreeMap<MessageKey, u32>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-enum Latest {
-    #[default]
-    Start,
-    /// A reception that no record waits for so far.
-    Reception(NumberedMessage),
-    Known(RankAfter),
+impl RankProgress {
+    /// Whether it computes behind its last record.
+    fn computes_last(&self) -> bool {
+        self.has_computed || self.since > Span::ZERO
+    }
 }
 
 /// A receive that must be waited for, and nobody knows whose it is.
@@ -114,60 +111,38 @@ impl RecordWriter {
 
     fn end_rank(&mut self) {
         let rank = std::mem::take(&mut self.rank);
-        if rank.since > Span::ZERO {
+        if rank.computes_last() {
             self.leave_out("computation behind the last record of a rank");
         }
         self.collectives.end_rank();
     }
 
-    /// The record's dependency, and its time in nanoseconds.
-    fn when(&mut self) -> (RankAfter, u64) {
-        let after = match self.rank.latest {
-            Latest::Start => RankAfter::Start,
-            Latest::Known(after) => after,
-            Latest::Reception(message) => {
-                let after = RankAfter::Reception(self.kept.wait_for(message));
-                self.rank.latest = Latest::Known(after);
-                after
-            }
-        };
-        (after, (self.rank.since.as_ps() + self.rank.rest) / 1000)
-    }
-
-    /// The rank goes on from here.
-    fn go_on_from(&mut self, latest: Latest) {
+    /// The computation since the last record or wait, in whole nanoseconds. The rest is carried on.
+    fn computed_ns(&mut self) -> u64 {
         let rank = &mut self.rank;
-        rank.rest = (rank.since.as_ps() + rank.rest) % 1000;
-        (rank.latest, rank.since) = (latest, Span::ZERO);
+        let ps = std::mem::take(&mut rank.since).as_ps().saturating_add(rank.rest);
+        rank.rest = ps % 1000;
+        ps / 1000
     }
 
-    /// Something has come that the rank has waited for.
-    fn waited_for(&mut self, latest: Latest) {
-        if self.rank.since > Span::ZERO {
-            self.leave_out(
-                "computation before a wait: what follows waits for the message or collective alone",
-            );
-        }
-        if matches!(self.rank.latest, Latest::Reception(_)) {
-            self.leave_out("waits that another follows at once: what follows waits for the later alone");
-        }
-        self.go_on_from(latest);
+    /// Keeps a record that comes now.
+    fn keep(&mut self, record: &KeptRecord) -> Result<(), TraceError> {
+        self.rank.has_computed = false;
+        self.kept.push(record)
     }
 
-    fn wait(&mut self, requests: &[RequestId]) {
-        let found = requests.iter().filter_map(|request| self.rank.requests.remove(request));
-        let waited: Vec<OpenRequest> = found.filter(|open| *open != OpenRequest::Other).collect();
-        if waited.len() > 1 {
-            self.leave_out("waits for several receives at once: what follows waits for the last in the list");
+    fn wait(&mut self, requests: &[RequestId]) -> Result<(), TraceError> {
+        for request in requests {
+            let on = match self.rank.requests.remove(request) {
+                None | Some(OpenRequest::Other) => continue,
+                Some(OpenRequest::Receive(message)) => Awaited::Message(self.kept.wait_for(message)),
+                Some(OpenRequest::Part { communicator, number }) => Awaited::Part { communicator, number },
+            };
+            let ns = self.computed_ns();
+            self.rank.has_computed |= ns > 0;
+            self.kept.push(&KeptRecord::Wait { on, ns })?;
         }
-        match waited.last() {
-            None | Some(OpenRequest::Other) => {}
-            Some(OpenRequest::Receive(message)) => self.waited_for(Latest::Reception(*message)),
-            Some(OpenRequest::Part { communicator, number }) => {
-                let (communicator, number) = (*communicator, *number);
-                self.waited_for(Latest::Known(RankAfter::Part { communicator, number }));
-            }
-        }
+        Ok(())
     }
 
     fn write(&mut self, op: &Op) -> Result<(), TraceError> {
@@ -186,9 +161,8 @@ impl RecordWriter {
                 let count = self.rank.sent.entry(key).or_default();
                 let message = NumberedMessage { key, number: *count };
                 *count += 1;
-                let (after, ns) = self.when();
-                self.kept.push(&KeptRecord::Send { message, bytes: *bytes, after, ns })?;
-                self.go_on_from(Latest::Known(RankAfter::Send));
+                let ns = self.computed_ns();
+                self.keep(&KeptRecord::Send { message, bytes: *bytes, ns })?;
                 self.rank.requests.insert(*request, OpenRequest::Other);
             }
             Op::Irecv { from, tag, comm, matched, request, .. } => {
@@ -209,20 +183,16 @@ impl RecordWriter {
                 };
                 self.rank.requests.insert(*request, open);
             }
-            Op::Wait { request } => self.wait(&[*request]),
-            Op::Waitall { requests } => self.wait(requests),
+            Op::Wait { request } => self.wait(&[*request])?,
+            Op::Waitall { requests } => self.wait(requests)?,
             Op::Waitany { requests, completed } => {
                 let completed = requests.get(*completed as usize).copied();
-                self.wait(completed.as_slice());
+                self.wait(completed.as_slice())?;
             }
             Op::Collective { request, .. } => {
                 let part = self.collective(op)?;
-                match (request, part) {
-                    (Some(request), part) => drop(self.rank.requests.insert(*request, part)),
-                    (None, OpenRequest::Part { communicator, number }) => {
-                        self.go_on_from(Latest::Known(RankAfter::Part { communicator, number }));
-                    }
-                    (None, _) => {}
+                if let Some(request) = request {
+                    self.rank.requests.insert(*request, part);
                 }
             }
             Op::Communicator { comm, members } => self.collectives.create(*comm, members),
@@ -249,7 +219,7 @@ impl RecordWriter {
         };
         let is_root = *root == Some(RankId(self.number()));
         let members = self.collectives.members(*comm);
-        let Some((operation, sent, received)) = vef_sizes(*kind, sizes, (is_root, members)) else {
+        let Some((operation, sent, received)) = vef_sizes(*kind, sizes, is_root, members) else {
             self.leave_out(op.kind().name());
             return Ok(OpenRequest::Other);
         };
@@ -263,18 +233,9 @@ impl RecordWriter {
                 self.number()
             )));
         };
-        let (after, ns) = self.when();
+        let ns = self.computed_ns();
         let is_blocking = request.is_none();
-        self.kept.push(&KeptRecord::Part {
-            communicator,
-            number,
-            operation,
-            sent,
-            received,
-            is_blocking,
-            after,
-            ns,
-        })?;
+        self.keep(&KeptRecord::Part { communicator, number, operation, sent, received, is_blocking, ns })?;
         Ok(OpenRequest::Part { communicator, number })
     }
 }
@@ -284,7 +245,8 @@ impl RecordWriter {
 fn vef_sizes(
     kind: Collective,
     sizes: &CollectiveSizes,
-    (is_root, members): (bool, u64),
+    is_root: bool,
+    members: u64,
 ) -> Option<(u8, Bytes, Bytes)> {
     let CollectiveSizes { send, receive, .. } = *sizes;
     let none = Bytes::ZERO;
@@ -337,6 +299,13 @@ impl FormatWriter for RecordWriter {
         Ok(())
     }
 
+    fn carries(&self, op: &Op) -> bool {
+        match op {
+            Op::Collective { kind, .. } => vef_sizes(*kind, &CollectiveSizes::default(), false, 1).is_some(),
+            op => !matches!(op, Op::Window { .. } | Op::OneSided { .. } | Op::Sync { .. }),
+        }
+    }
+
     fn push(&mut self, op: &Op) -> Result<(), TraceError> {
         let Some(count) = self.rank_operations.last_mut() else {
             return Err(self.misuse("an operation before the first rank was begun".to_owned()));
@@ -348,7 +317,7 @@ impl FormatWriter for RecordWriter {
 
     fn left_out(&self) -> BTreeMap<String, u64> {
         let mut left_out = self.left_out.clone();
-        if !self.rank_operations.is_empty() && self.rank.since > Span::ZERO {
+        if !self.rank_operations.is_empty() && self.rank.computes_last() {
             *left_out.entry("computation behind the last record of a rank".to_owned()).or_default() += 1;
         }
         let parts = self.collectives.incomplete();
@@ -367,10 +336,18 @@ impl FormatWriter for RecordWriter {
             self.end_rank();
         }
         let RecordWriter { path, mut header, kept, collectives, operations, rank_operations, .. } = *self;
-        let unmatched = merge::write(&path, kept, collectives)?;
-        if unmatched > 0 {
-            let note = "records that wait for what never comes: written behind the send before them";
-            header.notes.insert(note.to_owned(), unmatched);
+        let merged = merge::write(&path, kept, collectives)?;
+        for (note, count) in [
+            ("waits for what never comes: written as none", merged.unmatched),
+            (
+                "waits: what follows comes after the computation, or after what was waited for, whichever is \
+                 later on a network of 1 us and 1 ns per byte",
+                merged.waits,
+            ),
+        ] {
+            if count > 0 {
+                header.notes.insert(note.to_owned(), count);
+            }
         }
         let operations = operations.iter().map(|(kind, &count)| (kind.name().to_owned(), count)).collect();
         Ok(TraceMetadata {
