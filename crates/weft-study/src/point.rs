@@ -93,6 +93,10 @@ fn located(folder: &Path, name: &str, value: &Value, causes: &mut Vec<String>) -
         return words;
     }
     let locate = |word: String| {
+        // A folder of results may be called as a mapping is.
+        if name == "map" && ["linear", "switch", "node", "random"].contains(&word.as_str()) {
+            return word;
+        }
         let is_file = ["traces", "map"].contains(&name);
         let is_path =
             is_file || word.contains('/') || [".toml", ".weft"].iter().any(|end| word.ends_with(end));
