@@ -33,6 +33,12 @@ enum OrderNeed {
     Free(RequestId),
 }
 
+impl OrderNeed {
+    fn is_event(self) -> bool {
+        matches!(self, OrderNeed::Event(_))
+    }
+}
+
 struct StreamReading {
     cursor: Box<dyn Cursor>,
     /// The next operation.
@@ -46,6 +52,8 @@ pub(crate) struct RankOrder {
     /// Streams that can go on, as far as is known.
     ready: VecDeque<usize>,
     waiting: BTreeMap<OrderNeed, Vec<usize>>,
+    /// Events among what they wait for.
+    awaited: usize,
     events: BTreeSet<EventId>,
     requests: BTreeSet<RequestId>,
 }
@@ -66,6 +74,7 @@ impl RankOrder {
             streams,
             ready,
             waiting: BTreeMap::new(),
+            awaited: 0,
             events: BTreeSet::new(),
             requests: BTreeSet::new(),
         })
@@ -73,8 +82,7 @@ impl RankOrder {
 
     /// Events that are signalled and not awaited, or awaited and not signalled, as far as it has read.
     pub(crate) fn open_events(&self) -> usize {
-        let awaited = self.waiting.keys().filter(|need| matches!(need, OrderNeed::Event(_)));
-        self.events.len() + awaited.count()
+        self.events.len() + self.awaited
     }
 
     /// The next operation; `None`: there are no more.
@@ -84,9 +92,8 @@ impl RankOrder {
                 // What they need comes never: the first of them is read on.
                 let Some((need, mut places)) = self.waiting.pop_first() else { return Ok(None) };
                 let place = places.remove(0);
-                if !places.is_empty() {
-                    self.waiting.insert(need, places);
-                }
+                self.awaited -= usize::from(need.is_event());
+                places.into_iter().for_each(|place| self.wait(need, place));
                 self.ready.push_front(place);
                 return self.take(place);
             };
@@ -100,7 +107,7 @@ impl RankOrder {
                 Some(op) => match need(op, &self.events, &self.requests).filter(|_| self.streams.len() > 1) {
                     None => return self.take(place),
                     Some(need) => {
-                        self.waiting.entry(need).or_default().push(place);
+                        self.wait(need, place);
                         self.ready.pop_front();
                     }
                 },
@@ -126,7 +133,11 @@ impl RankOrder {
                 self.events.insert(*event);
                 self.wake(OrderNeed::Event(*event));
             }
-            Op::Await { events } => self.events.retain(|event| !events.contains(event)),
+            Op::Await { events } => {
+                for event in events {
+                    self.events.remove(event);
+                }
+            }
             Op::Waitany { requests, completed } => {
                 if let Some(request) = requests.get(*completed as usize) {
                     self.end(*request);
@@ -149,8 +160,16 @@ impl RankOrder {
         self.wake(OrderNeed::Free(request));
     }
 
+    fn wait(&mut self, need: OrderNeed, place: usize) {
+        let places = self.waiting.entry(need).or_default();
+        self.awaited += usize::from(places.is_empty() && need.is_event());
+        places.push(place);
+    }
+
     fn wake(&mut self, need: OrderNeed) {
-        self.ready.extend(self.waiting.remove(&need).into_iter().flatten());
+        let Some(places) = self.waiting.remove(&need) else { return };
+        self.awaited -= usize::from(need.is_event());
+        self.ready.extend(places);
     }
 }
 
