@@ -6,9 +6,9 @@
 //! ```
 //! A record of VEF comes after one thing. A rank that waits goes on when it has computed and when what it
 //! waits for is there. So all is carried out on a network that is the same for everybody: a message takes
-//! 1 us and 1 ns for each byte, which is 8 Gb/s. What held the rank up last on it is what its next records come
-//! after. Their order is that of their times, so that a reader that goes through the file once has all that it
-//! needs, and little of it at once.
+//! 1 us and 1 ns for each byte, which is 8 Gb/s. What held the rank up last there is what its next records
+//! come after. Their order is that of their times, so that a reader that goes through the file once has all
+//! that it needs, and little of it at once.
 
 use super::communicators;
 use super::writer::{MessageKey, NumberedMessage};
@@ -34,7 +34,7 @@ fn arrival(time: u64, bytes: Bytes) -> u64 {
 
 /// Something that a rank waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Awaited {
+pub(super) enum AwaitedByRank {
     /// A message to the rank, by its place among those that somebody waits for.
     Message(u32),
     /// The rank's part in a collective of a communicator, by its number there.
@@ -47,7 +47,7 @@ enum RecordAfter {
     Start,
     /// A send of the rank, by its ID.
     Send(u64),
-    Awaited(Awaited),
+    AwaitedByRank(AwaitedByRank),
 }
 
 /// A record of a rank, or a wait, behind `ns` nanoseconds of computation.
@@ -70,7 +70,7 @@ pub(super) enum KeptRecord {
         ns: u64,
     },
     Wait {
-        on: Awaited,
+        on: AwaitedByRank,
         ns: u64,
     },
 }
@@ -136,8 +136,8 @@ impl KeptRecords {
                 let (kind, which) = (if is_blocking { 2 } else { 1 }, pair(communicator, number));
                 [kind, operation.into(), which, sent.get(), received.get(), ns]
             }
-            KeptRecord::Wait { on: Awaited::Message(place), ns } => [3, place.into(), 0, 0, 0, ns],
-            KeptRecord::Wait { on: Awaited::Part { communicator, number }, ns } => {
+            KeptRecord::Wait { on: AwaitedByRank::Message(place), ns } => [3, place.into(), 0, 0, 0, ns],
+            KeptRecord::Wait { on: AwaitedByRank::Part { communicator, number }, ns } => {
                 [4, pair(communicator, number), 0, 0, 0, ns]
             }
         };
@@ -177,10 +177,10 @@ fn next_record(reader: &mut InputReader) -> Result<Option<KeptRecord>, TraceErro
             let message = NumberedMessage { key, number };
             KeptRecord::Send { message, bytes: Bytes::new(word(4)), ns }
         }
-        3 => KeptRecord::Wait { on: Awaited::Message(word(1) as u32), ns },
+        3 => KeptRecord::Wait { on: AwaitedByRank::Message(word(1) as u32), ns },
         4 => {
             let (communicator, number) = parts(word(1));
-            KeptRecord::Wait { on: Awaited::Part { communicator, number }, ns }
+            KeptRecord::Wait { on: AwaitedByRank::Part { communicator, number }, ns }
         }
         kind => {
             let (communicator, number) = parts(word(2));
@@ -298,11 +298,11 @@ struct MergedRank {
     next: Option<KeptRecord>,
     /// How far the rank has come.
     clock: u64,
-    /// What its next record comes after, and since when.
+    /// The thing that its next record comes after, and its time.
     after: RecordAfter,
     since: u64,
-    /// What it waits for now.
-    waits: Option<Awaited>,
+    /// The thing that it waits for now.
+    waits: Option<AwaitedByRank>,
 }
 
 /// All ranks while they are written.
@@ -324,7 +324,7 @@ struct RecordMerge {
     merged: Merged,
 }
 
-/// What the file lacks of the waits.
+/// The waits that the file lacks.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Merged {
     /// Waits for what never comes.
@@ -426,8 +426,8 @@ impl RecordMerge {
             if let Some(on) = of_rank.waits {
                 let Some(arrival) = self.arrival(on) else {
                     match on {
-                        Awaited::Message(place) => drop(self.for_message.insert(place, rank)),
-                        Awaited::Part { communicator, number } => {
+                        AwaitedByRank::Message(place) => drop(self.for_message.insert(place, rank)),
+                        AwaitedByRank::Part { communicator, number } => {
                             self.for_collective.entry((communicator, number)).or_default().push(rank);
                         }
                     }
@@ -441,7 +441,7 @@ impl RecordMerge {
                 // One in which not all members take part is left out.
                 Some(
                     KeptRecord::Part { communicator, number, .. }
-                    | KeptRecord::Wait { on: Awaited::Part { communicator, number }, .. },
+                    | KeptRecord::Wait { on: AwaitedByRank::Part { communicator, number }, .. },
                 ) if number >= self.collectives.list[communicator as usize].whole() => {}
                 Some(KeptRecord::Wait { on, ns }) => {
                     of_rank.clock = of_rank.clock.saturating_add(ns);
@@ -457,10 +457,10 @@ impl RecordMerge {
     }
 
     /// The time at which something is there, if that is known.
-    fn arrival(&self, on: Awaited) -> Option<u64> {
+    fn arrival(&self, on: AwaitedByRank) -> Option<u64> {
         match on {
-            Awaited::Message(place) => self.awaited[place as usize].sent.map(|sent| sent.arrival),
-            Awaited::Part { communicator, number } => {
+            AwaitedByRank::Message(place) => self.awaited[place as usize].sent.map(|sent| sent.arrival),
+            AwaitedByRank::Part { communicator, number } => {
                 let communicator = &self.collectives.list[communicator as usize];
                 let written = communicator.written.get(number as usize);
                 written.filter(|it| u64::from(it.parts) == communicator.size).map(|it| it.end)
@@ -468,14 +468,15 @@ impl RecordMerge {
         }
     }
 
-    /// What a rank waits for is there.
-    fn has_waited(&mut self, rank: u32, on: Awaited, arrival: u64) {
+    /// A rank has waited for something, which is there at `arrival`.
+    fn has_waited(&mut self, rank: u32, on: AwaitedByRank, arrival: u64) {
         let of_rank = &mut self.ranks[rank as usize];
         of_rank.waits = None;
         let holds_up = arrival >= of_rank.clock;
         self.merged.waits += u64::from(!holds_up || of_rank.clock > of_rank.since);
         if holds_up {
-            (of_rank.clock, of_rank.since, of_rank.after) = (arrival, arrival, RecordAfter::Awaited(on));
+            (of_rank.clock, of_rank.since, of_rank.after) =
+                (arrival, arrival, RecordAfter::AwaitedByRank(on));
         }
     }
 
@@ -486,7 +487,7 @@ impl RecordMerge {
         let (kind, on) = match after {
             RecordAfter::Start => (0, "-1".to_owned()),
             RecordAfter::Send(id) => (1, id.to_string()),
-            RecordAfter::Awaited(on) => self.name(on),
+            RecordAfter::AwaitedByRank(on) => self.name(on),
         };
         let of_rank = &mut self.ranks[rank as usize];
         match of_rank.next.take() {
@@ -517,7 +518,8 @@ impl RecordMerge {
                 let (id, is_whole) = (written.id, u64::from(written.parts) == of.size);
                 if is_blocking {
                     // Nothing of the rank's own lies between the part and its end.
-                    (of_rank.waits, of_rank.since) = (Some(Awaited::Part { communicator, number }), clock);
+                    (of_rank.waits, of_rank.since) =
+                        (Some(AwaitedByRank::Part { communicator, number }), clock);
                 }
                 let (sent, received) = (sent.get(), received.get());
                 self.line(format_args!(
@@ -534,13 +536,13 @@ impl RecordMerge {
     }
 
     /// The kind of a dependency, and the ID of what it names.
-    fn name(&self, on: Awaited) -> (u8, String) {
+    fn name(&self, on: AwaitedByRank) -> (u8, String) {
         let unknown = || (0, "-1".to_owned());
         match on {
-            Awaited::Message(place) => {
+            AwaitedByRank::Message(place) => {
                 self.awaited[place as usize].sent.map_or_else(unknown, |sent| (2, sent.id.to_string()))
             }
-            Awaited::Part { communicator, number } => {
+            AwaitedByRank::Part { communicator, number } => {
                 let written = &self.collectives.list[communicator as usize].written;
                 written.get(number as usize).map_or_else(unknown, |found| (3, format!("G{}", found.id)))
             }

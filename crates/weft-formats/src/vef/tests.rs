@@ -542,8 +542,8 @@ fn losses_are_listed() {
     assert_eq!(Format::of(&path("out")).unwrap().name, "vef");
 }
 
-/// Catches a record that comes after the message where its rank computed for longer, the other way round, and a
-/// time that is not counted from there.
+/// Catches a record that comes after the message where its rank computed for longer, the other way round,
+/// and a time that is not counted from there.
 #[test]
 fn a_record_comes_after_what_held_its_rank_up() {
     let (comm, tag, buffer) = (CommId::WORLD, 0, None);

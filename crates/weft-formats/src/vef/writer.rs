@@ -6,7 +6,7 @@
 //! Which receive gets a message is found by counting: of one communicator, source, destination and tag, the
 //! first receive that is posted gets the first message, and so on (MPI 4.1 §3.5).
 
-use super::merge::{self, Awaited, KeptCollectives, KeptRecord, KeptRecords};
+use super::merge::{self, AwaitedByRank, KeptCollectives, KeptRecord, KeptRecords};
 use crate::error::TraceError;
 use crate::format::FormatWriter;
 use crate::header::{FIRST_FORMAT_VERSION, TraceHeader, TraceMetadata};
@@ -135,8 +135,10 @@ impl RecordWriter {
         for request in requests {
             let on = match self.rank.requests.remove(request) {
                 None | Some(OpenRequest::Other) => continue,
-                Some(OpenRequest::Receive(message)) => Awaited::Message(self.kept.wait_for(message)),
-                Some(OpenRequest::Part { communicator, number }) => Awaited::Part { communicator, number },
+                Some(OpenRequest::Receive(message)) => AwaitedByRank::Message(self.kept.wait_for(message)),
+                Some(OpenRequest::Part { communicator, number }) => {
+                    AwaitedByRank::Part { communicator, number }
+                }
             };
             let ns = self.computed_ns();
             self.rank.has_computed |= ns > 0;
