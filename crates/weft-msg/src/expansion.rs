@@ -66,7 +66,7 @@ impl Expansion {
         if algorithm == Algorithm::NonOverlapping {
             part.stages = non_overlapping::stages(&part, |kind, size| table.choose_stage(kind, size));
         }
-        let number = self.communicators.begin_collective(comm).cast_unsigned();
+        let number = self.communicators.begin_collective(comm) as u32;
         let needs_buffer = reduces(call.kind) && members > 1;
         let buffer = if needs_buffer { protocol.temporary_buffer } else { Span::ZERO };
         Ok(ExpandedCollective {

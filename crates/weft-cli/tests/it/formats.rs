@@ -338,8 +338,8 @@ fn windows_with_fences_become_messages() {
     // Puts, requests of gets and their answers, accumulates of three ranks, and four barriers of two rounds.
     assert_eq!(stats["operations_by_kind"]["isend"], 4 + 4 + 4 + 3 + 4 * 4 * 2);
     let time = run_time(&path("through.goal"), "1");
-    // 600,000 B at 10 Gb/s are 480 us.
-    assert!(time > 480.0, "{time}");
+    // 600,000 B at 19.2 Gb/s, the fastest of the links, are 250 us.
+    assert!(time > 250.0, "{time}");
     assert_eq!(run_time(&path("through.goal"), "3"), time);
 }
 
