@@ -343,5 +343,5 @@ fn what_the_format_lacks_is_listed() {
     let header = TraceHeader { ranks: 1, ..TraceHeader::default() };
     let error = TraceWriter::create_as(folder.path().join("x.foo"), None, header, &TraceOptions::default());
     let error = error.err().unwrap().to_string();
-    assert!(error.contains("its name tells no format; give --format weft or --format ti"), "{error}");
+    assert!(error.contains("its name tells no format; give --format weft or --format goal"), "{error}");
 }
