@@ -153,7 +153,8 @@ pub fn convert(
     }
     let mut left_out = writer.left_out();
     if merged > 0 {
-        let what = "streams of ranks: written as one, in an order that their events allow";
+        let what = "streams of ranks: written as one, in an order that their events allow; a wait of one \
+                    keeps the others";
         left_out.insert(what.to_owned(), merged);
     }
     Ok(ConvertedTrace { left_out, metadata: writer.finish()? })

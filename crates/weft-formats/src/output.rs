@@ -8,6 +8,9 @@ use tempfile::NamedTempFile;
 
 /// A hidden file beside `path`, which is removed unless it gets that name.
 pub(crate) fn unfinished(path: &Path) -> Result<NamedTempFile, TraceError> {
+    if path.metadata().is_ok_and(|found| !found.is_file()) {
+        return Err(unwritable(path, "it is no regular file"));
+    }
     let directory = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),

@@ -110,6 +110,11 @@ impl PlotOptions {
     /// Results, or a trace, and the picture that is asked for.
     fn subject(&self) -> Result<Subject<'_>, Failure> {
         let what = self.what.as_deref();
+        if let (Some(from), Some(to)) = (self.from, self.to)
+            && from >= to
+        {
+            return Err(Failure::input(format!("--from {from} is not before --to {to}; change them round")));
+        }
         match self.directories.as_slice() {
             [one] if is_named_trace(one)? => {
                 if self.run.is_some() {

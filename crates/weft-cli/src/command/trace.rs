@@ -15,7 +15,7 @@ use weft_sim::experiment::trace::{
 /// The subcommands of `weft trace`.
 #[derive(Subcommand)]
 pub enum TraceCommand {
-    /// Show program, recorder, ranks and counts of operations, and what is missing; operations are not read
+    /// Show program, recorder, ranks and counts of operations, and what is missing; of weft's own format, operations are not read
     Info(OneTrace),
     /// Count operations and bytes by kind, and add up computation
     Stats(StatsOptions),
@@ -35,8 +35,8 @@ pub struct Conversion {
     #[arg(short, long, value_name = "TRACE", value_hint = ValueHint::FilePath)]
     output: PathBuf,
 
-    /// The format, where the end of the name does not tell it: weft, goal or goal-binary (LogGOPSim), or ti
-    /// (SimGrid, time-independent)
+    /// The format, where the end of the name does not tell it: weft, goal or goal-binary (LogGOPSim), ti
+    /// (SimGrid, time-independent), or vef
     #[arg(long = "format", value_name = "FORMAT")]
     output_format: Option<String>,
 

@@ -18,7 +18,7 @@ use crate::output::{self, unwritable};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, Seek as _, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use weft_trace::op::{CommId, RankRange};
@@ -47,7 +47,7 @@ enum RecordAfter {
     Start,
     /// A send of the rank, by its ID.
     Send(u64),
-    AwaitedByRank(AwaitedByRank),
+    Awaited(AwaitedByRank),
 }
 
 /// A record of a rank, or a wait, behind `ns` nanoseconds of computation.
@@ -321,6 +321,9 @@ struct RecordMerge {
     for_collective: BTreeMap<(u32, u32), Vec<u32>>,
     messages: u64,
     begun_collectives: u64,
+    /// The place of `onlySendFlag` in the file, and whether it is false: a message comes after a reception.
+    flag_at: u64,
+    has_receptions: bool,
     merged: Merged,
 }
 
@@ -368,11 +371,18 @@ pub(super) fn write(
         for_collective: BTreeMap::new(),
         messages: 0,
         begun_collectives: 0,
+        flag_at: 0,
+        has_receptions: false,
         merged: Merged::default(),
     };
     merge.head(messages)?;
     merge.body()?;
-    let file = merge.file.into_inner().map_err(|error| unwritable(path, error.into_error()))?;
+    let mut file = merge.file.into_inner().map_err(|error| unwritable(path, error.into_error()))?;
+    if !merge.has_receptions {
+        // Known only now; both words take five bytes with the blank behind the shorter.
+        let flag = file.seek(SeekFrom::Start(merge.flag_at)).and_then(|_| file.write_all(b"TRUE "));
+        flag.map_err(|error| unwritable(path, error))?;
+    }
     output::finish(file, path)?;
     Ok(merge.merged)
 }
@@ -388,9 +398,10 @@ impl RecordMerge {
         let whole = || list.iter().map(|communicator| u64::from(communicator.whole()));
         let collectives: u64 = whole().sum();
         let parts: u64 = whole().zip(&list).map(|(whole, communicator)| whole * communicator.size).sum();
-        let only_sends = if self.awaited.is_empty() { "TRUE" } else { "FALSE" };
         let communicators = list.len();
-        self.line(format_args!("VEF {ranks} {messages} {communicators} {collectives} {parts} {only_sends}"))?;
+        let counts = format!("VEF {ranks} {messages} {communicators} {collectives} {parts} ");
+        self.flag_at = counts.len() as u64;
+        self.line(format_args!("{counts}FALSE"))?;
         for (id, communicator) in list.iter().enumerate() {
             self.line(format_args!("{}", communicators::line(id, &communicator.members)))?;
         }
@@ -475,8 +486,7 @@ impl RecordMerge {
         let holds_up = arrival >= of_rank.clock;
         self.merged.waits += u64::from(!holds_up || of_rank.clock > of_rank.since);
         if holds_up {
-            (of_rank.clock, of_rank.since, of_rank.after) =
-                (arrival, arrival, RecordAfter::AwaitedByRank(on));
+            (of_rank.clock, of_rank.since, of_rank.after) = (arrival, arrival, RecordAfter::Awaited(on));
         }
     }
 
@@ -487,7 +497,7 @@ impl RecordMerge {
         let (kind, on) = match after {
             RecordAfter::Start => (0, "-1".to_owned()),
             RecordAfter::Send(id) => (1, id.to_string()),
-            RecordAfter::AwaitedByRank(on) => self.name(on),
+            RecordAfter::Awaited(on) => self.name(on),
         };
         let of_rank = &mut self.ranks[rank as usize];
         match of_rank.next.take() {
@@ -495,6 +505,7 @@ impl RecordMerge {
             Some(KeptRecord::Send { message, bytes, .. }) => {
                 let id = self.messages;
                 self.messages += 1;
+                self.has_receptions |= matches!(after, RecordAfter::Awaited(AwaitedByRank::Message(_)));
                 (of_rank.after, of_rank.since) = (RecordAfter::Send(id), clock);
                 let NumberedMessage { key: MessageKey { from, to, .. }, .. } = message;
                 self.line(format_args!("{id} {from} {to} {} {kind} {ns} {on}", bytes.get()))?;

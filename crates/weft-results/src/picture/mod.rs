@@ -268,6 +268,7 @@ impl PictureKind {
                 | PictureKind::SwitchQueueHeatMap
                 | PictureKind::Rates
                 | PictureKind::FlowRates
+                | PictureKind::JobRates
                 | PictureKind::Throughput
         )
     }

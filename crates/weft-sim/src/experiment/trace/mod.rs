@@ -17,7 +17,7 @@ use std::error::Error;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use weft_formats::parts::Parts;
-use weft_formats::{Trace, TraceConversion};
+use weft_formats::{ConvertedTrace, Trace, TraceConversion};
 use weft_msg::{AlgorithmTable, Protocol, Wildcards};
 
 pub use picture::{TracePicture, picture};
@@ -129,10 +129,17 @@ pub fn convert(request: &ConvertRequest<'_>) -> Result<NewTrace, ExperimentError
         let mut expander = OperationExpander::new(&protocol, trace).map_err(ExperimentError::input)?;
         let conversion = TraceConversion { trace, output, format: *format, options };
         let converted = weft_formats::convert(conversion, &mut expander).map_err(ExperimentError::input)?;
-        Ok::<_, ExperimentError>((converted.left_out, expander.expanded(), settings))
+        Ok::<_, ExperimentError>((converted, expander.expanded(), settings))
     };
-    let ((left_out, expanded, settings), _) = read(input, options, write)?;
-    let info = info(output, options)?;
+    let ((converted, expanded, settings), _) = read(input, options, write)?;
+    let ConvertedTrace { metadata, left_out } = converted;
+    let mut info = info(output, options)?;
+    // What its file cannot say of itself.
+    for (told, known) in
+        [(metadata.header.notes, &mut info.notes), (metadata.header.unrecorded, &mut info.unrecorded)]
+    {
+        known.extend(told);
+    }
     let is_kept = info.virtual_time.is_some();
     let settings = settings.into_iter().filter(|_| !is_kept).map(|(key, value)| format!("{key}={value}"));
     Ok(NewTrace { recorded_with: settings.collect(), info, left_out, expanded })
