@@ -15,7 +15,8 @@ use weft_sim::experiment::trace::{
 /// The subcommands of `weft trace`.
 #[derive(Subcommand)]
 pub enum TraceCommand {
-    /// Show program, recorder, ranks and counts of operations, and what is missing; of weft's own format, operations are not read
+    /// Show program, recorder, ranks and counts of operations, and what is missing; the operations of weft's
+    /// own format are not read
     Info(OneTrace),
     /// Count operations and bytes by kind, and add up computation
     Stats(StatsOptions),
