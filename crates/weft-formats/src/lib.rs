@@ -31,6 +31,7 @@ mod trace;
 mod validate;
 mod vef;
 mod weft;
+mod written;
 
 pub use convert::{ConvertedTrace, Expand, ExpandedOps, TraceConversion, convert};
 pub use error::{FilePlace, TraceError};

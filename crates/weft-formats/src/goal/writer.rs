@@ -19,11 +19,11 @@ use super::{MAX_NANOSECONDS, MAX_NODES};
 use crate::error::TraceError;
 use crate::format::FormatWriter;
 use crate::graph::{Dependency, GraphAction, GraphOperation};
-use crate::header::{FIRST_FORMAT_VERSION, TraceHeader, TraceMetadata};
+use crate::header::{TraceHeader, TraceMetadata};
 use crate::output::unwritable;
+use crate::written::WrittenTrace;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use weft_trace::Kind;
+use std::path::Path;
 use weft_trace::op::{CommId, EventId, Op, RequestId, SendMode, SignalAt, StreamId};
 use weft_units::{Bytes, RankId, Span};
 
@@ -74,8 +74,7 @@ struct WrittenStream {
 
 /// Writes one trace.
 pub(super) struct GoalWriter {
-    path: PathBuf,
-    header: TraceHeader,
+    written: WrittenTrace,
     file: Box<dyn GoalFile>,
     tags: GoalTags,
     /// The streams of the rank.
@@ -86,17 +85,13 @@ pub(super) struct GoalWriter {
     /// The messages of open requests.
     open: BTreeMap<RequestId, u32>,
     events: BTreeMap<EventId, GraphPoint>,
-    left_out: BTreeMap<String, u64>,
-    operations: BTreeMap<Kind, u64>,
-    rank_operations: Vec<u64>,
 }
 
 impl GoalWriter {
     /// Begins a trace that becomes `path`.
     pub(super) fn new(path: &Path, header: TraceHeader, file: Box<dyn GoalFile>) -> GoalWriter {
         GoalWriter {
-            path: path.to_owned(),
-            header,
+            written: WrittenTrace::new(path, header),
             file,
             tags: GoalTags::default(),
             streams: BTreeMap::new(),
@@ -104,18 +99,11 @@ impl GoalWriter {
             nodes: 0,
             open: BTreeMap::new(),
             events: BTreeMap::new(),
-            left_out: BTreeMap::new(),
-            operations: BTreeMap::new(),
-            rank_operations: Vec::new(),
         }
     }
 
-    fn misuse(&self, reason: String) -> TraceError {
-        TraceError::Misuse { path: self.path.clone(), reason }
-    }
-
     fn leave_out(&mut self, what: impl Into<String>) {
-        *self.left_out.entry(what.into()).or_default() += 1;
+        self.written.leave_out(what, 1);
     }
 
     fn stream(&mut self) -> &mut WrittenStream {
@@ -125,14 +113,14 @@ impl GoalWriter {
     /// Writes an operation of the stream, behind these points.
     fn node(&mut self, action: GraphAction, after: &[GraphPoint]) -> Result<u32, TraceError> {
         if self.nodes as usize >= MAX_NODES {
-            return Err(self.misuse(format!("more than {MAX_NODES} operations of one rank")));
+            return Err(self.written.misuse(format!("more than {MAX_NODES} operations of one rank")));
         }
         let (node, core) = (self.nodes, self.stream().core);
         self.nodes += 1;
         if core >= CORES {
             self.leave_out(format!("operations on core {CORES} of a rank and above: on one below"));
         }
-        let failed = |error| unwritable(&self.path, error);
+        let failed = |error| unwritable(&self.written.path, error);
         self.file.operation(&GraphOperation { action, core: core % CORES }).map_err(failed)?;
         for GraphPoint { node: on, at, .. } in after {
             self.file.dependency(Dependency { node, on: *on, at: *at }).map_err(failed)?;
@@ -213,10 +201,10 @@ impl GoalWriter {
         let mut points = Vec::with_capacity(events.len());
         for event in events {
             let point = self.events.remove(event);
-            let rank = self.rank_operations.len().saturating_sub(1);
+            let rank = self.written.rank().map_or(0, RankId::index);
             points.push(point.ok_or_else(|| {
                 let reason = format!("rank {rank} awaits event {}, which nobody has signalled", event.0);
-                self.misuse(reason + "; weft trace stats says where")
+                self.written.misuse(reason + "; weft trace stats says where")
             })?);
         }
         self.wait_for(&points)
@@ -279,22 +267,22 @@ impl GoalWriter {
         let open = self.open.len() as u64;
         if open > 0 {
             let what = "requests that are not waited for: weft waits for them at the end of their stream";
-            *self.left_out.entry(what.to_owned()).or_default() += open;
+            self.written.leave_out(what, open);
         }
         self.open.clear();
         self.events.clear();
         self.streams.clear();
         (self.current, self.nodes) = (StreamId::FIRST, 0);
-        if self.rank_operations.is_empty() {
+        if self.written.rank().is_none() {
             return Ok(());
         }
-        self.file.end_rank().map_err(|error| unwritable(&self.path, error))
+        self.file.end_rank().map_err(|error| unwritable(&self.written.path, error))
     }
 }
 
 impl FormatWriter for GoalWriter {
     fn header_mut(&mut self) -> &mut TraceHeader {
-        &mut self.header
+        &mut self.written.header
     }
 
     fn carries(&self, op: &Op) -> bool {
@@ -320,22 +308,14 @@ impl FormatWriter for GoalWriter {
     }
 
     fn begin_rank(&mut self, rank: RankId) -> Result<(), TraceError> {
-        let expected = self.rank_operations.len();
-        if rank.index() != expected || rank.0 >= self.header.ranks {
-            let ranks = self.header.ranks;
-            return Err(self.misuse(format!("rank {rank} begun where rank {expected} of {ranks} comes next")));
-        }
+        self.written.check_next(rank)?;
         self.end_rank()?;
-        self.rank_operations.push(0);
-        self.file.begin_rank(rank).map_err(|error| unwritable(&self.path, error))
+        self.written.begin_next();
+        self.file.begin_rank(rank).map_err(|error| unwritable(&self.written.path, error))
     }
 
     fn push(&mut self, op: &Op) -> Result<(), TraceError> {
-        let Some(count) = self.rank_operations.last_mut() else {
-            return Err(self.misuse("an operation before the first rank was begun".to_owned()));
-        };
-        *count += 1;
-        *self.operations.entry(op.kind()).or_default() += 1;
+        self.written.count(op)?;
         match op {
             Op::Compute { span } => self.compute(*span),
             Op::Isend { .. } => self.send(op),
@@ -364,24 +344,13 @@ impl FormatWriter for GoalWriter {
     }
 
     fn left_out(&self) -> BTreeMap<String, u64> {
-        self.left_out.clone()
+        self.written.left_out().clone()
     }
 
     fn finish(mut self: Box<Self>) -> Result<TraceMetadata, TraceError> {
-        let begun = self.rank_operations.len();
-        if begun != self.header.ranks as usize {
-            return Err(self.misuse(format!("finished after {begun} of {} ranks", self.header.ranks)));
-        }
+        self.written.check_whole()?;
         self.end_rank()?;
-        self.file.finish(&self.path)?;
-        let operations =
-            self.operations.iter().map(|(kind, &count)| (kind.name().to_owned(), count)).collect();
-        Ok(TraceMetadata {
-            format_version: FIRST_FORMAT_VERSION,
-            header: self.header,
-            operations,
-            rank_operations: self.rank_operations,
-            rank_streams: Vec::new(),
-        })
+        self.file.finish(&self.written.path)?;
+        Ok(self.written.into_metadata())
     }
 }

@@ -6,12 +6,13 @@
 use super::speed::FlopRate;
 use crate::error::TraceError;
 use crate::format::FormatWriter;
-use crate::header::{FIRST_FORMAT_VERSION, TraceHeader, TraceMetadata};
+use crate::header::{TraceHeader, TraceMetadata};
 use crate::output::{self, unwritable};
+use crate::written::WrittenTrace;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{BufWriter, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use tempfile::NamedTempFile;
 use weft_trace::Kind;
 use weft_trace::op::{Collective, CollectiveSizes, CommId, Op, RequestId, SendMode};
@@ -22,8 +23,7 @@ const ELEMENTS: [(u64, u32); 5] = [(1, 6), (2, 3), (4, 1), (8, 0), (16, 14)];
 
 /// Writes one trace.
 pub(super) struct ActionWriter {
-    path: PathBuf,
-    header: TraceHeader,
+    written: WrittenTrace,
     file: BufWriter<NamedTempFile>,
     speed: FlopRate,
     /// The send or the receive that came last, if a wait may make it blocking.
@@ -32,9 +32,6 @@ pub(super) struct ActionWriter {
     /// they wait for is over.
     open: BTreeMap<RequestId, Option<RequestName>>,
     names: BTreeMap<RequestName, u32>,
-    left_out: BTreeMap<String, u64>,
-    operations: BTreeMap<Kind, u64>,
-    rank_operations: Vec<u64>,
     line: String,
 }
 
@@ -62,38 +59,30 @@ impl ActionWriter {
         writeln!(file, "# speed: {speed}\n# written by weft {}", env!("CARGO_PKG_VERSION"))
             .map_err(|error| unwritable(path, error))?;
         Ok(ActionWriter {
-            path: path.to_owned(),
-            header,
+            written: WrittenTrace::new(path, header),
             file,
             speed,
             held: None,
             open: BTreeMap::new(),
             names: BTreeMap::new(),
-            left_out: BTreeMap::new(),
-            operations: BTreeMap::new(),
-            rank_operations: Vec::new(),
             line: String::new(),
         })
     }
 
-    fn misuse(&self, reason: String) -> TraceError {
-        TraceError::Misuse { path: self.path.clone(), reason }
-    }
-
     fn leave_out(&mut self, what: impl Into<String>) {
-        *self.left_out.entry(what.into()).or_default() += 1;
+        self.written.leave_out(what, 1);
     }
 
     /// Writes an action of the rank that was begun last.
     fn action(&mut self, action: std::fmt::Arguments<'_>) -> Result<(), TraceError> {
-        let rank = self.rank_operations.len().saturating_sub(1);
+        let rank = self.written.rank().unwrap_or(RankId(0));
         self.line.clear();
         let _ = writeln!(self.line, "{rank} {action}");
-        self.file.write_all(self.line.as_bytes()).map_err(|error| unwritable(&self.path, error))
+        self.file.write_all(self.line.as_bytes()).map_err(|error| unwritable(&self.written.path, error))
     }
 
     fn rank(&self) -> i64 {
-        self.rank_operations.len() as i64 - 1
+        self.written.rank().map_or(-1, |rank| rank.0.into())
     }
 
     /// Writes the send or the receive that was held back, as one that is waited for later.
@@ -119,7 +108,7 @@ impl ActionWriter {
             self.names.clear();
             self.leave_out("ranks with requests that are not waited for: SimGrid waits for them at the end");
         }
-        if self.rank_operations.is_empty() { Ok(()) } else { self.action(format_args!("finalize")) }
+        if self.written.rank().is_none() { Ok(()) } else { self.action(format_args!("finalize")) }
     }
 
     fn wait(&mut self, request: RequestId) -> Result<(), TraceError> {
@@ -272,7 +261,7 @@ impl ActionWriter {
     /// A number for each rank, with a space before each; noughts where the rank does not know them.
     fn list(&self, blocks: &[u64], size: u64) -> String {
         let mut text = String::new();
-        for rank in 0..self.header.ranks as usize {
+        for rank in 0..self.written.header.ranks as usize {
             let _ = write!(text, " {}", blocks.get(rank).copied().unwrap_or(0) / size);
         }
         text
@@ -288,7 +277,7 @@ fn elements(bytes: u64, element: u32) -> (u64, u32) {
 
 impl FormatWriter for ActionWriter {
     fn header_mut(&mut self) -> &mut TraceHeader {
-        &mut self.header
+        &mut self.written.header
     }
 
     fn carries(&self, op: &Op) -> bool {
@@ -309,22 +298,14 @@ impl FormatWriter for ActionWriter {
     }
 
     fn begin_rank(&mut self, rank: RankId) -> Result<(), TraceError> {
-        let expected = self.rank_operations.len();
-        if rank.index() != expected || rank.0 >= self.header.ranks {
-            let ranks = self.header.ranks;
-            return Err(self.misuse(format!("rank {rank} begun where rank {expected} of {ranks} comes next")));
-        }
+        self.written.check_next(rank)?;
         self.end_rank()?;
-        self.rank_operations.push(0);
+        self.written.begin_next();
         self.action(format_args!("init"))
     }
 
     fn push(&mut self, op: &Op) -> Result<(), TraceError> {
-        let Some(count) = self.rank_operations.last_mut() else {
-            return Err(self.misuse("an operation before the first rank was begun".to_owned()));
-        };
-        *count += 1;
-        *self.operations.entry(op.kind()).or_default() += 1;
+        self.written.count(op)?;
         if let (Op::Wait { request }, Some(held)) = (op, &self.held)
             && held.request == *request
         {
@@ -338,25 +319,15 @@ impl FormatWriter for ActionWriter {
     }
 
     fn left_out(&self) -> BTreeMap<String, u64> {
-        self.left_out.clone()
+        self.written.left_out().clone()
     }
 
     fn finish(mut self: Box<Self>) -> Result<TraceMetadata, TraceError> {
-        let begun = self.rank_operations.len();
-        if begun != self.header.ranks as usize {
-            return Err(self.misuse(format!("finished after {begun} of {} ranks", self.header.ranks)));
-        }
+        self.written.check_whole()?;
         self.end_rank()?;
-        let file = self.file.into_inner().map_err(|error| unwritable(&self.path, error.into_error()))?;
-        output::finish(file, &self.path)?;
-        let operations =
-            self.operations.iter().map(|(kind, &count)| (kind.name().to_owned(), count)).collect();
-        Ok(TraceMetadata {
-            format_version: FIRST_FORMAT_VERSION,
-            header: self.header,
-            operations,
-            rank_operations: self.rank_operations,
-            rank_streams: Vec::new(),
-        })
+        let file =
+            self.file.into_inner().map_err(|error| unwritable(&self.written.path, error.into_error()))?;
+        output::finish(file, &self.written.path)?;
+        Ok(self.written.into_metadata())
     }
 }

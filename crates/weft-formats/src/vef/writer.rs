@@ -9,23 +9,19 @@
 use super::merge::{self, AwaitedByRank, KeptCollectives, KeptRecord, KeptRecords};
 use crate::error::TraceError;
 use crate::format::FormatWriter;
-use crate::header::{FIRST_FORMAT_VERSION, TraceHeader, TraceMetadata};
+use crate::header::{TraceHeader, TraceMetadata};
+use crate::written::WrittenTrace;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use weft_trace::Kind;
+use std::path::Path;
 use weft_trace::op::{Collective, CollectiveSizes, CommId, Op, RankRange, RequestId, SendMode};
 use weft_units::{Bytes, RankId, Span};
 
 /// Writes one trace.
 pub(super) struct RecordWriter {
-    path: PathBuf,
-    header: TraceHeader,
+    written: WrittenTrace,
     kept: KeptRecords,
     collectives: KeptCollectives,
     rank: RankProgress,
-    left_out: BTreeMap<String, u64>,
-    operations: BTreeMap<Kind, u64>,
-    rank_operations: Vec<u64>,
 }
 
 /// Messages of one communicator, source, destination and tag.
@@ -85,28 +81,20 @@ impl RecordWriter {
     pub(super) fn create(path: &Path, header: TraceHeader) -> Result<RecordWriter, TraceError> {
         let world = RankRange { first: 0, stride: 1, count: header.ranks };
         Ok(RecordWriter {
-            path: path.to_owned(),
+            written: WrittenTrace::new(path, header),
             kept: KeptRecords::new()?,
             collectives: KeptCollectives::of_world(world),
             rank: RankProgress::default(),
-            left_out: BTreeMap::new(),
-            operations: BTreeMap::new(),
-            rank_operations: Vec::new(),
-            header,
         })
     }
 
-    fn misuse(&self, reason: String) -> TraceError {
-        TraceError::Misuse { path: self.path.clone(), reason }
-    }
-
     fn leave_out(&mut self, what: impl Into<String>) {
-        *self.left_out.entry(what.into()).or_default() += 1;
+        self.written.leave_out(what, 1);
     }
 
     /// The number of the rank.
     fn number(&self) -> u32 {
-        self.rank_operations.len() as u32 - 1
+        self.written.rank().map_or(0, |rank| rank.0)
     }
 
     fn end_rank(&mut self) {
@@ -229,7 +217,7 @@ impl RecordWriter {
             self.leave_out("alltoallv: written with the same for each member");
         }
         let Some((communicator, number)) = self.collectives.part(*comm) else {
-            return Err(self.misuse(format!(
+            return Err(self.written.misuse(format!(
                 "communicator {} does not exist for rank {}",
                 comm.0,
                 self.number()
@@ -283,19 +271,15 @@ fn vef_sizes(
 
 impl FormatWriter for RecordWriter {
     fn header_mut(&mut self) -> &mut TraceHeader {
-        &mut self.header
+        &mut self.written.header
     }
 
     fn begin_rank(&mut self, rank: RankId) -> Result<(), TraceError> {
-        let expected = self.rank_operations.len();
-        if rank.index() != expected || rank.0 >= self.header.ranks {
-            let ranks = self.header.ranks;
-            return Err(self.misuse(format!("rank {rank} begun where rank {expected} of {ranks} comes next")));
-        }
-        if expected > 0 {
+        self.written.check_next(rank)?;
+        if self.written.rank().is_some() {
             self.end_rank();
         }
-        self.rank_operations.push(0);
+        self.written.begin_next();
         self.kept.begin_rank();
         self.collectives.begin_rank();
         Ok(())
@@ -309,17 +293,13 @@ impl FormatWriter for RecordWriter {
     }
 
     fn push(&mut self, op: &Op) -> Result<(), TraceError> {
-        let Some(count) = self.rank_operations.last_mut() else {
-            return Err(self.misuse("an operation before the first rank was begun".to_owned()));
-        };
-        *count += 1;
-        *self.operations.entry(op.kind()).or_default() += 1;
+        self.written.count(op)?;
         self.write(op)
     }
 
     fn left_out(&self) -> BTreeMap<String, u64> {
-        let mut left_out = self.left_out.clone();
-        if !self.rank_operations.is_empty() && self.rank.computes_last() {
+        let mut left_out = self.written.left_out().clone();
+        if self.written.rank().is_some() && self.rank.computes_last() {
             *left_out.entry("computation behind the last record of a rank".to_owned()).or_default() += 1;
         }
         let parts = self.collectives.incomplete();
@@ -330,15 +310,12 @@ impl FormatWriter for RecordWriter {
     }
 
     fn finish(mut self: Box<Self>) -> Result<TraceMetadata, TraceError> {
-        let begun = self.rank_operations.len();
-        if begun != self.header.ranks as usize {
-            return Err(self.misuse(format!("finished after {begun} of {} ranks", self.header.ranks)));
-        }
-        if begun > 0 {
+        self.written.check_whole()?;
+        if self.written.rank().is_some() {
             self.end_rank();
         }
-        let RecordWriter { path, mut header, kept, collectives, operations, rank_operations, .. } = *self;
-        let merged = merge::write(&path, kept, collectives)?;
+        let RecordWriter { mut written, kept, collectives, .. } = *self;
+        let merged = merge::write(&written.path, kept, collectives)?;
         for (note, count) in [
             ("waits for what never comes: written as none", merged.unmatched),
             (
@@ -348,16 +325,9 @@ impl FormatWriter for RecordWriter {
             ),
         ] {
             if count > 0 {
-                header.notes.insert(note.to_owned(), count);
+                written.header.notes.insert(note.to_owned(), count);
             }
         }
-        let operations = operations.iter().map(|(kind, &count)| (kind.name().to_owned(), count)).collect();
-        Ok(TraceMetadata {
-            format_version: FIRST_FORMAT_VERSION,
-            header,
-            operations,
-            rank_operations,
-            rank_streams: Vec::new(),
-        })
+        Ok(written.into_metadata())
     }
 }
