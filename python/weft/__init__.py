@@ -9,7 +9,8 @@ r.plot.load_curve("curve.png")
 from weft import _libraries
 from weft._call import BadInput, EndedBadly, WeftError
 from weft._graph import NextHop
-from weft._machine import Machine, Picture, machine
+from weft._machine import Machine, machine
+from weft._picture import Picture
 from weft._placement import Placement
 from weft._program import (
     Done,

@@ -8,6 +8,7 @@ from typing import Any
 
 from weft import _call, _graph
 from weft._graph import NextHop
+from weft._picture import Picture
 
 
 def _toml(value: Any) -> str:
@@ -17,27 +18,6 @@ def _toml(value: Any) -> str:
     if isinstance(value, list | tuple):
         return "[" + ",".join(_toml(one) for one in value) + "]"
     return str(value)
-
-
-class Picture:
-    """A picture as SVG; notebooks show it."""
-
-    def __init__(self, svg: str, data: Any = None):
-        self.svg = svg
-        """The text of the SVG file."""
-        self.data: Any = data
-        """The numbers: axes with units, series, labels."""
-
-    def figure(self) -> Any:
-        """The same as a figure of matplotlib, to change or to save in other formats."""
-        from weft import _figure
-
-        if self.data is None:
-            raise _call.BadInput("a drawing of a machine has no numbers; write it with .draw(FILE)", 2)
-        return _figure.picture(self.data)
-
-    def _repr_svg_(self) -> str:
-        return self.svg
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from typing import Any
 import polars as pl
 
 from weft import _call, _figure
-from weft._machine import Machine, Picture, machine
+from weft._machine import Machine, machine
+from weft._picture import Picture, draw
 from weft._placement import Placement, mapping
 from weft._program import Program, RankProgram, program
 
@@ -26,17 +27,8 @@ class Plots:
         self._result = result
 
     def _draw(self, kind: str, path: str | Path | None, run: int | None) -> Picture:
-        words = ["plot", str(self._result.directory), "--what", kind, "--force", *_call.options({"run": run})]
-        with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder, "picture.svg")
-            document = _call.document([*words, "-o", str(file)])
-            picture = Picture(file.read_text(), document["picture"])
-        if path is not None and _figure.installed():
-            _figure.save(picture.figure(), path)
-        elif path is not None:
-            # The command draws SVG and PNG without matplotlib.
-            _call.text([*words, "-o", str(path)])
-        return picture
+        words = [str(self._result.directory), "--what", kind, *_call.options({"run": run})]
+        return draw(words, path)
 
     def load_curve(self, path: str | Path | None = None) -> Picture:
         """Latency and throughput over load."""

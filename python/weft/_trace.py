@@ -1,14 +1,13 @@
 """Traces of programs, in any format that the command reads."""
 
-import tempfile
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from weft import _call, _figure
-from weft._machine import Picture
+from weft import _call
+from weft._picture import Picture, draw
 
 
 def _frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
@@ -53,16 +52,7 @@ class Trace:
 
     def plot(self, kind: str = "communication-matrix", path: str | Path | None = None) -> Picture:
         """A picture of `weft plot`, such as `plot("evolution", "evolution.png")`."""
-        words = ["plot", str(self.path), "--what", kind, "--force", *self._options]
-        with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder, "picture.svg")
-            document = _call.document([*words, "-o", str(file)])
-            picture = Picture(file.read_text(), document["picture"])
-        if path is not None and _figure.installed():
-            _figure.save(picture.figure(), path)
-        elif path is not None:
-            _call.text([*words, "-o", str(path)])
-        return picture
+        return draw([str(self.path), "--what", kind, *self._options], path)
 
     def report(self, path: str | Path) -> None:
         """Writes one HTML page with all of it."""
