@@ -4,6 +4,7 @@ use crate::exit::Failure;
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use weft_sim::experiment::trace::{self, TraceOptions};
 
 /// A file that a command is to write beside its results.
 #[derive(Clone, Copy)]
@@ -42,6 +43,18 @@ impl OutputFile<'_> {
                 input.display()
             ))),
         }
+    }
+
+    /// Refuses a file of traces that are read.
+    pub fn refuse_trace(&self, traces: &[&Path], options: &TraceOptions) -> Result<(), Failure> {
+        self.refuse_inputs(traces)?;
+        if !self.path.exists() {
+            return Ok(());
+        }
+        // A new file is none of them, and others of a trace are found by reading it.
+        let files = traces.iter().flat_map(|path| trace::files(path, options));
+        let files: Vec<PathBuf> = files.collect();
+        self.refuse_inputs(&files.iter().map(PathBuf::as_path).collect::<Vec<_>>())
     }
 
     /// Refuses a file within a result directory.

@@ -15,7 +15,7 @@ use crate::{chakra, dumpi, goal, liballprof, simgrid, vef, weft};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use weft_trace::TraceSource;
 use weft_trace::op::{Op, StreamId};
@@ -46,6 +46,11 @@ pub trait FormatReader: TraceSource {
 
     /// Size of the file.
     fn file_bytes(&self) -> Bytes;
+
+    /// All files that it is read from.
+    fn files(&self) -> Vec<PathBuf> {
+        vec![PathBuf::from(self.file())]
+    }
 }
 
 /// A trace that is being written. Its file has its name when it is finished, and not before.

@@ -6,7 +6,8 @@
 //! ```
 //! A stream is read until its next operation needs something that another has not come to: an event, the
 //! start of a request, or the end of one whose number is used again. Where all need something, the first of
-//! them is read on: whoever checks the operations then finds what is missing.
+//! them is read on: whoever checks the operations then finds what is missing. Operations that wait for others
+//! come when no stream has anything else to do: done one after the other, they keep the other streams.
 
 use crate::error::TraceError;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -52,6 +53,8 @@ pub(crate) struct RankOrder {
     /// Streams that can go on, as far as is known.
     ready: VecDeque<usize>,
     waiting: BTreeMap<OrderNeed, Vec<usize>>,
+    /// Streams whose next operation may wait for another rank.
+    at_calls: VecDeque<usize>,
     /// Events among what they wait for.
     awaited: usize,
     events: BTreeSet<EventId>,
@@ -74,6 +77,7 @@ impl RankOrder {
             streams,
             ready,
             waiting: BTreeMap::new(),
+            at_calls: VecDeque::new(),
             awaited: 0,
             events: BTreeSet::new(),
             requests: BTreeSet::new(),
@@ -89,6 +93,16 @@ impl RankOrder {
     pub(crate) fn next(&mut self) -> Result<Option<PlacedOp>, TraceError> {
         loop {
             let Some(&place) = self.ready.front() else {
+                if let Some(place) = self.at_calls.pop_front() {
+                    match self.need(place) {
+                        None => {
+                            self.ready.push_front(place);
+                            return self.take(place);
+                        }
+                        Some(need) => self.wait(need, place),
+                    }
+                    continue;
+                }
                 // What they need comes never: the first of them is read on.
                 let Some((need, mut places)) = self.waiting.pop_first() else { return Ok(None) };
                 let place = places.remove(0);
@@ -101,18 +115,27 @@ impl RankOrder {
             if stream.next.is_none() {
                 stream.next = stream.cursor.next().transpose()?;
             }
-            match &stream.next {
+            let (several, next) = (self.streams.len() > 1, &self.streams[place].next);
+            match next {
                 None => drop(self.ready.pop_front()),
                 // One stream alone waits for nobody.
-                Some(op) => match need(op, &self.events, &self.requests).filter(|_| self.streams.len() > 1) {
-                    None => return self.take(place),
-                    Some(need) => {
-                        self.wait(need, place);
-                        self.ready.pop_front();
+                Some(_) if !several => return self.take(place),
+                Some(op) => {
+                    let keeps_others = may_wait(op);
+                    match self.need(place) {
+                        None if !keeps_others => return self.take(place),
+                        None => self.at_calls.push_back(place),
+                        Some(need) => self.wait(need, place),
                     }
-                },
+                    self.ready.pop_front();
+                }
             }
         }
+    }
+
+    /// The need of a stream's next operation that is not met.
+    fn need(&self, place: usize) -> Option<OrderNeed> {
+        need(self.streams[place].next.as_ref()?, &self.events, &self.requests)
     }
 
     /// The next operation of a stream, with what it does to events and requests.
@@ -206,4 +229,17 @@ fn ended(op: &Op) -> &[RequestId] {
         Op::Waitall { requests } => requests,
         _ => &[],
     }
+}
+
+/// Whether an operation may wait for what other ranks do.
+fn may_wait(op: &Op) -> bool {
+    matches!(
+        op,
+        Op::Wait { .. }
+            | Op::Waitall { .. }
+            | Op::Waitany { .. }
+            | Op::Probe { .. }
+            | Op::Collective { request: None, .. }
+            | Op::Sync { .. }
+    )
 }

@@ -81,7 +81,7 @@ impl PlotOptions {
             Subject::Results(..) => {
                 self.directories.iter().try_for_each(|directory| file.refuse_within(directory))?;
             }
-            Subject::Trace(trace, _) => file.refuse_inputs(&[trace])?,
+            Subject::Trace(trace, _) => file.refuse_trace(&[trace], &self.speed.options())?,
         }
         if !self.force {
             file.refuse_existing()?;

@@ -9,6 +9,7 @@ use crate::called;
 use crate::exit::{Failure, Status};
 use crate::options::{MachineOptions, PlaceOptions, SimulationOptions, mapping_name, parse_seed};
 use crate::output::{self, decimal, percent, thousands};
+use crate::place::OutputFile;
 use crate::standard_error::say;
 use clap::{Args, ValueEnum, ValueHint};
 use serde::Serialize;
@@ -114,6 +115,11 @@ impl ReplayOptions {
         let inputs = self.machine.file().into_iter().chain(self.places.file());
         let inputs: Vec<_> = inputs.chain(self.traces.iter().map(PathBuf::as_path)).collect();
         let mut options = self.simulation.experiment_options(words, self.breakdown, &inputs)?;
+        if let Some(path) = &options.timeline {
+            let traces: Vec<&Path> = self.traces.iter().map(PathBuf::as_path).collect();
+            let file = OutputFile { option: "--timeline", contents: "timeline", path };
+            file.refuse_trace(&traces, &self.speed.options())?;
+        }
         if let Some(output) = &mut options.output {
             let rates = self.simulation.results.telemetry.is_some() && self.traces.len() > 1;
             output.tables.extend(rates.then_some(Table::JobRates));

@@ -61,7 +61,7 @@ impl ReportPageOptions {
             )));
         }
         let file = OutputFile { option: "--output", contents: "page", path: &self.output };
-        file.refuse_inputs(&[trace])?;
+        file.refuse_trace(&[trace], &self.speed.options())?;
         if !self.force {
             file.refuse_existing()?;
         }

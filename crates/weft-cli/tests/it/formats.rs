@@ -195,6 +195,45 @@ fn a_trace_survives_the_way_through_vef() {
     assert!(said.contains("`S 1 2 3` is no record as VEF documents them"), "{said}");
 }
 
+/// Catches streams that are written as one so that a wait of one keeps the send of another, for which the
+/// other rank waits.
+#[test]
+fn streams_that_become_one_keep_no_sends() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let rank = |rank, other| {
+        format!("rank {rank} {{\na: recv 8b from {other} tag 1\nb: send 8b to {other} tag 1 cpu 1\n}}\n")
+    };
+    fs::write(path("two.goal"), format!("num_ranks 2\n{}{}", rank(0, 1), rank(1, 0))).unwrap();
+    for name in ["two.ti", "two.vef", "again.goal"] {
+        weft(&["trace", "convert", &path("two.goal"), "-o", &path(name)]);
+        let row = &json(&["replay", "-m", "exanest", &path(name), "--quiet", "--json"])["rows"][0];
+        assert_eq!(row["messages"], 2, "{name}");
+    }
+}
+
+/// Catches an output that takes the place of another rank's file of the trace that is read.
+#[test]
+fn files_of_other_ranks_are_not_written_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let actions = |rank| format!("# speed: 1Gf\n{rank} init\n{rank} compute 1000\n{rank} finalize\n");
+    for rank in 0..2 {
+        fs::write(path(&format!("{rank}.txt")), actions(rank)).unwrap();
+    }
+    fs::write(path("all.txt"), "0.txt\n1.txt\n").unwrap();
+    let (all, other) = (path("all.txt"), path("1.txt"));
+    for words in [
+        &["trace", "convert", &all, "-o", &other, "--format", "ti", "--force"][..],
+        &["report", &all, "-o", &other, "--force"],
+        &["replay", "-m", "exanest", &all, "--quiet", "--timeline", &other, "--force"],
+    ] {
+        let said = refused(words);
+        assert!(said.contains("1.txt"), "{words:?}: {said}");
+        assert_eq!(fs::read_to_string(&other).unwrap(), actions(1), "{words:?}");
+    }
+}
+
 /// Catches a speed that is guessed, and one that is asked for and not used.
 #[test]
 fn the_speed_of_simgrid_is_asked_for() {

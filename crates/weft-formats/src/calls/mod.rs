@@ -27,6 +27,7 @@ use crate::format::FormatReader;
 use crate::header::{FIRST_FORMAT_VERSION, TraceHeader, TraceMetadata};
 use communicators::CommTable;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use translate::{CallTally, Seat, Translator};
 use weft_trace::op::{Op, StreamId};
@@ -44,6 +45,9 @@ pub(crate) trait CallFiles: Send + Sync {
 
     /// The file that was named.
     fn file(&self) -> &str;
+
+    /// The names of all files.
+    fn files(&self) -> Vec<&str>;
 
     /// Number of ranks.
     fn ranks(&self) -> u32;
@@ -174,6 +178,10 @@ impl FormatReader for CallTrace {
 
     fn file_bytes(&self) -> Bytes {
         Bytes::new(self.files.bytes())
+    }
+
+    fn files(&self) -> Vec<PathBuf> {
+        self.files.files().into_iter().map(PathBuf::from).collect()
     }
 }
 

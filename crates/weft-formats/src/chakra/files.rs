@@ -94,6 +94,10 @@ impl GraphFiles for ChakraRun {
         &self.file
     }
 
+    fn files(&self) -> Vec<&str> {
+        self.inputs.iter().map(|input| input.name()).collect()
+    }
+
     fn bytes(&self) -> u64 {
         self.inputs.iter().map(|input| input.len()).sum()
     }

@@ -36,6 +36,7 @@ pub(crate) const FORMAT: Format = Format {
 /// The files of a run.
 struct Dumpi {
     file: String,
+    meta: String,
     header: TraceHeader,
     ranks: Vec<(Arc<Input>, FileHead)>,
     chunk: usize,
@@ -54,10 +55,12 @@ impl Dumpi {
             let head = FileHead::read(&input)?;
             ranks.push((input, head));
         }
-        Ok(Dumpi::of(file, meta.header(), ranks))
+        let names = [file, meta_path.display().to_string()];
+        Ok(Dumpi::of(names, meta.header(), ranks))
     }
 
-    fn of(file: String, mut header: TraceHeader, ranks: Vec<(Arc<Input>, FileHead)>) -> Dumpi {
+    /// `names`: the file that was named, and the `.meta`.
+    fn of(names: [String; 2], mut header: TraceHeader, ranks: Vec<(Arc<Input>, FileHead)>) -> Dumpi {
         for (name, count) in ranks.iter().flat_map(|(_, head)| head.left_out()) {
             *header.unrecorded.entry(name.to_owned()).or_default() += count;
         }
@@ -65,7 +68,8 @@ impl Dumpi {
         let version = ranks.first().map_or([0; 3], |(_, head)| head.version);
         let [major, minor, patch] = version;
         let recorder = format!("DUMPI {major}.{minor}.{patch}");
-        Dumpi { file, header: TraceHeader { recorder, ..header }, ranks, chunk }
+        let [file, meta] = names;
+        Dumpi { file, meta, header: TraceHeader { recorder, ..header }, ranks, chunk }
     }
 }
 
@@ -102,6 +106,11 @@ impl CallFiles for Dumpi {
         &self.file
     }
 
+    fn files(&self) -> Vec<&str> {
+        let ranks = self.ranks.iter().map(|(input, _)| input.name());
+        [self.file.as_str(), self.meta.as_str()].into_iter().chain(ranks).collect()
+    }
+
     fn ranks(&self) -> u32 {
         self.header.ranks
     }
@@ -134,7 +143,7 @@ fn from_bytes(ranks: &[&[u8]]) -> Result<CallTrace, TraceError> {
         inputs.push((input, head));
     }
     let header = TraceHeader { ranks: ranks.len() as u32, ..TraceHeader::default() };
-    CallTrace::open(Arc::new(Dumpi::of("trace.meta".to_owned(), header, inputs)))
+    CallTrace::open(Arc::new(Dumpi::of(["trace.meta"; 2].map(str::to_owned), header, inputs)))
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use crate::output::unwritable;
 use crate::weft::{WeftReader, WeftWriter};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use weft_trace::op::StreamId;
 use weft_trace::{Cursor, Kind, ReadError, TraceSource};
 use weft_units::{Bytes, RankId};
@@ -19,6 +20,11 @@ pub(crate) trait GraphFiles {
 
     /// The file that was named.
     fn file(&self) -> &str;
+
+    /// The names of all files.
+    fn files(&self) -> Vec<&str> {
+        vec![self.file()]
+    }
 
     /// Size of the files.
     fn bytes(&self) -> u64;
@@ -41,6 +47,11 @@ pub(crate) trait StreamFiles {
     /// The file that was named.
     fn file(&self) -> &str;
 
+    /// The names of all files.
+    fn files(&self) -> Vec<&str> {
+        vec![self.file()]
+    }
+
     /// Size of the files.
     fn bytes(&self) -> u64;
 
@@ -61,6 +72,10 @@ impl<F: GraphFiles> StreamFiles for GraphStreams<F> {
 
     fn file(&self) -> &str {
         self.0.file()
+    }
+
+    fn files(&self) -> Vec<&str> {
+        self.0.files()
     }
 
     fn bytes(&self) -> u64 {
@@ -88,6 +103,7 @@ impl<F: GraphFiles> StreamFiles for GraphStreams<F> {
 struct SpooledTrace {
     format: &'static str,
     file: String,
+    files: Vec<PathBuf>,
     bytes: u64,
     spooled: WeftReader,
     metadata: TraceMetadata,
@@ -107,6 +123,7 @@ pub(crate) fn spool(files: impl GraphFiles) -> Result<impl FormatReader + 'stati
 /// As [`spool`].
 pub(crate) fn spool_streams(mut files: impl StreamFiles) -> Result<impl FormatReader + 'static, TraceError> {
     let (format, file, bytes) = (files.format(), files.file().to_owned(), files.bytes());
+    let names = files.files().into_iter().map(PathBuf::from).collect();
     // It is removed when it has been opened: the file goes on until it is closed.
     let folder = tempfile::tempdir().map_err(|error| unwritable(&std::env::temp_dir(), error))?;
     let path = folder.path().join(format!("{format}.weft"));
@@ -118,7 +135,7 @@ pub(crate) fn spool_streams(mut files: impl StreamFiles) -> Result<impl FormatRe
     *writer.header_mut() = files.header();
     let metadata = writer.finish()?;
     let spooled = WeftReader::open_as(file.clone(), &path)?;
-    Ok(SpooledTrace { format, file, bytes, spooled, metadata })
+    Ok(SpooledTrace { format, file, files: names, bytes, spooled, metadata })
 }
 
 impl TraceSource for SpooledTrace {
@@ -170,5 +187,9 @@ impl FormatReader for SpooledTrace {
 
     fn file_bytes(&self) -> Bytes {
         Bytes::new(self.bytes)
+    }
+
+    fn files(&self) -> Vec<PathBuf> {
+        self.files.clone()
     }
 }

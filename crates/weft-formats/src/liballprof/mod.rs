@@ -141,6 +141,10 @@ impl CallFiles for ProfiledRun {
         &self.file
     }
 
+    fn files(&self) -> Vec<&str> {
+        self.ranks.iter().map(|input| input.name()).collect()
+    }
+
     fn ranks(&self) -> u32 {
         self.ranks.len() as u32
     }

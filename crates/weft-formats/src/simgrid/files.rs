@@ -246,6 +246,11 @@ impl CallFiles for TimeIndependent {
         &self.file
     }
 
+    fn files(&self) -> Vec<&str> {
+        let ranks = self.ranks.iter().map(|piece| piece.input.name());
+        [self.file.as_str()].into_iter().chain(ranks).collect()
+    }
+
     fn ranks(&self) -> u32 {
         self.ranks.len() as u32
     }

@@ -38,6 +38,12 @@ pub fn is_trace(path: &Path) -> bool {
     }
 }
 
+/// All files of a trace, or of a path that is none.
+pub fn files(path: &Path, options: &TraceOptions) -> Vec<PathBuf> {
+    let known = Trace::open_with(path, options).map(|trace| trace.files());
+    known.unwrap_or_else(|_| vec![path.to_owned()])
+}
+
 /// Reads a trace's header and summary; of parts, all there is.
 ///
 /// # Errors
@@ -119,8 +125,9 @@ pub fn convert(request: &ConvertRequest<'_>) -> Result<NewTrace, ExperimentError
     let is_same = |path: &Path| {
         path.canonicalize().is_ok_and(|own| output.canonicalize().is_ok_and(|other| own == other))
     };
-    if is_same(input) {
-        let why = format!("{} is the trace that is read; write the new one elsewhere", output.display());
+    let is_read = |path: &PathBuf| is_same(path);
+    if output.exists() && files(input, options).iter().any(is_read) {
+        let why = format!("{} is of the trace that is read; write the new one elsewhere", output.display());
         return Err(ExperimentError::input(why));
     }
     let write = |trace: &Trace| {
