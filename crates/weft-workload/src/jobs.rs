@@ -49,7 +49,7 @@ impl HostGroups {
     }
 
     /// The hosts of job number `job` of `jobs`, in order.
-    fn of_job(&self, job: usize, jobs: usize) -> Vec<u32> {
+    pub fn of_job(&self, job: usize, jobs: usize) -> Vec<u32> {
         self.groups.iter().skip(job).step_by(jobs).flatten().copied().collect()
     }
 }

@@ -36,7 +36,9 @@ use weft_engine::{Stream, below};
 use weft_fabric::TrafficClasses;
 use weft_machine::{Fabric, Machine};
 use weft_topo::{Layout, Topology as _};
-use weft_units::{BitRate, Bytes, EndpointId, Span, SwitchId, Time};
+use weft_units::{BitRate, Bytes, EndpointId, Span, Time};
+use weft_workload::jobs::HostGroups;
+use weft_workload::mapping::Hosts;
 use weft_workload::replay::ComputeScale;
 use weft_workload::scenario::{FlowPlan, Pace, Sizes};
 
@@ -398,23 +400,18 @@ impl Flows<'_> {
 
     /// The endpoints of an application that are dealt to it.
     fn mapped(&self, map: &Spanned<String>, turn: MapTurn) -> Result<Vec<EndpointId>, ExperimentError> {
-        let endpoints = (0..self.layout.endpoints()).map(EndpointId);
-        let groups: Vec<Vec<EndpointId>> = match map.get_ref().as_str() {
-            "node" => endpoints.map(|endpoint| vec![endpoint]).collect(),
-            "switch" => {
-                let mut switches: BTreeMap<SwitchId, Vec<EndpointId>> = BTreeMap::new();
-                for endpoint in endpoints {
-                    switches.entry(self.layout.attachment(endpoint).0).or_default().push(endpoint);
-                }
-                switches.into_values().collect()
-            }
+        // Applications are placed by endpoint: each counts as a host.
+        let hosts = Hosts { hosts: self.layout.endpoints(), cores: 1, endpoints_per_host: 1 };
+        let groups = match map.get_ref().as_str() {
+            "node" => HostGroups::nodes(hosts),
+            "switch" => HostGroups::switches(hosts, |host| self.layout.attachment(EndpointId(host)).0),
             other => {
                 let what = format!("\"{other}\" is none");
                 let mend = "write \"switch\" or \"node\", or use `on`";
                 return Err(self.text.refuse(&map.span(), "applications.map", &what, mend));
             }
         };
-        Ok(groups.into_iter().skip(turn.number).step_by(turn.of).flatten().collect())
+        Ok(groups.of_job(turn.number, turn.of).into_iter().map(EndpointId).collect())
     }
 
     /// The traffic class of that name.
@@ -588,7 +585,7 @@ fn phase(pace: Pace, sizes: &Sizes, rng: &mut Stream) -> Span {
 
 /// The hosts whose flows have a rate that their link does not carry: the endpoint, the sum, the link's rate.
 pub(super) fn oversubscribed(scenario: &Scenario, link: BitRate) -> Option<(EndpointId, BitRate)> {
-    let mut sums = std::collections::BTreeMap::<EndpointId, u64>::new();
+    let mut sums = BTreeMap::<EndpointId, u64>::new();
     for flow in &scenario.flows {
         if let Pace::Rate(rate) = flow.pace {
             let sum = sums.entry(flow.source).or_default();
