@@ -311,6 +311,11 @@ fn warnings(result: &StoredResult, trees: &[CongestionTree]) -> Vec<String> {
         if let Some(why) = row["refused"].as_str() {
             warnings.push(format!("{}: not on this machine: {why}", case_of(row, None)));
         }
+        if let Some(calls) = row["unrecorded"].as_object().filter(|calls| !calls.is_empty()) {
+            let calls: Vec<String> = calls.iter().map(|(call, count)| format!("{count} × {call}")).collect();
+            let calls = calls.join(", ");
+            warnings.push(format!("{}: the trace lacks calls of its program: {calls}", case_of(row, None)));
+        }
         if let Some(under_way @ 1..) = row["transfers_under_way"].as_u64() {
             let case = case_of(row, None);
             warnings.push(format!("{case}: transfers under way at the end: {under_way}"));

@@ -93,6 +93,24 @@ fn a_replay_answers_in_json() {
     assert!(text.contains("busiest links") && text.contains("switch of M1QAF1"), "{text}");
 }
 
+/// Catches a trace that lacks calls of its program, and a replay or its page that does not say so.
+#[test]
+fn calls_that_a_trace_lacks_are_said() {
+    let (folder, trace) = folder();
+    let (trace, path) =
+        (trace.to_str().unwrap(), |name: &str| folder.path().join(name).display().to_string());
+    let (out, page) = (path("out"), path("out.html"));
+    let text = weft(&["replay", "-m", "exanest", trace, "--quiet", "-o", &out]).stdout;
+    assert!(String::from_utf8(text).unwrap().contains("not recorded: 3 × MPI_File_open"));
+    let row = &json(&["replay", "-m", "exanest", trace, "--quiet", "--json"])["rows"][0];
+    assert_eq!(row["unrecorded"], serde_json::json!({ "MPI_File_open": 3 }));
+    let warnings = json(&["report", &out, "-o", &page, "--json"])["report"]["warnings"].to_string();
+    assert!(warnings.contains("the trace lacks calls of its program: 3 × MPI_File_open"), "{warnings}");
+    // Neither does a conversion leave them unsaid.
+    let converted = json(&["trace", "convert", trace, "-o", &path("ring.goal"), "--json"]);
+    assert_eq!(converted["unrecorded"], serde_json::json!({ "MPI_File_open": 3 }));
+}
+
 /// Catches a factor that does not reach the ranks, or is lost when the run is repeated.
 #[test]
 fn computation_is_scaled() {
