@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   recorder, converters ── Op ──▶ TraceWriter ──▶ file ──▶ Trace ──▶ weft_trace::Cursor ── Op ──▶ replay
-//!                                  (format.rs)              ├──▶ validate
+//!                                  (formats.rs)             ├──▶ validate
 //!                                                           ├──▶ TraceInfo, TraceStats
 //!                                                           └──▶ critical_chain
 //! ```
@@ -15,7 +15,9 @@ mod convert;
 pub mod critical_chain;
 mod dumpi;
 mod error;
+mod flop_rate;
 mod format;
+mod formats;
 mod goal;
 mod graph;
 mod header;
@@ -35,10 +37,10 @@ mod written;
 
 pub use convert::{ConvertedTrace, Expand, ExpandedOps, TraceConversion, convert};
 pub use error::{FilePlace, TraceError};
+pub use flop_rate::{FlopRate, ParseSpeedError};
 pub use format::{FormatReader, FormatWriter, TraceOptions};
 pub use header::{FORMAT_VERSION, METADATA_KEY, StreamMetadata, TraceHeader, TraceMetadata};
 pub use info::{StreamsInfo, TraceInfo};
-pub use simgrid::{FlopRate, ParseSpeedError};
 pub use stats::{
     CallSizeClass, CollectiveStats, CommunicatorStats, CommunicatorTotals, EvolutionInterval, KindCounts,
     MemberKind, Pair, PairMatrix, RankStats, SizeClass, TraceEvolution, TraceStats,

@@ -3,7 +3,7 @@
 use super::ChakraNotes;
 use super::et_def::attribute_proto::Value;
 use super::et_def::{ChakraNode, CollectiveCommType, NodeType};
-use crate::simgrid::FlopRate;
+use crate::flop_rate::FlopRate;
 use weft_units::{Bytes, RankId, Span};
 
 /// Longest computation in microseconds: 53 days.

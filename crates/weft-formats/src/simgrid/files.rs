@@ -4,9 +4,10 @@
 //! copied into a file without a name, sorted by rank: a rank would read all of the mixed one.
 
 use super::line::Actions;
-use super::{begins_with_action, beside, first_line, speed::FlopRate};
+use super::{begins_with_action, beside, first_line};
 use crate::calls::{CallFiles, Calls};
 use crate::error::{FilePlace, TraceError};
+use crate::flop_rate::{FlopRate, ParseSpeedError};
 use crate::header::TraceHeader;
 use crate::input::{Input, InputReader, chunk_bytes};
 use std::collections::BTreeMap;
@@ -126,7 +127,7 @@ fn speed_of(input: &Arc<Input>) -> Result<Option<FlopRate>, TraceError> {
         let Some(comment) = line.trim().strip_prefix('#') else { break };
         if let Some(speed) = comment.trim().strip_prefix("speed:") {
             let speed = speed.trim().parse();
-            return speed.map(Some).map_err(|error: super::ParseSpeedError| {
+            return speed.map(Some).map_err(|error: ParseSpeedError| {
                 input.error(FilePlace::Line(number as u64), error.to_string())
             });
         }

@@ -1,10 +1,10 @@
 //! The lines of one rank, and what they mean.
 
-use super::speed::FlopRate;
 use crate::calls::{
     Calls, CommRef, Completed, Manner, MessageEnd, MpiCall, OtherSide, RequestKey, TimedCall,
 };
 use crate::error::{FilePlace, TraceError};
+use crate::flop_rate::FlopRate;
 use crate::input::InputReader;
 use crate::weft::MAX_BYTES;
 use std::collections::BTreeMap;

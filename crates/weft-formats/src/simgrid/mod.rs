@@ -11,7 +11,6 @@
 
 mod files;
 mod line;
-mod speed;
 mod writer;
 
 use crate::calls::CallTrace;
@@ -21,8 +20,6 @@ use files::TimeIndependent;
 use std::path::Path;
 use std::sync::Arc;
 use writer::ActionWriter;
-
-pub use speed::{FlopRate, ParseSpeedError};
 
 /// The format.
 pub(crate) const FORMAT: Format = Format {

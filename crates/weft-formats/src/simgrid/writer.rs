@@ -3,8 +3,8 @@
 //! Counts are bytes, but those of reductions, whose elements keep their size. A send or a receive that the
 //! next operation waits for is written as the blocking one.
 
-use super::speed::FlopRate;
 use crate::error::TraceError;
+use crate::flop_rate::FlopRate;
 use crate::format::FormatWriter;
 use crate::header::{TraceHeader, TraceMetadata};
 use crate::output::{self, unwritable};

@@ -11,7 +11,6 @@
 //! that it needs, and little of it at once.
 
 use super::communicators;
-use super::writer::{MessageKey, NumberedMessage};
 use crate::error::TraceError;
 use crate::input::{Input, InputReader, chunk_bytes};
 use crate::output::{self, unwritable};
@@ -23,6 +22,22 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use weft_trace::op::{CommId, RankRange};
 use weft_units::Bytes;
+
+/// Messages of one communicator, source, destination and tag.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct MessageKey {
+    pub(super) comm: CommId,
+    pub(super) from: u32,
+    pub(super) to: u32,
+    pub(super) tag: i32,
+}
+
+/// One of them, by its number among them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct NumberedMessage {
+    pub(super) key: MessageKey,
+    pub(super) number: u32,
+}
 
 /// Time of a message, or of a collective behind its last part, on the network that all is ordered by.
 const LATENCY_NS: u64 = 1000;

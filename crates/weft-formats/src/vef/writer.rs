@@ -6,14 +6,16 @@
 //! Which receive gets a message is found by counting: of one communicator, source, destination and tag, the
 //! first receive that is posted gets the first message, and so on (MPI 4.1 §3.5).
 
-use super::merge::{self, AwaitedByRank, KeptCollectives, KeptRecord, KeptRecords};
+use super::merge::{
+    self, AwaitedByRank, KeptCollectives, KeptRecord, KeptRecords, MessageKey, NumberedMessage,
+};
 use crate::error::TraceError;
 use crate::format::FormatWriter;
 use crate::header::{TraceHeader, TraceMetadata};
 use crate::written::WrittenTrace;
 use std::collections::BTreeMap;
 use std::path::Path;
-use weft_trace::op::{Collective, CollectiveSizes, CommId, Op, RankRange, RequestId, SendMode};
+use weft_trace::op::{Collective, CollectiveSizes, Op, RankRange, RequestId, SendMode};
 use weft_units::{Bytes, RankId, Span};
 
 /// Writes one trace.
@@ -22,22 +24,6 @@ pub(super) struct RecordWriter {
     kept: KeptRecords,
     collectives: KeptCollectives,
     rank: RankProgress,
-}
-
-/// Messages of one communicator, source, destination and tag.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct MessageKey {
-    pub(super) comm: CommId,
-    pub(super) from: u32,
-    pub(super) to: u32,
-    pub(super) tag: i32,
-}
-
-/// One of them, by its number among them.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct NumberedMessage {
-    pub(super) key: MessageKey,
-    pub(super) number: u32,
 }
 
 /// A request of the rank.

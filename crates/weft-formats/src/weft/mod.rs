@@ -11,6 +11,7 @@ mod checksum;
 mod column;
 mod cursor;
 mod hybrid;
+mod operations;
 mod pages;
 mod reader;
 mod row;
