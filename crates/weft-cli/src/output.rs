@@ -7,7 +7,7 @@ use comfy_table::{CellAlignment, Row, Table, presets};
 use rustix::termios::tcgetwinsize;
 use serde::Serialize;
 use std::io::{self, BufWriter, IsTerminal, Write};
-use weft_results::trace_report::TraceTable;
+use weft_analysis::trace_report::TraceTable;
 
 /// Spaces before the rest of a line that is too long for the terminal, behind those that the line begins
 /// with.

@@ -3,7 +3,7 @@
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
 use plotters::coord::types::RangedCoordf64;
 use std::ops::Range;
-use weft_results::picture::Axis;
+use weft_analysis::picture::Axis;
 
 /// The least ratio of the ends of a logarithmic axis.
 const LEAST_RATIO: f64 = 2.0;

@@ -13,7 +13,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{
     BLACK, Color, FontDesc, FontFamily, FontStyle, IntoTextStyle, RGBColor, TextStyle, WHITE,
 };
-use weft_results::picture::{Axis, Cells, Content, Panel, Picture, Segments, Series};
+use weft_analysis::picture::{Axis, Cells, Content, Panel, Picture, Segments, Series};
 
 /// Width of a picture in its own units.
 pub const WIDTH: u32 = 960;

@@ -5,7 +5,7 @@ use plotters::backend::{BitMapBackend, SVGBackend};
 use plotters::drawing::IntoDrawingArea;
 use plotters::style::{FontStyle, register_font};
 use std::sync::Once;
-use weft_results::picture::Picture;
+use weft_analysis::picture::Picture;
 
 /// Pixels of a PNG for each unit of the picture's width.
 const PNG_PIXELS: u32 = 2;
@@ -96,7 +96,7 @@ fn smoothed(samples: &[u8], (width, height): (u32, u32)) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weft_results::picture::{Axis, Cells, Content, Panel, Segments, Series};
+    use weft_analysis::picture::{Axis, Cells, Content, Panel, Segments, Series};
 
     fn axis(label: &str, log: bool) -> Axis {
         Axis { label: label.to_owned(), unit: "µs", log, from_zero: !log, names: Vec::new() }

@@ -1,8 +1,8 @@
 //! Draws pictures of results, and writes pages of them.
 //!
 //! ```text
-//!  weft_results::picture::Picture ──► svg ──► text          plotters, by one function for both
-//!                                 └─► png ──► bytes         three times as large, then smoothed
+//!  weft_analysis::picture::Picture ──► svg ──► text          plotters, by one function for both
+//!                                  └─► png ──► bytes         three times as large, then smoothed
 //! ```
 //! | file | reads |
 //! |---|---|

@@ -4,9 +4,9 @@
 use crate::axis::number;
 use crate::image::{DrawError, svg};
 use html_escape::encode_safe;
-use weft_results::congestion::{CongestionTree, TreeFlow};
-use weft_results::report::{CriticalPath, HotLink, LatencyCase, ProgramCalls, Report, SlowMessage};
-use weft_results::{ComparedRow, ComparedValue, Comparison};
+use weft_analysis::congestion::{CongestionTree, TreeFlow};
+use weft_analysis::report::{CriticalPath, HotLink, LatencyCase, ProgramCalls, Report, SlowMessage};
+use weft_analysis::{ComparedRow, ComparedValue, Comparison};
 
 /// Pieces of a message that are listed.
 const LONGEST_PIECES: usize = 6;
@@ -245,7 +245,7 @@ fn congestion_trees<'a>(page: &'a mut Page, trees: &[CongestionTree]) -> &'a mut
         }
     };
     let row = |tree: &CongestionTree| {
-        let branch = |branch: &weft_results::congestion::Branch| {
+        let branch = |branch: &weft_analysis::congestion::Branch| {
             format!("{} ({:.0} % of the time)", branch.link, branch.share * 100.0)
         };
         vec![

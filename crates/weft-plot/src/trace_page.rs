@@ -2,7 +2,7 @@
 
 use crate::image::{DrawError, svg};
 use crate::page::{Heading, Page};
-use weft_results::trace_report::{TraceReport, TraceTable};
+use weft_analysis::trace_report::{TraceReport, TraceTable};
 
 /// The page of one trace.
 ///
@@ -49,7 +49,7 @@ fn write_table(page: &mut Page, table: &TraceTable) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weft_results::trace_report::{TraceColumn, TraceSection};
+    use weft_analysis::trace_report::{TraceColumn, TraceSection};
 
     /// Catches text of a trace that becomes markup, and a link of the contents that leads nowhere.
     #[test]

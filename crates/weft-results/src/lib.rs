@@ -18,19 +18,12 @@
 //! | `digest` | whether two results are the same |
 //! | `ending` | how a run ended |
 //! | `stored` | a finished result that is read: manifest, rows of tables |
-//! | `compare`, `report` | results beside each other; a result in one page |
-//! | `congestion` | congestion trees: root, branches, victims |
-//! | `picture` | what is drawn of results |
-//! | `trace_report` | what one page says on a trace |
-//! | `view` | what the page of `weft view` shows of results |
 //! | `wall_clock` | wall time, for `performance.json` only |
 //!
 //! What was asked for, and what is explained of a run, are of types that only who runs experiments knows:
 //! here they are anything that serializes.
 
 mod cell;
-mod compare;
-pub mod congestion;
 mod digest;
 mod directory;
 mod ending;
@@ -39,19 +32,14 @@ mod live;
 mod lock;
 mod manifest;
 mod open_tables;
-pub mod picture;
 mod previous;
-pub mod report;
 mod row;
 mod stored;
 mod table;
 mod tables;
-pub mod trace_report;
-pub mod view;
 mod wall_clock;
 
 pub use cell::{Cell, DataType};
-pub use compare::{ComparedRow, ComparedValue, Comparison, is_case, is_measured};
 pub use digest::{Digest, digest, file_digest};
 pub use directory::{Existing, ResultsWriter, StoredRequest, check_files, read_manifest, read_request};
 pub use ending::{Conclusion, Ending};

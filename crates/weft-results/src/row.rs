@@ -114,7 +114,7 @@ macro_rules! row {
         $($(#[doc = $doc:literal])+ $field:ident: $type:ty,)+
     ) => {
         $(#[doc = $table_doc])+
-        #[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
+        #[derive(Clone, PartialEq, Debug, Default, serde::Serialize, serde::Deserialize)]
         pub struct $row {
             $($(#[doc = $doc])+ pub $field: $type,)+
         }

@@ -13,7 +13,7 @@ use serde_json::{Number, Value as Json};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use weft_results::{is_case, is_measured};
+use weft_analysis::{is_case, is_measured};
 
 /// Upper quantile of two-sided intervals of 95 %.
 const UPPER_QUANTILE: f64 = 0.975;

@@ -1,4 +1,4 @@
-//! Figures by address: all of them are computed in `weft-results` and `weft-sim`.
+//! Figures by address: all of them are computed in `weft-analysis` and `weft-sim`.
 //!
 //! | address | gives | parameters, besides `result` and `run` |
 //! |---|---|---|
@@ -25,9 +25,9 @@ use crate::source::Source;
 use crate::timeline;
 use serde::Serialize;
 use serde_json::{Value, json};
-use weft_results::picture::{PictureKind, ShownPart};
-use weft_results::report::Report;
-use weft_results::view::{self, LinkNumbers, MessageFilter, Quantity};
+use weft_analysis::picture::{PictureKind, ShownPart};
+use weft_analysis::report::Report;
+use weft_analysis::view::{self, LinkNumbers, MessageFilter, Quantity};
 use weft_results::{RankRow, ResultsError, Table};
 use weft_sim::experiment::machine::MachineMap;
 use weft_units::{EndpointId, PortId, SwitchId};

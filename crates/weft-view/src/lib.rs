@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  browser ──GET /TOKEN/index.html──► page   files that `make view` builds and this library carries
-//!          ──GET /TOKEN/api/links───► api    figures of weft-results and weft-sim as JSON, or as f32s
+//!          ──GET /TOKEN/api/links───► api    figures of weft-analysis and weft-sim as JSON, or as f32s
 //!          ◄─403───────────────────── server all that has not the token of the address
 //! ```
 //! | file | reads |

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use weft_results::view::{Frames, LinkNumbers, Quantity};
+use weft_analysis::view::{Frames, LinkNumbers, Quantity};
 use weft_results::{ResultsError, StoredResult};
 use weft_sim::experiment::machine::MachineMap;
 use weft_sim::experiment::read_request;
@@ -81,13 +81,13 @@ impl Shown {
     /// A quantity of a whole run.
     ///
     /// # Errors
-    /// As of [`weft_results::view::totals`].
+    /// As of [`weft_analysis::view::totals`].
     pub fn totals(&self, of: (u32, Quantity), numbers: &LinkNumbers) -> Result<Arc<Vec<f32>>, ResultsError> {
         let mut kept = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = kept.get(&of) {
             return Ok(known.clone());
         }
-        let totals = Arc::new(weft_results::view::totals(&self.result, of, numbers)?);
+        let totals = Arc::new(weft_analysis::view::totals(&self.result, of, numbers)?);
         // Those of another run are not looked at again.
         kept.retain(|(run, _), _| *run == of.0);
         kept.insert(of, totals.clone());

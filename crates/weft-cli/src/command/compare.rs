@@ -7,8 +7,8 @@ use crate::output;
 use crate::place::{OutputFile, write_whole};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
+use weft_analysis::Comparison;
 use weft_plot::page::{self, change_text, p_text, value_text};
-use weft_results::Comparison;
 
 /// Options of `weft compare`.
 #[derive(Args)]
@@ -59,7 +59,7 @@ fn text(comparison: &Comparison) -> String {
     let first = &comparison.results[0];
     let mut text = String::new();
     for (number, name) in comparison.results.iter().enumerate().skip(1) {
-        let row = |row: &weft_results::ComparedRow| {
+        let row = |row: &weft_analysis::ComparedRow| {
             let (one, other) = (&row.values[0], &row.values[number]);
             let [one_text, other_text] = [one, other].map(value_text);
             [row.case.clone(), row.quantity.clone(), one_text, other_text, change_text(other), p_text(other)]

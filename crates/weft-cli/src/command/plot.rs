@@ -7,7 +7,7 @@ use crate::output;
 use crate::place::{OutputFile, write_whole};
 use clap::{Args, ValueHint};
 use std::path::{Path, PathBuf};
-use weft_results::picture::{Picture, PictureKind, ShownPart, ShownWindow};
+use weft_analysis::picture::{Picture, PictureKind, ShownPart, ShownWindow};
 use weft_results::{StoredResult, Table};
 use weft_sim::experiment::trace::{self, TracePicture};
 use weft_units::{Span, Time};

@@ -8,8 +8,8 @@ use crate::output;
 use crate::place::{OutputFile, write_whole};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
+use weft_analysis::report::{CriticalPath, Report};
 use weft_results::StoredResult;
-use weft_results::report::{CriticalPath, Report};
 use weft_sim::experiment::machine::MachineMap;
 use weft_sim::experiment::{read_request, trace};
 

@@ -4,8 +4,8 @@
 use super::assembled;
 use crate::experiment::{ExperimentError, MachineInput};
 use serde::Serialize;
-use weft_results::congestion::LinkFrom;
-use weft_results::view::LinkNumbers;
+use weft_analysis::congestion::LinkFrom;
+use weft_analysis::view::LinkNumbers;
 use weft_topo::{Attachment, Layout, Outline, Places, Point, Topology as _, UnknownEndpoint, idle_path};
 use weft_units::{EndpointId, PortId, SwitchId};
 

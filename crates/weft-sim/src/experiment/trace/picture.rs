@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
+use weft_analysis::picture::{Axis, Content, MAX_SERIES, PairValues, Panel, Picture, Series};
 use weft_formats::{EvolutionInterval, Pair, RankStats};
-use weft_results::picture::{Axis, Content, MAX_SERIES, PairValues, Panel, Picture, Series};
 
 /// Ranks of a picture that are drawn one by one; above, means of successive ones are.
 const MAX_RANKS: usize = 400;

@@ -3,9 +3,9 @@
 use super::picture::subtitle;
 use super::{ExperimentError, TraceInfo, TraceOptions, TracePicture, TraceStats, read, tables};
 use std::path::Path;
+use weft_analysis::picture::Picture;
+use weft_analysis::trace_report::{TraceReport, TraceSection, TraceTable};
 use weft_formats::{Trace, TraceError};
-use weft_results::picture::Picture;
-use weft_results::trace_report::{TraceReport, TraceSection, TraceTable};
 
 /// Rows of a table of the page.
 const MOST_ROWS: usize = 256;

@@ -2,8 +2,8 @@
 //! `weft report`. Each has at most so many rows, and says what it leaves off.
 
 use std::cmp::Reverse;
+use weft_analysis::trace_report::{TraceColumn, TraceTable};
 use weft_formats::{CommunicatorStats, EvolutionInterval, MemberKind, TraceStats};
-use weft_results::trace_report::{TraceColumn, TraceTable};
 
 /// A column of numbers.
 const fn number(name: &'static str) -> TraceColumn {

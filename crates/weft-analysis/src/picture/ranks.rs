@@ -1,9 +1,8 @@
 //! Messages between ranks, or endpoints where there are no ranks: the tables `messages` and `flows`.
 
 use super::{Axis, Cells, Content, Panel, Segments, ShownRun};
-use crate::error::ResultsError;
-use crate::tables::{FlowRow, MessageRow, Table};
 use std::collections::BTreeMap;
+use weft_results::{FlowRow, MessageRow, ResultsError, Table};
 
 /// Messages in a timeline: more are one dark surface.
 const MAX_MESSAGES: usize = 1_000;

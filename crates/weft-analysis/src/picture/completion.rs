@@ -4,9 +4,8 @@
 //! Elsewhere there is one panel.
 
 use super::{Axis, Content, MAX_SERIES, Panel, Series, Shown, ShownRun};
-use crate::error::ResultsError;
-use crate::tables::MessageRow;
 use std::collections::BTreeMap;
+use weft_results::{MessageRow, ResultsError};
 
 /// Points of a distribution.
 const POINTS: usize = 400;

@@ -6,9 +6,8 @@
 
 use super::intervals::Intervals;
 use super::{Axis, Cells, Content, Panel, Series, ShownRun};
-use crate::error::ResultsError;
-use crate::tables::QueueRow;
 use std::collections::BTreeMap;
+use weft_results::{QueueRow, ResultsError};
 
 /// Switches that are told apart in a stack, and rows of a heat map, at most.
 const STACKED: usize = 16;

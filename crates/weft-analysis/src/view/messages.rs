@@ -1,11 +1,9 @@
 //! Messages: the slowest, those between two endpoints, and the pieces of their time.
 
-use crate::error::ResultsError;
-use crate::stored::StoredResult;
-use crate::tables::{MessagePieceRow, MessageRow};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use weft_results::{MessagePieceRow, MessageRow, ResultsError, StoredResult};
 use weft_units::EndpointId;
 
 /// The messages that are asked for.

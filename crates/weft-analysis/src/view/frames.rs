@@ -2,10 +2,8 @@
 
 use super::totals::{held, link_of};
 use super::{LinkNumbers, Quantity};
-use crate::error::ResultsError;
-use crate::stored::StoredResult;
-use crate::tables::{QueueRow, RateRow, TELEMETRY_LEVELS, Table};
 use serde::Serialize;
+use weft_results::{QueueRow, RateRow, ResultsError, StoredResult, TELEMETRY_LEVELS, Table};
 use weft_units::Energy;
 
 /// Intervals that are shown, at most; a coarser level is shown where there are more.

@@ -6,12 +6,10 @@
 //! Where nobody knows the way of a flow, it crosses a link if that lies on one of the shortest ways, over
 //! links that have carried packets. With a routing that takes detours that is not exact.
 
-use crate::error::ResultsError;
-use crate::stored::StoredResult;
-use crate::tables::LinkRow;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
+use weft_results::{LinkRow, ResultsError, StoredResult};
 use weft_units::{EndpointId, PortId, SwitchId};
 
 /// An end of a link.

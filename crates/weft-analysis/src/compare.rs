@@ -1,12 +1,11 @@
 //! Results beside each other: the rows of `run.json` that measured the same case, and whether they differ by
 //! more than their seeds do.
 
-use crate::error::ResultsError;
-use crate::stored::StoredResult;
 use serde::Serialize;
 use serde_json::Value;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 use std::collections::BTreeMap;
+use weft_results::{ResultsError, StoredResult};
 
 /// Fields of a row that say which case was measured.
 const CASE: [&str; 7] = ["congestion", "group", "job", "size_bytes", "offered_load", "ranks", "name"];

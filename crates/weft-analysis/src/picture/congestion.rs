@@ -2,7 +2,7 @@
 
 use super::{Axis, Cells, Content, Panel, ShownRun};
 use crate::congestion::congestion_trees;
-use crate::error::ResultsError;
+use weft_results::ResultsError;
 
 /// Rows of the picture, at most: of the largest trees, the branches near the root.
 const MAX_ROWS: usize = 40;

@@ -1,10 +1,8 @@
 //! Rows of one link, switch or endpoint, as the tables have them.
 
-use crate::error::ResultsError;
-use crate::stored::StoredResult;
-use crate::tables::{FlowRow, LinkRow, RankRow, Table};
 use serde::Serialize;
 use std::cmp::Reverse;
+use weft_results::{FlowRow, LinkRow, RankRow, ResultsError, StoredResult, Table};
 use weft_units::{EndpointId, PortId, SwitchId};
 
 /// Flows that are listed.

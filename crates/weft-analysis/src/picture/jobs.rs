@@ -2,8 +2,7 @@
 
 use super::intervals::Intervals;
 use super::{Axis, Content, MAX_SERIES, Panel, Series, ShownRun};
-use crate::error::ResultsError;
-use crate::tables::JobRateRow;
+use weft_results::{JobRateRow, ResultsError};
 
 /// Jobs that are drawn, each with two lines: together, and alone.
 const JOBS: usize = MAX_SERIES / 2;

@@ -24,16 +24,15 @@
 
 mod network;
 
-use crate::error::ResultsError;
-use crate::stored::StoredResult;
-use crate::tables::{
-    FlowRateRow, FlowRow, INTERVALS_PER_COARSER, QueueRow, RateRow, TELEMETRY_LEVELS, Table,
-};
 use network::{End, Network};
 pub use network::{LinkFrom, Ways};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use weft_results::{
+    FlowRateRow, FlowRow, INTERVALS_PER_COARSER, QueueRow, RateRow, ResultsError, StoredResult,
+    TELEMETRY_LEVELS, Table,
+};
 
 /// A root sends for so much of an interval.
 const ROOT_BUSY: f64 = 0.9;

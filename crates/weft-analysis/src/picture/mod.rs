@@ -29,11 +29,10 @@ mod throughput;
 
 pub use ranks::PairValues;
 
-use crate::error::ResultsError;
-use crate::stored::{RunOf, StoredResult};
 use serde::Serialize;
 use std::fmt;
 use std::str::FromStr;
+use weft_results::{ResultsError, RunOf, StoredResult};
 use weft_units::Time;
 
 /// Series in one panel: more cannot be told apart by colour.

@@ -1,11 +1,11 @@
 //! Trees of a machine of three switches in a row, whose telemetry is written by hand.
 
 use super::*;
-use crate::manifest::{Performance, RunManifest, Totals};
-use crate::tables::LinkRow;
-use crate::{Ending, Existing, ResultsWriter, StoredRequest};
 use serde_json::{Value, json};
 use std::path::Path;
+use weft_results::{
+    Ending, Existing, LinkRow, Performance, ResultsWriter, RunManifest, StoredRequest, Totals,
+};
 use weft_units::{Bytes, EndpointId, PortId, Span, SwitchId, Time};
 
 const INTERVAL: u64 = 1_000;
@@ -40,7 +40,7 @@ fn ends(end: End) -> (Option<EndpointId>, Option<SwitchId>, Option<PortId>) {
 fn link(Wire(from, to): Wire) -> LinkRow {
     let ((from_endpoint, from_switch, from_port), (to_endpoint, to_switch, to_port)) = (ends(from), ends(to));
     let (packets, packet_bytes) = (9, Bytes::new(900));
-    let from = LinkRow { from_endpoint, from_switch, from_port, ..crate::tests::link(None, None, None) };
+    let from = LinkRow { from_endpoint, from_switch, from_port, ..LinkRow::default() };
     LinkRow { to_endpoint, to_switch, to_port, packets, packet_bytes, ..from }
 }
 

@@ -5,9 +5,8 @@
 
 use super::intervals::{Intervals, PS_PER_US};
 use super::{Axis, Cells, Content, MAX_SERIES, Panel, Series, ShownRun};
-use crate::error::ResultsError;
-use crate::tables::{FlowRateRow, QueueRow, RateRow};
 use std::collections::{BTreeMap, BTreeSet};
+use weft_results::{FlowRateRow, QueueRow, RateRow, ResultsError};
 
 /// Ports that are told apart in a stack; the grey of the next colour is that of all others.
 const STACKED: usize = 6;

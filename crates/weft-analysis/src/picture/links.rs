@@ -1,9 +1,8 @@
 //! Utilization and energy of links: the table `links`.
 
 use super::{Axis, Content, MAX_SERIES, Panel, Series, Shown};
-use crate::error::ResultsError;
-use crate::tables::LinkRow;
 use std::collections::BTreeMap;
+use weft_results::{LinkRow, ResultsError};
 use weft_units::Energy;
 
 /// Points of a line.

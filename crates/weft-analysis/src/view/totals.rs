@@ -1,10 +1,8 @@
 //! A value per link for a whole run.
 
 use super::{LinkNumbers, Quantity};
-use crate::error::ResultsError;
-use crate::stored::StoredResult;
-use crate::tables::{LinkRow, QueueRow};
 use std::collections::BTreeMap;
+use weft_results::{LinkRow, QueueRow, ResultsError, StoredResult};
 use weft_units::{Energy, Span};
 
 /// The values of a quantity by the number of the link; 0 where nothing is known of one.

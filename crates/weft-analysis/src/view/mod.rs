@@ -18,9 +18,8 @@ pub use frames::{Frames, MAX_ENTRIES, MAX_INTERVALS};
 pub use messages::{MessageFilter, Messages, PairPieces, PieceSum, between, messages, pieces};
 pub use totals::{held, totals};
 
-use crate::stored::StoredResult;
-use crate::tables::Table;
 use serde::{Deserialize, Serialize};
+use weft_results::{StoredResult, Table};
 use weft_units::{EndpointId, Energy, PortId, SwitchId};
 
 /// Numbers of the directions of links: first those that leave endpoints, by endpoint; then those that leave

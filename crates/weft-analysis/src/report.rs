@@ -2,16 +2,14 @@
 
 use crate::compare::{case_of, is_case};
 use crate::congestion::{CongestionTree, Ways, congestion_trees};
-use crate::ending::Ending;
-use crate::error::ResultsError;
-use crate::manifest::AssumedConstant;
 use crate::picture::{Picture, PictureKind, ShownPart};
-use crate::stored::{RunOf, StoredResult};
-use crate::tables::{LinkRow, MessagePieceRow, MessageRow, Table};
 use serde::Serialize;
 use serde_json::Value;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
+use weft_results::{
+    AssumedConstant, Ending, LinkRow, MessagePieceRow, MessageRow, ResultsError, RunOf, StoredResult, Table,
+};
 use weft_units::{Energy, Time};
 
 /// Messages and links that are listed.

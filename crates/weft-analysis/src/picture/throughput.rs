@@ -5,8 +5,7 @@
 
 use super::intervals::{Intervals, PS_PER_US};
 use super::{Axis, Content, MAX_SERIES, Panel, Series, Shown, ShownRun};
-use crate::error::ResultsError;
-use crate::tables::FlowRateRow;
+use weft_results::{FlowRateRow, ResultsError};
 
 /// One panel, with the runs of all results.
 pub(super) fn panel(shown: Shown<'_>) -> Result<Panel, ResultsError> {

@@ -1,8 +1,7 @@
 //! The time axis of pictures of telemetry: the finest level with few enough intervals.
 
 use super::{Axis, ShownRun};
-use crate::error::ResultsError;
-use crate::tables::{INTERVALS_PER_COARSER, TELEMETRY_LEVELS};
+use weft_results::{INTERVALS_PER_COARSER, ResultsError, TELEMETRY_LEVELS};
 use weft_units::Time;
 
 /// Intervals in a picture, at most.

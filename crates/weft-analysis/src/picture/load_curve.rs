@@ -1,9 +1,8 @@
 //! Latency and throughput over the offered load: rows of `run.json`.
 
 use super::{Axis, Content, MAX_SERIES, Panel, Series, Shown};
-use crate::error::ResultsError;
-use crate::stored::StoredResult;
 use serde_json::Value;
+use weft_results::{ResultsError, StoredResult};
 
 /// Latency, and below it the accepted load. A line per size of message and result.
 pub(super) fn panels(shown: Shown<'_>) -> Result<Vec<Panel>, ResultsError> {

@@ -1,0 +1,24 @@
+//! Readings of results: everything that reads a result directory and neither draws nor prints.
+//!
+//! ```text
+//!  StoredResult ──► report, compare, congestion, picture, view ──► weft-plot: drawings, pages
+//!  (weft-results)                                              ──► weft-view: the page in the browser
+//!                                                              ──► weft-cli: tables, JSON
+//! ```
+//!
+//! | file | reads |
+//! |---|---|
+//! | `compare`, `report` | results beside each other; a result in one page |
+//! | `congestion` | congestion trees: root, branches, victims |
+//! | `picture` | what is drawn of results |
+//! | `trace_report` | what one page says on a trace |
+//! | `view` | what the page of `weft view` shows of results |
+
+mod compare;
+pub mod congestion;
+pub mod picture;
+pub mod report;
+pub mod trace_report;
+pub mod view;
+
+pub use compare::{ComparedRow, ComparedValue, Comparison, is_case, is_measured};
