@@ -64,7 +64,7 @@ pub trait Transport {
 
     /// Why the interface cannot carry out this allreduce without the processors; `None`: it can. All
     /// members must get the same answer.
-    fn accelerator_limit(&self, _allreduce: &Allreduce<'_>) -> Option<AcceleratorLimit> {
+    fn accelerator_limit(&mut self, _allreduce: &Allreduce<'_>) -> Option<AcceleratorLimit> {
         Some(AcceleratorLimit::Absent)
     }
 
@@ -81,7 +81,7 @@ pub trait Transport {
 
     /// Why a message cannot be sent once to all other members of this group; `None`: it can. All members must
     /// get the same answer.
-    fn multicast_limit(&self, _group: Group<'_>) -> Option<MulticastLimit> {
+    fn multicast_limit(&mut self, _group: Group<'_>) -> Option<MulticastLimit> {
         Some(MulticastLimit::Interface)
     }
 

@@ -16,7 +16,9 @@ use weft_fabric::{
     Addressing, Announced, ClassTag, HeaderBits, HopRecord, Ideal, Injection, Interface, InterfaceContext,
     MessagePart, Packet,
 };
-use weft_nic::{Delivered, Host, HostContext, Hosted, Message, Nic, NicParameters, Observer, Offer};
+use weft_nic::{
+    Capabilities, Delivered, Host, HostContext, Hosted, Message, Nic, NicParameters, Observer, Offer,
+};
 use weft_units::{Address, BitRate, Bytes, EndpointId, Span, Time};
 
 // ANCHOR: state
@@ -125,6 +127,9 @@ impl<H: Host> HostContext<H> for AtHost<'_, '_, '_, H> {
     fn set_timer(&mut self, at: Time, timer: H::Timer) {
         self.fabric.set_timer(at, DoorbellTimer::Host(timer));
     }
+    fn set_timer_of(&mut self, endpoint: EndpointId, at: Time, timer: H::Timer) {
+        self.fabric.set_timer_of(endpoint, at, DoorbellTimer::Host(timer));
+    }
     fn send(&mut self, message: Message<H::Header>, at: Time) -> u32 {
         let Message { to, bytes, created_at: offered, header, token, to_interface: interface, .. } = message;
         let number = self.outgoing.next_number;
@@ -143,7 +148,13 @@ impl<H: Host> HostContext<H> for AtHost<'_, '_, '_, H> {
     fn request_offer(&mut self) {
         self.fabric.request_injection();
     }
+    fn capabilities(&mut self) -> &mut dyn Capabilities {
+        self
+    }
 }
+
+/// It has none.
+impl<H: Host> Capabilities for AtHost<'_, '_, '_, H> {}
 // ANCHOR_END: context
 
 // ANCHOR: interface

@@ -1,10 +1,8 @@
 //! Hosts: the users of a network interface.
 
-use crate::allreduce::{AcceleratorError, AcceleratorLimits, AllreduceRequest};
 use crate::apenetx::CompletionPath;
-use crate::communication_ip::registers::RegisterError;
+use crate::capability::Capabilities;
 use crate::data::DataError;
-use crate::gvas::Pdid;
 use crate::observer::Observer;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -39,7 +37,7 @@ pub struct Buffers {
 #[derive(Clone, Copy, Debug)]
 pub struct Message<H> {
     /// The endpoint that the message is for, or the [group](weft_fabric::MulticastGroup), whose other members
-    /// all get it: where the interface [can](HostContext::multicasts).
+    /// all get it: where the interface [can](Capabilities::multicasts).
     pub to: EndpointId,
     /// Payload.
     pub bytes: Bytes,
@@ -88,7 +86,7 @@ pub struct Delivered<H> {
     /// The virtual interface that it came for.
     pub interface: u16,
     /// Whether it lies in the queue of that interface, where it takes room until it is
-    /// [taken](HostContext::taken).
+    /// [taken](crate::Mailboxes::taken).
     pub in_mailbox: bool,
 }
 
@@ -175,10 +173,8 @@ pub trait HostContext<H: Host> {
     fn set_timer(&mut self, at: Time, timer: H::Timer);
 
     /// Calls the host behind another endpoint of the same host and switch at `at`, which must not lie in the
-    /// past. Machine files say of an interface whether it has this: whether it may be a rail.
-    fn set_timer_of(&mut self, _endpoint: EndpointId, _at: Time, _timer: H::Timer) {
-        unreachable!("the hosts of interfaces that are no rails do not call each other")
-    }
+    /// past. Machine files say of an interface whether it may be a rail of its host.
+    fn set_timer_of(&mut self, endpoint: EndpointId, at: Time, timer: H::Timer);
 
     /// Hands a message to the interface at `at`, now or later, and returns its number.
     ///
@@ -189,63 +185,8 @@ pub trait HostContext<H: Host> {
     /// Makes the interface ask for the host's offer.
     fn request_offer(&mut self);
 
-    /// Until this time the host notices no message, and none that it has posted ahead of time fails. What the
-    /// interface has [taken](Host::sent), refusals of packets, and the accelerator are not considered.
-    fn quiet_until(&self) -> Time {
-        self.now()
-    }
-
-    /// A core of the host reads and writes `moved` bytes of memory in all from `from` on, now or later, for
-    /// which it takes `alone` by itself; returns when it is done: later where the memory channel is modelled,
-    /// and is busy.
-    fn in_memory(&mut self, _moved: Bytes, alone: Span, from: Time) -> Time {
-        from.saturating_add(alone)
-    }
-
-    /// Whether the interface sends messages for a [group](weft_fabric::MulticastGroup).
-    fn multicasts(&self) -> bool {
-        false
-    }
-
-    /// The limits of the interface's allreduce accelerator; `None`: it has none.
-    fn accelerator(&self) -> Option<AcceleratorLimits> {
-        None
-    }
-
-    /// Hands a vector to the allreduce accelerator at `at`, now or later. Every member of the group must
-    /// do so with the same group and sequence. Comes back in [`Host::accelerated`]. Returns its number,
-    /// counted among the messages.
-    ///
-    /// # Errors
-    /// A group beyond the [limits](HostContext::accelerator) of the accelerator, which it names.
-    fn allreduce(&mut self, _request: AllreduceRequest, _at: Time) -> Result<u32, AcceleratorError> {
-        Err(AcceleratorError::Absent)
-    }
-
-    /// The system software gives a virtual interface to a process of protection domain `domain`. Those
-    /// that are not opened are of domain 0.
-    fn open(&mut self, _interface: u16, _domain: Pdid) {}
-
-    /// The value of the interface's 32-bit register at an address.
-    ///
-    /// # Errors
-    /// An interface without registers, and an address that is none of a register.
-    fn read_register(&self, _address: u32) -> Result<u32, RegisterError> {
-        Err(RegisterError::NoRegisters)
-    }
-
-    /// Writes the interface's 32-bit register at an address.
-    ///
-    /// # Errors
-    /// As [`HostContext::read_register`], a register that is only read, and a value that means nothing there.
-    fn write_register(&mut self, _address: u32, _value: u32) -> Result<(), RegisterError> {
-        Err(RegisterError::NoRegisters)
-    }
-
-    /// At `at`, now or later, the process of `interface` takes the oldest message out of its queue, which
-    /// makes room for another. Every message that was delivered [there](Delivered::in_mailbox) must be
-    /// taken; the interface does it for hosts that are [passive](Host::PASSIVE).
-    fn taken(&mut self, _interface: u16, _at: Time) {}
+    /// The capabilities that the interface has beside messages.
+    fn capabilities(&mut self) -> &mut dyn Capabilities;
 }
 
 /// The parameters of an interface with its host: what all nodes of a machine share.

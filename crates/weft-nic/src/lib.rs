@@ -11,6 +11,7 @@
 
 pub mod allreduce;
 pub mod apenetx;
+mod capability;
 pub mod communication_ip;
 pub mod data;
 mod exanet;
@@ -37,7 +38,9 @@ pub mod transition;
 pub mod transport;
 
 pub use apenetx::{ApenetxNic, ApenetxParameters, ApenetxTimer};
-pub use communication_ip::registers::RegisterError;
+pub use capability::{
+    AllreduceAccelerator, Capabilities, HostMemory, Mailboxes, QuietTime, RegisterAccess, RegisterError,
+};
 pub use communication_ip::{CommunicationIpNic, CommunicationIpParameters, CommunicationIpTimer};
 pub use exanet::{
     Announcement, CheckParameters, Class, ExanetNic, ExanetParameters, ExanetTimer, Header, MessageHeader,

@@ -103,7 +103,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
     /// Takes a message out of the mailbox at once: nothing waits for it there.
     fn leave_mailbox(&mut self, message: &Delivered<LiveHeader>, header: &LiveHeader) {
         if message.in_mailbox {
-            self.context.taken(header.seat as u16, self.context.now());
+            self.take(header.seat as u16, self.context.now());
         }
     }
 

@@ -129,7 +129,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
     }
 
     /// The time until which nothing can come for a rank, if it need not look.
-    fn quiet_until(&self, seat: usize) -> Time {
+    fn quiet_until(&mut self, seat: usize) -> Time {
         // Besides messages it hears, at once, that the data of its sends is taken, and of refusals of its
         // interfaces.
         let awaits_send = self.host.outgoing.has_awaited(seat);
@@ -138,7 +138,8 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         if has_rails || awaits_send || has_notices || !self.host.interfaces.is_empty() {
             return Time::ZERO;
         }
-        self.context.quiet_until()
+        let now = self.context.now();
+        self.context.capabilities().quiet_time().map_or(now, |quiet| quiet.quiet_until())
     }
 
     /// Ends the turn that is under way, if one is.

@@ -71,6 +71,11 @@ struct Outbound {
 }
 
 impl<C: HostContext<LiveHost>> Handler<'_, C> {
+    /// At `at`, the oldest message is taken out of the queue of a virtual interface.
+    pub(super) fn take(&mut self, interface: u16, at: Time) {
+        self.context.capabilities().take(interface, at);
+    }
+
     /// Carries a post of a rank's virtual interfaces.
     pub(super) fn carry_interface(
         &mut self,
@@ -93,7 +98,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
                 // Messages of the overheads interface lie in no mailbox.
                 if open.in_mailbox > 0 {
                     open.in_mailbox -= 1;
-                    self.context.taken(number, at);
+                    self.take(number, at);
                 }
             }
             _ => match self.refusal(seat, kind, post) {
@@ -206,7 +211,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         let opened = Notice { kind: NoticeKind::Opened as u32, ..Notice::default() };
         match self.allocate(seat, domain) {
             Ok((number, place)) => {
-                self.context.open(number, place.domain());
+                self.context.capabilities().open(number, place.domain());
                 let (node, data) = (place.node().0, place.domain().0.into());
                 Notice { interface: number.into(), node, data, ..opened }
             }
@@ -230,10 +235,10 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
     fn close(&mut self, number: u16) {
         let Some(open) = self.host.interfaces.close(number) else { return };
         for _ in 0..open.in_mailbox {
-            self.context.taken(number, self.context.now());
+            self.take(number, self.context.now());
         }
         // As one that nobody has opened: whoever is of domain 0 finds none in the table.
-        self.context.open(number, Pdid(0));
+        self.context.capabilities().open(number, Pdid(0));
     }
 
     /// The program has closed its rank.
@@ -257,7 +262,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         let keeps = matches!(carried.what, What::Small)
             && open.as_ref().is_some_and(|open| open.place.domain() == carried.domain);
         if message.in_mailbox && !keeps {
-            self.context.taken(number, self.context.now());
+            self.take(number, self.context.now());
         }
         match carried.what {
             What::Got { .. } | What::Ended { .. } => self.operation_ended(message, carried, &bytes),

@@ -358,7 +358,8 @@ impl LiveRank {
     /// It takes what lies in its mailbox.
     fn empty_mailbox(&mut self, seat: usize, context: &mut impl HostContext<LiveHost>) {
         for _ in 0..std::mem::take(&mut self.in_mailbox) {
-            context.taken(seat as u16, context.now());
+            let now = context.now();
+            context.capabilities().take(seat as u16, now);
         }
     }
 
@@ -432,7 +433,7 @@ impl Host for LiveHost {
     // Ranks join when they first need the network: the run wakes them.
     fn start(&mut self, parameters: &LiveParameters, context: &mut impl HostContext<Self>) {
         for seat in 0..self.ranks.len() {
-            context.open(seat as u16, parameters.domains.own());
+            context.capabilities().open(seat as u16, parameters.domains.own());
         }
     }
 

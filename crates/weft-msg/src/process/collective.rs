@@ -69,7 +69,12 @@ impl<T: Transport> Rank<'_, T> {
     }
 
     /// The algorithm by the machine's table, and by what the interface can do.
-    fn choose(&self, comm: CommIndex, part: &MemberPart, non_blocking: bool) -> Result<Algorithm, MsgError> {
+    fn choose(
+        &mut self,
+        comm: CommIndex,
+        part: &MemberPart,
+        non_blocking: bool,
+    ) -> Result<Algorithm, MsgError> {
         let (table, kind) = (&self.protocol.algorithms, part.kind);
         let size = CollectiveSize { non_blocking, ..part.size() };
         let mut algorithm = table.choose(kind, size);

@@ -113,7 +113,7 @@ impl Transport for Port<'_> {
         self.outbox.push((*self.clock, to, envelope, payload, token));
     }
 
-    fn accelerator_limit(&self, allreduce: &Allreduce<'_>) -> Option<AcceleratorLimit> {
+    fn accelerator_limit(&mut self, allreduce: &Allreduce<'_>) -> Option<AcceleratorLimit> {
         let ranks = allreduce.group.size();
         (ranks > MAX_ACCELERATED_RANKS)
             .then_some(AcceleratorLimit::TooManyRanks { ranks, limit: MAX_ACCELERATED_RANKS })
@@ -123,7 +123,7 @@ impl Transport for Port<'_> {
         Some(Arc::new(Hierarchy::new(group.ranks().map(place))))
     }
 
-    fn multicast_limit(&self, group: Group<'_>) -> Option<MulticastLimit> {
+    fn multicast_limit(&mut self, group: Group<'_>) -> Option<MulticastLimit> {
         let (ranks, all) = (group.size(), MAX_MULTICAST_RANKS);
         (ranks > all).then_some(MulticastLimit::NotAllRanks { ranks, all })
     }

@@ -5,6 +5,7 @@ use super::descriptor::{Descriptor, DescriptorState};
 use super::host_to_card::{FetchedPacket, HostToCard, Port, Reading, Taken};
 use super::process::{Call, Processes};
 use super::{ApenetxNic, ApenetxParameters, ApenetxTimer, CardPart};
+use crate::capability::{Capabilities, QuietTime};
 use crate::host::{Delivered, Failure, FailureReason, Host, HostContext, Message, Offer};
 use crate::hosted::Hosted;
 use crate::iommu::Iommu;
@@ -194,6 +195,10 @@ impl<H: Host> HostContext<H> for CardNode<'_, '_, '_, H> {
         self.fabric.set_timer(at, ApenetxTimer::Host(timer));
     }
 
+    fn set_timer_of(&mut self, endpoint: EndpointId, at: Time, timer: H::Timer) {
+        self.fabric.set_timer_of(endpoint, at, ApenetxTimer::Host(timer));
+    }
+
     #[inline]
     fn send(&mut self, message: Message<H::Header>, at: Time) -> u32 {
         self.accept(message, at)
@@ -203,10 +208,23 @@ impl<H: Host> HostContext<H> for CardNode<'_, '_, '_, H> {
         self.fabric.request_injection();
     }
 
+    fn capabilities(&mut self) -> &mut dyn Capabilities {
+        self
+    }
+}
+
+impl<H: Host> Capabilities for CardNode<'_, '_, '_, H> {
+    fn quiet_time(&mut self) -> Option<&mut dyn QuietTime> {
+        Some(self)
+    }
+}
+
+impl<H: Host> QuietTime for CardNode<'_, '_, '_, H> {
     fn quiet_until(&self) -> Time {
-        let arrives = self.now().saturating_add(self.parameters.least_notice());
+        let now = self.fabric.now();
+        let arrives = now.saturating_add(self.parameters.least_notice());
         let next = arrives.min(self.card.due.first()).min(self.card.failures.first());
-        Time::from_ps(next.as_ps().saturating_sub(1)).max(self.now())
+        Time::from_ps(next.as_ps().saturating_sub(1)).max(now)
     }
 }
 

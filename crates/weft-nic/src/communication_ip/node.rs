@@ -14,9 +14,10 @@ use super::fifo::{FifoPacketKind, Queued};
 use super::header::{Coordinates, TEST, carried, size_and_address};
 use super::parameters::CommunicationIpParameters;
 use super::port::{FifoMessage, Port};
-use super::registers::{Register, RegisterError, Registers};
+use super::registers::{Register, Registers};
 use super::self_test::{SelfTest, TestPacket};
 use super::{Announcement, CommunicationIpNic, CommunicationIpTimer};
+use crate::capability::{Capabilities, RegisterAccess, RegisterError};
 use crate::host::{Delivered, Failure, FailureReason, Host, HostContext, Message, Offer};
 use crate::hosted::Hosted;
 use crate::message_table::MessageTable;
@@ -139,6 +140,10 @@ impl<H: Host> HostContext<H> for IpNode<'_, '_, '_, H> {
         self.fabric.set_timer(at, CommunicationIpTimer::Host(timer));
     }
 
+    fn set_timer_of(&mut self, endpoint: EndpointId, at: Time, timer: H::Timer) {
+        self.fabric.set_timer_of(endpoint, at, CommunicationIpTimer::Host(timer));
+    }
+
     fn send(&mut self, message: Message<H::Header>, at: Time) -> u32 {
         self.accept(message, at)
     }
@@ -147,6 +152,18 @@ impl<H: Host> HostContext<H> for IpNode<'_, '_, '_, H> {
         self.fabric.request_injection();
     }
 
+    fn capabilities(&mut self) -> &mut dyn Capabilities {
+        self
+    }
+}
+
+impl<H: Host> Capabilities for IpNode<'_, '_, '_, H> {
+    fn registers(&mut self) -> Option<&mut dyn RegisterAccess> {
+        Some(self)
+    }
+}
+
+impl<H: Host> RegisterAccess for IpNode<'_, '_, '_, H> {
     fn read_register(&self, address: u32) -> Result<u32, RegisterError> {
         Ok(self.hardware.registers.read(Register::at(address)?, &self.hardware.test))
     }

@@ -30,6 +30,7 @@
 
 use super::header::{Coordinates, Field};
 use super::self_test::SelfTest;
+use crate::capability::RegisterError;
 
 /// Bytes of the window.
 pub const WINDOW: u32 = 0x64;
@@ -147,43 +148,8 @@ impl Register {
     /// An address that is none of a register.
     pub fn at(address: u32) -> Result<Register, RegisterError> {
         let found = Register::ALL.into_iter().find(|register| register.address() == address);
-        found.ok_or(RegisterError::Unknown { address })
+        found.ok_or(RegisterError::Unknown { address, window: WINDOW })
     }
-}
-
-/// An access that the registers refuse.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum RegisterError {
-    /// The interface has no registers.
-    #[error("the interface has no registers; nic.model = \"communication-ip\" has")]
-    NoRegisters,
-    /// There is no register at the address.
-    #[error(
-        "there is no register at {address:#x}; addresses are multiples of 4 below {WINDOW:#x}, with gaps"
-    )]
-    Unknown {
-        /// The address.
-        address: u32,
-    },
-    /// The register only shows something.
-    #[error("register {name} at {address:#x} is only read; write those of the configuration")]
-    ReadOnly {
-        /// The address.
-        address: u32,
-        /// The register's name.
-        name: &'static str,
-    },
-    /// The value means nothing there.
-    #[error("register {name} does not take {value}; write {expected}")]
-    Value {
-        /// The register's name.
-        name: &'static str,
-        /// The value.
-        value: u32,
-        /// The values that it takes.
-        expected: &'static str,
-    },
 }
 
 /// The values of registers that are no self-test's.
@@ -281,7 +247,7 @@ mod tests {
             assert!(register.address() < WINDOW);
         }
         for address in [0x10, 0x3, 0x64, u32::MAX] {
-            assert_eq!(Register::at(address), Err(RegisterError::Unknown { address }));
+            assert_eq!(Register::at(address), Err(RegisterError::Unknown { address, window: WINDOW }));
         }
     }
 

@@ -28,6 +28,7 @@
 
 mod announcement;
 mod bytes;
+mod capabilities;
 mod check;
 mod class;
 mod header;

@@ -3,17 +3,16 @@
 use super::node::ExanetNode;
 use super::rdma::descriptor;
 use super::{Announcement, ExanetNic, ExanetTimer, MessageHeader};
-use crate::allreduce::{AcceleratorError, AcceleratorLimits, AllreduceRequest};
-use crate::gvas::{Gvas, Pdid};
+use crate::capability::Capabilities;
+use crate::gvas::Gvas;
 use crate::host::{Failure, FailureReason, Host, HostContext, Message, Primitive};
-use crate::memory::CoreWork;
 use crate::observer::{Block, BlockChange, Observer as _, Stage, StateChange};
 use crate::packetizer::{ChannelChange, ChannelId, Parcel};
 use crate::rdma::{ChannelKind, Descriptor};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use weft_fabric::InterfaceContext;
-use weft_units::{Bytes, EndpointId, Span, Time};
+use weft_units::{EndpointId, Time};
 
 /// A post of a host, to enter the blocks at its time.
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -119,44 +118,12 @@ impl<H: Host> HostContext<H> for ExanetNode<'_, '_, '_, H> {
         self.accept(message, at)
     }
 
-    fn in_memory(&mut self, moved: Bytes, alone: Span, from: Time) -> Time {
-        let (now, work) = (self.fabric.now(), CoreWork { moved, alone, from });
-        self.hardware.memory.channel.stream(work, now, &self.parameters.memory)
-    }
-
-    fn accelerator(&self) -> Option<AcceleratorLimits> {
-        self.parameters.allreduce.map(|allreduce| allreduce.limits)
-    }
-
-    fn allreduce(&mut self, request: AllreduceRequest, at: Time) -> Result<u32, AcceleratorError> {
-        self.reduce(request, at)
-    }
-
     fn request_offer(&mut self) {
         self.fabric.request_injection();
     }
 
-    fn quiet_until(&self) -> Time {
-        let arrives = self.now().saturating_add(self.parameters.least_notice());
-        let noticed = self.hardware.deliveries.front().map_or(Time::NEVER, |message| message.noticed);
-        let failed = self.hardware.failures.front().map_or(Time::NEVER, |(at, _)| *at);
-        let next = arrives.min(noticed).min(failed);
-        Time::from_ps(next.as_ps().saturating_sub(1)).max(self.now())
-    }
-
-    fn open(&mut self, interface: u16, domain: Pdid) {
-        if u32::from(interface) < self.parameters.packetizer.interfaces {
-            self.hardware.packetizer.open(interface, domain);
-        }
-        if u32::from(interface) < self.parameters.mailbox.interfaces {
-            self.hardware.mailbox.open(interface, domain);
-        }
-    }
-
-    fn taken(&mut self, interface: u16, at: Time) {
-        if u32::from(interface) < self.parameters.mailbox.interfaces {
-            self.hardware.mailbox.take(interface, at);
-        }
+    fn capabilities(&mut self) -> &mut dyn Capabilities {
+        self
     }
 }
 

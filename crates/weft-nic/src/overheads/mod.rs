@@ -11,6 +11,7 @@
 
 pub(crate) mod watched;
 
+use crate::capability::Capabilities;
 use crate::host::{
     BlockWork, Delivered, Host, HostContext, Message, Nic, NicParameters, Offer, Primitive, Side,
 };
@@ -231,6 +232,12 @@ impl<H: Host> HostContext<H> for OverheadsNode<'_, '_, '_, H> {
         self.fabric.request_injection();
     }
 
+    fn capabilities(&mut self) -> &mut dyn Capabilities {
+        self
+    }
+}
+
+impl<H: Host> Capabilities for OverheadsNode<'_, '_, '_, H> {
     /// To a group it sends as to an endpoint: the message's packets, once.
     fn multicasts(&self) -> bool {
         true

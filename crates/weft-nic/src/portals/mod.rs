@@ -28,6 +28,7 @@
 mod packet;
 mod transmit;
 
+use crate::capability::Capabilities;
 use crate::host::{
     BlockWork, Delivered, Failure, FailureReason, Host, HostContext, Message, Nic, NicParameters, Offer, Side,
 };
@@ -237,6 +238,12 @@ impl<H: Host> HostContext<H> for PortalsNode<'_, '_, '_, H> {
         self.fabric.request_injection();
     }
 
+    fn capabilities(&mut self) -> &mut dyn Capabilities {
+        self
+    }
+}
+
+impl<H: Host> Capabilities for PortalsNode<'_, '_, '_, H> {
     /// To a group it sends as to an endpoint, without acknowledgements.
     fn multicasts(&self) -> bool {
         true

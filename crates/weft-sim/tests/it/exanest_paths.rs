@@ -81,9 +81,10 @@ impl Host for Pinger {
     fn sent(&mut self, _: u32, (): &(), _: &mut impl HostContext<Self>) {}
 
     fn delivered(&mut self, message: &Delivered<()>, (): &(), control: &mut impl HostContext<Self>) {
-        let latency = control.now() - message.created_at;
+        let now = control.now();
+        let latency = now - message.created_at;
         if message.in_mailbox {
-            control.taken(0, control.now());
+            control.capabilities().take(0, now);
         }
         let output = control.output();
         output.sum += latency;

@@ -90,7 +90,7 @@ impl Host for PingPong {
     fn delivered(&mut self, message: &Delivered<u32>, bytes: &Bytes, control: &mut impl HostContext<Self>) {
         let now = control.now();
         if message.in_mailbox {
-            control.taken(message.interface, now);
+            control.capabilities().take(message.interface, now);
         }
         self.arrived.push(now);
         self.throw(*bytes, control);

@@ -423,10 +423,10 @@ impl Host for ReplayHost {
         for (seat, rank) in self.ranks.iter().enumerate() {
             // Each program is a protection domain.
             let interface = parameters.rails().interface(context.endpoint(), seat as u32);
-            context.open(interface, Pdid(rank.program() as u16));
+            context.capabilities().open(interface, Pdid(rank.program() as u16));
         }
         for (interface, program) in &self.guests {
-            context.open(*interface, Pdid(*program as u16));
+            context.capabilities().open(*interface, Pdid(*program as u16));
         }
         for seat in 0..self.ranks.len() as u32 {
             let (rank, mut context) = self.rank(seat, parameters, context);

@@ -234,7 +234,7 @@ impl ReplayHost {
         let header = message.header.as_ref();
         let Some(home) = header.and_then(|it| it.home_elsewhere(context.endpoint())) else { return false };
         if message.in_mailbox {
-            context.taken(message.interface, message.noticed);
+            context.capabilities().take(message.interface, message.noticed);
         }
         let event = RailEvent::Delivered(Delivered { in_mailbox: false, ..*message });
         context.set_timer_of(home, context.now(), event.into());

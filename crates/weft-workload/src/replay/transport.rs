@@ -35,7 +35,8 @@ pub(super) struct RankContext<'s, C> {
 impl<C: HostContext<ReplayHost>> RankContext<'_, C> {
     /// The rank takes the oldest message out of its mailbox.
     pub(super) fn take_from_mailbox(&mut self, at: Time) {
-        self.host.taken(self.interface(), at);
+        let interface = self.interface();
+        self.host.capabilities().take(interface, at);
     }
 
     /// The rank's virtual interface.
@@ -178,8 +179,11 @@ impl<C: HostContext<ReplayHost>> Transport for CallTransport<'_, '_, C> {
     }
 
     fn spend_in_memory(&mut self, work: Work, what: InMemory) {
-        let end = self.context.host.in_memory(what.moved, what.alone, self.clock);
-        self.spend(work, end - self.clock);
+        let span = match self.context.host.capabilities().memory() {
+            Some(memory) => memory.in_memory(what.moved, what.alone, self.clock) - self.clock,
+            None => what.alone,
+        };
+        self.spend(work, span);
     }
 
     #[inline]
@@ -243,9 +247,9 @@ impl<C: HostContext<ReplayHost>> Transport for CallTransport<'_, '_, C> {
         Some(hierarchies.of(self.account.program, group, &parameters.seating))
     }
 
-    fn multicast_limit(&self, group: Group<'_>) -> Option<MulticastLimit> {
+    fn multicast_limit(&mut self, group: Group<'_>) -> Option<MulticastLimit> {
         let parameters = self.context.parameters;
-        if !self.context.host.multicasts() {
+        if !self.context.host.capabilities().multicasts() {
             return Some(MulticastLimit::Interface);
         }
         if parameters.record_from.is_some() {
@@ -292,8 +296,8 @@ impl<C: HostContext<ReplayHost>> Transport for CallTransport<'_, '_, C> {
         self.context.set_number(token, message);
     }
 
-    fn accelerator_limit(&self, allreduce: &Allreduce<'_>) -> Option<AcceleratorLimit> {
-        let limits = self.context.host.accelerator();
+    fn accelerator_limit(&mut self, allreduce: &Allreduce<'_>) -> Option<AcceleratorLimit> {
+        let limits = self.context.host.capabilities().accelerator().and_then(|it| it.limits());
         accelerator_limit(limits, &self.endpoints(allreduce), allreduce.element)
     }
 
@@ -312,7 +316,8 @@ impl<C: HostContext<ReplayHost>> Transport for CallTransport<'_, '_, C> {
             interface: self.context.interface(),
             watch: after.is_some(),
         };
-        let number = self.context.host.allreduce(request, self.clock);
+        let accelerator = self.context.host.capabilities().accelerator();
+        let number = accelerator.and_then(|accelerator| accelerator.allreduce(request, self.clock).ok());
         let number = number.expect("messaging asks for what is within the accelerator's limits only");
         self.context.set_number(Some(key), number);
         if let Some(after) = after {

@@ -112,7 +112,8 @@ impl Host for Script {
         }
         if let Some(request) = self.allreduce.take() {
             let now = context.now();
-            if let Err(error) = context.allreduce(request, now) {
+            let accelerator = context.capabilities().accelerator().unwrap();
+            if let Err(error) = accelerator.allreduce(request, now) {
                 context.output().refused.push(error);
             }
         }

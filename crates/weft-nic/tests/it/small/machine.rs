@@ -110,7 +110,7 @@ impl Host for Scripted {
     fn start(&mut self, script: &Script, context: &mut impl HostContext<Self>) {
         for (&(endpoint, interface), &domain) in &script.domains {
             if endpoint == self.endpoint {
-                context.open(interface, Pdid(domain));
+                context.capabilities().open(interface, Pdid(domain));
             }
         }
         for (index, plan) in (0..).zip(&script.plans) {
@@ -144,7 +144,7 @@ impl Host for Scripted {
     fn delivered(&mut self, message: &Delivered<u32>, script: &Script, context: &mut impl HostContext<Self>) {
         let (at, bytes, interface) = (context.now(), message.bytes, message.interface);
         if message.in_mailbox {
-            context.taken(interface, at + script.takes_after);
+            context.capabilities().take(interface, at + script.takes_after);
         }
         let plan = message.header.expect("every message has a header");
         context.output().outcomes.push(Outcome::Delivered { plan, at, bytes, interface });

@@ -196,6 +196,7 @@ impl Payload for Poll {
 impl Driver {
     /// Writes the registers of a test, and starts it.
     fn begin(plan: &Plan, context: &mut impl HostContext<Driver>) -> Result<(), RegisterError> {
+        let registers = context.capabilities().registers().ok_or(RegisterError::NoRegisters)?;
         for (register, value) in [
             (Register::Reset, 1),
             (Register::TestPackets, plan.packets),
@@ -203,14 +204,15 @@ impl Driver {
             (Register::TestDestX, plan.x),
             (Register::TestStart, 1),
         ] {
-            context.write_register(register.address(), value)?;
+            registers.write_register(register.address(), value)?;
         }
         Ok(())
     }
 
     /// Reads what a test has left in the registers.
     fn look(&mut self, context: &mut impl HostContext<Driver>) -> Result<(), RegisterError> {
-        let read = |register: Register| context.read_register(register.address());
+        let registers = context.capabilities().registers().ok_or(RegisterError::NoRegisters)?;
+        let read = |register: Register| registers.read_register(register.address());
         let cycles = [read(Register::TestCyclesHigh)?, read(Register::TestCyclesLow)?].map(u64::from);
         self.outcome = Outcome {
             status: read(Register::TestStatus)?,
