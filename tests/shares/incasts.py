@@ -4,7 +4,7 @@
 Usage: incasts.py [--weft PATH] [--json] [ALGORITHM...]
 
 The first flow begins at once, the others 100 us later, so that shares are found from unequal windows. The
-rate of a flow is its payload between 5 and 15 ms. The table is that of docs/src/congestion/shares.md.
+rate of a flow is its payload between 5 and 15 ms. README.md has the table.
 """
 
 import argparse
