@@ -1,13 +1,13 @@
-//! The page on validation is made from what `weft validate` gives.
+//! `validation/RESULTS.md` is made from what `weft validate` gives.
 
 use std::fmt::Write;
 use weft_sim::experiment::validate::{self, Role, ValidateRequest, ValidationReport};
 use weft_sim::experiment::{Control, Interrupt, Silent};
 
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/validation.md");
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../validation/RESULTS.md");
 const GENERATED: &str = "<!-- From here on";
 
-/// Most columns of a line of the book's prose.
+/// Most columns of a line of prose.
 const WIDTH: usize = 120;
 
 /// A paragraph in lines of at most [`WIDTH`] columns.
@@ -125,6 +125,6 @@ fn the_page_says_what_the_command_gives() {
     if std::env::var_os("WEFT_WRITE_DOCS").is_some() {
         std::fs::write(PAGE, &expected).unwrap();
     } else {
-        assert!(present == expected, "docs/src/validation.md is stale: run the command that it names");
+        assert!(present == expected, "validation/RESULTS.md is stale: run the command that it names");
     }
 }
