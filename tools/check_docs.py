@@ -168,7 +168,9 @@ def main() -> None:
     if not commands.below(()):
         sys.exit(f"check_docs: {weft} --help lists no commands")
 
-    pages = sorted([*BOOK.rglob("*.md"), *ROOT.glob("*.md"), *ROOT.glob("*/*.md"), *ROOT.glob("docs/generated/*.md")])
+    pages = sorted(
+        [*BOOK.rglob("*.md"), *ROOT.glob("*.md"), *ROOT.glob("*/*.md"), *ROOT.glob("docs/generated/*.md")]
+    )
     found = [f"docs/src/SUMMARY.md: {finding}" for finding in unlisted_pages()]
     for page in pages:
         wrong = broken_links(page) + broken_includes(page) + unknown_commands(page, commands)
