@@ -7,6 +7,7 @@ Sources are read by griffe and never run: no wheel is needed.
 """
 
 import argparse
+import re
 import sys
 from pathlib import Path
 
@@ -56,6 +57,12 @@ def one_line(name: str, function: griffe.Function) -> str:
     """A function's signature."""
     returns = f" -> {text(function.returns)}" if function.returns is not None else ""
     return f"{name}({', '.join(listed(function))}){returns}"
+
+
+def short_line(name: str, function: griffe.Function) -> str:
+    """A function's signature without the types of what has a default, as cells of tables have it."""
+    line = re.sub(r"(\w+): [^,()]*? = ", r"\1=", one_line(name, function))
+    return line.removesuffix(" -> Operation")
 
 
 def listed(function: griffe.Function) -> list[str]:
@@ -113,7 +120,7 @@ def described_class(one: griffe.Class) -> list[str]:
 
 def table_of_functions(title: str, functions: list[tuple[str, griffe.Function]]) -> list[str]:
     """A table with the signature and the docstring of functions, for those with little to say."""
-    rows = [f"| `{in_a_cell(one_line(name, one))}` | {in_a_cell(words(one))} |" for name, one in functions]
+    rows = [f"| `{in_a_cell(short_line(name, one))}` | {in_a_cell(words(one))} |" for name, one in functions]
     return [f"| {title} | does |", "|---|---|", *rows, ""]
 
 

@@ -75,14 +75,14 @@ class Message(Done):
 
 @dataclass(frozen=True, eq=False)
 class Request(Done):
-    """An operation that goes on while its rank does something else, to be given to `weft.wait` once."""
+    """An operation that continues while its rank does something else; give it to `weft.wait` once."""
 
     number: int
     """Counts the requests of the rank."""
 
 
 class Operation:
-    """An operation that a rank program yields. `weft.send` and its like make them."""
+    """An operation that a rank program yields, such as the result of `weft.send`."""
 
     def _start(self, rank: "_Rank") -> Parts:
         """The parts of which it is made."""
@@ -494,9 +494,9 @@ class Program:
 def program(function: RankProgram, ranks: int, name: str | None = None) -> Program:
     """A rank program for `weft.replay`: `program(pingpong, ranks=2)`.
 
-    `function(rank, size)` is a generator. It goes on when its operation has ended in virtual time: `yield`
-    returns what has come, and when. Ranks are stepped in no particular order of real time, so that they must
-    tell each other what they know by messages.
+    `function(rank, size)` is a generator. It continues when its operation has ended in virtual time: `yield`
+    returns the outcome and its time. Ranks are stepped in no particular order of real time, so they may
+    exchange data by messages only.
     """
     if not callable(function):
         raise _refused(f"{function!r} is no rank program; write a generator function of rank and size")
