@@ -290,7 +290,7 @@ def _map(placement: Placement | None, given: dict[str, Any], on: Machine) -> str
 
 
 def traffic(on: str | Machine, **options: Any) -> Result:
-    """Runs a traffic pattern at one or several loads: `traffic("exanest", pattern="uniform", load=[0.2, 0.6])`.
+    """Runs a traffic pattern at some loads: `traffic("exanest", pattern="uniform", load=[0.2, 0.6])`.
 
     Options are those of `weft traffic`, with _ for -. Every endpoint sends, so there is no placement.
     """
