@@ -5,6 +5,7 @@ use weft_sim::experiment::validate::{self, Role, ValidateRequest, ValidationRepo
 use weft_sim::experiment::{Control, Interrupt, Silent};
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../validation/RESULTS.md");
+const BOOK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/validation.md");
 const GENERATED: &str = "<!-- From here on";
 
 /// Most columns of a line of prose.
@@ -112,8 +113,8 @@ fn filters_and_changes_name_one_machine() {
     assert!(said.contains("raw-latency") && said.contains("fifo-to-fifo"), "{said}");
 }
 
-/// Catches a change of the model that moves a validated figure without the page saying so, a row that cannot
-/// be run any more, and a row that has become worse.
+/// Catches a change of the model that moves a validated figure without the page or the book saying so, a row
+/// that cannot be run any more, and a row that has become worse.
 #[test]
 fn the_page_says_what_the_command_gives() {
     let present = std::fs::read_to_string(PAGE).unwrap();
@@ -126,5 +127,9 @@ fn the_page_says_what_the_command_gives() {
         std::fs::write(PAGE, &expected).unwrap();
     } else {
         assert!(present == expected, "validation/RESULTS.md is stale: run the command that it names");
+    }
+    let book = std::fs::read_to_string(BOOK).unwrap();
+    for summary in Role::ALL.into_iter().filter_map(|role| report.summary(role)) {
+        assert!(book.contains(&format!("\n- {summary}\n")), "docs/src/validation.md lacks: {summary}");
     }
 }
