@@ -3,7 +3,7 @@
 
 It counts the lines that an instruction cache of 32 KB misses as well: the code of some does not fit.
 
-Prints the table of docs/src/performance.md. A run is counted at two lengths, so that the start cancels; the
+Prints the table of bench/performance.md. A run is counted at two lengths, so that the start cancels; the
 messages are those between the two. CPU time is the least of some runs of half a second or longer. Each load
 is one that both interfaces carry: where one is saturated, its queues grow with the time. Give names of
 machines to count only these.

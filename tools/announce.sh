@@ -3,7 +3,7 @@
 set -euo pipefail
 
 # CPU time of `cargo build --profile quick -p weft-cli` from nothing, and its longest chain of crates, in seconds; the
-# share of two cores that it kept busy, in percent; disk of target/quick in GB. docs/src/performance.md says more.
+# share of two cores that it kept busy, in percent; disk of target/quick in GB. bench/performance.md says more.
 cpu=309
 chain=150
 busy=95

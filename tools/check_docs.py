@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks the book and the Markdown files at the root.
+"""Checks the book, and the Markdown files at the root and in its folders.
 
 Every relative link and its anchor resolves, every page is in SUMMARY.md once, every `weft` command
 in a ```console block exists in the command itself, and all that is included from sources is there.
@@ -168,7 +168,9 @@ def main() -> None:
     if not commands.below(()):
         sys.exit(f"check_docs: {weft} --help lists no commands")
 
-    pages = sorted([*BOOK.rglob("*.md"), *ROOT.glob("*.md"), *ROOT.glob("*/README.md")])
+    pages = sorted(
+        [*BOOK.rglob("*.md"), *ROOT.glob("*.md"), *ROOT.glob("*/*.md"), *ROOT.glob("docs/generated/*.md")]
+    )
     found = [f"docs/src/SUMMARY.md: {finding}" for finding in unlisted_pages()]
     for page in pages:
         wrong = broken_links(page) + broken_includes(page) + unknown_commands(page, commands)

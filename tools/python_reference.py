@@ -7,6 +7,7 @@ Sources are read by griffe and never run: no wheel is needed.
 """
 
 import argparse
+import re
 import sys
 from pathlib import Path
 
@@ -17,9 +18,8 @@ PAGE = ROOT / "docs/src/reference/python.md"
 HEAD = """\
 # The Python interface
 
-What `import weft` has, by signatures and docstrings. [Use weft from Python](../howto/use-python.md)
-shows how to work with it. `tools/python_reference.py --write` makes this page of `python/weft`: change
-it there.
+This page lists the signatures of `import weft`. [Use weft from Python](../howto/use-python.md) shows how
+to work with them. `tools/python_reference.py --write` writes the page from the docstrings in `python/weft`.
 """
 # Code wider than this is broken, an argument per line.
 WIDTH = 100
@@ -45,20 +45,37 @@ def parameter(one: griffe.Parameter) -> str:
 
 
 def signature(name: str, function: griffe.Function) -> str:
-    """A function's signature; the object of a method is left out."""
+    """A function's signature, broken where it is long."""
+    line = one_line(name, function)
+    if len(line) <= WIDTH:
+        return line
+    returns = f" -> {text(function.returns)}" if function.returns is not None else ""
+    return "\n".join([f"{name}(", *(f"    {one}," for one in listed(function)), f"){returns}"])
+
+
+def one_line(name: str, function: griffe.Function) -> str:
+    """A function's signature."""
+    returns = f" -> {text(function.returns)}" if function.returns is not None else ""
+    return f"{name}({', '.join(listed(function))}){returns}"
+
+
+def short_line(name: str, function: griffe.Function) -> str:
+    """A function's signature without the types of what has a default, as cells of tables have it."""
+    line = re.sub(r"(\w+): [^,()]*? = ", r"\1=", one_line(name, function))
+    return line.removesuffix(" -> Operation")
+
+
+def listed(function: griffe.Function) -> list[str]:
+    """The parameters of a function; the object of a method is left out."""
     parameters = [one for one in function.parameters if one.name not in ("self", "cls")]
-    listed = []
+    texts = []
     for before, one in zip([None, *parameters], parameters, strict=False):
         first_keyword = one.kind is griffe.ParameterKind.keyword_only and (
             before is None or before.kind is griffe.ParameterKind.positional_or_keyword
         )
-        listed += ["*"] if first_keyword else []
-        listed.append(parameter(one))
-    returns = f" -> {text(function.returns)}" if function.returns is not None else ""
-    line = f"{name}({', '.join(listed)}){returns}"
-    if len(line) <= WIDTH:
-        return line
-    return "\n".join([f"{name}(", *(f"    {one}," for one in listed), f"){returns}"])
+        texts += ["*"] if first_keyword else []
+        texts.append(parameter(one))
+    return texts
 
 
 def words(of: griffe.Object | griffe.Alias) -> str:
@@ -68,9 +85,14 @@ def words(of: griffe.Object | griffe.Alias) -> str:
     return of.docstring.value.strip()
 
 
+def in_a_cell(text: str) -> str:
+    """A text in one line, as cells of tables have it."""
+    return " ".join(text.split()).replace("|", "\\|")
+
+
 def first_paragraph(of: griffe.Object | griffe.Alias) -> str:
-    """The first paragraph of a docstring in one line, as cells of tables have it."""
-    return " ".join(words(of).split("\n\n")[0].split()).replace("|", "\\|")
+    """The first paragraph of a docstring in one line."""
+    return in_a_cell(words(of).split("\n\n")[0])
 
 
 def public(members: griffe.Class) -> list[griffe.Object]:
@@ -90,10 +112,16 @@ def described_class(one: griffe.Class) -> list[str]:
             kind = f"`{text(member.annotation)}`".replace("|", "\\|") if member.annotation is not None else ""
             lines.append(f"| `.{member.name}` | {kind} | {first_paragraph(member)} |")
         lines.append("")
-    for member in public(one):
-        if member.is_function:
-            lines += [f"### {one.name}.{member.name}", "", *described_function(f".{member.name}", member)]
+    methods = [member for member in public(one) if member.is_function]
+    if methods:
+        lines += table_of_functions("method", [(f".{method.name}", method) for method in methods])
     return lines
+
+
+def table_of_functions(title: str, functions: list[tuple[str, griffe.Function]]) -> list[str]:
+    """A table with the signature and the docstring of functions, for those with little to say."""
+    rows = [f"| `{in_a_cell(short_line(name, one))}` | {in_a_cell(words(one))} |" for name, one in functions]
+    return [f"| {title} | does |", "|---|---|", *rows, ""]
 
 
 def described_function(name: str, function: griffe.Function) -> list[str]:
@@ -107,18 +135,15 @@ def page() -> str:
     names = [str(name).strip("'\"") for name in weft.exports]
     members = {name: weft[name] for name in names}
     functions = [one for one in members.values() if one.is_function]
+    operations = [one for one in functions if text(one.returns) == "Operation"]
+    functions = [one for one in functions if one not in operations]
     classes = [one for one in members.values() if one.is_class]
     aliases = [one for one in members.values() if one.is_attribute]
-    lines = [HEAD, "| name | is |", "|---|---|"]
-    # Headings differ in more than capitals, so that their anchors do.
-    rows = [(one, f"#weft{one.name}") for one in functions] + [
-        (one, f"#{one.name.lower()}") for one in classes
-    ]
-    for one, anchor in rows:
-        lines.append(f"| [`weft.{one.name}`]({anchor}) | {first_paragraph(one)} |")
-    lines.append("")
+    lines = [HEAD]
     for one in functions:
         lines += [f"## weft.{one.name}", "", *described_function(f"weft.{one.name}", one)]
+    lines += ["## Operations of rank programs", "", "A rank program yields them.", ""]
+    lines += table_of_functions("operation", [(f"weft.{one.name}", one) for one in operations])
     for one in classes:
         lines += described_class(one)
     for one in aliases:

@@ -17,11 +17,11 @@ class WeftError(Exception):
 
 
 class BadInput(WeftError, ValueError):
-    """Something about the input is wrong; the message has the mend."""
+    """The input is wrong; the message says how to mend it."""
 
 
 class EndedBadly(WeftError, RuntimeError):
-    """The simulation ended badly, such as by a deadlock, or its results could not be kept."""
+    """The simulation ended badly, for example in a deadlock, or its results could not be kept."""
 
 
 def error(message: str, status: int) -> WeftError:

@@ -100,5 +100,5 @@ class Machine:
 
 
 def machine(name: str | Path | Machine) -> Machine:
-    """The machine of this name or in this file."""
+    """Returns the machine of this name or in this file."""
     return name if isinstance(name, Machine) else Machine(str(name))

@@ -75,14 +75,14 @@ class Message(Done):
 
 @dataclass(frozen=True, eq=False)
 class Request(Done):
-    """An operation that goes on while its rank does something else, to be given to `weft.wait` once."""
+    """An operation that continues while its rank does something else; give it to `weft.wait` once."""
 
     number: int
     """Counts the requests of the rank."""
 
 
 class Operation:
-    """An operation that a rank program yields. `weft.send` and its like make them."""
+    """An operation that a rank program yields, such as the result of `weft.send`."""
 
     def _start(self, rank: "_Rank") -> Parts:
         """The parts of which it is made."""
@@ -270,7 +270,7 @@ def isend(to: int, bytes: Size = 0, tag: int = 0, synchronous: bool = False) -> 
 
 
 def recv(source: int | None = None, tag: int | None = None, bytes: Size | None = None) -> Operation:
-    """Waits for a message, from any source and of any tag where none is given; `yield` returns a `Message`.
+    """Waits for a message, from any source and with any tag by default; `yield` returns a `Message`.
 
     `bytes` is the most that it takes.
     """
@@ -278,7 +278,7 @@ def recv(source: int | None = None, tag: int | None = None, bytes: Size | None =
 
 
 def irecv(source: int | None = None, tag: int | None = None, bytes: Size | None = None) -> Operation:
-    """Begins to receive a message; `yield` returns a `Request`, and `weft.wait` of it the `Message`."""
+    """Begins to receive a message; `yield` returns a `Request`, and its `weft.wait` the `Message`."""
     return _recv(source, tag, bytes, False)
 
 
@@ -293,7 +293,7 @@ def wait(request: Request) -> Operation:
 
 
 def waitall(requests: Sequence[Request]) -> Operation:
-    """Waits for all of some requests; `yield` returns a list, with what `weft.wait` has of each."""
+    """Waits for several requests; `yield` returns a list of what `weft.wait` returns for each."""
     return _Waitall(tuple(_request(one) for one in requests))
 
 
@@ -327,37 +327,37 @@ def barrier(blocking: bool = True) -> Operation:
 
 
 def broadcast(bytes: Size, root: int = 0, blocking: bool = True) -> Operation:
-    """All ranks get what `root` has."""
+    """All ranks get the data of `root`."""
     return _collective("broadcast", bytes, blocking, root)
 
 
 def reduce(bytes: Size, root: int = 0, blocking: bool = True) -> Operation:
-    """`root` gets the sum of all ranks' vectors of so many bytes."""
+    """`root` gets the sum of all ranks' vectors of this size."""
     return _collective("reduce", bytes, blocking, root)
 
 
 def allreduce(bytes: Size, blocking: bool = True) -> Operation:
-    """All ranks get the sum of all ranks' vectors of so many bytes."""
+    """All ranks get the sum of all ranks' vectors of this size."""
     return _collective("allreduce", bytes, blocking)
 
 
 def gather(bytes: Size, root: int = 0, blocking: bool = True) -> Operation:
-    """`root` gets a block of so many bytes of each rank."""
+    """`root` gets a block of this size from each rank."""
     return _collective("gather", bytes, blocking, root)
 
 
 def scatter(bytes: Size, root: int = 0, blocking: bool = True) -> Operation:
-    """Each rank gets a block of so many bytes from `root`."""
+    """Each rank gets a block of this size from `root`."""
     return _collective("scatter", bytes, blocking, root)
 
 
 def allgather(bytes: Size, blocking: bool = True) -> Operation:
-    """Each rank gets a block of so many bytes of each rank."""
+    """Each rank gets a block of this size from each rank."""
     return _collective("allgather", bytes, blocking)
 
 
 def alltoall(bytes: Size, blocking: bool = True) -> Operation:
-    """Each rank sends each rank a block of so many bytes."""
+    """Each rank sends each rank a block of this size."""
     return _collective("alltoall", bytes, blocking)
 
 
@@ -372,22 +372,22 @@ def exscan(bytes: Size, blocking: bool = True) -> Operation:
 
 
 def gatherv(sizes: Sequence[Size], root: int = 0, blocking: bool = True) -> Operation:
-    """`root` gets a block of each rank, of the sizes of this list."""
+    """`root` gets a block from each rank, with the sizes of this list."""
     return _vector("gatherv", sizes, blocking, root)
 
 
 def scatterv(sizes: Sequence[Size], root: int = 0, blocking: bool = True) -> Operation:
-    """Each rank gets a block from `root`, of the sizes of this list."""
+    """Each rank gets a block from `root`, with the sizes of this list."""
     return _vector("scatterv", sizes, blocking, root)
 
 
 def allgatherv(sizes: Sequence[Size], blocking: bool = True) -> Operation:
-    """Each rank gets a block of each rank, of the sizes of this list."""
+    """Each rank gets a block from each rank, with the sizes of this list."""
     return _vector("allgatherv", sizes, blocking)
 
 
 def reduce_scatter(sizes: Sequence[Size], blocking: bool = True) -> Operation:
-    """Each rank gets its part of the sum of all ranks' vectors, of the sizes of this list."""
+    """Each rank gets its part of the sum of all ranks' vectors, with the sizes of this list."""
     return _vector("reduce_scatter", sizes, blocking)
 
 
@@ -494,9 +494,9 @@ class Program:
 def program(function: RankProgram, ranks: int, name: str | None = None) -> Program:
     """A rank program for `weft.replay`: `program(pingpong, ranks=2)`.
 
-    `function(rank, size)` is a generator. It goes on when its operation has ended in virtual time: `yield`
-    returns what has come, and when. Ranks are stepped in no particular order of real time, so that they must
-    tell each other what they know by messages.
+    `function(rank, size)` is a generator. It continues when its operation has ended in virtual time: `yield`
+    returns the outcome and its time. Ranks are stepped in no particular order of real time, so they may
+    exchange data by messages only.
     """
     if not callable(function):
         raise _refused(f"{function!r} is no rank program; write a generator function of rank and size")

@@ -18,7 +18,7 @@ TABLES = "messages,flows,links,ranks,calls"
 
 
 class Plots:
-    """The pictures of a result: `plot.load_curve("curve.png")`. Each writes a file where one is named.
+    """The pictures of a result: `plot.load_curve("curve.png")`. Each writes a file if it is given a path.
 
     matplotlib draws the files, in any of its formats; without it the command does, as SVG or PNG.
     """
@@ -248,7 +248,7 @@ class Result:
 
 
 def open(directory: str | Path) -> Result:
-    """The result that the command wrote into a directory."""
+    """Opens the result that the command wrote into a directory."""
     return Result(directory)
 
 
@@ -290,10 +290,9 @@ def _map(placement: Placement | None, given: dict[str, Any], on: Machine) -> str
 
 
 def traffic(on: str | Machine, **options: Any) -> Result:
-    """Traffic patterns at one or several loads: `traffic("exanest", pattern="uniform", load=[0.2, 0.6])`.
+    """Runs a traffic pattern at some loads: `traffic("exanest", pattern="uniform", load=[0.2, 0.6])`.
 
-    Options are those of `weft traffic`, with _ for -. There are no ranks, and so no placement: every endpoint
-    sends.
+    Options are those of `weft traffic`, with _ for -. Every endpoint sends, so there is no placement.
     """
     if "placement" in options:
         raise _call.BadInput("traffic has no ranks to place: every endpoint sends; leave placement out", 2)
@@ -301,7 +300,7 @@ def traffic(on: str | Machine, **options: Any) -> Result:
 
 
 def osu(benchmark: str, on: str | Machine, placement: Placement | None = None, **options: Any) -> Result:
-    """An OSU micro-benchmark on simulated ranks: `osu("allreduce", "exanest", ranks=16, sizes="4K")`.
+    """Runs an OSU micro-benchmark on simulated ranks: `osu("allreduce", "exanest", ranks=16, sizes="4K")`.
 
     `placement(rank, machine)` names the endpoint of each rank, by number or name, or a pair of endpoint and
     core. It is called once for every rank before the run. Options are those of `weft osu`.
@@ -322,7 +321,7 @@ def replay(
     ranks: int | None = None,
     **options: Any,
 ) -> Result:
-    """Traces of programs, or rank programs, on a machine, side by side where there are several.
+    """Replays traces or rank programs on a machine; several run side by side.
 
     Rank programs that are functions need `ranks`: `replay(pingpong, "exanest", ranks=2)`. `placement` is that
     of `weft.osu`; ranks of several programs count on. Options are those of `weft replay`.
@@ -352,7 +351,7 @@ def replay(
 
 
 def run(program: list[str], on: str | Machine, placement: Placement | None = None, **options: Any) -> Result:
-    """A real MPI program in virtual time: `run(["./program"], "exanest", ranks=8)`.
+    """Runs a real MPI program in virtual time: `run(["./program"], "exanest", ranks=8)`.
 
     `placement` is that of `weft.osu`. Options are those of `weft run`.
     """

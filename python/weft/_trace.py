@@ -18,7 +18,7 @@ def _frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
 
 
 class Trace:
-    """A trace that is in a file. It is read when something of it is asked for, and once for each."""
+    """A trace in a file. Each of its values is read once, when it is first asked for."""
 
     def __init__(self, path: str | Path, speed: str | None = None):
         self.path: Path = Path(path)
@@ -63,7 +63,7 @@ class Trace:
 
 
 def trace(path: str | Path, speed: str | None = None) -> Trace:
-    """The trace in a file of any format: `trace("actions.txt", speed="1Gf").matrix`.
+    """Opens the trace in a file of any format: `trace("actions.txt", speed="1Gf").matrix`.
 
     `speed` is that of a core, for traces of SimGrid that do not say it.
     """

@@ -1,4 +1,4 @@
-/* One rank's part of a recording: an append-only file, described in docs/src/formats/parts.md.
+/* One rank's part of a recording: an append-only file, described in recorder/PARTS.md.
  *
  * The end of the file is mapped into memory, so what is recorded is in the kernel's page cache at once: a rank that
  * is killed loses nothing but the record that it was writing. A record's tag byte is stored after its body, and

@@ -198,7 +198,7 @@ def main() -> None:
     arguments = parser.parse_args()
     arguments.weft = arguments.weft.resolve()
     pages = [page.resolve() for page in arguments.pages]
-    pages = pages or sorted([*BOOK.rglob("*.md"), *ROOT.glob("*.md"), *ROOT.glob("*/README.md")])
+    pages = pages or sorted([*BOOK.rglob("*.md"), *ROOT.glob("*.md"), *ROOT.glob("*/*.md")])
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         outcomes = list(pool.map(lambda page: run(page, arguments), pages))
     total: Counter[str] = Counter()

@@ -5,9 +5,9 @@ Usage: run.py [--weft PATH] [--machine NAME] [--page FILE]
 
 A number that changes no figure of any benchmark, doubled or halved, must stand in without_effect.toml beside
 this file with its reason, and one that stands there must change none: otherwise the test fails. A value that
-is refused counts as one that acts: it is a limit. --page writes the table of the book. Keys that no shipped
-machine has stand in features.toml, each with a command in which it acts; `--machine features` runs these
-alone.
+is refused counts as one that acts: it is a limit. --page writes docs/generated/what-acts-on-what.md. Keys
+that no shipped machine has are in features.toml, each with a command in which it acts; `--machine features`
+runs these alone.
 """
 
 import argparse
@@ -25,6 +25,14 @@ ROOT = HERE.parent.parent
 NUMBER = re.compile(r"^(\d+)(\.\d+)? ?([A-Za-z/]*)$")
 # What a run takes in real time and memory is no figure.
 NO_FIGURES = {"packet_hops_per_second", "build_time_s", "peak_memory_bytes"}
+HEAD = """# What acts on what
+
+Each number of each shipped machine, and the benchmarks that it changes when it is doubled, or halved where
+doubling changes nothing. A value that weft refuses is a limit. Where no benchmark notices a number, its row
+gives the reason. Some machines run in a smaller size.
+`tests/values/run.py --page docs/generated/what-acts-on-what.md` writes this file.
+
+"""
 LOSSES = "faults=[{drop=3000, corrupt=3000}]"
 
 
@@ -268,7 +276,7 @@ def main() -> None:
         problems += wrong
         page += [f"## {machine}", "", "| key | acts on |", "|---|---|", *rows, ""]
     if arguments.page:
-        arguments.page.write_text("\n".join(page))
+        arguments.page.write_text(HEAD + "\n".join(page))
     for problem in problems:
         print(problem)
     print(f"{len(problems)} problems")

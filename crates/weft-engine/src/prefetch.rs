@@ -23,7 +23,7 @@ pub fn prefetch<T: ?Sized>(what: &T) {
 /// would displace from the first level what the turn before it still works with.
 #[inline]
 #[cfg(target_arch = "x86_64")]
-#[expect(unsafe_code, reason = "the instruction has no safe form; the gain is in docs/src/performance.md")]
+#[expect(unsafe_code, reason = "the instruction has no safe form; the gain is in bench/performance.md")]
 fn line_at(place: *const u8) {
     use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
     // SAFETY: a prefetch is a hint: it reads nothing that the program could see, and faults at no

@@ -1,4 +1,4 @@
-//! The page of the book with every key of machine files, made of their declarations.
+//! The page with every key of machine files, made of their declarations.
 
 use crate::read::join;
 use crate::schema::{Documentation, KeyForm};
@@ -9,10 +9,10 @@ use weft_topo::TopologyParameters;
 const HEAD: &str = "# Keys of machine files
 
 Every key, as its declaration has it. `WEFT_BLESS=1 cargo test -p weft-machine` writes this page anew. How
-values, sources and sections are written is in [the format](../formats/machine.md).
+values, sources and sections are written is in [the format](../src/formats/machine.md).
 ";
 
-/// The page, as committed in `docs/src/reference/machine-keys.md`.
+/// The page, as committed in `docs/generated/machine-keys.md`.
 pub fn key_page() -> String {
     let mut page = HEAD.to_owned();
     for family in TopologyParameters::FAMILIES {

@@ -435,10 +435,10 @@ fn the_schema_is_current() {
     assert!(committed == schema(), "run WEFT_BLESS=1 cargo test -p weft-machine the_schema_is_current");
 }
 
-/// Catches a page of the book that lacks a key, or says something else of it than its declaration.
+/// Catches a page of keys that lacks one, or that differs from its declaration.
 #[test]
 fn the_page_of_keys_is_current() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/reference/machine-keys.md");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/generated/machine-keys.md");
     if std::env::var_os("WEFT_BLESS").is_some() {
         std::fs::write(path, key_page()).unwrap();
     }

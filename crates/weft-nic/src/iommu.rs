@@ -88,7 +88,7 @@ impl Page {
         first >= begin && last - begin < size
     }
 
-    /// Which of so many sets of the TLB the page may be in.
+    /// The TLB set, of `sets`, that may hold this page.
     ///
     /// All bits of its number take part, so that buffers of several processes at the same distance from a
     /// large power of two do not fall on the same sets. Pages that follow each other are in different sets.
@@ -97,8 +97,8 @@ impl Page {
         const SPACE_DISTANCE: u64 = 0x9E37_79B9;
         let bits = sets.ilog2().max(1);
         let mut folded = self.number ^ (u64::from(self.space) * SPACE_DISTANCE);
-        // By halves: the lowest bits are those of all groups of so many, one upon the other. Of few bits
-        // there is one group.
+        // XOR-fold the number onto its low `bits`, halving the number of groups each round. A number that
+        // already fits needs no folding.
         if folded >> bits == 0 {
             return (folded as usize).min(sets - 1);
         }
@@ -198,7 +198,7 @@ pub struct Iommu {
 }
 
 impl Iommu {
-    /// Translations that the TLB did not hold, and such that faulted.
+    /// TLB misses, and page faults.
     pub fn misses_and_faults(&self) -> (u64, u64) {
         (self.misses, self.faults)
     }

@@ -27,7 +27,7 @@ use weft_sim::experiment::replay::Region;
 use weft_sim::experiment::{Control, Measured};
 use weft_units::{Span, Time};
 
-/// Real time that a rank may keep its turn for where the user does not say.
+/// The default of the watchdog: the longest real time for which a rank may hold its turn.
 const WATCHDOG: &str = "10min";
 
 /// Options of `weft run`.

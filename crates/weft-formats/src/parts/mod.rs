@@ -6,7 +6,7 @@
 //!          /rank-00001.part                                         tag, numbers       or zeros: interrupted
 //! ```
 //!
-//! A record is a tag byte and numbers (LEB128); docs/src/formats/parts.md describes them all. What lies
+//! A record is a tag byte and numbers (LEB128); recorder/PARTS.md describes them all. What lies
 //! behind the last whole record is zero or missing, so a part can be read at any time, also while it is
 //! written. Parts hold the addresses of the process; what is read from them has those of the trace
 //! ([`weft_trace::AddressSpace`]).

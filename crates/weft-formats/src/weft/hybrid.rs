@@ -6,7 +6,7 @@
 //! ```
 //! # Why here
 //! The Parquet library hands columns on in arrays of its own, which a replay would have to copy: reading a
-//! trace took two fifths of its time, and takes a quarter (`docs/src/performance.md`).
+//! trace took two fifths of its time, and takes a quarter (`bench/performance.md`).
 //!
 //! # Source
 //! parquet-format, *Encodings*: RLE = 3.

@@ -1,13 +1,14 @@
-//! The page on validation is made from what `weft validate` gives.
+//! `validation/RESULTS.md` is made from what `weft validate` gives.
 
 use std::fmt::Write;
 use weft_sim::experiment::validate::{self, Role, ValidateRequest, ValidationReport};
 use weft_sim::experiment::{Control, Interrupt, Silent};
 
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/validation.md");
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../validation/RESULTS.md");
+const BOOK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/validation.md");
 const GENERATED: &str = "<!-- From here on";
 
-/// Most columns of a line of the book's prose.
+/// Most columns of a line of prose.
 const WIDTH: usize = 120;
 
 /// A paragraph in lines of at most [`WIDTH`] columns.
@@ -112,8 +113,8 @@ fn filters_and_changes_name_one_machine() {
     assert!(said.contains("raw-latency") && said.contains("fifo-to-fifo"), "{said}");
 }
 
-/// Catches a change of the model that moves a validated figure without the page saying so, a row that cannot
-/// be run any more, and a row that has become worse.
+/// Catches a change of the model that moves a validated figure without the page or the book saying so, a row
+/// that cannot be run any more, and a row that has become worse.
 #[test]
 fn the_page_says_what_the_command_gives() {
     let present = std::fs::read_to_string(PAGE).unwrap();
@@ -125,6 +126,10 @@ fn the_page_says_what_the_command_gives() {
     if std::env::var_os("WEFT_WRITE_DOCS").is_some() {
         std::fs::write(PAGE, &expected).unwrap();
     } else {
-        assert!(present == expected, "docs/src/validation.md is stale: run the command that it names");
+        assert!(present == expected, "validation/RESULTS.md is stale: run the command that it names");
+    }
+    let book = std::fs::read_to_string(BOOK).unwrap();
+    for summary in Role::ALL.into_iter().filter_map(|role| report.summary(role)) {
+        assert!(book.contains(&format!("\n- {summary}\n")), "docs/src/validation.md lacks: {summary}");
     }
 }

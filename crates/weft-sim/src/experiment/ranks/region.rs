@@ -163,7 +163,8 @@ impl RegionAccount {
         }
     }
 
-    /// The region as the ends of all ranks, in order, leave it.
+    /// The region's account after the run. Ranks that are still inside are closed at their end; `ends` has
+    /// the ends of all ranks in order.
     pub fn at_end(&self, ends: &[RankReport]) -> RegionAtEnd {
         let ranks = self.ranks.iter().zip(ends).map(|(rank, end)| {
             let closed = rank.open.is_none();
