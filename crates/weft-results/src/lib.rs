@@ -20,7 +20,7 @@
 //! | `manifest` | `run.json` and `performance.json` |
 //! | `digest` | whether two results are the same |
 //! | `ending` | how a run ended |
-//! | `stored` | a finished result that is read: manifest, rows of tables |
+//! | `stored` | a finished result that is read: manifest, rows of tables; `weft-analysis` reads more of it |
 //! | `wall_clock` | wall time, for `performance.json` only |
 //!
 //! What was asked for, and what is explained of a run, are of types that only who runs experiments knows:

@@ -51,14 +51,14 @@ impl Column {
     }
 }
 
-/// The wish that has a table written.
+/// The reason for which a table is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WrittenBy {
-    /// None: it is written unless `--tables` names others.
+    /// No option: it is written unless `--tables` names others.
     Default,
-    /// The name of the table in `--tables`.
+    /// `--tables` names it.
     Name,
-    /// An option of its own.
+    /// An option of its own is given.
     Option,
 }
 
@@ -68,7 +68,7 @@ pub trait Row: Clone + Serialize + DeserializeOwned + 'static {
     const VERSION: u32;
     /// The meaning of the table, in one or a few sentences.
     const DOC: &'static [&'static str];
-    /// The wish that has it written.
+    /// The reason for which it is written.
     const WRITTEN_BY: WrittenBy;
     /// The options that write it, with the commands that know them: the mend where it is missing.
     const OPTIONS: &'static str;

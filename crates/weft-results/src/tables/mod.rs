@@ -16,7 +16,7 @@ pub trait TableRow: Row {
     const TABLE: Table;
 }
 
-/// Whoever has a table and does something that depends on the type of its rows.
+/// An operation on a table that depends on the type of its rows.
 pub(crate) trait WithRow {
     /// The outcome.
     type Output;
@@ -56,7 +56,7 @@ macro_rules! tables {
                 }
             }
 
-            /// Does something that depends on the type of its rows.
+            /// Does what depends on the type of its rows.
             pub(crate) fn with_row<W: WithRow>(self, what: W) -> W::Output {
                 match self {
                     $(Table::$table => what.with::<$row>(),)+
@@ -95,7 +95,7 @@ pub struct TableDeclaration {
     pub doc: String,
     /// The columns in the order of the file.
     pub columns: Vec<Column>,
-    /// The wish that has it written.
+    /// The reason for which it is written.
     pub written_by: WrittenBy,
     /// The options that write it, with the commands that know them.
     pub options: &'static str,
