@@ -179,9 +179,9 @@ pub struct ResultOptions {
     #[arg(long)]
     pub force: bool,
 
-    /// Tables to write, of messages, flows, links, ranks, parts, flow_rates; the last goes with --telemetry
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_values_t = Table::DEFAULT)]
-    #[arg(requires = "output")]
+    /// Tables to write
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_values_t = Table::defaults())]
+    #[arg(requires = "output", help = tables_help())]
     pub tables: Vec<Table>,
 
     /// Write the traffic of links and the fill of queues each time this much virtual time has passed, as the
@@ -248,6 +248,12 @@ impl ResultOptions {
         }
         if self.force { Ok(()) } else { file.refuse_existing() }
     }
+}
+
+/// The help of `--tables`.
+fn tables_help() -> String {
+    let named = Table::named().into_iter().map(Table::name).collect::<Vec<_>>().join(", ");
+    format!("Tables to write, of {named}; flow_rates goes with --telemetry")
 }
 
 /// How a simulation runs and where its results go.

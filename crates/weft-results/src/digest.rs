@@ -1,8 +1,7 @@
 //! The digest of a result: two results are the same where their digests are.
 
-use crate::directory::MANIFEST;
 use crate::error::ResultsError;
-use crate::open_tables::table_file;
+use crate::files::MANIFEST;
 use crate::tables::Table;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -61,7 +60,7 @@ pub fn digest(directory: &Path) -> Result<Digest, ResultsError> {
         return Err(ResultsError::NotAResult(directory.to_owned()));
     }
     let mut hasher = Sha256::new();
-    for name in [MANIFEST.to_owned()].into_iter().chain(Table::ALL.map(table_file)) {
+    for name in [MANIFEST.to_owned()].into_iter().chain(Table::ALL.map(Table::file)) {
         let path = directory.join(&name);
         if path.exists() {
             hash_file(&mut hasher, &name, &path)?;

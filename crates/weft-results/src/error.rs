@@ -1,6 +1,6 @@
 //! Errors of results on a disk.
 
-use crate::FORMAT_VERSION;
+use crate::manifest::FORMAT_VERSION;
 use std::io;
 use std::path::{Path, PathBuf};
 

@@ -8,16 +8,19 @@
 //!
 //! | file | reads |
 //! |---|---|
-//! | `tables` | what each row says |
+//! | `tables` | what each row says: a file for each table, and the list of them |
 //! | `row`, `cell` | how a row becomes columns |
-//! | `table` | one table on its way to a file |
+//! | `table`, `open_tables` | one table on its way to a file; all that a run writes |
 //! | `directory` | the directory: refused, written, saved, resumed, finished |
+//! | `files` | the names of its files, and how one is written as a whole |
+//! | `snapshot` | the file from which a run is resumed |
+//! | `reading` | what a directory says of itself: request, manifest, files as they were written |
 //! | `live` | what can be read of a result while it is written |
 //! | `lock`, `previous` | one writer at a time; the result that it replaces |
 //! | `manifest` | `run.json` and `performance.json` |
 //! | `digest` | whether two results are the same |
 //! | `ending` | how a run ended |
-//! | `stored` | a finished result that is read: manifest, rows of tables |
+//! | `stored` | a finished result that is read: manifest, rows of tables; `weft-analysis` reads more of it |
 //! | `wall_clock` | wall time, for `performance.json` only |
 //!
 //! What was asked for, and what is explained of a run, are of types that only who runs experiments knows:
@@ -28,12 +31,15 @@ mod digest;
 mod directory;
 mod ending;
 mod error;
+mod files;
 mod live;
 mod lock;
 mod manifest;
 mod open_tables;
 mod previous;
+mod reading;
 mod row;
+mod snapshot;
 mod stored;
 mod table;
 mod tables;
@@ -41,18 +47,16 @@ mod wall_clock;
 
 pub use cell::{Cell, DataType};
 pub use digest::{Digest, digest, file_digest};
-pub use directory::{Existing, ResultsWriter, StoredRequest, check_files, read_manifest, read_request};
+pub use directory::{Existing, ResultsWriter};
 pub use ending::{Conclusion, Ending};
 pub use error::ResultsError;
 pub use live::{forget_live, is_whole, live_generation};
 pub use manifest::{AssumedConstant, FORMAT_VERSION, Performance, RunManifest, TableSummary, Totals};
-pub use row::{Column, Row, Unreadable};
+pub use reading::{StoredRequest, check_files, read_manifest, read_request};
+pub use row::{Column, Row, Unreadable, WrittenBy};
 pub use stored::{RunOf, StoredResult};
 pub use table::{GROUP_ROWS, GROUP_ROWS_LIMIT};
-pub use tables::{
-    CallRow, FlowRateRow, FlowRow, INTERVALS_PER_COARSER, JobLinkRow, JobRateRow, LinkRow, MessagePieceRow,
-    MessageRow, PacketRow, PartRow, QueueRow, RankRow, RateRow, TELEMETRY_LEVELS, Table,
-};
+pub use tables::*;
 pub use wall_clock::{Beginning, Stopwatch, date};
 
 #[cfg(test)]

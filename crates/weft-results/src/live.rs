@@ -8,9 +8,9 @@
 //! the rows of each open group into a file of their own, and names all of these files. What a reader sees is
 //! as of one epoch. The result itself stays the same to the byte.
 
-use crate::directory::{MANIFEST, REQUEST, WORKING, read_json, write_whole};
 use crate::ending::Ending;
 use crate::error::ResultsError;
+use crate::files::{MANIFEST, REQUEST, WORKING, read_json, write_whole};
 use crate::manifest::{RunManifest, TableSummary, Totals};
 use crate::stored::StoredResult;
 use crate::tables::Table;

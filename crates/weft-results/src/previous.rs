@@ -7,8 +7,8 @@
 //! A folder `leaving` belongs back into the directory, whatever else is there. A folder `previous` does,
 //! unless there is a new result or a snapshot of it. So it does not matter at which point weft was killed.
 
-use crate::directory::{MANIFEST, SNAPSHOT, WORKING, clear_finished, result_files};
 use crate::error::ResultsError;
+use crate::files::{MANIFEST, SNAPSHOT, WORKING, clear_finished, result_files};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};

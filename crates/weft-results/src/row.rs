@@ -12,7 +12,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use std::fs::File;
 use std::io::BufWriter;
 use std::sync::Arc;
-use weft_units::Time;
+use weft_units::{EndpointId, SwitchId, Time};
 
 /// Rows that are read at a time, so that memory does not grow with a table.
 pub(crate) const BATCH: usize = 4096;
@@ -51,14 +51,27 @@ impl Column {
     }
 }
 
-/// A row of one of the result tables.
-pub trait Row: Clone + Serialize + DeserializeOwned {
-    /// The table's name; its file is `NAME.parquet`.
-    const TABLE: &'static str;
+/// The reason for which a table is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WrittenBy {
+    /// No option: it is written unless `--tables` names others.
+    Default,
+    /// `--tables` names it.
+    Name,
+    /// An option of its own is given.
+    Option,
+}
+
+/// Columns as a struct.
+pub trait Row: Clone + Serialize + DeserializeOwned + 'static {
     /// Raised when a column changes its name, its type or its meaning, or goes.
     const VERSION: u32;
     /// The meaning of the table, in one or a few sentences.
     const DOC: &'static [&'static str];
+    /// The reason for which it is written.
+    const WRITTEN_BY: WrittenBy;
+    /// The options that write it, with the commands that know them: the mend where it is missing.
+    const OPTIONS: &'static str;
 
     /// The columns in the order of the file.
     fn columns() -> Vec<Column>;
@@ -106,11 +119,21 @@ pub(crate) fn next_column<'g>(group: &'g mut RowGroup<'_>) -> ParquetResult<Seri
     Ok(group.next_column()?.expect("the schema has a column for each field"))
 }
 
+/// The place of an endpoint or a switch in the order of a table: endpoints come first.
+pub(crate) fn entity(endpoint: Option<EndpointId>, switch: Option<SwitchId>) -> u64 {
+    match endpoint {
+        Some(endpoint) => endpoint.0.into(),
+        None => 1 << 32 | switch.map_or(0, |switch| u64::from(switch.0)),
+    }
+}
+
 /// Declares a row: a struct whose fields are the columns.
 macro_rules! row {
     (
         $(#[doc = $table_doc:literal])+
-        $row:ident in $table:literal version $version:literal ordered by $order:expr;
+        $row:ident version $version:literal
+            written by $by:ident: $options:literal
+            ordered by $order:expr;
         $($(#[doc = $doc:literal])+ $field:ident: $type:ty,)+
     ) => {
         $(#[doc = $table_doc])+
@@ -119,13 +142,14 @@ macro_rules! row {
             $($(#[doc = $doc])+ pub $field: $type,)+
         }
 
-        impl $crate::Row for $row {
-            const TABLE: &'static str = $table;
+        impl $crate::row::Row for $row {
             const VERSION: u32 = $version;
             const DOC: &'static [&'static str] = &[$($table_doc),+];
+            const WRITTEN_BY: $crate::row::WrittenBy = $crate::row::WrittenBy::$by;
+            const OPTIONS: &'static str = $options;
 
-            fn columns() -> Vec<$crate::Column> {
-                vec![$($crate::Column::of::<$type>(stringify!($field), &[$($doc),+])),+]
+            fn columns() -> Vec<$crate::row::Column> {
+                vec![$($crate::row::Column::of::<$type>(stringify!($field), &[$($doc),+])),+]
             }
 
             fn write(rows: &[Self], group: &mut $crate::row::RowGroup<'_>) -> parquet::errors::Result<()> {

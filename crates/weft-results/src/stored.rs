@@ -1,11 +1,11 @@
 //! A finished result that is read: its manifest, and the rows of its tables.
 
-use crate::directory::{MANIFEST, WORKING, read_manifest};
 use crate::error::ResultsError;
+use crate::files::{MANIFEST, PERFORMANCE, WORKING, read_json};
 use crate::manifest::{Performance, RunManifest};
-use crate::open_tables::table_file;
+use crate::reading::read_manifest;
 use crate::row::{Row, Unreadable};
-use crate::tables::Table;
+use crate::tables::{Table, TableRow};
 use parquet::file::reader::FileReader;
 use parquet::file::serialized_reader::SerializedFileReader;
 use serde_json::Value;
@@ -56,8 +56,7 @@ impl StoredResult {
 
     /// `performance.json`; `None` where it was left out of a copy.
     pub fn performance(&self) -> Option<Performance> {
-        let text = std::fs::read_to_string(self.directory.join("performance.json")).ok()?;
-        serde_json::from_str(&text).ok()
+        read_json(&self.directory.join(PERFORMANCE)).ok()
     }
 
     /// The name of the machine.
@@ -97,17 +96,16 @@ impl StoredResult {
     ///
     /// # Errors
     /// A table that is not there, with the option that writes it, of another version, or damaged.
-    pub fn visit<R: Row>(&self, mut visit: impl FnMut(R)) -> Result<(), ResultsError> {
-        let table = Table::ALL.into_iter().find(|table| table.name() == R::TABLE);
-        let table = table.expect("every row is of a table");
+    pub fn visit<R: TableRow>(&self, mut visit: impl FnMut(R)) -> Result<(), ResultsError> {
+        let table = R::TABLE;
         if !self.has(table) {
-            let (directory, table, mend) = (self.directory.clone(), table.name(), written_by(table));
-            if self.live.is_some() {
-                return Err(ResultsError::NotYet { directory, table });
-            }
-            return Err(ResultsError::NoTable { directory, table, mend });
+            let (directory, name) = (self.directory.clone(), table.name());
+            return Err(match self.live {
+                Some(_) => ResultsError::NotYet { directory, table: name },
+                None => ResultsError::NoTable { directory, table: name, mend: R::OPTIONS },
+            });
         }
-        let whole = || vec![self.directory.join(table_file(table))];
+        let whole = || vec![self.directory.join(table.file())];
         let files =
             self.live.as_ref().map_or_else(whole, |live| live.get(&table).cloned().unwrap_or_default());
         files.iter().try_for_each(|path| visit_file(path, &mut visit))
@@ -158,25 +156,5 @@ impl RunOf<'_> {
             words.push(format!("seed {} of {seeds}", seed + 1));
         }
         words.join(", ")
-    }
-}
-
-/// The option that writes a table.
-pub(crate) const fn written_by(table: Table) -> &'static str {
-    match table {
-        Table::Messages => "--tables messages,flows,links,ranks",
-        Table::Flows => "--tables flows",
-        Table::Links => "--tables links",
-        Table::Ranks => "--tables ranks (weft traffic has no ranks: take weft replay, osu or run)",
-        Table::Calls => "--tables calls (of weft replay, osu or run)",
-        Table::Parts => "--tables links,parts",
-        Table::Pieces => {
-            "--breakdown (of weft replay or run; of weft traffic it splits the latency in run.json)"
-        }
-        Table::Packets => "--tables packets",
-        Table::Rates | Table::Queues => "--telemetry, such as --telemetry 10us",
-        Table::FlowRates => "--telemetry 10us --tables flow_rates",
-        Table::JobRates => "--telemetry, such as --telemetry 10us, of weft replay with several traces",
-        Table::JobLinks => "--links-by-job (of weft replay)",
     }
 }

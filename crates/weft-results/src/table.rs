@@ -12,7 +12,9 @@
 use crate::digest::{Sha, file_sha};
 use crate::error::ResultsError;
 use crate::live::LiveTable;
+use crate::manifest::TableSummary;
 use crate::row::Row;
+use crate::tables::TableRow;
 use parquet::basic::Compression;
 use parquet::column::writer::ColumnCloseResult;
 use parquet::errors::ParquetError;
@@ -21,6 +23,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::TypePtr;
 use serde::{Deserialize, Serialize};
+use std::any::Any;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
@@ -45,8 +48,19 @@ struct TablePart {
 
 /// All that a table needs to continue after a resume.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(bound = "R: Row")]
-pub(crate) struct SavedTable<R> {
+pub(crate) struct SavedTable {
+    /// The name: not all tables may be known to who resumes.
+    pub(crate) table: String,
+    /// The version of its columns.
+    pub(crate) version: u32,
+    /// A [`TableState`].
+    state: Vec<u8>,
+}
+
+/// A table at a virtual time.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(bound = "R: TableRow")]
+struct TableState<R> {
     parts: Vec<TablePart>,
     /// The open row group.
     group: Vec<R>,
@@ -54,7 +68,7 @@ pub(crate) struct SavedTable<R> {
 }
 
 /// Writes the rows of one table into parts in a working folder, and merges these into one file.
-pub(crate) struct TableWriter<R: Row> {
+pub(crate) struct TableWriter<R: TableRow> {
     working: PathBuf,
     schema: TypePtr,
     group: Vec<R>,
@@ -64,13 +78,25 @@ pub(crate) struct TableWriter<R: Row> {
     open: Option<OpenPart>,
 }
 
+/// The writer of a table, whatever its rows are.
+pub(crate) trait AnyTableWriter: Any {
+    /// A virtual epoch has passed.
+    fn epoch(&mut self) -> Result<(), ResultsError>;
+    /// Closes the open part, so that it is whole on the disk, and returns what a resume needs.
+    fn save(&mut self) -> Result<SavedTable, ResultsError>;
+    /// The files of the table for a reader: all parts, and one of the rows of the open group.
+    fn publish(&mut self, generation: u64) -> Result<LiveTable, ResultsError>;
+    /// Merges all parts into a file at `path`, which is whole on the disk afterwards.
+    fn merge(self: Box<Self>, path: &Path) -> Result<TableSummary, ResultsError>;
+}
+
 struct OpenPart {
     name: String,
     path: PathBuf,
     writer: SerializedFileWriter<BufWriter<File>>,
 }
 
-impl<R: Row> TableWriter<R> {
+impl<R: TableRow> TableWriter<R> {
     /// An empty table whose parts go into the folder `working`, which must exist.
     pub(crate) fn new(working: &Path) -> TableWriter<R> {
         TableWriter {
@@ -85,8 +111,13 @@ impl<R: Row> TableWriter<R> {
     }
 
     /// The table as it was saved. Its parts must still be what they were; later ones are written over.
-    pub(crate) fn resume(working: &Path, saved: SavedTable<R>) -> Result<TableWriter<R>, ResultsError> {
-        for part in &saved.parts {
+    pub(crate) fn resume(working: &Path, saved: &SavedTable) -> Result<TableWriter<R>, ResultsError> {
+        let state = postcard::from_bytes(&saved.state).map_err(|e| ResultsError::Damaged {
+            path: working.to_owned(),
+            why: format!("the saved rows of the table {}: {e}", R::TABLE),
+        })?;
+        let TableState { parts, group, rows } = state;
+        for part in &parts {
             let path = working.join(&part.name);
             let bytes = path.metadata().map_err(|e| ResultsError::file("read", &path, e))?.len();
             if bytes != part.bytes {
@@ -98,8 +129,7 @@ impl<R: Row> TableWriter<R> {
                 return Err(ResultsError::Damaged { path, why });
             }
         }
-        let last = saved.group.last().map(R::order);
-        let SavedTable { parts, group, rows } = saved;
+        let last = group.last().map(R::order);
         Ok(TableWriter { group, rows, last, parts, ..TableWriter::new(working) })
     }
 
@@ -111,81 +141,6 @@ impl<R: Row> TableWriter<R> {
         self.rows += 1;
         self.group.push(row);
         if self.group.len() >= GROUP_ROWS_LIMIT { self.end_group() } else { Ok(()) }
-    }
-
-    /// A virtual epoch has passed.
-    pub(crate) fn epoch(&mut self) -> Result<(), ResultsError> {
-        if self.group.len() >= GROUP_ROWS { self.end_group() } else { Ok(()) }
-    }
-
-    /// Rows so far.
-    pub(crate) fn rows(&self) -> u64 {
-        self.rows
-    }
-
-    /// Closes the open part, so that it is whole on the disk, and returns what a resume needs.
-    pub(crate) fn save(&mut self) -> Result<SavedTable<R>, ResultsError> {
-        self.close_part()?;
-        for part in self.parts.iter_mut().filter(|part| part.sha.is_none()) {
-            part.sha = Some(file_sha(&self.working.join(&part.name))?);
-        }
-        Ok(SavedTable { parts: self.parts.clone(), group: self.group.clone(), rows: self.rows })
-    }
-
-    /// The files of the table for a reader: all parts, and one of the rows of the open group.
-    pub(crate) fn publish(&mut self, generation: u64) -> Result<LiveTable, ResultsError> {
-        self.close_part()?;
-        let mut files: Vec<String> = self.parts.iter().map(|part| part.name.clone()).collect();
-        let name = |generation| format!("{}-live-{generation}.parquet", R::TABLE);
-        if !self.group.is_empty() {
-            let path = self.working.join(name(generation));
-            let file = File::create(&path).map_err(|e| ResultsError::file("write", &path, e))?;
-            let written = self.file(file).and_then(|mut writer| {
-                write_group(&mut writer, &self.group)?;
-                writer.close()
-            });
-            written.map_err(|e| ResultsError::parquet("write", &path, e))?;
-            files.push(name(generation));
-        }
-        // A reader may still be at the last one.
-        if let Some(old) = generation.checked_sub(2) {
-            let _ = std::fs::remove_file(self.working.join(name(old)));
-        }
-        Ok(LiveTable { version: R::VERSION, rows: self.rows, files })
-    }
-
-    /// Merges all parts into a file at `path`, which is whole on the disk afterwards.
-    pub(crate) fn merge(mut self, path: &Path) -> Result<(), ResultsError> {
-        if !self.group.is_empty() {
-            self.end_group()?;
-        }
-        self.close_part()?;
-        let write = |e| ResultsError::parquet("write", path, e);
-        let file = File::create(path).map_err(|e| ResultsError::file("write", path, e))?;
-        let mut merged = self.file(file).map_err(write)?;
-        for part in &self.parts {
-            let part_path = self.working.join(&part.name);
-            let read = |e| ResultsError::parquet("read", &part_path, e);
-            let part = File::open(&part_path).map_err(|e| ResultsError::file("read", &part_path, e))?;
-            let metadata = ParquetMetaDataReader::new().parse_and_finish(&part).map_err(read)?;
-            for group in metadata.row_groups() {
-                let mut copy = merged.next_row_group().map_err(write)?;
-                for column in group.columns() {
-                    let chunk = ColumnCloseResult {
-                        bytes_written: column.compressed_size() as u64,
-                        rows_written: group.num_rows() as u64,
-                        metadata: column.clone(),
-                        bloom_filter: None,
-                        column_index: None,
-                        offset_index: None,
-                    };
-                    copy.append_column(&part, chunk).map_err(write)?;
-                }
-                copy.close().map_err(write)?;
-            }
-        }
-        sync(path, merged.into_inner().map_err(write)?)?;
-        Ok(())
     }
 
     /// Encodes the open group's rows as a row group of the open part.
@@ -222,6 +177,76 @@ impl<R: Row> TableWriter<R> {
     }
 }
 
+impl<R: TableRow> AnyTableWriter for TableWriter<R> {
+    fn epoch(&mut self) -> Result<(), ResultsError> {
+        if self.group.len() >= GROUP_ROWS { self.end_group() } else { Ok(()) }
+    }
+
+    fn save(&mut self) -> Result<SavedTable, ResultsError> {
+        self.close_part()?;
+        for part in self.parts.iter_mut().filter(|part| part.sha.is_none()) {
+            part.sha = Some(file_sha(&self.working.join(&part.name))?);
+        }
+        let state = TableState { parts: self.parts.clone(), group: self.group.clone(), rows: self.rows };
+        let state = postcard::to_stdvec(&state).expect("rows have no type that postcard refuses");
+        Ok(SavedTable { table: R::TABLE.name().to_owned(), version: R::VERSION, state })
+    }
+
+    fn publish(&mut self, generation: u64) -> Result<LiveTable, ResultsError> {
+        self.close_part()?;
+        let mut files: Vec<String> = self.parts.iter().map(|part| part.name.clone()).collect();
+        let name = |generation| format!("{}-live-{generation}.parquet", R::TABLE);
+        if !self.group.is_empty() {
+            let path = self.working.join(name(generation));
+            let file = File::create(&path).map_err(|e| ResultsError::file("write", &path, e))?;
+            let written = self.file(file).and_then(|mut writer| {
+                write_group(&mut writer, &self.group)?;
+                writer.close()
+            });
+            written.map_err(|e| ResultsError::parquet("write", &path, e))?;
+            files.push(name(generation));
+        }
+        // A reader may still be at the last one.
+        if let Some(old) = generation.checked_sub(2) {
+            let _ = std::fs::remove_file(self.working.join(name(old)));
+        }
+        Ok(LiveTable { version: R::VERSION, rows: self.rows, files })
+    }
+
+    fn merge(mut self: Box<Self>, path: &Path) -> Result<TableSummary, ResultsError> {
+        if !self.group.is_empty() {
+            self.end_group()?;
+        }
+        self.close_part()?;
+        let write = |e| ResultsError::parquet("write", path, e);
+        let file = File::create(path).map_err(|e| ResultsError::file("write", path, e))?;
+        let mut merged = self.file(file).map_err(write)?;
+        for part in &self.parts {
+            let part_path = self.working.join(&part.name);
+            let read = |e| ResultsError::parquet("read", &part_path, e);
+            let part = File::open(&part_path).map_err(|e| ResultsError::file("read", &part_path, e))?;
+            let metadata = ParquetMetaDataReader::new().parse_and_finish(&part).map_err(read)?;
+            for group in metadata.row_groups() {
+                let mut copy = merged.next_row_group().map_err(write)?;
+                for column in group.columns() {
+                    let chunk = ColumnCloseResult {
+                        bytes_written: column.compressed_size() as u64,
+                        rows_written: group.num_rows() as u64,
+                        metadata: column.clone(),
+                        bloom_filter: None,
+                        column_index: None,
+                        offset_index: None,
+                    };
+                    copy.append_column(&part, chunk).map_err(write)?;
+                }
+                copy.close().map_err(write)?;
+            }
+        }
+        sync(path, merged.into_inner().map_err(write)?)?;
+        Ok(TableSummary { version: R::VERSION, rows: self.rows })
+    }
+}
+
 /// Writes rows as a row group.
 fn write_group<R: Row>(
     writer: &mut SerializedFileWriter<BufWriter<File>>,
@@ -242,7 +267,7 @@ fn sync(path: &Path, buffered: BufWriter<File>) -> Result<u64, ResultsError> {
 
 /// How every file of a table is written. There is no page index: its offsets would have to be
 /// rewritten when column chunks are copied.
-fn properties<R: Row>() -> WriterProperties {
+fn properties<R: TableRow>() -> WriterProperties {
     let entry = |key: &str, value: String| KeyValue::new(format!("weft.{key}"), value);
     WriterProperties::builder()
         .set_compression(Compression::SNAPPY)
@@ -251,7 +276,7 @@ fn properties<R: Row>() -> WriterProperties {
         .set_max_row_group_row_count(None)
         .set_created_by(concat!("weft ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_key_value_metadata(Some(vec![
-            entry("table", R::TABLE.to_owned()),
+            entry("table", R::TABLE.name().to_owned()),
             entry("version", R::VERSION.to_string()),
         ]))
         .build()

@@ -1,7 +1,8 @@
 //! A result directory as a whole: the same bytes however it was saved, and never half of it.
 
 use super::*;
-use crate::open_tables::table_file;
+use crate::digest::file_sha;
+use crate::snapshot::{read_snapshot, write_snapshot};
 use parquet::file::metadata::ParquetMetaDataReader;
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -106,26 +107,21 @@ pub(crate) fn link(from: Option<u32>, switch: Option<u32>, port: Option<u32>) ->
     }
 }
 
-/// The tables that can be asked for of a run that is saved: one that follows packets is not.
-fn savable() -> Vec<Table> {
-    Table::NAMED.into_iter().filter(|table| *table != Table::Packets).collect()
-}
-
 /// Writes epochs, each with its number of messages, leaving and resuming the run after the epochs in `saves`.
 /// After each snapshot the interrupted run goes on a little, as real ones do.
 fn write(directory: &Path, epochs: &[u64], saves: &[usize]) {
-    let mut results = ResultsWriter::create(directory, &savable(), &stored(), Existing::Refuse).unwrap();
+    let mut results = ResultsWriter::create(directory, &Table::ALL, &stored(), Existing::Refuse).unwrap();
     let mut n = 0;
     for (index, &count) in epochs.iter().enumerate() {
         for _ in 0..count {
-            results.message(message(n)).unwrap();
+            results.push(message(n)).unwrap();
             n += 1;
         }
         results.epoch().unwrap();
         if saves.contains(&index) {
             results.save(&n.to_le_bytes()).unwrap();
             for later in n..n + 70_000 {
-                results.message(message(later)).unwrap();
+                results.push(message(later)).unwrap();
             }
             results.epoch().unwrap();
             drop(results);
@@ -134,15 +130,15 @@ fn write(directory: &Path, epochs: &[u64], saves: &[usize]) {
             n = u64::from_le_bytes(state.try_into().unwrap());
         }
     }
-    results.flow(flow(0, None)).unwrap();
-    results.flow(flow(0, Some(EndpointId(0)))).unwrap();
-    results.link(link(Some(3), None, None)).unwrap();
-    results.link(link(None, Some(0), Some(1))).unwrap();
+    results.push(flow(0, None)).unwrap();
+    results.push(flow(0, Some(EndpointId(0)))).unwrap();
+    results.push(link(Some(3), None, None)).unwrap();
+    results.push(link(None, Some(0), Some(1))).unwrap();
     results.finish(manifest(Ending::Finished), Performance::default()).unwrap();
 }
 
 fn groups(directory: &Path, table: Table) -> Vec<i64> {
-    let file = File::open(directory.join(table_file(table))).unwrap();
+    let file = File::open(directory.join(table.file())).unwrap();
     let metadata = ParquetMetaDataReader::new().parse_and_finish(&file).unwrap();
     metadata.row_groups().iter().map(|group| group.num_rows()).collect()
 }
@@ -185,20 +181,10 @@ fn row_groups_end_at_the_first_epoch_after_64_ki_rows() {
     write(&directory, &[40_000, 40_000, 10, 65_536, 5], &[]);
     assert_eq!(groups(&directory, Table::Messages), [80_000, 65_546, 5]);
     assert_eq!(groups(&directory, Table::Ranks), [0i64; 0]);
-    assert_eq!(
-        names(&directory),
-        [
-            "calls.parquet",
-            "flow_rates.parquet",
-            "flows.parquet",
-            "links.parquet",
-            "messages.parquet",
-            "parts.parquet",
-            "performance.json",
-            "ranks.parquet",
-            "run.json"
-        ]
-    );
+    let mut files = Table::ALL.map(Table::file).to_vec();
+    files.extend(["performance.json".to_owned(), "run.json".to_owned()]);
+    files.sort();
+    assert_eq!(names(&directory), files);
 }
 
 /// Catches rows that a reader gets twice, late or not at all while the run goes on, and a result that is
@@ -207,14 +193,14 @@ fn row_groups_end_at_the_first_epoch_after_64_ki_rows() {
 fn a_result_is_read_while_it_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let (live, plain) = (folder.path().join("live"), folder.path().join("plain"));
-    let mut results = ResultsWriter::create(&live, &savable(), &stored(), Existing::Refuse).unwrap();
+    let mut results = ResultsWriter::create(&live, &Table::ALL, &stored(), Existing::Refuse).unwrap();
     assert!(live_generation(&live).is_none() && StoredResult::open_live(&live).is_err());
     results.go_live().unwrap();
     let epochs = [10, 70_000, 3, 66_000];
     let mut n = 0;
     for (number, count) in epochs.into_iter().enumerate() {
         for later in n..n + count {
-            results.message(message(later)).unwrap();
+            results.push(message(later)).unwrap();
         }
         n += count;
         results.epoch().unwrap();
@@ -231,10 +217,10 @@ fn a_result_is_read_while_it_is_written() {
         seen.visit(|row: MessageRow| sequences.push(row.sequence)).unwrap();
         assert!(sequences.into_iter().eq(0..n), "{n} rows");
     }
-    results.flow(flow(0, None)).unwrap();
-    results.flow(flow(0, Some(EndpointId(0)))).unwrap();
-    results.link(link(Some(3), None, None)).unwrap();
-    results.link(link(None, Some(0), Some(1))).unwrap();
+    results.push(flow(0, None)).unwrap();
+    results.push(flow(0, Some(EndpointId(0)))).unwrap();
+    results.push(link(Some(3), None, None)).unwrap();
+    results.push(link(None, Some(0), Some(1))).unwrap();
     results.finish(manifest(Ending::Finished), Performance::default()).unwrap();
     write(&plain, &epochs, &[]);
     assert_eq!(names(&live), names(&plain));
@@ -267,7 +253,7 @@ fn rows_read_back() {
 #[test]
 fn an_existing_directory_is_refused_unless_forced() {
     let folder = tempfile::tempdir().unwrap();
-    let create = |existing| ResultsWriter::create(folder.path(), &Table::DEFAULT, &stored(), existing);
+    let create = |existing| ResultsWriter::create(folder.path(), &Table::defaults(), &stored(), existing);
     let empty = create(Existing::Refuse).unwrap();
     empty.finish(manifest(Ending::Finished), Performance::default()).unwrap();
     fs::write(folder.path().join("notes.txt"), "mine").unwrap();
@@ -301,9 +287,9 @@ fn an_interrupted_run_is_readable_and_can_be_resumed() {
     let folder = tempfile::tempdir().unwrap();
     let mut results =
         ResultsWriter::create(folder.path(), &[Table::Messages], &stored(), Existing::Refuse).unwrap();
-    results.message(message(0)).unwrap();
+    results.push(message(0)).unwrap();
     results.save(b"state").unwrap();
-    results.message(message(1)).unwrap();
+    results.push(message(1)).unwrap();
     results.finish(manifest(Ending::Interrupted), Performance::default()).unwrap();
     assert_eq!(groups(folder.path(), Table::Messages), [2]);
     let read: Manifest = read_manifest(folder.path()).unwrap();
@@ -314,8 +300,8 @@ fn an_interrupted_run_is_readable_and_can_be_resumed() {
     let (mut results, state) = ResultsWriter::resume(folder.path()).unwrap();
     assert_eq!(state, b"state");
     assert!(!folder.path().join("run.json").exists());
-    results.message(message(1)).unwrap();
-    results.message(message(2)).unwrap();
+    results.push(message(1)).unwrap();
+    results.push(message(2)).unwrap();
     results.finish(manifest(Ending::Finished), Performance::default()).unwrap();
     assert_eq!(groups(folder.path(), Table::Messages), [3]);
     assert!(matches!(ResultsWriter::resume(folder.path()), Err(ResultsError::NoSnapshot(_))));
@@ -326,7 +312,7 @@ fn an_interrupted_run_is_readable_and_can_be_resumed() {
 fn a_result_knows_where_its_traces_were() {
     let folder = tempfile::tempdir().unwrap();
     let directory = folder.path().join("out");
-    let results = ResultsWriter::create(&directory, &Table::DEFAULT, &stored(), Existing::Refuse).unwrap();
+    let results = ResultsWriter::create(&directory, &Table::defaults(), &stored(), Existing::Refuse).unwrap();
     assert_eq!(read_request::<Request>(&directory).unwrap(), stored());
     results.finish(manifest(Ending::Finished), Performance::default()).unwrap();
     assert_eq!(read_request::<Request>(&directory).unwrap(), stored());
@@ -369,7 +355,7 @@ fn a_result_of_version_1_is_refused_with_the_mend() {
 #[test]
 fn a_snapshot_of_version_1_is_refused_with_the_mend() {
     let folder = tempfile::tempdir().unwrap();
-    let results = ResultsWriter::create(folder.path(), &Table::DEFAULT, &stored(), Existing::Refuse);
+    let results = ResultsWriter::create(folder.path(), &Table::defaults(), &stored(), Existing::Refuse);
     results.unwrap().save(b"state").unwrap();
     let working = folder.path().join(".weft");
     let now = fs::read(working.join("snapshot")).unwrap();
@@ -388,6 +374,31 @@ fn a_snapshot_of_version_1_is_refused_with_the_mend() {
     }
 }
 
+/// Catches rows of other columns that are taken for those of this weft, and a table of another that is lost.
+#[test]
+fn a_snapshot_of_other_tables_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut results =
+        ResultsWriter::create(folder.path(), &[Table::Messages], &stored(), Existing::Refuse).unwrap();
+    results.push(message(0)).unwrap();
+    results.save(b"state").unwrap();
+    drop(results);
+    let working = folder.path().join(".weft");
+    let (path, request) = (working.join("snapshot"), file_sha(&working.join("request.json")).unwrap());
+    let bytes = fs::read(&path).unwrap();
+    let (saved, state) = read_snapshot(&path, &bytes, request).unwrap();
+    let (mut later, mut unknown) = (saved.clone(), saved.clone());
+    later[0].version += 1;
+    unknown[0].table = "weather".to_owned();
+    for tables in [later, unknown] {
+        write_snapshot(&working, request, &tables, state).unwrap();
+        let resumed = ResultsWriter::resume(folder.path());
+        assert!(matches!(resumed, Err(ResultsError::SnapshotVersion { .. })), "{tables:?}");
+    }
+    write_snapshot(&working, request, &saved, state).unwrap();
+    ResultsWriter::resume(folder.path()).unwrap();
+}
+
 /// A truncated or foreign snapshot must be an error, not a panic or half a resume.
 #[test]
 fn a_damaged_snapshot_is_refused() {
@@ -395,7 +406,7 @@ fn a_damaged_snapshot_is_refused() {
     let mut results =
         ResultsWriter::create(folder.path(), &[Table::Messages], &stored(), Existing::Refuse).unwrap();
     for n in 0..70_000 {
-        results.message(message(n)).unwrap();
+        results.push(message(n)).unwrap();
     }
     results.epoch().unwrap();
     results.save(b"state").unwrap();
@@ -418,9 +429,9 @@ fn a_full_disk_names_the_file_and_leaves_no_result() {
     for (full, at_end) in [("messages-00000.parquet", false), ("links.parquet", true)] {
         let folder = tempfile::tempdir().unwrap();
         let mut results =
-            ResultsWriter::create(folder.path(), &Table::NAMED, &stored(), Existing::Refuse).unwrap();
+            ResultsWriter::create(folder.path(), &Table::named(), &stored(), Existing::Refuse).unwrap();
         symlink("/dev/full", folder.path().join(".weft").join(full)).unwrap();
-        let rows: Result<(), ResultsError> = (0..70_000).try_for_each(|n| results.message(message(n)));
+        let rows: Result<(), ResultsError> = (0..70_000).try_for_each(|n| results.push(message(n)));
         let result = rows
             .and_then(|()| results.epoch())
             .and_then(|()| results.finish(manifest(Ending::Finished), Performance::default()));
@@ -444,12 +455,12 @@ fn as_left_behind(directory: &Path) -> tempfile::TempDir {
 fn a_directory_has_one_writer() {
     let folder = tempfile::tempdir().unwrap();
     let mut first =
-        ResultsWriter::create(folder.path(), &Table::DEFAULT, &stored(), Existing::Refuse).unwrap();
+        ResultsWriter::create(folder.path(), &Table::defaults(), &stored(), Existing::Refuse).unwrap();
     first.save(b"state").unwrap();
     let busy = format!("another weft (process {}) writes into ", std::process::id());
     for error in [
         ResultsWriter::check(folder.path(), Existing::Replace).unwrap_err(),
-        ResultsWriter::create(folder.path(), &Table::DEFAULT, &stored(), Existing::Replace)
+        ResultsWriter::create(folder.path(), &Table::defaults(), &stored(), Existing::Replace)
             .map(drop)
             .unwrap_err(),
         ResultsWriter::resume(folder.path()).map(drop).unwrap_err(),
@@ -473,7 +484,7 @@ fn a_result_is_replaced_when_the_new_one_is_whole() {
     let replace = |directory: &Path| {
         let mut writer =
             ResultsWriter::create(directory, &[Table::Messages], &stored(), Existing::Replace).unwrap();
-        writer.message(message(1)).unwrap();
+        writer.push(message(1)).unwrap();
         writer
     };
     drop(replace(folder.path()));
@@ -532,10 +543,10 @@ fn no_flipped_bit_is_resumed() {
     let mut results =
         ResultsWriter::create(folder.path(), &[Table::Messages], &stored(), Existing::Refuse).unwrap();
     for n in 0..66_000 {
-        results.message(message(n)).unwrap();
+        results.push(message(n)).unwrap();
     }
     results.epoch().unwrap();
-    results.message(message(66_000)).unwrap();
+    results.push(message(66_000)).unwrap();
     results.save(b"state").unwrap();
     drop(results);
     for name in ["snapshot", "request.json", "messages-00000.parquet"] {
@@ -556,7 +567,8 @@ fn no_flipped_bit_is_resumed() {
 #[test]
 fn files_are_those_that_weft_wrote() {
     let folder = tempfile::tempdir().unwrap();
-    write(folder.path(), &[3], &[]);
+    let results = ResultsWriter::create(folder.path(), &Table::defaults(), &stored(), Existing::Refuse);
+    results.unwrap().finish(manifest(Ending::Finished), Performance::default()).unwrap();
     let tables = read_manifest::<Request, serde_json::Value>(folder.path()).unwrap().tables;
     let check = || check_files(folder.path(), &tables).map_err(|error| error.to_string());
     assert_eq!(check(), Ok(()));

@@ -3,10 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use std::fmt::Write;
-use weft_results::{
-    CallRow, FlowRateRow, FlowRow, JobLinkRow, JobRateRow, LinkRow, MessagePieceRow, MessageRow, PacketRow,
-    PartRow, QueueRow, RankRow, RateRow, Row,
-};
+use weft_results::{Table, TableDeclaration, WrittenBy};
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/formats/results.md");
 const GENERATED: &str = "<!-- From here on";
@@ -32,15 +29,25 @@ fn wrapped(paragraph: &str) -> String {
     text
 }
 
-fn table<R: Row>() -> String {
-    let doc = wrapped(&R::DOC.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" "));
+/// The list of tables, with the options that write them.
+fn list() -> String {
+    let mut text = "\n| table | by default | options |\n|---|---|---|\n".to_owned();
+    for table in Table::ALL {
+        let TableDeclaration { written_by, options, .. } = table.declaration();
+        let default = if written_by == WrittenBy::Default { "yes" } else { "" };
+        writeln!(text, "| `{table}` | {default} | {options} |").unwrap();
+    }
+    text
+}
+
+fn section(table: Table) -> String {
+    let TableDeclaration { version, doc, columns, .. } = table.declaration();
     let mut text = format!(
-        "\n### {} (version {})\n\n{doc}\n\n| column | type | |\n|---|---|---|\n",
-        R::TABLE,
-        R::VERSION
+        "\n### {table} (version {version})\n\n{}\n\n| column | type | |\n|---|---|---|\n",
+        wrapped(&doc)
     );
     // The head of the page explains `run`, which every table has.
-    for column in R::columns().into_iter().filter(|column| column.name != "run") {
+    for column in columns.into_iter().filter(|column| column.name != "run") {
         let null = if column.nullable { ", may be null" } else { "" };
         writeln!(text, "| `{}` | {}{null} | {} |", column.name, column.data_type, column.doc).unwrap();
     }
@@ -53,22 +60,7 @@ fn the_page_says_what_the_files_hold() {
     let page = std::fs::read_to_string(PAGE).unwrap();
     let start = page.find(GENERATED).expect("the page has the mark");
     let head = &page[..start + page[start..].find('\n').unwrap() + 1];
-    let tables = [
-        table::<MessageRow>(),
-        table::<FlowRow>(),
-        table::<LinkRow>(),
-        table::<RankRow>(),
-        table::<CallRow>(),
-        table::<PartRow>(),
-        table::<MessagePieceRow>(),
-        table::<PacketRow>(),
-        table::<RateRow>(),
-        table::<FlowRateRow>(),
-        table::<QueueRow>(),
-        table::<JobRateRow>(),
-        table::<JobLinkRow>(),
-    ];
-    let expected = format!("{head}{}", tables.concat());
+    let expected = format!("{head}{}{}", list(), Table::ALL.map(section).concat());
     if std::env::var_os("WEFT_WRITE_DOCS").is_some() {
         std::fs::write(PAGE, &expected).unwrap();
     } else {

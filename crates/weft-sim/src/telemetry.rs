@@ -349,13 +349,13 @@ impl Telemetry {
                 let counters = closed.links.get(number).copied().unwrap_or_default();
                 number += 1;
                 if outcome.is_ok() && counters != Counters::default() {
-                    outcome = results.rate(counters.row(of, times, &link));
+                    outcome = results.push(counters.row(of, times, &link));
                 }
             });
             outcome?;
         }
         for (&(switch, is_output, port, vc), fill) in &closed.queues {
-            results.queue(QueueRow {
+            results.push(QueueRow {
                 run: self.run,
                 level: level as u32,
                 begin_ps: closed.began,
@@ -370,7 +370,7 @@ impl Telemetry {
             })?;
         }
         for (&job, count) in &closed.jobs {
-            results.job_rate(JobRateRow {
+            results.push(JobRateRow {
                 run: self.run,
                 jobs: self.watched_jobs.as_ref().map_or(1, |watched| watched.jobs),
                 job,
@@ -387,7 +387,7 @@ impl Telemetry {
                 allowed.insert(flow, rate);
             });
             for (flow, count) in &closed.flows {
-                results.flow_rate(FlowRateRow {
+                results.push(FlowRateRow {
                     run: self.run,
                     level: level as u32,
                     begin_ps: closed.began,

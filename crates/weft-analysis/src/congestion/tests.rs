@@ -54,7 +54,7 @@ fn result(directory: &Path, rates: &[Vec<Rate>], full_from: u64, flows: &[Pair])
     let tables = [Table::Links, Table::Rates, Table::Queues, Table::FlowRates];
     let mut results = ResultsWriter::create(directory, &tables, &stored, Existing::Refuse).unwrap();
     for wire in WIRES {
-        results.link(link(wire)).unwrap();
+        results.push(link(wire)).unwrap();
     }
     let times = |number: usize| {
         let begin = number as u64 * INTERVAL;
@@ -80,7 +80,7 @@ fn result(directory: &Path, rates: &[Vec<Rate>], full_from: u64, flows: &[Pair])
                 energy_pj: None,
                 asleep_ps: None,
             };
-            results.rate(row).unwrap();
+            results.push(row).unwrap();
         }
         if begin_ps.as_ps() >= full_from {
             let row = QueueRow {
@@ -96,7 +96,7 @@ fn result(directory: &Path, rates: &[Vec<Rate>], full_from: u64, flows: &[Pair])
                 most_held_bytes: Bytes::new(900),
                 mean_held_bytes: Bytes::new(800),
             };
-            results.queue(row).unwrap();
+            results.push(row).unwrap();
         }
         for (from, to) in flows {
             let row = FlowRateRow {
@@ -111,7 +111,7 @@ fn result(directory: &Path, rates: &[Vec<Rate>], full_from: u64, flows: &[Pair])
                 payload_bytes: Bytes::new(125),
                 allowed_bits_per_second: None,
             };
-            results.flow_rate(row).unwrap();
+            results.push(row).unwrap();
         }
     }
     let manifest: RunManifest<Value, Value> =

@@ -3,7 +3,8 @@
 //! A scenario has a panel for each of its groups of flows, with a line for each way to control congestion.
 //! Elsewhere there is one panel.
 
-use super::{Axis, Content, MAX_SERIES, Panel, Series, Shown, ShownRun};
+use super::panel::{Axis, Content, MAX_SERIES, Panel, Series};
+use super::shown::{Shown, ShownRun};
 use std::collections::BTreeMap;
 use weft_results::{MessageRow, ResultsError};
 

@@ -1,6 +1,7 @@
 //! Congestion trees over time: when each stood, and how its branches filled.
 
-use super::{Axis, Cells, Content, Panel, ShownRun};
+use super::panel::{Axis, Cells, Content, Panel};
+use super::shown::ShownRun;
 use crate::congestion::congestion_trees;
 use weft_results::ResultsError;
 

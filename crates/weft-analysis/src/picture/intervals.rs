@@ -1,6 +1,7 @@
 //! The time axis of pictures of telemetry: the finest level with few enough intervals.
 
-use super::{Axis, ShownRun};
+use super::panel::Axis;
+use super::shown::ShownRun;
 use weft_results::{INTERVALS_PER_COARSER, ResultsError, TELEMETRY_LEVELS};
 use weft_units::Time;
 

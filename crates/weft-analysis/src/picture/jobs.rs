@@ -1,7 +1,8 @@
 //! Rates of jobs over time: together, and each alone where that was asked for.
 
 use super::intervals::Intervals;
-use super::{Axis, Content, MAX_SERIES, Panel, Series, ShownRun};
+use super::panel::{Axis, Content, MAX_SERIES, Panel, Series};
+use super::shown::ShownRun;
 use weft_results::{JobRateRow, ResultsError};
 
 /// Jobs that are drawn, each with two lines: together, and alone.

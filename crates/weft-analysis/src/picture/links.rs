@@ -1,6 +1,7 @@
 //! Utilization and energy of links: the table `links`.
 
-use super::{Axis, Content, MAX_SERIES, Panel, Series, Shown};
+use super::panel::{Axis, Content, MAX_SERIES, Panel, Series};
+use super::shown::Shown;
 use std::collections::BTreeMap;
 use weft_results::{LinkRow, ResultsError};
 use weft_units::Energy;

@@ -1,6 +1,7 @@
 //! Latency and throughput over the offered load: rows of `run.json`.
 
-use super::{Axis, Content, MAX_SERIES, Panel, Series, Shown};
+use super::panel::{Axis, Content, MAX_SERIES, Panel, Series};
+use super::shown::Shown;
 use serde_json::Value;
 use weft_results::{ResultsError, StoredResult};
 

@@ -1,6 +1,7 @@
 //! Messages between ranks, or endpoints where there are no ranks: the tables `messages` and `flows`.
 
-use super::{Axis, Cells, Content, Panel, Segments, ShownRun};
+use super::panel::{Axis, Cells, Content, Panel, Segments};
+use super::shown::ShownRun;
 use std::collections::BTreeMap;
 use weft_results::{FlowRow, MessageRow, ResultsError, Table};
 

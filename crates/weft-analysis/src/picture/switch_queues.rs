@@ -5,7 +5,8 @@
 //! switches on top of each other and as a heat map.
 
 use super::intervals::Intervals;
-use super::{Axis, Cells, Content, Panel, Series, ShownRun};
+use super::panel::{Axis, Cells, Content, Panel, Series};
+use super::shown::ShownRun;
 use std::collections::BTreeMap;
 use weft_results::{QueueRow, ResultsError};
 

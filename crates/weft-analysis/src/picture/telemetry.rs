@@ -4,7 +4,8 @@
 //! fullest, so that what is kept does not grow with the time.
 
 use super::intervals::{Intervals, PS_PER_US};
-use super::{Axis, Cells, Content, MAX_SERIES, Panel, Series, ShownRun};
+use super::panel::{Axis, Cells, Content, MAX_SERIES, Panel, Series};
+use super::shown::ShownRun;
 use std::collections::{BTreeMap, BTreeSet};
 use weft_results::{FlowRateRow, QueueRow, RateRow, ResultsError};
 

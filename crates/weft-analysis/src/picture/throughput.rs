@@ -4,7 +4,8 @@
 //! RED-SEA D1.4 §12.2, Fig. 50: "dynamic network throughput".
 
 use super::intervals::{Intervals, PS_PER_US};
-use super::{Axis, Content, MAX_SERIES, Panel, Series, Shown, ShownRun};
+use super::panel::{Axis, Content, MAX_SERIES, Panel, Series};
+use super::shown::{Shown, ShownRun};
 use weft_results::{FlowRateRow, ResultsError};
 
 /// One panel, with the runs of all results.

@@ -1,7 +1,8 @@
 //! A value per link and interval of telemetry.
 
+use super::link_numbers::LinkNumbers;
+use super::quantity::Quantity;
 use super::totals::{held, link_of};
-use super::{LinkNumbers, Quantity};
 use serde::Serialize;
 use weft_results::{QueueRow, RateRow, ResultsError, StoredResult, TELEMETRY_LEVELS, Table};
 use weft_units::Energy;
@@ -176,7 +177,7 @@ fn nothing(result: &StoredResult, why: String) -> ResultsError {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::star;
+    use super::super::link_numbers::tests::star;
     use super::*;
 
     /// Catches values of a neighbouring interval, and queues of one link that hide each other.

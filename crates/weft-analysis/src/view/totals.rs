@@ -1,6 +1,7 @@
 //! A value per link for a whole run.
 
-use super::{LinkNumbers, Quantity};
+use super::link_numbers::LinkNumbers;
+use super::quantity::Quantity;
 use std::collections::BTreeMap;
 use weft_results::{LinkRow, QueueRow, ResultsError, StoredResult};
 use weft_units::{Energy, Span};

@@ -32,7 +32,7 @@ pub(crate) fn write_links<H: Host>(
             Attachment::Switch(switch, port) => (None, Some(switch), Some(port)),
             Attachment::Nothing => (None, None, None),
         };
-        outcome = results.link(LinkRow {
+        outcome = results.push(LinkRow {
             run,
             from_endpoint,
             from_switch,
@@ -81,6 +81,7 @@ fn write_parts<H: Host>(
         return Ok(());
     }
     let mut outcome = Ok(());
+    // ANCHOR: push
     network.visit_parts(&mut |part| {
         if outcome.is_err() {
             return;
@@ -91,7 +92,8 @@ fn write_parts<H: Host>(
         };
         let (packets, packet_bytes) = (part.passed.packets, part.passed.bytes);
         outcome =
-            results.part(PartRow { run, endpoint, switch, packets, packet_bytes, energy_pj: part.energy });
+            results.push(PartRow { run, endpoint, switch, packets, packet_bytes, energy_pj: part.energy });
     });
+    // ANCHOR_END: push
     outcome
 }

@@ -19,6 +19,7 @@ mod link_table;
 pub mod live;
 pub mod load;
 pub mod machine;
+mod message_table;
 mod options;
 pub mod osu;
 mod output;

@@ -116,7 +116,7 @@ mod tests {
         let directory = folder.path().join("out");
         let output = Output {
             directory: directory.clone(),
-            tables: Table::DEFAULT.to_vec(),
+            tables: Table::defaults(),
             start: Start::Fresh(Existing::Refuse),
         };
         let (results, _) = output.open(&request).unwrap();

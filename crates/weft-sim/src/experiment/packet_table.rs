@@ -26,7 +26,7 @@ impl PacketTable {
         let mut hops: Vec<HopRecord> = self.hops.extract_if(.., |hop| hop.began < before).collect();
         // Parts of the network are in no particular order.
         hops.sort_unstable_by_key(|hop| (hop.began, hop.source, hop.message, end(hop.from), hop.came));
-        hops.iter().try_for_each(|hop| results.packet(row(run, hop)))
+        hops.iter().try_for_each(|hop| results.push(row(run, hop)))
     }
 }
 

@@ -23,7 +23,7 @@ pub fn machine(name: &str, sets: &[&str]) -> MachineInput {
 pub fn options(threads: u32, directory: Option<PathBuf>) -> ExperimentOptions {
     let start = Start::Fresh(Existing::Refuse);
     // A run that is saved, and the ideal network, have no table of packets.
-    let tables = || Table::NAMED.into_iter().filter(|table| *table != Table::Packets).collect();
+    let tables = || Table::named().into_iter().filter(|table| *table != Table::Packets).collect();
     let output = directory.map(|directory| Output { directory, tables: tables(), start });
     ExperimentOptions { threads, output, ..ExperimentOptions::default() }
 }

@@ -11,6 +11,7 @@ use super::region::RegionAccount;
 use super::tables;
 use crate::experiment::ExperimentError;
 use crate::experiment::link_table::write_links;
+use crate::experiment::message_table::{FlowEnds, flow_row};
 use crate::experiment::packet_table::PacketTable;
 use crate::experiment::path::PathRecorder;
 use crate::job_sites::JobSites;
@@ -338,7 +339,7 @@ impl Account {
             breakdown.deliver(messages.iter().filter(counts).copied());
         }
         if let Some(writer) = writer {
-            messages.iter().try_for_each(|message| writer.message(tables::message_row(self.run, message)))?;
+            messages.iter().try_for_each(|message| writer.push(tables::message_row(self.run, message)))?;
             self.packets.write(self.run, now, writer)?;
         }
         if let Some(drawing) = drawing {
@@ -362,11 +363,14 @@ impl Account {
             job_links.write(self.run, ranks, writer)?;
         }
         if writer.wants(Table::Flows) {
-            tables::flow_rows(self.run, &self.tally.flows).try_for_each(|row| writer.flow(row))?;
+            for (&(source, destination), flow) in &self.tally.flows {
+                let ends = FlowEnds { source, destination: Some(destination), group: None };
+                writer.push(flow_row(self.run, &ends, flow))?;
+            }
         }
         self.packets.write(self.run, Time::NEVER, writer)?;
         write_links(self.run, network, end_of(ranks) - Time::ZERO, writer)?;
-        ranks.iter().try_for_each(|rank| writer.rank(tables::rank_row(self.run, rank, &self.seating)))?;
+        ranks.iter().try_for_each(|rank| writer.push(tables::rank_row(self.run, rank, &self.seating)))?;
         Ok(())
     }
 
@@ -377,7 +381,7 @@ impl Account {
         writer: &mut ResultsWriter,
     ) -> Result<(), ExperimentError> {
         let row = |calls| tables::call_row(self.run, calls, &self.seating);
-        Ok(calls.iter().try_for_each(|calls| writer.calls(row(calls)))?)
+        Ok(calls.iter().try_for_each(|calls| writer.push(row(calls)))?)
     }
 
     /// Number of the first rank of a program over all programs.

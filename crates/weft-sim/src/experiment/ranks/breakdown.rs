@@ -124,7 +124,7 @@ impl Breakdown {
             self.classes.entry(class).or_default().add(&message, &walk, &names);
             if let Some(writer) = &mut writer {
                 for piece in &walk.pieces {
-                    writer.piece(row(self.run, &message, piece, &names))?;
+                    writer.push(row(self.run, &message, piece, &names))?;
                 }
             }
         }

@@ -71,7 +71,7 @@ impl JobLinks {
                 LinkStart::Endpoint(endpoint) => (Some(endpoint), None, None),
                 LinkStart::Port(switch, port) => (None, Some(switch), Some(port)),
             };
-            results.job_link(JobLinkRow {
+            results.push(JobLinkRow {
                 run,
                 from_endpoint,
                 from_switch,

@@ -5,10 +5,9 @@ use crate::experiment::EnergyFigures;
 use crate::experiment::busiest::{Busiest, link_name, share};
 use crate::experiment::replay::{BusyLink, CallFigures, Figures};
 use std::collections::BTreeMap;
-use weft_results::{CallRow, FlowRow, MessageRow, RankRow};
+use weft_results::{CallRow, MessageRow, RankRow};
 use weft_topo::Layout;
-use weft_units::{EndpointId, Span, Time};
-use weft_workload::flow::FlowReport;
+use weft_units::{Span, Time};
 use weft_workload::replay::{CallReport, Delivery, RankReport, ReplayedMessage, Seating};
 
 /// The row of a message.
@@ -28,26 +27,6 @@ pub fn message_row(run: u32, message: &ReplayedMessage) -> MessageRow {
         posted_ps: message.posted,
         hops: u32::from(message.hops),
     }
-}
-
-/// The rows of the flows.
-pub fn flow_rows(
-    run: u32,
-    flows: &BTreeMap<(EndpointId, EndpointId), FlowReport>,
-) -> impl Iterator<Item = FlowRow> + '_ {
-    flows.iter().map(move |(&(source, destination), flow)| FlowRow {
-        run,
-        source_endpoint: source,
-        destination_endpoint: Some(destination),
-        group: None,
-        messages: flow.completion.count(),
-        payload_bytes: flow.bytes,
-        first_start_ps: flow.first_start,
-        last_completion_ps: flow.last_completion,
-        completion_mean_ps: flow.completion.mean().unwrap_or(Span::ZERO),
-        completion_p99_ps: flow.completion.percentile(99).unwrap_or(Span::ZERO),
-        completion_max_ps: flow.completion.max(),
-    })
 }
 
 /// The row of a rank.

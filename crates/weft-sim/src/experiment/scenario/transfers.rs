@@ -2,9 +2,10 @@
 //! and group.
 
 use super::file::Scenario;
+use crate::experiment::message_table::{FlowEnds, PendingMessages, flow_row};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use weft_results::{FlowRow, MessageRow, ResultsError, ResultsWriter, Table};
+use weft_results::{MessageRow, ResultsError, ResultsWriter, Table};
 use weft_units::{EndpointId, Time};
 use weft_workload::flow::FlowReport;
 use weft_workload::scenario::TransferReport;
@@ -12,8 +13,7 @@ use weft_workload::scenario::TransferReport;
 /// The transfers of a run on their way into tables.
 #[derive(Default, Serialize, Deserialize)]
 pub(super) struct Transfers {
-    /// Those that are delivered after the epoch in which their last packet came.
-    unwritten: Vec<TransferReport>,
+    messages: PendingMessages,
     /// By source, destination and group.
     flows: BTreeMap<(EndpointId, EndpointId, u32), FlowReport>,
 }
@@ -37,33 +37,11 @@ impl Transfers {
             let flow = self.flows.entry((plan.source, transfer.destination, plan.group)).or_default();
             flow.record(transfer.bytes, transfer.created_at, transfer.delivered);
         }
-        if !results.wants(Table::Messages) {
-            transfers.clear();
-            return Ok(());
+        let transfers = std::mem::take(transfers);
+        if results.wants(Table::Messages) {
+            self.messages.take(transfers.iter().map(|transfer| message_row(run, transfer, scenario)));
         }
-        self.unwritten.append(transfers);
-        let source = |transfer: &TransferReport| scenario.flows[transfer.flow as usize].source;
-        self.unwritten
-            .sort_unstable_by_key(|transfer| (transfer.delivered, source(transfer), transfer.number));
-        let due = self.unwritten.partition_point(|transfer| transfer.delivered < until);
-        self.unwritten.drain(..due).try_for_each(|transfer| {
-            let plan = &scenario.flows[transfer.flow as usize];
-            results.message(MessageRow {
-                run,
-                delivered_ps: transfer.delivered,
-                source_endpoint: plan.source,
-                destination_endpoint: transfer.destination,
-                sequence: transfer.number.into(),
-                source_rank: None,
-                destination_rank: None,
-                tag: None,
-                class: "flow".to_owned(),
-                group: Some(scenario.groups[plan.group as usize].name.clone()),
-                payload_bytes: transfer.bytes,
-                posted_ps: transfer.created_at,
-                hops: transfer.hops.into(),
-            })
-        })
+        self.messages.write(until, results)
     }
 
     /// The run has ended: writes its flows.
@@ -74,19 +52,28 @@ impl Transfers {
         results: &mut ResultsWriter,
     ) -> Result<(), ResultsError> {
         self.flows.iter().try_for_each(|(&(source, destination, group), flow)| {
-            results.flow(FlowRow {
-                run,
-                source_endpoint: source,
-                destination_endpoint: Some(destination),
-                group: Some(scenario.groups[group as usize].name.clone()),
-                messages: flow.completion.count(),
-                payload_bytes: flow.bytes,
-                first_start_ps: flow.first_start,
-                last_completion_ps: flow.last_completion,
-                completion_mean_ps: flow.completion.mean().unwrap_or_default(),
-                completion_p99_ps: flow.completion.percentile(99).unwrap_or_default(),
-                completion_max_ps: flow.completion.max(),
-            })
+            let group = Some(scenario.groups[group as usize].name.as_str());
+            let ends = FlowEnds { source, destination: Some(destination), group };
+            results.push(flow_row(run, &ends, flow))
         })
+    }
+}
+
+fn message_row(run: u32, transfer: &TransferReport, scenario: &Scenario) -> MessageRow {
+    let plan = &scenario.flows[transfer.flow as usize];
+    MessageRow {
+        run,
+        delivered_ps: transfer.delivered,
+        source_endpoint: plan.source,
+        destination_endpoint: transfer.destination,
+        sequence: transfer.number.into(),
+        source_rank: None,
+        destination_rank: None,
+        tag: None,
+        class: "flow".to_owned(),
+        group: Some(scenario.groups[plan.group as usize].name.clone()),
+        payload_bytes: transfer.bytes,
+        posted_ps: transfer.created_at,
+        hops: transfer.hops.into(),
     }
 }

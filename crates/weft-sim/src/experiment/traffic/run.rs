@@ -20,6 +20,7 @@ use super::limit::{Before, Limit, Limits};
 use super::offered::Offered;
 use super::ways::Ways;
 use crate::experiment::link_table::write_links;
+use crate::experiment::message_table::{FlowEnds, PendingMessages, flow_row};
 use crate::experiment::packet_table::PacketTable;
 use crate::experiment::{ExperimentError, Interrupt};
 use crate::telemetry::Telemetry;
@@ -29,7 +30,7 @@ use std::collections::BTreeMap;
 use weft_engine::Progress;
 use weft_machine::Machine;
 use weft_network::{Crossed, LostData, MachineEnergy, SimulatedNetwork};
-use weft_results::{Conclusion, Ending, FlowRow, MessageRow, ResultsError, ResultsWriter, Table};
+use weft_results::{Conclusion, Ending, MessageRow, ResultsError, ResultsWriter, Table};
 use weft_topo::Layout;
 use weft_units::{Bytes, EndpointId, Span, Time};
 use weft_workload::histogram::Histogram;
@@ -165,7 +166,7 @@ pub(super) struct Run {
     batch_p99s: Vec<f64>,
     flows: BTreeMap<(EndpointId, Option<EndpointId>), FlowReport>,
     /// Messages that their hosts notice after the epoch in which they came.
-    unnoticed: Vec<MessageRow>,
+    unnoticed: PendingMessages,
     /// Links and queues over the whole run, warm-up included, where that is wanted.
     telemetry: Option<Telemetry>,
     /// Where messages spend their time, where that is wanted. Such a run is not saved.
@@ -209,7 +210,7 @@ impl Run {
             batch_means: Vec::new(),
             batch_p99s: Vec::new(),
             flows: BTreeMap::new(),
-            unnoticed: Vec::new(),
+            unnoticed: PendingMessages::default(),
             telemetry: None,
             ways: None,
             packets: PacketTable::default(),
@@ -418,9 +419,8 @@ impl Run {
                     self.batch_p99s.extend(batch.percentile(99).map(|p99| p99.as_ps() as f64));
                 }
                 if let Some(results) = around.results.as_deref_mut().filter(|r| r.wants(Table::Messages)) {
-                    let rows = messages.into_iter().map(|message| message_row(self.index, &message));
-                    self.unnoticed.extend(rows);
-                    self.write_messages(until, results)?;
+                    self.unnoticed.take(messages.iter().map(|message| message_row(self.index, message)));
+                    self.unnoticed.write(until, results)?;
                 }
             }
         }
@@ -429,13 +429,6 @@ impl Run {
             results.epoch()?;
         }
         Ok(delivered)
-    }
-
-    /// Writes the messages that were noticed before `until`, in order.
-    fn write_messages(&mut self, until: Time, results: &mut ResultsWriter) -> Result<(), ResultsError> {
-        self.unnoticed.sort_unstable_by_key(|row| (row.delivered_ps, row.source_endpoint, row.sequence));
-        let noticed = self.unnoticed.partition_point(|row| row.delivered_ps < until);
-        self.unnoticed.drain(..noticed).try_for_each(|row| results.message(row))
     }
 
     /// Takes over the flows that the network has counted, so that none is lost when it is saved.
@@ -460,9 +453,11 @@ impl Run {
             network.report_until(self.last);
         }
         if let Some(results) = &mut around.results {
-            self.write_messages(Time::NEVER, results)?;
+            self.unnoticed.write(Time::NEVER, results)?;
             self.packets.write(self.index, Time::NEVER, results)?;
-            write_flows(self.index, &self.flows, results)?;
+            for (&(source, destination), flow) in &self.flows {
+                results.push(flow_row(self.index, &FlowEnds { source, destination, group: None }, flow))?;
+            }
             write_links(self.index, network, self.time, results)?;
             if let Some(telemetry) = &mut self.telemetry {
                 telemetry.finish(network, network.now(), results)?;
@@ -553,28 +548,6 @@ fn message_row(run: u32, message: &MessageReport) -> MessageRow {
         posted_ps: message.created_at,
         hops: message.hops.into(),
     }
-}
-
-fn write_flows(
-    run: u32,
-    flows: &BTreeMap<(EndpointId, Option<EndpointId>), FlowReport>,
-    results: &mut ResultsWriter,
-) -> Result<(), ResultsError> {
-    flows.iter().try_for_each(|(&(source, destination), flow)| {
-        results.flow(FlowRow {
-            run,
-            source_endpoint: source,
-            destination_endpoint: destination,
-            group: None,
-            messages: flow.completion.count(),
-            payload_bytes: flow.bytes,
-            first_start_ps: flow.first_start,
-            last_completion_ps: flow.last_completion,
-            completion_mean_ps: flow.completion.mean().unwrap_or_default(),
-            completion_p99_ps: flow.completion.percentile(99).unwrap_or_default(),
-            completion_max_ps: flow.completion.max(),
-        })
-    })
 }
 
 #[cfg(test)]
