@@ -5,7 +5,6 @@ use crate::algorithm::{Algorithm, Path};
 use crate::answers::Answering;
 use crate::marking::RedParameters;
 use crate::points::{Congestion, CongestionKind};
-use crate::{acc, dcqcn, hpcc, ib, swift};
 use serde::{Deserialize, Serialize};
 use weft_keys::{Condition, CountFromZero};
 use weft_units::{Bytes, Span};
@@ -47,7 +46,7 @@ weft_keys::keys! {
         /// given. For fabric.flow_control=drop.
         trim: Option<bool>, only_where(TRIMMED);
         /// Those of ACC.
-        acc: acc::AccKeys, group();
+        acc: crate::acc::AccKeys, group();
         /// Queue before a link up to which no packet is marked.
         mark_low: Option<Bytes>, only_where(RED);
         /// Queue from which all are.
@@ -55,15 +54,15 @@ weft_keys::keys! {
         /// Thousandths of packets that are marked just below that.
         mark_most: Option<CountFromZero>, within(CountFromZero(0), CountFromZero(1_000)), only_where(RED);
         /// Those of DCQCN.
-        dcqcn: dcqcn::DcqcnKeys, group();
+        dcqcn: crate::dcqcn::DcqcnKeys, group();
         /// Those of HPCC.
-        hpcc: hpcc::HpccKeys, group();
+        hpcc: crate::hpcc::HpccKeys, group();
         /// Delay that is aimed at: of Swift the round trip without hops and flows, of NSCC that in queues.
         target: Option<Span>, only_where(DELAY);
         /// Those of Swift.
-        swift: swift::SwiftKeys, group();
+        swift: crate::swift::SwiftKeys, group();
         /// Those of InfiniBand's.
-        ib: ib::IbKeys, group();
+        ib: crate::ib::IbKeys, group();
     }
 }
 

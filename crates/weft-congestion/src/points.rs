@@ -1,13 +1,7 @@
 //! The points of whichever algorithm a network has.
 
-use crate::acc::{self, Acc};
 use crate::algorithm::{Algorithm, Arrival, Crossing, Notice, Path, ShortCircuit, Stamp};
-use crate::dcqcn::{self, Dcqcn};
-use crate::hpcc::{self, Hpcc};
-use crate::ib::{self, Ib};
 use crate::keys::{Configured, CongestionKeys, FlowSetting};
-use crate::nscc::{self, Nscc};
-use crate::swift::{self, Swift};
 use serde::{Deserialize, Serialize};
 use weft_units::{BitRate, Bytes, Span, Time};
 
@@ -24,6 +18,8 @@ macro_rules! algorithms {
     ($($name:ident in $module:ident, $need:expr, {
         $($(#[doc = $meaning:literal])+ $kind:ident = $word:literal,)+
     })*) => {
+        $(use crate::$module::{self, $name};)*
+
         weft_keys::words! {
             /// The algorithms by their names in machine files.
             #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]

@@ -11,7 +11,6 @@
 use crate::error::TraceError;
 use crate::header::{TraceHeader, TraceMetadata};
 use crate::simgrid::FlopRate;
-use crate::{chakra, dumpi, goal, liballprof, simgrid, vef, weft};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
@@ -23,14 +22,14 @@ use weft_units::{Bytes, RankId};
 
 /// All formats. A file that none of them knows is read as one of the first, whose reader says what is wrong.
 const FORMATS: &[Format] = &[
-    weft::FORMAT,
-    dumpi::FORMAT,
-    goal::FORMAT,
-    goal::BINARY,
-    liballprof::FORMAT,
-    chakra::FORMAT,
-    simgrid::FORMAT,
-    vef::FORMAT,
+    crate::weft::FORMAT,
+    crate::dumpi::FORMAT,
+    crate::goal::FORMAT,
+    crate::goal::BINARY,
+    crate::liballprof::FORMAT,
+    crate::chakra::FORMAT,
+    crate::simgrid::FORMAT,
+    crate::vef::FORMAT,
 ];
 
 /// The first bytes of a file, by which formats know it: some lines of a text.

@@ -1,11 +1,6 @@
 //! The algorithms: a line for each, with its name and its schedule.
 
-use super::{
-    Schedule, accelerator, binary_tree, binomial, bruck, butterfly, chain, dissemination, global_first,
-    in_order_binary_tree, knomial, linear, local_first, multicast, neighbor_exchange, non_overlapping,
-    pairwise, pipelined_ring, rabenseifner, recursive_doubling, recursive_halving, ring, scatter_allgather,
-    scattered, split_binary_tree,
-};
+use super::Schedule;
 use crate::collective::member_part::MemberPlace;
 use crate::collective::topology_tree::Neighbours;
 use crate::hierarchy::Hierarchy;
@@ -14,7 +9,7 @@ use weft_trace::op::Collective;
 
 /// Declares [`Algorithm`], a word of machine files each, and the schedule of each.
 macro_rules! algorithms {
-    ($($(#[$meaning:meta])* $name:ident = $word:literal: $schedule:path,)*) => {
+    ($($(#[$meaning:meta])* $name:ident = $word:literal: $module:ident::$schedule:ident,)*) => {
         weft_keys::words! {
             /// A way to carry out collectives. Each is described in the file of its name under `collective/`.
             #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
@@ -26,7 +21,7 @@ macro_rules! algorithms {
         /// The schedule of an algorithm.
         pub(crate) fn schedule(algorithm: Algorithm) -> &'static dyn Schedule {
             match algorithm {
-                $(Algorithm::$name => &$schedule,)*
+                $(Algorithm::$name => &super::$module::$schedule,)*
             }
         }
     };
