@@ -65,9 +65,33 @@
 //! RED-SEA D1.4 §8.1.
 
 use crate::algorithm::{Algorithm, Crossing, Notice, Path, ShortCircuit};
+use crate::keys::{Configured, CongestionKeys, FlowSetting, of};
 use crate::pacer::Pacer;
+use crate::points::CongestionKind;
 use serde::{Deserialize, Serialize};
+use weft_keys::{Condition, CountFromZero};
 use weft_units::{BitRate, Bytes, Span, Time};
+
+const OWN: Condition<'static> = of(&["acc", "acc-frp-only", "acc-frp-init"]);
+
+weft_keys::keys! {
+    /// The keys of Accurate Congestion Control in machine files.
+    #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+    pub struct AccKeys {
+        /// Between two rate re-evaluation pulses.
+        period: Option<Span>, not_zero("20us"), only_where(OWN);
+        /// Thousandths of a link that flows do not get.
+        margin: Option<CountFromZero>, within(CountFromZero(0), CountFromZero(999)), only_where(OWN);
+        /// Whether a new flow waits for its first answer.
+        wait_for_feedback: Option<bool>, only_where(OWN);
+        /// Whether links find flows that are bottlenecked there and say otherwise.
+        mind_the_gap: Option<bool>, only_where(OWN);
+        /// Whether a rate rises step by step until it is confirmed.
+        wait_to_rise: Option<bool>, only_where(OWN);
+        /// Whether switches answer a flow from inside the fabric where they offer it less than it uses.
+        short_circuit: Option<bool>, only_where(OWN);
+    }
+}
 
 /// Constants of Accurate Congestion Control.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -584,6 +608,21 @@ impl Algorithm for Acc {
     fn reflect(notice: &Notice, _: &Parameters) -> Option<Notice> {
         let is_asked = FlowRate::of(notice).purpose != Purpose::End;
         is_asked.then_some(Notice { to_source: true, ..*notice })
+    }
+}
+
+impl Configured for Acc {
+    fn parameters(keys: &CongestionKeys, flow: &FlowSetting<'_>) -> Parameters {
+        let (keys, is_whole) = (&keys.acc, flow.kind == CongestionKind::Acc);
+        Parameters {
+            period: keys.period.unwrap_or(Span::from_us(20)),
+            margin: keys.margin.map_or(50, |CountFromZero(margin)| margin),
+            flow_init: flow.kind != CongestionKind::AccFrpOnly,
+            wait_for_feedback: keys.wait_for_feedback.unwrap_or(false),
+            mind_the_gap: keys.mind_the_gap.unwrap_or(is_whole),
+            wait_to_rise: keys.wait_to_rise.unwrap_or(is_whole),
+            short_circuit: keys.short_circuit.unwrap_or(is_whole),
+        }
     }
 }
 

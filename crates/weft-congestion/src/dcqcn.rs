@@ -22,15 +22,46 @@
 //! Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015: section 3, figure 14.
 //! Mittal et al., "Revisiting Network Support for RDMA", SIGCOMM 2018, section 3.1, for what is sent again.
 
-use crate::algorithm::{Algorithm, Arrival, Crossing, Notice, Path, Stamp};
+use crate::algorithm::{Algorithm, Arrival, Crossing, Notice, Path, Repair, Stamp};
 use crate::answers::{Answer, Answering, Batch};
+use crate::keys::{Configured, CongestionKeys, FlowSetting, of};
 use crate::marking::RedParameters;
 use crate::pacer::Pacer;
 use serde::{Deserialize, Serialize};
+use weft_keys::{Condition, CountFromZero};
 use weft_units::{BitRate, Bytes, Span, Time};
 
 /// α of 1, in fixed point.
 const ONE: u64 = 1 << 32;
+
+const OWN: Condition<'static> = of(&["dcqcn"]);
+
+weft_keys::keys! {
+    /// The keys of DCQCN in machine files.
+    #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+    pub struct DcqcnKeys {
+        /// Least time between two notifications about a flow.
+        notification_interval: Option<Span>, only_where(OWN);
+        /// Least time between two cuts of a rate.
+        cut_interval: Option<Span>, only_where(OWN);
+        /// Power of two that g is one over.
+        gain_shift: Option<CountFromZero>, within(CountFromZero(0), CountFromZero(16)), only_where(OWN);
+        /// Between two steps of alpha without a notification.
+        alpha_timer: Option<Span>, not_zero("20us"), only_where(OWN);
+        /// Between two increases by time.
+        increase_timer: Option<Span>, not_zero("20us"), only_where(OWN);
+        /// Bytes between two increases by bytes.
+        increase_bytes: Option<Bytes>, only_where(OWN);
+        /// Increases of fast recovery.
+        fast_steps: Option<u32>, only_where(OWN);
+        /// Step of additive increase.
+        additive_rate: Option<BitRate>, only_where(OWN);
+        /// Step of hyper increase.
+        hyper_rate: Option<BitRate>, only_where(OWN);
+        /// The least rate of a flow.
+        least_rate: Option<BitRate>, only_where(OWN);
+    }
+}
 
 /// Constants of DCQCN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -265,6 +296,29 @@ impl Algorithm for Dcqcn {
 
     fn answer(receiver: &mut Receiver, now: Time, parameters: &Parameters) -> Option<Notice> {
         receiver.batch.answer_due(now, parameters.answering.as_ref()?)
+    }
+}
+
+impl Configured for Dcqcn {
+    fn parameters(keys: &CongestionKeys, flow: &FlowSetting<'_>) -> Parameters {
+        let red = RedParameters { low: Bytes::new(5_000), high: Bytes::new(200_000), most: 10 };
+        let (red, keys) = (keys.red(red), &keys.dcqcn);
+        Parameters {
+            red,
+            notification_interval: keys.notification_interval.unwrap_or(Span::from_us(50)),
+            cut_interval: keys.cut_interval.unwrap_or(Span::ZERO),
+            gain_shift: keys.gain_shift.map_or(8, |CountFromZero(shift)| shift),
+            alpha_timer: keys.alpha_timer.unwrap_or(Span::from_us(55)),
+            increase_timer: keys.increase_timer.unwrap_or(Span::from_us(55)),
+            increase_bytes: keys.increase_bytes.unwrap_or(Bytes::new(10_000_000)),
+            fast_steps: keys.fast_steps.unwrap_or(5),
+            additive: keys.additive_rate.unwrap_or(BitRate::from_bits_per_second(40_000_000)),
+            hyper: keys.hyper_rate.unwrap_or(BitRate::from_bits_per_second(400_000_000)),
+            least: keys.least_rate.unwrap_or(BitRate::from_bits_per_second(100_000_000)),
+            answering: (flow.path.repair != Repair::None).then_some(flow.answering),
+            timeout: flow.timeout,
+            trim: flow.trim,
+        }
     }
 }
 

@@ -23,13 +23,30 @@
 use crate::algorithm::{Algorithm, Arrival, Crossing, Notice, Path, Stamp};
 use crate::answers::Answering;
 use crate::in_flight::InFlight;
+use crate::keys::{Configured, CongestionKeys, FlowSetting, of};
 use crate::pacer::Pacer;
 use serde::{Deserialize, Serialize};
+use weft_keys::Condition;
 use weft_units::{BitRate, Bytes, Span, Time};
 
 /// U of 1, in fixed point.
 const ONE: u64 = 1 << 12;
 const PS_PER_S: u128 = 1_000_000_000_000;
+
+const OWN: Condition<'static> = of(&["hpcc"]);
+
+weft_keys::keys! {
+    /// The keys of HPCC in machine files.
+    #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+    pub struct HpccKeys {
+        /// Thousandths of a link that are to be used.
+        aim: Option<u32>, within(1, 1_000), only_where(OWN);
+        /// Rounds of additive increase before a multiplicative one.
+        stages: Option<u32>, only_where(OWN);
+        /// Bytes by which a window grows at once.
+        additive_bytes: Option<Bytes>, only_where(OWN);
+    }
+}
 
 /// Constants of HPCC.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -250,6 +267,20 @@ impl Algorithm for Hpcc {
 
     fn answer(receiver: &mut Receiver, now: Time, parameters: &Parameters) -> Option<Notice> {
         (Hpcc::answers_by(receiver, parameters) <= now).then(|| receiver.answer())
+    }
+}
+
+impl Configured for Hpcc {
+    fn parameters(keys: &CongestionKeys, flow: &FlowSetting<'_>) -> Parameters {
+        let keys = &keys.hpcc;
+        Parameters {
+            round_trip: flow.round_trip,
+            aim: keys.aim.unwrap_or(950),
+            most_stages: keys.stages.unwrap_or(5),
+            additive: keys.additive_bytes.unwrap_or(flow.part(50, 1_000 * 20)),
+            timeout: flow.timeout,
+            answering: flow.answering,
+        }
     }
 }
 

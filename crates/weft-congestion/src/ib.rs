@@ -16,9 +16,36 @@
 //! root of congestion alone: not where the link itself waits for credits, unless `marks_victims`.
 
 use crate::algorithm::{Algorithm, Arrival, Crossing, Notice, Path, Stamp};
+use crate::keys::{Configured, CongestionKeys, FlowSetting, of};
 use crate::pacer::Pacer;
 use serde::{Deserialize, Serialize};
+use weft_keys::{Condition, CountFromZero};
 use weft_units::{BitRate, Bytes, Span, Time};
+
+const OWN: Condition<'static> = of(&["ib"]);
+
+weft_keys::keys! {
+    /// The keys of InfiniBand's congestion control in machine files.
+    #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+    pub struct IbKeys {
+        /// Queue before a link beyond which packets are marked.
+        threshold: Option<Bytes>, only_where(OWN);
+        /// Unmarked packets between two that are marked.
+        marking_rate: Option<CountFromZero>, only_where(OWN);
+        /// Smaller packets are not marked.
+        packet_size: Option<Bytes>, only_where(OWN);
+        /// Whether links that wait for credits mark too.
+        marks_victims: Option<bool>, only_where(OWN);
+        /// Steps in the table of delays for each notification.
+        increase: Option<u32>, only_where(OWN);
+        /// The last place of the table.
+        limit: Option<u32>, only_where(OWN);
+        /// Between two steps back.
+        timer: Option<Span>, not_zero("20us"), only_where(OWN);
+        /// Places of the table for each packet's time of delay, as a power of two from 0 to 3.
+        shift: Option<CountFromZero>, within(CountFromZero(0), CountFromZero(3)), only_where(OWN);
+    }
+}
 
 /// Constants of InfiniBand's congestion control.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -145,6 +172,22 @@ impl Algorithm for Ib {
 
     fn receive((): &mut (), arrival: &Arrival, _: &Parameters) -> Option<Notice> {
         arrival.stamp.ecn.then(|| Notice::answer(0, 0))
+    }
+}
+
+impl Configured for Ib {
+    fn parameters(keys: &CongestionKeys, flow: &FlowSetting<'_>) -> Parameters {
+        let keys = &keys.ib;
+        Parameters {
+            threshold: keys.threshold.unwrap_or(flow.path.packet * 8),
+            marking_rate: keys.marking_rate.map_or(0, |CountFromZero(rate)| rate),
+            packet_size: keys.packet_size.unwrap_or(Bytes::ZERO),
+            marks_victims: keys.marks_victims.unwrap_or(false),
+            increase: keys.increase.unwrap_or(1),
+            limit: keys.limit.unwrap_or(127),
+            timer: keys.timer.unwrap_or(Span::from_ps(153_600_000)),
+            shift: keys.shift.map_or(3, |CountFromZero(shift)| shift),
+        }
     }
 }
 

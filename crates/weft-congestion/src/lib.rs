@@ -28,6 +28,7 @@ pub mod dcqcn;
 pub mod hpcc;
 pub mod ib;
 mod in_flight;
+mod keys;
 mod marking;
 pub mod nscc;
 mod pacer;
@@ -36,5 +37,6 @@ pub mod swift;
 
 pub use algorithm::{Algorithm, Arrival, Crossing, Notice, Path, Repair, ShortCircuit, Stamp};
 pub use answers::{Answer, Answering, Batch};
+pub use keys::{Configured, CongestionKeys, FlowSetting};
 pub use marking::RedParameters;
-pub use points::{Congestion, CongestionPoint, Need, NotificationPoint, ReactionPoint};
+pub use points::{Congestion, CongestionKind, CongestionPoint, Need, NotificationPoint, ReactionPoint};

@@ -25,6 +25,7 @@
 use crate::algorithm::{Algorithm, Arrival, Crossing, Notice, Path, Repair, Stamp};
 use crate::answers::{Answer, Answering, Batch};
 use crate::in_flight::InFlight;
+use crate::keys::{Configured, CongestionKeys, FlowSetting};
 use crate::marking::RedParameters;
 use serde::{Deserialize, Serialize};
 use weft_units::{BitRate, Bytes, Span, Time};
@@ -304,6 +305,19 @@ impl Algorithm for Nscc {
 
     fn answer(batch: &mut Batch, now: Time, parameters: &Parameters) -> Option<Notice> {
         batch.answer_due(now, &parameters.answering)
+    }
+}
+
+impl Configured for Nscc {
+    fn parameters(keys: &CongestionKeys, flow: &FlowSetting<'_>) -> Parameters {
+        Parameters {
+            red: keys.red(RedParameters { low: flow.part(1, 5), high: flow.part(4, 5), most: 1_000 }),
+            target: keys.target,
+            decrease: 800,
+            timeout: flow.timeout,
+            answering: flow.answering,
+            trim: flow.trim,
+        }
     }
 }
 

@@ -1,12 +1,7 @@
 //! The points of whichever algorithm a network has.
 
-use crate::acc::{self, Acc};
 use crate::algorithm::{Algorithm, Arrival, Crossing, Notice, Path, ShortCircuit, Stamp};
-use crate::dcqcn::{self, Dcqcn};
-use crate::hpcc::{self, Hpcc};
-use crate::ib::{self, Ib};
-use crate::nscc::{self, Nscc};
-use crate::swift::{self, Swift};
+use crate::keys::{Configured, CongestionKeys, FlowSetting};
 use serde::{Deserialize, Serialize};
 use weft_units::{BitRate, Bytes, Span, Time};
 
@@ -20,7 +15,27 @@ pub struct Need {
 }
 
 macro_rules! algorithms {
-    ($($name:ident in $module:ident, $need:expr, $key:literal;)*) => {
+    ($($name:ident in $module:ident, $need:expr, {
+        $($(#[doc = $meaning:literal])+ $kind:ident = $word:literal,)+
+    })*) => {
+        $(use crate::$module::{self, $name};)*
+
+        weft_keys::words! {
+            /// The algorithms by their names in machine files.
+            #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+            pub enum CongestionKind: "CongestionKind", "a way to control congestion" {
+                /// Flows send as fast as they can.
+                #[default]
+                None = "none",
+                $($($(#[doc = $meaning])+ $kind = $word,)+)*
+            }
+        }
+
+        impl CongestionKind {
+            /// The names of all.
+            pub(crate) const NAMES: &'static [&'static str] = &["none", $($($word),+),*];
+        }
+
         /// The algorithm of a network, with its constants.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
         #[expect(missing_docs, reason = "the modules say what they are")]
@@ -50,9 +65,17 @@ macro_rules! algorithms {
         }
 
         impl Congestion {
-            /// The algorithm's name in machine files.
+            /// The algorithm of a machine file for a flow; `None`: there is none.
+            pub(crate) fn of(keys: &CongestionKeys, flow: &FlowSetting<'_>) -> Option<Congestion> {
+                match flow.kind {
+                    CongestionKind::None => None,
+                    $($(CongestionKind::$kind)|+ => Some(Congestion::$name($name::parameters(keys, flow))),)*
+                }
+            }
+
+            /// The algorithm's name in machine files: the first, where it has several.
             pub fn name(&self) -> &'static str {
-                match self { $(Congestion::$name(_) => $key,)* }
+                match self { $(Congestion::$name(_) => [$($word),+][0],)* }
             }
 
             /// Needs that a network must meet.
@@ -283,10 +306,32 @@ macro_rules! algorithms {
 const ONE_LOSSLESS_WAY: Need = Need { one_way: true, lossless: true };
 
 algorithms! {
-    Acc in acc, ONE_LOSSLESS_WAY, "acc";
-    Dcqcn in dcqcn, Need::default(), "dcqcn";
-    Hpcc in hpcc, ONE_LOSSLESS_WAY, "hpcc";
-    Ib in ib, Need { lossless: true, one_way: false }, "ib";
-    Nscc in nscc, Need::default(), "nscc";
-    Swift in swift, Need::default(), "swift";
+    Acc in acc, ONE_LOSSLESS_WAY, {
+        /// Accurate Congestion Control.
+        Acc = "acc",
+        /// The same with flow-rate packets at pulses alone.
+        AccFrpOnly = "acc-frp-only",
+        /// The same with flow-init messages and no enhancement.
+        AccFrpInit = "acc-frp-init",
+    }
+    Dcqcn in dcqcn, Need::default(), {
+        /// Marks, notifications and rates.
+        Dcqcn = "dcqcn",
+    }
+    Hpcc in hpcc, ONE_LOSSLESS_WAY, {
+        /// Windows by the use of links.
+        Hpcc = "hpcc",
+    }
+    Swift in swift, Need::default(), {
+        /// Windows by delay.
+        Swift = "swift",
+    }
+    Nscc in nscc, Need::default(), {
+        /// Windows by marks and delay, of Ultra Ethernet.
+        Nscc = "nscc",
+    }
+    Ib in ib, Need { lossless: true, one_way: false }, {
+        /// Marks and a table of delays, of InfiniBand.
+        Ib = "ib",
+    }
 }

@@ -20,13 +20,28 @@
 use crate::algorithm::{Algorithm, Arrival, Crossing, Notice, Path};
 use crate::answers::{Answer, Answering, Batch};
 use crate::in_flight::InFlight;
+use crate::keys::{Configured, CongestionKeys, FlowSetting, of};
 use crate::pacer::Pacer;
 use serde::{Deserialize, Serialize};
+use weft_keys::Condition;
 use weft_units::{BitRate, Bytes, Span, Time};
 
 const PS_PER_S: u128 = 1_000_000_000_000;
 /// Thousandths.
 const ONE: u64 = 1_000;
+
+const OWN: Condition<'static> = of(&["swift"]);
+
+weft_keys::keys! {
+    /// The keys of Swift in machine files.
+    #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+    pub struct SwiftKeys {
+        /// Target per link crossed.
+        hop_target: Option<Span>, only_where(OWN);
+        /// The most that is added to the target for small windows.
+        target_range: Option<Span>, only_where(OWN);
+    }
+}
 
 /// Constants of Swift.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -208,6 +223,25 @@ impl Algorithm for Swift {
 
     fn answer(batch: &mut Batch, now: Time, parameters: &Parameters) -> Option<Notice> {
         batch.answer_due(now, &parameters.answering)
+    }
+}
+
+impl Configured for Swift {
+    fn parameters(keys: &CongestionKeys, flow: &FlowSetting<'_>) -> Parameters {
+        let round_trip = flow.round_trip;
+        Parameters {
+            base: keys.target.unwrap_or(round_trip),
+            per_hop: keys.swift.hop_target.unwrap_or(Span::from_ps(round_trip.as_ps() / 16)),
+            range: keys.swift.target_range.unwrap_or(round_trip * 5),
+            least: 100,
+            most: 100,
+            increase: 1_000,
+            decrease: 800,
+            most_decrease: 500,
+            timeout: flow.timeout,
+            answering: flow.answering,
+            trim: flow.trim,
+        }
     }
 }
 

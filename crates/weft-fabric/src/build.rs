@@ -1,6 +1,6 @@
 //! Building a packet network: parameters that fit together, sites, their first events, faults of their links.
 
-use crate::arbiter::RequestGroups;
+use crate::arbiter::{Grouping, RequestGroups};
 use crate::channel::ChannelNumbers;
 use crate::constants::{AgeBits, Constants};
 use crate::credit::Credits;
@@ -13,8 +13,7 @@ use crate::link_layer::{LayerKind, LayerLoad, LayerState};
 use crate::multicast::{GroupError, GroupMembers, Memberships, Trees};
 use crate::network::{Network, Site};
 use crate::parameters::{
-    ArbiterKind, BufferPer, FasterLink, FlowControl, Forwarding, PacketFormat, Speedup, SwitchKind,
-    SwitchParameters,
+    BufferPer, FasterLink, FlowControl, Forwarding, PacketFormat, Speedup, SwitchKind, SwitchParameters,
 };
 use crate::pause::{Headroom, HeadroomRule, PAUSE_FRAME};
 use crate::queue_board::{Publishing, QueueBoard};
@@ -389,7 +388,7 @@ impl<T: Topology + Routing> NetworkParameters<T> {
             follows_packets: false,
             has_credits: switch.flow_control == FlowControl::Credits,
             cuts_through,
-            passes: cuts_through && matches!(switch.arbiter, ArbiterKind::RoundRobin | ArbiterKind::Age),
+            passes: cuts_through && switch.arbiter.properties().passes_alone,
             crossbar,
             trees: Trees::default(),
             block_mask: if layout.spreads_blocks() { u32::MAX } else { 0 },
@@ -406,7 +405,7 @@ fn age_bits(
     links: &[LinkParameters],
     switch: &SwitchParameters,
 ) -> Result<AgeBits, BuildError> {
-    let keeps_ages = switch.arbiter == ArbiterKind::Age;
+    let keeps_ages = switch.arbiter.properties().keeps_ages;
     match WakeSignal::new(links)? {
         None => Ok(if keeps_ages { AgeBits::Age } else { AgeBits::Unused }),
         Some(_) if keeps_ages => Err(BuildError::SignalBesideAge),
@@ -426,20 +425,21 @@ fn request_groups(
     let classes = switch.channels.classes;
     let channels = |class: u32| plan.of_class(class).fold(0u64, |bits, vc| bits | 1 << vc.min(63));
     let by_class: Vec<(u64, &TrafficClass)> = (0..).map(channels).zip(classes.all()).collect();
-    let groups = match switch.arbiter {
-        ArbiterKind::StrictPriority => {
+    let grouping = switch.arbiter.properties().grouping;
+    let groups = match grouping {
+        Grouping::None => Vec::new(),
+        Grouping::Priorities => {
             let priorities: BTreeSet<u8> = classes.all().iter().map(|class| class.priority).collect();
             let of = |priority| by_class.iter().filter(move |(_, class)| class.priority == priority);
             let channels = |priority| of(priority).fold(0, |bits, (channels, _)| bits | channels);
             priorities.iter().rev().map(|&priority| (channels(priority), 1)).collect()
         }
-        ArbiterKind::WeightedRoundRobin | ArbiterKind::MinimumBandwidth => {
+        Grouping::Weights | Grouping::Shares => {
             by_class.iter().map(|(channels, class)| (*channels, class.weight.into())).collect()
         }
-        _ => Vec::new(),
     };
     let groups = RequestGroups::new(plan.total(), groups);
-    if switch.arbiter != ArbiterKind::MinimumBandwidth {
+    if grouping != Grouping::Shares {
         return Ok(groups);
     }
     let mut shares = Vec::new();

@@ -1,6 +1,6 @@
 //! The constants of a packet network: links, packet format, switches.
 
-use crate::arbiter::RequestGroups;
+use crate::arbiter::{ArbiterState, RequestGroups, SwitchOutputs};
 use crate::channel::ChannelNumbers;
 use crate::congestion::CongestionControl;
 use crate::credit::Credits;
@@ -83,6 +83,11 @@ pub(crate) struct Constants {
 }
 
 impl Constants {
+    /// The memory of the arbiter of outputs with links of these classes, where a turn is not enough.
+    pub(crate) fn arbiter_state(&self, links: &[LinkClass]) -> Option<Box<ArbiterState>> {
+        ArbiterState::new(&SwitchOutputs { arbiter: self.switch.arbiter, links, groups: &self.groups })
+    }
+
     /// Whether packets carry their age.
     #[inline(always)]
     pub(crate) fn keeps_ages(&self) -> bool {

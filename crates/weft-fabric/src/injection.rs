@@ -13,16 +13,21 @@
 //!
 //! [`InterfaceContext::admits`]: crate::InterfaceContext::admits
 
-use crate::arbiter::ArbiterState;
-use crate::arbiter::weighted_round_robin::ClassHead;
+use crate::arbiter::{
+    ArbiterState, ArbiterUser, GroupHead, Grouping, OutputRequests, Remembered, RequestGroups,
+};
 use crate::constants::Constants;
 use crate::credit::Credits;
 use crate::packet::Packet;
 use crate::traffic_class::MAX_CLASSES;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+use weft_engine::Stream;
 use weft_topo::{ChannelPlan, LinkClass};
 use weft_units::Time;
+
+/// Keys the random streams of arbiters at endpoints.
+const PURPOSE_INJECTION: u32 = 41;
 
 /// A packet that the interface has handed over.
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -61,7 +66,7 @@ impl InjectionChannels {
             staged: VecDeque::new(),
             taken: [0; MAX_CLASSES],
             stalls: false,
-            arbiter: ArbiterState::new(constants.switch.arbiter, [link].into_iter(), &constants.groups),
+            arbiter: constants.arbiter_state(&[link]),
         })
     }
 
@@ -106,20 +111,6 @@ impl InjectionChannels {
         plan.channel(class, lane, 0)
     }
 
-    /// The same as [`InjectionChannels::take`] where a single packet waits and no arbiter weighs bytes.
-    #[inline]
-    fn take_only(&mut self, constants: &Constants) -> Option<(Staged, u8)> {
-        let only = self.staged.front()?;
-        let vc = self.channel(only, &constants.plan);
-        if !self.credits[vc as usize].cover(constants.space(&only.packet)) {
-            return None;
-        }
-        if let Some(ArbiterState::StrictPriority(arbiter)) = self.arbiter.as_deref_mut() {
-            arbiter.choose(0, &[1 << vc], &constants.groups, |_| true);
-        }
-        Some((self.unstage(0)?, vc as u8))
-    }
-
     /// Takes the packet from a place.
     #[inline]
     fn unstage(&mut self, place: usize) -> Option<Staged> {
@@ -132,11 +123,14 @@ impl InjectionChannels {
     /// counted.
     pub(crate) fn take(&mut self, constants: &Constants) -> Option<(Staged, u8)> {
         let plan = &constants.plan;
-        let weighs = |arbiter: &ArbiterState| {
-            !matches!(arbiter, ArbiterState::Islip(_) | ArbiterState::StrictPriority(_))
-        };
-        if self.staged.len() == 1 && !self.arbiter.as_deref().is_some_and(weighs) {
-            return self.take_only(constants);
+        if self.staged.len() == 1 && constants.groups.count() == 0 {
+            let vc = self.channel(&self.staged[0], plan);
+            let space = constants.space(&self.staged[0].packet);
+            return self.credits[vc as usize]
+                .cover(space)
+                .then(|| self.unstage(0))
+                .flatten()
+                .map(|only| (only, vc as u8));
         }
         // By channel, or by class where lanes are chosen here: the first in its order, if it has credit.
         let (mut seen, mut requests) = (0u64, 0u64);
@@ -155,26 +149,98 @@ impl InjectionChannels {
         if requests == 0 {
             return None;
         }
-        let groups = &constants.groups;
-        let first = || (0..64).filter(|&vc| requests >> vc & 1 == 1).min_by_key(|&vc| places[vc]);
-        let staged = &self.staged;
-        let arbiter =
-            self.arbiter.as_deref_mut().filter(|arbiter| !matches!(arbiter, ArbiterState::Islip(_)));
-        let vc = match arbiter {
-            Some(ArbiterState::StrictPriority(arbiter)) => arbiter.choose(0, &[requests], groups, |_| true),
-            Some(arbiter) => arbiter.choose_class(0, groups, |group, _| {
-                let of_group = (0..64).filter(|&vc| requests >> vc & 1 == 1 && groups.holds(group, vc));
-                match of_group.min_by_key(|&vc| places[vc]) {
-                    Some(request) => {
-                        let bytes = constants.packet_bytes(&staged[places[request]].packet).get();
-                        ClassHead::Packet { request, bytes }
-                    }
-                    None if seen & groups.channels(group) != 0 => ClassHead::Blocked,
-                    None => ClassHead::Empty,
-                }
-            }),
-            None => first(),
-        }?;
+        let (requests, staged) = (&[requests], &self.staged);
+        let first = staged[0];
+        let random = Stream::new(first.came.as_ps(), first.packet.source.0.into(), PURPOSE_INJECTION);
+        let staged = StagedRequests { requests, seen, places: &places, staged, constants, random };
+        let choice = InjectionChoice { arbiter: &mut self.arbiter, requests: staged };
+        let vc = constants.switch.arbiter.lend_to(choice)?;
         Some((self.unstage(places[vc])?, vc as u8))
+    }
+}
+
+/// An endpoint that chooses, whatever the arbiter.
+struct InjectionChoice<'a> {
+    arbiter: &'a mut Option<Box<ArbiterState>>,
+    requests: StagedRequests<'a>,
+}
+
+impl ArbiterUser for InjectionChoice<'_> {
+    type Output = Option<usize>;
+
+    fn with<A: Remembered>(mut self) -> Option<usize> {
+        match A::PROPERTIES.grouping {
+            Grouping::None => self.requests.first_of(|_| true),
+            _ => A::lend(self.arbiter, |arbiter| arbiter.choose(0, &mut self.requests)),
+        }
+    }
+}
+
+/// The packets that an endpoint could send, as the arbiter sees them: the numbers of requests are those of
+/// virtual channels. Of each class the first that came goes first.
+struct StagedRequests<'a> {
+    /// A bit for each channel with a packet that can go.
+    requests: &'a [u64],
+    /// A bit for each order in which packets wait.
+    seen: u64,
+    /// By channel: the place of its packet.
+    places: &'a [usize],
+    staged: &'a VecDeque<Staged>,
+    constants: &'a Constants,
+    random: Stream,
+}
+
+impl StagedRequests<'_> {
+    /// The packet that came first on the channels of these.
+    fn first_of(&self, is_one: impl Fn(usize) -> bool) -> Option<usize> {
+        let requested = (0..64).filter(|&vc| self.requests[0] >> vc & 1 == 1 && is_one(vc));
+        requested.min_by_key(|&vc| self.places[vc])
+    }
+
+    fn packet(&self, vc: usize) -> &Packet {
+        &self.staged[self.places[vc]].packet
+    }
+}
+
+impl<'a> OutputRequests<'a> for StagedRequests<'a> {
+    fn all(&self) -> &'a [u64] {
+        self.requests
+    }
+
+    fn groups(&self) -> &'a RequestGroups {
+        &self.constants.groups
+    }
+
+    fn can_go(&mut self, _: usize) -> bool {
+        true
+    }
+
+    /// Packets get their age on the way.
+    fn age(&self, _: usize) -> u64 {
+        0
+    }
+
+    fn bytes(&self, vc: usize) -> u64 {
+        self.constants.packet_bytes(self.packet(vc)).get()
+    }
+
+    /// An endpoint keeps no turns.
+    fn turn(&self) -> usize {
+        0
+    }
+
+    fn take_turn(&mut self, _: usize) {}
+
+    fn random(&mut self) -> &mut Stream {
+        &mut self.random
+    }
+
+    fn head_of(&mut self, group: usize, _: usize) -> GroupHead {
+        let groups = self.groups();
+        match self.first_of(|vc| groups.holds(group, vc)) {
+            Some(request) => GroupHead::Packet { request, bytes: self.bytes(request) },
+            None if self.seen & groups.channels(group) != 0 => GroupHead::Blocked,
+            None => GroupHead::Empty,
+        }
     }
 }

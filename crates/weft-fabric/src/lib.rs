@@ -34,7 +34,7 @@
 //! A site of the engine is a switch with its endpoints. The same interface runs on the packet network
 //! ([`Network`]) and on the ideal one ([`Ideal`]).
 
-mod arbiter;
+pub mod arbiter;
 mod build;
 mod channel;
 mod congestion;

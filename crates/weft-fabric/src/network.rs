@@ -696,10 +696,11 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         let (now, constants) = (context.now(), &self.constants);
         endpoint.collect_credits(now);
         let Some(control) = constants.congestion.as_deref() else { return };
-        let Some((mut channels, mut flow_table)) = endpoint.channels.take().zip(endpoint.flow_table.take())
-        else {
+        if endpoint.channels.is_none() || endpoint.flow_table.is_none() {
             return;
-        };
+        }
+        let lent = endpoint.channels.take().zip(endpoint.flow_table.take());
+        let Some((mut channels, mut flow_table)) = lent else { return };
         let control_context = ControlContext { control, constants, now };
         flow_table.ask(now);
         flow_table.step(endpoint.id, &control_context);

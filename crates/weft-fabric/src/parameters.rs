@@ -1,5 +1,7 @@
 //! Parameters of packets, switches and the ideal network: what a machine file says, checked and in units.
 
+pub use crate::arbiter::ArbiterKind;
+
 use crate::build::MAX_CHANNELS;
 use crate::traffic_class::{TrafficClass, TrafficClasses};
 use serde::{Deserialize, Serialize};
@@ -167,30 +169,6 @@ impl KeyType for Speedup {
 
     fn magnitude(&self) -> Option<Magnitude> {
         Some(Magnitude::of(self.thousandths().into()))
-    }
-}
-
-weft_keys::choices! {
-    /// The rule by which an output chooses among requests.
-    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-    pub enum ArbiterKind: "Arbiter", "an arbiter" {
-        /// Round robin at each output over its requesting inputs.
-        RoundRobin = "round-robin",
-        /// A uniformly random one of the requesting inputs.
-        Random = "random",
-        /// iSLIP with a number of iterations (McKeown 1999).
-        Islip = "islip" (
-            /// Iterations of iSLIP; 1 where not given.
-            islip_iterations: u32 = 1;
-        ),
-        /// The oldest packet first (Abts and Weisser 2007).
-        Age = "age",
-        /// The traffic class of the highest priority first.
-        StrictPriority = "strict-priority",
-        /// Traffic classes in the ratio of their weights, by bytes (Shreedhar and Varghese 1996).
-        WeightedRoundRobin = "weighted-round-robin",
-        /// Traffic classes by their guaranteed shares, and what is left by priority (De Sensi et al. 2020).
-        MinimumBandwidth = "minimum-bandwidth",
     }
 }
 

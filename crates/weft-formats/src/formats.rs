@@ -2,21 +2,20 @@
 
 use crate::error::TraceError;
 use crate::format::{Format, WrittenAs};
-use crate::{chakra, dumpi, goal, liballprof, simgrid, vef, weft};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
 /// All formats. A file that none of them knows is read as one of the first, whose reader says what is wrong.
 const FORMATS: &[Format] = &[
-    weft::FORMAT,
-    dumpi::FORMAT,
-    goal::FORMAT,
-    goal::BINARY,
-    liballprof::FORMAT,
-    chakra::FORMAT,
-    simgrid::FORMAT,
-    vef::FORMAT,
+    crate::weft::FORMAT,
+    crate::dumpi::FORMAT,
+    crate::goal::FORMAT,
+    crate::goal::BINARY,
+    crate::liballprof::FORMAT,
+    crate::chakra::FORMAT,
+    crate::simgrid::FORMAT,
+    crate::vef::FORMAT,
 ];
 
 /// The first bytes of a file, by which formats know it: some lines of a text.

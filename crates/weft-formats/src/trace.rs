@@ -52,6 +52,13 @@ impl Trace {
     }
 }
 
+/// A trace whose format is not one of weft's: its reader is another crate's.
+impl<R: FormatReader + 'static> From<R> for Trace {
+    fn from(reader: R) -> Trace {
+        Trace(Arc::new(reader))
+    }
+}
+
 impl Deref for Trace {
     type Target = dyn FormatReader;
 

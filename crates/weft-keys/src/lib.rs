@@ -42,5 +42,5 @@ pub use keys::Keys;
 pub use problem::{Misfit, Problem};
 pub use quantity::{Cost, CountFromZero, Millionths, RateLimit};
 pub use value::{KeyType, Magnitude, Writing};
-pub use word::{Word, nearest};
+pub use word::{Word, fewest_edits, nearest};
 pub use written::Written;

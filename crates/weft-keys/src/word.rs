@@ -80,6 +80,12 @@ pub fn nearest<'n>(text: &str, names: impl IntoIterator<Item = &'n str>) -> Opti
     scored.filter(|(score, _)| *score > 0.75).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name)
 }
 
+/// The name that is reached from `text` by the fewest edits, the first of several; `None`: there are no
+/// names. For codes such as `M1QAF1`, which are all alike, and where one must be meant in any case.
+pub fn fewest_edits<N: AsRef<str>>(text: &str, names: impl IntoIterator<Item = N>) -> Option<N> {
+    names.into_iter().min_by_key(|name| strsim::osa_distance(text, name.as_ref()))
+}
+
 /// Declares an enum whose variants are words of machine files. The first name is that of the schema; the
 /// second says what the words name, with its article.
 ///

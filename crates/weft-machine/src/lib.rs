@@ -44,7 +44,7 @@ mod topology;
 mod traffic_classes;
 mod value;
 
-pub use congestion::{CongestionKind, CongestionRule};
+pub use congestion::CongestionRule;
 pub use constant::{Constant, Kind};
 pub use diagnostic::{Diagnostic, Diagnostics, Place};
 pub use fabric::Fabric;
@@ -63,6 +63,7 @@ pub use schema::schema;
 pub use shipped::{Listed, SHIPPED, Shipped, list};
 pub use template::{TemplateKeys, template};
 pub use value::Bounds;
+pub use weft_congestion::CongestionKind;
 
 use diagnostic::Placed;
 use read::{FromItem, Reader, section};
@@ -383,7 +384,7 @@ fn check(raw: RawMachine, reader: &mut Reader<'_>) -> Option<Machine> {
     let of_switch = raw.switch.as_ref().and_then(|switch| switch.power.as_ref());
     let power = (part_power::check(of_switch), part_power::check(raw.nic.power.as_ref()));
     let sections = fabric::RawFabricSections {
-        has_priority: congestion.flatten().is_some_and(|rule| rule.priority.unwrap_or(true)),
+        has_priority: congestion.flatten().is_some_and(|rule| rule.keys.priority.unwrap_or(true)),
         answers_buffer,
         fabric: of_fabric?,
         packet: raw.packet,

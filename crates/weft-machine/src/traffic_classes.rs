@@ -1,11 +1,12 @@
 //! `switch.classes`: the table of traffic classes.
 
-use super::congestion::CongestionKind;
 use super::read::Reader;
 use super::row::{Row, RowValue};
 use super::source::Location;
 use super::table::Locations;
 use std::fmt;
+use weft_congestion::CongestionKind;
+use weft_fabric::arbiter::Grouping;
 use weft_fabric::parameters::{ArbiterKind, BufferPer, FlowControl, SwitchParameters};
 use weft_fabric::{
     ClassTableError, MAX_CLASSES, Minimum, Operations, TrafficClass, TrafficClasses, TrafficKind, WHOLE_SHARE,
@@ -212,16 +213,13 @@ pub(super) fn check(
     (arbiter, at): (ArbiterKind, Location),
     reader: &mut Reader<'_>,
 ) -> Option<ClassTable> {
-    let (needs, key) = match arbiter {
-        ArbiterKind::StrictPriority => (Some("strict-priority"), "priority"),
-        ArbiterKind::WeightedRoundRobin => (Some("weighted-round-robin"), "weight"),
-        ArbiterKind::MinimumBandwidth => (Some("minimum-bandwidth"), "priority"),
-        _ => (None, ""),
-    };
-    if raw.is_empty() || raw.len() == 1 && needs.is_some() {
-        let Some(arbiter) = needs else { return Some(ClassTable::default()) };
+    let grouping = arbiter.properties().grouping;
+    if raw.is_empty() || raw.len() == 1 && grouping != Grouping::None {
+        if grouping == Grouping::None {
+            return Some(ClassTable::default());
+        }
         let problem = Problem::new(
-            format!("`{arbiter}` tells traffic classes apart, and there is only one"),
+            format!("`{}` tells traffic classes apart, and there is only one", arbiter.word()),
             "not an arbiter for this machine",
             "add [[switch.classes]] with at least two classes, or write arbiter = \"round-robin\"",
         );
@@ -234,12 +232,12 @@ pub(super) fn check(
             reader.report(*location, Problem::new(title, label, help));
         };
         let name = &class.name;
-        let missing = match key {
-            "priority" => class.priority.is_none(),
-            "weight" => class.weight.is_none(),
-            _ => false,
+        let missing = match grouping {
+            Grouping::None => None,
+            Grouping::Weights => class.weight.is_none().then_some("weight"),
+            Grouping::Priorities | Grouping::Shares => class.priority.is_none().then_some("priority"),
         };
-        if missing {
+        if let Some(key) = missing {
             let title = format!("class `{name}` has no `{key}`");
             refuse(reader, title, "the arbiter needs it", format!("add {key} = … to it"));
             return None;
@@ -274,7 +272,7 @@ pub(super) fn check(
             buffer: class.buffer,
         });
     }
-    if arbiter == ArbiterKind::MinimumBandwidth {
+    if grouping == Grouping::Shares {
         if classes.iter().all(|class| class.minimum == Minimum::default()) {
             let problem = Problem::new(
                 "no traffic class has a minimum bandwidth",

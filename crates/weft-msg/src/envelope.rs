@@ -123,8 +123,8 @@ impl MatchContext {
         }
     }
 
-    /// Whether it is that of collectives, or a real rank's without a tag.
-    pub const fn is_collective(self) -> bool {
+    /// Whether the program's tags do not reach it: that of collectives, or a real rank's without a tag.
+    pub const fn is_untagged(self) -> bool {
         matches!(self, MatchContext::Collective(_) | MatchContext::Live { tagged: false, .. })
     }
 
@@ -412,7 +412,7 @@ pub enum OperationKind {
 
 impl OperationKind {
     pub(crate) const fn of_match(matching: Match) -> OperationKind {
-        if matching.context.is_collective() { OperationKind::Collective } else { OperationKind::TwoSided }
+        if matching.context.is_untagged() { OperationKind::Collective } else { OperationKind::TwoSided }
     }
 
     /// That of an access.

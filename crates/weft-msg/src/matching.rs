@@ -67,7 +67,7 @@ impl PostedReceive {
         envelope.matching().is_some_and(|Match { comm, context }| {
             let endpoints = context.endpoints();
             (self.comm.0 ^ comm.0) & !(self.ignore >> 32) == 0
-                && self.collective == context.is_collective()
+                && self.collective == context.is_untagged()
                 && self.endpoints.to() == endpoints.to()
                 && self.source.is_none_or(|source| {
                     source == envelope.source && self.endpoints.from() == endpoints.from()

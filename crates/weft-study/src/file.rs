@@ -11,7 +11,7 @@
 //!
 //! [vary]                              # every combination of these lists
 //! load = [0.2, 0.5, 0.8]
-//! set.routing.algorithm = ["ecmp", "adaptive"]
+//! set.topology.routing = ["ecmp", "adaptive"]
 //!
 //! [[cases]]                           # values that change together; combined with [vary]
 //! case = "narrow"

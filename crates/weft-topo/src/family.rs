@@ -153,8 +153,15 @@ macro_rules! parameters {
     };
 }
 
+/// A question to a routing before the machine is built. Made by [`routings!`].
+pub trait RoutingWord {
+    /// Whether it looks at queues that other switches publish.
+    fn needs_published_queues(&self) -> bool;
+}
+
 /// Declares the routings of a family: an enum whose variants carry the words of machine files, the usual one
 /// first, as [`weft_keys::choices!`] has them. The fields of a variant are keys that only this routing has.
+/// `looks_at_published_queues: …;` behind the braces names those for which switches publish their queues.
 ///
 /// ```
 /// weft_topo::routings! {
@@ -172,11 +179,18 @@ macro_rules! parameters {
 /// ```
 #[macro_export]
 macro_rules! routings {
-    ($(#[$doc:meta])* $vis:vis enum $name:ident { $($words:tt)* }) => {
+    ($(#[$doc:meta])* $vis:vis enum $name:ident { $($words:tt)* }
+        $(looks_at_published_queues: $($published:ident),+;)?) => {
         $crate::weft_keys::choices! {
             $(#[$doc])*
             #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
             $vis enum $name: "Routing", "a routing" { $($words)* }
+        }
+
+        impl $crate::RoutingWord for $name {
+            fn needs_published_queues(&self) -> bool {
+                false $($(|| matches!(self, $name::$published { .. }))+)?
+            }
         }
     };
 }

@@ -228,7 +228,11 @@ macro_rules! families {
 
             /// Whether its routing looks at queues that other switches publish.
             pub fn needs_published_queues(&self) -> bool {
-                self.routing() == "ugal-g"
+                match self {
+                    $($(TopologyParameters::$family(one) => {
+                        $crate::RoutingWord::needs_published_queues(&one.routing)
+                    })+)+
+                }
             }
 
             /// Number of endpoints; no more than 64 bits hold.

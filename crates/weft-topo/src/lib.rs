@@ -68,7 +68,7 @@ pub use dragonfly::{
 pub use drawing::{Outline, Places, Point};
 pub use exanest::{Exanest, ExanestOrder, ExanestParameters, ExanestPath, ExanestRouting};
 pub use families::{Layout, TopologyParameters};
-pub use family::{Counts, Family, FamilyKeys};
+pub use family::{Counts, Family, FamilyKeys, RoutingWord};
 pub use figures::{
     Bisection, ChannelLoad, ClassLinks, ClosedForms, Figures, Paths, PatternLoad, SourceClass,
     SourcesCounted, channel_load, count_links, figures, figures_with_progress,

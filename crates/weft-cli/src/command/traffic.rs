@@ -15,9 +15,15 @@ use weft_sim::experiment::Request;
 use weft_sim::experiment::load::Load;
 use weft_sim::experiment::scenario::{ScenarioRequest, traces};
 use weft_sim::experiment::traffic::{
-    Interval, Layer, LoadOf, MachinePart, TrafficReport, TrafficRequest, TrafficRow,
+    Interval, Layer, LoadOf, MachinePart, PatternKind, TrafficReport, TrafficRequest, TrafficRow,
 };
 use weft_units::{Bytes, Span};
+
+/// The help of `--pattern`, with the names of all.
+fn pattern_help() -> String {
+    let [others @ .., last] = PatternKind::NAMES;
+    format!("Traffic pattern: {} or {last}", others.join(", "))
+}
 
 /// Options of `weft traffic`.
 #[derive(Args)]
@@ -25,9 +31,7 @@ pub struct TrafficOptions {
     #[command(flatten)]
     machine: MachineOptions,
 
-    /// Traffic pattern: uniform, permutation, transpose, tornado, bit-complement, adversarial, hotspot,
-    /// incast, multicast, all-to-all or nearest-neighbour
-    #[arg(long, value_name = "NAME", default_value = "uniform")]
+    #[arg(long, value_name = "NAME", default_value = "uniform", help = pattern_help())]
     pattern: String,
 
     /// Load offered per endpoint: a share such as 0.6, a list such as 0.2,0.6, or FIRST:LAST:STEP such as

@@ -3,8 +3,10 @@
 //! Each iteration matches free inputs with free outputs in three steps: every input **requests**
 //! all outputs it has packets for; every output **grants** the first requesting input from its
 //! pointer on; every input **accepts** the first granting output from its pointer on. Pointers move
-//! one past the match, and only in the first iteration, so that they drift apart.
+//! one past the match, and only in the first iteration, so that they drift apart. Lines of an output-queued
+//! switch take turns: they have no inputs to match.
 
+use super::{Arbiter, ArbiterKind, Properties, SwitchOutputs};
 use serde::{Deserialize, Serialize};
 
 /// The pointers of one switch.
@@ -19,26 +21,27 @@ pub(crate) struct Islip {
     granted: Vec<Option<(u16, u16)>>,
 }
 
-impl Islip {
-    pub(crate) fn new(ports: usize, iterations: u32) -> Islip {
-        Islip { iterations, grant: vec![0; ports], accept: vec![0; ports], granted: vec![None; ports] }
+impl Arbiter for Islip {
+    const PROPERTIES: Properties = Properties { matches_all: true, serves_lines: false, ..Properties::PLAIN };
+
+    fn new(switch: &SwitchOutputs<'_>) -> Option<Islip> {
+        let ArbiterKind::Islip(iterations) = switch.arbiter else { return None };
+        let ports = switch.links.len();
+        Some(Islip { iterations, grant: vec![0; ports], accept: vec![0; ports], granted: vec![None; ports] })
     }
 
-    /// Matches inputs and outputs. `choose(output, turn)` names the eligible request of a free output
-    /// that comes first from `pointer` on, over inputs that are still free; `port_of` gives the input port
-    /// of a request; `carry_out(output, request)` makes the match, which occupies both.
-    pub(crate) fn run<S>(
+    fn match_all<S>(
         &mut self,
         switch: &mut S,
         port_of: impl Fn(usize) -> usize,
-        mut choose: impl FnMut(&mut S, usize, usize) -> Option<usize>,
+        mut first: impl FnMut(&mut S, usize, usize) -> Option<usize>,
         mut carry_out: impl FnMut(&mut S, usize, usize),
     ) {
         let ports = self.grant.len();
         for iteration in 0..self.iterations {
             let mut any = false;
             for output in 0..ports {
-                let Some(request) = choose(switch, output, self.grant[output].into()) else { continue };
+                let Some(request) = first(switch, output, self.grant[output].into()) else { continue };
                 let input = port_of(request);
                 let distance = |output: usize| (output + ports - usize::from(self.accept[input])) % ports;
                 let nearer = self.granted[input].is_none_or(|(_, o)| distance(output) < distance(o.into()));

@@ -23,8 +23,9 @@
 //! # Not modelled
 //! A maximum bandwidth.
 
-use super::RequestGroups;
-use super::weighted_round_robin::ClassHead;
+use super::{
+    Arbiter, GroupHead, Grouping, OutputRequests, Properties, RequestGroups, SwitchOutputs, choose_by_group,
+};
 use crate::traffic_class::{MAX_CLASSES, WHOLE_SHARE};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -52,64 +53,72 @@ pub(crate) struct MinimumBandwidth {
     outputs: Box<[Output]>,
 }
 
-impl MinimumBandwidth {
-    /// For outputs with links of these classes.
-    pub(crate) fn new(links: impl Iterator<Item = LinkClass>) -> MinimumBandwidth {
-        let output = |link| Output { link, last: 0, credits: [0; MAX_CLASSES], pointers: [0; MAX_CLASSES] };
-        MinimumBandwidth { outputs: links.map(output).collect() }
+impl Arbiter for MinimumBandwidth {
+    const PROPERTIES: Properties = Properties { grouping: Grouping::Shares, ..Properties::PLAIN };
+
+    fn new(switch: &SwitchOutputs<'_>) -> Option<MinimumBandwidth> {
+        Some(MinimumBandwidth { outputs: switch.links.iter().map(|&link| Output::new(link)).collect() })
     }
 
-    /// The request of an output that goes. `head(class, pointer)` says what a class has, from `pointer` on.
-    pub(crate) fn choose(
-        &mut self,
-        output: usize,
-        groups: &RequestGroups,
-        mut head: impl FnMut(usize, usize) -> ClassHead,
-    ) -> Option<usize> {
+    #[inline(always)]
+    fn choose<'a>(&mut self, output: usize, requests: &mut impl OutputRequests<'a>) -> Option<usize> {
         let state = &mut self.outputs[output];
-        let classes = groups.count();
-        let mut heads = [ClassHead::Empty; MAX_CLASSES];
-        for (class, of_class) in heads[..classes].iter_mut().enumerate() {
-            *of_class = head(class, state.pointers[class].into());
-            if *of_class == ClassHead::Empty {
-                state.credits[class] = state.credits[class].min(0);
+        choose_by_group(requests, state.pointers, |groups, heads| state.choose(groups, heads))
+    }
+
+    fn give_turn(&mut self, output: usize, request: u16, groups: &RequestGroups) {
+        self.outputs[output].pointers[groups.of(request.into())] = request;
+    }
+
+    /// Classes have their shares; only within one a request can be passed over.
+    fn takes_turns(waiting: usize, granted: usize, groups: &RequestGroups) -> bool {
+        groups.of(waiting) == groups.of(granted)
+    }
+}
+
+impl Output {
+    fn new(link: LinkClass) -> Output {
+        Output { link, last: 0, credits: [0; MAX_CLASSES], pointers: [0; MAX_CLASSES] }
+    }
+
+    /// The request of the output that goes, of those that the classes have.
+    fn choose(&mut self, groups: &RequestGroups, heads: &[GroupHead]) -> Option<usize> {
+        let classes = heads.len();
+        for (class, head) in heads.iter().enumerate() {
+            if *head == GroupHead::Empty {
+                self.credits[class] = self.credits[class].min(0);
             }
         }
-        let can_go = |class: &usize| matches!(heads[*class], ClassHead::Packet { .. });
-        let is_due = |class: &usize| state.credits[*class] > 0;
-        let by_credit = |&class: &usize| (groups.priority(class), state.credits[class], Reverse(class));
+        let can_go = |class: &usize| matches!(heads[*class], GroupHead::Packet { .. });
+        let is_due = |class: &usize| self.credits[*class] > 0;
+        let by_credit = |&class: &usize| (groups.priority(class), self.credits[class], Reverse(class));
         let due = (0..classes).filter(can_go).filter(is_due).max_by_key(by_credit);
-        let last = usize::from(state.last) % classes;
+        let last = usize::from(self.last) % classes;
         let after = |class: usize| (class + classes - last - 1) % classes;
         let by_turn = |&class: &usize| (groups.priority(class), Reverse(after(class)));
         let chosen = due.or_else(|| (0..classes).filter(can_go).max_by_key(by_turn))?;
-        let ClassHead::Packet { request, bytes } = heads[chosen] else { return None };
+        let GroupHead::Packet { request, bytes } = heads[chosen] else { return None };
         if due.is_none() {
-            state.last = chosen as u8;
+            self.last = chosen as u8;
         }
         let bytes = i64::try_from(bytes).unwrap_or(i64::MAX >> 32);
-        for (class, of_class) in heads[..classes].iter().enumerate() {
-            let credit = &mut state.credits[class];
+        for (class, head) in heads.iter().enumerate() {
+            let credit = &mut self.credits[class];
             if class == chosen && due.is_none() {
                 continue;
             }
-            *credit += bytes * i64::from(groups.share(class, state.link));
+            *credit += bytes * i64::from(groups.share(class, self.link));
             if class == chosen {
                 *credit -= bytes * i64::from(WHOLE_SHARE);
             }
-            let most = match of_class {
-                ClassHead::Empty => 0,
+            let most = match head {
+                GroupHead::Empty => 0,
                 _ => groups.largest() * SAVED_PACKETS * i64::from(WHOLE_SHARE),
             };
             *credit = (*credit).min(most);
         }
-        state.pointers[chosen] = request as u16 + 1;
+        self.pointers[chosen] = request as u16 + 1;
         Some(request)
-    }
-
-    /// The next turn of its class belongs to `request`.
-    pub(crate) fn give_turn(&mut self, output: usize, request: u16, groups: &RequestGroups) {
-        self.outputs[output].pointers[groups.of(request.into())] = request;
     }
 }
 
@@ -146,11 +155,12 @@ mod tests {
             choices in 1usize..2_000,
         ) {
             let groups = groups(&classes);
-            let mut arbiter = MinimumBandwidth::new([LINK].into_iter());
+            let mut output = Output::new(LINK);
             let mut sent = vec![0u64; classes.len()];
+            let head = |class: usize| GroupHead::Packet { request: class, bytes: sizes[class] };
+            let heads: Vec<_> = (0..classes.len()).map(head).collect();
             for _ in 0..choices {
-                let head = |class: usize, _| ClassHead::Packet { request: class, bytes: sizes[class] };
-                let class = arbiter.choose(0, &groups, head).unwrap();
+                let class = output.choose(&groups, &heads).unwrap();
                 sent[class] += sizes[class];
             }
             let all: u64 = sent.iter().sum();
@@ -178,14 +188,12 @@ mod tests {
         ) {
             // The one that comes and goes has the higher priority and the other half.
             let groups = groups(&[(1, 5_000), (0, steady)]);
-            let mut arbiter = MinimumBandwidth::new([LINK].into_iter());
+            let mut output = Output::new(LINK);
             let mut sent = [0u64; 2];
             for &comes in &comes {
-                let head = |class: usize, _| match class == 1 || comes {
-                    true => ClassHead::Packet { request: class, bytes: size },
-                    false => ClassHead::Empty,
-                };
-                let class = arbiter.choose(0, &groups, head).unwrap();
+                let head = |request| GroupHead::Packet { request, bytes: size };
+                let first = if comes { head(0) } else { GroupHead::Empty };
+                let class = output.choose(&groups, &[first, head(1)]).unwrap();
                 sent[class] += size;
             }
             let least = (sent[0] + sent[1]) * u64::from(steady) / u64::from(WHOLE_SHARE);
@@ -198,17 +206,17 @@ mod tests {
     #[test]
     fn equals_take_turns_and_a_blocked_class_keeps_a_little() {
         let groups = groups(&[(0, 0), (0, 0), (0, 2_500)]);
-        let mut arbiter = MinimumBandwidth::new([LINK].into_iter());
-        let packet = |request| ClassHead::Packet { request, bytes: 1_000 };
-        let two = |class: usize, _: usize| if class < 2 { packet(class) } else { ClassHead::Empty };
-        let turns: Vec<_> = (0..6).map(|_| arbiter.choose(0, &groups, two).unwrap()).collect();
+        let mut output = Output::new(LINK);
+        let packet = |request| GroupHead::Packet { request, bytes: 1_000 };
+        let two = |third| [packet(0), packet(1), third];
+        let turns = [0; 6].map(|_| output.choose(&groups, &two(GroupHead::Empty)).unwrap());
         assert_eq!(turns, [1, 0, 1, 0, 1, 0]);
-        let blocked = |class: usize, _: usize| if class < 2 { packet(class) } else { ClassHead::Blocked };
-        (0..1_000).for_each(|_| assert!(arbiter.choose(0, &groups, blocked).unwrap() < 2));
+        let blocked = two(GroupHead::Blocked);
+        (0..1_000).for_each(|_| assert!(output.choose(&groups, &blocked).unwrap() < 2));
         // Eight of the largest packets, and what it gets while it sends them.
-        let all = |class: usize, _: usize| packet(class);
-        let run = (0..1_000).take_while(|_| arbiter.choose(0, &groups, all) == Some(2)).count();
+        let all = two(packet(2));
+        let run = (0..1_000).take_while(|_| output.choose(&groups, &all) == Some(2)).count();
         assert!((32..=44).contains(&run), "{run}");
-        assert_eq!(arbiter.choose(0, &groups, |_, _| ClassHead::Blocked), None);
+        assert_eq!(output.choose(&groups, &[GroupHead::Blocked; 3]), None);
     }
 }

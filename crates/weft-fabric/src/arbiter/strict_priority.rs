@@ -9,7 +9,8 @@
 //! # Source
 //! IEEE 802.1Q, strict priority transmission selection.
 
-use super::{RequestGroups, round_robin};
+use super::round_robin::first_of;
+use super::{Arbiter, Grouping, OutputRequests, Properties, RequestGroups, SwitchOutputs};
 use serde::{Deserialize, Serialize};
 
 /// Whose turn it is, by output and priority.
@@ -19,30 +20,23 @@ pub(crate) struct StrictPriority {
     pointers: Box<[u16]>,
 }
 
-impl StrictPriority {
-    /// The turns of so many outputs, over `groups` of requests from the highest priority down.
-    pub(crate) fn new(outputs: usize, groups: &RequestGroups) -> StrictPriority {
-        StrictPriority {
-            priorities: groups.count() as u32,
-            pointers: vec![0; outputs * groups.count()].into(),
-        }
+impl Arbiter for StrictPriority {
+    /// A request of low priority must not keep an input from those of a higher one.
+    const PROPERTIES: Properties =
+        Properties { grouping: Grouping::Priorities, ends_reservations: true, ..Properties::PLAIN };
+
+    fn new(switch: &SwitchOutputs<'_>) -> Option<StrictPriority> {
+        let priorities = switch.groups.count();
+        let pointers = vec![0; switch.links.len() * priorities].into();
+        Some(StrictPriority { priorities: priorities as u32, pointers })
     }
 
-    fn pointer(&mut self, output: usize, group: usize) -> &mut u16 {
-        &mut self.pointers[output * self.priorities as usize + group]
-    }
-
-    /// The request of an output that goes.
-    pub(crate) fn choose(
-        &mut self,
-        output: usize,
-        requests: &[u64],
-        groups: &RequestGroups,
-        mut is_eligible: impl FnMut(usize) -> bool,
-    ) -> Option<usize> {
-        for group in (0..groups.count()).filter(|&group| groups.any(group, requests)) {
+    #[inline(always)]
+    fn choose<'a>(&mut self, output: usize, requests: &mut impl OutputRequests<'a>) -> Option<usize> {
+        let (groups, all) = (requests.groups(), requests.all());
+        for group in (0..groups.count()).filter(|&group| groups.any(group, all)) {
             let pointer = usize::from(*self.pointer(output, group));
-            let found = round_robin::choose_of(groups.channels(group), requests, pointer, &mut is_eligible);
+            let found = first_of(groups.channels(group), all, pointer, |request| requests.can_go(request));
             if let Some(request) = found {
                 *self.pointer(output, group) = request as u16 + 1;
                 return Some(request);
@@ -51,27 +45,39 @@ impl StrictPriority {
         None
     }
 
-    /// The next turn of its priority belongs to `request`.
-    pub(crate) fn give_turn(&mut self, output: usize, request: u16, groups: &RequestGroups) {
+    fn give_turn(&mut self, output: usize, request: u16, groups: &RequestGroups) {
         *self.pointer(output, groups.of(request.into())) = request;
+    }
+
+    /// Whoever waits has at least the priority of the one that goes.
+    fn takes_turns(waiting: usize, granted: usize, groups: &RequestGroups) -> bool {
+        groups.of(waiting) <= groups.of(granted)
+    }
+}
+
+impl StrictPriority {
+    fn pointer(&mut self, output: usize, group: usize) -> &mut u16 {
+        &mut self.pointers[output * self.priorities as usize + group]
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arbiter::ArbiterKind;
+    use crate::arbiter::tests::Listed;
+    use weft_topo::LinkClass;
 
     /// Catches a lower priority that goes first, and grants of a higher one that take a lower one's turns.
     #[test]
     fn the_highest_goes_and_each_priority_keeps_its_turn() {
         // Two channels a port: channel 1 has the higher priority.
         let groups = RequestGroups::new(2, vec![(0b10, 1), (0b01, 1)]);
-        let mut arbiter = StrictPriority::new(1, &groups);
-        let all = [0b111111];
-        let high: Vec<_> = (0..4).map(|_| arbiter.choose(0, &all, &groups, |_| true).unwrap()).collect();
-        assert_eq!(high, [1, 3, 5, 1]);
-        let low: Vec<_> = (0..4).map(|_| arbiter.choose(0, &all, &groups, |r| r % 2 == 0).unwrap()).collect();
-        assert_eq!(low, [0, 2, 4, 0]);
-        assert_eq!(arbiter.choose(0, &[0b010101], &groups, |_| true), Some(2));
+        let links = [LinkClass(0)];
+        let switch = SwitchOutputs { arbiter: ArbiterKind::StrictPriority, links: &links, groups: &groups };
+        let mut arbiter = StrictPriority::new(&switch).unwrap();
+        let mut choose = |bits: u64| arbiter.choose(0, &mut Listed::of(&[bits], &groups)).unwrap();
+        assert_eq!([0; 4].map(|_| choose(0b111111)), [1, 3, 5, 1]);
+        assert_eq!([0; 5].map(|_| choose(0b010101)), [0, 2, 4, 0, 2]);
     }
 }

@@ -14,20 +14,11 @@
 //! Shreedhar and Varghese, "Efficient Fair Queueing Using Deficit Round Robin", IEEE/ACM ToN 1996 (SIGCOMM
 //! 1995). Rounds in which no packet could go are taken at once, by arithmetic.
 
-use super::RequestGroups;
+use super::{
+    Arbiter, GroupHead, Grouping, OutputRequests, Properties, RequestGroups, SwitchOutputs, choose_by_group,
+};
 use crate::traffic_class::MAX_CLASSES;
 use serde::{Deserialize, Serialize};
-
-/// The request that a class has for an output.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum ClassHead {
-    /// No packet.
-    Empty,
-    /// Packets, of which none can go now.
-    Blocked,
-    /// A packet of `bytes`, the next in turn, can go.
-    Packet { request: usize, bytes: u64 },
-}
 
 /// The state of an output.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
@@ -46,61 +37,64 @@ pub(crate) struct WeightedRoundRobin {
     outputs: Box<[Turns]>,
 }
 
-impl WeightedRoundRobin {
-    pub(crate) fn new(outputs: usize) -> WeightedRoundRobin {
-        WeightedRoundRobin { outputs: vec![Turns::default(); outputs].into() }
+impl Arbiter for WeightedRoundRobin {
+    const PROPERTIES: Properties = Properties { grouping: Grouping::Weights, ..Properties::PLAIN };
+
+    fn new(switch: &SwitchOutputs<'_>) -> Option<WeightedRoundRobin> {
+        Some(WeightedRoundRobin { outputs: vec![Turns::default(); switch.links.len()].into() })
     }
 
-    /// The request of an output that goes. `head(class, pointer)` says what a class has, from `pointer` on.
-    pub(crate) fn choose(
-        &mut self,
-        output: usize,
-        groups: &RequestGroups,
-        mut head: impl FnMut(usize, usize) -> ClassHead,
-    ) -> Option<usize> {
-        let state = &mut self.outputs[output];
-        let classes = groups.count();
-        let mut heads = [ClassHead::Empty; MAX_CLASSES];
-        for (class, of_class) in heads[..classes].iter_mut().enumerate() {
-            *of_class = head(class, state.pointers[class].into());
-            if *of_class == ClassHead::Empty {
-                state.deficits[class] = 0;
-            }
-        }
-        let visited = usize::from(state.visited) % classes;
-        let mut chosen = visited;
-        if !matches!(heads[visited], ClassHead::Packet { bytes, .. } if state.deficits[visited] >= bytes) {
-            chosen = state.visit(visited, groups, &heads[..classes])?;
-        }
-        let ClassHead::Packet { request, bytes } = heads[chosen] else { return None };
-        state.visited = chosen as u8;
-        state.deficits[chosen] -= bytes;
-        state.pointers[chosen] = request as u16 + 1;
-        Some(request)
+    #[inline(always)]
+    fn choose<'a>(&mut self, output: usize, requests: &mut impl OutputRequests<'a>) -> Option<usize> {
+        let turns = &mut self.outputs[output];
+        choose_by_group(requests, turns.pointers, |groups, heads| turns.choose(groups, heads))
     }
 
-    /// The next turn of its class belongs to `request`.
-    pub(crate) fn give_turn(&mut self, output: usize, request: u16, groups: &RequestGroups) {
+    fn give_turn(&mut self, output: usize, request: u16, groups: &RequestGroups) {
         self.outputs[output].pointers[groups.of(request.into())] = request;
+    }
+
+    /// Classes have their shares; only within one a request can be passed over.
+    fn takes_turns(waiting: usize, granted: usize, groups: &RequestGroups) -> bool {
+        groups.of(waiting) == groups.of(granted)
     }
 }
 
 impl Turns {
+    /// The request of the output that goes, of those that the classes have.
+    fn choose(&mut self, groups: &RequestGroups, heads: &[GroupHead]) -> Option<usize> {
+        for (class, head) in heads.iter().enumerate() {
+            if *head == GroupHead::Empty {
+                self.deficits[class] = 0;
+            }
+        }
+        let visited = usize::from(self.visited) % heads.len();
+        let mut chosen = visited;
+        if !matches!(heads[visited], GroupHead::Packet { bytes, .. } if self.deficits[visited] >= bytes) {
+            chosen = self.visit(visited, groups, heads)?;
+        }
+        let GroupHead::Packet { request, bytes } = heads[chosen] else { return None };
+        self.visited = chosen as u8;
+        self.deficits[chosen] -= bytes;
+        self.pointers[chosen] = request as u16 + 1;
+        Some(request)
+    }
+
     /// Visits the classes after `visited` in turn, in as many rounds as it takes until a deficit covers a
     /// packet. `None`: no packet can go.
-    fn visit(&mut self, visited: usize, groups: &RequestGroups, heads: &[ClassHead]) -> Option<usize> {
+    fn visit(&mut self, visited: usize, groups: &RequestGroups, heads: &[GroupHead]) -> Option<usize> {
         let classes = heads.len();
         let after = |class: usize| (class + classes - visited - 1) % classes;
         let visits = |class: usize| match heads[class] {
-            ClassHead::Packet { bytes, .. } => {
+            GroupHead::Packet { bytes, .. } => {
                 let lacking = bytes.saturating_sub(self.deficits[class]);
                 Some((lacking.div_ceil(groups.weight(class)).max(1), after(class)))
             }
-            ClassHead::Empty | ClassHead::Blocked => None,
+            GroupHead::Empty | GroupHead::Blocked => None,
         };
         let (first, class) = (0..classes).filter_map(|class| Some((visits(class)?, class))).min()?;
         for (other, head) in heads.iter().enumerate() {
-            if matches!(head, ClassHead::Packet { .. }) {
+            if matches!(head, GroupHead::Packet { .. }) {
                 let times = if after(other) <= first.1 { first.0 } else { first.0 - 1 };
                 self.deficits[other] += times * groups.weight(other);
             }
@@ -129,11 +123,12 @@ mod tests {
             choices in 1usize..2_000,
         ) {
             let groups = groups(&weights);
-            let mut arbiter = WeightedRoundRobin::new(1);
+            let mut turns = Turns::default();
+            let head = |class: usize| GroupHead::Packet { request: class, bytes: sizes[class] };
+            let heads: Vec<_> = (0..weights.len()).map(head).collect();
             let mut sent = vec![0u64; weights.len()];
             for _ in 0..choices {
-                let head = |class: usize, _| ClassHead::Packet { request: class, bytes: sizes[class] };
-                let class = arbiter.choose(0, &groups, head).unwrap();
+                let class = turns.choose(&groups, &heads).unwrap();
                 sent[class] += sizes[class];
             }
             // Shreedhar and Varghese, lemma 2: m visits give between m weights less a packet and m and one.
@@ -152,21 +147,18 @@ mod tests {
     #[test]
     fn an_empty_class_saves_nothing_and_a_blocked_one_keeps_its_deficit() {
         let groups = groups(&[1_000, 1_000]);
-        let mut arbiter = WeightedRoundRobin::new(1);
-        let packet = |request| ClassHead::Packet { request, bytes: 400 };
+        let mut turns = Turns::default();
+        let packet = |request| GroupHead::Packet { request, bytes: 400 };
         for _ in 0..100 {
-            assert_eq!(
-                arbiter.choose(0, &groups, |c, _| if c == 0 { packet(0) } else { ClassHead::Empty }),
-                Some(0)
-            );
+            assert_eq!(turns.choose(&groups, &[packet(0), GroupHead::Empty]), Some(0));
         }
-        let both = |class, _| packet(class);
-        let next: Vec<_> = (0..10).map(|_| arbiter.choose(0, &groups, both).unwrap()).collect();
+        let both = [packet(0), packet(1)];
+        let next: Vec<_> = (0..10).map(|_| turns.choose(&groups, &both).unwrap()).collect();
         assert!((4..=6).contains(&next.iter().filter(|&&class| class == 1).count()), "{next:?}");
-        let blocked = |class: usize, _| if class == 0 { packet(0) } else { ClassHead::Blocked };
-        let before = arbiter.outputs[0].deficits[1];
-        (0..10).for_each(|_| assert_eq!(arbiter.choose(0, &groups, blocked), Some(0)));
-        assert_eq!(arbiter.outputs[0].deficits[1], before);
-        assert_eq!(arbiter.choose(0, &groups, |_, _| ClassHead::Blocked), None);
+        let blocked = [packet(0), GroupHead::Blocked];
+        let before = turns.deficits[1];
+        (0..10).for_each(|_| assert_eq!(turns.choose(&groups, &blocked), Some(0)));
+        assert_eq!(turns.deficits[1], before);
+        assert_eq!(turns.choose(&groups, &[GroupHead::Blocked; 2]), None);
     }
 }

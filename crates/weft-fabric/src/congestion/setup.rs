@@ -8,7 +8,7 @@ use crate::endpoint::Endpoint;
 use crate::injection::InjectionChannels;
 use crate::interface::Interface;
 use crate::network::{Network, Site};
-use crate::parameters::{ArbiterKind, FlowControl, Forwarding};
+use crate::parameters::{FlowControl, Forwarding};
 use crate::traffic_class::{MAX_CLASSES, TrafficKind};
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
@@ -112,7 +112,7 @@ impl Rules {
         if need.one_way && (!can_be_one || constants.mixes_lanes && !constants.plan.is_plain()) {
             return Err(CongestionError::NeedsOneWay(name));
         }
-        if constants.switch.arbiter == ArbiterKind::Age {
+        if constants.switch.arbiter.properties().keeps_ages {
             return Err(CongestionError::AgeArbiter(name));
         }
         if matches!(constants.age_bits, AgeBits::Lead(_)) {

@@ -22,18 +22,14 @@ use super::buffer::{BufferHandle, Buffered, PacketBuffer, PacketQueue};
 use super::port::{Crossing, Outputs, SwitchState};
 use super::starvation::{Grant, PassedOver, Starvation};
 use super::{BlockedHead, Sink, SwitchContext};
-use crate::arbiter::islip::Islip;
-use crate::arbiter::weighted_round_robin::ClassHead;
-use crate::arbiter::{ArbiterState, age, random, round_robin};
+use crate::arbiter::{ArbiterState, ArbiterUser, OutputRequests, Remembered, RequestGroups, first_from};
 use crate::channel::{Channel, ChannelNumbers};
 use crate::constants::Constants;
 use crate::packet::Packet;
-use crate::parameters::ArbiterKind;
-use crate::traffic_class::MAX_CLASSES;
 use serde::Deserialize;
 use snapshot::Snapshot;
 use std::hint::select_unpredictable;
-use weft_engine::prefetch;
+use weft_engine::{Stream, prefetch};
 use weft_topo::Routing;
 use weft_units::Time;
 
@@ -217,52 +213,22 @@ impl<B: InputBuffers> Crossbar<B> {
     #[inline]
     pub(crate) fn decide<T: Routing>(&mut self, context: &mut SwitchContext<'_, T, impl Sink>) {
         self.state.decision = Time::NEVER;
-        match context.constants.switch.arbiter {
-            ArbiterKind::RoundRobin => self.decide_round_robin(context),
-            ArbiterKind::Random => self.decide_at_random(context),
-            ArbiterKind::Islip(_) => {
-                if let Some(mut arbiter) = self.arbiter.take() {
-                    if let ArbiterState::Islip(islip) = &mut *arbiter {
-                        self.match_with_islip(islip, context);
-                    }
-                    self.arbiter = Some(arbiter);
-                }
-            }
-            ArbiterKind::Age => self.decide_by_age(context),
-            ArbiterKind::StrictPriority => self.decide_by_priority(context),
-            ArbiterKind::WeightedRoundRobin | ArbiterKind::MinimumBandwidth => self.decide_by_class(context),
+        let arbiter = context.constants.switch.arbiter;
+        arbiter.lend_to(Decision { switch: self, context });
+    }
+
+    // For each arbiter on its own: together they would share the registers of one.
+    #[inline(never)]
+    fn decide_by<A: Remembered, T: Routing>(&mut self, context: &mut SwitchContext<'_, T, impl Sink>) {
+        match A::PROPERTIES.matches_all {
+            true => self.match_all::<A, T>(context),
+            false => self.serve_outputs::<A, T>(context),
         }
-    }
-
-    // Each on its own: together they would share the registers of one.
-    #[inline(never)]
-    fn decide_round_robin<T: Routing>(&mut self, context: &mut SwitchContext<'_, T, impl Sink>) {
-        self.serve_outputs::<InTurn, T>(context);
-    }
-
-    #[inline(never)]
-    fn decide_at_random<T: Routing>(&mut self, context: &mut SwitchContext<'_, T, impl Sink>) {
-        self.serve_outputs::<AtRandom, T>(context);
-    }
-
-    #[inline(never)]
-    fn decide_by_age<T: Routing>(&mut self, context: &mut SwitchContext<'_, T, impl Sink>) {
-        self.serve_outputs::<ByAge, T>(context);
-    }
-
-    #[inline(never)]
-    fn decide_by_priority<T: Routing>(&mut self, context: &mut SwitchContext<'_, T, impl Sink>) {
-        self.serve_outputs::<ByPriority, T>(context);
-    }
-
-    #[inline(never)]
-    fn decide_by_class<T: Routing>(&mut self, context: &mut SwitchContext<'_, T, impl Sink>) {
-        self.serve_outputs::<ByClass, T>(context);
     }
 
     /// Serves the wanted outputs.
     #[inline(always)]
-    fn serve_outputs<A: OutputArbiter, T: Routing>(&mut self, context: &mut SwitchContext<'_, T, impl Sink>) {
+    fn serve_outputs<A: Remembered, T: Routing>(&mut self, context: &mut SwitchContext<'_, T, impl Sink>) {
         let wake = match *self.state.awaited {
             [wanted] => match self.due(wanted, context.now) {
                 // Most edges serve a single output, which needs no order.
@@ -298,7 +264,7 @@ impl<B: InputBuffers> Crossbar<B> {
     /// favour those behind outputs that nobody wants. The order belongs to the clock edge: how often nothing
     /// could be granted before must not matter. Returns the edge at which one is to be looked at again.
     #[inline(never)]
-    fn serve_in_order<A: OutputArbiter, T: Routing, S: Sink>(
+    fn serve_in_order<A: Remembered, T: Routing, S: Sink>(
         &mut self,
         context: &mut SwitchContext<'_, T, S>,
     ) -> Time {
@@ -336,15 +302,15 @@ impl<B: InputBuffers> Crossbar<B> {
     /// output is to be looked at again. On its own: compiled into the loops of its callers, it would prepare
     /// what only many outputs could share.
     #[inline(never)]
-    fn serve<A: OutputArbiter, T: Routing, S: Sink>(
+    fn serve<A: Remembered, T: Routing, S: Sink>(
         &mut self,
         output: usize,
         context: &mut SwitchContext<'_, T, S>,
     ) -> Time {
         let SwitchContext { now, constants, .. } = *context;
         self.state.collect_credits(output, now, constants);
-        let mut survey = Survey::at(now);
-        match A::choose(self, output, &mut survey, constants) {
+        let (chosen, survey) = self.choose::<A>(output, now, constants);
+        match chosen {
             Some(request) => {
                 let before = self.starvation.passed_over(output);
                 let passed_over = self.passed_over(before, &survey, constants);
@@ -358,46 +324,58 @@ impl<B: InputBuffers> Crossbar<B> {
         self.state.look_at[output]
     }
 
-    /// Lends the memory of the arbiter beside the switch that it chooses in.
+    /// The request that the arbiter of an output names, and what has been found about the others.
     #[inline(always)]
-    fn with_arbiter(
+    fn choose<A: Remembered>(
         &mut self,
-        choose: impl FnOnce(&Self, &mut ArbiterState) -> Option<usize>,
-    ) -> Option<usize> {
-        let mut arbiter = self.arbiter.take()?;
-        let chosen = choose(self, &mut arbiter);
-        self.arbiter = Some(arbiter);
-        chosen
+        output: usize,
+        now: Time,
+        constants: &Constants,
+    ) -> (Option<usize>, Survey) {
+        let mut arbiter = if A::MEMORYLESS.is_none() { self.arbiter.take() } else { None };
+        let survey = Survey::at(now);
+        let mut requests =
+            CrossbarRequests { switch: self, constants, output, survey, turn: None, random: None };
+        let chosen = A::lend(&mut arbiter, |arbiter| arbiter.choose(output, &mut requests));
+        let CrossbarRequests { survey, turn, random, .. } = requests;
+        if A::MEMORYLESS.is_none() {
+            self.arbiter = arbiter;
+        }
+        if let Some(turn) = turn {
+            self.state.ports[output].pointer = turn;
+        }
+        if let Some(random) = random {
+            self.state.rng = random;
+        }
+        (chosen, survey)
     }
 
-    #[inline(never)]
-    fn match_with_islip<T: Routing>(
-        &mut self,
-        islip: &mut Islip,
-        context: &mut SwitchContext<'_, T, impl Sink>,
-    ) {
+    /// Has the arbiter match inputs and outputs.
+    fn match_all<A: Remembered, T: Routing>(&mut self, context: &mut SwitchContext<'_, T, impl Sink>) {
         let SwitchContext { now, constants, .. } = *context;
-        islip.run(
-            self,
-            |request| constants.channels.port(request),
-            |switch, output, pointer| {
-                if switch.state.look_at[output] > now {
-                    return None;
-                }
-                switch.state.collect_credits(output, now, constants);
-                let mut survey = Survey::at(now);
-                round_robin::choose(switch.requests_of(output), pointer, |request| {
-                    switch.is_eligible(output, request, &mut survey, constants)
-                })
-            },
-            |switch, output, request| switch.grant(output, request, context),
-        );
+        let first = |switch: &mut Self, output: usize, pointer| {
+            if switch.state.look_at[output] > now {
+                return None;
+            }
+            switch.state.collect_credits(output, now, constants);
+            let mut survey = Survey::at(now);
+            first_from(switch.requests_of(output), pointer, |request| {
+                switch.is_eligible(output, request, &mut survey, constants)
+            })
+        };
+        let mut arbiter = self.arbiter.take();
+        A::lend(&mut arbiter, |arbiter| {
+            let grant = |switch: &mut Self, output, request| switch.grant(output, request, context);
+            arbiter.match_all(self, |request| constants.channels.port(request), first, grant);
+            Some(())
+        });
+        self.arbiter = arbiter;
         // What is left waits for an input, an output, a credit, its own tail, or the next edge.
         let mut wake = Time::NEVER;
         for output in 0..self.state.ports.len() {
             if self.state.look_at[output] <= now {
                 let mut survey = Survey::at(now);
-                let unmatched = round_robin::choose(self.requests_of(output), 0, |request| {
+                let unmatched = first_from(self.requests_of(output), 0, |request| {
                     self.is_eligible(output, request, &mut survey, constants)
                 });
                 match unmatched {
@@ -478,11 +456,11 @@ impl<B: InputBuffers> Crossbar<B> {
 
     /// Counts a grant of an output that passes over a request, or has passed over one before.
     #[inline(never)]
-    fn count_grant<A: OutputArbiter>(&mut self, grant: Grant, constants: &Constants) {
+    fn count_grant<A: Remembered>(&mut self, grant: Grant, constants: &Constants) {
         if let Some(before) = self.starvation.passed_over(grant.output)
-            && !A::takes_turns(before, grant.request, constants)
+            && !A::takes_turns(before, grant.request, &constants.groups)
         {
-            if A::ENDS_RESERVATIONS {
+            if A::PROPERTIES.ends_reservations {
                 self.starvation.give_up_input(grant.output, constants.channels);
             }
             return;
@@ -493,36 +471,14 @@ impl<B: InputBuffers> Crossbar<B> {
             state.credits[constants.channels.at(output, queue.head_vc)].cover(queue.head_space)
         };
         if let Some(next) = self.starvation.count(grant, constants.channels, has_credit) {
-            A::give_turn(self, output, next, constants);
-        }
-    }
-
-    /// The request that a traffic class has for an output, from a turn on.
-    fn head_of_class(
-        &self,
-        (output, class, pointer): (usize, usize, usize),
-        survey: &mut Survey,
-        constants: &Constants,
-    ) -> ClassHead {
-        let (groups, requests) = (&constants.groups, self.requests_of(output));
-        let found = round_robin::choose(requests, pointer, |request| {
-            groups.holds(class, request) && self.is_eligible(output, request, survey, constants)
-        });
-        match found {
-            Some(request) => {
-                let buffered = self.buffer.get(self.queues.queue(request, output).head);
-                ClassHead::Packet { request, bytes: constants.packet_bytes(&buffered.packet).get() }
+            match A::MEMORYLESS {
+                Some(_) => self.state.ports[output].pointer = next,
+                None => {
+                    let give = |own: &mut A| Some(own.give_turn(output, next, &constants.groups));
+                    A::lend(&mut self.arbiter, give);
+                }
             }
-            None if groups.any(class, requests) => ClassHead::Blocked,
-            None => ClassHead::Empty,
         }
-    }
-
-    /// The age of the head of `request` for `output`, in ps.
-    #[inline]
-    fn age(&self, output: usize, request: usize, now: Time) -> u64 {
-        let buffered = self.buffer.get(self.queues.queue(request, output).head);
-        buffered.packet.age.exact_after(now.saturating_since(buffered.head))
     }
 
     /// None of the requests of `output` can go now: it is looked at again when one may.
@@ -591,167 +547,90 @@ impl<B: InputBuffers> Crossbar<B> {
     }
 }
 
-/// The rule by which an output chooses among the requests of its inputs, where each output chooses on its
-/// own.
-trait OutputArbiter {
-    /// The request that is granted, if one can be. The survey learns about the others.
-    fn choose<B: InputBuffers>(
-        switch: &mut Crossbar<B>,
-        output: usize,
-        survey: &mut Survey,
-        constants: &Constants,
-    ) -> Option<usize>;
+/// A switch that decides, whatever its arbiter.
+struct Decision<'s, B, C> {
+    switch: &'s mut Crossbar<B>,
+    context: &'s mut C,
+}
 
-    /// Whether a grant that passes over a request for one between which this holds ends a reservation of the
-    /// request's input.
-    const ENDS_RESERVATIONS: bool = false;
+impl<B: InputBuffers, T: Routing, S: Sink> ArbiterUser for Decision<'_, B, SwitchContext<'_, T, S>> {
+    type Output = ();
 
-    /// Whether a request that waits would have its turn before another is granted again, if its input were
-    /// free: whether a grant to the other passes it over.
     #[inline(always)]
-    fn takes_turns(_waiting: usize, _granted: usize, _constants: &Constants) -> bool {
-        true
-    }
-
-    /// The next turn of its kind belongs to the request `next`.
-    #[inline(always)]
-    fn give_turn<B: InputBuffers>(switch: &mut Crossbar<B>, output: usize, next: u16, _: &Constants) {
-        switch.state.ports[output].pointer = next;
+    fn with<A: Remembered>(self) {
+        self.switch.decide_by::<A, T>(self.context);
     }
 }
 
-/// Round robin.
-struct InTurn;
-
-impl OutputArbiter for InTurn {
-    #[inline(always)]
-    fn choose<B: InputBuffers>(
-        switch: &mut Crossbar<B>,
-        output: usize,
-        survey: &mut Survey,
-        constants: &Constants,
-    ) -> Option<usize> {
-        let pointer = usize::from(switch.state.ports[output].pointer);
-        let request = round_robin::choose(switch.requests_of(output), pointer, |request| {
-            switch.is_eligible(output, request, survey, constants)
-        })?;
-        switch.state.ports[output].pointer = request as u16 + 1;
-        Some(request)
-    }
+/// The requests for an output, as its arbiter sees them.
+struct CrossbarRequests<'a, B> {
+    switch: &'a Crossbar<B>,
+    constants: &'a Constants,
+    output: usize,
+    survey: Survey,
+    /// The turn after the one that is taken, if one is.
+    turn: Option<u16>,
+    /// The random numbers of the switch after those that are drawn, if some are.
+    random: Option<Stream>,
 }
 
-/// The oldest packet.
-struct ByAge;
-
-impl OutputArbiter for ByAge {
+impl<'a, B: InputBuffers> OutputRequests<'a> for CrossbarRequests<'a, B> {
     #[inline(always)]
-    fn choose<B: InputBuffers>(
-        switch: &mut Crossbar<B>,
-        output: usize,
-        survey: &mut Survey,
-        constants: &Constants,
-    ) -> Option<usize> {
-        let (pointer, now) = (usize::from(switch.state.ports[output].pointer), survey.now);
-        let age = |request| switch.age(output, request, now);
-        let eligible = |request| switch.is_eligible(output, request, survey, constants);
-        let request = age::choose(switch.requests_of(output), pointer, eligible, age)?;
-        if survey.busy.is_some() {
-            // The oldest of those whose input is busy: it is the one that will be the oldest of all.
-            let is_busy = |request| switch.state.ports[constants.channels.port(request)].input_ready > now;
-            let oldest = age::choose(switch.requests_of(output), pointer, is_busy, age);
-            survey.busy = oldest.map(|request| request as u16);
-        }
-        switch.state.ports[output].pointer = request as u16 + 1;
-        Some(request)
+    fn all(&self) -> &'a [u64] {
+        self.switch.requests_of(self.output)
     }
-}
-
-/// The highest priority.
-struct ByPriority;
-
-impl OutputArbiter for ByPriority {
-    /// A request of low priority must not keep an input from those of a higher one.
-    const ENDS_RESERVATIONS: bool = true;
 
     #[inline(always)]
-    fn choose<B: InputBuffers>(
-        switch: &mut Crossbar<B>,
-        output: usize,
-        survey: &mut Survey,
-        constants: &Constants,
-    ) -> Option<usize> {
-        switch.with_arbiter(|switch, arbiter| {
-            let ArbiterState::StrictPriority(priorities) = arbiter else { return None };
-            let eligible = |request| switch.is_eligible(output, request, survey, constants);
-            priorities.choose(output, switch.requests_of(output), &constants.groups, eligible)
-        })
+    fn groups(&self) -> &'a RequestGroups {
+        &self.constants.groups
     }
 
-    /// Whoever waits has at least the priority of the one that goes.
-    fn takes_turns(waiting: usize, granted: usize, constants: &Constants) -> bool {
-        constants.groups.of(waiting) <= constants.groups.of(granted)
-    }
-
-    fn give_turn<B: InputBuffers>(switch: &mut Crossbar<B>, output: usize, next: u16, constants: &Constants) {
-        if let Some(arbiter) = switch.arbiter.as_deref_mut() {
-            arbiter.give_turn(output, next, &constants.groups);
-        }
-    }
-}
-
-/// Traffic classes in the ratio of their weights, or by their minima.
-struct ByClass;
-
-impl OutputArbiter for ByClass {
     #[inline(always)]
-    fn choose<B: InputBuffers>(
-        switch: &mut Crossbar<B>,
-        output: usize,
-        survey: &mut Survey,
-        constants: &Constants,
-    ) -> Option<usize> {
-        switch.with_arbiter(|switch, arbiter| {
-            let mut busy = [None; MAX_CLASSES];
-            let chosen = arbiter.choose_class(output, &constants.groups, |class, pointer| {
-                survey.busy = None;
-                let head = switch.head_of_class((output, class, pointer), survey, constants);
-                busy[class] = survey.busy;
-                head
-            });
-            survey.busy = chosen.and_then(|request| busy[constants.groups.of(request)]);
-            chosen
-        })
+    fn can_go(&mut self, request: usize) -> bool {
+        self.switch.is_eligible(self.output, request, &mut self.survey, self.constants)
     }
 
-    /// Classes have their shares; only within one a request can be passed over.
-    fn takes_turns(waiting: usize, granted: usize, constants: &Constants) -> bool {
-        constants.groups.of(waiting) == constants.groups.of(granted)
+    /// Of the head of the request's queue.
+    #[inline]
+    fn age(&self, request: usize) -> u64 {
+        let buffered = self.switch.buffer.get(self.switch.queues.queue(request, self.output).head);
+        buffered.packet.age.exact_after(self.survey.now.saturating_since(buffered.head))
     }
 
-    fn give_turn<B: InputBuffers>(switch: &mut Crossbar<B>, output: usize, next: u16, constants: &Constants) {
-        if let Some(arbiter) = switch.arbiter.as_deref_mut() {
-            arbiter.give_turn(output, next, &constants.groups);
-        }
+    #[inline]
+    fn bytes(&self, request: usize) -> u64 {
+        let buffered = self.switch.buffer.get(self.switch.queues.queue(request, self.output).head);
+        self.constants.packet_bytes(&buffered.packet).get()
     }
-}
 
-/// A random request.
-struct AtRandom;
-
-impl OutputArbiter for AtRandom {
     #[inline(always)]
-    fn choose<B: InputBuffers>(
-        switch: &mut Crossbar<B>,
-        output: usize,
-        survey: &mut Survey,
-        constants: &Constants,
-    ) -> Option<usize> {
-        let mut rng = switch.state.rng;
-        let chosen = random::choose(switch.requests_of(output), &mut rng, |request| {
-            switch.is_eligible(output, request, survey, constants)
-        });
-        switch.state.rng = rng;
-        chosen
+    fn turn(&self) -> usize {
+        self.switch.state.ports[self.output].pointer.into()
+    }
+
+    #[inline(always)]
+    fn take_turn(&mut self, request: usize) {
+        self.turn = Some(request as u16 + 1);
+    }
+
+    #[inline(always)]
+    fn random(&mut self) -> &mut Stream {
+        self.random.get_or_insert(self.switch.state.rng)
+    }
+
+    #[inline(always)]
+    fn waiting(&self) -> Option<usize> {
+        self.survey.busy.map(usize::from)
+    }
+
+    #[inline(always)]
+    fn set_waiting(&mut self, request: Option<usize>) {
+        self.survey.busy = request.map(|request| request as u16);
+    }
+
+    #[inline(always)]
+    fn is_input_busy(&self, request: usize) -> bool {
+        self.switch.state.ports[self.constants.channels.port(request)].input_ready > self.survey.now
     }
 }
 
@@ -762,7 +641,8 @@ struct Survey {
     wake: Time,
     /// Whether a request could go but for credits.
     lacks_credit: bool,
-    /// The first request in turn whose input is busy.
+    /// The request that is passed over if another goes: the first asked for whose input is busy, or what the
+    /// arbiter puts in its place.
     busy: Option<u16>,
 }
 

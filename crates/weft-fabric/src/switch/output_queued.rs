@@ -9,15 +9,17 @@
 use super::buffer::{BufferHandle, Buffered, PacketBuffer, PacketQueue};
 use super::port::{BareOutputs, Crossing, SwitchState};
 use super::{BlockedHead, Sink, SwitchContext};
-use crate::arbiter::weighted_round_robin::ClassHead;
-use crate::arbiter::{ArbiterState, age, next_from, round_robin};
+use crate::arbiter::{
+    Age, ArbiterState, ArbiterUser, OutputRequests, Remembered, RequestGroups, RoundRobin, first_from,
+    next_from,
+};
 use crate::channel::{Channel, ChannelNumbers};
 use crate::constants::Constants;
 use crate::credit::{Credit, TailOut};
 use crate::fault::FaultCounts;
 use crate::packet::Packet;
-use crate::parameters::ArbiterKind;
 use serde::{Deserialize, Serialize};
+use weft_engine::Stream;
 use weft_topo::Routing;
 use weft_units::Time;
 
@@ -133,12 +135,8 @@ impl OutputQueued {
                 continue;
             }
             self.state.collect_credits(output, now, constants);
-            let choice = match constants.switch.arbiter {
-                ArbiterKind::RoundRobin | ArbiterKind::Random | ArbiterKind::Islip(_) => {
-                    self.choose(output, now, constants)
-                }
-                kind => self.choose_by(kind, output, now, constants),
-            };
+            let choice =
+                constants.switch.arbiter.lend_to(LineChoice { switch: self, output, now, constants });
             match choice {
                 OutputChoice::Send(vc) => {
                     self.send(output, vc, context);
@@ -227,16 +225,11 @@ impl OutputQueued {
         let requests = &mut self.requests[to * words..(to + 1) * words];
         let pointer = usize::from(self.pointers[to]);
         let chosen = match constants.keeps_ages() {
-            true => age::choose(
-                requests,
-                pointer,
-                |_| true,
-                |channel| {
-                    let buffered = self.buffer.get(self.arrived[channel].head);
-                    buffered.packet.age.exact_after(now.saturating_since(buffered.head))
-                },
-            ),
-            false => round_robin::choose(requests, pointer, |_| true),
+            true => Age::oldest(requests, pointer, |channel| {
+                let buffered = self.buffer.get(self.arrived[channel].head);
+                Some(buffered.packet.age.exact_after(now.saturating_since(buffered.head)))
+            }),
+            false => first_from(requests, pointer, |_| true),
         };
         let Some(channel) = chosen else { return false };
         let bytes = constants.packet_bytes(&self.buffer.get(self.arrived[channel].head).packet).get();
@@ -276,87 +269,24 @@ impl OutputQueued {
     }
 
     /// The virtual channel of an output that is served next.
-    fn choose(&self, output: usize, now: Time, constants: &Constants) -> OutputChoice {
-        let mut choice = OutputChoice::LacksCredit;
-        let pointer = u32::from(self.outputs[output].pointer);
-        for step in 0..constants.vcs {
-            let vc = ((pointer + step) % constants.vcs) as u8;
-            let channel = constants.channels.at(output, vc);
-            if self.queues[channel].is_empty() {
-                continue;
-            }
-            let buffered = self.buffer.get(self.queues[channel].head);
-            if !self.state.credits[channel].cover(buffered.space) {
-                continue;
-            }
-            let not_before = self.state.not_before(buffered, constants);
-            if not_before <= now {
-                return OutputChoice::Send(vc);
-            }
-            if !matches!(choice, OutputChoice::NotBefore(earlier) if earlier <= not_before) {
-                choice = OutputChoice::NotBefore(not_before);
-            }
-        }
-        choice
-    }
-
-    /// The same for arbiters that look at packets and classes.
+    // For each arbiter on its own: together they would share the registers of one.
     #[inline(never)]
-    fn choose_by(
-        &mut self,
-        kind: ArbiterKind,
-        output: usize,
-        now: Time,
-        constants: &Constants,
-    ) -> OutputChoice {
-        let mut arbiter = self.arbiter.take();
-        let mut survey = OutputChoice::LacksCredit;
-        let head = |vc: usize| {
-            let channel = constants.channels.at(output, vc as u8);
-            (channel, self.buffer.get(self.queues[channel].head))
-        };
+    fn choose<A: Remembered>(&mut self, output: usize, now: Time, constants: &Constants) -> OutputChoice {
+        let mut arbiter = if A::MEMORYLESS.is_none() { self.arbiter.take() } else { None };
         let is_filled = |&vc: &usize| !self.queues[constants.channels.at(output, vc as u8)].is_empty();
-        let filled = (0..constants.vcs as usize).filter(is_filled).fold(0u64, |bits, vc| bits | 1 << vc);
-        let mut can_go = |vc: usize| {
-            let (channel, buffered) = head(vc);
-            if !self.state.credits[channel].cover(buffered.space) {
-                return false;
-            }
-            let not_before = self.state.not_before(buffered, constants);
-            if not_before > now
-                && !matches!(survey, OutputChoice::NotBefore(earlier) if earlier <= not_before)
-            {
-                survey = OutputChoice::NotBefore(not_before);
-            }
-            not_before <= now
-        };
-        let groups = &constants.groups;
-        let chosen = match (kind, arbiter.as_deref_mut()) {
-            (ArbiterKind::StrictPriority, Some(ArbiterState::StrictPriority(priorities))) => {
-                priorities.choose(output, &[filled], groups, can_go)
-            }
-            (ArbiterKind::WeightedRoundRobin | ArbiterKind::MinimumBandwidth, Some(arbiter)) => arbiter
-                .choose_class(output, groups, |class, pointer| {
-                    match round_robin::choose(&[filled], pointer, |vc| groups.holds(class, vc) && can_go(vc))
-                    {
-                        Some(request) => {
-                            let bytes = constants.packet_bytes(&head(request).1.packet).get();
-                            ClassHead::Packet { request, bytes }
-                        }
-                        None if groups.any(class, &[filled]) => ClassHead::Blocked,
-                        None => ClassHead::Empty,
-                    }
-                }),
-            _ => {
-                let age = |vc: usize| {
-                    let buffered = head(vc).1;
-                    buffered.packet.age.exact_after(now.saturating_since(buffered.head))
-                };
-                age::choose(&[filled], self.outputs[output].pointer.into(), can_go, age)
-            }
-        };
-        self.arbiter = arbiter;
-        chosen.map_or(survey, |vc| OutputChoice::Send(vc as u8))
+        let filled = [(0..constants.vcs as usize).filter(is_filled).fold(0, |bits, vc| bits | 1 << vc)];
+        let (choice, random) = (OutputChoice::LacksCredit, None);
+        let mut requests =
+            LineRequests { switch: self, constants, now, output, filled: &filled, choice, random };
+        let chosen = A::lend(&mut arbiter, |arbiter| arbiter.choose(output, &mut requests));
+        let LineRequests { choice, random, .. } = requests;
+        if A::MEMORYLESS.is_none() {
+            self.arbiter = arbiter;
+        }
+        if let Some(random) = random {
+            self.state.rng = random;
+        }
+        chosen.map_or(choice, |vc| OutputChoice::Send(vc as u8))
     }
 
     /// Sends the first packet of a virtual channel of an output.
@@ -397,6 +327,100 @@ impl OutputQueued {
             BlockedHead { buffer: channels.channel(channel), wants: packet.channel(), packet }
         };
         self.arrived.iter().enumerate().filter(|(_, queue)| !queue.is_empty()).map(head).collect()
+    }
+}
+
+/// An output that chooses, whatever the arbiter.
+struct LineChoice<'a> {
+    switch: &'a mut OutputQueued,
+    output: usize,
+    now: Time,
+    constants: &'a Constants,
+}
+
+impl ArbiterUser for LineChoice<'_> {
+    type Output = OutputChoice;
+
+    #[inline(always)]
+    fn with<A: Remembered>(self) -> OutputChoice {
+        let LineChoice { switch, output, now, constants } = self;
+        match A::PROPERTIES.serves_lines {
+            true => switch.choose::<A>(output, now, constants),
+            false => switch.choose::<RoundRobin>(output, now, constants),
+        }
+    }
+}
+
+/// The packets that wait for a line, as its arbiter sees them: the numbers of requests are those of virtual
+/// channels. The turn is taken as the packet is sent.
+struct LineRequests<'a> {
+    switch: &'a OutputQueued,
+    constants: &'a Constants,
+    now: Time,
+    output: usize,
+    /// A bit for each channel that has packets.
+    filled: &'a [u64],
+    /// The finding about those that cannot go.
+    choice: OutputChoice,
+    /// The random numbers of the switch after those that are drawn, if some are.
+    random: Option<Stream>,
+}
+
+impl LineRequests<'_> {
+    /// The first packet of a channel.
+    #[inline(always)]
+    fn head(&self, vc: usize) -> &Buffered {
+        let channel = self.constants.channels.at(self.output, vc as u8);
+        self.switch.buffer.get(self.switch.queues[channel].head)
+    }
+}
+
+impl<'a> OutputRequests<'a> for LineRequests<'a> {
+    #[inline(always)]
+    fn all(&self) -> &'a [u64] {
+        self.filled
+    }
+
+    #[inline(always)]
+    fn groups(&self) -> &'a RequestGroups {
+        &self.constants.groups
+    }
+
+    #[inline(always)]
+    fn can_go(&mut self, vc: usize) -> bool {
+        let credits = &self.switch.state.credits[self.constants.channels.at(self.output, vc as u8)];
+        let buffered = self.head(vc);
+        if !credits.cover(buffered.space) {
+            return false;
+        }
+        let not_before = self.switch.state.not_before(buffered, self.constants);
+        if not_before > self.now
+            && !matches!(self.choice, OutputChoice::NotBefore(earlier) if earlier <= not_before)
+        {
+            self.choice = OutputChoice::NotBefore(not_before);
+        }
+        not_before <= self.now
+    }
+
+    fn age(&self, vc: usize) -> u64 {
+        let buffered = self.head(vc);
+        buffered.packet.age.exact_after(self.now.saturating_since(buffered.head))
+    }
+
+    fn bytes(&self, vc: usize) -> u64 {
+        self.constants.packet_bytes(&self.head(vc).packet).get()
+    }
+
+    #[inline(always)]
+    fn turn(&self) -> usize {
+        self.switch.outputs[self.output].pointer.into()
+    }
+
+    #[inline(always)]
+    fn take_turn(&mut self, _: usize) {}
+
+    fn random(&mut self) -> &mut Stream {
+        self.random.get_or_insert(self.switch.state.rng)
     }
 }
 

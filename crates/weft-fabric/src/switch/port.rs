@@ -201,8 +201,8 @@ impl SwitchState {
 
     /// The memory of the arbiter of a switch with these ports, where a turn is not enough.
     pub(crate) fn arbiter_state(&self, constants: &Constants) -> Option<Box<ArbiterState>> {
-        let links = self.ports.iter().map(|port| port.class);
-        ArbiterState::new(constants.switch.arbiter, links, &constants.groups)
+        let links: Vec<LinkClass> = self.ports.iter().map(|port| port.class).collect();
+        constants.arbiter_state(&links)
     }
 
     /// The link of an output, to be reported at `now`.

@@ -25,15 +25,7 @@ pub const fn combined(thousandths: u32) -> SwitchKind {
 
 pub const KINDS: [SwitchKind; 4] =
     [SwitchKind::InputQueued, SwitchKind::VirtualOutputQueued, SwitchKind::OutputQueued, combined(1_500)];
-pub const ARBITERS: [ArbiterKind; 7] = [
-    ArbiterKind::RoundRobin,
-    ArbiterKind::Random,
-    ArbiterKind::Islip(2),
-    ArbiterKind::Age,
-    ArbiterKind::StrictPriority,
-    ArbiterKind::WeightedRoundRobin,
-    ArbiterKind::MinimumBandwidth,
-];
+pub const ARBITERS: [ArbiterKind; 7] = ArbiterKind::ALL;
 
 pub fn torus(sizes: &[u64], wrap: bool, concentration: u64, datelines: bool) -> Layout {
     let dimensions: Vec<_> = sizes.iter().map(|&size| Dimension { size, wrap }).collect();

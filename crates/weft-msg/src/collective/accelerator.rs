@@ -16,6 +16,10 @@ use weft_trace::op::Collective;
 pub(crate) struct Accelerator;
 
 impl Schedule for Accelerator {
+    fn is_by_hardware(&self) -> bool {
+        true
+    }
+
     fn performs(&self) -> &'static [Collective] {
         &[Collective::Allreduce]
     }

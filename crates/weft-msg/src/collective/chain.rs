@@ -15,6 +15,7 @@
 use super::{RoundSteps, Schedule, member_part::MemberPart, tree, tree::Family};
 use weft_trace::op::Collective;
 
+// ANCHOR: chain
 /// The algorithm.
 pub(crate) struct Chain;
 
@@ -40,3 +41,4 @@ impl Schedule for Chain {
         }
     }
 }
+// ANCHOR_END: chain

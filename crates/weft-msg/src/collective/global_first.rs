@@ -13,11 +13,14 @@
 //! # Source
 //! Ours: see [`topology_tree`](super::topology_tree).
 
-use super::topology_tree::{Led, Neighbours};
+use super::topology_tree::{Led, Neighbours, TopologyTree};
 use crate::hierarchy::{Hierarchy, PlaceLevel};
 
+/// The algorithm.
+pub(crate) const GLOBAL_FIRST: TopologyTree = TopologyTree(neighbours);
+
 /// The neighbours of the member at `position` in the tree of the root at `root`.
-pub(crate) fn neighbours(hierarchy: &Hierarchy, root: u32, position: u32) -> Neighbours {
+fn neighbours(hierarchy: &Hierarchy, root: u32, position: u32) -> Neighbours {
     let machine = Led { members: hierarchy.whole(), leader: root };
     machine.spread(
         hierarchy,

@@ -16,12 +16,15 @@
 //! # Source
 //! Ours: see [`topology_tree`](super::topology_tree).
 
-use super::topology_tree::{Led, LedParts, Neighbours, halves, middle};
+use super::topology_tree::{Led, LedParts, Neighbours, TopologyTree, halves, middle};
 use crate::hierarchy::{Hierarchy, PlaceLevel};
 use std::ops::Range;
 
+/// The algorithm.
+pub(crate) const LOCAL_FIRST: TopologyTree = TopologyTree(neighbours);
+
 /// The neighbours of the member at `position` in the tree of the root at `root`.
-pub(crate) fn neighbours(hierarchy: &Hierarchy, root: u32, position: u32) -> Neighbours {
+fn neighbours(hierarchy: &Hierarchy, root: u32, position: u32) -> Neighbours {
     let machine = Led { members: hierarchy.whole(), leader: root };
     let groups = machine.parts(hierarchy, PlaceLevel::Group);
     let found = Handed::to(&groups, groups.containing(position));

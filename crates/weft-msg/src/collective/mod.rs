@@ -13,8 +13,7 @@
 //!
 //! Messages of no bytes are neither sent nor awaited, except in a barrier: both sides know the size.
 //!
-//! Adding an algorithm: a file here, a variant of [`Algorithm`](crate::Algorithm) with its name, a line in
-//! `registry`.
+//! Adding an algorithm: a file here, its `mod`, and a line of `algorithms!` in `registry`.
 
 pub(crate) mod accelerator;
 pub(crate) mod binary_tree;
@@ -48,11 +47,13 @@ pub(crate) mod split_binary_tree;
 pub(crate) mod topology_tree;
 pub(crate) mod tree;
 
+use crate::hierarchy::Hierarchy;
 use crate::protocol::Protocol;
 use crate::work::InMemory;
 use arrayvec::ArrayVec;
 use blocks::Extent;
 use member_part::MemberPart;
+use topology_tree::Neighbours;
 use weft_trace::op::Collective;
 use weft_units::Bytes;
 
@@ -225,6 +226,9 @@ impl RoundSteps {
     }
 }
 
+/// Finds the neighbours of the member at a position, below a root at another.
+pub(crate) type FindNeighbours = fn(hierarchy: &Hierarchy, root: u32, position: u32) -> Neighbours;
+
 /// An algorithm: what each member does in each round.
 pub(crate) trait Schedule: Sync {
     /// The collectives that it carries out.
@@ -239,6 +243,17 @@ pub(crate) trait Schedule: Sync {
     /// Whether the next round is started together with round `round`, and not after it.
     fn overlaps(&self, _part: &MemberPart, _round: u32) -> bool {
         false
+    }
+
+    /// Whether interfaces or switches carry it out.
+    fn is_by_hardware(&self) -> bool {
+        false
+    }
+
+    /// Where it asks for the members' places in the machine: how it finds the neighbours of a member, which
+    /// stand in its part.
+    fn neighbours(&self) -> Option<FindNeighbours> {
+        None
     }
 }
 

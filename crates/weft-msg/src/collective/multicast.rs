@@ -26,6 +26,10 @@ use weft_trace::op::Collective;
 pub(crate) struct Multicast;
 
 impl Schedule for Multicast {
+    fn is_by_hardware(&self) -> bool {
+        true
+    }
+
     fn performs(&self) -> &'static [Collective] {
         &[Collective::Broadcast]
     }

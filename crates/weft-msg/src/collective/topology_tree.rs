@@ -17,14 +17,14 @@
 
 use super::blocks::Extent;
 use super::member_part::MemberPart;
-use super::{ReceiveAction, RoundSteps, Schedule};
+use super::{FindNeighbours, ReceiveAction, RoundSteps, Schedule};
 use crate::hierarchy::{Hierarchy, PlaceLevel};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use weft_trace::op::Collective;
 
-/// The algorithm: the member's part has its neighbours.
-pub(crate) struct TopologyTree;
+/// An algorithm of this kind: the member's part has its neighbours.
+pub(crate) struct TopologyTree(pub FindNeighbours);
 
 /// The neighbours of a member in a tree.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -59,6 +59,10 @@ impl Schedule for TopologyTree {
             _ if round < REDUCE_ROUNDS => part.neighbours.reduce(whole, round, steps),
             _ => part.neighbours.broadcast(whole, round - REDUCE_ROUNDS, steps),
         }
+    }
+
+    fn neighbours(&self) -> Option<FindNeighbours> {
+        Some(self.0)
     }
 }
 

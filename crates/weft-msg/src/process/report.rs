@@ -91,7 +91,7 @@ impl PendingOperation {
 
     fn of_message(state: PendingState, peer: RankId, matching: Match, bytes: Bytes) -> PendingOperation {
         let Match { comm, context } = matching;
-        let (tag, collective) = (Some(context.number()), context.is_collective());
+        let (tag, collective) = (Some(context.number()), context.is_untagged());
         PendingOperation { state, peer: Some(peer), tag, comm, collective, bytes }
     }
 

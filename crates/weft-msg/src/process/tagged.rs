@@ -122,7 +122,7 @@ impl Match {
 
     /// Whether a real rank's message is matched by that tag.
     pub const fn is_tagged(&self) -> bool {
-        !self.context.is_collective()
+        !self.context.is_untagged()
     }
 }
 

@@ -114,7 +114,7 @@ impl DataFlows {
     /// The collective that has messages with this match.
     fn called(&self, matching: Match) -> usize {
         let Match { comm, context } = matching;
-        assert!(context.is_collective());
+        assert!(context.is_untagged());
         let flow = self.flows.iter().position(|flow| (flow.comm, flow.number) == (comm, context.number()));
         flow.expect("a message of a collective that was not called")
     }

@@ -60,7 +60,7 @@ const KINDS: [OneSided; 6] = [
 ];
 
 fn is_of_a_collective(envelope: &Envelope) -> bool {
-    envelope.matching().is_some_and(|matching| matching.context.is_collective())
+    envelope.matching().is_some_and(|matching| matching.context.is_untagged())
 }
 
 /// Counts the operations under way, and looks at them whenever anybody is told that a fence is over: that

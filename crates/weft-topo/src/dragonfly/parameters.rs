@@ -36,6 +36,7 @@ routings! {
             ugal_threshold: Bytes = Bytes::ZERO;
         },
     }
+    looks_at_published_queues: UgalG;
 }
 
 parameters! {

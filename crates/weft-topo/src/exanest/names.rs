@@ -46,7 +46,7 @@ fn nearest_name(rack: &Exanest, name: &str) -> String {
         first..first + QFDBS * MPSOCS
     });
     let names = endpoints.map(|endpoint| endpoint_name(EndpointId(endpoint)));
-    names.min_by_key(|near| strsim::osa_distance(&written, near)).expect("three mezzanines have names")
+    weft_keys::fewest_edits(&written, names).expect("three mezzanines have names")
 }
 
 /// The name of a switch: `router of M1QA`, or after its endpoint, such as `switch of M1QAF1`.

@@ -318,13 +318,12 @@ impl Topology for Graph {
             return numbered_endpoint(self.endpoints(), name);
         }
         let found = self.endpoint_names.iter().position(|known| known == name);
-        let distance = |known: &&String| strsim::osa_distance(name, known);
         let names = &self.endpoint_names;
         found.map(|place| EndpointId(place as u32)).ok_or_else(|| UnknownEndpoint {
             name: name.to_owned(),
             first: names.first().cloned().unwrap_or_default(),
             last: names.last().cloned().unwrap_or_default(),
-            near: names.iter().min_by_key(distance).cloned().unwrap_or_default(),
+            near: weft_keys::fewest_edits(name, names).cloned().unwrap_or_default(),
         })
     }
 

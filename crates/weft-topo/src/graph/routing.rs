@@ -32,6 +32,7 @@ use super::distances::{Distances, NoWay};
 use super::modules::Modules;
 use super::table::Table;
 use crate::choice::{below, block_hash, flow_hash, shortest_queue, way_in_turn, way_of_flow};
+use crate::family::RoutingWord;
 use crate::proof::{Channel, Ranked};
 use crate::routings;
 use crate::traits::{Address, AtSwitch, LocalView, NextHop, RouteState, RoutedTopology, Routing, Topology};
@@ -83,6 +84,7 @@ routings! {
         /// The next hop that a table names. Needs next hops in the file of the graph.
         Table = "table",
     }
+    looks_at_published_queues: UgalG;
 }
 
 impl GraphRouting {
@@ -366,7 +368,7 @@ impl Routing for GraphLayout {
     }
 
     fn needs_published_queues(&self) -> bool {
-        matches!(self.routing, GraphRouting::UgalG { .. })
+        self.routing.needs_published_queues()
     }
 }
 

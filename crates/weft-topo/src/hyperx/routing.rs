@@ -29,6 +29,7 @@
 
 use super::HyperX;
 use crate::choice::below;
+use crate::family::RoutingWord;
 use crate::proof::{Channel, Ranked};
 use crate::routings;
 use crate::traits::{
@@ -54,6 +55,7 @@ routings! {
             ugal_threshold: Bytes = Bytes::ZERO;
         },
     }
+    looks_at_published_queues: UgalG;
 }
 
 impl HyperXRouting {
@@ -209,7 +211,7 @@ impl Routing for HyperXLayout {
     }
 
     fn needs_published_queues(&self) -> bool {
-        matches!(self.routing, HyperXRouting::UgalG { .. })
+        self.routing.needs_published_queues()
     }
 }
 

@@ -38,6 +38,7 @@
 
 use super::{Megafly, MegaflyRouting};
 use crate::choice::below;
+use crate::family::RoutingWord;
 use crate::traits::{Address, AtSwitch, LocalView, NextHop, RouteState, RoutedTopology, Routing};
 use serde::{Deserialize, Serialize};
 use weft_units::PortId;
@@ -250,6 +251,6 @@ impl Routing for MegaflyLayout {
     }
 
     fn needs_published_queues(&self) -> bool {
-        matches!(self.routing, MegaflyRouting::UgalG { .. })
+        self.routing.needs_published_queues()
     }
 }

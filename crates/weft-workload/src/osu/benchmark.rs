@@ -193,8 +193,7 @@ impl FromStr for Benchmark {
         if let Some(found) = Benchmark::ALL.into_iter().find(|benchmark| benchmark.name() == plain) {
             return Ok(found);
         }
-        let near = names.into_iter().min_by_key(|name| strsim::damerau_levenshtein(name, plain));
-        let near = near.expect("there is at least one benchmark");
+        let near = weft_keys::fewest_edits(plain, names).expect("there is at least one benchmark");
         Err(UnknownBenchmark { name: text.to_owned(), near, known: names.join(", ") })
     }
 }

@@ -5,10 +5,10 @@
 //!   all of its endpoints, each message to one of the next group
 //! ```
 
-use super::PatternError;
+use super::{PatternError, PatternInput, TrafficPattern};
 use crate::below;
 use serde::{Deserialize, Serialize};
-use weft_topo::Topology;
+use weft_topo::{Topology, Undefined};
 use weft_units::EndpointId;
 
 /// Every message goes to an endpoint of the next group, all of them equally likely. What a group is says the
@@ -46,10 +46,23 @@ impl Adversarial {
         let next = self.first.partition_point(|&first| first <= source.0) % groups;
         (EndpointId(self.first[next]), EndpointId(self.first[next + 1]))
     }
+}
 
-    /// The destination of the next message of `source`.
+impl TrafficPattern for Adversarial {
+    const DRAWS: bool = true;
+
+    fn on(input: &PatternInput<'_>, _: &mut impl FnMut() -> u64) -> Result<Adversarial, PatternError> {
+        let groups = Adversarial::new(input.machine)?;
+        let mut pairs =
+            (0..input.endpoints()).map(|from| (EndpointId(from), groups.next_group(EndpointId(from)).0));
+        match pairs.find(|&(from, to)| !input.machine.reachable(from, to)) {
+            Some((from, to)) => Err(Undefined::Unreachable { from, to }.into()),
+            None => Ok(groups),
+        }
+    }
+
     #[inline]
-    pub fn destination(&self, source: EndpointId, random: &mut impl FnMut() -> u64) -> EndpointId {
+    fn destination(&self, source: EndpointId, _: u64, random: &mut impl FnMut() -> u64) -> EndpointId {
         let (first, end) = self.next_group(source);
         EndpointId(first.0 + below(end.0 - first.0, random))
     }
@@ -70,7 +83,7 @@ mod tests {
         let mut random = rng(3);
         for source in 0..24 {
             let mut reached: Vec<u32> =
-                (0..200).map(|_| pattern.destination(EndpointId(source), &mut random).0).collect();
+                (0..200).map(|_| pattern.destination(EndpointId(source), 0, &mut random).0).collect();
             reached.sort_unstable();
             reached.dedup();
             let next = (source / 6 + 1) % 4 * 6;

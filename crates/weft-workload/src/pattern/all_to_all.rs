@@ -1,6 +1,6 @@
 //! All-to-all: each endpoint sends to all others in shifted order.
 
-use super::PatternError;
+use super::{PatternError, PatternInput, TrafficPattern};
 use serde::{Deserialize, Serialize};
 use weft_units::EndpointId;
 
@@ -24,10 +24,20 @@ impl AllToAll {
         PatternError::require("all-to-all", endpoints, 2)?;
         Ok(AllToAll { endpoints })
     }
+}
 
-    /// Where message number `message`, counted from 0, of `source` goes.
+impl TrafficPattern for AllToAll {
+    const DRAWS: bool = true;
+    const GOES_EVERYWHERE: bool = true;
+    /// All others equally often, in turn.
+    const BOUND: Option<weft_topo::Pattern> = Some(weft_topo::Pattern::Uniform);
+
+    fn on(input: &PatternInput<'_>, _: &mut impl FnMut() -> u64) -> Result<AllToAll, PatternError> {
+        AllToAll::new(input.endpoints())
+    }
+
     #[inline]
-    pub fn destination(&self, source: EndpointId, message: u64) -> EndpointId {
+    fn destination(&self, source: EndpointId, message: u64, _: &mut impl FnMut() -> u64) -> EndpointId {
         let endpoints = u64::from(self.endpoints);
         let shift = 1 + message % (endpoints - 1);
         EndpointId(((u64::from(source.0) + shift) % endpoints) as u32)
@@ -49,12 +59,13 @@ mod tests {
             let pattern = AllToAll::new(endpoints).unwrap();
             let (source, others) = (EndpointId(s % endpoints), u64::from(endpoints - 1));
             let first = m / 2 / others * others;
-            let mut round: Vec<_> =
-                (0..u64::from(endpoints) - 1).map(|i| pattern.destination(source, first + i)).collect();
+            let in_round = |message| pattern.destination(source, first + message, &mut || 0);
+            let mut round: Vec<_> = (0..others).map(in_round).collect();
             round.push(source);
             round.sort();
             prop_assert!(round.into_iter().eq((0..endpoints).map(EndpointId)));
-            let mut step: Vec<_> = (0..endpoints).map(|e| pattern.destination(EndpointId(e), m)).collect();
+            let to = |e| pattern.destination(EndpointId(e), m, &mut || 0);
+            let mut step: Vec<_> = (0..endpoints).map(to).collect();
             step.sort();
             prop_assert!(step.into_iter().eq((0..endpoints).map(EndpointId)));
         }

@@ -1,6 +1,6 @@
 //! Hotspot traffic: uniform, but a share of the messages goes to a few hot endpoints.
 
-use super::{PatternError, Uniform};
+use super::{PatternError, PatternInput, TrafficPattern, Uniform};
 use crate::below;
 use serde::{Deserialize, Serialize};
 use weft_units::EndpointId;
@@ -43,16 +43,24 @@ impl Hotspot {
         hot.dedup();
         Ok(Hotspot { uniform: Uniform::new(endpoints, false)?, hot, share_ppm })
     }
+}
 
-    /// The destination of the next message of `source`.
+impl TrafficPattern for Hotspot {
+    const DRAWS: bool = true;
+    const GOES_EVERYWHERE: bool = true;
+
+    fn on(input: &PatternInput<'_>, _: &mut impl FnMut() -> u64) -> Result<Hotspot, PatternError> {
+        Hotspot::new(input.endpoints(), &input.settings.hot, input.settings.hot_share_ppm)
+    }
+
     #[inline]
-    pub fn destination(&self, source: EndpointId, random: &mut impl FnMut() -> u64) -> EndpointId {
+    fn destination(&self, source: EndpointId, message: u64, random: &mut impl FnMut() -> u64) -> EndpointId {
         if below(1_000_000, random) >= self.share_ppm {
-            return self.uniform.destination(source, random);
+            return self.uniform.destination(source, message, random);
         }
         match self.hot.binary_search(&source) {
             Err(_) => self.hot[below(self.hot.len() as u32, random) as usize],
-            Ok(_) if self.hot.len() == 1 => self.uniform.destination(source, random),
+            Ok(_) if self.hot.len() == 1 => self.uniform.destination(source, message, random),
             Ok(own) => {
                 let other = below(self.hot.len() as u32 - 1, random) as usize;
                 self.hot[other + usize::from(other >= own)]
@@ -70,7 +78,7 @@ mod tests {
         let mut random = rng(11);
         let mut counts = vec![0; 50];
         for _ in 0..messages {
-            counts[pattern.destination(EndpointId(source), &mut random).index()] += 1;
+            counts[pattern.destination(EndpointId(source), 0, &mut random).index()] += 1;
         }
         counts
     }

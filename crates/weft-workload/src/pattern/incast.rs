@@ -1,6 +1,6 @@
 //! Incast: many endpoints send to one.
 
-use super::PatternError;
+use super::{PatternError, PatternInput, TrafficPattern};
 use serde::{Deserialize, Serialize};
 use weft_units::EndpointId;
 
@@ -34,10 +34,17 @@ impl Incast {
         }
         Ok(Incast { endpoints, target, senders })
     }
+}
 
-    /// Whether `source` sends anything.
+impl TrafficPattern for Incast {
+    const GOES_EVERYWHERE: bool = true;
+
+    fn on(input: &PatternInput<'_>, _: &mut impl FnMut() -> u64) -> Result<Incast, PatternError> {
+        Incast::new(input.endpoints(), input.settings.target, input.settings.senders)
+    }
+
     #[inline]
-    pub fn sends(&self, source: EndpointId) -> bool {
+    fn sends(&self, source: EndpointId) -> bool {
         let after_target = if source > self.target {
             source.0 - self.target.0
         } else {
@@ -46,9 +53,8 @@ impl Incast {
         after_target <= self.senders
     }
 
-    /// The destination of every message.
     #[inline]
-    pub fn destination(&self) -> EndpointId {
+    fn destination(&self, _: EndpointId, _: u64, _: &mut impl FnMut() -> u64) -> EndpointId {
         self.target
     }
 }
@@ -57,7 +63,7 @@ impl Incast {
 mod tests {
     use super::*;
 
-    /// Catches a target that sends to itself and a wrong number of senders near the wrap-around.
+    /// Catches a target that sends to itself and a wrong number of senders near the wrap-input.
     #[test]
     fn n_endpoints_send_to_one() {
         for target in 0..6 {

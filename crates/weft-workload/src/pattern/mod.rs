@@ -13,11 +13,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Transpose, tornado and bit complement are defined in `weft-topo`, which also bounds their channel
-//! load. To add a pattern, write its file and give it one line in the table of this one.
+//! To add a pattern, write its file and give it a line in `patterns!`.
 
 mod adversarial;
 mod all_to_all;
+mod fixed;
 mod hotspot;
 mod incast;
 mod multicast;
@@ -25,20 +25,61 @@ mod nearest_neighbour;
 mod permutation;
 mod uniform;
 
-pub use adversarial::Adversarial;
-pub use all_to_all::AllToAll;
-pub use hotspot::Hotspot;
-pub use incast::Incast;
-pub use multicast::{Multicast, TrafficGroup};
-pub use nearest_neighbour::NearestNeighbour;
-pub use permutation::Permutation;
-pub use uniform::Uniform;
+pub use multicast::TrafficGroup;
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
-use weft_topo::{Layout, Permutation as FixedPermutation, Topology, Undefined};
+use weft_topo::{Layout, Topology, Undefined};
 use weft_units::EndpointId;
+
+/// A rule that says where the messages of an endpoint go.
+pub trait TrafficPattern: Sized {
+    /// Whether it draws a new destination for every message, so that a flow is all that a source sends.
+    const DRAWS: bool = false;
+
+    /// Whether any endpoint may be sent to from anywhere, so that all must be joined. One that does not has
+    /// looked at its own pairs, or stays on the rings of the machine.
+    const GOES_EVERYWHERE: bool = false;
+
+    /// The pattern of which `weft-topo` knows the bound of the channel load; `None`: of none like it.
+    const BOUND: Option<weft_topo::Pattern> = None;
+
+    /// The pattern on a machine. `random` returns 64 uniform bits.
+    ///
+    /// # Errors
+    /// Where the machine or the settings do not fit it.
+    fn on(input: &PatternInput<'_>, random: &mut impl FnMut() -> u64) -> Result<Self, PatternError>;
+
+    /// Whether `source` sends at all.
+    fn sends(&self, _source: EndpointId) -> bool {
+        true
+    }
+
+    /// The destination of message number `message`, counted from 0, of `source`, which
+    /// [sends](TrafficPattern::sends).
+    fn destination(&self, source: EndpointId, message: u64, random: &mut impl FnMut() -> u64) -> EndpointId;
+
+    /// Messages that are delivered for one of each sender, where switches copy them; `None`: as many.
+    fn deliveries(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// The surroundings in which a pattern is made.
+pub struct PatternInput<'a> {
+    /// The machine.
+    pub machine: &'a Layout,
+    /// Settings of the user.
+    pub settings: &'a Settings,
+}
+
+impl PatternInput<'_> {
+    /// Endpoints of the machine.
+    pub fn endpoints(&self) -> u32 {
+        self.machine.endpoints()
+    }
+}
 
 /// Settings of some patterns beside the endpoints; each pattern reads its own.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -144,8 +185,11 @@ pub enum PatternError {
 }
 
 impl PatternError {
-    /// Fails where there are fewer endpoints than `pattern` needs.
-    fn require(pattern: &'static str, endpoints: u32, needed: u32) -> Result<(), PatternError> {
+    /// Checks that there are as many endpoints as `pattern` needs.
+    ///
+    /// # Errors
+    /// [`PatternError::TooFewEndpoints`].
+    pub fn require(pattern: &'static str, endpoints: u32, needed: u32) -> Result<(), PatternError> {
         match endpoints < needed {
             true => Err(PatternError::TooFewEndpoints { pattern, endpoints, needed }),
             false => Ok(()),
@@ -156,13 +200,15 @@ impl PatternError {
 fn suggestion(nearest: &Option<&'static str>) -> String {
     match nearest {
         Some(name) => format!("did you mean `{name}`?"),
-        None => format!("the patterns are {}", PatternKind::ALL.map(PatternKind::name).join(", ")),
+        None => format!("the patterns are {}", PatternKind::NAMES.join(", ")),
     }
 }
 
-/// Declares [`PatternKind`] and [`Pattern`] from one table: how a pattern is written, and its type.
+/// Declares [`PatternKind`] and [`Pattern`] from one table: the type of a pattern, its name, its file.
 macro_rules! patterns {
-    ($($(#[$doc:meta])* $kind:ident($type:ty) = $name:literal),* $(,)?) => {
+    ($($(#[$doc:meta])* $kind:ident = $name:literal in $module:ident,)*) => {
+        $(pub use $module::$kind;)*
+
         /// The patterns by name.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
         #[serde(rename_all = "kebab-case")]
@@ -174,10 +220,20 @@ macro_rules! patterns {
             /// All patterns.
             pub const ALL: [PatternKind; [$($name),*].len()] = [$(PatternKind::$kind),*];
 
-            /// How the pattern is written.
+            /// Their names.
+            pub const NAMES: [&'static str; [$($name),*].len()] = [$($name),*];
+
+            /// The name of the pattern.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(PatternKind::$kind => $name),*
+                }
+            }
+
+            /// See [`TrafficPattern::BOUND`].
+            pub const fn bound(self) -> Option<weft_topo::Pattern> {
+                match self {
+                    $(PatternKind::$kind => $kind::BOUND),*
                 }
             }
         }
@@ -186,14 +242,67 @@ macro_rules! patterns {
         #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
         #[serde(rename_all = "kebab-case")]
         pub enum Pattern {
-            $($(#[$doc])* $kind($type)),*
+            $($(#[$doc])* $kind($kind)),*
         }
 
         impl Pattern {
-            /// Which pattern it is.
+            /// The pattern as it is on a machine, whoever it reaches.
+            fn on(
+                kind: PatternKind,
+                input: &PatternInput<'_>,
+                random: &mut impl FnMut() -> u64,
+            ) -> Result<Pattern, PatternError> {
+                match kind {
+                    $(PatternKind::$kind => $kind::on(input, random).map(Pattern::$kind)),*
+                }
+            }
+
+            /// The kind of pattern.
             pub const fn kind(&self) -> PatternKind {
                 match self {
                     $(Pattern::$kind(_) => PatternKind::$kind),*
+                }
+            }
+
+            /// See [`TrafficPattern::DRAWS`].
+            pub const fn draws_destinations(&self) -> bool {
+                match self {
+                    $(Pattern::$kind(_) => $kind::DRAWS),*
+                }
+            }
+
+            /// See [`TrafficPattern::GOES_EVERYWHERE`].
+            const fn goes_everywhere(&self) -> bool {
+                match self {
+                    $(Pattern::$kind(_) => $kind::GOES_EVERYWHERE),*
+                }
+            }
+
+            /// Whether `source` sends at all. The target of an incast and the diagonal of a transpose do not.
+            pub fn sends(&self, source: EndpointId) -> bool {
+                match self {
+                    $(Pattern::$kind(pattern) => pattern.sends(source)),*
+                }
+            }
+
+            /// The destination of message number `message`, counted from 0, of `source`, which must be an
+            /// endpoint of the machine that [sends](Pattern::sends). Of multicast it is a group.
+            #[inline]
+            pub fn destination(
+                &self,
+                source: EndpointId,
+                message: u64,
+                random: &mut impl FnMut() -> u64,
+            ) -> EndpointId {
+                match self {
+                    $(Pattern::$kind(pattern) => pattern.destination(source, message, random)),*
+                }
+            }
+
+            /// See [`TrafficPattern::deliveries`].
+            pub fn deliveries(&self) -> Option<u64> {
+                match self {
+                    $(Pattern::$kind(pattern) => pattern.deliveries()),*
                 }
             }
         }
@@ -202,27 +311,27 @@ macro_rules! patterns {
 
 patterns! {
     /// Every destination equally likely.
-    Uniform(Uniform) = "uniform",
+    Uniform = "uniform" in uniform,
     /// One fixed random partner each.
-    Permutation(Permutation) = "permutation",
+    Permutation = "permutation" in permutation,
     /// Rows become columns.
-    Transpose(FixedPermutation) = "transpose",
-    /// Just under half-way around every ring.
-    Tornado(FixedPermutation) = "tornado",
+    Transpose = "transpose" in fixed,
+    /// Just under half-way input every ring.
+    Tornado = "tornado" in fixed,
     /// To the mirror image.
-    BitComplement(FixedPermutation) = "bit-complement",
+    BitComplement = "bit-complement" in fixed,
     /// Each group to the next.
-    Adversarial(Adversarial) = "adversarial",
+    Adversarial = "adversarial" in adversarial,
     /// A share of the messages to a few hot endpoints.
-    Hotspot(Hotspot) = "hotspot",
+    Hotspot = "hotspot" in hotspot,
     /// Many to one.
-    Incast(Incast) = "incast",
+    Incast = "incast" in incast,
     /// Members to their multicast groups.
-    Multicast(Multicast) = "multicast",
+    Multicast = "multicast" in multicast,
     /// Each to all others in shifted order.
-    AllToAll(AllToAll) = "all-to-all",
+    AllToAll = "all-to-all" in all_to_all,
     /// To the neighbours in turn.
-    NearestNeighbour(NearestNeighbour) = "nearest-neighbour",
+    NearestNeighbour = "nearest-neighbour" in nearest_neighbour,
 }
 
 impl Pattern {
@@ -237,33 +346,7 @@ impl Pattern {
         random: &mut impl FnMut() -> u64,
     ) -> Result<Pattern, PatternError> {
         let endpoints = machine.endpoints();
-        let fixed = |pattern| FixedPermutation::new(pattern, machine);
-        let pattern = match kind {
-            PatternKind::Uniform => Pattern::Uniform(Uniform::new(endpoints, settings.include_self)?),
-            PatternKind::Permutation => Pattern::Permutation(Permutation::new(endpoints, random)?),
-            PatternKind::Transpose => Pattern::Transpose(fixed(weft_topo::Pattern::Transpose)?),
-            PatternKind::Tornado => Pattern::Tornado(fixed(weft_topo::Pattern::Tornado)?),
-            PatternKind::BitComplement => Pattern::BitComplement(fixed(weft_topo::Pattern::BitComplement)?),
-            PatternKind::Adversarial => Pattern::Adversarial(Adversarial::new(machine)?),
-            PatternKind::Hotspot => {
-                Pattern::Hotspot(Hotspot::new(endpoints, &settings.hot, settings.hot_share_ppm)?)
-            }
-            PatternKind::Incast => {
-                Pattern::Incast(Incast::new(endpoints, settings.target, settings.senders)?)
-            }
-            PatternKind::Multicast => Pattern::Multicast(Multicast::new(&settings.groups)?),
-            PatternKind::AllToAll => Pattern::AllToAll(AllToAll::new(endpoints)?),
-            PatternKind::NearestNeighbour => {
-                Pattern::NearestNeighbour(NearestNeighbour::new(&machine.shape())?)
-            }
-        };
-        if let Pattern::Adversarial(groups) = &pattern {
-            let mut reached =
-                (0..endpoints).map(|from| (EndpointId(from), groups.next_group(EndpointId(from)).0));
-            if let Some((from, to)) = reached.find(|&(from, to)| !machine.reachable(from, to)) {
-                return Err(Undefined::Unreachable { from, to }.into());
-            }
-        }
+        let pattern = Pattern::on(kind, &PatternInput { machine, settings }, random)?;
         if pattern.goes_everywhere() {
             let from = EndpointId(0);
             if let Some(to) = (0..endpoints).map(EndpointId).find(|&to| !machine.reachable(from, to)) {
@@ -273,58 +356,6 @@ impl Pattern {
         match (0..endpoints).any(|source| pattern.sends(EndpointId(source))) {
             true => Ok(pattern),
             false => Err(PatternError::Silent(kind.name())),
-        }
-    }
-
-    /// Whether any endpoint may be sent to from anywhere, so that all must be joined. The others have
-    /// looked at their own pairs or stay on the rings of the machine.
-    fn goes_everywhere(&self) -> bool {
-        match self {
-            Pattern::Uniform(_)
-            | Pattern::Permutation(_)
-            | Pattern::Hotspot(_)
-            | Pattern::Incast(_)
-            | Pattern::AllToAll(_) => true,
-            Pattern::Transpose(_)
-            | Pattern::Tornado(_)
-            | Pattern::BitComplement(_)
-            | Pattern::Adversarial(_)
-            | Pattern::Multicast(_)
-            | Pattern::NearestNeighbour(_) => false,
-        }
-    }
-
-    /// Whether `source` sends at all. The target of an incast and the diagonal of a transpose do not.
-    pub fn sends(&self, source: EndpointId) -> bool {
-        match self {
-            Pattern::Transpose(p) | Pattern::Tornado(p) | Pattern::BitComplement(p) => {
-                p.destination(source) != source
-            }
-            Pattern::Incast(p) => p.sends(source),
-            Pattern::Multicast(p) => p.sends(source),
-            _ => true,
-        }
-    }
-
-    /// Where message number `message`, counted from 0, of `source` goes. `source` must be an endpoint
-    /// of the machine that [sends](Pattern::sends). Of multicast it is a group.
-    #[inline]
-    pub fn destination(
-        &self,
-        source: EndpointId,
-        message: u64,
-        random: &mut impl FnMut() -> u64,
-    ) -> EndpointId {
-        match self {
-            Pattern::Uniform(p) => p.destination(source, random),
-            Pattern::Permutation(p) => p.destination(source),
-            Pattern::Transpose(p) | Pattern::Tornado(p) | Pattern::BitComplement(p) => p.destination(source),
-            Pattern::Adversarial(p) => p.destination(source, random),
-            Pattern::Hotspot(p) => p.destination(source, random),
-            Pattern::Incast(p) => p.destination(),
-            Pattern::Multicast(p) => p.destination(source, message),
-            Pattern::AllToAll(p) => p.destination(source, message),
-            Pattern::NearestNeighbour(p) => p.destination(source, message),
         }
     }
 }
@@ -342,12 +373,8 @@ impl FromStr for PatternKind {
     fn from_str(text: &str) -> Result<PatternKind, PatternError> {
         let name = text.trim().to_ascii_lowercase().replace('_', "-");
         PatternKind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
-            let near = PatternKind::ALL.map(|kind| (strsim::jaro_winkler(kind.name(), &name), kind.name()));
-            let best = near.into_iter().max_by(|a, b| a.0.total_cmp(&b.0));
-            PatternError::UnknownPattern {
-                name: text.to_owned(),
-                nearest: best.filter(|(similarity, _)| *similarity > 0.8).map(|(_, name)| name),
-            }
+            let nearest = weft_keys::nearest(&name, PatternKind::NAMES);
+            PatternError::UnknownPattern { name: text.to_owned(), nearest }
         })
     }
 }

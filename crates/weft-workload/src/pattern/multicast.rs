@@ -1,6 +1,6 @@
 //! Multicast traffic: members of groups send to their groups.
 
-use super::PatternError;
+use super::{PatternError, PatternInput, TrafficPattern};
 use serde::{Deserialize, Serialize};
 use weft_fabric::MulticastGroup;
 use weft_units::EndpointId;
@@ -48,23 +48,27 @@ impl Multicast {
     pub fn groups(&self) -> &[TrafficGroup] {
         &self.groups
     }
+}
 
-    /// Whether `source` sends anything.
-    pub fn sends(&self, source: EndpointId) -> bool {
+impl TrafficPattern for Multicast {
+    fn on(input: &PatternInput<'_>, _: &mut impl FnMut() -> u64) -> Result<Multicast, PatternError> {
+        Multicast::new(&input.settings.groups)
+    }
+
+    fn sends(&self, source: EndpointId) -> bool {
         self.groups.iter().any(|group| group.has_sender(source))
     }
 
-    /// The group of message number `message` of `source`, as a destination.
-    pub fn destination(&self, source: EndpointId, message: u64) -> EndpointId {
+    /// The group, as a destination.
+    fn destination(&self, source: EndpointId, message: u64, _: &mut impl FnMut() -> u64) -> EndpointId {
         let own = || self.groups.iter().filter(|group| group.has_sender(source));
         let turn = message % (own().count() as u64).max(1);
         let group = own().nth(turn as usize).expect("a source that sends");
         MulticastGroup::new(group.number).address()
     }
 
-    /// Messages that are delivered for one of each sender, in their order: a sender of several groups counts
-    /// with the mean of them, rounded down.
-    pub fn deliveries(&self) -> u64 {
+    /// In the order of the senders: one of several groups counts with the mean of them, rounded down.
+    fn deliveries(&self) -> Option<u64> {
         let mut senders: Vec<EndpointId> =
             self.groups.iter().flat_map(|group| group.members.clone()).collect();
         senders.sort_unstable();
@@ -76,7 +80,7 @@ impl Multicast {
             });
             others.checked_div(groups).unwrap_or(0)
         };
-        senders.iter().map(of_sender).sum()
+        Some(senders.iter().map(of_sender).sum())
     }
 }
 
@@ -96,12 +100,12 @@ mod tests {
         let pattern = Multicast::new(&groups).unwrap();
         let sends: Vec<bool> = (0..5).map(|e| pattern.sends(EndpointId(e))).collect();
         assert_eq!(sends, [false, true, true, false, false]);
-        let to =
-            |source, message| MulticastGroup::of(pattern.destination(EndpointId(source), message)).unwrap();
+        let to = |source, message| pattern.destination(EndpointId(source), message, &mut || 0);
+        let to = |source, message| MulticastGroup::of(to(source, message)).unwrap();
         assert_eq!([0, 1, 2].map(|message| to(1, message)), [0, 1, 0].map(MulticastGroup::new));
         assert_eq!(to(2, 7), MulticastGroup::new(1));
         // Endpoint 1 sends to three others and to one by turns; endpoint 2 to one.
-        assert_eq!(pattern.deliveries(), 2 + 1);
+        assert_eq!(pattern.deliveries(), Some(2 + 1));
         assert_eq!(Multicast::new(&[]), Err(PatternError::NoGroups));
     }
 }

@@ -1,8 +1,8 @@
 //! Nearest neighbour: each endpoint exchanges with those next to it.
 
-use super::PatternError;
+use super::{PatternError, PatternInput, TrafficPattern};
 use serde::{Deserialize, Serialize};
-use weft_topo::Shape;
+use weft_topo::{Shape, Topology};
 use weft_units::EndpointId;
 
 /// Each endpoint sends to its neighbours in turn: one up, one down in the first dimension of the
@@ -45,10 +45,15 @@ impl NearestNeighbour {
         }
         Ok(NearestNeighbour { moves })
     }
+}
 
-    /// Where message number `message`, counted from 0, of `source` goes.
+impl TrafficPattern for NearestNeighbour {
+    fn on(input: &PatternInput<'_>, _: &mut impl FnMut() -> u64) -> Result<NearestNeighbour, PatternError> {
+        NearestNeighbour::new(&input.machine.shape())
+    }
+
     #[inline]
-    pub fn destination(&self, source: EndpointId, message: u64) -> EndpointId {
+    fn destination(&self, source: EndpointId, message: u64, _: &mut impl FnMut() -> u64) -> EndpointId {
         let Move { stride, size, up } = self.moves[(message % self.moves.len() as u64) as usize];
         let coordinate = source.0 / stride % size;
         EndpointId(match up {
@@ -68,8 +73,8 @@ mod tests {
     #[test]
     fn the_neighbours_on_a_4x2x3_torus_by_hand() {
         let pattern = NearestNeighbour::new(&Shape { concentration: 1, sizes: vec![4, 2, 3] }).unwrap();
-        let neighbours =
-            |source| (0..5).map(|m| pattern.destination(EndpointId(source), m).0).collect::<Vec<_>>();
+        let to = |source, message| pattern.destination(EndpointId(source), message, &mut || 0).0;
+        let neighbours = |source| (0..5).map(|message| to(source, message)).collect::<Vec<_>>();
         assert_eq!(neighbours(0), [1, 3, 4, 8, 16]);
         assert_eq!(neighbours(23), [20, 22, 19, 7, 15]);
     }
@@ -86,11 +91,11 @@ mod tests {
             let pattern = NearestNeighbour::new(&Shape { concentration, sizes }).unwrap();
             let source = EndpointId(s % endpoints);
             for message in 0..pattern.moves.len() as u64 {
-                let to = pattern.destination(source, message);
+                let to = pattern.destination(source, message, &mut || 0);
                 prop_assert!(to.0 < endpoints && to != source);
                 prop_assert_eq!(to.0 % concentration, source.0 % concentration);
-                let mut back = (0..pattern.moves.len() as u64).map(|step| pattern.destination(to, step));
-                prop_assert!(back.any(|to| to == source));
+                let back = |step| pattern.destination(to, step, &mut || 0);
+                prop_assert!((0..pattern.moves.len() as u64).map(back).any(|to| to == source));
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Random permutation traffic: every endpoint has one fixed partner to send to.
 
-use super::PatternError;
+use super::{PatternError, PatternInput, TrafficPattern};
 use crate::below;
 use serde::{Deserialize, Serialize};
 use weft_units::EndpointId;
@@ -26,10 +26,17 @@ impl Permutation {
         while !shuffle_without_fixed_points(&mut partner, random) {}
         Ok(Permutation { partner })
     }
+}
 
-    /// The destination of every message of `source`.
+impl TrafficPattern for Permutation {
+    const GOES_EVERYWHERE: bool = true;
+
+    fn on(input: &PatternInput<'_>, random: &mut impl FnMut() -> u64) -> Result<Permutation, PatternError> {
+        Permutation::new(input.endpoints(), random)
+    }
+
     #[inline]
-    pub fn destination(&self, source: EndpointId) -> EndpointId {
+    fn destination(&self, source: EndpointId, _: u64, _: &mut impl FnMut() -> u64) -> EndpointId {
         self.partner[source.index()]
     }
 }
@@ -58,7 +65,8 @@ mod tests {
         #[test]
         fn it_is_a_permutation_without_fixed_points(endpoints in 2u32..500, seed: u64) {
             let pattern = Permutation::new(endpoints, &mut rng(seed)).unwrap();
-            let mut reached: Vec<_> = (0..endpoints).map(|e| pattern.destination(EndpointId(e))).collect();
+            let to = |endpoint| pattern.destination(EndpointId(endpoint), 0, &mut || 0);
+            let mut reached: Vec<_> = (0..endpoints).map(to).collect();
             prop_assert!(reached.iter().enumerate().all(|(source, to)| to.index() != source));
             reached.sort();
             prop_assert!(reached.into_iter().eq((0..endpoints).map(EndpointId)));

@@ -1,6 +1,6 @@
 //! Uniform random traffic: every destination equally likely.
 
-use super::PatternError;
+use super::{PatternError, PatternInput, TrafficPattern};
 use crate::below;
 use serde::{Deserialize, Serialize};
 use weft_units::EndpointId;
@@ -26,10 +26,19 @@ impl Uniform {
         PatternError::require("uniform", endpoints, if include_self { 1 } else { 2 })?;
         Ok(Uniform { endpoints, include_self })
     }
+}
 
-    /// The destination of the next message of `source`.
+impl TrafficPattern for Uniform {
+    const DRAWS: bool = true;
+    const GOES_EVERYWHERE: bool = true;
+    const BOUND: Option<weft_topo::Pattern> = Some(weft_topo::Pattern::Uniform);
+
+    fn on(input: &PatternInput<'_>, _: &mut impl FnMut() -> u64) -> Result<Uniform, PatternError> {
+        Uniform::new(input.endpoints(), input.settings.include_self)
+    }
+
     #[inline]
-    pub fn destination(&self, source: EndpointId, random: &mut impl FnMut() -> u64) -> EndpointId {
+    fn destination(&self, source: EndpointId, _: u64, random: &mut impl FnMut() -> u64) -> EndpointId {
         if self.include_self {
             return EndpointId(below(self.endpoints, random));
         }
@@ -48,7 +57,7 @@ mod tests {
         let mut random = rng(7);
         let mut counts = vec![0; pattern.endpoints as usize];
         for _ in 0..pattern.endpoints * 2000 {
-            counts[pattern.destination(EndpointId(source), &mut random).index()] += 1;
+            counts[pattern.destination(EndpointId(source), 0, &mut random).index()] += 1;
         }
         counts
     }

@@ -62,6 +62,18 @@ pub(crate) struct Crossing {
     pub(crate) input: Option<Channel>,
 }
 
+/// A packet that an output has sent, as the congestion control of its link sees it.
+struct LinkDeparture<'a> {
+    output: usize,
+    /// Bytes of it on the line.
+    bytes: Bytes,
+    /// Time of what the line had left to send.
+    behind: Span,
+    /// Whether packets have waited for space behind the link.
+    starved: bool,
+    sent: &'a SentPacket,
+}
+
 impl SwitchState {
     /// Sends a packet that has won: through the crossbar and over the link, with its credit back.
     #[inline(always)]
@@ -204,10 +216,9 @@ impl SwitchState {
         let mut buffered = buffered;
         if CARE && !self.link_controls.is_empty() {
             controlled = *buffered;
-            let queue = (size.bytes, behind, starved);
-            if let Some((answer, at)) =
-                self.control(crossing.output, (&mut controlled.packet, queue), &sent, constants)
-            {
+            let departure =
+                LinkDeparture { output: crossing.output, bytes: size.bytes, behind, starved, sent: &sent };
+            if let Some((answer, at)) = self.control(&mut controlled.packet, &departure, constants) {
                 sink.answer(answer, at);
             }
             buffered = &controlled;
@@ -237,11 +248,11 @@ impl SwitchState {
     #[inline(never)]
     fn control(
         &mut self,
-        output: usize,
-        (packet, (bytes, behind, starved)): (&mut Packet, (Bytes, Span, bool)),
-        sent: &SentPacket,
+        packet: &mut Packet,
+        departure: &LinkDeparture<'_>,
         constants: &Constants,
     ) -> Option<(Packet, Time)> {
+        let &LinkDeparture { output, bytes, behind, starved, sent } = departure;
         let control = constants.congestion.as_deref().filter(|control| control.acts_on(packet))?;
         let port = &self.ports[output];
         let kind = constants.link(port.class);

@@ -30,6 +30,7 @@ use weft_topo::Layout;
 use weft_units::memory::peak_memory;
 use weft_units::{Bytes, Span};
 use weft_workload::pattern::Pattern;
+pub use weft_workload::pattern::PatternKind;
 use weft_workload::traffic::{TrafficParameters, TrafficSource};
 
 /// The rate that a load is a share of.
@@ -376,7 +377,7 @@ fn check_breakdown(
 ) -> Result<(), ExperimentError> {
     if !request.breakdown {
         Ok(())
-    } else if matches!(pattern, Pattern::Multicast(_)) {
+    } else if pattern.deliveries().is_some() {
         let error = "--breakdown: the ways of a multicast's copies are not recorded; take another --pattern";
         Err(ExperimentError::input(error))
     } else if options.save_every.is_some() {
@@ -522,7 +523,7 @@ impl Curve<'_> {
             report_messages: reports.messages || self.request.breakdown,
             report_ways: self.request.breakdown,
             report_flows: reports.flows,
-            flows_have_destinations: !offered::draws_destinations(&pattern),
+            flows_have_destinations: !pattern.draws_destinations(),
         };
         let (run, state) = resumed.unzip();
         let arrival = point.offered.arrival();

@@ -50,15 +50,6 @@ pub(super) fn pattern(
     Pattern::new(kind, layout, &settings, &mut || rng.next_u64()).map_err(ExperimentError::input)
 }
 
-/// Whether the pattern draws a new destination for every message, so that a flow is all that a source
-/// sends.
-pub(super) fn draws_destinations(pattern: &Pattern) -> bool {
-    matches!(
-        pattern,
-        Pattern::Uniform(_) | Pattern::Adversarial(_) | Pattern::Hotspot(_) | Pattern::AllToAll(_)
-    )
-}
-
 /// The traffic that endpoints offer at one point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Offered {
@@ -128,11 +119,7 @@ impl Offered {
 
     /// The same under a pattern, whose messages may be copied.
     pub(super) fn under(self, pattern: &Pattern) -> Offered {
-        let deliveries = match pattern {
-            Pattern::Multicast(multicast) => Some(multicast.deliveries()),
-            _ => None,
-        };
-        Offered { deliveries, ..self }
+        Offered { deliveries: pattern.deliveries(), ..self }
     }
 
     /// Messages that are delivered for one of each of so many senders.
@@ -232,23 +219,11 @@ fn capacity(
         return Ok(BILLION);
     }
     let kind: PatternKind = request.pattern.parse().map_err(ExperimentError::input)?;
-    let bounded = match kind {
-        // All others equally often, drawn or in turn.
-        PatternKind::Uniform | PatternKind::AllToAll => weft_topo::Pattern::Uniform,
-        PatternKind::Transpose => weft_topo::Pattern::Transpose,
-        PatternKind::Tornado => weft_topo::Pattern::Tornado,
-        PatternKind::BitComplement => weft_topo::Pattern::BitComplement,
-        PatternKind::Permutation
-        | PatternKind::Adversarial
-        | PatternKind::Hotspot
-        | PatternKind::Incast
-        | PatternKind::Multicast
-        | PatternKind::NearestNeighbour => {
-            return Err(ExperimentError::input(format!(
-                "--load-of capacity: the channel-load bound of {kind} is not known; write --load-of injection"
-            )));
-        }
-    };
+    let bounded = kind.bound().ok_or_else(|| {
+        ExperimentError::input(format!(
+            "--load-of capacity: the channel-load bound of {kind} is not known; write --load-of injection"
+        ))
+    })?;
     let load = channel_load(layout, bounded).map_err(ExperimentError::input)?;
     let bound = load.bound(&relative_rates(machine, layout, bytes));
     Ok(((bound * BILLION as f64).round() as u64).max(1))
@@ -271,9 +246,9 @@ pub(super) fn mean_hops(pattern: &Pattern, layout: &Layout) -> f64 {
             let to = pattern.destination(source, number as u64, &mut || rng.next_u64());
             hops += 1;
             packets += 1;
-            if let Pattern::Multicast(multicast) = pattern {
+            if let Some(deliveries) = pattern.deliveries() {
                 // About a link into each switch and to each member.
-                hops += 2 * multicast.deliveries() / u64::from(senders(pattern, layout).max(1));
+                hops += 2 * deliveries / u64::from(senders(pattern, layout).max(1));
                 continue;
             }
             weft_topo::idle_path(layout, source, to, |_, _| hops += 1);
