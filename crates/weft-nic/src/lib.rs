@@ -11,6 +11,7 @@
 
 pub mod allreduce;
 pub mod apenetx;
+mod block;
 mod capability;
 pub mod communication_ip;
 pub mod data;
@@ -38,6 +39,7 @@ pub mod transition;
 pub mod transport;
 
 pub use apenetx::{ApenetxNic, ApenetxParameters, ApenetxTimer};
+pub use block::{Block, BlockDeclaration, BlockKind};
 pub use capability::{
     AllreduceAccelerator, Capabilities, HostMemory, Mailboxes, QuietTime, RegisterAccess, RegisterError,
 };
@@ -50,7 +52,7 @@ pub use host::{
     NicParameters, Offer, Primitive, Refused, Side,
 };
 pub use hosted::Hosted;
-pub use observer::{Block, BlockChange, Observer, Stage, StateChange};
+pub use observer::{BlockChange, Observer, Stage, StateChange};
 pub use overheads::{OverheadsNic, OverheadsParameters, OverheadsTimer};
 pub use portals::{PortalsNic, PortalsParameters, PortalsTimer};
 pub use weft_fabric::{Operations, Purpose};

@@ -9,7 +9,7 @@ use crate::capability::{Capabilities, QuietTime};
 use crate::host::{Delivered, Failure, FailureReason, Host, HostContext, Message, Offer};
 use crate::hosted::Hosted;
 use crate::iommu::Iommu;
-use crate::observer::{Block, Observer as _, Stage};
+use crate::observer::{Observer as _, Stage};
 use crate::pcie::{AddressRange, Pcie};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -232,7 +232,7 @@ impl<H: Host> CardNode<'_, '_, '_, H> {
     /// Reports a stage of a message of `source`.
     #[cold]
     fn stage(&mut self, source: EndpointId, message: u32, part: CardPart, [came, began, ended]: [Time; 3]) {
-        let (endpoint, block) = (self.fabric.endpoint(), Block::Apenetx(part));
+        let (endpoint, block) = (self.fabric.endpoint(), part.block());
         self.fabric.output().stage(&Stage { endpoint, source, message, block, came, began, ended });
     }
 
@@ -486,8 +486,8 @@ impl<H: Host> CardNode<'_, '_, '_, H> {
         let endpoint = self.fabric.endpoint();
         let output = self.fabric.output();
         let mut report = |written: Written| {
-            let mut stage = |part, came, began, ended| {
-                let (source, message, block) = (from, number, Block::Apenetx(part));
+            let mut stage = |part: CardPart, came, began, ended| {
+                let (source, message, block) = (from, number, part.block());
                 output.stage(&Stage { endpoint, source, message, block, came, began, ended });
             };
             match written {

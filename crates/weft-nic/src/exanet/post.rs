@@ -6,8 +6,9 @@ use super::{Announcement, ExanetNic, ExanetTimer, MessageHeader};
 use crate::capability::Capabilities;
 use crate::gvas::Gvas;
 use crate::host::{Failure, FailureReason, Host, HostContext, Message, Primitive};
-use crate::observer::{Block, BlockChange, Observer as _, Stage, StateChange};
-use crate::packetizer::{ChannelChange, ChannelId, Parcel};
+use crate::host_port::HOST_PORT;
+use crate::observer::{BlockChange, Observer as _, Stage, StateChange};
+use crate::packetizer::{ChannelChange, ChannelId, PACKETIZER, Parcel};
 use crate::rdma::{ChannelKind, Descriptor};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
@@ -258,10 +259,10 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
                 self.stage(&Stage { endpoint, source, message, block, came, began, ended });
             };
             if since < now {
-                stage(Block::Packetizer, since, now, now);
+                stage(PACKETIZER, since, now, now);
             }
-            stage(Block::HostPort, now, stored.began, stored.ended);
-            stage(Block::Packetizer, stored.ended, made.began, made.ended);
+            stage(HOST_PORT, now, stored.began, stored.ended);
+            stage(PACKETIZER, stored.ended, made.began, made.ended);
         }
     }
 }

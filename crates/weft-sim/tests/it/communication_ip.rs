@@ -7,6 +7,7 @@ use weft_engine::Payload;
 use weft_fabric::HopRecord;
 use weft_machine::{Machine, Nic, load};
 use weft_network::{NetworkSetup, SimulatedNetwork};
+use weft_nic::communication_ip::{AGGREGATOR, DISPATCHER, TRANSMIT_FIFO};
 use weft_nic::{
     Block, CommunicationIpNic, Delivered, Failure, FailureReason, Host, HostContext, Message, NicParameters,
     Observer, Offer, Primitive, Stage,
@@ -320,17 +321,10 @@ fn threads_and_interruptions_change_nothing() {
 #[test]
 fn stages_and_hops_are_a_chain() {
     for (sets, blocks) in [
-        (&[][..], &[Block::Aggregator, Block::TransmitFifo, Block::Transmit, Block::Dispatcher][..]),
+        (&[][..], &[AGGREGATOR, TRANSMIT_FIFO, Block::TRANSMIT, DISPATCHER][..]),
         (
             &["nic.buffers=ddr"],
-            &[
-                Block::Memory,
-                Block::Aggregator,
-                Block::TransmitFifo,
-                Block::Transmit,
-                Block::Dispatcher,
-                Block::Memory,
-            ],
+            &[Block::MEMORY, AGGREGATOR, TRANSMIT_FIFO, Block::TRANSMIT, DISPATCHER, Block::MEMORY],
         ),
     ] {
         let mut network = network(sets, one(0, order(1, 64)), 1);
@@ -342,7 +336,7 @@ fn stages_and_hops_are_a_chain() {
         });
         log.stages.sort_by_key(|stage| (stage.came, stage.ended));
         assert_eq!(log.stages.iter().map(|stage| stage.block).collect::<Vec<_>>(), blocks);
-        let (out, back) = log.stages.split_at(blocks.iter().position(|b| *b == Block::Dispatcher).unwrap());
+        let (out, back) = log.stages.split_at(blocks.iter().position(|b| *b == DISPATCHER).unwrap());
         for stages in [out, back] {
             assert!(stages.windows(2).all(|pair| pair[0].ended == pair[1].came), "{stages:?}");
         }
