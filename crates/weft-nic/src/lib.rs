@@ -25,6 +25,7 @@ mod key_table;
 pub mod mailbox;
 pub mod memory;
 pub mod memory_path;
+mod message_options;
 mod message_table;
 mod observer;
 mod overheads;
@@ -46,12 +47,14 @@ pub use capability::{
 pub use communication_ip::{CommunicationIpNic, CommunicationIpParameters, CommunicationIpTimer};
 pub use exanet::{
     Announcement, CheckParameters, Class, ExanetNic, ExanetParameters, ExanetTimer, Header, MessageHeader,
+    TokenWhenAcknowledged,
 };
 pub use host::{
-    BlockWork, Buffers, Delivered, Failure, FailureReason, Host, HostContext, Incoming, Message, Nic,
-    NicParameters, Offer, Primitive, Refused, Side,
+    BlockWork, Delivered, Failure, FailureReason, Host, HostContext, Incoming, Message, Nic, NicParameters,
+    Offer, Primitive, Refused, Side,
 };
 pub use hosted::Hosted;
+pub use message_options::MessageOptions;
 pub use observer::{BlockChange, Observer, Stage, StateChange};
 pub use overheads::{OverheadsNic, OverheadsParameters, OverheadsTimer};
 pub use portals::{PortalsNic, PortalsParameters, PortalsTimer};

@@ -250,7 +250,8 @@ impl<H: Host> CardNode<'_, '_, '_, H> {
             interface,
             to_interface,
             buffer,
-            buffers,
+            of_program,
+            options,
             watch,
             ..
         } = message;
@@ -260,8 +261,8 @@ impl<H: Host> CardNode<'_, '_, '_, H> {
             self.fabric.set_timer(at, ApenetxTimer::Failed);
             return number;
         }
-        let completion = buffers.completion.unwrap_or(self.parameters.card_to_host.completion);
-        let [source, target] = self.parameters.memories(buffers.of_program);
+        let completion = *options.get().unwrap_or(&self.parameters.card_to_host.completion);
+        let [source, target] = self.parameters.memories(of_program);
         let announcement =
             Announcement { bytes, created_at, header, interface: to_interface, completion, target };
         self.fabric.announce(to, number, announcement);

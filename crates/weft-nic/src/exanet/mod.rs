@@ -33,6 +33,7 @@ mod check;
 mod class;
 mod header;
 mod node;
+mod options;
 mod parameters;
 mod post;
 mod rdma;
@@ -45,6 +46,7 @@ pub use announcement::{Announcement, MessageHeader};
 pub use check::CheckParameters;
 pub use class::Class;
 pub use header::Header;
+pub use options::TokenWhenAcknowledged;
 pub use parameters::ExanetParameters;
 
 use crate::allreduce::OperationId;

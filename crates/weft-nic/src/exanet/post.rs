@@ -1,6 +1,7 @@
 //! The way in from the host: its posts enter the blocks in the order of time.
 
 use super::node::ExanetNode;
+use super::options::TokenWhenAcknowledged;
 use super::rdma::descriptor;
 use super::{Announcement, ExanetNic, ExanetTimer, MessageHeader};
 use crate::capability::Capabilities;
@@ -136,7 +137,7 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         let number = self.hardware.take_number();
         let Message { to, bytes, created_at, header, token, primitive, interface, to_interface, .. } =
             message;
-        let Message { acknowledged, watch, .. } = message;
+        let Message { options, watch, .. } = message;
         let small = match primitive {
             Primitive::Automatic => bytes <= self.parameters.packetizer.payload,
             Primitive::Small => true,
@@ -160,7 +161,7 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
                 created_at,
                 refused,
                 token,
-                acknowledged,
+                acknowledged: options.get::<TokenWhenAcknowledged>().is_some(),
                 watch,
                 class,
             };

@@ -10,10 +10,10 @@ use weft_network::{NetworkSetup, SimulatedNetwork};
 use weft_nic::communication_ip::{AGGREGATOR, DISPATCHER, TRANSMIT_FIFO};
 use weft_nic::{
     Block, CommunicationIpNic, Delivered, Failure, FailureReason, Host, HostContext, Message, NicParameters,
-    Observer, Offer, Primitive, Stage,
+    Observer, Offer, Stage,
 };
 use weft_topo::Topology as _;
-use weft_units::{Address, Bytes, EndpointId, Time};
+use weft_units::{Bytes, EndpointId, Time};
 
 /// Messages of one endpoint: all at once.
 #[derive(Clone, Default)]
@@ -76,19 +76,12 @@ impl Host for Sender {
         let own = plan.messages.iter().filter(|(from, _)| *from == here);
         for (token, (_, order)) in (0..).zip(own) {
             let message = Message {
-                to: order.to,
-                bytes: Bytes::new(order.bytes),
-                created_at: at,
                 header: Some(()),
                 token: Some(token),
-                acknowledged: false,
-                primitive: Primitive::Automatic,
-                purpose: weft_fabric::Purpose::PLAIN,
                 interface: order.from_port,
                 to_interface: order.to_port,
-                buffer: Address::default(),
-                buffers: Default::default(),
                 watch: true,
+                ..Message::new(order.to, Bytes::new(order.bytes), at)
             };
             context.send(message, at);
         }
