@@ -360,21 +360,8 @@ impl Host for Sender {
     }
     fn start(&mut self, bytes: &Bytes, context: &mut impl HostContext<Self>) {
         let now = context.now();
-        let message = Message {
-            to: EndpointId(1),
-            bytes: *bytes,
-            created_at: now,
-            header: Some(()),
-            token: Some(7),
-            acknowledged: false,
-            primitive: Default::default(),
-            purpose: weft_fabric::Purpose::PLAIN,
-            interface: 0,
-            to_interface: 0,
-            buffer: Address::default(),
-            buffers: Default::default(),
-            watch: false,
-        };
+        let message =
+            Message { header: Some(()), token: Some(7), ..Message::new(EndpointId(1), *bytes, now) };
         context.send(message, now);
     }
     fn timer(&mut self, timer: NoTimer, _: &Bytes, _: &mut impl HostContext<Self>) {

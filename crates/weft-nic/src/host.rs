@@ -1,8 +1,8 @@
 //! Hosts: the users of a network interface.
 
-use crate::apenetx::CompletionPath;
 use crate::capability::Capabilities;
 use crate::data::DataError;
+use crate::message_options::MessageOptions;
 use crate::observer::Observer;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -24,15 +24,6 @@ pub enum Primitive {
     WriteBack,
 }
 
-/// Properties of a message's buffers, for an interface that distinguishes them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Buffers {
-    /// Whether they are those of a program, and not of messaging's own.
-    pub of_program: bool,
-    /// The path of the completion that the program has chosen for the receiver's; `None`: the machine's.
-    pub completion: Option<CompletionPath>,
-}
-
 /// A message to be sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Message<H> {
@@ -47,9 +38,6 @@ pub struct Message<H> {
     pub header: Option<H>,
     /// Comes back in [`Host::sent`] when the interface has taken all its data; `None`: not wanted.
     pub token: Option<u32>,
-    /// Whether the token of a small message comes back only when the receiver's interface has acknowledged
-    /// it, where interfaces do so message by message: others say when they have taken it.
-    pub acknowledged: bool,
     /// How it travels, where the interface has a choice.
     pub primitive: Primitive,
     /// The purpose, by which traffic classes tell messages apart.
@@ -60,10 +48,35 @@ pub struct Message<H> {
     pub to_interface: u16,
     /// The place of its data in the sender's memory, from which an interface fetches what it is not handed.
     pub buffer: Address,
-    /// Properties of its buffers.
-    pub buffers: Buffers,
+    /// Whether that is memory of a program, and not of messaging's own.
+    pub of_program: bool,
+    /// Options that the interface of the machine may have.
+    pub options: MessageOptions,
     /// Whether the [observer](Observer) is to be told of every stage and hop of its critical packet.
     pub watch: bool,
+}
+
+impl<H> Message<H> {
+    /// A message without header and token, from the first virtual interface to the first, which the interface
+    /// carries as it likes.
+    #[inline]
+    pub const fn new(to: EndpointId, bytes: Bytes, created_at: Time) -> Message<H> {
+        Message {
+            to,
+            bytes,
+            created_at,
+            header: None,
+            token: None,
+            primitive: Primitive::Automatic,
+            purpose: Purpose::PLAIN,
+            interface: 0,
+            to_interface: 0,
+            buffer: Address::new(0),
+            of_program: false,
+            options: MessageOptions::NONE,
+            watch: false,
+        }
+    }
 }
 
 /// A message that has arrived whole.

@@ -24,9 +24,13 @@
 //! in number, of which §4.2 has eight as well. Round trips that differ by request (§4.2). Loads by
 //! processors. Stores of several cores at a time: they take one path in turn.
 
+use crate::block::{Block, block};
 use crate::server::{Server, Service};
 use serde::{Deserialize, Serialize};
 use weft_units::{Bytes, Clock, Span, Time};
+
+/// The port between processor and interface in reports: TR-488 §4.2.
+pub const HOST_PORT: Block = block!(Logic "host port");
 
 weft_keys::keys! {
     /// The host port's section of a machine file.

@@ -16,6 +16,7 @@
 //! time the handler of a fault takes: faults of several pages are handled side by side. In a run, the
 //! program's own touches: only the interface's count.
 
+use crate::block::{Block, block};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weft_keys::{Misfit, Problem};
@@ -31,6 +32,9 @@ weft_keys::words! {
         FirstTouch = "first-touch",
     }
 }
+
+/// Address translation in reports: TR-488 §4.5.3.
+pub const IOMMU: Block = block!(Logic "iommu");
 
 weft_keys::keys! {
     /// The section of a machine file on address translation.

@@ -11,6 +11,7 @@
 
 pub mod allreduce;
 pub mod apenetx;
+mod block;
 mod capability;
 pub mod communication_ip;
 pub mod data;
@@ -24,6 +25,7 @@ mod key_table;
 pub mod mailbox;
 pub mod memory;
 pub mod memory_path;
+mod message_options;
 mod message_table;
 mod observer;
 mod overheads;
@@ -38,19 +40,22 @@ pub mod transition;
 pub mod transport;
 
 pub use apenetx::{ApenetxNic, ApenetxParameters, ApenetxTimer};
+pub use block::{Block, BlockDeclaration, BlockKind};
 pub use capability::{
     AllreduceAccelerator, Capabilities, HostMemory, Mailboxes, QuietTime, RegisterAccess, RegisterError,
 };
 pub use communication_ip::{CommunicationIpNic, CommunicationIpParameters, CommunicationIpTimer};
 pub use exanet::{
     Announcement, CheckParameters, Class, ExanetNic, ExanetParameters, ExanetTimer, Header, MessageHeader,
+    TokenWhenAcknowledged,
 };
 pub use host::{
-    BlockWork, Buffers, Delivered, Failure, FailureReason, Host, HostContext, Incoming, Message, Nic,
-    NicParameters, Offer, Primitive, Refused, Side,
+    BlockWork, Delivered, Failure, FailureReason, Host, HostContext, Incoming, Message, Nic, NicParameters,
+    Offer, Primitive, Refused, Side,
 };
 pub use hosted::Hosted;
-pub use observer::{Block, BlockChange, Observer, Stage, StateChange};
+pub use message_options::MessageOptions;
+pub use observer::{BlockChange, Observer, Stage, StateChange};
 pub use overheads::{OverheadsNic, OverheadsParameters, OverheadsTimer};
 pub use portals::{PortalsNic, PortalsParameters, PortalsTimer};
 pub use weft_fabric::{Operations, Purpose};

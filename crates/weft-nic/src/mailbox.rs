@@ -19,6 +19,7 @@
 //! memory channel. The mailbox of the RDMA send unit (§4.5.1): its requests come to mailboxes of processes.
 //! The store by which a process tells the logic of its head: the logic knows it at once.
 
+use crate::block::{Block, block};
 use crate::gvas::Pdid;
 use crate::packetizer::MAX_INTERFACES;
 use crate::server::{Server, Service};
@@ -27,6 +28,9 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use weft_keys::{Misfit, Problem};
 use weft_units::{Bytes, Clock, Span, Time};
+
+/// The mailbox in reports: TR-488 §4.4.
+pub const MAILBOX: Block = block!(Logic "mailbox");
 
 weft_keys::keys! {
     /// The mailbox's section of a machine file.

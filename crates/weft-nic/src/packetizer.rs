@@ -27,6 +27,7 @@
 //! after the acknowledgement. Packets that a process begins to store and never
 //! starts. The 56 bytes of §5.2.1 as a limit of the block.
 
+use crate::block::{Block, block};
 use crate::gvas::Pdid;
 use crate::reliability::{Expiry, ReliabilityParameters, Retry, not_shorter};
 use crate::server::{Server, Service};
@@ -39,6 +40,9 @@ use weft_units::{Bytes, Clock, EndpointId, Span, Time};
 
 /// Interfaces and channels are numbered in 16 bits.
 pub(crate) const MAX_INTERFACES: u32 = 1 << 15;
+
+/// The packetizer in reports: TR-488 §4.4.
+pub const PACKETIZER: Block = block!(Logic "packetizer");
 
 weft_keys::keys! {
     /// The packetizer's section of a machine file.

@@ -18,6 +18,7 @@
 //! shortens beside the agent: §4.5.2 has the latency of RDMA well below 1 us and §9 below 0.5 us, the model
 //! 0.98 us.
 
+use crate::block::{Block, block};
 use crate::server::{Server, Service};
 use serde::{Deserialize, Serialize};
 use weft_keys::{Cost, Misfit, Problem};
@@ -33,6 +34,9 @@ weft_keys::words! {
         Hardware = "hardware",
     }
 }
+
+/// The segmentation agent in reports: the R5 co-processor of TR-488 §4.5.2, or hardware.
+pub const SEGMENTATION: Block = block!(Logic "segmentation", waits for "the agent");
 
 weft_keys::keys! {
     /// The agent's section of a machine file, which may have the costs of both kinds.

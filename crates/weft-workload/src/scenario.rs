@@ -15,8 +15,8 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use weft_engine::{Payload, Stream, below};
 use weft_fabric::{HopRecord, Purpose};
-use weft_nic::{Delivered, Failure, Host, HostContext, Message, Observer, Offer, Primitive};
-use weft_units::{Address, BitRate, Bytes, EndpointId, Span, Time};
+use weft_nic::{Delivered, Failure, Host, HostContext, Message, Observer, Offer};
+use weft_units::{BitRate, Bytes, EndpointId, Span, Time};
 
 /// Sizes of transfers.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -339,19 +339,12 @@ impl Generators {
         generator.bytes += bytes.get();
         let (flow, sent) = (generator.flow, Bytes::new(generator.bytes));
         let message = Message {
-            to,
-            bytes,
-            created_at: now,
             header: Some((form.header)(flow)),
             token: matches!(plan.pace, Pace::Gap(_)).then_some((form.token)(place)),
-            acknowledged: false,
-            primitive: Primitive::Automatic,
             purpose: Purpose { class: plan.class, ..Purpose::PLAIN },
             interface: form.interface,
             to_interface: form.interface,
-            buffer: Address::default(),
-            buffers: Default::default(),
-            watch: false,
+            ..Message::new(to, bytes, now)
         };
         context.send(message, now);
         if let Pace::Rate(rate) = plan.pace {

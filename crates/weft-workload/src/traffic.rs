@@ -11,9 +11,9 @@ use crate::pattern::Pattern;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weft_engine::{Payload, Stream};
-use weft_fabric::{HopRecord, Purpose};
-use weft_nic::{Delivered, Failure, Host, HostContext, Message, Observer, Offer, Primitive, Stage};
-use weft_units::{Address, Bytes, EndpointId, Span, Time};
+use weft_fabric::HopRecord;
+use weft_nic::{Delivered, Failure, Host, HostContext, Message, Observer, Offer, Stage};
+use weft_units::{Bytes, EndpointId, Span, Time};
 
 /// The parameters that all sources of a run share.
 pub struct TrafficParameters {
@@ -207,19 +207,10 @@ impl Host for TrafficSource {
             self.next = Time::NEVER;
         }
         Offer::Message(Message {
-            to,
-            bytes: parameters.bytes,
-            created_at,
-            header: None,
-            token: None,
-            acknowledged: false,
-            primitive: Primitive::Automatic,
-            purpose: Purpose::PLAIN,
             interface,
             to_interface: interface,
-            buffer: Address::default(),
-            buffers: Default::default(),
             watch: parameters.report_ways,
+            ..Message::new(to, parameters.bytes, created_at)
         })
     }
 }

@@ -14,7 +14,7 @@ use weft_client::interface::{WantedDomain, WantedPath};
 use weft_msg::EnvelopeKind;
 use weft_nic::apenetx::CompletionPath;
 use weft_nic::gvas::{Gvas, Pdid};
-use weft_nic::{Buffers, Delivered, Failure, HostContext, Message, Primitive};
+use weft_nic::{Delivered, Failure, HostContext, Message, MessageOptions, Primitive};
 use weft_units::{Address, Bytes, EndpointId, RankId, Time};
 use weft_workload::replay::{self, Cause, MessageId};
 
@@ -58,8 +58,8 @@ struct Outbound {
     /// The place of the data in the memory of the rank, if it lies there.
     buffer: Address,
     primitive: Primitive,
-    /// The path of its completion that the program has chosen.
-    completion: Option<CompletionPath>,
+    /// The path of its completion, if the program has chosen one.
+    options: MessageOptions,
     payload: Option<u32>,
     /// Key of the entry that waits until the interface has taken the data.
     outgoing: Option<u32>,
@@ -165,7 +165,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             bytes: Bytes::new(post.length),
             buffer: Address::default(),
             primitive: Primitive::Small,
-            completion: None,
+            options: MessageOptions::NONE,
             payload: None,
             outgoing: None,
             seat,
@@ -187,7 +187,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
                 let is_silent = post.flags & Post::SILENT != 0;
                 let ends = is_silent.then_some((number, post.context));
                 let taken = Taken { token: None, capture: Some(place), ends };
-                outbound.completion = chosen(post).unwrap_or_default();
+                outbound.options = chosen(post).unwrap_or_default();
                 outbound.carried = carried(What::Put { remote: post.remote, notify, is_silent });
                 outbound.outgoing = Some(self.host.outgoing.insert(seat, taken));
                 outbound.buffer = self.parameters.job.reach(rank).place(address, length);
@@ -347,7 +347,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             bytes,
             buffer,
             primitive: if read.is_some() { Primitive::WriteBack } else { Primitive::Small },
-            completion: None,
+            options: MessageOptions::NONE,
             payload: read.map(|bytes| self.parameters.store(Data::Bytes(bytes))),
             outgoing: None,
             seat,
@@ -419,19 +419,17 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             part: SendPart::ALONE,
         };
         let message = Message {
-            to,
-            bytes,
-            created_at: at,
             header: Some(header),
             token: outgoing,
-            acknowledged: false,
             primitive,
             purpose: header.kind.purpose(),
             interface: carried.from,
             to_interface,
             buffer,
-            buffers: Buffers { of_program: outbound.outgoing.is_some(), completion: outbound.completion },
             watch: after.is_some(),
+            of_program: outbound.outgoing.is_some(),
+            options: outbound.options,
+            ..Message::new(to, bytes, at)
         };
         let number = self.context.send(message, at);
         if let Some(key) = outgoing {
@@ -451,13 +449,13 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
 }
 
 /// The path of completions that a post chooses; `None`: there is no such path.
-fn chosen(post: &Post) -> Option<Option<CompletionPath>> {
+fn chosen(post: &Post) -> Option<MessageOptions> {
     Some(match WantedPath::of(post.flags >> Post::PATH_SHIFT & Post::PATH_MASK)? {
-        WantedPath::Machine => None,
-        WantedPath::Kernel => Some(CompletionPath::Kernel),
-        WantedPath::Remapped => Some(CompletionPath::Remapped),
-        WantedPath::Direct => Some(CompletionPath::Direct),
-        WantedPath::UserQueue => Some(CompletionPath::UserQueue),
+        WantedPath::Machine => MessageOptions::NONE,
+        WantedPath::Kernel => MessageOptions::of(&CompletionPath::Kernel),
+        WantedPath::Remapped => MessageOptions::of(&CompletionPath::Remapped),
+        WantedPath::Direct => MessageOptions::of(&CompletionPath::Direct),
+        WantedPath::UserQueue => MessageOptions::of(&CompletionPath::UserQueue),
     })
 }
 

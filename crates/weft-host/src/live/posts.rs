@@ -12,7 +12,7 @@ use std::num::NonZeroU32;
 use weft_client::device::{LogEntry, Post, PostKind};
 use weft_machine::MessageBuffers;
 use weft_msg::{Body, Envelope, EnvelopeKind, RankEndpoints};
-use weft_nic::{Buffers, HostContext, Message, Primitive};
+use weft_nic::{HostContext, Message, Primitive};
 use weft_trace::op::CommId;
 use weft_units::{Address, Bytes, EndpointId, RankId, Time};
 use weft_workload::replay::{self, MessageId};
@@ -262,19 +262,16 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         let key = taken.map(|taken| self.host.outgoing.insert(seat, taken));
         let of_program = matches!(kind, EnvelopeKind::Eager | EnvelopeKind::Data);
         let message = Message {
-            to: endpoint,
-            bytes,
-            created_at,
             header: Some(header),
             token: key,
-            acknowledged: false,
             primitive,
             purpose: header.kind.purpose(),
             interface: seat as u16,
             to_interface: header.seat as u16,
             buffer,
-            buffers: Buffers { of_program, completion: None },
             watch: after.is_some(),
+            of_program,
+            ..Message::new(endpoint, bytes, created_at)
         };
         let by_processor = matches!(sender, Sender::Rank);
         let departure = Departure { seat, has_data: of_program, by_processor, at };

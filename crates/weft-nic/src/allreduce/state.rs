@@ -5,6 +5,7 @@
 //!                            └ server ─► gathering ─► exchanging ─┘
 //! ```
 
+use crate::block::{Block, block};
 use serde::{Deserialize, Serialize};
 
 /// How far a module is with an operation.
@@ -59,15 +60,15 @@ impl ModuleState {
         ModuleState::Finishing,
     ];
 
-    /// The name of the state in reports.
-    pub const fn name(self) -> &'static str {
+    /// The state in reports, where the reduction module (TR-488 §4.7) is a block of its own in each.
+    pub const fn block(self) -> Block {
         match self {
-            ModuleState::Programming => "allreduce programming",
-            ModuleState::Fetching => "allreduce fetching",
-            ModuleState::Awaiting => "allreduce awaiting",
-            ModuleState::Gathering => "allreduce gathering",
-            ModuleState::Exchanging => "allreduce exchanging",
-            ModuleState::Finishing => "allreduce finishing",
+            ModuleState::Programming => block!(Software "allreduce programming"),
+            ModuleState::Fetching => block!(Logic "allreduce fetching"),
+            ModuleState::Awaiting => block!(Logic "allreduce awaiting"),
+            ModuleState::Gathering => block!(Logic "allreduce gathering"),
+            ModuleState::Exchanging => block!(Logic "allreduce exchanging"),
+            ModuleState::Finishing => block!(Logic "allreduce finishing"),
         }
     }
 

@@ -141,12 +141,12 @@ impl<H: Host> Nic<H> for ApenetxNic<H> {
     fn visit_work(&self, visit: &mut dyn FnMut(BlockWork)) {
         let (calls, out, [back, handler], [down, up]) = self.card.worked();
         for (side, block, worked) in [
-            (Side::Sender, CardPart::Library.name(), calls),
-            (Side::Sender, CardPart::HostToCard.name(), out),
+            (Side::Sender, CardPart::Library.block().name(), calls),
+            (Side::Sender, CardPart::HostToCard.block().name(), out),
             (Side::Sender, down.0, down.1),
             (Side::Sender, up.0, up.1),
-            (Side::Receiver, CardPart::CardToHost.name(), back),
-            (Side::Receiver, CardPart::Driver.name(), handler),
+            (Side::Receiver, CardPart::CardToHost.block().name(), back),
+            (Side::Receiver, CardPart::Driver.block().name(), handler),
         ] {
             visit(BlockWork { block, side, worked });
         }

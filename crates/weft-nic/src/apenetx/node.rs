@@ -9,7 +9,7 @@ use crate::capability::{Capabilities, QuietTime};
 use crate::host::{Delivered, Failure, FailureReason, Host, HostContext, Message, Offer};
 use crate::hosted::Hosted;
 use crate::iommu::Iommu;
-use crate::observer::{Block, Observer as _, Stage};
+use crate::observer::{Observer as _, Stage};
 use crate::pcie::{AddressRange, Pcie};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -232,7 +232,7 @@ impl<H: Host> CardNode<'_, '_, '_, H> {
     /// Reports a stage of a message of `source`.
     #[cold]
     fn stage(&mut self, source: EndpointId, message: u32, part: CardPart, [came, began, ended]: [Time; 3]) {
-        let (endpoint, block) = (self.fabric.endpoint(), Block::Apenetx(part));
+        let (endpoint, block) = (self.fabric.endpoint(), part.block());
         self.fabric.output().stage(&Stage { endpoint, source, message, block, came, began, ended });
     }
 
@@ -250,7 +250,8 @@ impl<H: Host> CardNode<'_, '_, '_, H> {
             interface,
             to_interface,
             buffer,
-            buffers,
+            of_program,
+            options,
             watch,
             ..
         } = message;
@@ -260,8 +261,8 @@ impl<H: Host> CardNode<'_, '_, '_, H> {
             self.fabric.set_timer(at, ApenetxTimer::Failed);
             return number;
         }
-        let completion = buffers.completion.unwrap_or(self.parameters.card_to_host.completion);
-        let [source, target] = self.parameters.memories(buffers.of_program);
+        let completion = *options.get().unwrap_or(&self.parameters.card_to_host.completion);
+        let [source, target] = self.parameters.memories(of_program);
         let announcement =
             Announcement { bytes, created_at, header, interface: to_interface, completion, target };
         self.fabric.announce(to, number, announcement);
@@ -486,8 +487,8 @@ impl<H: Host> CardNode<'_, '_, '_, H> {
         let endpoint = self.fabric.endpoint();
         let output = self.fabric.output();
         let mut report = |written: Written| {
-            let mut stage = |part, came, began, ended| {
-                let (source, message, block) = (from, number, Block::Apenetx(part));
+            let mut stage = |part: CardPart, came, began, ended| {
+                let (source, message, block) = (from, number, part.block());
                 output.stage(&Stage { endpoint, source, message, block, came, began, ended });
             };
             match written {

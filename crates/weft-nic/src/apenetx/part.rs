@@ -1,9 +1,9 @@
 //! The parts of the interface, of its software and of its port that a message passes.
 
-use serde::{Deserialize, Serialize};
+use crate::block::{Block, block};
 
 /// A part that works on messages.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CardPart {
     /// LibQCM packs a transmission request.
     Library,
@@ -46,44 +46,28 @@ pub enum CardPart {
 }
 
 impl CardPart {
-    /// The name in reports.
-    pub const fn name(self) -> &'static str {
+    /// The part in reports.
+    pub const fn block(self) -> Block {
         match self {
-            CardPart::Library => "LibQCM",
-            CardPart::SystemCall => "system call",
-            CardPart::Driver => "driver",
-            CardPart::Copy => "kernel copy",
-            CardPart::Blocking => "end of transmission",
-            CardPart::Doorbell => "doorbell",
-            CardPart::DescriptorFetch => "descriptor fetch",
-            CardPart::PayloadRead => "payload read",
-            CardPart::HostToCard => "host to card",
-            CardPart::Transmit => "transmit",
-            CardPart::CardToHost => "card to host",
-            CardPart::PayloadWrite => "payload write",
-            CardPart::CompletionWrite => "completion write",
-            CardPart::Interrupt => "interrupt",
-            CardPart::ContextSwitch => "context switch",
-            CardPart::Polling => "completion polling",
-            CardPart::QueueEntry => "queue entry",
-            CardPart::GpuCopy => "gpu copy",
-            CardPart::GpuLock => "gpu lock",
+            CardPart::Library => block!(Software "LibQCM"),
+            CardPart::SystemCall => block!(Software "system call"),
+            CardPart::Driver => block!(Software "driver"),
+            CardPart::Copy => block!(Software "kernel copy"),
+            CardPart::Blocking => block!(Logic "end of transmission"),
+            CardPart::Doorbell => block!(Logic "doorbell"),
+            CardPart::DescriptorFetch => block!(Logic "descriptor fetch"),
+            CardPart::PayloadRead => block!(Logic "payload read"),
+            CardPart::HostToCard => block!(Logic "host to card"),
+            CardPart::Transmit => block!(Logic "transmit"),
+            CardPart::CardToHost => block!(Logic "card to host"),
+            CardPart::PayloadWrite => block!(Logic "payload write"),
+            CardPart::CompletionWrite => block!(Logic "completion write"),
+            CardPart::Interrupt => block!(Software "interrupt"),
+            CardPart::ContextSwitch => block!(Software "context switch"),
+            CardPart::Polling => block!(Logic "completion polling"),
+            CardPart::QueueEntry => block!(Software "queue entry"),
+            CardPart::GpuCopy => block!(Software "gpu copy"),
+            CardPart::GpuLock => block!(Software "gpu lock"),
         }
-    }
-
-    /// Whether a processor does it.
-    pub const fn is_software(self) -> bool {
-        matches!(
-            self,
-            CardPart::Library
-                | CardPart::SystemCall
-                | CardPart::Driver
-                | CardPart::Copy
-                | CardPart::Interrupt
-                | CardPart::ContextSwitch
-                | CardPart::QueueEntry
-                | CardPart::GpuCopy
-                | CardPart::GpuLock
-        )
     }
 }

@@ -17,10 +17,14 @@
 //! (§5.2.1).
 
 use super::parameters::CommunicationIpParameters;
+use crate::block::{Block, block};
 use crate::server::Server;
 use crate::transition::InvalidTransition;
 use serde::{Deserialize, Serialize};
 use weft_units::{Bytes, Clock, Time};
+
+/// A kernel's aggregator in reports: D2.8 §3.
+pub const AGGREGATOR: Block = block!(Logic "aggregator");
 
 /// The state of an aggregator.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]

@@ -15,10 +15,14 @@
 //! blocks. The cycles are calibrated (§5.2.2).
 
 use super::parameters::CommunicationIpParameters;
+use crate::block::{Block, block};
 use crate::server::Server;
 use crate::transition::InvalidTransition;
 use serde::{Deserialize, Serialize};
 use weft_units::{Bytes, Span, Time};
+
+/// The dispatcher of an IntraNode port in reports: D2.8 §3.
+pub const DISPATCHER: Block = block!(Logic "dispatcher");
 
 /// How far a message has come.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]

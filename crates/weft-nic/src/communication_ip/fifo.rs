@@ -15,10 +15,14 @@
 
 use super::aggregator::Writing;
 use super::parameters::CommunicationIpParameters;
+use crate::block::{Block, block};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use weft_fabric::ClassTag;
 use weft_units::{EndpointId, Time};
+
+/// The transmitting FIFOs of an IntraNode port in reports: D2.8 §2.
+pub const TRANSMIT_FIFO: Block = block!(Buffer "tx fifo");
 
 /// A packet in the FIFOs.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]

@@ -42,16 +42,17 @@ mod port;
 pub mod registers;
 pub mod self_test;
 
-pub use aggregator::{Aggregator, AggregatorInput, AggregatorState, Writing};
+pub use aggregator::{AGGREGATOR, Aggregator, AggregatorInput, AggregatorState, Writing};
 pub use announcement::Announcement;
-pub use dispatcher::{Dispatcher, Piece, Progress, Reading, Reassembly};
+pub use dispatcher::{DISPATCHER, Dispatcher, Piece, Progress, Reading, Reassembly};
+pub use fifo::TRANSMIT_FIFO;
 pub use lattice::Lattice;
 pub use memory::{KernelMemory, Read};
 pub use parameters::{ChosenMemory, CommunicationIpParameters, IntraNodeParameters, KernelBuffers, WORD};
 
 use crate::host::{BlockWork, Host, Nic, NicParameters, Side};
 use crate::hosted::Hosted;
-use crate::observer::{Block, Observer as _};
+use crate::observer::Observer as _;
 use node::{Hardware, IpNode};
 use serde::{Deserialize, Serialize};
 use weft_engine::Payload;
@@ -131,8 +132,8 @@ impl<H: Host> Nic<H> for CommunicationIpNic<H> {
 
     fn visit_work(&self, visit: &mut dyn FnMut(BlockWork)) {
         let [aggregators, dispatchers] = self.hardware.worked();
-        visit(BlockWork { block: Block::Aggregator.name(), side: Side::Sender, worked: aggregators });
-        visit(BlockWork { block: Block::Dispatcher.name(), side: Side::Receiver, worked: dispatchers });
+        visit(BlockWork { block: AGGREGATOR.name(), side: Side::Sender, worked: aggregators });
+        visit(BlockWork { block: DISPATCHER.name(), side: Side::Receiver, worked: dispatchers });
     }
 }
 

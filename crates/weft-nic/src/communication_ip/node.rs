@@ -8,20 +8,22 @@
 //! ```
 //! Ports take turns on the link to the switch, packet by packet.
 
+use super::aggregator::AGGREGATOR;
 use super::announcement::MessageHeader;
-use super::dispatcher::Reassembly;
-use super::fifo::{FifoPacketKind, Queued};
+use super::dispatcher::{DISPATCHER, Reassembly};
+use super::fifo::{FifoPacketKind, Queued, TRANSMIT_FIFO};
 use super::header::{Coordinates, TEST, carried, size_and_address};
 use super::parameters::CommunicationIpParameters;
 use super::port::{FifoMessage, Port};
 use super::registers::{Register, Registers};
 use super::self_test::{SelfTest, TestPacket};
 use super::{Announcement, CommunicationIpNic, CommunicationIpTimer};
+use crate::block::Block;
 use crate::capability::{Capabilities, RegisterAccess, RegisterError};
 use crate::host::{Delivered, Failure, FailureReason, Host, HostContext, Message, Offer};
 use crate::hosted::Hosted;
 use crate::message_table::MessageTable;
-use crate::observer::{Block, Observer as _, Stage};
+use crate::observer::{Observer as _, Stage};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use weft_fabric::{
@@ -311,9 +313,9 @@ impl<H: Host> IpNode<'_, '_, '_, H> {
             let mut stage = |block, came, began, ended| {
                 self.fabric.output().stage(&Stage { endpoint, source, message, block, came, began, ended });
             };
-            stage(Block::Dispatcher, now, reading.read, reading.handed_over);
+            stage(DISPATCHER, now, reading.read, reading.handed_over);
             if reading.stored > reading.handed_over {
-                stage(Block::Memory, reading.handed_over, reading.handed_over, reading.stored);
+                stage(Block::MEMORY, reading.handed_over, reading.handed_over, reading.stored);
             }
         }
         if !is_whole {
@@ -393,11 +395,11 @@ impl<H: Host> IpNode<'_, '_, '_, H> {
                 self.fabric.output().stage(&stage);
             };
             if writing.read > writing.began {
-                stage(Block::Memory, writing.began, writing.began, writing.read);
+                stage(Block::MEMORY, writing.began, writing.began, writing.read);
             }
-            stage(Block::Aggregator, writing.read, writing.read, writing.header);
-            stage(Block::TransmitFifo, writing.header, writing.header, ready);
-            stage(Block::Transmit, ready, now, now);
+            stage(AGGREGATOR, writing.read, writing.read, writing.header);
+            stage(TRANSMIT_FIFO, writing.header, writing.header, ready);
+            stage(Block::TRANSMIT, ready, now, now);
         }
         packet
     }

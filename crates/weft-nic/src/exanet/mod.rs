@@ -33,6 +33,7 @@ mod check;
 mod class;
 mod header;
 mod node;
+mod options;
 mod parameters;
 mod post;
 mod rdma;
@@ -45,12 +46,16 @@ pub use announcement::{Announcement, MessageHeader};
 pub use check::CheckParameters;
 pub use class::Class;
 pub use header::Header;
+pub use options::TokenWhenAcknowledged;
 pub use parameters::ExanetParameters;
 
 use crate::allreduce::OperationId;
+use crate::block::Block;
 use crate::host::{BlockWork, Delivered, Host, Nic, NicParameters, Refused, Side};
-use crate::observer::{Block, Observer as _, Stage};
-use crate::packetizer::{ChannelId, Packetizer};
+use crate::iommu::IOMMU;
+use crate::mailbox::MAILBOX;
+use crate::observer::{Observer as _, Stage};
+use crate::packetizer::{ChannelId, PACKETIZER, Packetizer};
 use crate::rdma::{Rdma, Task};
 use node::{ExanetHosted, ExanetNode, Hardware};
 use reduction::Reductions;
@@ -175,16 +180,16 @@ impl<H: Host> Nic<H> for ExanetNic<H> {
         let [stores, reads, writes] = memory.port.worked();
         let [agent, contexts, send] = rdma.worked();
         for (side, (block, worked)) in [
-            (Side::Sender, (Block::Packetizer.name(), packetizer.worked())),
+            (Side::Sender, (PACKETIZER.name(), packetizer.worked())),
             (Side::Sender, agent),
             (Side::Sender, contexts),
             (Side::Sender, send),
             (Side::Sender, stores),
             (Side::Sender, reads),
             (Side::Receiver, writes),
-            (Side::Receiver, (Block::Mailbox.name(), mailbox.worked())),
-            (Side::Sender, (Block::Iommu.name(), memory.iommu.worked())),
-            (Side::Sender, (Block::Memory.name(), memory.channel.worked())),
+            (Side::Receiver, (MAILBOX.name(), mailbox.worked())),
+            (Side::Sender, (IOMMU.name(), memory.iommu.worked())),
+            (Side::Sender, (Block::MEMORY.name(), memory.channel.worked())),
         ] {
             visit(BlockWork { block, side, worked });
         }
@@ -308,7 +313,7 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
             self.fabric.set_timer(at, ExanetTimer::Retransmission(channel));
         }
         if parcel.watch {
-            let (endpoint, block, came, began, ended) = (source, Block::Transmit, ready, now, now);
+            let (endpoint, block, came, began, ended) = (source, Block::TRANSMIT, ready, now, now);
             self.stage(&Stage { endpoint, source, message, block, came, began, ended });
         }
         let addressing = Addressing { source, destination: parcel.to, message };

@@ -1,13 +1,15 @@
 //! The way in from the host: its posts enter the blocks in the order of time.
 
 use super::node::ExanetNode;
+use super::options::TokenWhenAcknowledged;
 use super::rdma::descriptor;
 use super::{Announcement, ExanetNic, ExanetTimer, MessageHeader};
 use crate::capability::Capabilities;
 use crate::gvas::Gvas;
 use crate::host::{Failure, FailureReason, Host, HostContext, Message, Primitive};
-use crate::observer::{Block, BlockChange, Observer as _, Stage, StateChange};
-use crate::packetizer::{ChannelChange, ChannelId, Parcel};
+use crate::host_port::HOST_PORT;
+use crate::observer::{BlockChange, Observer as _, Stage, StateChange};
+use crate::packetizer::{ChannelChange, ChannelId, PACKETIZER, Parcel};
 use crate::rdma::{ChannelKind, Descriptor};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
@@ -135,7 +137,7 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         let number = self.hardware.take_number();
         let Message { to, bytes, created_at, header, token, primitive, interface, to_interface, .. } =
             message;
-        let Message { acknowledged, watch, .. } = message;
+        let Message { options, watch, .. } = message;
         let small = match primitive {
             Primitive::Automatic => bytes <= self.parameters.packetizer.payload,
             Primitive::Small => true,
@@ -159,7 +161,7 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
                 created_at,
                 refused,
                 token,
-                acknowledged,
+                acknowledged: options.get::<TokenWhenAcknowledged>().is_some(),
                 watch,
                 class,
             };
@@ -258,10 +260,10 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
                 self.stage(&Stage { endpoint, source, message, block, came, began, ended });
             };
             if since < now {
-                stage(Block::Packetizer, since, now, now);
+                stage(PACKETIZER, since, now, now);
             }
-            stage(Block::HostPort, now, stored.began, stored.ended);
-            stage(Block::Packetizer, stored.ended, made.began, made.ended);
+            stage(HOST_PORT, now, stored.began, stored.ended);
+            stage(PACKETIZER, stored.ended, made.began, made.ended);
         }
     }
 }

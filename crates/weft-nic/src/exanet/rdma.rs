@@ -13,12 +13,14 @@ use super::announcement::Expected;
 use super::header::Header;
 use super::node::{ExanetNode, Hardware};
 use super::{Announcement, ExanetNic, ExanetTimer, MessageHeader};
+use crate::block::Block;
 use crate::host::{Delivered, Failure, FailureReason, Host, Message};
+use crate::host_port::HOST_PORT;
 use crate::memory_path::MemoryPath;
-use crate::observer::{Block, BlockChange, Observer as _, Stage, StateChange};
+use crate::observer::{BlockChange, Observer as _, Stage, StateChange};
 use crate::rdma::{
-    Answer, Arrival, Cell, CellId, ChannelKind, Descriptor, EngineContext, Location, Rdma, RdmaCallbacks,
-    RdmaChange, RdmaPacket, Reply, Task, TransferError, TransferHeader, TransferStage,
+    Answer, Arrival, Cell, CellId, ChannelKind, DESCRIPTOR_CHANNEL, Descriptor, EngineContext, Location,
+    Rdma, RdmaCallbacks, RdmaChange, RdmaPacket, Reply, Task, TransferError, TransferHeader, TransferStage,
 };
 use weft_fabric::{Addressing, ClassTag, InterfaceContext, Packet};
 use weft_units::{Address, EndpointId, Time};
@@ -179,9 +181,9 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
                 self.stage(&Stage { endpoint, source, message, block, came, began, ended });
             };
             if since < now {
-                stage(Block::DescriptorChannel, since, now, now);
+                stage(DESCRIPTOR_CHANNEL, since, now, now);
             }
-            stage(Block::HostPort, now, stored.began, stored.ended);
+            stage(HOST_PORT, now, stored.began, stored.ended);
         }
         // A passive host may post at times of its own, too.
         self.retire_due();
@@ -289,7 +291,7 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         let TransferHeader { bytes, watch, .. } = transfer;
         let noticed = notified + self.parameters.rdma.receive.poll;
         if watch {
-            let (block, came, began, ended) = (Block::Polling, notified, notified, noticed);
+            let (block, came, began, ended) = (Block::POLLING, notified, notified, noticed);
             self.stage(&Stage { endpoint, source, message, block, came, began, ended });
         }
         let (from, number, in_mailbox) = (source, message, false);

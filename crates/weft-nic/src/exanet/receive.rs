@@ -6,9 +6,11 @@ use super::node::ExanetNode;
 use super::post::{Post, Posted, channel_report};
 use super::transmit::Answer;
 use super::{Announcement, ExanetNic, ExanetTimer};
+use crate::block::Block;
 use crate::host::{Delivered, Failure, FailureReason, Host};
-use crate::mailbox::{Envelope, QueueChange, Refusal};
-use crate::observer::{Block, BlockChange, Observer as _, Stage, StateChange};
+use crate::host_port::HOST_PORT;
+use crate::mailbox::{Envelope, MAILBOX, QueueChange, Refusal};
+use crate::observer::{BlockChange, Observer as _, Stage, StateChange};
 use crate::packetizer::{ChannelId, Packetizer, Parcel};
 use crate::rdma::TransferHeader;
 use crate::reliability::Expiry;
@@ -126,9 +128,9 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
                 let (source, message) = (from, number);
                 self.stage(&Stage { endpoint, source, message, block, came, began, ended });
             };
-            stage(Block::Mailbox, now, checked.began, checked.ended);
-            stage(Block::HostPort, checked.ended, written.began, written.ended);
-            stage(Block::Polling, written.ended, written.ended, noticed);
+            stage(MAILBOX, now, checked.began, checked.ended);
+            stage(HOST_PORT, checked.ended, written.began, written.ended);
+            stage(Block::POLLING, written.ended, written.ended, noticed);
         }
         let message =
             Delivered { noticed, from, number, bytes, created_at, hops, header, interface, in_mailbox: true };
@@ -222,7 +224,7 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
                 if watch {
                     let waited = self.hardware.packetizer.waited(channel, parameters);
                     let since = Time::from_ps(now.as_ps().saturating_sub(waited.as_ps()));
-                    let (endpoint, block) = (self.fabric.endpoint(), Block::Timeout);
+                    let (endpoint, block) = (self.fabric.endpoint(), Block::TIMEOUT);
                     let (source, came, began, ended) = (endpoint, since, since, now);
                     self.stage(&Stage { endpoint, source, message, block, came, began, ended });
                 }

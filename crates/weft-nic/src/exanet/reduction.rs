@@ -12,7 +12,7 @@ use crate::allreduce::{
 use crate::data::Words;
 use crate::host::{Failure, FailureReason, Host};
 use crate::memory_path::MemoryPath;
-use crate::observer::{Block, Observer as _, Stage};
+use crate::observer::{Observer as _, Stage};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use weft_fabric::{Addressing, InterfaceContext, Packet};
@@ -76,8 +76,7 @@ impl<H: Host> Outlet<'_, '_, '_, H> {
             return;
         };
         let (message, came) = (*number, std::mem::replace(reported, ended));
-        let (endpoint, block, began) =
-            (self.fabric.endpoint(), Block::Allreduce(state), began.unwrap_or(came));
+        let (endpoint, block, began) = (self.fabric.endpoint(), state.block(), began.unwrap_or(came));
         if came < ended {
             let source = endpoint;
             self.fabric.output().stage(&Stage { endpoint, source, message, block, came, began, ended });

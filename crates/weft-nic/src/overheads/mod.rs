@@ -11,12 +11,13 @@
 
 pub(crate) mod watched;
 
+use crate::block::Block;
 use crate::capability::Capabilities;
 use crate::host::{
     BlockWork, Delivered, Host, HostContext, Message, Nic, NicParameters, Offer, Primitive, Side,
 };
 use crate::hosted::Hosted;
-use crate::observer::{Block, Observer, Stage};
+use crate::observer::{Observer, Stage};
 use serde::{Deserialize, Serialize};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
@@ -218,7 +219,7 @@ impl<H: Host> HostContext<H> for OverheadsNode<'_, '_, '_, H> {
         let posted = at + self.parameters.start_of(primitive);
         if watch {
             let endpoint = self.fabric.endpoint();
-            let block = Block::Interface;
+            let block = Block::INTERFACE;
             let handed_over = watched::Posted { message: number, at, ready: posted, block };
             self.transmit.watched.post(endpoint, &handed_over, self.fabric.output());
         }
@@ -522,7 +523,7 @@ impl<H: Host> Interface for OverheadsNic<H> {
         if incoming.missing == Bytes::ZERO {
             let Incoming { bytes, created_at, header, watch, interface, .. } = announced.remove();
             if watch {
-                let (endpoint, block, came) = (context.endpoint(), Block::Interface, context.now());
+                let (endpoint, block, came) = (context.endpoint(), Block::INTERFACE, context.now());
                 // Nothing holds it up from then on.
                 let began = Time::from_ps(done.as_ps() - parameters.interface.receive_packet.as_ps());
                 let ended = noticed;
@@ -600,7 +601,7 @@ impl<H: Host> Interface for OverheadsNic<H> {
                             message: number,
                             at: created_at,
                             ready: posted,
-                            block: Block::Interface,
+                            block: Block::INTERFACE,
                         };
                         self.transmit.watched.post(context.endpoint(), &handed_over, context.output());
                     }
@@ -654,7 +655,7 @@ impl<H: Host> Interface for OverheadsNic<H> {
         // Multipath goes by messages here.
         let mut packet = packet.in_block(number.wrapping_add(1)).of_class(class);
         let gap = parameters.interface.message_gap;
-        let block = Block::Interface;
+        let block = Block::INTERFACE;
         let supplied = watched::Supplied { message: number, last, now, gap, pace, block };
         packet.watch(self.transmit.watched.supply(endpoint, &supplied, context.output()));
         Injection::Packet(packet)

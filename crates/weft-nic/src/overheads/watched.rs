@@ -4,7 +4,8 @@
 //!  posted ── per-message overhead ─► queued ── others ──► gap ─► first packet ── own, others ──► last packet
 //! ```
 
-use crate::observer::{Block, Observer, Stage};
+use crate::block::Block;
+use crate::observer::{Observer, Stage};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weft_units::{EndpointId, Span, Time};

@@ -28,13 +28,14 @@
 mod packet;
 mod transmit;
 
+use crate::block::{Block, block};
 use crate::capability::Capabilities;
 use crate::host::{
     BlockWork, Delivered, Failure, FailureReason, Host, HostContext, Message, Nic, NicParameters, Offer, Side,
 };
 use crate::hosted::Hosted;
 use crate::message_table::MessageTable;
-use crate::observer::{Block, Observer, Stage};
+use crate::observer::{Observer, Stage};
 use crate::overheads::{OverheadsParameters, watched};
 use crate::transport::{FlowId, Receiver, Repeat, Sequence, TransportParameters, Verdict};
 use packet::{ACKNOWLEDGEMENT, Header};
@@ -47,6 +48,15 @@ use weft_fabric::{
 };
 use weft_keys::Problem;
 use weft_units::{Bytes, EndpointId, Span, Time};
+
+/// In reports, from a command to its first packet: the doorbell, and the read of the data.
+const COMMAND: Block = block!(Logic "command");
+/// The transmit engine in reports.
+const TRANSMIT_ENGINE: Block = block!(Logic "transmit engine");
+/// The receive engine in reports.
+const RECEIVE_ENGINE: Block = block!(Logic "receive engine");
+/// In reports, the writes of data and event into the host's memory.
+const EVENT_WRITE: Block = block!(Logic "event write");
 
 /// The largest packet, header and footer included: RED-SEA D1.4 §2.2.
 const LARGEST_PACKET: Bytes = Bytes::new(9 << 10);
@@ -188,7 +198,7 @@ impl<H: Host> PortalsNode<'_, '_, '_, H> {
         self.fabric.announce(to, number, Announcement::Message(header));
         if watch {
             let endpoint = self.fabric.endpoint();
-            let handed_over = watched::Posted { message: number, at, ready: posted, block: Block::Command };
+            let handed_over = watched::Posted { message: number, at, ready: posted, block: COMMAND };
             self.transmit.watched.post(endpoint, &handed_over, self.fabric.output());
         }
         number
@@ -330,7 +340,7 @@ impl<H: Host> PortalsNic<H> {
             let (endpoint, source, message) = (context.endpoint(), from, number);
             let began = Time::from_ps(done.as_ps() - parameters.interface.costs.receive_packet.as_ps());
             for (block, came, began, ended) in
-                [(Block::ReceiveEngine, context.now(), began, done), (Block::EventWrite, done, done, noticed)]
+                [(RECEIVE_ENGINE, context.now(), began, done), (EVENT_WRITE, done, done, noticed)]
             {
                 context.output().stage(&Stage { endpoint, source, message, block, came, began, ended });
             }
@@ -378,7 +388,7 @@ impl<H: Host> PortalsNic<H> {
         context: &mut InterfaceContext<'_, '_, Self>,
     ) -> Packet {
         let Supplied { to, kind, mut piece, sequence, last, .. } = *supplied;
-        let (endpoint, now, block) = (context.endpoint(), context.now(), Block::TransmitEngine);
+        let (endpoint, now, block) = (context.endpoint(), context.now(), TRANSMIT_ENGINE);
         let report = watched::Supplied { message: piece.message, last, now, gap: Span::ZERO, pace, block };
         piece.watch = self.transmit.watched.supply(endpoint, &report, context.output());
         if let Some(sequence) = sequence.filter(|_| piece.watch)
@@ -395,7 +405,7 @@ impl<H: Host> PortalsNic<H> {
     fn again(&mut self, repeat: &Repeat<Piece>, context: &mut InterfaceContext<'_, '_, Self>) -> Packet {
         let (source, piece, now) = (context.endpoint(), repeat.packet, context.now());
         if piece.watch {
-            let (message, block) = (piece.message, Block::Timeout);
+            let (message, block) = (piece.message, Block::TIMEOUT);
             let (endpoint, came, began, ended) = (source, repeat.sent, now, now);
             context.output().stage(&Stage { endpoint, source, message, block, came, began, ended });
         }
@@ -438,9 +448,9 @@ impl<H: Host> Nic<H> for PortalsNic<H> {
     }
 
     fn visit_work(&self, visit: &mut dyn FnMut(BlockWork)) {
-        let (engine, worked) = (Block::TransmitEngine.name(), self.transmit.worked);
+        let (engine, worked) = (TRANSMIT_ENGINE.name(), self.transmit.worked);
         visit(BlockWork { block: engine, side: Side::Sender, worked });
-        let (engine, worked) = (Block::ReceiveEngine.name(), self.received);
+        let (engine, worked) = (RECEIVE_ENGINE.name(), self.received);
         visit(BlockWork { block: engine, side: Side::Receiver, worked });
     }
 }

@@ -24,6 +24,7 @@
 //!   which is read from, take space in it, and are noticed as by a process.
 //! - Pages that are allocated apart from interfaces: a page has the number of its interface.
 
+mod blocks;
 mod channel;
 mod channels;
 mod contexts;
@@ -34,6 +35,9 @@ mod send;
 mod tests;
 mod transfer;
 
+pub use blocks::{
+    DESCRIPTOR_CHANNEL, OUTSTANDING_BLOCK, RDMA_CHANNEL, RDMA_RECEIVE, RDMA_SEND, SOURCE_CONTEXT,
+};
 pub use channel::{ChannelEvent, ChannelState, RdmaChange};
 pub use channels::{Acknowledged, Channels, Expired, Retired, Stall, WatchedTimeout};
 pub use descriptors::SourceContexts;
@@ -43,10 +47,11 @@ pub use transfer::{
     Answer, CellId, ChannelId, ChannelKind, Descriptor, Location, Refusal, TransferError, TransferHeader,
 };
 
+use crate::block::Block;
+use crate::iommu::IOMMU;
 use crate::memory_path::MemoryPath;
-use crate::observer::Block;
 use crate::reliability::ReliabilityParameters;
-use crate::segmentation::{Agent, SegmentationParameters};
+use crate::segmentation::{Agent, SEGMENTATION, SegmentationParameters};
 use descriptors::Descriptors;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -270,11 +275,11 @@ impl Rdma {
         let (waited_in, service, starter) = match &context.parameters.send.contexts {
             None => {
                 let service = self.agent.invoke(now, &context.parameters.segmentation);
-                (Block::RdmaChannel, service, Block::Segmentation)
+                (RDMA_CHANNEL, service, SEGMENTATION)
             }
             Some(contexts) => {
                 let service = self.descriptors.allocate(now, contexts, &context.parameters.send.clock);
-                (Block::DescriptorChannel, service, Block::SourceContext)
+                (DESCRIPTOR_CHANNEL, service, SOURCE_CONTEXT)
             }
         };
         if watch {
@@ -328,7 +333,7 @@ impl Rdma {
                 if let Some(watched) = expired.watched {
                     let WatchedTimeout { message, started, gone } = watched;
                     let ended = context.now;
-                    context.delayed(&Delay { message, started, block: Block::Timeout, began: gone, ended });
+                    context.delayed(&Delay { message, started, block: Block::TIMEOUT, began: gone, ended });
                 }
                 if expired.give_up {
                     self.abort(channel, TransferError::TimedOut, context);
@@ -384,7 +389,7 @@ impl Rdma {
         if let Some(busy) = self.send.channels.busy(channel, &context.parameters.send)
             && busy.transfer.descriptor.watch
         {
-            let (source, message, block) = (None, busy.transfer.descriptor.message, Block::Segmentation);
+            let (source, message, block) = (None, busy.transfer.descriptor.message, SEGMENTATION);
             let (came, began, ended) = (context.now, service.began, service.ended);
             context.callbacks.stage(TransferStage { source, message, block, came, began, ended });
         }
@@ -453,7 +458,7 @@ impl Rdma {
         while let Some(fault) = self.send.fetch(context.now, &context.parameters.send, path) {
             if let Some((message, started)) = fault.watched {
                 let (began, ended) = (context.now, fault.until);
-                context.delayed(&Delay { message, started, block: Block::Iommu, began, ended });
+                context.delayed(&Delay { message, started, block: IOMMU, began, ended });
             }
             context.callbacks.wake(fault.until, Task::Mapped(fault.channel, fault.transaction));
         }
@@ -561,7 +566,7 @@ impl Rdma {
         if transfer.watch {
             // A block that met a page fault comes again when the page is mapped.
             let faulted = matches!(receipt, Receipt::Refused { refusal: Refusal::PageFault, .. });
-            let stages = [(Block::Iommu, faulted.then_some(due)), (Block::RdmaReceive, notified)];
+            let stages = [(IOMMU, faulted.then_some(due)), (RDMA_RECEIVE, notified)];
             for (block, ended) in stages {
                 let Some(ended) = ended else { continue };
                 let (source, message) = (Some(source), transfer.message);
@@ -662,9 +667,9 @@ impl Rdma {
     /// The time in which the agent, the contexts' allocation and the send engine have worked, by name.
     pub(crate) fn worked(&self) -> [(&'static str, Span); 3] {
         [
-            (Block::Segmentation.name(), self.agent.worked()),
-            (Block::SourceContext.name(), self.descriptors.worked()),
-            (Block::RdmaSend.name(), self.send.worked),
+            (SEGMENTATION.name(), self.agent.worked()),
+            (SOURCE_CONTEXT.name(), self.descriptors.worked()),
+            (RDMA_SEND.name(), self.send.worked),
         ]
     }
 
@@ -698,12 +703,12 @@ impl<S: RdmaCallbacks> EngineContext<'_, S> {
             self.callbacks.stage(TransferStage { source: None, message, block, came, began, ended });
         };
         let (now, FetchTimes { started, issued, translated, ready }) = (self.now, *times);
-        stage(Block::RdmaSend, started, issued, issued);
+        stage(RDMA_SEND, started, issued, issued);
         if translated > issued {
-            stage(Block::Iommu, issued, issued, translated);
+            stage(IOMMU, issued, issued, translated);
         }
-        stage(Block::Memory, translated, translated, ready);
-        stage(Block::RdmaSend, ready, now, now);
+        stage(Block::MEMORY, translated, translated, ready);
+        stage(RDMA_SEND, ready, now, now);
     }
 
     /// Reports the cells of a watched transfer up to a delay, and the delay.
@@ -713,7 +718,7 @@ impl<S: RdmaCallbacks> EngineContext<'_, S> {
         let mut stage = |block, came, ended| {
             self.callbacks.stage(TransferStage { source: None, message, block, came, began, ended });
         };
-        stage(Block::RdmaSend, started, began);
+        stage(RDMA_SEND, started, began);
         stage(block, began, ended);
     }
 
@@ -726,10 +731,10 @@ impl<S: RdmaCallbacks> EngineContext<'_, S> {
             self.callbacks.stage(TransferStage { source: None, message, block, came, began, ended });
         };
         let (came, began) = (dealt.came.max(since), dealt.began.max(since));
-        stage(Block::RdmaSend, started, since, since);
+        stage(RDMA_SEND, started, since, since);
         if came > since {
-            stage(Block::OutstandingBlock, since, came, came);
+            stage(OUTSTANDING_BLOCK, since, came, came);
         }
-        stage(Block::Segmentation, came, began, self.now);
+        stage(SEGMENTATION, came, began, self.now);
     }
 }

@@ -7,12 +7,13 @@ use weft_engine::Payload;
 use weft_fabric::HopRecord;
 use weft_machine::{Machine, Nic, load};
 use weft_network::{NetworkSetup, SimulatedNetwork};
+use weft_nic::communication_ip::{AGGREGATOR, DISPATCHER, TRANSMIT_FIFO};
 use weft_nic::{
     Block, CommunicationIpNic, Delivered, Failure, FailureReason, Host, HostContext, Message, NicParameters,
-    Observer, Offer, Primitive, Stage,
+    Observer, Offer, Stage,
 };
 use weft_topo::Topology as _;
-use weft_units::{Address, Bytes, EndpointId, Time};
+use weft_units::{Bytes, EndpointId, Time};
 
 /// Messages of one endpoint: all at once.
 #[derive(Clone, Default)]
@@ -75,19 +76,12 @@ impl Host for Sender {
         let own = plan.messages.iter().filter(|(from, _)| *from == here);
         for (token, (_, order)) in (0..).zip(own) {
             let message = Message {
-                to: order.to,
-                bytes: Bytes::new(order.bytes),
-                created_at: at,
                 header: Some(()),
                 token: Some(token),
-                acknowledged: false,
-                primitive: Primitive::Automatic,
-                purpose: weft_fabric::Purpose::PLAIN,
                 interface: order.from_port,
                 to_interface: order.to_port,
-                buffer: Address::default(),
-                buffers: Default::default(),
                 watch: true,
+                ..Message::new(order.to, Bytes::new(order.bytes), at)
             };
             context.send(message, at);
         }
@@ -320,17 +314,10 @@ fn threads_and_interruptions_change_nothing() {
 #[test]
 fn stages_and_hops_are_a_chain() {
     for (sets, blocks) in [
-        (&[][..], &[Block::Aggregator, Block::TransmitFifo, Block::Transmit, Block::Dispatcher][..]),
+        (&[][..], &[AGGREGATOR, TRANSMIT_FIFO, Block::TRANSMIT, DISPATCHER][..]),
         (
             &["nic.buffers=ddr"],
-            &[
-                Block::Memory,
-                Block::Aggregator,
-                Block::TransmitFifo,
-                Block::Transmit,
-                Block::Dispatcher,
-                Block::Memory,
-            ],
+            &[Block::MEMORY, AGGREGATOR, TRANSMIT_FIFO, Block::TRANSMIT, DISPATCHER, Block::MEMORY],
         ),
     ] {
         let mut network = network(sets, one(0, order(1, 64)), 1);
@@ -342,7 +329,7 @@ fn stages_and_hops_are_a_chain() {
         });
         log.stages.sort_by_key(|stage| (stage.came, stage.ended));
         assert_eq!(log.stages.iter().map(|stage| stage.block).collect::<Vec<_>>(), blocks);
-        let (out, back) = log.stages.split_at(blocks.iter().position(|b| *b == Block::Dispatcher).unwrap());
+        let (out, back) = log.stages.split_at(blocks.iter().position(|b| *b == DISPATCHER).unwrap());
         for stages in [out, back] {
             assert!(stages.windows(2).all(|pair| pair[0].ended == pair[1].came), "{stages:?}");
         }

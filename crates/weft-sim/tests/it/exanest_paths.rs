@@ -55,21 +55,7 @@ impl Host for Pinger {
             let created_at = Time::ZERO + APART * ping;
             // An empty MPI message: the eager header alone.
             let (bytes, primitive) = (Bytes::new(24), Primitive::Automatic);
-            let message = Message {
-                to,
-                bytes,
-                created_at,
-                header: None,
-                token: None,
-                acknowledged: false,
-                primitive,
-                purpose: weft_fabric::Purpose::PLAIN,
-                interface: 0,
-                to_interface: 0,
-                buffers: Default::default(),
-                watch: false,
-                buffer: weft_units::Address::default(),
-            };
+            let message = Message { primitive, ..Message::new(to, bytes, created_at) };
             control.send(message, created_at);
         }
     }

@@ -7,11 +7,9 @@ use weft_engine::Payload;
 use weft_fabric::HopRecord;
 use weft_machine::{Nic, load};
 use weft_network::NetworkSetup;
-use weft_nic::{
-    Delivered, ExanetNic, Host, HostContext, Message, NicParameters, Observer, Offer, Primitive, Stage,
-};
+use weft_nic::{Delivered, ExanetNic, Host, HostContext, Message, NicParameters, Observer, Offer, Stage};
 use weft_topo::Topology as _;
-use weft_units::{Address, Bytes, EndpointId, Time};
+use weft_units::{Bytes, EndpointId, Time};
 
 /// Sends one raw message back and forth.
 #[derive(Serialize, Deserialize)]
@@ -53,21 +51,7 @@ impl PingPong {
         }
         self.left -= 1;
         let at = control.now();
-        let message = Message {
-            to,
-            bytes,
-            created_at: at,
-            header: Some(0),
-            token: None,
-            acknowledged: false,
-            primitive: Primitive::Automatic,
-            purpose: weft_fabric::Purpose::PLAIN,
-            interface: 0,
-            to_interface: 0,
-            buffer: Address::default(),
-            watch: true,
-            buffers: Default::default(),
-        };
+        let message = Message { header: Some(0), watch: true, ..Message::new(to, bytes, at) };
         control.send(message, at);
     }
 }

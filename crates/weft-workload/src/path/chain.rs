@@ -13,7 +13,7 @@ use super::piece::{Location, Piece, PieceKind};
 use super::trace::PathTrace;
 use crate::replay::PostedMessage;
 use weft_fabric::{HopRecord, LinkEnd};
-use weft_nic::{Block, Stage};
+use weft_nic::{Block, BlockKind, Stage};
 use weft_units::{Span, Time};
 
 /// Lays pieces one behind the other.
@@ -69,7 +69,7 @@ pub(super) fn chain(trace: &PathTrace, post: &PostedMessage, until: Time) -> Vec
         pieces: Vec::new(),
     };
     // A timer that ran out although the only packet was on its way cost the message nothing.
-    let counts = |stage: &&Stage| !alone || stage.block != Block::Timeout || stage.ended <= sent;
+    let counts = |stage: &&Stage| !alone || stage.block != Block::TIMEOUT || stage.ended <= sent;
     let mut stages = stages.iter().filter(counts).peekable();
     // A stage that ends when a packet is supplied comes before its hop.
     let mut stages_before = |chain: &mut Chain<'_>, came: Time| {
@@ -92,8 +92,8 @@ pub(super) fn chain(trace: &PathTrace, post: &PostedMessage, until: Time) -> Vec
     // No block has told what happens until then.
     chain.spend(
         until,
-        PieceKind::Block(Block::Interface),
-        Location::Block(post.message.source, Block::Interface),
+        PieceKind::Block(Block::INTERFACE),
+        Location::Block(post.message.source, Block::INTERFACE),
     );
     chain.pieces
 }
@@ -123,7 +123,7 @@ impl Message<'_> {
         let all = slowest.max(pace.receive_packet).max(pace.send_packet) * (packets - 1);
         // The cost of the interface's own pace is told as its work, and not a second time.
         let paces = |stage: &&Stage| {
-            matches!(stage.block, Block::Interface | Block::RdmaSend)
+            stage.block.kind() == BlockKind::Pace
                 && stage.came >= own_from
                 && stage.endpoint == self.post.message.source
         };
@@ -180,8 +180,8 @@ impl Chain<'_> {
         // Before a stage, no block has told what happens.
         self.spend(
             stage.came,
-            PieceKind::Block(Block::Interface),
-            Location::Block(stage.endpoint, Block::Interface),
+            PieceKind::Block(Block::INTERFACE),
+            Location::Block(stage.endpoint, Block::INTERFACE),
         );
         if stage.began.saturating_since(stage.came.max(self.cursor)) >= self.trace.pace.interface_cycle {
             match stage.block.waits_for() {
@@ -197,8 +197,8 @@ impl Chain<'_> {
         let source = self.post.message.source;
         match hop.from {
             LinkEnd::Endpoint(_) => {
-                let interface = Location::Block(source, Block::Interface);
-                self.spend(hop.came, PieceKind::Block(Block::Interface), interface);
+                let interface = Location::Block(source, Block::INTERFACE);
+                self.spend(hop.came, PieceKind::Block(Block::INTERFACE), interface);
             }
             // The routing logic of the switch, behind the link before.
             LinkEnd::Port(..) => self.spend(hop.came, PieceKind::Switch, place),

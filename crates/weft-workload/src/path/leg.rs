@@ -10,7 +10,7 @@
 use super::piece::{Location, Piece, PieceKind};
 use serde::{Deserialize, Serialize};
 use weft_fabric::LinkEnd;
-use weft_nic::Block;
+use weft_nic::BlockKind;
 use weft_units::Span;
 
 /// A leg of a message's way.
@@ -73,8 +73,11 @@ impl Piece {
         match (self.place, self.kind) {
             (_, PieceKind::NotRecorded) => Leg::NotRecorded,
             (Location::Rank(_), _) => Leg::Host,
-            (Location::Block(_, Block::Memory | Block::Polling), _) => Leg::Host,
-            (Location::Block(_, block), _) if block.is_software() => Leg::Host,
+            (Location::Block(_, block), _)
+                if matches!(block.kind(), BlockKind::Host | BlockKind::Software) =>
+            {
+                Leg::Host
+            }
             // An interface that supplies packets one by one keeps them for the line: bits, not waiting.
             (Location::Block(..), PieceKind::Serialization) => Leg::Fabric,
             (Location::Block(endpoint, _), _) => match self.message {
@@ -92,6 +95,8 @@ impl Piece {
 mod tests {
     use super::*;
     use crate::replay::MessageId;
+    use weft_nic::Block;
+    use weft_nic::rdma::RDMA_RECEIVE;
     use weft_topo::LinkClass;
     use weft_units::{EndpointId, PortId, RankId, SwitchId, Time};
 
@@ -114,10 +119,10 @@ mod tests {
         for (kind, place, expected) in [
             (PieceKind::LatePartner, Location::Rank(RankId(7)), Leg::Host),
             (PieceKind::NotRecorded, Location::Rank(RankId(0)), Leg::NotRecorded),
-            (PieceKind::Block(Block::Memory), block(7, Block::Memory), Leg::Host),
-            (PieceKind::Waiting, block(4, Block::Transmit), Leg::Injection),
-            (PieceKind::Serialization, block(4, Block::Transmit), Leg::Fabric),
-            (PieceKind::Block(Block::RdmaReceive), block(7, Block::RdmaReceive), Leg::Ejection),
+            (PieceKind::Block(Block::MEMORY), block(7, Block::MEMORY), Leg::Host),
+            (PieceKind::Waiting, block(4, Block::TRANSMIT), Leg::Injection),
+            (PieceKind::Serialization, block(4, Block::TRANSMIT), Leg::Fabric),
+            (PieceKind::Block(RDMA_RECEIVE), block(7, RDMA_RECEIVE), Leg::Ejection),
             (PieceKind::Waiting, link(endpoint), Leg::Injection),
             (PieceKind::Waking, link(endpoint), Leg::Injection),
             (PieceKind::Serialization, link(endpoint), Leg::Fabric),

@@ -106,7 +106,7 @@ impl PieceKind {
 }
 
 /// The place at which time is spent.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Location {
     /// At a rank, counted over all programs.
     Rank(RankId),

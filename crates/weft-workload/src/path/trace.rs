@@ -42,14 +42,15 @@ pub struct PathTrace {
 }
 
 impl PathTrace {
-    /// Sorts what all partitions of a replay have recorded. The order in which it comes does not matter.
+    /// Sorts what all partitions of a replay have recorded. The order in which they come does not matter;
+    /// stages of one endpoint at the same times stay in the order in which it has told of them.
     pub fn new(record: Record, mut hops: Vec<HopRecord>, mut stages: Vec<Stage>, pace: Pace) -> PathTrace {
         let Record { mut steps, mut posts, mut finishes } = record;
         steps.sort_unstable_by_key(|step| (step.rank, step.number));
         posts.sort_unstable_by_key(|post| post.message);
         finishes.sort_unstable_by_key(|finish| finish.rank);
         hops.sort_unstable_by_key(|hop| (hop.source, hop.message, hop.came, hop.began, hop.from));
-        stages.sort_unstable_by_key(|s| (s.source, s.message, s.ended, s.came, s.began, s.block, s.endpoint));
+        stages.sort_by_key(|s| (s.source, s.message, s.ended, s.came, s.began, s.endpoint));
         let ranks = finishes.last().map_or(0, |finish| finish.rank.index() + 1);
         let ranks = steps.last().map_or(ranks, |step| ranks.max(step.rank.index() + 1));
         let first_steps =

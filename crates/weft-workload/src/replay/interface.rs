@@ -12,7 +12,7 @@ use weft_msg::{
     Transport,
 };
 use weft_nic::allreduce::{AcceleratorError, AcceleratorLimits, DataType};
-use weft_nic::{HostContext, Primitive};
+use weft_nic::{HostContext, MessageOptions, Primitive, TokenWhenAcknowledged};
 use weft_trace::op::CommId;
 use weft_units::{EndpointId, RankId, Time};
 
@@ -34,6 +34,11 @@ pub(super) fn primitive(envelope: &Envelope, protocol: &Protocol) -> Primitive {
         },
         _ => Primitive::Automatic,
     }
+}
+
+/// The options of a message whose token is to come back when it has been acknowledged, or not.
+pub(super) fn options(acknowledged: bool) -> MessageOptions {
+    if acknowledged { MessageOptions::of(&TokenWhenAcknowledged) } else { MessageOptions::NONE }
 }
 
 /// The purpose of a message of an application, as traffic classes tell messages apart.

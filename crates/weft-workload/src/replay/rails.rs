@@ -9,6 +9,7 @@
 //! it hands them, and hand on what comes for it. Endpoints of a host hang off one switch, so that this is an
 //! event that takes no time. See [`weft_msg::Rails`] for who decides.
 
+use super::interface::options;
 use super::transport::RankContext;
 use super::{ReplayHeader, ReplayHost, ReplayParameters};
 use serde::{Deserialize, Serialize};
@@ -16,7 +17,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use weft_fabric::Purpose;
 use weft_msg::SendToken;
-use weft_nic::{Delivered, Failure, FailureReason, HostContext, Message, Primitive};
+use weft_nic::{Delivered, Failure, FailureReason, HostContext, Message, Primitive, TokenWhenAcknowledged};
 use weft_units::{Address, Bytes, EndpointId, Time};
 
 /// The interfaces of a host, as a rank at one of them numbers them.
@@ -154,7 +155,7 @@ impl<C: HostContext<ReplayHost>> RankContext<'_, C> {
         *self.handed_over = order.wrapping_add(1);
         let Message { bytes, created_at, header, token: key, primitive, purpose, interface, buffer, .. } =
             message;
-        let acknowledged = message.acknowledged;
+        let acknowledged = message.options.get::<TokenWhenAcknowledged>().is_some();
         let event = RailEvent::Send(GuestMessage {
             home,
             key_after: key.and_then(|key| NonZeroU32::new(key + 1)),
@@ -207,20 +208,16 @@ impl ReplayHost {
         let token = self.pending_sends.insert(PendingSend::Guest { home, key }) as u32;
         let primitive = if is_write { Primitive::Write } else { Primitive::Automatic };
         let message = Message {
-            to: rails.endpoint(header.home, rail),
-            bytes,
-            created_at,
             header: Some(header),
             token: Some(token),
-            acknowledged,
             primitive,
             purpose,
             interface,
             to_interface: rails.interface(header.home, header.seat),
             buffer,
-            // Interfaces that tell buffers apart are no rails.
-            buffers: Default::default(),
-            watch: false,
+            options: options(acknowledged),
+            // Interfaces that tell the memory of a program apart are no rails.
+            ..Message::new(rails.endpoint(header.home, rail), bytes, created_at)
         };
         let now = context.now();
         context.send(message, now);

@@ -1,7 +1,7 @@
 //! The interface and the processor of a rank, for one call of its messaging.
 
 use super::account::RankAccount;
-use super::interface::{accelerator_group, accelerator_limit, data_type, primitive, purpose};
+use super::interface::{accelerator_group, accelerator_limit, data_type, options, primitive, purpose};
 use super::rails::PendingSend;
 use super::record::{CallRecord, Cause, MessageId, PostedMessage};
 use super::{ReceivedMessage, ReplayHeader, ReplayHost, ReplayParameters};
@@ -13,7 +13,7 @@ use weft_msg::{
     MulticastLimit, OperationKind, Posting, RailChoice, RailsBy, SendToken, Stripe, Transport, Work, stripes,
 };
 use weft_nic::allreduce::{AllreduceRequest, DataType, Operation};
-use weft_nic::{Buffers, HostContext, Message, Primitive};
+use weft_nic::{HostContext, Message, Primitive};
 use weft_trace::Kind;
 use weft_trace::op::RequestId;
 use weft_units::{Bytes, EndpointId, RankId, Span, Time};
@@ -210,19 +210,17 @@ impl<C: HostContext<ReplayHost>> Transport for CallTransport<'_, '_, C> {
             other => other,
         };
         let message = Message {
-            to: endpoint,
-            bytes: payload,
-            created_at,
             header: Some(header),
             token,
-            acknowledged: parameters.protocol.eager_ack && envelope.kind() == EnvelopeKind::Eager,
             primitive,
             purpose: purpose(&envelope, operation, self.account.job()),
             interface: self.context.interface(),
             to_interface: parameters.rails().interface(endpoint, seat),
             buffer,
-            buffers: Buffers { of_program: envelope.has_data(), completion: None },
             watch: after.is_some(),
+            of_program: envelope.has_data(),
+            options: options(parameters.protocol.eager_ack && envelope.kind() == EnvelopeKind::Eager),
+            ..Message::new(endpoint, payload, created_at)
         };
         let rail = match parameters.protocol.rail_choice(payload, parameters.rails) {
             RailChoice::First => 0,
@@ -278,19 +276,14 @@ impl<C: HostContext<ReplayHost>> Transport for CallTransport<'_, '_, C> {
         self.account.sent += envelope.bytes;
         let token = token.is_awaited().then(|| self.keep(token));
         let message = Message {
-            to: group.address(),
-            bytes: payload,
-            created_at: self.begun,
             header: Some(header),
             token,
-            acknowledged: false,
             primitive: Primitive::Write,
             purpose: purpose(&envelope, OperationKind::Collective, self.account.job()),
             interface: self.context.interface(),
-            to_interface: 0,
             buffer,
-            buffers: Buffers { of_program: true, completion: None },
-            watch: false,
+            of_program: true,
+            ..Message::new(group.address(), payload, self.begun)
         };
         let message = self.context.host.send(message, self.clock);
         self.context.set_number(token, message);

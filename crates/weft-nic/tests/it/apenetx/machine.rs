@@ -12,11 +12,17 @@ use weft_nic::apenetx::{
 use weft_nic::iommu::{FaultModel, IommuParameters};
 use weft_nic::pcie::{Memory, PcieGeneration, PcieLanes, PcieParameters};
 use weft_nic::{
-    ApenetxNic, ApenetxParameters, Buffers, Delivered, Failure, FailureReason, Host, HostContext, Incoming,
-    Message, Nic, NicParameters, Observer, Offer, Stage,
+    ApenetxNic, ApenetxParameters, Delivered, Failure, FailureReason, Host, HostContext, Incoming, Message,
+    MessageOptions, Nic, NicParameters, Observer, Offer, Stage,
 };
 use weft_topo::{Layout, Topology as _};
 use weft_units::{Address, BitRate, Bytes, Clock, EndpointId, Span, Time};
+
+/// The options of a message with a path of completions.
+fn chosen(path: CompletionPath) -> MessageOptions {
+    let all: &'static [CompletionPath; 4] = &CompletionPath::ALL;
+    MessageOptions::of(all.iter().find(|known| **known == path).unwrap())
+}
 
 /// A message that a host posts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -71,19 +77,15 @@ impl Host for Script {
     fn start(&mut self, (): &(), context: &mut impl HostContext<Self>) {
         for (index, plan) in (0..).zip(&self.plan) {
             let message = Message {
-                to: plan.to,
-                bytes: Bytes::new(plan.bytes),
-                created_at: plan.at,
                 header: Some(index),
                 token: Some(index),
-                acknowledged: false,
-                primitive: Default::default(),
-                purpose: weft_fabric::Purpose::PLAIN,
                 interface: plan.interface,
                 to_interface: plan.interface,
                 buffer: Address::new(BUFFERS),
-                buffers: Buffers { of_program: true, completion: plan.completion },
                 watch: plan.watch,
+                of_program: true,
+                options: plan.completion.map_or(MessageOptions::NONE, chosen),
+                ..Message::new(plan.to, Bytes::new(plan.bytes), plan.at)
             };
             context.send(message, plan.at);
         }

@@ -14,7 +14,7 @@ use weft_nic::{
     OverheadsParameters, PortalsNic, PortalsParameters, Primitive,
 };
 use weft_topo::{Layout, Topology};
-use weft_units::{Address, BitRate, Bytes, EndpointId, Span, Time};
+use weft_units::{BitRate, Bytes, EndpointId, Span, Time};
 
 /// Endpoints of the machine.
 pub const ENDPOINTS: u32 = 6;
@@ -74,19 +74,11 @@ impl Host for Scripted {
         for (index, plan) in (0..).zip(&script.plans) {
             if plan.from == self.endpoint {
                 let message = Message {
-                    to: EndpointId(plan.to),
-                    bytes: plan.bytes,
-                    created_at: plan.at,
                     header: Some(index),
                     token: Some(index),
-                    acknowledged: false,
                     primitive: if plan.response { Primitive::WriteBack } else { Primitive::Automatic },
-                    purpose: weft_fabric::Purpose::PLAIN,
-                    interface: 0,
-                    to_interface: 0,
-                    buffers: Default::default(),
                     watch: index % 3 == 0,
-                    buffer: Address::default(),
+                    ..Message::new(EndpointId(plan.to), plan.bytes, plan.at)
                 };
                 context.send(message, plan.at);
             }

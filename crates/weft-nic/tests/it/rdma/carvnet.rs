@@ -4,6 +4,9 @@ use super::machine::{Planned, begin, carvnet};
 use super::{planned, reports, until};
 use crate::rdma::machine::Report;
 use weft_engine::Progress;
+use weft_nic::host_port::HOST_PORT;
+use weft_nic::iommu::IOMMU;
+use weft_nic::rdma::{DESCRIPTOR_CHANNEL, RDMA_RECEIVE, RDMA_SEND, SOURCE_CONTEXT};
 use weft_nic::{Block, Stage};
 use weft_units::{Bytes, EndpointId, Span, Time};
 
@@ -40,12 +43,12 @@ fn the_source_of_a_write_takes_what_its_blocks_take() {
     let translated = allocated + parameters.iommu.walk;
     let read = translated + parameters.host_port.round_trip + logic.cycles(1);
     let expected = [
-        (Block::HostPort, Span::ZERO, stored),
-        (Block::SourceContext, stored, allocated),
-        (Block::RdmaSend, allocated, allocated),
-        (Block::Iommu, allocated, translated),
-        (Block::Memory, translated, read),
-        (Block::RdmaSend, read, read),
+        (HOST_PORT, Span::ZERO, stored),
+        (SOURCE_CONTEXT, stored, allocated),
+        (RDMA_SEND, allocated, allocated),
+        (IOMMU, allocated, translated),
+        (Block::MEMORY, translated, read),
+        (RDMA_SEND, read, read),
     ];
     let found: Vec<_> = found.iter().map(|stage| (stage.block, stage.came, stage.ended)).collect();
     assert_eq!(found, expected.map(|(block, came, ended)| (block, at(came), at(ended))));
@@ -64,8 +67,8 @@ fn the_destination_of_a_write_takes_what_its_blocks_take() {
     let word = Time::from_ps(translated.as_ps() - logic.cycles(1).as_ps());
     let issued = logic.later_edge(logic.edge_at_or_after(word), 2);
     let in_memory = issued + parameters.host_port.one_way();
-    assert_eq!((received.block, received.ended), (Block::RdmaReceive, in_memory));
-    assert_eq!((polled.block, polled.came), (Block::Polling, received.ended));
+    assert_eq!((received.block, received.ended), (RDMA_RECEIVE, in_memory));
+    assert_eq!((polled.block, polled.came), (Block::POLLING, received.ended));
     assert_eq!(polled.ended, received.ended + parameters.rdma.receive.poll);
 }
 
@@ -101,8 +104,8 @@ fn processes_take_turns_for_few_contexts() {
     let stages: Vec<_> = run.outputs_mut().flat_map(|it| std::mem::take(&mut it.stages)).collect();
     let at_source = |stage: &&Stage| stage.endpoint.0 == 0;
     let waits = |block: Block| stages.iter().filter(at_source).filter(move |stage| stage.block == block);
-    assert!(waits(Block::DescriptorChannel).any(|stage| stage.ended > stage.came));
-    assert_eq!(waits(Block::SourceContext).count(), 24, "each has had a context once");
+    assert!(waits(DESCRIPTOR_CHANNEL).any(|stage| stage.ended > stage.came));
+    assert_eq!(waits(SOURCE_CONTEXT).count(), 24, "each has had a context once");
     let order: Vec<u64> = reports(&mut run)
         .into_iter()
         .filter_map(|report| match report {
@@ -140,12 +143,12 @@ fn stages_are_a_chain_for_every_descriptor() {
         let of_message: Vec<_> = stages.iter().filter(|stage| stage.message == message).collect();
         assert_eq!(of_message[0].came, Time::ZERO);
         // The first cell and the last one go side by side behind the context.
-        let context = of_message.iter().position(|stage| stage.block == Block::SourceContext).unwrap();
+        let context = of_message.iter().position(|stage| stage.block == SOURCE_CONTEXT).unwrap();
         for pair in of_message[..=context].windows(2) {
             assert_eq!(pair[0].ended, pair[1].came, "{pair:?}");
         }
     }
-    assert!(stages.iter().any(|stage| stage.block == Block::DescriptorChannel && stage.began > stage.came));
-    assert_eq!(stages.iter().filter(|stage| stage.block == Block::HostPort).count(), 5);
+    assert!(stages.iter().any(|stage| stage.block == DESCRIPTOR_CHANNEL && stage.began > stage.came));
+    assert_eq!(stages.iter().filter(|stage| stage.block == HOST_PORT).count(), 5);
     assert_eq!(carvnet().rdma.send.descriptor, Bytes::new(32));
 }

@@ -20,7 +20,7 @@ use weft_nic::{
     Observer, Offer, Primitive, Stage, StateChange,
 };
 use weft_topo::{Exanest, ExanestOrder, Layout, Topology};
-use weft_units::{Address, BitRate, Bytes, Clock, EndpointId, LineCode, Span, Time};
+use weft_units::{BitRate, Bytes, Clock, EndpointId, LineCode, Span, Time};
 
 /// A message that a host is to send.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -94,19 +94,13 @@ impl Host for Script {
         for (token, planned) in (0..).zip(&self.plan) {
             let Planned { at, to, bytes, interface, watch } = *planned;
             let message = Message {
-                to,
-                bytes: Bytes::new(bytes),
-                created_at: at,
                 header: Some(u64::from(token) << 32 | u64::from(interface)),
                 token: Some(token),
-                acknowledged: false,
                 primitive: Primitive::Write,
-                purpose: weft_fabric::Purpose::PLAIN,
                 interface,
                 to_interface: interface,
-                buffer: Address::default(),
-                buffers: Default::default(),
                 watch,
+                ..Message::new(to, Bytes::new(bytes), at)
             };
             context.send(message, at);
         }

@@ -12,8 +12,10 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use weft_engine::Progress;
 use weft_fabric::{FaultParameters, LinkEnd, OffTimes};
+use weft_nic::Nic as _;
 use weft_nic::iommu::FaultModel;
-use weft_nic::{Block, Nic as _};
+use weft_nic::rdma::OUTSTANDING_BLOCK;
+use weft_nic::segmentation::SEGMENTATION;
 use weft_units::{Bytes, EndpointId, Span, Time};
 
 fn until(run: &mut Run, time: Time) -> Progress {
@@ -85,7 +87,7 @@ fn stages_are_a_chain() {
             assert_eq!(pair[0].ended, pair[1].came, "{pair:?}");
         }
     }
-    assert!(stages.iter().any(|stage| stage.block == Block::Segmentation));
+    assert!(stages.iter().any(|stage| stage.block == SEGMENTATION));
     let noticed = stages.iter().map(|stage| stage.ended).max();
     let report = reports(&mut run).into_iter().find(|report| matches!(report, Report::Delivered(..)));
     assert!(matches!(report, Some(Report::Delivered(at, ..)) if Some(at) == noticed));
@@ -107,9 +109,9 @@ fn waits_for_blocks_and_for_the_agent_are_stages() {
     stages.sort_by_key(|stage| (stage.ended, stage.came));
     let of = |block| stages.iter().filter(move |stage| stage.block == block);
     // Seven blocks: six had to wait, each for its acknowledgement and then for the agent.
-    assert_eq!((of(Block::OutstandingBlock).count(), of(Block::Segmentation).count()), (6, 7));
-    assert!(of(Block::OutstandingBlock).all(|stage| stage.ended - stage.came > Span::from_ns(500)));
-    assert!(of(Block::Segmentation).any(|stage| stage.began > stage.came), "the other rank is served first");
+    assert_eq!((of(OUTSTANDING_BLOCK).count(), of(SEGMENTATION).count()), (6, 7));
+    assert!(of(OUTSTANDING_BLOCK).all(|stage| stage.ended - stage.came > Span::from_ns(500)));
+    assert!(of(SEGMENTATION).any(|stage| stage.began > stage.came), "the other rank is served first");
     // From the first start on, each begins where one before has ended.
     for stage in stages.iter().skip(1) {
         assert!(stages.iter().any(|before| before.ended == stage.came), "{stage:?}");

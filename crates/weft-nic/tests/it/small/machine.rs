@@ -21,7 +21,7 @@ use weft_nic::{
     Nic, NicParameters, Observer, Offer, Primitive, StateChange,
 };
 use weft_topo::Layout;
-use weft_units::{Address, BitRate, Bytes, Clock, EndpointId, Span, Time};
+use weft_units::{BitRate, Bytes, Clock, EndpointId, Span, Time};
 
 /// Endpoints of the machine.
 pub const ENDPOINTS: u32 = 6;
@@ -116,19 +116,13 @@ impl Host for Scripted {
         for (index, plan) in (0..).zip(&script.plans) {
             if plan.from == self.endpoint {
                 let message = Message {
-                    to: EndpointId(plan.to),
-                    bytes: plan.bytes,
-                    created_at: plan.at,
                     header: Some(index),
                     token: Some(index),
-                    acknowledged: false,
                     primitive: plan.primitive,
-                    purpose: weft_fabric::Purpose::PLAIN,
                     interface: plan.interface,
                     to_interface: plan.to_interface,
-                    buffers: Default::default(),
                     watch: index % 3 == 0,
-                    buffer: Address::default(),
+                    ..Message::new(EndpointId(plan.to), plan.bytes, plan.at)
                 };
                 context.send(message, plan.at);
             }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use weft_fabric::LinkEnd;
 use weft_machine::{Fabric, Labels, Machine};
 use weft_msg::Work;
-use weft_nic::Block;
+use weft_nic::BlockKind;
 use weft_topo::{Attachment, Layout, LinkClass, Topology};
 use weft_units::{EndpointId, RankId};
 use weft_workload::mapping::Hosts;
@@ -94,7 +94,7 @@ impl<'a> Names<'a> {
         let Labels { link, switch, buffer, send, receive } = self.labels;
         let label = match (piece.place, piece.kind) {
             (_, PieceKind::Block(_)) if self.leg(piece) == Leg::Host => return None,
-            (_, PieceKind::Block(Block::TransmitFifo)) => buffer,
+            (_, PieceKind::Block(block)) if block.kind() == BlockKind::Buffer => buffer,
             (Location::Block(endpoint, _), PieceKind::Block(_) | PieceKind::Serialization) => {
                 match piece.message {
                     Some(message) if message.source != endpoint => receive,

@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 use weft_fabric::LinkEnd;
 use weft_machine::{Fabric, Machine, Nic};
 use weft_network::LinkUse;
+use weft_nic::segmentation::SEGMENTATION;
 use weft_nic::segmentation::SegmentationParameters;
 use weft_nic::{Block, BlockWork, Host as _, Side};
 use weft_topo::Layout;
@@ -279,8 +280,8 @@ fn of_block(worked: &Worked, machine: &Machine) -> Limit {
         _ => false,
     };
     let (part, block) = match worked.block {
-        block if block == Block::Memory.name() => (MachinePart::Host, block),
-        block if block == Block::Segmentation.name() && firmware(&machine.nic) => {
+        block if block == Block::MEMORY.name() => (MachinePart::Host, block),
+        block if block == SEGMENTATION.name() && firmware(&machine.nic) => {
             (MachinePart::Interface, "co-processor")
         }
         block => (MachinePart::Interface, block),
@@ -323,7 +324,7 @@ mod tests {
     #[test]
     fn the_limit_is_where_there_is_no_time_left() {
         let of = |part, block: &str| (part, block.to_owned());
-        let agent = Block::Segmentation.name();
+        let agent = SEGMENTATION.name();
         for (shares, sending, occupied, expected) in [
             (&[(agent, Side::Sender, 0.97)][..], 0.1, 0.1, of(MachinePart::Interface, "co-processor")),
             (
