@@ -17,9 +17,8 @@
 //!
 //! # Not modelled
 //! Characters that keep the two clocks together (Aurora's clock compensation, alignment markers of Ethernet,
-//! which
-//! take the place of idle characters), link training, errors in answers and credits, and the sender's word
-//! clock: a frame that finds the line idle starts at once, and words are counted from there.
+//! which take the place of idle characters), link training, errors in answers and credits, and the sender's
+//! word clock: a frame that finds the line idle starts at once, and words are counted from there.
 
 mod apelink;
 mod apenet_bxi2;
@@ -37,8 +36,6 @@ mod state;
 pub use bit_errors::{ErrorRate, PER};
 pub use fec::{Fec, FecFigures};
 pub use power::{LinkPower, OffParameters, PowerReport, SleepParameters};
-pub use state::LayerCounts;
-
 pub(crate) use state::{LayerKind, LayerLoad, LayerState, OnLine};
 
 use serde::{Deserialize, Serialize};
