@@ -417,7 +417,7 @@ fn hot_links(result: &StoredResult) -> Result<Vec<HotLink>, ResultsError> {
     let mut hot: Vec<HotLink> = Vec::new();
     let heat = |link: &HotLink| link.utilization;
     result.visit(|row: LinkRow| {
-        let lost = row.dropped + row.dropped_dead + row.dropped_full;
+        let lost = row.counts.lost();
         let end = |endpoint: Option<u32>, switch: Option<u32>, port: Option<u32>| match endpoint {
             Some(endpoint) => format!("endpoint {endpoint}"),
             None => format!("switch {} port {}", switch.unwrap_or(0), port.unwrap_or(0)),

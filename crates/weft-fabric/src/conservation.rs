@@ -10,7 +10,6 @@
 use crate::channel::Channel;
 use crate::deadlock::InputBuffer;
 use crate::event::{Entity, Wire};
-use crate::fault::FaultCounts;
 use crate::interface::Interface;
 use crate::network::Network;
 use crate::switch::{Peer, SwitchState};
@@ -18,7 +17,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use weft_engine::{Simulation, SiteId};
 use weft_topo::{Routing, Topology};
-use weft_units::SwitchId;
+use weft_units::ledger::{LostByCause, View as _};
+use weft_units::{PacketCounts, SwitchId};
 
 /// The whereabouts of the packets of a run, counted from its beginning until a virtual epoch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -30,7 +30,7 @@ pub struct Census {
     /// Packets that interfaces have received, corrupted ones included.
     pub delivered: u64,
     /// Packets that links have lost, by cause, and the copies that they have made.
-    pub faults: FaultCounts,
+    pub faults: PacketCounts,
     /// Packets in buffers of switches, and at endpoints that wait for space.
     pub buffered: u64,
     /// Packets on links.
@@ -61,15 +61,10 @@ impl fmt::Display for Census {
         }
         write!(
             f,
-            " and {} are accounted for: {delivered} delivered, {} lost by chance, \
-             {} on dead links, {} cut off from their destination, {} as tables changed, {} where buffers \
-             were full, {buffered} in buffers, {on_links} on links",
+            " and {} are accounted for: {delivered} delivered, {}, {buffered} in buffers, {on_links} on \
+             links",
             self.accounted(),
-            faults.dropped,
-            faults.dead,
-            faults.unreachable,
-            faults.reconfigured,
-            faults.full
+            LostByCause::list(faults)
         )
     }
 }

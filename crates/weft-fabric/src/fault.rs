@@ -26,7 +26,7 @@
 
 use serde::{Deserialize, Serialize};
 use weft_engine::Stream;
-use weft_units::{Span, Time};
+use weft_units::{CountLedger, PacketCounts, Span, Time};
 
 /// Chances are counted in millionths.
 pub const MILLION: u32 = 1_000_000;
@@ -124,84 +124,16 @@ impl FaultParameters {
     }
 }
 
-/// Packets to which links did something, by what they did.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct FaultCounts {
-    /// Lost by chance.
-    pub dropped: u64,
-    /// Lost because the link was off.
-    pub dead: u64,
-    /// Lost in a switch from which no link led towards their destination.
-    pub unreachable: u64,
-    /// Lost in a switch because tables that route around failures gave way to others: the old ones had
-    /// brought them where the new ones could not have.
-    pub reconfigured: u64,
-    /// Lost because the buffer behind the link was full: at its tail under drop; under pause, because the
-    /// head-room was too small.
-    pub full: u64,
-    /// Corrupted; they travelled on.
-    pub corrupted: u64,
-    /// Copies that were made.
-    pub duplicated: u64,
-    /// Held up, so that the next could overtake them.
-    pub reordered: u64,
-    /// Cut down to their headers, as the buffer behind the link was full.
-    pub trimmed: u64,
-    /// Sent again by their source, as they had been lost or trimmed.
-    pub resent: u64,
-}
-
-impl FaultCounts {
-    /// None.
-    pub(crate) const NONE: FaultCounts = FaultCounts {
-        dropped: 0,
-        dead: 0,
-        unreachable: 0,
-        reconfigured: 0,
-        full: 0,
-        corrupted: 0,
-        duplicated: 0,
-        reordered: 0,
-        trimmed: 0,
-        resent: 0,
-    };
-
-    /// Packets that went no further.
-    pub fn lost(&self) -> u64 {
-        self.dropped + self.dead + self.unreachable + self.reconfigured + self.full
-    }
-
-    /// Whether every packet arrived once, whole and in its turn.
-    pub fn is_none(&self) -> bool {
-        *self == FaultCounts::default()
-    }
-}
-
-impl std::ops::AddAssign for FaultCounts {
-    fn add_assign(&mut self, other: FaultCounts) {
-        self.dropped += other.dropped;
-        self.dead += other.dead;
-        self.unreachable += other.unreachable;
-        self.reconfigured += other.reconfigured;
-        self.full += other.full;
-        self.corrupted += other.corrupted;
-        self.duplicated += other.duplicated;
-        self.reordered += other.reordered;
-        self.trimmed += other.trimmed;
-        self.resent += other.resent;
-    }
-}
+/// Counts a packet that goes no further, by the cause.
+pub(crate) type LossCause = fn(&mut PacketCounts);
 
 /// The faults of one direction of a link.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Fault {
     parameters: FaultParameters,
     rng: Stream,
-    /// Since the counters were last reset.
-    pub(crate) counts: FaultCounts,
-    /// Before that.
-    before: FaultCounts,
-    /// The time at which they were reset.
+    ledger: CountLedger,
+    /// The time at which it was reset.
     since: Time,
 }
 
@@ -220,15 +152,14 @@ pub(crate) enum Fate {
 
 impl Fault {
     pub(crate) fn new(parameters: FaultParameters, rng: Stream) -> Fault {
-        let (counts, before) = (FaultCounts::default(), FaultCounts::default());
-        Fault { parameters, rng, counts, before, since: Time::ZERO }
+        Fault { parameters, rng, ledger: CountLedger::default(), since: Time::ZERO }
     }
 
     /// Decides on a packet that is on the link from `head` to `tail`: on its line, then at the far end.
     pub(crate) fn strike(&mut self, head: Time, tail: Time) -> Fate {
         let FaultParameters { drop, corrupt, duplicate, reorder, off } = &self.parameters;
         if off.meet(head, tail) {
-            self.counts.dead += 1;
+            self.ledger.counts.dead += 1;
             return Fate::Lost;
         }
         let corrupt = drop + corrupt;
@@ -239,17 +170,17 @@ impl Fault {
         }
         match self.rng.below(MILLION) {
             thrown if thrown < *drop => {
-                self.counts.dropped += 1;
+                self.ledger.counts.dropped += 1;
                 Fate::Lost
             }
             thrown if thrown < corrupt => {
-                self.counts.corrupted += 1;
+                self.ledger.counts.corrupted += 1;
                 Fate::Corrupted
             }
             // The copy is counted when it is made.
             thrown if thrown < duplicate => Fate::Duplicated,
             thrown if thrown < reorder => {
-                self.counts.reordered += 1;
+                self.ledger.counts.reordered += 1;
                 Fate::Reordered
             }
             _ => Fate::Arrives,
@@ -259,9 +190,9 @@ impl Fault {
     /// A copy has been put on the link, from `head` to `tail`. Whether it arrives: nothing but time may
     /// strike it, so that no packet is copied for ever.
     pub(crate) fn copy(&mut self, head: Time, tail: Time) -> Fate {
-        self.counts.duplicated += 1;
+        self.ledger.counts.duplicated += 1;
         if self.parameters.off.meet(head, tail) {
-            self.counts.dead += 1;
+            self.ledger.counts.dead += 1;
             return Fate::Lost;
         }
         Fate::Arrives
@@ -279,21 +210,18 @@ impl Fault {
 
     /// Begins to count anew at `now`.
     pub(crate) fn reset(&mut self, now: Time) {
-        self.before += self.counts;
-        self.counts = FaultCounts::default();
+        self.ledger.reset();
         self.since = now;
     }
 
     /// Since the run began.
-    pub(crate) fn total(&self) -> FaultCounts {
-        let mut total = self.before;
-        total += self.counts;
-        total
+    pub(crate) fn total(&self) -> PacketCounts {
+        self.ledger.total()
     }
 
-    /// For how long the link has been off since the counters were last reset.
-    pub(crate) fn time_off(&self, now: Time) -> Span {
-        self.parameters.off.within(self.since, now)
+    /// Since the counters were last reset, until `now`.
+    pub(crate) fn counts(&self, now: Time) -> PacketCounts {
+        PacketCounts { off: self.parameters.off.within(self.since, now), ..self.ledger.counts }
     }
 }
 
@@ -302,7 +230,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn strikes(parameters: FaultParameters, packets: u32) -> FaultCounts {
+    fn strikes(parameters: FaultParameters, packets: u32) -> PacketCounts {
         let mut fault = Fault::new(parameters, Stream::new(5, 6, 7));
         let (mut marked, mut late) = (0, 0);
         for number in 0..u64::from(packets) {
@@ -314,10 +242,10 @@ mod tests {
                 fault.copy(at, at);
             }
         }
-        assert_eq!(marked, fault.counts.corrupted, "a packet is marked if and only if it is counted");
-        assert_eq!(late, fault.counts.reordered);
+        assert_eq!(marked, fault.ledger.counts.corrupted, "a packet is marked if and only if it is counted");
+        assert_eq!(late, fault.ledger.counts.reordered);
         fault.reset(Time::from_ps(packets.into()));
-        assert_eq!(fault.counts, FaultCounts::default());
+        assert_eq!(fault.ledger.counts, PacketCounts::default());
         fault.total()
     }
 
@@ -347,17 +275,17 @@ mod tests {
     fn a_link_is_off_in_its_time() {
         let off = |off| strikes(FaultParameters { off, ..Default::default() }, 100);
         let at = Time::from_ps;
-        assert_eq!(off(OffTimes::after(at(10))), FaultCounts { dead: 90, ..Default::default() });
+        assert_eq!(off(OffTimes::after(at(10))), PacketCounts { dead: 90, ..Default::default() });
         let twice = OffTimes::new(vec![
             OffInterval { from: at(10), until: at(20) },
             OffInterval { from: at(50), until: at(53) },
         ]);
-        assert_eq!(off(twice.clone()), FaultCounts { dead: 13, ..Default::default() });
+        assert_eq!(off(twice.clone()), PacketCounts { dead: 13, ..Default::default() });
         let mut fault =
             Fault::new(FaultParameters { off: twice, ..Default::default() }, Stream::new(1, 2, 3));
-        assert_eq!(fault.time_off(at(52)), Span::from_ps(12));
+        assert_eq!(fault.counts(at(52)).off, Span::from_ps(12));
         fault.reset(at(15));
-        assert_eq!(fault.time_off(at(52)), Span::from_ps(7));
+        assert_eq!(fault.counts(at(52)).off, Span::from_ps(7));
     }
 
     proptest! {

@@ -76,7 +76,7 @@ pub use conservation::{Census, NotConserved, census, check_credits, check_packet
 pub use credit::Credit;
 pub use deadlock::{Stuck, stuck};
 pub use event::Wire;
-pub use fault::{FaultCounts, FaultParameters, MILLION, OffInterval, OffTimes};
+pub use fault::{FaultParameters, MILLION, OffInterval, OffTimes};
 pub use flow_meter::{FlowCount, FlowId};
 pub use hop::HopRecord;
 pub use ideal::{Ideal, IdealSite};
@@ -85,8 +85,8 @@ pub use link::{Line, LineRate, LinkEnd, LinkParameters, LinkReport};
 pub use link_counts::LinkCounts;
 pub use link_keys::{FecName, LinkKeys, LinkPowerKeys, PowerPolicy, ProtocolName};
 pub use link_layer::{
-    ErrorRate, Fec, FecFigures, GapRule, LayerCounts, LinkLayer, LinkPower, LinkProtocol, OffParameters, PER,
-    PowerReport, ProtocolRules, ReplayParameters, SleepParameters,
+    ErrorRate, Fec, FecFigures, GapRule, LinkLayer, LinkPower, LinkProtocol, OffParameters, PER, PowerReport,
+    ProtocolRules, ReplayParameters, SleepParameters,
 };
 pub use multicast::{GroupError, GroupMembers, MulticastGroup};
 pub use network::{Network, Overrun, Site};

@@ -17,16 +17,16 @@
 //! Repair of a packet that a fault has lost: it stays lost, and its credit returns.
 
 use crate::credit::Credits;
-use crate::fault::{Fate, Fault, FaultCounts};
+use crate::fault::{Fate, Fault};
 use crate::link_counts::LinkCounts;
-use crate::link_layer::{LayerCounts, LayerKind, LayerState, LinkLayer, OnLine, PowerReport};
+use crate::link_layer::{LayerKind, LayerState, LinkLayer, OnLine, PowerReport};
 use crate::packet::Packet;
 use crate::parameters::Speedup;
 use crate::pause::PAUSE_FRAME;
 use serde::{Deserialize, Serialize};
 use std::hint::select_unpredictable;
 use weft_topo::{Attachment, LinkClass};
-use weft_units::{BitRate, Bytes, EndpointId, LineCode, PortId, Span, SwitchId, Time};
+use weft_units::{BitRate, Bytes, EndpointId, LineCode, PacketCounts, PortId, Span, SwitchId, Time};
 
 /// One kind of link, per direction, as a machine file has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -89,11 +89,7 @@ pub struct LinkReport {
     /// under credits, and where it leads to an endpoint.
     pub most_held: Bytes,
     /// Packets of these to which it did something, or that found no space behind it.
-    pub faults: FaultCounts,
-    /// Repetition and FEC of its link layer.
-    pub layer: LayerCounts,
-    /// Time during which it was off.
-    pub off: Span,
+    pub counts: PacketCounts,
     /// Power states; `None`: the machine says nothing of them.
     pub power: Option<PowerReport>,
 }
@@ -546,8 +542,7 @@ impl SenderState<'_> {
     /// The counters of the link that joins two ends; packets have `overhead` bytes besides their payload.
     pub(crate) fn report(self, from: LinkEnd, to: Attachment, overhead: Bytes) -> LinkReport {
         let SenderState { kind, class, carried, stalled, paused, obeyed, frames, fault, layer, now } = self;
-        let LinkCounts { packets, faults, layer: of_layer, off, .. } =
-            LinkCounts::of(carried, (fault, layer), now);
+        let LinkCounts { packets, counts, .. } = LinkCounts::of(carried, (fault, layer), now);
         let extra = layer.map_or(0, LayerState::extra);
         let bytes = kind.bytes_of(carried, overhead, extra) + (PAUSE_FRAME + kind.framing) * frames;
         let of_frames = kind.rate.span((PAUSE_FRAME + kind.framing) * frames);
@@ -562,9 +557,7 @@ impl SenderState<'_> {
             paused,
             pause_frames: obeyed,
             most_held: Bytes::ZERO,
-            faults,
-            layer: of_layer,
-            off,
+            counts,
             power: layer.and_then(|layer| layer.power(now, bytes)),
         }
     }

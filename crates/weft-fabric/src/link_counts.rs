@@ -3,38 +3,25 @@
 //! run.
 
 use crate::endpoint::Endpoint;
-use crate::fault::{Fault, FaultCounts};
+use crate::fault::Fault;
 use crate::interface::Interface;
 use crate::link::CarriedCounts;
-use crate::link_layer::{LayerCounts, LayerState};
+use crate::link_layer::LayerState;
 use crate::network::{Network, Site};
-use crate::switch::{Filled, Peer};
+use crate::switch::Peer;
 use weft_engine::Simulation;
 use weft_topo::{Routing, Topology};
-use weft_units::{Span, Time};
+use weft_units::{PacketCounts, Time};
 
-/// Packets of links since the counters were last reset.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct LinkCounts {
-    /// Packets, lost ones included.
-    pub packets: u64,
-    /// Packets that came to an endpoint.
-    pub delivered: u64,
-    /// Packets of these to which links did something, or that found no space behind them.
-    pub faults: FaultCounts,
-    /// Repetition and FEC of link layers.
-    pub layer: LayerCounts,
-    /// Time during which links were off, added up.
-    pub off: Span,
-}
-
-impl std::ops::AddAssign for LinkCounts {
-    fn add_assign(&mut self, other: LinkCounts) {
-        self.packets += other.packets;
-        self.delivered += other.delivered;
-        self.faults += other.faults;
-        self.layer += other.layer;
-        self.off += other.off;
+weft_units::counters! {
+    /// Packets of links since the counters were last reset.
+    pub struct LinkCounts {
+        /// Packets, lost ones included.
+        pub packets: u64,
+        /// Packets that came to an endpoint.
+        pub delivered: u64,
+        /// Packets of these to which links did something, or that found no space behind them.
+        pub counts: PacketCounts,
     }
 }
 
@@ -47,15 +34,11 @@ impl LinkCounts {
         until: Time,
     ) -> LinkCounts {
         let (fault, layer) = state;
-        let mut counts = LinkCounts { packets: carried.packets, ..LinkCounts::default() };
-        if let Some(fault) = fault {
-            (counts.faults, counts.off) = (fault.counts, fault.time_off(until));
-        }
+        let mut counts = fault.map_or_else(PacketCounts::default, |fault| fault.counts(until));
         if let Some(layer) = layer {
-            counts.faults.corrupted += layer.corrupted();
-            counts.layer = layer.counts();
+            counts += layer.counts();
         }
-        counts
+        LinkCounts { packets: carried.packets, delivered: 0, counts }
     }
 }
 
@@ -84,17 +67,15 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         }
         let switch = site.switch.state();
         for output in 0..switch.links() {
-            let counts = switch.counts(output, until);
+            let link = switch.counts(output, until);
             match switch.ports[output].peer {
                 Peer::Nothing => continue,
-                Peer::Endpoint(_) => sum.delivered += counts.packets - counts.faults.lost(),
+                Peer::Endpoint(_) => sum.delivered += link.packets - link.counts.lost(),
                 Peer::Switch { .. } => {}
             }
-            sum += counts;
+            sum += link;
             if let Some(occupancy) = &switch.occupancy {
-                let Filled { lost, trimmed, .. } = occupancy.filled(self.constants.channels.of_port(output));
-                sum.faults.full += lost;
-                sum.faults.trimmed += trimmed;
+                sum.counts += occupancy.filled(self.constants.channels.of_port(output)).counts();
             }
         }
         sum
@@ -105,8 +86,8 @@ impl<N: Interface> Endpoint<N> {
     /// The counts of its link.
     fn counts(&self, until: Time) -> LinkCounts {
         let state = (self.fault.as_deref(), self.layer.as_deref());
-        let mut counts = LinkCounts::of(self.carried, state, until);
-        counts.faults.resent = self.flow_table.as_ref().map_or(0, |flow_table| flow_table.resent);
-        counts
+        let mut link = LinkCounts::of(self.carried, state, until);
+        link.counts.resent = self.flow_table.as_ref().map_or(0, |flow_table| flow_table.resent);
+        link
     }
 }

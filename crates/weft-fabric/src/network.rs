@@ -18,7 +18,7 @@ use crate::constants::{AgeBits, Constants};
 use crate::credit::Credit;
 use crate::endpoint::Endpoint;
 use crate::event::{Entity, EventKind, Wire};
-use crate::fault::{Fate, FaultCounts};
+use crate::fault::Fate;
 use crate::hop::{CrossedLink, HopRecord, Instants};
 use crate::injection::InjectionChannels;
 use crate::interface::{
@@ -39,7 +39,7 @@ use std::fmt;
 use weft_congestion::Crossing as LinkCrossing;
 use weft_engine::{Context, Event, Model, Pulses, Simulation, SiteId, prefetch};
 use weft_topo::{Attachment, Routing, Topology};
-use weft_units::{Bytes, EndpointId, PortId, Span, SwitchId, Time, VcId};
+use weft_units::{Bytes, EndpointId, PacketCounts, PortId, Span, SwitchId, Time, VcId};
 
 /// The packet network: all that its sites share.
 pub struct Network<T, N: Interface> {
@@ -128,7 +128,7 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
             let state = endpoint.sender_state(layout.link_class(switch, port), constants, now);
             let to = Attachment::Switch(switch, port);
             let mut link = state.report(LinkEnd::Endpoint(endpoint.id), to, overhead);
-            link.faults.resent = endpoint.flow_table.as_ref().map_or(0, |flow_table| flow_table.resent);
+            link.counts.resent = endpoint.flow_table.as_ref().map_or(0, |flow_table| flow_table.resent);
             link
         });
         let state = site.switch.state();
@@ -171,8 +171,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
                 && let Some(filled) = behind.get(&(to, port))
             {
                 link.most_held = switch.credit.bytes(filled.most);
-                link.faults.full = filled.lost;
-                link.faults.trimmed = filled.trimmed;
+                link.counts += filled.counts();
             }
             link
         })
@@ -263,19 +262,18 @@ impl<N: Interface> Site<N> {
 
     /// Packets of its endpoints that tables routed at its switch, and packets that it dropped because they
     /// could not go on, both since the counters were last reset.
-    pub fn failover(&self) -> (u64, FaultCounts) {
-        let failover = &self.switch.state().failover;
-        (failover.rerouted, failover.lost)
+    pub fn failover(&self) -> PacketCounts {
+        self.switch.state().failover.ledger.counts
     }
 
     /// Packets that its links and those of its endpoints have lost, corrupted, … since the run began.
-    pub fn faults(&self) -> FaultCounts {
+    pub fn faults(&self) -> PacketCounts {
         let injection = self.endpoints.iter().filter_map(|endpoint| endpoint.fault.as_deref());
-        let mut counts = self.switch.state().failover.lost_in_all();
+        let mut counts = self.switch.state().failover.ledger.total();
         injection.chain(&self.switch.state().faults).for_each(|fault| counts += fault.total());
         let layers = self.endpoints.iter().filter_map(|endpoint| endpoint.layer.as_deref());
         let layers = layers.chain(&self.switch.state().layers);
-        counts.corrupted += layers.map(LayerState::all_corrupted).sum::<u64>();
+        layers.for_each(|layer| counts += layer.total());
         counts.full = self.switch.state().occupancy.as_deref().map_or(0, InputOccupancy::lost);
         counts
     }

@@ -37,19 +37,13 @@ weft_keys::keys! {
     }
 }
 
-/// Packets that have passed some parts.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Passed {
-    /// Packets.
-    pub packets: u64,
-    /// Their header, payload and footer.
-    pub bytes: Bytes,
-}
-
-impl std::ops::AddAssign for Passed {
-    fn add_assign(&mut self, other: Passed) {
-        self.packets += other.packets;
-        self.bytes += other.bytes;
+weft_units::counters! {
+    /// Packets that have passed some parts.
+    pub struct Passed {
+        /// Packets.
+        pub packets: u64,
+        /// Their header, payload and footer.
+        pub bytes: Bytes,
     }
 }
 

@@ -37,7 +37,7 @@
 
 use crate::channel::Channel;
 use crate::constants::Constants;
-use crate::fault::FaultCounts;
+use crate::fault::LossCause;
 use crate::packet::Packet;
 use crate::switch::{Sink, Switch, SwitchContext};
 use weft_topo::{AtSwitch, LegalPorts, LocalView, Routing, Topology, UpDownTables, Wiring};
@@ -66,9 +66,9 @@ pub struct Reroutes {
 }
 
 /// A packet that went no further since no link led towards its destination.
-const UNREACHABLE: FaultCounts = FaultCounts { unreachable: 1, ..FaultCounts::NONE };
+const UNREACHABLE: LossCause = |counts| counts.unreachable += 1;
 /// A packet that went no further since tables gave way to others.
-const RECONFIGURED: FaultCounts = FaultCounts { reconfigured: 1, ..FaultCounts::NONE };
+const RECONFIGURED: LossCause = |counts| counts.reconfigured += 1;
 
 impl Reroutes {
     /// Changes of routes up to `now`.
@@ -144,7 +144,8 @@ impl Reroutes {
             let (at, is_failover) = (state.position(from, constants), constants.is_failover(from.vc));
             let legal = self.ports(changes, at, (packet.destination, is_failover));
             if legal.is_some_and(|legal| legal.is_empty()) {
-                state.failover.lost += if is_failover { RECONFIGURED } else { UNREACHABLE };
+                let cause = if is_failover { RECONFIGURED } else { UNREACHABLE };
+                cause(&mut state.failover.ledger.counts);
                 return state.discard(packet, context);
             }
         }

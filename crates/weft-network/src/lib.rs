@@ -17,19 +17,19 @@ pub use any_nic::{AnyAnnouncement, AnyNic, AnyParameters, AnyTimer, OfModel};
 pub use energy::{MachineEnergy, PartUse, PoweredPart};
 
 use energy::EnergyCount;
-use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 use std::sync::atomic::AtomicBool;
 use weft_assembly::{self as assembly, AssemblyError, FabricParameters};
 use weft_engine::{InitialState, Model, Progress, Simulation, SnapshotError};
 use weft_fabric::{
-    FaultCounts, FlowCount, FlowId, Ideal, Interface, LayerCounts, LinkCounts, LinkEnd, Network, PowerReport,
-    QueueReport, Stuck, Wire, check_credits, check_packets, stuck,
+    FlowCount, FlowId, Ideal, Interface, LinkCounts, LinkEnd, Network, PowerReport, QueueReport, Stuck, Wire,
+    check_credits, check_packets, stuck,
 };
 use weft_machine::{self as machine, CongestionRule, Machine, MachinePower};
 use weft_nic::{BlockWork, Host, Nic, NicParameters, Refused};
 use weft_topo::{Attachment, Layout, Routing, Topology};
-use weft_units::{BitRate, Bytes, EndpointId, Span, Time};
+use weft_units::ledger::{MissingByCause, View as _};
+use weft_units::{BitRate, Bytes, EndpointId, PacketCounts, Span, Time};
 
 /// The use of one direction of one link since the counters were last reset.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -59,47 +59,23 @@ pub struct LinkUse {
     /// The most that one virtual channel's buffer behind it has held; zero under credits.
     pub most_held: Bytes,
     /// The packets to which it did something.
-    pub faults: FaultCounts,
-    /// Repetition and FEC of its link layer.
-    pub layer: LayerCounts,
-    /// Time in which it was off.
-    pub off: Span,
+    pub counts: PacketCounts,
     /// Power states and energy; `None`: the machine says nothing of them.
     pub power: Option<PowerReport>,
 }
 
-/// The packets that have crossed links.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Crossed {
-    /// Links crossed by packets, injection and ejection included, acknowledgements not. A packet of the ideal
-    /// network crosses one.
-    pub packet_hops: u64,
-    /// Packets that left the network for an endpoint.
-    pub packets: u64,
-    /// The packets that links lost, corrupted, …, and switches that could not route them dropped.
-    pub faults: FaultCounts,
-    /// Repetition and FEC of their link layers.
-    pub layer: LayerCounts,
-    /// Packets that tables routed, as links were off, when they came to their first switch.
-    #[serde(default)]
-    pub rerouted: u64,
-    /// Time in which links were off, each direction by itself, added up.
-    #[serde(default)]
-    pub links_off: Span,
-    /// Energy since the counters were last reset.
-    #[serde(default)]
-    pub energy: MachineEnergy,
-}
-
-impl std::ops::AddAssign for Crossed {
-    fn add_assign(&mut self, other: Crossed) {
-        self.packet_hops += other.packet_hops;
-        self.packets += other.packets;
-        self.faults += other.faults;
-        self.layer += other.layer;
-        self.rerouted += other.rerouted;
-        self.links_off += other.links_off;
-        self.energy += other.energy;
+weft_units::counters! {
+    /// The packets that have crossed links.
+    pub struct Crossed {
+        /// Links crossed by packets, injection and ejection included, acknowledgements not. A packet of the
+        /// ideal network crosses one.
+        pub packet_hops: u64,
+        /// Packets that left the network for an endpoint.
+        pub packets: u64,
+        /// The packets to which links and switches did something.
+        pub counts: PacketCounts,
+        /// Energy since the counters were last reset.
+        pub energy: MachineEnergy,
     }
 }
 
@@ -127,20 +103,11 @@ pub trait SimulatedNetwork<H: Host> {
     /// A line on the packets that links have lost or corrupted, where none is on its way any more: who waits
     /// may wait for them. `None`: links lost nothing, or packets are under way.
     fn lost_packets(&self) -> Option<String> {
-        let faults = self.crossed().faults;
-        let any = faults.lost() + faults.corrupted > 0 && self.buffered() == 0;
+        let counts = self.crossed().counts;
+        let any = counts.lost() + counts.corrupted > 0 && self.buffered() == 0;
         any.then(|| {
-            format!(
-                "{} packets were lost by chance, {} on dead links, {} where buffers were full, {} were cut \
-                 off from their destination, {} were lost as tables changed, and {} were corrupted; what the \
-                 interface did not repair is missing, and ranks wait for it",
-                faults.dropped,
-                faults.dead,
-                faults.full,
-                faults.unreachable,
-                faults.reconfigured,
-                faults.corrupted
-            )
+            let lost = MissingByCause::list(&counts);
+            format!("{lost}; what the interface did not repair is missing, and ranks wait for it")
         })
     }
 
@@ -543,9 +510,7 @@ impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for PacketNetwork<H, N> {
                 paused: link.paused,
                 pause_frames: link.pause_frames,
                 most_held: link.most_held,
-                faults: link.faults,
-                layer: link.layer,
-                off: link.off,
+                counts: link.counts,
                 power: link.power,
             }
         };
@@ -590,18 +555,16 @@ impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for PacketNetwork<H, N> {
     }
 
     fn crossed(&self) -> Crossed {
-        let LinkCounts { packets: packet_hops, delivered: packets, faults, layer, off: links_off } =
+        let LinkCounts { packets: packet_hops, delivered: packets, counts } =
             Network::link_counts(&self.simulation, self.reported_until());
-        let mut crossed = Crossed { packet_hops, packets, faults, layer, links_off, ..Crossed::default() };
+        let mut crossed = Crossed { packet_hops, packets, counts, ..Crossed::default() };
         if self.power != MachinePower::default() || self.simulation.model().links_have_power() {
             let mut energy = self.energy_count();
             self.links().for_each(|link| energy.add(&link, self.envelope));
             crossed.energy = energy.machine(self.counted_time());
         }
         for (_, site) in self.simulation.sites() {
-            let (rerouted, lost) = site.failover();
-            crossed.rerouted += rerouted;
-            crossed.faults += lost;
+            crossed.counts += site.failover();
         }
         let acknowledgements: u64 = self.simulation.sites().map(|(_, site)| site.acknowledgements()).sum();
         crossed.packet_hops -= acknowledgements;
@@ -655,9 +618,7 @@ impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for IdealNetwork<H, N> {
                 paused: Span::ZERO,
                 pause_frames: 0,
                 most_held: Bytes::ZERO,
-                faults: FaultCounts::default(),
-                layer: LayerCounts::default(),
-                off: Span::ZERO,
+                counts: PacketCounts::default(),
                 power: None,
             });
         }

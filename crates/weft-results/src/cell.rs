@@ -1,13 +1,19 @@
 //! Types of columns: quantities and ids with their type in the file and their unit.
 
+use crate::row::{Column, RowGroup, Unreadable, next_column};
 use parquet::basic::LogicalType;
 use parquet::column::reader::ColumnReaderImpl;
 use parquet::data_type::{ByteArray, ByteArrayType, DataType as Physical, DoubleType, Int32Type, Int64Type};
-use parquet::errors::Result;
+use parquet::errors::ParquetError;
 use parquet::file::reader::RowGroupReader;
 use parquet::file::writer::SerializedColumnWriter;
+use serde::Serialize;
+use serde::ser::SerializeMap;
 use std::fmt;
-use weft_units::{BitRate, Bytes, EndpointId, Energy, PortId, RankId, Span, SwitchId, Time};
+use weft_units::ledger::{LinkColumns, Shown, View as _};
+use weft_units::{BitRate, Bytes, EndpointId, Energy, PacketCounts, PortId, RankId, Span, SwitchId, Time};
+
+type Result<T, E = ParquetError> = std::result::Result<T, E>;
 
 /// The type of a column in the file, by the name that readers of Parquet have for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -131,11 +137,82 @@ impl<T: Cell> Cell for Option<T> {
     }
 }
 
+/// The cells of one field of a row: one, or several where the field is a struct of counters.
+pub(crate) trait Cells: Sized {
+    /// Reads them from a row group.
+    type Reader;
+    /// Their columns. `name` and `doc` are those of the field.
+    fn columns(name: &'static str, doc: &[&str]) -> Vec<Column>;
+    /// Writes them as the next columns of a row group.
+    fn write(cells: impl Iterator<Item = Self> + Clone, group: &mut RowGroup<'_>) -> Result<()>;
+    /// Opens their columns.
+    fn open(group: &dyn RowGroupReader, name: &'static str) -> Result<Self::Reader, Unreadable>;
+    /// Those of the next rows.
+    fn next(reader: &mut Self::Reader, rows: usize) -> Result<Vec<Self>, Unreadable>;
+    /// Puts them into a map by their names.
+    fn show<M: SerializeMap>(&self, name: &'static str, map: &mut M) -> Result<(), M::Error>;
+}
+
+impl<C: Cell + Serialize> Cells for C {
+    type Reader = CellReader<C>;
+
+    fn columns(name: &'static str, doc: &[&str]) -> Vec<Column> {
+        vec![Column::of::<C>(name, doc)]
+    }
+
+    fn write(cells: impl Iterator<Item = C> + Clone, group: &mut RowGroup<'_>) -> Result<()> {
+        write(cells, next_column(group)?)
+    }
+
+    fn open(group: &dyn RowGroupReader, name: &'static str) -> Result<CellReader<C>, Unreadable> {
+        CellReader::open(group, name)
+    }
+
+    fn next(reader: &mut CellReader<C>, rows: usize) -> Result<Vec<C>, Unreadable> {
+        reader.next(rows)
+    }
+
+    fn show<M: SerializeMap>(&self, name: &'static str, map: &mut M) -> Result<(), M::Error> {
+        map.serialize_entry(name, self)
+    }
+}
+
+/// The counts of a link: a column for each that the view shows.
+impl Cells for PacketCounts {
+    type Reader = Vec<CellReader<u64>>;
+
+    fn columns(_: &'static str, _: &[&str]) -> Vec<Column> {
+        let column = |shown: &Shown| Column { unit: shown.unit, ..Column::of::<u64>(shown.name, shown.doc) };
+        LinkColumns::SHOWN.iter().map(column).collect()
+    }
+
+    fn write(cells: impl Iterator<Item = PacketCounts> + Clone, group: &mut RowGroup<'_>) -> Result<()> {
+        let numbers = |shown: &Shown| {
+            let get = shown.get;
+            write(cells.clone().map(move |counts| get(&counts)), next_column(group)?)
+        };
+        LinkColumns::SHOWN.iter().try_for_each(numbers)
+    }
+
+    fn open(group: &dyn RowGroupReader, _: &'static str) -> Result<Vec<CellReader<u64>>, Unreadable> {
+        LinkColumns::SHOWN.iter().map(|shown| CellReader::open(group, shown.name)).collect()
+    }
+
+    fn next(readers: &mut Vec<CellReader<u64>>, rows: usize) -> Result<Vec<PacketCounts>, Unreadable> {
+        let mut all = vec![PacketCounts::default(); rows];
+        for (shown, reader) in LinkColumns::SHOWN.iter().zip(readers) {
+            all.iter_mut().zip(reader.next(rows)?).for_each(|(counts, number)| (shown.set)(counts, number));
+        }
+        Ok(all)
+    }
+
+    fn show<M: SerializeMap>(&self, _: &'static str, map: &mut M) -> Result<(), M::Error> {
+        LinkColumns::SHOWN.iter().try_for_each(|shown| map.serialize_entry(shown.name, &(shown.get)(self)))
+    }
+}
+
 /// Writes the cells of one row group as a column.
-pub(crate) fn write<C: Cell>(
-    cells: impl Iterator<Item = C>,
-    mut column: SerializedColumnWriter<'_>,
-) -> Result<()> {
+fn write<C: Cell>(cells: impl Iterator<Item = C>, mut column: SerializedColumnWriter<'_>) -> Result<()> {
     let (mut values, mut levels) = (Vec::new(), Vec::new());
     for cell in cells {
         let stored = cell.stored();
@@ -148,35 +225,40 @@ pub(crate) fn write<C: Cell>(
 
 /// Reads a column of a row group.
 pub(crate) struct CellReader<C: Cell> {
+    name: &'static str,
     reader: ColumnReaderImpl<C::Physical>,
     /// Whether the file may leave out values.
     nullable: bool,
 }
 
 impl<C: Cell> CellReader<C> {
-    /// The column of a name; `None` where there is none of the cell's type.
-    pub(crate) fn open(group: &dyn RowGroupReader, name: &str) -> Result<Option<CellReader<C>>> {
+    /// The column of a name, which must be of the cell's type.
+    fn open(group: &dyn RowGroupReader, name: &'static str) -> Result<CellReader<C>, Unreadable> {
         let columns = group.metadata().schema_descr().columns();
         let found = columns.iter().position(|column| column.path().parts() == [name]);
         let Some(number) = found.filter(|&number| {
             let column = &columns[number];
             column.logical_type_ref().cloned() == C::DATA_TYPE.logical() && column.max_rep_level() == 0
         }) else {
-            return Ok(None);
+            return Err(Unreadable::Column(name));
         };
         let nullable = columns[number].max_def_level() > 0;
         let reader = C::Physical::get_column_reader(group.get_column_reader(number)?);
-        Ok(reader.map(|reader| CellReader { reader, nullable }))
+        Ok(CellReader { name, reader: reader.ok_or(Unreadable::Column(name))?, nullable })
     }
 
-    /// The next cells, so many at most; `None` for one that lacks a value, or has one that means nothing.
-    pub(crate) fn next(&mut self, rows: usize) -> Result<impl Iterator<Item = Option<C>> + use<C>> {
+    /// The next cells. None of them may lack a value, or have one that means nothing.
+    fn next(&mut self, rows: usize) -> Result<Vec<C>, Unreadable> {
         let (mut values, mut levels) = (Vec::new(), Vec::new());
         let (records, ..) = self.reader.read_records(rows, Some(&mut levels), None, &mut values)?;
+        if records < rows {
+            return Err(Unreadable::Column(self.name));
+        }
         if !self.nullable {
             levels = vec![1; records];
         }
         let mut values = values.into_iter();
-        Ok(levels.into_iter().map(move |level| C::of(if level > 0 { values.next() } else { None })))
+        let cells = levels.into_iter().map(|level| C::of(if level > 0 { values.next() } else { None }));
+        cells.collect::<Option<_>>().ok_or(Unreadable::Column(self.name))
     }
 }

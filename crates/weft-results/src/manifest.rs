@@ -5,8 +5,9 @@ use crate::tables::Table;
 use crate::wall_clock::Beginning;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use weft_units::ledger::{RunTotals, View as _};
 use weft_units::memory::peak_memory;
-use weft_units::{Bytes, Energy, Span, Time};
+use weft_units::{Bytes, Energy, PacketCounts, Span, Time};
 
 /// Version of the directory's layout and of `run.json`; raised when a reader must change.
 pub const FORMAT_VERSION: u32 = 2;
@@ -40,48 +41,9 @@ pub struct Totals {
     pub packets: u64,
     /// Links crossed by data packets, injection and ejection included.
     pub packet_hops: u64,
-    /// Packets that links lost by chance.
-    #[serde(default)]
-    pub dropped: u64,
-    /// Packets that were lost on links that were off.
-    #[serde(default)]
-    pub dropped_dead: u64,
-    /// Packets that found a buffer full.
-    #[serde(default)]
-    pub dropped_full: u64,
-    /// Packets that links corrupted.
-    #[serde(default)]
-    pub corrupted: u64,
-    /// Packets that link layers sent again.
-    #[serde(default)]
-    pub replayed: u64,
-    /// Code words that FEC corrected.
-    #[serde(default)]
-    pub corrected_codewords: u64,
-    /// Code words that FEC could not correct.
-    #[serde(default)]
-    pub uncorrected_codewords: u64,
-    /// Packets that switches dropped as no link led towards their destination.
-    #[serde(default)]
-    pub dropped_unreachable: u64,
-    /// Packets that switches dropped as tables around failures gave way to others.
-    #[serde(default)]
-    pub dropped_reconfigured: u64,
-    /// Copies that links made of packets.
-    #[serde(default)]
-    pub duplicated: u64,
-    /// Packets that links held up, so that the next could overtake them.
-    #[serde(default)]
-    pub reordered: u64,
-    /// Packets of which full buffers kept the header alone.
-    #[serde(default)]
-    pub trimmed: u64,
-    /// Packets that their source sent again under congestion control.
-    #[serde(default)]
-    pub resent: u64,
-    /// Packets that tables routed, as links were off, when they came to their first switch.
-    #[serde(default)]
-    pub rerouted: u64,
+    /// The packets to which links and switches did something.
+    #[serde(flatten, with = "RunTotals")]
+    pub counts: PacketCounts,
     /// Energy of all parts of the machine of which it says the power, warm-up included.
     #[serde(default, rename = "energy_pj")]
     pub energy: Energy,

@@ -27,7 +27,7 @@ pub struct Column {
     /// The type in the file.
     pub data_type: DataType,
     /// The type by which the file stores it.
-    physical: PhysicalType,
+    pub(crate) physical: PhysicalType,
     /// Whether a row may leave it out.
     pub nullable: bool,
     /// The meaning, in one or a few sentences.
@@ -137,9 +137,24 @@ macro_rules! row {
         $($(#[doc = $doc:literal])+ $field:ident: $type:ty,)+
     ) => {
         $(#[doc = $table_doc])+
-        #[derive(Clone, PartialEq, Debug, Default, serde::Serialize, serde::Deserialize)]
+        #[derive(Clone, PartialEq, Debug, Default, serde::Deserialize)]
         pub struct $row {
             $($(#[doc = $doc])+ pub $field: $type,)+
+        }
+
+        /// Flat where names are written; as it is read, field by field, in snapshots.
+        impl serde::Serialize for $row {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                use serde::ser::{SerializeMap, SerializeTuple};
+                if serializer.is_human_readable() {
+                    let mut map = serializer.serialize_map(None)?;
+                    $($crate::cell::Cells::show(&self.$field, stringify!($field), &mut map)?;)+
+                    return map.end();
+                }
+                let mut fields = serializer.serialize_tuple([$(stringify!($field)),+].len())?;
+                $(fields.serialize_element(&self.$field)?;)+
+                fields.end()
+            }
         }
 
         impl $crate::row::Row for $row {
@@ -149,14 +164,11 @@ macro_rules! row {
             const OPTIONS: &'static str = $options;
 
             fn columns() -> Vec<$crate::row::Column> {
-                vec![$($crate::row::Column::of::<$type>(stringify!($field), &[$($doc),+])),+]
+                [$(<$type as $crate::cell::Cells>::columns(stringify!($field), &[$($doc),+])),+].concat()
             }
 
             fn write(rows: &[Self], group: &mut $crate::row::RowGroup<'_>) -> parquet::errors::Result<()> {
-                $(
-                    let cells = rows.iter().map(|row| row.$field.clone());
-                    $crate::cell::write(cells, $crate::row::next_column(group)?)?;
-                )+
+                $($crate::cell::Cells::write(rows.iter().map(|row| row.$field.clone()), group)?;)+
                 Ok(())
             }
 
@@ -164,21 +176,16 @@ macro_rules! row {
                 group: &dyn parquet::file::reader::RowGroupReader,
                 visit: &mut dyn FnMut(Self),
             ) -> Result<(), $crate::row::Unreadable> {
+                use $crate::cell::Cells;
                 use $crate::row::{BATCH, Unreadable};
-                $(
-                    let $field = $crate::cell::CellReader::<$type>::open(group, stringify!($field))?;
-                    let mut $field = $field.ok_or(Unreadable::Column(stringify!($field)))?;
-                )+
+                $(let mut $field = <$type as Cells>::open(group, stringify!($field))?;)+
                 let mut left = group.metadata().num_rows() as usize;
                 while left > 0 {
                     let rows = left.min(BATCH);
-                    $(let mut $field = $field.next(rows)?;)+
+                    $(let mut $field = <$type as Cells>::next(&mut $field, rows)?.into_iter();)+
                     for _ in 0..rows {
                         visit($row {
-                            $($field: {
-                                let cell = $field.next().flatten();
-                                cell.ok_or(Unreadable::Column(stringify!($field)))?
-                            },)+
+                            $($field: $field.next().ok_or(Unreadable::Column(stringify!($field)))?,)+
                         });
                     }
                     left -= rows;

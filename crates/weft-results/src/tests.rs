@@ -10,7 +10,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
-use weft_units::{BitRate, Bytes, EndpointId, PortId, RankId, Span, SwitchId, Time};
+use weft_units::{BitRate, Bytes, EndpointId, PacketCounts, PortId, RankId, Span, SwitchId, Time};
 
 /// A request as one who runs experiments may have it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -87,18 +87,7 @@ pub(crate) fn link(from: Option<u32>, switch: Option<u32>, port: Option<u32>) ->
         paused_ps: Span::ZERO,
         pause_frames: 0,
         most_held_bytes: Bytes::ZERO,
-        dropped: 0,
-        dropped_dead: 0,
-        dropped_full: 0,
-        trimmed: 0,
-        resent: 0,
-        corrupted: 0,
-        replayed: 0,
-        corrected_codewords: 0,
-        uncorrected_codewords: 0,
-        duplicated: 0,
-        reordered: 0,
-        off_ps: Span::ZERO,
+        counts: PacketCounts::default(),
         energy_pj: None,
         low_power_ps: None,
         power_off_ps: None,

@@ -14,6 +14,7 @@
 //! | [`Energy`] | picojoules | |
 //! | [`Address`] | a place in the memory of a process, bytes | |
 //!
+//! [`ledger`] has the counters of links and switches, and where each is shown.
 //! [`memory`] has the memory that this process takes and may take.
 //!
 //! Ids are distinct types, so that a switch never indexes an endpoint:
@@ -32,6 +33,7 @@ mod address;
 mod bytes;
 mod clock;
 mod id;
+pub mod ledger;
 pub mod memory;
 mod power;
 mod rate;
@@ -42,6 +44,7 @@ pub use address::Address;
 pub use bytes::Bytes;
 pub use clock::Clock;
 pub use id::{EndpointId, LinkId, PortId, RankId, SwitchId, VcId};
+pub use ledger::{CountLedger, PacketCounts};
 pub use power::{Energy, EnergyPerBit, ExactEnergy, Power};
 pub use rate::{BitRate, LineCode};
 pub use text::{ParseQuantityError, as_text};

@@ -33,7 +33,7 @@ pub fn totals(
             Quantity::Utilization => row.utilization,
             Quantity::Stall => row.stall_ps.as_ps() as f64,
             Quantity::Pause => row.paused_ps.as_ps() as f64,
-            Quantity::Off => row.off_ps.as_ps() as f64,
+            Quantity::Off => row.counts.off.as_ps() as f64,
             Quantity::Errors => errors(&row) as f64,
             Quantity::Energy => row.energy_pj.map_or(0.0, Energy::as_uj_f64),
             Quantity::Sleep => slept(&row).map_or(0.0, |slept| slept.as_ps() as f64),
@@ -57,7 +57,7 @@ fn slept(row: &LinkRow) -> Option<Span> {
 
 /// Packets of a link that were lost, corrupted or sent again.
 pub(super) fn errors(row: &LinkRow) -> u64 {
-    row.dropped + row.dropped_dead + row.dropped_full + row.corrupted + row.replayed
+    row.counts.lost() + row.counts.corrupted + row.counts.replayed
 }
 
 /// The link at which the packets of a queue wait.

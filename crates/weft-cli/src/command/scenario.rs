@@ -8,6 +8,7 @@ use crate::output::{self, decimal};
 use serde::Serialize;
 use std::path::Path;
 use weft_sim::experiment::scenario::{Figures, RunFigures, ScenarioReport, ScenarioRequest, ScenarioRow};
+use weft_units::ledger::{ScenarioLosses, View as _};
 
 /// Longest scenario file that is read, in bytes.
 const MAX_FILE: u64 = 16 << 20;
@@ -148,14 +149,9 @@ fn run_remarks(way: &str, run: &RunFigures) -> String {
             None => format!("{way}: flows change at {at} us, shares do not settle\n"),
         }
     });
-    let losses = [
-        (run.packets_dropped, "packets found a buffer full"),
-        (run.packets_trimmed, "packets were trimmed by full buffers"),
-        (run.packets_resent, "packets were sent again"),
-        (run.transfers_failed, "transfers were given up by the interface"),
-    ];
-    let losses = losses.iter().filter(|(lost, _)| *lost > 0);
-    let losses = losses.map(|(lost, what)| format!("{way}: {lost} {what}\n"));
+    let failed = (run.transfers_failed > 0)
+        .then(|| format!("{} transfers were given up by the interface", run.transfers_failed));
+    let losses = ScenarioLosses::phrases(&run.losses).chain(failed).map(|line| format!("{way}: {line}\n"));
     let unmeasured = Unmeasured {
         off_us: run.links_off_us,
         in_warm_up_us: run.links_off_in_warm_up_us,

@@ -17,6 +17,7 @@ use weft_sim::experiment::scenario::{ScenarioRequest, traces};
 use weft_sim::experiment::traffic::{
     Interval, Layer, LoadOf, MachinePart, PatternKind, TrafficReport, TrafficRequest, TrafficRow,
 };
+use weft_units::ledger::{TrafficLosses, View as _};
 use weft_units::{Bytes, Span};
 
 /// The help of `--pattern`, with the names of all.
@@ -273,7 +274,7 @@ fn remarks(row: &TrafficRow) -> String {
     }
     if lost > 0 {
         let share = percent(lost as f64 / (lost + delivered) as f64);
-        text += &match row.packets_dropped_full {
+        text += &match row.losses.full {
             0 => format!("{of}: links lost {lost} packets ({share})\n"),
             full => format!("{of}: links lost {lost} packets ({share}), {full} of them in full buffers\n"),
         };
@@ -284,12 +285,7 @@ fn remarks(row: &TrafficRow) -> String {
         after_end: row.outages_after_end,
     };
     unmeasured.lines().for_each(|line| text += &format!("{of}: {line}\n"));
-    if row.packets_trimmed > 0 {
-        text += &format!("{of}: full buffers trimmed {} packets\n", row.packets_trimmed);
-    }
-    if row.packets_resent > 0 {
-        text += &format!("{of}: sources sent {} packets again\n", row.packets_resent);
-    }
+    TrafficLosses::phrases(&row.losses).for_each(|line| text += &format!("{of}: {line}\n"));
     if row.pause_frames > 0 {
         text += &format!("{of}: links were paused for {:.1} us in all\n", row.paused_us);
     }

@@ -36,8 +36,6 @@ mod state;
 pub use bit_errors::{ErrorRate, PER};
 pub use fec::{Fec, FecFigures};
 pub use power::{LinkPower, OffParameters, PowerReport, SleepParameters};
-pub use state::LayerCounts;
-
 pub(crate) use state::{LayerKind, LayerLoad, LayerState, OnLine};
 
 use serde::{Deserialize, Serialize};

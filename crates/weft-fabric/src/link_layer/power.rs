@@ -62,38 +62,28 @@ pub struct OffParameters {
     pub wake: Span,
 }
 
-/// Time of a link in each state, and energy, since the counters were last reset.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct PowerReport {
-    /// Time in which it was active: sending, or idle and not asleep.
-    pub active: Span,
-    /// Time in low power.
-    pub low: Span,
-    /// Time off.
-    pub off: Span,
-    /// Time in which it woke.
-    pub waking: Span,
-    /// Wake-ups that began.
-    pub wake_ups: u64,
-    /// Energy of all of it, bits included, rounded down to a picojoule.
-    pub energy: Energy,
+weft_units::counters! {
+    /// Time of a link in each state, and energy, since the counters were last reset.
+    pub struct PowerReport {
+        /// Time in which it was active: sending, or idle and not asleep.
+        pub active: Span,
+        /// Time in low power.
+        pub low: Span,
+        /// Time off.
+        pub off: Span,
+        /// Time in which it woke.
+        pub waking: Span,
+        /// Wake-ups that began.
+        pub wake_ups: u64,
+        /// Energy of all of it, bits included, rounded down to a picojoule.
+        pub energy: Energy,
+    }
 }
 
 impl PowerReport {
     /// Time in all states.
     pub fn time(&self) -> Span {
         self.active + self.low + self.off + self.waking
-    }
-}
-
-impl std::ops::AddAssign for PowerReport {
-    fn add_assign(&mut self, other: PowerReport) {
-        self.active += other.active;
-        self.low += other.low;
-        self.off += other.off;
-        self.waking += other.waking;
-        self.wake_ups += other.wake_ups;
-        self.energy += other.energy;
     }
 }
 

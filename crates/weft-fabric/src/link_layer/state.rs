@@ -10,26 +10,7 @@ use crate::credit::TailOut;
 use crate::link::{EarliestSend, Line, LineRate};
 use serde::{Deserialize, Serialize};
 use weft_engine::Stream;
-use weft_units::{BitRate, Bytes, Span, Time};
-
-/// Counters of a link layer on one direction of a link.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
-pub struct LayerCounts {
-    /// Attempts that did not come through and were repeated.
-    pub replayed: u64,
-    /// Code words that FEC has corrected.
-    pub corrected_codewords: u64,
-    /// Code words that it could not correct.
-    pub uncorrected_codewords: u64,
-}
-
-impl std::ops::AddAssign for LayerCounts {
-    fn add_assign(&mut self, other: LayerCounts) {
-        self.replayed += other.replayed;
-        self.corrected_codewords += other.corrected_codewords;
-        self.uncorrected_codewords += other.uncorrected_codewords;
-    }
-}
+use weft_units::{BitRate, Bytes, CountLedger, PacketCounts, Span, Time};
 
 /// The layer of a kind of link, made ready.
 #[derive(Clone, Debug)]
@@ -131,10 +112,7 @@ struct Noise {
     replay: ReplayBuffer,
     /// The last code words that random numbers were drawn for.
     group: Option<Group>,
-    counts: LayerCounts,
-    /// Packets that travelled on in error: since the counters were last reset, and before.
-    corrupted: u64,
-    corrupted_before: u64,
+    ledger: CountLedger,
 }
 
 /// A packet's way over the line.
@@ -161,9 +139,7 @@ impl LayerState {
                 rng,
                 replay: ReplayBuffer::default(),
                 group: None,
-                counts: LayerCounts::default(),
-                corrupted: 0,
-                corrupted_before: 0,
+                ledger: CountLedger::default(),
             })
         });
         let words = (kind.layer.credit > Bytes::ZERO).then(Box::default);
@@ -176,19 +152,14 @@ impl LayerState {
         self.extra
     }
 
-    /// Repetition and FEC since the counters were last reset.
-    pub(crate) fn counts(&self) -> LayerCounts {
-        self.noise.as_ref().map_or(LayerCounts::default(), |noise| noise.counts)
-    }
-
-    /// Packets that travelled on in error since the counters were last reset.
-    pub(crate) fn corrupted(&self) -> u64 {
-        self.noise.as_ref().map_or(0, |noise| noise.corrupted)
+    /// Repetition, FEC and packets that travelled on in error, since the counters were last reset.
+    pub(crate) fn counts(&self) -> PacketCounts {
+        self.noise.as_ref().map_or_else(PacketCounts::default, |noise| noise.ledger.counts)
     }
 
     /// The same since the run began.
-    pub(crate) fn all_corrupted(&self) -> u64 {
-        self.noise.as_ref().map_or(0, |noise| noise.corrupted + noise.corrupted_before)
+    pub(crate) fn total(&self) -> PacketCounts {
+        self.noise.as_ref().map_or_else(PacketCounts::default, |noise| noise.ledger.total())
     }
 
     /// Power states until `now` of a line that has carried `bytes`; `None`: the machine says nothing of them.
@@ -201,9 +172,7 @@ impl LayerState {
         self.power.iter_mut().for_each(|power| power.reset(now));
         self.extra = 0;
         if let Some(noise) = &mut self.noise {
-            noise.counts = LayerCounts::default();
-            noise.corrupted_before += noise.corrupted;
-            noise.corrupted = 0;
+            noise.ledger.reset();
         }
     }
 
@@ -281,7 +250,7 @@ impl LayerState {
         let mut is_hit = noise.hit(kind, bytes, (began, ended));
         if kind.layer.replay.is_some() {
             while is_hit {
-                noise.counts.replayed += 1;
+                noise.ledger.counts.replayed += 1;
                 self.extra += bytes.get() as i64;
                 began = ended + kind.latency * 2;
                 ended = line.send(&kind.rate, began, bytes);
@@ -292,7 +261,7 @@ impl LayerState {
             let answer = ended + kind.latency * 2;
             line.hold(noise.replay.hold((answer, bytes), kind.largest, size));
         }
-        noise.corrupted += u64::from(is_hit);
+        noise.ledger.counts.corrupted += u64::from(is_hit);
         OnLine { began, ended, left, free: line.busy_until(), waking: Span::ZERO, is_corrupted: is_hit }
     }
 
@@ -317,8 +286,8 @@ impl Noise {
         let mut is_hit = false;
         if let Some(codewords) = &kind.codewords {
             let outcome = codewords.pass(passes, &mut self.group, &mut self.rng);
-            self.counts.corrected_codewords += outcome.corrected;
-            self.counts.uncorrected_codewords += outcome.uncorrected;
+            self.ledger.counts.corrected_codewords += outcome.corrected;
+            self.ledger.counts.uncorrected_codewords += outcome.uncorrected;
             is_hit = outcome.is_lost;
         }
         if let Some(packets) = &kind.packets {

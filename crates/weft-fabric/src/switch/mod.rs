@@ -36,7 +36,7 @@ pub(crate) use virtual_output_queued::VirtualOutputQueued;
 
 use crate::channel::{Channel, ChannelNumbers};
 use crate::constants::Constants;
-use crate::fault::FaultCounts;
+use crate::fault::LossCause;
 use crate::hop::HopRecord;
 use crate::link::SentPacket;
 use crate::packet::Packet;
@@ -182,7 +182,7 @@ impl Switch {
     #[cold]
     pub(crate) fn withdraw<T: Routing>(
         &mut self,
-        cause: impl Fn(Channel, &Packet) -> Option<FaultCounts>,
+        cause: impl Fn(Channel, &Packet) -> Option<LossCause>,
         context: &mut SwitchContext<'_, T, impl Sink>,
     ) {
         each!(self, switch => switch.withdraw(cause, context));

@@ -24,7 +24,7 @@ use crate::switch::Peer;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use weft_units::{Span, Time};
+use weft_units::{PacketCounts, Span, Time};
 
 /// The occupancy of one input buffer, in units of credit.
 #[derive(Clone, Copy, Default, Serialize, Deserialize)]
@@ -101,9 +101,16 @@ pub(crate) struct Filled {
     /// The most that one of its channels has held, in units of credit.
     pub(crate) most: u32,
     /// Packets that found no space.
-    pub(crate) lost: u64,
+    lost: u64,
     /// Packets of which only the header found space.
-    pub(crate) trimmed: u64,
+    trimmed: u64,
+}
+
+impl Filled {
+    /// The part that it has in the counts of the link that leads to it.
+    pub(crate) fn counts(self) -> PacketCounts {
+        PacketCounts { full: self.lost, trimmed: self.trimmed, ..PacketCounts::default() }
+    }
 }
 
 impl InputOccupancy {

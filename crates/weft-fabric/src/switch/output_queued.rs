@@ -16,7 +16,7 @@ use crate::arbiter::{
 use crate::channel::{Channel, ChannelNumbers};
 use crate::constants::Constants;
 use crate::credit::{Credit, TailOut};
-use crate::fault::FaultCounts;
+use crate::fault::LossCause;
 use crate::packet::Packet;
 use serde::{Deserialize, Serialize};
 use weft_engine::Stream;
@@ -171,7 +171,7 @@ impl OutputQueued {
     /// nothing but its own link, and stays.
     pub(super) fn withdraw<T: Routing>(
         &mut self,
-        cause: impl Fn(Channel, &Packet) -> Option<FaultCounts>,
+        cause: impl Fn(Channel, &Packet) -> Option<LossCause>,
         context: &mut SwitchContext<'_, T, impl Sink>,
     ) {
         let SwitchContext { now, constants, .. } = *context;

@@ -16,7 +16,7 @@ use crate::channel::Channel;
 use crate::congestion::LinkControl;
 use crate::constants::Constants;
 use crate::credit::{Credit, Credits, ReturningCredits, TailOut};
-use crate::fault::{Fault, FaultCounts};
+use crate::fault::Fault;
 use crate::link::{CarriedCounts, CreditStall, Line, SenderState};
 use crate::link_counts::LinkCounts;
 use crate::link_layer::LayerState;
@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use std::hint::select_unpredictable;
 use weft_engine::{Stream, prefetch};
 use weft_topo::{Address, AtSwitch, LinkClass, NextHop, Routing};
-use weft_units::{PortId, SwitchId, Time, VcId};
+use weft_units::{CountLedger, PortId, SwitchId, Time, VcId};
 
 /// The other end of a port's link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -81,27 +81,10 @@ impl Port {
 /// Packets of one switch that tables of failures concerned.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub(crate) struct Failover {
-    /// Packets of its endpoints that tables routed, since the counters were last reset.
-    pub(crate) rerouted: u64,
-    /// Packets that it dropped, since then.
-    pub(crate) lost: FaultCounts,
-    /// Packets that it dropped before.
-    lost_before: FaultCounts,
+    /// Packets of its endpoints that tables routed, and packets that it dropped.
+    pub(crate) ledger: CountLedger,
     /// Changes of routes that it has carried out.
     pub(crate) changes: u32,
-}
-
-impl Failover {
-    /// Packets that it dropped since the run began.
-    pub(crate) fn lost_in_all(&self) -> FaultCounts {
-        let mut lost = self.lost_before;
-        lost += self.lost;
-        lost
-    }
-
-    fn reset(&mut self) {
-        *self = Failover { lost_before: self.lost_in_all(), changes: self.changes, ..Failover::default() };
-    }
 }
 
 /// The state of one switch besides its queues. First lies what every hop asks for.
@@ -244,7 +227,7 @@ impl SwitchState {
         (self.acknowledgements, self.counted_from) = (0, now);
         self.faults.iter_mut().for_each(|fault| fault.reset(now));
         self.layers.iter_mut().for_each(|layer| layer.reset(now));
-        self.failover.reset();
+        self.failover.ledger.reset();
         self.ports.iter_mut().for_each(|port| port.carried = CarriedCounts::default());
         self.stalls.iter_mut().for_each(|stall| stall.reset(now));
         self.occupancy.iter_mut().for_each(|occupancy| occupancy.reset_counters(now));
@@ -352,7 +335,7 @@ impl SwitchState {
     #[cold]
     fn fail_over(&mut self, buffered: &mut Buffered, from: Channel, port: PortId, constants: &Constants) {
         let is_injected = matches!(self.ports[usize::from(from.port)].peer, Peer::Endpoint(_));
-        self.failover.rerouted += u64::from(is_injected);
+        self.failover.ledger.counts.rerouted += u64::from(is_injected);
         // Class and lane stay as they are.
         let came = u32::from(from.vc);
         let vc = came - constants.plan.of_routing(came) + constants.failover_channel();

@@ -11,7 +11,7 @@ use super::{Sink, SwitchContext, SwitchState};
 use crate::channel::Channel;
 use crate::constants::Constants;
 use crate::credit::{Credit, TailOut};
-use crate::fault::FaultCounts;
+use crate::fault::LossCause;
 use crate::packet::Packet;
 use weft_units::Time;
 
@@ -21,11 +21,11 @@ impl SwitchState {
     pub(super) fn withdraw<T>(
         &mut self,
         (from, buffered): (Channel, &Buffered),
-        cause: Option<FaultCounts>,
+        cause: Option<LossCause>,
         context: &mut SwitchContext<'_, T, impl Sink>,
     ) {
         let SwitchContext { now, constants, .. } = *context;
-        self.failover.lost += cause.unwrap_or_default();
+        cause.into_iter().for_each(|cause| cause(&mut self.failover.ledger.counts));
         let edge = constants.switch.clock.edge_at_or_after(now);
         let left = buffered.tail().max(constants.through_pipeline(edge));
         if !constants.has_credits {

@@ -28,7 +28,7 @@ fn what_is_lost_is_counted_where_it_was() {
         let lost: u64 = run.sites().map(|(_, site)| site.faults().full).sum();
         assert!(lost > 100, "{kind:?}: {lost}");
         assert_eq!(arrived + lost, 12 * 400);
-        assert_eq!(Network::links(&run).map(|link| link.faults.full).sum::<u64>(), lost);
+        assert_eq!(Network::links(&run).map(|link| link.counts.full).sum::<u64>(), lost);
         assert_counts_are_sums(&run);
         assert!(Network::links(&run).all(|link| link.most_held <= machine.switch.buffer));
         assert!(Network::links(&run).all(|link| link.stalled == Span::ZERO && link.pause_frames == 0));

@@ -79,7 +79,7 @@ proptest! {
         prop_assert_eq!(counted.supplied, planned(&script));
         prop_assert_eq!(counted.delivered, arrived.len() as u64);
         prop_assert_eq!(counted.delivered + counted.faults.lost(), counted.supplied);
-        let by_link = links(&run).iter().map(|link| link.faults.lost()).sum::<u64>();
+        let by_link = links(&run).iter().map(|link| link.counts.lost()).sum::<u64>();
         prop_assert_eq!(by_link, counted.faults.lost());
     }
 }
@@ -138,7 +138,7 @@ fn a_dead_link_loses_what_it_is_given_and_nothing_else() {
         let counted = census(&run).faults;
         assert!(over_x > 5 && counted.dead == 40 - over_x && counted.lost() == counted.dead, "{counted:?}");
         let dead: Vec<LinkEnd> =
-            links(&run).iter().filter(|link| link.faults.dead > 0).map(|link| link.from).collect();
+            links(&run).iter().filter(|link| link.counts.dead > 0).map(|link| link.from).collect();
         assert_eq!(dead, [x]);
     }
 }
@@ -338,7 +338,7 @@ fn tables_save_what_the_routing_would_lose() {
         let after = after.map(Span::from_ps);
         let mut run = Simulation::new(begin_outages(&machine, &script, (&outages, after)), 1);
         checked(&mut run);
-        let rerouted: u64 = run.sites().map(|(_, site)| site.failover().0).sum();
+        let rerouted: u64 = run.sites().map(|(_, site)| site.failover().rerouted).sum();
         assert_eq!(rerouted > 0, after.is_some());
         let faults = census(&run).faults;
         assert_eq!(faults.lost(), faults.dead, "the same tables come back: nothing is dropped for them");
@@ -374,7 +374,7 @@ fn a_link_that_comes_back_carries_at_full_rate() {
         let dead = census(&run).faults.dead;
         assert!(dead > 10 && arrived.len() as u64 == 60 - dead, "{kind:?}: {dead}");
         let link = links(&run).into_iter().find(|link| link.from == x).unwrap();
-        assert_eq!(link.off, Span::from_ps(2_000_000));
+        assert_eq!(link.counts.off, Span::from_ps(2_000_000));
         // Long after it came back packets follow each other as closely as on a link that is never off.
         let gaps = |arrived: &[Arrived]| -> Vec<Span> {
             arrived[arrived.len() - 10..].windows(2).map(|pair| pair[1].at - pair[0].at).collect()

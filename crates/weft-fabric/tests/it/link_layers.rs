@@ -122,9 +122,9 @@ fn replay_costs_what_the_arithmetic_says() {
         let hit = -(bytes.bits() as f64 * (-1e-5f64).ln_1p()).exp_m1();
         // A geometric number of attempts per packet: five standard deviations.
         let (mean, variance) = (2_000.0 * hit / (1.0 - hit), 2_000.0 * hit / (1.0 - hit).powi(2));
-        let replayed = report.layer.replayed;
+        let replayed = report.counts.replayed;
         assert!((replayed as f64 - mean).abs() < 5.0 * variance.sqrt(), "{protocol:?}: {replayed} {mean}");
-        assert_eq!(report.faults.corrupted, 0);
+        assert_eq!(report.counts.corrupted, 0);
         assert_eq!(report.busy, line.span(bytes * (2_000 + replayed)), "attempts are on the line");
     }
 }
@@ -144,7 +144,7 @@ fn a_replay_takes_a_round_trip() {
         let at = take_arrivals(&mut run)[0].at;
         let reports: Vec<LinkReport> =
             run.sites().flat_map(|(id, site)| run.model().links_of(id, site, run.now())).collect();
-        let replayed: u64 = reports.iter().map(|link| link.layer.replayed).sum();
+        let replayed: u64 = reports.iter().map(|link| link.counts.replayed).sum();
         let repeated = (each + link.latency * 2) * replayed;
         // A switch takes what has been repeated at its next clock edge.
         let late = (at - without).as_ps();
@@ -185,9 +185,9 @@ fn without_replay_packets_arrive_marked() {
     let bits = link.bytes_on_line(Bytes::new(1056)).bits() as f64;
     let hit = -(bits * (-1e-5f64).ln_1p()).exp_m1();
     let (mean, deviation) = (3_000.0 * hit, (3_000.0 * hit * (1.0 - hit)).sqrt());
-    let corrupted = report.faults.corrupted;
+    let corrupted = report.counts.corrupted;
     assert!((corrupted as f64 - mean).abs() < 5.0 * deviation, "{corrupted} {mean}");
-    assert_eq!(report.layer.replayed, 0);
+    assert_eq!(report.counts.replayed, 0);
 }
 
 /// Catches code words that are not counted, or counted more than once, and rates that are off: a busy line of
@@ -206,9 +206,9 @@ fn code_words_are_corrected_and_lost_at_their_rates() {
         let (mean, deviation) = (words * chance, (words * chance * (1.0 - chance)).sqrt());
         assert!((found as f64 - mean).abs() < 5.0 * deviation + 1.0, "{found} {mean}");
     };
-    near(report.layer.corrected_codewords, figures.corrected());
-    near(report.layer.uncorrected_codewords, figures.uncorrected());
-    assert!(report.faults.corrupted >= report.layer.uncorrected_codewords, "{report:?}");
+    near(report.counts.corrected_codewords, figures.corrected());
+    near(report.counts.uncorrected_codewords, figures.uncorrected());
+    assert!(report.counts.corrupted >= report.counts.uncorrected_codewords, "{report:?}");
 }
 
 /// Catches random numbers that depend on partitions: arrivals and counters with errors, replay, throttling

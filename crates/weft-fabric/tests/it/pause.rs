@@ -131,7 +131,7 @@ fn a_headroom_one_packet_too_small_loses() {
                     assert!(switch == SwitchId(1) || switch == SwitchId(2), "{switch}");
                     assert!(packets > 0 && packets <= full);
                 }
-                let of_links: u64 = Network::links(&run).map(|link| link.faults.full).sum();
+                let of_links: u64 = Network::links(&run).map(|link| link.counts.full).sum();
                 assert_eq!(of_links, full);
                 full
             };

@@ -6,9 +6,9 @@ use crate::scripted::{Arrived, Machine, Planned, Run, Script, Scripted, take_arr
 use weft_congestion::{Answering, Congestion, RedParameters, dcqcn, nscc, swift};
 use weft_engine::{InitialState, Progress, Simulation};
 use weft_fabric::parameters::{FlowControl, SwitchKind};
-use weft_fabric::{CongestionError, FaultCounts, Network, check_credits, check_packets};
+use weft_fabric::{CongestionError, Network, check_credits, check_packets};
 use weft_topo::{Ascent, Layout, Topology};
-use weft_units::{Bytes, EndpointId, Span, Time};
+use weft_units::{Bytes, EndpointId, PacketCounts, Span, Time};
 
 const RED: RedParameters = RedParameters { low: Bytes::new(600), high: Bytes::new(2_000), most: 500 };
 
@@ -74,9 +74,9 @@ fn incast(kind: SwitchKind) -> (Machine, Script) {
     (machine, script)
 }
 
-fn counts(run: &Run) -> FaultCounts {
-    Network::links(run).fold(FaultCounts::default(), |mut all, link| {
-        all += link.faults;
+fn counts(run: &Run) -> PacketCounts {
+    Network::links(run).fold(PacketCounts::default(), |mut all, link| {
+        all += link.counts;
         all
     })
 }

@@ -1,7 +1,7 @@
 //! The table `links`.
 
 use crate::row::{entity, row};
-use weft_units::{BitRate, Bytes, EndpointId, Energy, PortId, Span, SwitchId, Time};
+use weft_units::{BitRate, Bytes, EndpointId, Energy, PacketCounts, PortId, Span, SwitchId, Time};
 
 row! {
     /// One direction of one link, from an endpoint or a switch to an endpoint or a switch. Links that
@@ -46,30 +46,8 @@ row! {
     pause_frames: u64,
     /// The most that one virtual channel's buffer behind it has held, under pause and drop; 0 under credits.
     most_held_bytes: Bytes,
-    /// Packets among them that it lost by chance.
-    dropped: u64,
-    /// Packets among them that it lost because it was off.
-    dropped_dead: u64,
-    /// Packets among them that found the buffer behind it full.
-    dropped_full: u64,
-    /// Packets among them of which that buffer kept the header alone.
-    trimmed: u64,
-    /// Packets among them that the endpoint which it leaves sent again.
-    resent: u64,
-    /// Packets among them that it corrupted.
-    corrupted: u64,
-    /// Packets that its link layer sent again, once per attempt that did not come through.
-    replayed: u64,
-    /// Code words with bytes of packets that FEC corrected.
-    corrected_codewords: u64,
-    /// Code words with bytes of packets that FEC could not correct.
-    uncorrected_codewords: u64,
-    /// Packets among them that are copies which it made.
-    duplicated: u64,
-    /// Packets among them that it held up, so that the next could overtake them.
-    reordered: u64,
-    /// Time in which it was off, by a failure.
-    off_ps: Span,
+    /// Packets to which it did something: the columns of [`LinkColumns`](weft_units::ledger::LinkColumns).
+    counts: PacketCounts,
     /// Energy that it took; null where the machine says nothing of its power, as in the columns that follow.
     energy_pj: Option<Energy>,
     /// Time in which it slept, in low power.

@@ -62,9 +62,8 @@ pub(crate) fn name_of_link(layout: &Layout, from: LinkEnd, to: Attachment) -> St
 mod tests {
     use super::*;
     use weft_assembly::layout;
-    use weft_fabric::FaultCounts;
     use weft_machine::load;
-    use weft_units::{BitRate, Bytes, EndpointId, PortId, SwitchId};
+    use weft_units::{BitRate, Bytes, EndpointId, PacketCounts, PortId, SwitchId};
 
     fn link(from: u32, busy_ps: u64) -> LinkUse {
         LinkUse {
@@ -80,9 +79,7 @@ mod tests {
             paused: Span::ZERO,
             pause_frames: 0,
             most_held: Bytes::ZERO,
-            faults: FaultCounts::default(),
-            layer: weft_fabric::LayerCounts::default(),
-            off: Span::ZERO,
+            counts: PacketCounts::default(),
             power: None,
         }
     }

@@ -266,7 +266,7 @@ impl LiveAccount {
             end,
             busiest: &busiest,
             packet_hops: crossed.packet_hops,
-            packets_dropped: crossed.faults.lost(),
+            packets_dropped: crossed.counts.lost(),
             energy: EnergyFigures::of(&crossed.energy, self.account.delivered(0).bytes),
             seed: self.request.seed,
             compared_bytes: None,

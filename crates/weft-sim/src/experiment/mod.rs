@@ -29,6 +29,7 @@ mod ranks;
 pub mod replay;
 mod report;
 mod request;
+mod saved;
 pub mod scenario;
 pub mod trace;
 pub mod traffic;
@@ -72,20 +73,7 @@ pub trait Experiment {
 pub(crate) fn add_crossed(totals: &mut Totals, crossed: &Crossed) {
     totals.packets += crossed.packets;
     totals.packet_hops += crossed.packet_hops;
-    totals.dropped += crossed.faults.dropped;
-    totals.dropped_dead += crossed.faults.dead;
-    totals.dropped_full += crossed.faults.full;
-    totals.corrupted += crossed.faults.corrupted;
-    totals.replayed += crossed.layer.replayed;
-    totals.corrected_codewords += crossed.layer.corrected_codewords;
-    totals.uncorrected_codewords += crossed.layer.uncorrected_codewords;
-    totals.dropped_unreachable += crossed.faults.unreachable;
-    totals.dropped_reconfigured += crossed.faults.reconfigured;
-    totals.duplicated += crossed.faults.duplicated;
-    totals.reordered += crossed.faults.reordered;
-    totals.trimmed += crossed.faults.trimmed;
-    totals.resent += crossed.faults.resent;
-    totals.rerouted += crossed.rerouted;
+    totals.counts += crossed.counts;
     energy::add(totals, &crossed.energy);
 }
 

@@ -1,10 +1,10 @@
 //! The outcome of a run.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use weft_results::{Ending, Performance};
 
 /// A row of a report, and how fast it was measured.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Measured<R> {
     /// The row; this part goes into `run.json`.
     #[serde(flatten)]

@@ -3,7 +3,7 @@
 use super::{Crossbar, InputBuffers};
 use crate::channel::Channel;
 use crate::constants::Constants;
-use crate::fault::FaultCounts;
+use crate::fault::LossCause;
 use crate::packet::Packet;
 use crate::switch::{Sink, SwitchContext};
 use weft_topo::Routing;
@@ -13,7 +13,7 @@ impl<B: InputBuffers> Crossbar<B> {
     /// See [`Switch::withdraw`](crate::switch::Switch::withdraw).
     pub(in crate::switch) fn withdraw<T: Routing>(
         &mut self,
-        cause: impl Fn(Channel, &Packet) -> Option<FaultCounts>,
+        cause: impl Fn(Channel, &Packet) -> Option<LossCause>,
         context: &mut SwitchContext<'_, T, impl Sink>,
     ) {
         let SwitchContext { now, constants, .. } = *context;

@@ -95,10 +95,11 @@ impl Experiment for ScenarioRequest {
         check_rates(&self.name, &scenario, link_rate(&machine, &layout))?;
         let wrapped = Request::Scenario(self.clone());
         let follows_packets = options.follows_packets(&machine)?;
-        let (mut results, saved) = options.open::<Saved>(&wrapped)?;
+        let (mut results, saved) = options.open::<Saved<Course>>(&wrapped)?;
         let (mut done, mut resumed) = (Done::default(), None);
         if let Some(saved) = saved {
-            done = Done { runs: saved.runs, rows: saved::read_rows(&saved.rows)?, totals: saved.totals };
+            let (rows, totals) = saved.report.read()?;
+            done = Done { runs: saved.runs, rows, totals };
             resumed = Some((saved.course, saved.network));
         }
         let mut hops = 0;
@@ -348,7 +349,7 @@ impl Simulated<'_> {
             if course.warm_up.is_none() && scenario.warm_up <= until {
                 self.advance(&mut *network, scenario.warm_up, &mut course, results.as_deref_mut())?;
                 let came = Came::by_now(&course.output, &*network);
-                course.warm_up = Some(WarmUp { came, links_off: network.crossed().links_off });
+                course.warm_up = Some(WarmUp { came, links_off: network.crossed().counts.off });
             }
             let (progress, fault) =
                 self.advance(&mut *network, until, &mut course, results.as_deref_mut())?;
@@ -397,7 +398,7 @@ impl Simulated<'_> {
         }
         let crossed = network.crossed();
         let came = Came::by_now(&output, &*network);
-        let warm_up = warm_up.unwrap_or_else(|| WarmUp { came: came.clone(), links_off: crossed.links_off });
+        let warm_up = warm_up.unwrap_or_else(|| WarmUp { came: came.clone(), links_off: crossed.counts.off });
         totals.end = totals.end.max(end);
         totals.messages += output.flows.values().map(|flow| flow.delivered).sum::<u64>();
         totals.payload += came.sum();
@@ -410,11 +411,9 @@ impl Simulated<'_> {
             queued_max_bytes: high.all,
             paused_us: 0.0,
             pause_frames: 0,
-            packets_dropped: crossed.faults.full,
-            packets_trimmed: crossed.faults.trimmed,
-            packets_resent: crossed.faults.resent,
+            losses: crossed.counts,
             transfers_failed: output.failed,
-            links_off_us: crossed.links_off.as_us_f64(),
+            links_off_us: crossed.counts.off.as_us_f64(),
             links_off_in_warm_up_us: warm_up.links_off.as_us_f64(),
             outages_after_end: machine::outages_after(self.faults, end),
             run_time_us: (end - Time::ZERO).as_us_f64(),

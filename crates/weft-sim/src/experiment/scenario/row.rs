@@ -7,7 +7,8 @@ use super::throughput::{Counts, Delivered};
 use super::transient::Transient;
 use crate::experiment::{EnergyFigures, ExperimentError};
 use serde::{Deserialize, Serialize};
-use weft_units::Span;
+use weft_units::ledger::{ScenarioLosses, View as _};
+use weft_units::{PacketCounts, Span};
 use weft_workload::scenario::FlowPlan;
 
 /// A group of flows, or an application, under one way to control congestion.
@@ -88,12 +89,9 @@ pub struct RunFigures {
     pub paused_us: f64,
     /// Pause frames that senders have obeyed.
     pub pause_frames: u64,
-    /// Packets that found a buffer full.
-    pub packets_dropped: u64,
-    /// Packets of which a full buffer kept the header alone.
-    pub packets_trimmed: u64,
-    /// Packets that their source sent again.
-    pub packets_resent: u64,
+    /// Counts of what full buffers and sources did.
+    #[serde(flatten, with = "ScenarioLosses")]
+    pub losses: PacketCounts,
     /// Transfers that the interface has given up.
     pub transfers_failed: u64,
     /// Time in which links were off, each direction by itself, added up.

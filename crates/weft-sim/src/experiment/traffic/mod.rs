@@ -13,6 +13,7 @@ mod ways;
 
 use super::load::Load;
 use super::path::LatencySplit;
+use super::saved::SavedReport;
 use super::{
     Control, EnergyFigures, Estimate, Experiment, ExperimentError, ExperimentOptions, MachineInput, Manifest,
     Measured, Preparation, Report, Request, add_crossed, machine,
@@ -27,8 +28,9 @@ use weft_machine::{Machine, Nic};
 use weft_network::{AnyNic, Crossed, NetworkSetup};
 use weft_results::{Beginning, Conclusion, Ending, ResultsWriter, Stopwatch, Table, Totals};
 use weft_topo::Layout;
+use weft_units::ledger::{Outages, TrafficLosses, View as _};
 use weft_units::memory::peak_memory;
-use weft_units::{Bytes, Span};
+use weft_units::{Bytes, PacketCounts, Span};
 use weft_workload::pattern::Pattern;
 pub use weft_workload::pattern::PatternKind;
 use weft_workload::traffic::{TrafficParameters, TrafficSource};
@@ -153,18 +155,9 @@ pub struct TrafficRow {
     /// Packets that links lost, warm-up included, over all seeds; their messages never arrive.
     #[serde(default)]
     pub packets_dropped: u64,
-    /// Of these, packets lost on links that were off.
-    #[serde(default)]
-    pub packets_dropped_dead: u64,
-    /// Of these, packets that switches dropped as no link led towards their destination.
-    #[serde(default)]
-    pub packets_dropped_unreachable: u64,
-    /// Of these, packets that switches dropped as tables around failures gave way to others.
-    #[serde(default)]
-    pub packets_dropped_reconfigured: u64,
-    /// Packets that tables routed, as links were off, warm-up included, over all seeds.
-    #[serde(default)]
-    pub packets_rerouted: u64,
+    /// Counts of what outages did, warm-up included, over all seeds.
+    #[serde(flatten, with = "Outages")]
+    pub outages: PacketCounts,
     /// Time in which links were off, each direction by itself, added up, warm-up included, over all seeds.
     #[serde(default)]
     pub links_off_us: f64,
@@ -174,15 +167,9 @@ pub struct TrafficRow {
     /// Outages that begin after the end of the run, of each seed.
     #[serde(default)]
     pub outages_after_end: usize,
-    /// Those of them that found a buffer full: under drop; under pause, where the head-room is too small.
-    #[serde(default)]
-    pub packets_dropped_full: u64,
-    /// Packets of which a full buffer kept the header alone, warm-up included, over all seeds.
-    #[serde(default)]
-    pub packets_trimmed: u64,
-    /// Packets that their source sent again under congestion control, warm-up included, over all seeds.
-    #[serde(default)]
-    pub packets_resent: u64,
+    /// Counts of what full buffers and sources did, warm-up included, over all seeds.
+    #[serde(flatten, with = "TrafficLosses")]
+    pub losses: PacketCounts,
     /// Measured time in which senders of links were paused, the sum over all links and seeds; 0 unless
     /// `fabric.flow_control` is `pause`.
     #[serde(default)]
@@ -219,61 +206,14 @@ struct Point {
 /// The state of the command between two epochs, beside that of the network.
 #[derive(Serialize, Deserialize)]
 struct Saved {
-    /// Rows that are done, with their speeds.
-    rows: Vec<SavedRow>,
+    report: SavedReport,
+    /// Packets that each of its rows delivered, which it leaves out.
+    delivered: Vec<u64>,
     /// Runs of the point at hand that are done.
     runs: Vec<RunResult>,
-    totals: Totals,
     /// The run at hand, and the state of its network.
     run: Run,
     network: Vec<u8>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct SavedRow {
-    /// With an energy and a split in any case: the format of snapshots, unlike JSON, leaves nothing out. Runs
-    /// that split latencies are not saved.
-    row: TrafficRow,
-    has_energy: bool,
-    /// Of the row, which skips them.
-    packets_delivered: u64,
-    packet_hops_per_second: f64,
-    build_time_s: f64,
-    peak_memory_bytes: u64,
-}
-
-impl From<&Measured<TrafficRow>> for SavedRow {
-    fn from(measured: &Measured<TrafficRow>) -> SavedRow {
-        let energy = measured.row.energy.clone().unwrap_or_default();
-        SavedRow {
-            row: TrafficRow {
-                energy: Some(energy),
-                latency_split: Some(LatencySplit::default()),
-                ..measured.row.clone()
-            },
-            has_energy: measured.row.energy.is_some(),
-            packets_delivered: measured.row.packets_delivered,
-            packet_hops_per_second: measured.packet_hops_per_second,
-            build_time_s: measured.build_time_s,
-            peak_memory_bytes: measured.peak_memory_bytes,
-        }
-    }
-}
-
-impl From<SavedRow> for Measured<TrafficRow> {
-    fn from(saved: SavedRow) -> Measured<TrafficRow> {
-        Measured {
-            row: TrafficRow {
-                energy: saved.row.energy.filter(|_| saved.has_energy),
-                latency_split: None,
-                packets_delivered: saved.packets_delivered,
-                ..saved.row
-            },
-            packet_hops_per_second: saved.packet_hops_per_second,
-            build_time_s: saved.build_time_s,
-            peak_memory_bytes: saved.peak_memory_bytes,
-        }
-    }
 }
 
 impl Experiment for TrafficRequest {
@@ -463,9 +403,13 @@ impl Curve<'_> {
         mut results: Option<&mut ResultsWriter>,
     ) -> Result<Conclusion, ExperimentError> {
         let mut resumed = None;
-        if let Some(Saved { rows, runs, totals, run, network }) = saved {
-            self.rows = rows.into_iter().map(Measured::from).collect();
-            (self.runs, self.totals) = (runs, totals);
+        if let Some(Saved { report, delivered, runs, run, network }) = saved {
+            (self.rows, self.totals) = report.read()?;
+            self.rows
+                .iter_mut()
+                .zip(delivered)
+                .for_each(|(row, packets)| row.row.packets_delivered = packets);
+            self.runs = runs;
             resumed = Some((run, network));
         }
         for point in points.iter().skip(self.rows.len()) {
@@ -608,9 +552,9 @@ impl Curve<'_> {
     ) -> Result<(), ExperimentError> {
         run.take_flows(network);
         let saved = Saved {
-            rows: self.rows.iter().map(SavedRow::from).collect(),
+            report: SavedReport::of(&self.rows, &self.totals)?,
+            delivered: self.rows.iter().map(|measured| measured.row.packets_delivered).collect(),
             runs: self.runs.clone(),
-            totals: self.totals,
             run: run.clone(),
             network: network.save().map_err(ExperimentError::input)?,
         };
@@ -623,11 +567,12 @@ impl Curve<'_> {
 mod tests {
     use super::*;
 
-    /// Catches a row that is written otherwise than it is read, where the machine says nothing of its power
-    /// and where it does.
+    /// Catches a row that is written otherwise than it is read, with counts and energy and without.
     #[test]
     fn rows_survive_a_snapshot() {
-        for energy in [None, Some(EnergyFigures { wake_ups: 3, ..EnergyFigures::default() })] {
+        let counts = PacketCounts { dead: 1, full: 2, trimmed: 3, resent: 4, ..PacketCounts::default() };
+        let energy = EnergyFigures { wake_ups: 3, ..EnergyFigures::default() };
+        for (counts, energy) in [(PacketCounts::default(), None), (counts, Some(energy))] {
             let row = serde_json::json!({
                 "run": 0, "size_bytes": 64, "offered_load": 0.1, "accepted_load": 0.1,
                 "accepted_load_interval": null, "latency_mean_ns": 1.0, "latency_mean_interval_ns": null,
@@ -636,16 +581,16 @@ mod tests {
                 "run_time_us": 1.0, "seed": 1, "seeds": 1, "messages": 9, "packet_hops": 36,
             });
             let row: TrafficRow = serde_json::from_value(row).unwrap();
-            let measured = Measured {
-                row: TrafficRow { energy, packets_delivered: 9, ..row },
-                packet_hops_per_second: 1.0,
-                build_time_s: 0.0,
-                peak_memory_bytes: 0,
-            };
-            let bytes = postcard::to_stdvec(&[SavedRow::from(&measured), SavedRow::from(&measured)]).unwrap();
-            let [_, again]: [SavedRow; 2] = postcard::from_bytes(&bytes).unwrap();
-            let again = Measured::from(again);
-            assert_eq!((&again.row, again.row.packets_delivered), (&measured.row, 9));
+            assert_eq!((row.outages, row.losses), (PacketCounts::default(), PacketCounts::default()));
+            let outages = PacketCounts { dead: counts.dead, ..PacketCounts::default() };
+            let losses = PacketCounts { dead: 0, ..counts };
+            let row = TrafficRow { outages, losses, energy, ..row };
+            let measured =
+                Measured { row, packet_hops_per_second: 1.0 / 3.0, build_time_s: 0.0, peak_memory_bytes: 0 };
+            let totals = Totals { messages: 7, counts, ..Totals::default() };
+            let saved = SavedReport::of(&[measured.clone(), measured.clone()], &totals).unwrap();
+            let saved: SavedReport = postcard::from_bytes(&postcard::to_stdvec(&saved).unwrap()).unwrap();
+            assert_eq!(saved.read().unwrap(), (vec![measured.clone(), measured], totals));
         }
     }
 }

@@ -5,7 +5,7 @@ use super::{Interval, Limit, Point, TrafficRequest, TrafficRow};
 use crate::experiment::path::LatencySplit;
 use crate::experiment::{EnergyFigures, machine};
 use weft_machine::FaultRule;
-use weft_network::MachineEnergy;
+use weft_network::{Crossed, MachineEnergy};
 use weft_units::{Bytes, Span};
 use weft_workload::path::LegTimes;
 use weft_workload::steady;
@@ -18,6 +18,8 @@ pub(super) fn row(
     runs: &[RunResult],
 ) -> TrafficRow {
     let Point { offered, first_run } = point;
+    let mut crossed = Crossed::default();
+    runs.iter().for_each(|run| crossed += run.crossed);
     let end = runs.iter().map(|run| run.end).max().unwrap_or_default();
     let nanoseconds = |ps: f64| ps / 1000.0;
     let means: Vec<f64> =
@@ -57,22 +59,17 @@ pub(super) fn row(
         seed: request.seeds.first().copied().unwrap_or_default(),
         seeds: runs.len() as u32,
         messages: runs.iter().map(|run| run.latency.count()).sum(),
-        packet_hops: runs.iter().map(|run| run.crossed.packet_hops).sum(),
-        packets_dropped: runs.iter().map(|run| run.crossed.faults.lost()).sum(),
-        packets_dropped_dead: runs.iter().map(|run| run.crossed.faults.dead).sum(),
-        packets_dropped_unreachable: runs.iter().map(|run| run.crossed.faults.unreachable).sum(),
-        packets_dropped_reconfigured: runs.iter().map(|run| run.crossed.faults.reconfigured).sum(),
-        packets_rerouted: runs.iter().map(|run| run.crossed.rerouted).sum(),
-        links_off_us: runs.iter().map(|run| run.crossed.links_off).sum::<Span>().as_us_f64(),
+        packet_hops: crossed.packet_hops,
+        packets_dropped: crossed.counts.lost(),
+        outages: crossed.counts,
+        links_off_us: crossed.counts.off.as_us_f64(),
         links_off_in_warm_up_us: runs.iter().map(|run| run.off_in_warm_up).sum::<Span>().as_us_f64(),
         outages_after_end: machine::outages_after(faults, end),
-        packets_dropped_full: runs.iter().map(|run| run.crossed.faults.full).sum(),
-        packets_trimmed: runs.iter().map(|run| run.crossed.faults.trimmed).sum(),
-        packets_resent: runs.iter().map(|run| run.crossed.faults.resent).sum(),
+        losses: crossed.counts,
         paused_us: runs.iter().map(|run| run.pauses.time_us).sum(),
         pause_frames: runs.iter().map(|run| run.pauses.frames).sum(),
         energy: energy(runs),
-        packets_delivered: runs.iter().map(|run| run.crossed.packets).sum(),
+        packets_delivered: crossed.packets,
     }
 }
 

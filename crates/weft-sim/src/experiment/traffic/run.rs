@@ -495,7 +495,7 @@ impl Run {
             limit,
             busiest,
             delivered: self.delivered,
-            off_in_warm_up: self.crossed_before.links_off,
+            off_in_warm_up: self.crossed_before.counts.off,
             crossed,
             pauses: Pauses::of(network),
             energy,
@@ -512,8 +512,8 @@ impl Run {
         let after = (before + limits.taken).saturating_sub(delivered);
         let (before, after) = (before as f64, after as f64);
         let by_chance = 3.0 * (before + after).sqrt();
-        let faults = self.crossed(network).faults;
-        if after - before <= by_chance || !faults.is_none() {
+        let counts = self.crossed(network).counts;
+        if after - before <= by_chance || !counts.is_undisturbed() {
             return 0.0;
         }
         (after - before) / offered.messages_in(self.time.as_ps() as f64).max(1.0)
