@@ -30,7 +30,47 @@ pub const NI_NO_MATCHING: u32 = 2;
 pub const NI_LOGICAL: u32 = 4;
 pub const NI_PHYSICAL: u32 = 8;
 
+/// Options of a descriptor or an entry.
 pub const IOVEC: u32 = 1 << 31;
+
+/// Options of a portal table entry.
+pub const PT_ONLY_USE_ONCE: u32 = 1;
+pub const PT_FLOWCTRL: u32 = 2;
+pub const PT_ONLY_TRUNCATE: u32 = 4;
+pub const PT_MATCH_UNORDERED: u32 = 8;
+pub const PT_ALLOC_DISABLED: u32 = 16;
+
+/// Options of a memory descriptor. All are carried out in order, and read at once: `PTL_MD_UNORDERED` and
+/// `PTL_MD_VOLATILE` change nothing.
+pub const MD_EVENT_SUCCESS_DISABLE: u32 = 1;
+pub const MD_EVENT_CT_SEND: u32 = 2;
+pub const MD_EVENT_CT_REPLY: u32 = 4;
+pub const MD_EVENT_CT_ACK: u32 = 8;
+pub const MD_EVENT_CT_BYTES: u32 = 16;
+pub const MD_EVENT_SEND_DISABLE: u32 = 128;
+
+/// Options of a list entry. All memory is accessible, and no entry is moved: `PTL_ME_IS_ACCESSIBLE` and
+/// `PTL_ME_MAY_ALIGN` change nothing.
+pub const ME_OP_PUT: u32 = 1;
+pub const ME_OP_GET: u32 = 2;
+pub const ME_USE_ONCE: u32 = 4;
+pub const ME_ACK_DISABLE: u32 = 8;
+pub const ME_UNEXPECTED_HDR_DISABLE: u32 = 16;
+pub const ME_EVENT_LINK_DISABLE: u32 = 64;
+pub const ME_EVENT_COMM_DISABLE: u32 = 128;
+pub const ME_EVENT_FLOWCTRL_DISABLE: u32 = 256;
+pub const ME_EVENT_SUCCESS_DISABLE: u32 = 512;
+pub const ME_EVENT_OVER_DISABLE: u32 = 1024;
+pub const ME_EVENT_UNLINK_DISABLE: u32 = 2048;
+pub const ME_EVENT_CT_COMM: u32 = 4096;
+pub const ME_EVENT_CT_OVERFLOW: u32 = 8192;
+pub const ME_EVENT_CT_BYTES: u32 = 16384;
+pub const ME_MANAGE_LOCAL: u32 = 32768;
+pub const ME_NO_TRUNCATE: u32 = 65536;
+
+/// The fate of the headers that a search finds.
+pub const SEARCH_ONLY: i32 = 0;
+pub const SEARCH_DELETE: i32 = 1;
 
 /// The process identifier that an interface without a wish gets.
 pub const USUAL_PID: u32 = 1;

@@ -2,6 +2,7 @@
 
 use crate::abi::{self, CtEvent, FullEvent, Iovec, Le, Md, Me, NiLimits, Process};
 use crate::endpoint::{Endpoint, KINDS, Open, endpoint};
+use crate::handle::{self, HandleKind, NUMBER, handle, parts};
 use crate::process_memory::ProcessMemory;
 use std::ffi::{c_int, c_void};
 use weft_portals_objects::counting_event::CountingEvent;
@@ -17,30 +18,6 @@ use weft_portals_objects::{NetworkInterface, Search};
 
 /// The counting event and threshold that an operation waits for; `None`: it starts now.
 pub type Trigger = Option<(u32, u64)>;
-
-/// Kinds of handles, in the four highest bits; the interface is in the next two, the number in the rest.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum HandleKind {
-    Interface = 1,
-    Queue = 2,
-    Counting = 3,
-    Descriptor = 4,
-    Entry = 5,
-}
-
-const NUMBER: u32 = (1 << 26) - 1;
-
-fn handle(kind: HandleKind, slot: usize, number: u32) -> u32 {
-    (kind as u32) << 28 | (slot as u32) << 26 | number & NUMBER
-}
-
-/// The interface and number of a handle of that kind.
-pub fn parts(handle: u32, kind: HandleKind) -> Result<(usize, u32), c_int> {
-    if handle >> 28 != kind as u32 {
-        return Err(abi::ARG_INVALID);
-    }
-    Ok(((handle >> 26 & 3) as usize, handle & NUMBER))
-}
 
 /// Turns a result into a return code.
 pub fn status(result: Result<(), c_int>) -> c_int {
@@ -134,7 +111,7 @@ unsafe fn region(start: *mut c_void, length: u64, options: u32) -> Result<Region
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn PtlInit() -> c_int {
+pub extern "C" fn PtlInit() -> c_int {
     let mut own = endpoint();
     if own.is_none() {
         *own = Endpoint::open();
@@ -143,17 +120,17 @@ extern "C" fn PtlInit() -> c_int {
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn PtlFini() {
+pub extern "C" fn PtlFini() {
     if let Some(endpoint) = endpoint().as_mut() {
         endpoint.interfaces = [const { None }; KINDS];
     }
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn PtlAbort() {}
+pub extern "C" fn PtlAbort() {}
 
 #[unsafe(no_mangle)]
-extern "C" fn PtlHandleIsEqual(one: u32, other: u32) -> c_int {
+pub extern "C" fn PtlHandleIsEqual(one: u32, other: u32) -> c_int {
     if one == other { abi::OK } else { abi::FAIL }
 }
 
@@ -203,7 +180,7 @@ fn limits_for_c(limits: &Limits) -> NiLimits {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PtlNIInit(
+pub unsafe extern "C" fn PtlNIInit(
     interface: u32,
     options: u32,
     pid: u32,
@@ -243,7 +220,7 @@ unsafe extern "C" fn PtlNIInit(
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn PtlNIFini(ni: u32) -> c_int {
+pub extern "C" fn PtlNIFini(ni: u32) -> c_int {
     on_endpoint(|endpoint| {
         let (slot, _) = parts(ni, HandleKind::Interface)?;
         let open = endpoint.interfaces[slot].as_mut().ok_or(abi::ARG_INVALID)?;
@@ -262,7 +239,7 @@ fn on_interface(ni: u32, call: impl FnOnce(&mut Open, usize) -> Result<(), c_int
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PtlNIStatus(ni: u32, register: c_int, value: *mut i64) -> c_int {
+pub unsafe extern "C" fn PtlNIStatus(ni: u32, register: c_int, value: *mut i64) -> c_int {
     on_interface(ni, |open, _| {
         let status = open.interface.status();
         let registers = [status.dropped, status.permission_violations, status.operation_violations];
@@ -273,10 +250,10 @@ unsafe extern "C" fn PtlNIStatus(ni: u32, register: c_int, value: *mut i64) -> c
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PtlNIHandle(object: u32, ni: *mut u32) -> c_int {
+pub unsafe extern "C" fn PtlNIHandle(object: u32, ni: *mut u32) -> c_int {
     on_endpoint(|endpoint| {
-        let slot = (object >> 26 & 3) as usize;
-        if !(1..=5).contains(&(object >> 28)) || endpoint.interfaces[slot].is_none() {
+        let slot = handle::slot(object).ok_or(abi::ARG_INVALID)?;
+        if endpoint.interfaces[slot].is_none() {
             return Err(abi::ARG_INVALID);
         }
         // SAFETY: as the standard says.
@@ -285,7 +262,7 @@ unsafe extern "C" fn PtlNIHandle(object: u32, ni: *mut u32) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PtlSetMap(ni: u32, size: u64, mapping: *const Process) -> c_int {
+pub unsafe extern "C" fn PtlSetMap(ni: u32, size: u64, mapping: *const Process) -> c_int {
     on_endpoint(|endpoint| {
         let (slot, _) = parts(ni, HandleKind::Interface)?;
         let number = endpoint.number;
@@ -307,7 +284,7 @@ unsafe extern "C" fn PtlSetMap(ni: u32, size: u64, mapping: *const Process) -> c
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PtlGetMap(ni: u32, size: u64, mapping: *mut Process, actual: *mut u64) -> c_int {
+pub unsafe extern "C" fn PtlGetMap(ni: u32, size: u64, mapping: *mut Process, actual: *mut u64) -> c_int {
     on_interface(ni, |open, _| {
         if !open.is_logical || mapping.is_null() && size > 0 {
             return Err(abi::ARG_INVALID);
@@ -323,19 +300,19 @@ unsafe extern "C" fn PtlGetMap(ni: u32, size: u64, mapping: *mut Process, actual
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PtlGetUid(ni: u32, user: *mut u32) -> c_int {
+pub unsafe extern "C" fn PtlGetUid(ni: u32, user: *mut u32) -> c_int {
     // SAFETY: as the standard says.
     on_interface(ni, |open, _| unsafe { put(user, open.interface.initiator().user) })
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PtlGetId(ni: u32, id: *mut Process) -> c_int {
+pub unsafe extern "C" fn PtlGetId(ni: u32, id: *mut Process) -> c_int {
     // SAFETY: as the standard says.
     on_interface(ni, |open, _| unsafe { put(id, open.process(open.process)) })
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PtlGetPhysId(ni: u32, id: *mut Process) -> c_int {
+pub unsafe extern "C" fn PtlGetPhysId(ni: u32, id: *mut Process) -> c_int {
     on_endpoint(|endpoint| {
         let (slot, _) = parts(ni, HandleKind::Interface)?;
         let open = endpoint.interfaces[slot].as_ref().ok_or(abi::ARG_INVALID)?;
@@ -346,14 +323,15 @@ unsafe extern "C" fn PtlGetPhysId(ni: u32, id: *mut Process) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PtlPTAlloc(ni: u32, options: u32, queue: u32, wish: u32, index: *mut u32) -> c_int {
+pub unsafe extern "C" fn PtlPTAlloc(ni: u32, options: u32, queue: u32, wish: u32, index: *mut u32) -> c_int {
     on_interface(ni, |open, slot| {
+        let has = |option: u32| options & option != 0;
         let options = TableEntryOptions {
-            only_use_once: options & 1 != 0,
-            flow_control: options & 2 != 0,
-            only_truncate: options & 4 != 0,
-            match_unordered: options & 8 != 0 && open.is_matching,
-            begins_disabled: options & 16 != 0,
+            only_use_once: has(abi::PT_ONLY_USE_ONCE),
+            flow_control: has(abi::PT_FLOWCTRL),
+            only_truncate: has(abi::PT_ONLY_TRUNCATE),
+            match_unordered: has(abi::PT_MATCH_UNORDERED) && open.is_matching,
+            begins_disabled: has(abi::PT_ALLOC_DISABLED),
         };
         let (wish, queue) = ((wish != abi::ANY).then_some(wish), queue_of(queue, slot)?);
         let found = open.interface.allocate_table_entry(wish, options, queue).map_err(abi::code)?;
@@ -363,33 +341,33 @@ unsafe extern "C" fn PtlPTAlloc(ni: u32, options: u32, queue: u32, wish: u32, in
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn PtlPTFree(ni: u32, index: u32) -> c_int {
+pub extern "C" fn PtlPTFree(ni: u32, index: u32) -> c_int {
     on_interface(ni, |open, _| open.interface.free_table_entry(index).map_err(abi::code))
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn PtlPTDisable(ni: u32, index: u32) -> c_int {
+pub extern "C" fn PtlPTDisable(ni: u32, index: u32) -> c_int {
     on_interface(ni, |open, _| open.interface.enable_table_entry(index, false).map_err(abi::code))
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn PtlPTEnable(ni: u32, index: u32) -> c_int {
+pub extern "C" fn PtlPTEnable(ni: u32, index: u32) -> c_int {
     on_interface(ni, |open, _| open.interface.enable_table_entry(index, true).map_err(abi::code))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PtlMDBind(ni: u32, md: *const Md, made: *mut u32) -> c_int {
+pub unsafe extern "C" fn PtlMDBind(ni: u32, md: *const Md, made: *mut u32) -> c_int {
     on_interface(ni, |open, slot| {
         // SAFETY: as the standard says.
         let md = unsafe { get(md) }?;
-        let has = |bit: u32| md.options & bit != 0;
+        let has = |option: u32| md.options & option != 0;
         let options = DescriptorOptions {
-            no_success_events: has(1),
-            counts_sends: has(2),
-            counts_replies: has(4),
-            counts_acknowledgements: has(8),
-            counts_bytes: has(16),
-            no_send_events: has(128),
+            no_success_events: has(abi::MD_EVENT_SUCCESS_DISABLE),
+            counts_sends: has(abi::MD_EVENT_CT_SEND),
+            counts_replies: has(abi::MD_EVENT_CT_REPLY),
+            counts_acknowledgements: has(abi::MD_EVENT_CT_ACK),
+            counts_bytes: has(abi::MD_EVENT_CT_BYTES),
+            no_send_events: has(abi::MD_EVENT_SEND_DISABLE),
         };
         let (queue, counting) = (queue_of(md.queue, slot)?, counting_of(md.counting, slot)?);
         // SAFETY: as the standard says.
@@ -402,7 +380,7 @@ unsafe extern "C" fn PtlMDBind(ni: u32, md: *const Md, made: *mut u32) -> c_int 
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn PtlMDRelease(md: u32) -> c_int {
+pub extern "C" fn PtlMDRelease(md: u32) -> c_int {
     on_object(md, HandleKind::Descriptor, |open, number| {
         open.interface.release(DescriptorHandle(number)).map_err(abi::code).map(|()| 0)
     })
@@ -417,24 +395,24 @@ unsafe fn entry_of(
     slot: usize,
     (word, is_logical): (*mut c_void, bool),
 ) -> Result<ListEntry, c_int> {
-    let has = |bit: u32| me.options & 1 << bit != 0;
+    let has = |option: u32| me.options & option != 0;
     let options = EntryOptions {
-        puts: has(0),
-        gets: has(1),
-        use_once: has(2),
-        no_acknowledgements: has(3),
-        no_unexpected_headers: has(4),
-        no_link_events: has(6),
-        no_communication_events: has(7),
-        no_flow_control_events: has(8),
-        no_success_events: has(9),
-        no_overflow_events: has(10),
-        no_unlink_events: has(11),
-        counts_communication: has(12),
-        counts_overflow: has(13),
-        counts_bytes: has(14),
-        local_offset: has(15),
-        no_truncation: has(16),
+        puts: has(abi::ME_OP_PUT),
+        gets: has(abi::ME_OP_GET),
+        use_once: has(abi::ME_USE_ONCE),
+        no_acknowledgements: has(abi::ME_ACK_DISABLE),
+        no_unexpected_headers: has(abi::ME_UNEXPECTED_HDR_DISABLE),
+        no_link_events: has(abi::ME_EVENT_LINK_DISABLE),
+        no_communication_events: has(abi::ME_EVENT_COMM_DISABLE),
+        no_flow_control_events: has(abi::ME_EVENT_FLOWCTRL_DISABLE),
+        no_success_events: has(abi::ME_EVENT_SUCCESS_DISABLE),
+        no_overflow_events: has(abi::ME_EVENT_OVER_DISABLE),
+        no_unlink_events: has(abi::ME_EVENT_UNLINK_DISABLE),
+        counts_communication: has(abi::ME_EVENT_CT_COMM),
+        counts_overflow: has(abi::ME_EVENT_CT_OVERFLOW),
+        counts_bytes: has(abi::ME_EVENT_CT_BYTES),
+        local_offset: has(abi::ME_MANAGE_LOCAL),
+        no_truncation: has(abi::ME_NO_TRUNCATE),
     };
     Ok(ListEntry {
         // SAFETY: the caller's promise.
@@ -514,8 +492,8 @@ unsafe fn search(
     let slot = parts(ni, HandleKind::Interface).map_or(0, |(slot, _)| slot);
     on_object(ni, HandleKind::Interface, |open, _| {
         let how = match how {
-            0 => Search::Only,
-            1 => Search::Delete,
+            abi::SEARCH_ONLY => Search::Only,
+            abi::SEARCH_DELETE => Search::Delete,
             _ => return Err(abi::ARG_INVALID),
         };
         if open.is_matching != is_matching {
@@ -528,7 +506,7 @@ unsafe fn search(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PtlMEAppend(
+pub unsafe extern "C" fn PtlMEAppend(
     ni: u32,
     portal: u32,
     me: *const Me,
@@ -541,7 +519,7 @@ unsafe extern "C" fn PtlMEAppend(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PtlLEAppend(
+pub unsafe extern "C" fn PtlLEAppend(
     ni: u32,
     portal: u32,
     le: *const Le,
@@ -554,7 +532,7 @@ unsafe extern "C" fn PtlLEAppend(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PtlMESearch(
+pub unsafe extern "C" fn PtlMESearch(
     ni: u32,
     portal: u32,
     me: *const Me,
@@ -566,7 +544,7 @@ unsafe extern "C" fn PtlMESearch(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PtlLESearch(
+pub unsafe extern "C" fn PtlLESearch(
     ni: u32,
     portal: u32,
     le: *const Le,
@@ -578,14 +556,14 @@ unsafe extern "C" fn PtlLESearch(
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn PtlMEUnlink(me: u32) -> c_int {
+pub extern "C" fn PtlMEUnlink(me: u32) -> c_int {
     on_object(me, HandleKind::Entry, |open, number| {
         open.interface.unlink_named(EntryName(number)).map_err(abi::code).map(|()| 0)
     })
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PtlTriggeredMEAppend(
+pub unsafe extern "C" fn PtlTriggeredMEAppend(
     ni: u32,
     portal: u32,
     me: *const Me,
@@ -601,7 +579,7 @@ unsafe extern "C" fn PtlTriggeredMEAppend(
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn PtlTriggeredMEUnlink(me: u32, counting: u32, threshold: u64) -> c_int {
+pub extern "C" fn PtlTriggeredMEUnlink(me: u32, counting: u32, threshold: u64) -> c_int {
     let slot = parts(me, HandleKind::Entry).map_or(0, |(slot, _)| slot);
     on_object(me, HandleKind::Entry, |open, number| {
         let waits = (counting_of(counting, slot)?.ok_or(abi::ARG_INVALID)?, threshold);
@@ -611,12 +589,12 @@ extern "C" fn PtlTriggeredMEUnlink(me: u32, counting: u32, threshold: u64) -> c_
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn PtlLEUnlink(le: u32) -> c_int {
+pub extern "C" fn PtlLEUnlink(le: u32) -> c_int {
     PtlMEUnlink(le)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PtlEQAlloc(ni: u32, count: u64, made: *mut u32) -> c_int {
+pub unsafe extern "C" fn PtlEQAlloc(ni: u32, count: u64, made: *mut u32) -> c_int {
     on_interface(ni, |open, slot| {
         let count = usize::try_from(count).map_err(|_| abi::ARG_INVALID)?;
         let queue = open.interface.allocate_queue(count).map_err(abi::code)?;
@@ -626,7 +604,7 @@ unsafe extern "C" fn PtlEQAlloc(ni: u32, count: u64, made: *mut u32) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn PtlEQFree(queue: u32) -> c_int {
+pub extern "C" fn PtlEQFree(queue: u32) -> c_int {
     on_object(queue, HandleKind::Queue, |open, number| {
         open.interface.free_queue(QueueHandle(number)).map_err(abi::code).map(|()| 0)
     })
@@ -685,7 +663,7 @@ fn lost_or_ok(lost: bool) -> Result<(), c_int> {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PtlEQGet(queue: u32, event: *mut FullEvent) -> c_int {
+pub unsafe extern "C" fn PtlEQGet(queue: u32, event: *mut FullEvent) -> c_int {
     // SAFETY: as the standard says.
     on_endpoint(|endpoint| match wait_for(endpoint, 0, |own| unsafe { take_event(own, &[queue], event) })? {
         Some((_, lost)) => lost_or_ok(lost),
@@ -694,7 +672,7 @@ unsafe extern "C" fn PtlEQGet(queue: u32, event: *mut FullEvent) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PtlEQWait(queue: u32, event: *mut FullEvent) -> c_int {
+pub unsafe extern "C" fn PtlEQWait(queue: u32, event: *mut FullEvent) -> c_int {
     on_endpoint(|endpoint| {
         // SAFETY: as the standard says.
         let found = wait_for(endpoint, abi::FOREVER, |own| unsafe { take_event(own, &[queue], event) })?;
@@ -703,7 +681,7 @@ unsafe extern "C" fn PtlEQWait(queue: u32, event: *mut FullEvent) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PtlEQPoll(
+pub unsafe extern "C" fn PtlEQPoll(
     queues: *const u32,
     size: u32,
     timeout: u64,
@@ -728,7 +706,7 @@ unsafe extern "C" fn PtlEQPoll(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PtlCTAlloc(ni: u32, made: *mut u32) -> c_int {
+pub unsafe extern "C" fn PtlCTAlloc(ni: u32, made: *mut u32) -> c_int {
     on_interface(ni, |open, slot| {
         let counting = open.interface.allocate_counting().map_err(abi::code)?;
         // SAFETY: as the standard says.
@@ -737,14 +715,14 @@ unsafe extern "C" fn PtlCTAlloc(ni: u32, made: *mut u32) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn PtlCTFree(counting: u32) -> c_int {
+pub extern "C" fn PtlCTFree(counting: u32) -> c_int {
     on_object(counting, HandleKind::Counting, |open, number| {
         open.interface.free_counting(CountingHandle(number)).map_err(abi::code).map(|()| 0)
     })
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn PtlCTCancelTriggeredOps(counting: u32) -> c_int {
+pub extern "C" fn PtlCTCancelTriggeredOps(counting: u32) -> c_int {
     on_object(counting, HandleKind::Counting, |open, number| {
         open.interface.cancel_triggered(CountingHandle(number)).map_err(abi::code).map(|()| 0)
     })
@@ -764,7 +742,7 @@ fn counted(endpoint: &Endpoint, countings: &[u32], tests: &[u64]) -> Result<Opti
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PtlCTGet(counting: u32, event: *mut CtEvent) -> c_int {
+pub unsafe extern "C" fn PtlCTGet(counting: u32, event: *mut CtEvent) -> c_int {
     on_endpoint(|endpoint| {
         endpoint.progress();
         let (_, value) = counted(endpoint, &[counting], &[0])?.ok_or(abi::ARG_INVALID)?;
@@ -774,7 +752,7 @@ unsafe extern "C" fn PtlCTGet(counting: u32, event: *mut CtEvent) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PtlCTWait(counting: u32, test: u64, event: *mut CtEvent) -> c_int {
+pub unsafe extern "C" fn PtlCTWait(counting: u32, test: u64, event: *mut CtEvent) -> c_int {
     on_endpoint(|endpoint| {
         let found = wait_for(endpoint, abi::FOREVER, |own| counted(own, &[counting], &[test]))?;
         let (_, value) = found.ok_or(abi::FAIL)?;
@@ -784,7 +762,7 @@ unsafe extern "C" fn PtlCTWait(counting: u32, test: u64, event: *mut CtEvent) ->
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PtlCTPoll(
+pub unsafe extern "C" fn PtlCTPoll(
     countings: *const u32,
     tests: *const u64,
     size: u32,
@@ -819,7 +797,7 @@ pub fn counting_event(event: CtEvent) -> CountingEvent {
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn PtlCTSet(counting: u32, value: CtEvent) -> c_int {
+pub extern "C" fn PtlCTSet(counting: u32, value: CtEvent) -> c_int {
     on_object(counting, HandleKind::Counting, |open, number| {
         let set =
             open.interface.set_counting(CountingHandle(number), counting_event(value), &mut ProcessMemory);
@@ -828,7 +806,7 @@ extern "C" fn PtlCTSet(counting: u32, value: CtEvent) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn PtlCTInc(counting: u32, by: CtEvent) -> c_int {
+pub extern "C" fn PtlCTInc(counting: u32, by: CtEvent) -> c_int {
     on_object(counting, HandleKind::Counting, |open, number| {
         let (counting, by) = (CountingHandle(number), counting_event(by));
         let increased = open.interface.increase_counting(counting, by, &mut ProcessMemory);
@@ -837,7 +815,7 @@ extern "C" fn PtlCTInc(counting: u32, by: CtEvent) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn PtlStartBundle(ni: u32) -> c_int {
+pub extern "C" fn PtlStartBundle(ni: u32) -> c_int {
     on_interface(ni, |open, _| {
         open.interface.start_bundle();
         Ok(())
@@ -845,12 +823,12 @@ extern "C" fn PtlStartBundle(ni: u32) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn PtlEndBundle(ni: u32) -> c_int {
+pub extern "C" fn PtlEndBundle(ni: u32) -> c_int {
     on_interface(ni, |open, _| open.interface.end_bundle().map_err(abi::code))
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn PtlAtomicSync() -> c_int {
+pub extern "C" fn PtlAtomicSync() -> c_int {
     // Every operation is carried out on the process's own memory: there is nothing to make coherent.
     on_endpoint(|_| Ok(()))
 }

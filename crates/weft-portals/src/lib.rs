@@ -21,6 +21,11 @@ mod abi;
 mod calls;
 mod carrier;
 mod endpoint;
+#[cfg(test)]
+mod fake_weft;
+mod handle;
 mod operations;
 mod process_memory;
+#[cfg(test)]
+mod tests;
 mod weft;

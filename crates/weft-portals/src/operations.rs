@@ -1,8 +1,9 @@
 //! The functions that move data: put, get, atomic operations, and their triggered forms.
 
 use crate::abi::{self, CtEvent, Process};
-use crate::calls::{HandleKind, Trigger, counting_event, on_object, parts};
+use crate::calls::{Trigger, counting_event, on_object};
 use crate::endpoint::Open;
+use crate::handle::{HandleKind, are_alike, parts};
 use crate::process_memory::ProcessMemory;
 use std::ffi::{c_int, c_void};
 use weft_portals_objects::atomic::AtomicOperation;
@@ -107,7 +108,7 @@ unsafe fn fetch(
     trigger: Trigger,
 ) -> c_int {
     start(into.0, trigger, |open| {
-        if into.0 >> 26 != from.0 >> 26 {
+        if !are_alike(into.0, from.0) {
             return Err(abi::ARG_INVALID);
         }
         let (how, of) = abi::atomic(how, of).ok_or(abi::ARG_INVALID)?;
@@ -130,7 +131,7 @@ unsafe fn fetch(
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn PtlPut(
+pub extern "C" fn PtlPut(
     md: u32,
     local_offset: u64,
     length: u64,
@@ -147,7 +148,7 @@ extern "C" fn PtlPut(
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn PtlTriggeredPut(
+pub extern "C" fn PtlTriggeredPut(
     md: u32,
     local_offset: u64,
     length: u64,
@@ -166,7 +167,7 @@ extern "C" fn PtlTriggeredPut(
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn PtlGet(
+pub extern "C" fn PtlGet(
     md: u32,
     local_offset: u64,
     length: u64,
@@ -181,7 +182,7 @@ extern "C" fn PtlGet(
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn PtlTriggeredGet(
+pub extern "C" fn PtlTriggeredGet(
     md: u32,
     local_offset: u64,
     length: u64,
@@ -198,7 +199,7 @@ extern "C" fn PtlTriggeredGet(
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn PtlAtomic(
+pub extern "C" fn PtlAtomic(
     md: u32,
     local_offset: u64,
     length: u64,
@@ -217,7 +218,7 @@ extern "C" fn PtlAtomic(
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn PtlTriggeredAtomic(
+pub extern "C" fn PtlTriggeredAtomic(
     md: u32,
     local_offset: u64,
     length: u64,
@@ -238,7 +239,7 @@ extern "C" fn PtlTriggeredAtomic(
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn PtlFetchAtomic(
+pub extern "C" fn PtlFetchAtomic(
     get_md: u32,
     get_offset: u64,
     put_md: u32,
@@ -260,7 +261,7 @@ extern "C" fn PtlFetchAtomic(
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn PtlTriggeredFetchAtomic(
+pub extern "C" fn PtlTriggeredFetchAtomic(
     get_md: u32,
     get_offset: u64,
     put_md: u32,
@@ -284,7 +285,7 @@ extern "C" fn PtlTriggeredFetchAtomic(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PtlSwap(
+pub unsafe extern "C" fn PtlSwap(
     get_md: u32,
     get_offset: u64,
     put_md: u32,
@@ -307,7 +308,7 @@ unsafe extern "C" fn PtlSwap(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PtlTriggeredSwap(
+pub unsafe extern "C" fn PtlTriggeredSwap(
     get_md: u32,
     get_offset: u64,
     put_md: u32,
@@ -338,7 +339,7 @@ fn on_counting(
     make: impl FnOnce(CountingHandle) -> TriggeredOperation,
 ) -> c_int {
     on_object(trigger, HandleKind::Counting, |open, number| {
-        if counting >> 26 != trigger >> 26 {
+        if !are_alike(counting, trigger) {
             return Err(abi::ARG_INVALID);
         }
         let operation = make(CountingHandle(parts(counting, HandleKind::Counting)?.1));
@@ -349,13 +350,13 @@ fn on_counting(
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn PtlTriggeredCTInc(counting: u32, by: CtEvent, trigger: u32, threshold: u64) -> c_int {
+pub extern "C" fn PtlTriggeredCTInc(counting: u32, by: CtEvent, trigger: u32, threshold: u64) -> c_int {
     let by = counting_event(by);
     on_counting(counting, (trigger, threshold), |counting| TriggeredOperation::Increase(counting, by))
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn PtlTriggeredCTSet(counting: u32, value: CtEvent, trigger: u32, threshold: u64) -> c_int {
+pub extern "C" fn PtlTriggeredCTSet(counting: u32, value: CtEvent, trigger: u32, threshold: u64) -> c_int {
     let value = counting_event(value);
     on_counting(counting, (trigger, threshold), |counting| TriggeredOperation::Set(counting, value))
 }
