@@ -68,6 +68,30 @@ pub struct Message<H> {
     pub watch: bool,
 }
 
+impl<H> Message<H> {
+    /// The same with another header.
+    #[inline]
+    pub fn with_header<T>(self, header: Option<T>) -> Message<T> {
+        let Message { to, bytes, created_at, token, acknowledged, primitive, purpose, .. } = self;
+        let Message { interface, to_interface, buffer, buffers, watch, .. } = self;
+        Message {
+            to,
+            bytes,
+            created_at,
+            header,
+            token,
+            acknowledged,
+            primitive,
+            purpose,
+            interface,
+            to_interface,
+            buffer,
+            buffers,
+            watch,
+        }
+    }
+}
+
 /// A message that has arrived whole.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Delivered<H> {
@@ -90,6 +114,15 @@ pub struct Delivered<H> {
     /// Whether it lies in the queue of that interface, where it takes room until it is
     /// [taken](HostContext::taken).
     pub in_mailbox: bool,
+}
+
+impl<H> Delivered<H> {
+    /// The same with another header.
+    #[inline]
+    pub fn with_header<T>(&self, header: Option<T>) -> Delivered<T> {
+        let Delivered { from, number, bytes, created_at, noticed, hops, interface, in_mailbox, .. } = *self;
+        Delivered { from, number, bytes, created_at, noticed, hops, header, interface, in_mailbox }
+    }
 }
 
 /// A message that its sender is told will not arrive, unless it has without being acknowledged.

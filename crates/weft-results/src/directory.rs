@@ -37,7 +37,7 @@ pub(crate) const SNAPSHOT: &str = "snapshot";
 /// The beginning of every snapshot file, whatever its version.
 const SNAPSHOT_MAGIC: &[u8] = b"weft-snapshot/";
 /// The version of a snapshot file, which follows.
-const SNAPSHOT_VERSION: &[u8] = b"20\n";
+const SNAPSHOT_VERSION: &[u8] = b"21\n";
 
 /// A request, and where the traces that it reads lie on this computer, in its order.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

@@ -4,11 +4,12 @@
 //!   rows that are done │ totals │ what the run at hand has gathered │ its network
 //! ```
 
-use super::{Course, Done, Hosts, ScenarioRow};
+use super::{Course, Done, Ranks, ScenarioRow};
 use crate::experiment::{ExperimentError, Measured};
 use serde::{Deserialize, Serialize};
 use weft_network::SimulatedNetwork;
 use weft_results::{ResultsWriter, Totals};
+use weft_workload::host::SharedHost;
 
 /// The state of the command, as it is read.
 #[derive(Deserialize)]
@@ -40,10 +41,10 @@ pub(super) struct SavedRow {
 }
 
 /// Saves the state of the command.
-pub(super) fn save<H: Hosts>(
+pub(super) fn save<R: Ranks>(
     done: &Done,
     course: &Course,
-    network: &mut dyn SimulatedNetwork<H>,
+    network: &mut dyn SimulatedNetwork<SharedHost<R>>,
     results: &mut ResultsWriter,
 ) -> Result<(), ExperimentError> {
     let row = |measured: &Measured<ScenarioRow>| {
