@@ -24,6 +24,7 @@ use weft_sim::experiment::ExperimentError;
 use weft_sim::experiment::live::{LiveAccount, RanksAtEnd, RunReport};
 use weft_topo::{Layout, Topology};
 use weft_units::{Bytes, RankId, Span, Time};
+use weft_workload::host::{SharedHost, SharedParameters, SharedTimer};
 use weft_workload::replay::{Finish, RankReport};
 
 /// Why a job cannot be simulated.
@@ -46,7 +47,7 @@ pub enum LiveError {
 
 /// A job on a simulated machine.
 pub struct LiveRun {
-    network: Box<dyn SimulatedNetwork<LiveHost>>,
+    network: Box<dyn SimulatedNetwork<SharedHost<LiveHost>>>,
     job: Arc<Job>,
     account: LiveAccount,
     recording: Arc<Recording>,
@@ -105,7 +106,9 @@ impl LiveRun {
         let mut hosts = parameters.hosts(layout.endpoints()).into_iter();
         let follows_packets = account.follows_packets(machine)?;
         let network = NetworkSetup { follows_packets, ..NetworkSetup::new(machine, layout, setup.seed) };
-        let mut network = network.build(parameters, |_| hosts.next().unwrap_or_default())?;
+        let parameters = SharedParameters::alone(parameters);
+        let mut network =
+            network.build(parameters, |_| SharedHost::alone(hosts.next().unwrap_or_default()))?;
         // A rank that is woken although nothing has come goes on where it was.
         network.stand_when_dry();
         // Every host opens its interfaces before the first rank joins, which may be at the beginning of time.
@@ -123,8 +126,8 @@ impl LiveRun {
     fn ranks(&self) -> (Vec<RankReport>, Vec<Finish>) {
         let (mut ranks, mut finishes) = (Vec::new(), Vec::new());
         self.network.visit_hosts(&mut |_, host| {
-            ranks.extend(host.reports());
-            finishes.extend(host.finishes());
+            ranks.extend(host.ranks.reports());
+            finishes.extend(host.ranks.finishes());
         });
         ranks.sort_by_key(|rank| rank.rank);
         finishes.sort_by_key(|finish| finish.rank);
@@ -148,7 +151,7 @@ impl LiveRun {
     ) -> Result<RunReport, ExperimentError> {
         let (ranks, finishes) = self.ranks();
         let mut calls = Vec::new();
-        self.network.visit_hosts(&mut |_, host| calls.extend(host.calls()));
+        self.network.visit_hosts(&mut |_, host| calls.extend(host.ranks.calls()));
         calls.sort_by_key(|call| (call.rank, call.operation));
         let at_end = RanksAtEnd { ranks: &ranks, finishes, calls, conclusion };
         self.account.finish(machine, layout, &mut *self.network, at_end)
@@ -158,7 +161,7 @@ impl LiveRun {
     pub fn sent(&self) -> (u64, Bytes) {
         let mut sum = (0, Bytes::ZERO);
         self.network.visit_hosts(&mut |_, host| {
-            let (messages, bytes) = host.sent_by_ranks();
+            let (messages, bytes) = host.ranks.sent_by_ranks();
             sum = (sum.0 + messages, sum.1 + bytes);
         });
         sum
@@ -244,7 +247,7 @@ impl LiveRun {
         let since = self.standstill.take_since();
         if refused > 0 {
             let mut mailboxes = Vec::new();
-            self.network.visit_hosts(&mut |_, host| mailboxes.extend(host.mailboxes()));
+            self.network.visit_hosts(&mut |_, host| mailboxes.extend(host.ranks.mailboxes()));
             mailboxes.sort_by_key(|mailbox| (Reverse(mailbox.messages), mailbox.rank, mailbox.interface));
             return LiveEnd::NoProgress(since, FullMailboxes { refused, mailboxes });
         }
@@ -298,7 +301,7 @@ impl LiveRun {
     fn wake(&mut self, rank: u32) {
         let Some((endpoint, seat)) = self.account.seating().seat(RankId(rank)) else { return };
         let at = Time::from_ps(self.job.state(rank).1).max(self.network.now());
-        self.network.wake(endpoint, at, Resume::Seat(seat));
+        self.network.wake(endpoint, at, SharedTimer::Ranks(Resume::Seat(seat)));
     }
 }
 

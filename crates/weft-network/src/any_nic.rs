@@ -16,8 +16,8 @@ use weft_nic::{
     Refused,
 };
 use weft_units::{Bytes, EndpointId, Time};
+use weft_workload::host::{NoRanks, SharedHost};
 use weft_workload::replay::ReplayHost;
-use weft_workload::scenario::ScenarioHost;
 use weft_workload::traffic::TrafficSource;
 
 /// A thing for which each model of an interface has a type of its own.
@@ -78,8 +78,8 @@ const fn event<H: Host>() -> usize {
 }
 
 const _: () = assert!(event::<TrafficSource>() == 64, "an event of traffic is a cache line");
-const _: () = assert!(event::<ScenarioHost>() == 64, "an event of flows is a cache line");
-const _: () = assert!(event::<ReplayHost>() <= 128, "larger ones are moved by a call of memcpy");
+const _: () = assert!(event::<SharedHost<NoRanks>>() == 64, "an event of flows is a cache line");
+const _: () = assert!(event::<SharedHost<ReplayHost>>() <= 128, "larger ones are moved by a call of memcpy");
 
 /// Does the same with what is inside, whichever model it is of.
 macro_rules! of_any {

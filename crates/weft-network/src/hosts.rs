@@ -2,8 +2,8 @@
 
 use crate::{NetworkError, NetworkSetup, SimulatedNetwork};
 use weft_units::EndpointId;
+use weft_workload::host::{NoRanks, SharedHost, SharedParameters};
 use weft_workload::replay::{ReplayHost, ReplayParameters};
-use weft_workload::scenario::{ScenarioHost, ScenarioParameters};
 use weft_workload::traffic::{TrafficParameters, TrafficSource};
 
 type MakeHost<'m, H> = &'m mut dyn FnMut(EndpointId) -> H;
@@ -21,27 +21,27 @@ impl NetworkSetup<'_> {
         self.build(parameters, make_host)
     }
 
-    /// Builds the network with the ranks of programs at its endpoints.
+    /// Builds the network with the ranks of programs at its endpoints, and what is beside them.
     ///
     /// # Errors
     /// As [`NetworkSetup::build`].
     pub fn with_ranks(
         self,
-        parameters: ReplayParameters,
-        make_host: MakeHost<'_, ReplayHost>,
-    ) -> Result<Box<dyn SimulatedNetwork<ReplayHost>>, NetworkError> {
+        parameters: SharedParameters<ReplayParameters>,
+        make_host: MakeHost<'_, SharedHost<ReplayHost>>,
+    ) -> Result<Box<dyn SimulatedNetwork<SharedHost<ReplayHost>>>, NetworkError> {
         self.build(parameters, make_host)
     }
 
-    /// Builds the network with the flows of a scenario at its endpoints.
+    /// Builds the network with programs at its endpoints that need no ranks beside them.
     ///
     /// # Errors
     /// As [`NetworkSetup::build`].
-    pub fn with_scenario(
+    pub fn without_ranks(
         self,
-        parameters: ScenarioParameters,
-        make_host: MakeHost<'_, ScenarioHost>,
-    ) -> Result<Box<dyn SimulatedNetwork<ScenarioHost>>, NetworkError> {
+        parameters: SharedParameters<()>,
+        make_host: MakeHost<'_, SharedHost<NoRanks>>,
+    ) -> Result<Box<dyn SimulatedNetwork<SharedHost<NoRanks>>>, NetworkError> {
         self.build(parameters, make_host)
     }
 }

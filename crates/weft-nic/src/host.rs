@@ -67,7 +67,6 @@ impl<H> Message<H> {
             created_at,
             header: None,
             token: None,
-            primitive: Primitive::Automatic,
             purpose: Purpose::PLAIN,
             interface: 0,
             to_interface: 0,
@@ -75,6 +74,27 @@ impl<H> Message<H> {
             of_program: false,
             options: MessageOptions::NONE,
             watch: false,
+        }
+    }
+
+    /// The same with another header.
+    #[inline]
+    pub fn with_header<T>(self, header: Option<T>) -> Message<T> {
+        let Message { to, bytes, created_at, token, purpose, interface, to_interface, .. } = self;
+        let Message { buffer, of_program, options, watch, .. } = self;
+        Message {
+            to,
+            bytes,
+            created_at,
+            header,
+            token,
+            purpose,
+            interface,
+            to_interface,
+            buffer,
+            of_program,
+            options,
+            watch,
         }
     }
 }
@@ -101,6 +121,15 @@ pub struct Delivered<H> {
     /// Whether it lies in the queue of that interface, where it takes room until it is
     /// [taken](crate::Mailboxes::taken).
     pub in_mailbox: bool,
+}
+
+impl<H> Delivered<H> {
+    /// The same with another header.
+    #[inline]
+    pub fn with_header<T>(&self, header: Option<T>) -> Delivered<T> {
+        let Delivered { from, number, bytes, created_at, noticed, hops, interface, in_mailbox, .. } = *self;
+        Delivered { from, number, bytes, created_at, noticed, hops, header, interface, in_mailbox }
+    }
 }
 
 /// A message that its sender is told will not arrive, unless it has without being acknowledged.

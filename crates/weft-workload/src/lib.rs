@@ -9,6 +9,7 @@
 //!
 //! - [`pattern`]: where the messages of an endpoint go, one file per pattern.
 //! - [`arrival`]: when they are handed over, in integer arithmetic only.
+//! - [`host`]: several programs behind one interface: ranks, flows.
 //! - [`path`]: the critical path of a replay, where every picosecond went.
 //! - [`replay`]: programs, recorded or generated, rank by rank; [`mapping`] says where their ranks sit, and
 //!   [`jobs`] which hosts each of several has.
@@ -21,6 +22,7 @@
 pub mod arrival;
 pub mod flow;
 pub mod histogram;
+pub mod host;
 pub mod jobs;
 pub mod mapping;
 pub mod osu;

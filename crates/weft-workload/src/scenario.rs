@@ -12,9 +12,8 @@
 use crate::histogram::Histogram;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::num::NonZeroU32;
 use weft_engine::{Payload, Stream, below};
-use weft_fabric::{HopRecord, Purpose};
+use weft_fabric::Purpose;
 use weft_nic::{Delivered, Failure, Host, HostContext, Message, Observer, Offer};
 use weft_units::{BitRate, Bytes, EndpointId, Span, Time};
 
@@ -154,8 +153,8 @@ pub struct FlowPlan {
     pub class: Option<u8>,
 }
 
-/// All that the hosts of a scenario share.
-#[derive(Clone, Debug)]
+/// All that the flows of a scenario share.
+#[derive(Clone, Debug, Default)]
 pub struct ScenarioParameters {
     /// The flows, by source.
     pub flows: Vec<FlowPlan>,
@@ -176,21 +175,9 @@ struct Generator {
 }
 
 /// The flows that begin at one endpoint.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Generators {
-    generators: Vec<Generator>,
-}
-
-/// The form of a transfer, which depends on who else uses the endpoint's interface.
-pub(crate) struct Form<H: Host> {
-    /// The virtual interface that it leaves and comes to.
-    pub interface: u16,
-    /// The header of a transfer of a flow.
-    pub header: fn(u32) -> H::Header,
-    /// The timer at which the flow in a place begins its next transfer.
-    pub timer: fn(Next) -> H::Timer,
-    /// The token of a transfer of the flow in a place.
-    pub token: fn(u32) -> u32,
+    generators: Box<[Generator]>,
 }
 
 /// The next transfer of a flow, by its place at the source.
@@ -248,7 +235,7 @@ pub struct TransferReport {
     pub hops: u8,
 }
 
-/// The output of the hosts of a partition: adds up in any order.
+/// The output of the flows of a partition: adds up in any order.
 #[derive(Default, Serialize, Deserialize)]
 pub struct ScenarioOutput {
     /// By group: from birth to delivery, to a thousandth, of transfers that begin after warm-up.
@@ -259,9 +246,6 @@ pub struct ScenarioOutput {
     pub transfers: Vec<TransferReport>,
     /// Transfers that failed.
     pub failed: u64,
-    /// The links that packets crossed, if asked for; in no particular order.
-    #[serde(skip)]
-    pub hops: Vec<HopRecord>,
 }
 
 impl ScenarioOutput {
@@ -275,17 +259,12 @@ impl ScenarioOutput {
         }
         self.transfers.append(&mut other.transfers);
         self.failed += std::mem::take(&mut other.failed);
-        self.hops.append(&mut other.hops);
     }
 }
 
 impl Observer for ScenarioOutput {
     fn failed(&mut self, _: &Failure) {
         self.failed += 1;
-    }
-
-    fn hop(&mut self, hop: &HopRecord) {
-        self.hops.push(*hop);
     }
 }
 
@@ -303,26 +282,12 @@ impl Generators {
         Generators { generators: generators.collect() }
     }
 
-    /// The run begins.
-    pub(crate) fn start<H: Host>(
-        &self,
-        form: &Form<H>,
-        parameters: &ScenarioParameters,
-        context: &mut impl HostContext<H>,
-    ) {
-        for (generator, place) in self.generators.iter().zip(0..) {
-            let FlowPlan { start, phase, .. } = parameters.flows[generator.flow as usize];
-            context.set_timer(start.saturating_add(phase).max(context.now()), (form.timer)(Next(place)));
-        }
-    }
-
     /// Begins the next transfer of the flow in a place. Returns the flow, if it has another.
-    pub(crate) fn begin<H: Host>(
+    fn begin(
         &mut self,
         Next(place): Next,
-        form: &Form<H>,
         parameters: &ScenarioParameters,
-        context: &mut impl HostContext<H>,
+        context: &mut impl HostContext<Self>,
     ) -> Option<u32> {
         let now = context.now();
         let generator = &mut self.generators[place as usize];
@@ -339,46 +304,30 @@ impl Generators {
         generator.bytes += bytes.get();
         let (flow, sent) = (generator.flow, Bytes::new(generator.bytes));
         let message = Message {
-            header: Some((form.header)(flow)),
-            token: matches!(plan.pace, Pace::Gap(_)).then_some((form.token)(place)),
+            header: Some(OfFlow::new(flow)),
+            token: matches!(plan.pace, Pace::Gap(_)).then_some(place),
             purpose: Purpose { class: plan.class, ..Purpose::PLAIN },
-            interface: form.interface,
-            to_interface: form.interface,
             ..Message::new(to, bytes, now)
         };
         context.send(message, now);
         if let Pace::Rate(rate) = plan.pace {
             let next = plan.start.saturating_add(plan.phase).saturating_add(rate.span(sent));
-            context.set_timer(next.max(now), (form.timer)(Next(place)));
+            context.set_timer(next.max(now), Next(place));
         }
         Some(flow)
-    }
-
-    /// The interface has taken the transfer of the flow in a place.
-    pub(crate) fn sent<H: Host>(
-        &self,
-        place: u32,
-        form: &Form<H>,
-        parameters: &ScenarioParameters,
-        context: &mut impl HostContext<H>,
-    ) {
-        let flow = self.generators[place as usize].flow;
-        if let Pace::Gap(gap) = parameters.flows[flow as usize].pace {
-            context.set_timer(context.now().saturating_add(gap), (form.timer)(Next(place)));
-        }
     }
 }
 
 impl ScenarioOutput {
     /// A transfer of a flow has begun.
-    pub(crate) fn begun(&mut self, flow: u32, now: Time) {
+    fn begun(&mut self, flow: u32, now: Time) {
         let tally = self.flows.entry(flow).or_default();
         tally.begun += 1;
         tally.first = tally.first.or(Some(now));
     }
 
     /// A transfer of a flow has come to an endpoint.
-    pub(crate) fn delivered<T>(
+    fn delivered<T>(
         &mut self,
         flow: u32,
         message: &Delivered<T>,
@@ -401,38 +350,27 @@ impl ScenarioOutput {
     }
 }
 
-/// The header of a transfer: its flow. No longer with the mark whether there is one.
+/// The header of a transfer: its flow, in 24 bits, so that events of flows are a cache line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct OfFlow(NonZeroU32);
+pub struct OfFlow([u8; 3]);
 
 impl OfFlow {
+    /// The most flows that there can be.
+    pub const MOST: usize = 1 << 24;
+
     fn new(flow: u32) -> OfFlow {
-        OfFlow(NonZeroU32::MIN.saturating_add(flow))
+        let [low, middle, high, _] = flow.to_le_bytes();
+        OfFlow([low, middle, high])
     }
 
     /// The number of the flow.
     pub fn flow(self) -> u32 {
-        self.0.get() - 1
+        let OfFlow([low, middle, high]) = self;
+        u32::from_le_bytes([low, middle, high, 0])
     }
 }
 
-/// The host of one endpoint, where nothing but flows begins.
-#[derive(Serialize, Deserialize)]
-pub struct ScenarioHost {
-    generators: Generators,
-}
-
-impl ScenarioHost {
-    const FORM: Form<ScenarioHost> =
-        Form { interface: 0, header: OfFlow::new, timer: |next| next, token: |place| place };
-
-    /// The host of an endpoint where the flows of these numbers begin.
-    pub fn new(flows: &[u32], seed: u64) -> ScenarioHost {
-        ScenarioHost { generators: Generators::new(flows, seed) }
-    }
-}
-
-impl Host for ScenarioHost {
+impl Host for Generators {
     type Parameters = ScenarioParameters;
     type Timer = Next;
     type Header = OfFlow;
@@ -441,30 +379,27 @@ impl Host for ScenarioHost {
     const PASSIVE: bool = true;
 
     fn is_active(&self) -> bool {
-        !self.generators.generators.is_empty()
+        !self.generators.is_empty()
     }
 
     fn start(&mut self, parameters: &ScenarioParameters, context: &mut impl HostContext<Self>) {
-        self.generators.start(&Self::FORM, parameters, context);
+        for (generator, place) in self.generators.iter().zip(0..) {
+            let FlowPlan { start, phase, .. } = parameters.flows[generator.flow as usize];
+            context.set_timer(start.saturating_add(phase).max(context.now()), Next(place));
+        }
     }
 
     fn timer(&mut self, next: Next, parameters: &ScenarioParameters, context: &mut impl HostContext<Self>) {
-        let begun = self.generators.begin(next, &Self::FORM, parameters, context);
+        let begun = self.begin(next, parameters, context);
         let now = context.now();
         begun.into_iter().for_each(|flow| context.output().begun(flow, now));
     }
 
     fn sent(&mut self, place: u32, parameters: &ScenarioParameters, context: &mut impl HostContext<Self>) {
-        self.generators.sent(place, &Self::FORM, parameters, context);
-    }
-
-    /// Transfers are posted, not offered.
-    fn next_offer(&self) -> Time {
-        Time::NEVER
-    }
-
-    fn offer(&mut self, _: &ScenarioParameters, _: Time) -> Offer<OfFlow> {
-        Offer::Nothing
+        let flow = self.generators[place as usize].flow;
+        if let Pace::Gap(gap) = parameters.flows[flow as usize].pace {
+            context.set_timer(context.now().saturating_add(gap), Next(place));
+        }
     }
 
     fn delivered(
@@ -477,6 +412,15 @@ impl Host for ScenarioHost {
         if let Some(of) = message.header {
             context.output().delivered(of.flow(), message, here, parameters);
         }
+    }
+
+    /// Transfers are posted, not offered.
+    fn next_offer(&self) -> Time {
+        Time::NEVER
+    }
+
+    fn offer(&mut self, _: &ScenarioParameters, _: Time) -> Offer<OfFlow> {
+        Offer::Nothing
     }
 }
 

@@ -7,10 +7,11 @@
 use crate::arrival::Arrival;
 pub use crate::flow::FlowReport;
 use crate::histogram::Histogram;
+use crate::host::Never;
 use crate::pattern::Pattern;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use weft_engine::{Payload, Stream};
+use weft_engine::Stream;
 use weft_fabric::HopRecord;
 use weft_nic::{Delivered, Failure, Host, HostContext, Message, Observer, Offer, Stage};
 use weft_units::{Bytes, EndpointId, Span, Time};
@@ -86,16 +87,6 @@ pub struct TrafficOutput {
     pub stages: Vec<Stage>,
 }
 
-/// A source has no timers.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub enum NoTimer {}
-
-impl Payload for NoTimer {
-    fn tie(&self) -> u128 {
-        match *self {}
-    }
-}
-
 impl Observer for TrafficOutput {
     fn failed(&mut self, _: &Failure) {
         self.failed += 1;
@@ -137,7 +128,7 @@ impl TrafficSource {
 
 impl Host for TrafficSource {
     type Parameters = TrafficParameters;
-    type Timer = NoTimer;
+    type Timer = Never;
     type Header = ();
     type Output = TrafficOutput;
 
@@ -151,7 +142,7 @@ impl Host for TrafficSource {
         context.request_offer();
     }
 
-    fn timer(&mut self, timer: NoTimer, _: &TrafficParameters, _: &mut impl HostContext<Self>) {
+    fn timer(&mut self, timer: Never, _: &TrafficParameters, _: &mut impl HostContext<Self>) {
         match timer {}
     }
 

@@ -27,6 +27,7 @@ use weft_results::{Beginning, Conclusion, Ending, ResultsWriter, Table, Totals};
 use weft_topo::Layout;
 use weft_trace::Region;
 use weft_units::{Span, Time};
+use weft_workload::host::SharedOutput;
 use weft_workload::replay::{CallReport, Finish, RankReport, ReplayOutput, Seating, Wanted};
 
 /// The column `run` of the tables.
@@ -207,7 +208,7 @@ impl LiveAccount {
     ///
     /// # Errors
     /// Results that cannot be written, and with [`ExperimentOptions::check`] whatever is lost.
-    pub fn epoch<H: Host<Output = ReplayOutput>>(
+    pub fn epoch<H: Host<Output = SharedOutput<ReplayOutput>>>(
         &mut self,
         network: &mut dyn SimulatedNetwork<H>,
     ) -> Result<bool, ExperimentError> {
@@ -224,7 +225,7 @@ impl LiveAccount {
         Ok(anew)
     }
 
-    fn take<H: Host<Output = ReplayOutput>>(
+    fn take<H: Host<Output = SharedOutput<ReplayOutput>>>(
         &mut self,
         network: &mut dyn SimulatedNetwork<H>,
     ) -> Result<(), ExperimentError> {
@@ -241,7 +242,7 @@ impl LiveAccount {
     ///
     /// # Errors
     /// Results that cannot be written.
-    pub fn finish<H: Host<Output = ReplayOutput>>(
+    pub fn finish<H: Host<Output = SharedOutput<ReplayOutput>>>(
         mut self,
         machine: &Machine,
         layout: &Layout,

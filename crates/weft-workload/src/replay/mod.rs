@@ -17,7 +17,6 @@
 //! through it and the host's switch.
 
 mod account;
-mod background;
 mod calls;
 mod compute_scale;
 mod hierarchies;
@@ -33,7 +32,6 @@ mod seating;
 mod streams;
 mod transport;
 
-pub use background::Background;
 pub use calls::{CallReport, CallSum};
 pub use compute_scale::{ComputeScale, NotAScale};
 pub use program::{Generated, Operations, Program, ReceivedMessage, Stepped};
@@ -46,7 +44,6 @@ pub use report::{
 };
 pub use seating::Seating;
 
-use crate::scenario::{Generators, Next};
 use hierarchies::Hierarchies;
 use rails::PendingSend;
 use rank::{InterfaceEvent, ReplayRank};
@@ -99,8 +96,6 @@ pub struct ReplayParameters {
     /// Interfaces of a host by which the messages of each of its ranks go out, as `protocol.rails` says; 1:
     /// that at which the rank sits.
     pub rails: u32,
-    /// Flows beside the ranks.
-    pub background: Option<Background>,
     /// By program: the multicast group of its ranks, or why it has none. Empty: nobody made any.
     pub groups: Vec<Result<MulticastGroup, MulticastLimit>>,
     /// The places of communicators' members, where an algorithm asks for them.
@@ -126,7 +121,6 @@ impl ReplayParameters {
             compute_scales,
             starts,
             rails: 1,
-            background: None,
             groups: Vec::new(),
             hierarchies: None,
         }
@@ -237,8 +231,6 @@ pub struct ReplayHost {
     guests: Vec<(u16, u32)>,
     /// Messages that have been handed to other endpoints of the host.
     handed_over: u32,
-    /// Flows that begin here beside the ranks.
-    flows: Option<Box<Generators>>,
 }
 
 /// An event of a host of its own.
@@ -248,8 +240,6 @@ pub enum ReplayTimer {
     Rank(u32),
     /// Comes from another endpoint of the host.
     Rail(RailEvent),
-    /// The next transfer of a flow beside the ranks.
-    Flow(Next),
 }
 
 impl From<RailEvent> for ReplayTimer {
@@ -263,7 +253,6 @@ impl Payload for ReplayTimer {
         match self {
             ReplayTimer::Rank(seat) => (*seat).into(),
             ReplayTimer::Rail(event) => event.tie(),
-            ReplayTimer::Flow(next) => 1 << 100 | next.tie(),
         }
     }
 }
@@ -416,7 +405,7 @@ impl Host for ReplayHost {
     type Output = ReplayOutput;
 
     fn is_active(&self) -> bool {
-        !self.ranks.is_empty() || !self.guests.is_empty() || self.flows.is_some()
+        !self.ranks.is_empty() || !self.guests.is_empty()
     }
 
     fn start(&mut self, parameters: &ReplayParameters, context: &mut impl HostContext<Self>) {
@@ -432,7 +421,6 @@ impl Host for ReplayHost {
             let (rank, mut context) = self.rank(seat, parameters, context);
             rank.begin(&mut context);
         }
-        self.start_flows(parameters, context);
     }
 
     fn timer(
@@ -447,14 +435,11 @@ impl Host for ReplayHost {
                 rank.advance(&mut context);
             }
             ReplayTimer::Rail(event) => self.rail_event(event, parameters, context),
-            ReplayTimer::Flow(next) => self.begin_transfer(next, parameters, context),
         }
     }
 
     fn sent(&mut self, token: u32, parameters: &ReplayParameters, context: &mut impl HostContext<Self>) {
-        if !self.transfer_sent(token, parameters, context) {
-            self.part_sent(token, parameters, context);
-        }
+        self.part_sent(token, parameters, context);
     }
 
     fn destination(
@@ -464,9 +449,6 @@ impl Host for ReplayHost {
         context: &mut impl HostContext<Self>,
     ) -> Address {
         let ReplayHeader { seat, envelope, .. } = message.header;
-        if message.header.flow().is_some() {
-            return Address::default();
-        }
         match message.header.home_elsewhere(context.endpoint()) {
             None => self.ranks[*seat as usize].destination(envelope),
             // The memory of a guest is known at its own endpoint only.
@@ -481,9 +463,6 @@ impl Host for ReplayHost {
         parameters: &ReplayParameters,
         context: &mut impl HostContext<Self>,
     ) {
-        if let Some(flow) = message.header.as_ref().and_then(ReplayHeader::flow) {
-            return parameters.transfer_delivered(flow, message, context);
-        }
         if parameters.rails == 1 || !ReplayHost::hand_on(message, context) {
             self.arrived(message, parameters, context);
         }
@@ -509,10 +488,6 @@ impl Host for ReplayHost {
         parameters: &ReplayParameters,
         context: &mut impl HostContext<Self>,
     ) {
-        if parameters.background.as_ref().is_some_and(|flows| flows.interface == failure.interface) {
-            context.output().background.failed += 1;
-            return;
-        }
         if self.fail_guest(failure, context).is_none() {
             self.fail_rank(failure, parameters, context);
         }
@@ -529,8 +504,7 @@ impl Host for ReplayHost {
         context: &mut impl HostContext<Self>,
     ) {
         let here = context.endpoint();
-        let at_home =
-            header.filter(|header| header.flow().is_none() && header.home_elsewhere(here).is_none());
+        let at_home = header.filter(|header| header.home_elsewhere(here).is_none());
         let ranks = at_home.map(|header| {
             let rank = &self.ranks[header.seat as usize];
             (rank.number_of(header.envelope.source), rank.number())

@@ -4,7 +4,6 @@ use super::record::Record;
 use super::region::RegionReading;
 use crate::flow::FlowReport;
 use crate::histogram::Histogram;
-use crate::scenario::ScenarioOutput;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weft_fabric::HopRecord;
@@ -40,8 +39,6 @@ pub struct ReplayOutput {
     pub compared: Compared,
     /// Messages whose real bytes do not agree, in no particular order.
     pub damages: Vec<Damage>,
-    /// Transfers of flows beside the ranks.
-    pub background: ScenarioOutput,
 }
 
 /// The reports that are wanted beside sums.

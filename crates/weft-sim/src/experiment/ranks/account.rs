@@ -26,6 +26,7 @@ use weft_results::{ResultsError, ResultsWriter, Table};
 use weft_trace::Region;
 use weft_units::{EndpointId, RankId, Span, Time};
 use weft_workload::flow::FlowReport;
+use weft_workload::host::SharedOutput;
 use weft_workload::osu::Stopwatch;
 use weft_workload::path::PathTrace;
 use weft_workload::replay::{
@@ -264,7 +265,7 @@ impl Account {
 
     /// Takes what has happened since it was last called, and writes and draws what is wanted of it. Returns
     /// what is wrong with the bytes of messages, or which message the network has lost for good.
-    pub fn take_outputs<H: Host<Output = ReplayOutput>>(
+    pub fn take_outputs<H: Host<Output = SharedOutput<ReplayOutput>>>(
         &mut self,
         network: &mut dyn SimulatedNetwork<H>,
         writer: Option<&mut ResultsWriter>,
@@ -276,7 +277,7 @@ impl Account {
         let (path, now, mut taken) = (&mut self.path, network.now(), Ok(()));
         let keeps_packets = writer.as_ref().is_some_and(|writer| writer.wants(Table::Packets));
         let (packets, job_links) = (&mut self.packets, &mut self.job_links);
-        network.visit_outputs(&mut |output| {
+        network.visit_outputs(&mut |SharedOutput { ranks: output, .. }| {
             if keeps_packets {
                 packets.take(&output.hops);
             }

@@ -19,6 +19,7 @@ use weft_results::{Conclusion, Ending, ResultsWriter};
 use weft_topo::{Layout, Topology};
 use weft_trace::Region;
 use weft_units::{Span, Time};
+use weft_workload::host::{SharedHost, SharedParameters};
 use weft_workload::osu::Stopwatch;
 use weft_workload::replay::{
     CallReport, Compared, ComputeScale, Delivery, Operations, Program, ProgressRule, RankReport, ReplayHost,
@@ -115,7 +116,7 @@ pub(crate) struct RankRun {
     account: Account,
     programs: Vec<Program>,
     operations: u64,
-    network: Box<dyn SimulatedNetwork<ReplayHost>>,
+    network: Box<dyn SimulatedNetwork<SharedHost<ReplayHost>>>,
     data: bool,
 }
 
@@ -196,7 +197,9 @@ impl RankRun {
             groups,
             follows_packets,
         };
-        let network = network.with_ranks(parameters, &mut |_| hosts.next().unwrap_or_default());
+        let parameters = SharedParameters::alone(parameters);
+        let mut host = |_| SharedHost::alone(hosts.next().unwrap_or_default());
+        let network = network.with_ranks(parameters, &mut host);
         let network = network.map_err(ExperimentError::input)?;
         let operations = programs.iter().map(|program| program.operations.count()).sum();
         let mut account = Account::new(run, names, seating, tally);
@@ -397,7 +400,7 @@ impl RankRun {
     /// A line for each rank that waits, with what it waits for.
     fn who_waits(&self) -> String {
         let mut blocked = Vec::new();
-        self.network.visit_hosts(&mut |_, host| blocked.extend(host.blocked()));
+        self.network.visit_hosts(&mut |_, host| blocked.extend(host.ranks.blocked()));
         blocked.sort_by_key(|(program, blocked)| (*program, blocked.rank));
         let names = self.account.names();
         let several = names.len() > 1;
@@ -432,7 +435,7 @@ impl RankRun {
         let mut done = 0;
         self.network.visit_hosts(&mut |_, host| {
             let done_by = |rank: RankReport| rank.operations.saturating_sub(rank.awaited.into());
-            done += host.ranks().map(done_by).sum::<u64>();
+            done += host.ranks.ranks().map(done_by).sum::<u64>();
         });
         done as f64 / self.operations.max(1) as f64
     }
@@ -440,7 +443,7 @@ impl RankRun {
     /// All ranks, counted over all programs.
     pub fn ranks(&self) -> Vec<RankReport> {
         let mut ranks = Vec::new();
-        self.network.visit_hosts(&mut |_, host| ranks.extend(host.ranks()));
+        self.network.visit_hosts(&mut |_, host| ranks.extend(host.ranks.ranks()));
         ranks.sort_by_key(|rank| (rank.program, rank.rank));
         ranks
     }
@@ -448,7 +451,7 @@ impl RankRun {
     /// The calls of all ranks, in order.
     pub fn calls(&self) -> Vec<CallReport> {
         let mut calls = Vec::new();
-        self.network.visit_hosts(&mut |_, host| calls.extend(host.calls()));
+        self.network.visit_hosts(&mut |_, host| calls.extend(host.ranks.calls()));
         calls.sort_by_key(|call| (call.program, call.rank, call.operation));
         calls
     }

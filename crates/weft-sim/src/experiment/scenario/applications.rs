@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
 use weft_assembly as assembly;
+use weft_fabric::HopRecord;
 use weft_formats::Trace;
 use weft_msg::{Algorithm, Wildcards};
 use weft_network::{NetworkSetup, SimulatedNetwork};
@@ -23,11 +24,11 @@ use weft_nic::Host;
 use weft_results::{Conclusion, Ending};
 use weft_topo::Topology as _;
 use weft_units::{EndpointId, Span};
+use weft_workload::host::{Beside, Hops, NoRanks, SharedHost, SharedParameters};
 use weft_workload::replay::{
-    Background, Operations, Program, RankFailure, RankReport, ReplayHeader, ReplayHost, ReplayOutput,
-    ReplayParameters,
+    Operations, Program, RankFailure, RankReport, ReplayHost, ReplayOutput, ReplayParameters,
 };
-use weft_workload::scenario::{Generators, OfFlow, ScenarioHost, ScenarioOutput};
+use weft_workload::scenario::Generators;
 
 /// Figures of an application in a run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -58,68 +59,56 @@ pub fn traces(name: &str, text: &str, folder: &Path) -> Result<Vec<TraceInput>, 
     named.into_iter().map(open).collect()
 }
 
-/// The hosts of a scenario: of flows alone, or of ranks too.
-pub(super) trait Hosts: Host {
-    /// Adds what the flows have reported since it was last taken.
-    fn take(output: &mut Self::Output, into: &mut ScenarioOutput);
+/// The ranks of a scenario: those of its applications, or none.
+pub(super) trait Ranks: Host {
+    /// The links that packets have crossed since it was last asked, where that is followed.
+    fn hops(output: &mut Self::Output) -> &mut Vec<HopRecord>;
 
     /// The first fault of a rank; `None`: there is none.
     fn fault(output: &Self::Output) -> Option<RankFailure>;
 
-    /// The flow of a transfer with this header; `None`: it is a message of a rank.
-    fn flow(header: &Self::Header) -> Option<u32>;
-
-    /// Adds its ranks.
-    fn add_ranks(&self, to: &mut Vec<RankReport>);
+    /// Adds those of a host.
+    fn add_to(&self, all: &mut Vec<RankReport>);
 }
 
-impl Hosts for ScenarioHost {
-    fn take(output: &mut ScenarioOutput, into: &mut ScenarioOutput) {
-        into.take(output);
+impl Ranks for NoRanks {
+    fn hops(output: &mut Hops) -> &mut Vec<HopRecord> {
+        &mut output.0
     }
 
-    fn fault(_: &ScenarioOutput) -> Option<RankFailure> {
+    fn fault(_: &Hops) -> Option<RankFailure> {
         None
     }
 
-    fn flow(header: &OfFlow) -> Option<u32> {
-        Some(header.flow())
-    }
-
-    fn add_ranks(&self, _: &mut Vec<RankReport>) {}
+    fn add_to(&self, _: &mut Vec<RankReport>) {}
 }
 
-impl Hosts for ReplayHost {
-    fn take(output: &mut ReplayOutput, into: &mut ScenarioOutput) {
-        into.take(&mut output.background);
-        into.hops.append(&mut output.hops);
+impl Ranks for ReplayHost {
+    fn hops(output: &mut ReplayOutput) -> &mut Vec<HopRecord> {
+        &mut output.hops
     }
 
     fn fault(output: &ReplayOutput) -> Option<RankFailure> {
         output.faults.iter().min().cloned()
     }
 
-    fn flow(header: &ReplayHeader) -> Option<u32> {
-        header.flow()
-    }
-
-    fn add_ranks(&self, to: &mut Vec<RankReport>) {
-        to.extend(self.ranks());
+    fn add_to(&self, all: &mut Vec<RankReport>) {
+        all.extend(self.ranks());
     }
 }
 
 /// All ranks, by program and rank.
-pub(super) fn ranks<H: Hosts>(network: &dyn SimulatedNetwork<H>) -> Vec<RankReport> {
+pub(super) fn ranks<R: Ranks>(network: &dyn SimulatedNetwork<SharedHost<R>>) -> Vec<RankReport> {
     let mut ranks = Vec::new();
-    network.visit_hosts(&mut |_, host| host.add_ranks(&mut ranks));
+    network.visit_hosts(&mut |_, host| host.ranks.add_to(&mut ranks));
     ranks.sort_by_key(|rank| (rank.program, rank.rank));
     ranks
 }
 
 /// The end of a run in which nothing is pending: `None` where all ranks have ended.
-pub(super) fn standstill<H: Hosts>(
+pub(super) fn standstill<R: Ranks>(
     scenario: &Scenario,
-    network: &dyn SimulatedNetwork<H>,
+    network: &dyn SimulatedNetwork<SharedHost<R>>,
 ) -> Option<Conclusion> {
     let ranks = ranks(network);
     let waits = ranks.iter().find(|rank| !rank.finished)?;
@@ -195,7 +184,7 @@ impl ScenarioRequest {
         way: &Way,
         scenario: &Scenario,
         building: Building<'_>,
-    ) -> Result<Box<dyn SimulatedNetwork<ReplayHost>>, ExperimentError> {
+    ) -> Result<Box<dyn SimulatedNetwork<SharedHost<ReplayHost>>>, ExperimentError> {
         let machine = machine::checked(&way.machine)?;
         let layout = assembly::layout(&machine).map_err(ExperimentError::input)?;
         let protocol = assembly::protocol(&machine, Wildcards::Recorded).map_err(ExperimentError::input)?;
@@ -208,18 +197,21 @@ impl ScenarioRequest {
         parameters.rails = assembly::rails(&machine, &layout).map_err(ExperimentError::input)?;
         let fullest = parameters.seating().fullest_endpoint().map_or(0, |(_, ranks)| ranks);
         let interface = fullest * parameters.rails;
-        assembly::check_interfaces(&machine, interface + 1).map_err(ExperimentError::input)?;
-        let flows = building.parameters(scenario);
-        parameters.background = Some(Background { scenario: flows, interface: interface as u16 });
+        let taken = interface + u32::from(Beside::INTERFACES);
+        assembly::check_interfaces(&machine, taken).map_err(ExperimentError::input)?;
         parameters.follow_topology(&layout);
         let groups =
             if multicasts { parameters.make_groups(machine.multicast.len() as u32) } else { Vec::new() };
         let by_source = flows_by_source(scenario);
-        let hosts = parameters.hosts(layout.endpoints()).into_iter().zip((0..).map(EndpointId));
-        let mut hosts = hosts.map(|(host, endpoint)| match by_source.get(&endpoint) {
-            Some(flows) => host.with_flows(Generators::new(flows, self.seed)),
-            None => host,
-        });
+        let mut hosts = parameters.hosts(layout.endpoints()).into_iter();
+        let mut host = |endpoint| {
+            let flows = by_source.get(&endpoint).map_or(&[][..], Vec::as_slice);
+            SharedHost {
+                flows: Generators::new(flows, self.seed),
+                ..SharedHost::alone(hosts.next().unwrap_or_default())
+            }
+        };
+        let beside = building.beside(interface as u16, scenario);
         let Building { threads, saved, follows_packets, .. } = building;
         let setup = NetworkSetup {
             threads,
@@ -228,8 +220,8 @@ impl ScenarioRequest {
             follows_packets,
             ..NetworkSetup::new(&machine, layout, self.seed)
         };
-        let network = setup.with_ranks(parameters, &mut |_| hosts.next().unwrap_or_default());
-        network.map_err(ExperimentError::input)
+        let parameters = SharedParameters { ranks: parameters, beside };
+        setup.with_ranks(parameters, &mut host).map_err(ExperimentError::input)
     }
 }
 

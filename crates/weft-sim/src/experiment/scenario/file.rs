@@ -40,10 +40,11 @@ use weft_units::{BitRate, Bytes, EndpointId, Span, Time};
 use weft_workload::jobs::HostGroups;
 use weft_workload::mapping::Hosts;
 use weft_workload::replay::ComputeScale;
-use weft_workload::scenario::{FlowPlan, Pace, Sizes};
+use weft_workload::scenario::{FlowPlan, OfFlow, Pace, Sizes};
 
 /// Most flows of a scenario.
 const MAX_FLOWS: usize = 4_000_000;
+const _: () = assert!(MAX_FLOWS <= OfFlow::MOST);
 
 /// A file as written.
 #[derive(Deserialize)]

@@ -26,7 +26,7 @@ use super::{
 };
 use crate::telemetry::Telemetry;
 pub use applications::{ApplicationFigures, traces};
-use applications::{Hosts, flows_by_source};
+use applications::{Ranks, flows_by_source};
 use file::{NamedClasses, Scenario};
 pub use row::{Figures, FlowFigures, RunFigures, ScenarioRow};
 use saved::Saved;
@@ -43,8 +43,9 @@ use weft_results::{Beginning, Conclusion, Ending, ResultsWriter, Stopwatch, Tota
 use weft_topo::Layout;
 use weft_units::memory::peak_memory;
 use weft_units::{BitRate, Bytes, Span, Time};
+use weft_workload::host::{Beside, NoRanks, SharedHost, SharedParameters};
 use weft_workload::replay::RankFailure;
-use weft_workload::scenario::{ScenarioHost, ScenarioOutput, ScenarioParameters};
+use weft_workload::scenario::{Generators, ScenarioOutput, ScenarioParameters};
 
 /// Epochs of a run: between them queues are looked at.
 const EPOCHS: u64 = 400;
@@ -215,14 +216,14 @@ impl ScenarioRequest {
         way: &Way,
         scenario: &Scenario,
         building: Building<'_>,
-    ) -> Result<Box<dyn SimulatedNetwork<ScenarioHost>>, ExperimentError> {
+    ) -> Result<Box<dyn SimulatedNetwork<SharedHost<NoRanks>>>, ExperimentError> {
         let machine = machine::checked(&way.machine)?;
         let layout = assembly::layout(&machine).map_err(ExperimentError::input)?;
-        let parameters = building.parameters(scenario);
+        let parameters = SharedParameters { ranks: (), beside: building.beside(0, scenario) };
         let by_source = flows_by_source(scenario);
         let mut host = |endpoint| {
             let flows = by_source.get(&endpoint).map_or(&[][..], Vec::as_slice);
-            ScenarioHost::new(flows, self.seed)
+            SharedHost { flows: Generators::new(flows, self.seed), ..SharedHost::default() }
         };
         let Building { threads, saved, follows_packets, .. } = building;
         let setup = NetworkSetup {
@@ -231,7 +232,7 @@ impl ScenarioRequest {
             follows_packets,
             ..NetworkSetup::new(&machine, layout, self.seed)
         };
-        setup.with_scenario(parameters, &mut host).map_err(ExperimentError::input)
+        setup.without_ranks(parameters, &mut host).map_err(ExperimentError::input)
     }
 }
 
@@ -247,10 +248,11 @@ struct Building<'a> {
 }
 
 impl Building<'_> {
-    /// The parameters that its hosts share.
-    fn parameters(&self, scenario: &Scenario) -> ScenarioParameters {
+    /// The parameters of what is beside the ranks, which leave virtual interfaces from this one on.
+    fn beside(&self, interface: u16, scenario: &Scenario) -> Beside {
         let (flows, counted_from) = (scenario.flows.clone(), scenario.warm_up);
-        ScenarioParameters { flows, counted_from, report_transfers: self.report_transfers }
+        let flows = ScenarioParameters { flows, counted_from, report_transfers: self.report_transfers };
+        Beside { interface, flows }
     }
 }
 
@@ -324,10 +326,10 @@ impl Simulated<'_> {
     }
 
     /// Takes a run to its end: its rows, the packet-hops that this process has simulated, how it ends.
-    fn rows<H: Hosts>(
+    fn rows<R: Ranks>(
         &self,
         congestion: &str,
-        mut network: Box<dyn SimulatedNetwork<H>>,
+        mut network: Box<dyn SimulatedNetwork<SharedHost<R>>>,
         mut course: Course,
         (mut results, done): (Option<&mut ResultsWriter>, &mut Done),
     ) -> Result<(Vec<ScenarioRow>, u64, Conclusion), ExperimentError> {
@@ -444,9 +446,9 @@ impl Simulated<'_> {
 
     /// Runs the network until a time, and takes what its hosts have to report: how far it came, and the first
     /// fault of a rank.
-    fn advance<H: Hosts>(
+    fn advance<R: Ranks>(
         &self,
-        network: &mut dyn SimulatedNetwork<H>,
+        network: &mut dyn SimulatedNetwork<SharedHost<R>>,
         until: Time,
         course: &mut Course,
         mut results: Option<&mut ResultsWriter>,
@@ -459,13 +461,14 @@ impl Simulated<'_> {
         };
         let mut fault = None;
         network.visit_outputs(&mut |part| {
-            H::take(part, output);
+            output.take(&mut part.flows);
+            packets.take(R::hops(&mut part.ranks));
+            R::hops(&mut part.ranks).clear();
             // The first of all, whatever partition has it.
-            fault = [fault.take(), H::fault(part)].into_iter().flatten().min();
+            fault = [fault.take(), R::fault(&part.ranks)].into_iter().flatten().min();
         });
         if let Some(results) = results {
             transfers.write((self.run, until), &mut output.transfers, self.scenario, results)?;
-            packets.take(&std::mem::take(&mut output.hops));
             packets.write(self.run, until, results)?;
             results.epoch()?;
         }
@@ -473,9 +476,9 @@ impl Simulated<'_> {
     }
 
     /// Looks at the network at the end of an epoch: how the run ends, if it does.
-    fn looked<H: Hosts>(
+    fn looked<R: Ranks>(
         &self,
-        network: &mut dyn SimulatedNetwork<H>,
+        network: &mut dyn SimulatedNetwork<SharedHost<R>>,
         progress: Progress,
         high: &mut HighWater,
     ) -> Option<Conclusion> {

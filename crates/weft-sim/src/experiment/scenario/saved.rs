@@ -4,12 +4,13 @@
 //!   rows that are done, totals │ what the run at hand has gathered │ its network
 //! ```
 
-use super::{Course, Done, Hosts};
+use super::{Course, Done, Ranks};
 use crate::experiment::ExperimentError;
 use crate::experiment::saved::SavedReport;
 use serde::{Deserialize, Serialize};
 use weft_network::SimulatedNetwork;
 use weft_results::ResultsWriter;
+use weft_workload::host::SharedHost;
 
 /// The state of the command.
 #[derive(Serialize, Deserialize)]
@@ -21,10 +22,10 @@ pub(super) struct Saved<C> {
 }
 
 /// Saves the state of the command.
-pub(super) fn save<H: Hosts>(
+pub(super) fn save<R: Ranks>(
     done: &Done,
     course: &Course,
-    network: &mut dyn SimulatedNetwork<H>,
+    network: &mut dyn SimulatedNetwork<SharedHost<R>>,
     results: &mut ResultsWriter,
 ) -> Result<(), ExperimentError> {
     let report = SavedReport::of(&done.rows, &done.totals)?;

@@ -8,12 +8,13 @@
 //! Payload counts when it has come to its destination, whether or not its transfer is whole. So the figure
 //! depends neither on the sizes of transfers nor on how long the scenario goes on when they have ended.
 
-use super::applications::Hosts;
+use super::applications::Ranks;
 use super::file::Scenario;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weft_network::SimulatedNetwork;
 use weft_units::{Bytes, Time};
+use weft_workload::host::{SharedHeader, SharedHost};
 use weft_workload::scenario::{FlowPlan, FlowTally, ScenarioOutput};
 
 /// Payload that has come since the run began, by flow.
@@ -22,12 +23,15 @@ pub(super) struct Came(BTreeMap<u32, Bytes>);
 
 impl Came {
     /// The payload that has come by now.
-    pub(super) fn by_now<H: Hosts>(output: &ScenarioOutput, network: &dyn SimulatedNetwork<H>) -> Came {
+    pub(super) fn by_now<R: Ranks>(
+        output: &ScenarioOutput,
+        network: &dyn SimulatedNetwork<SharedHost<R>>,
+    ) -> Came {
         let mut came: BTreeMap<u32, Bytes> =
             output.flows.iter().map(|(&flow, tally)| (flow, tally.bytes)).collect();
         network.visit_arriving(&mut |header, bytes| {
-            if let Some(flow) = H::flow(header) {
-                *came.entry(flow).or_default() += bytes;
+            if let SharedHeader::Flows(of) = header {
+                *came.entry(of.flow()).or_default() += bytes;
             }
         });
         Came(came)
