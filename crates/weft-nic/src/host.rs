@@ -67,6 +67,7 @@ impl<H> Message<H> {
             created_at,
             header: None,
             token: None,
+            primitive: Primitive::Automatic,
             purpose: Purpose::PLAIN,
             interface: 0,
             to_interface: 0,
@@ -80,14 +81,15 @@ impl<H> Message<H> {
     /// The same with another header.
     #[inline]
     pub fn with_header<T>(self, header: Option<T>) -> Message<T> {
-        let Message { to, bytes, created_at, token, purpose, interface, to_interface, .. } = self;
-        let Message { buffer, of_program, options, watch, .. } = self;
+        let Message { to, bytes, created_at, token, primitive, purpose, interface, .. } = self;
+        let Message { to_interface, buffer, of_program, options, watch, .. } = self;
         Message {
             to,
             bytes,
             created_at,
             header,
             token,
+            primitive,
             purpose,
             interface,
             to_interface,

@@ -21,7 +21,7 @@ pub use registers::{RegisterAccess, RegisterError};
 /// The capabilities of an interface, while its host is called: none by default.
 pub trait Capabilities {
     /// Whether the interface sends messages for a [group](weft_fabric::MulticastGroup).
-    fn multicasts(&self) -> bool {
+    fn multicasts(&mut self) -> bool {
         false
     }
 

@@ -240,7 +240,7 @@ impl<H: Host> HostContext<H> for OverheadsNode<'_, '_, '_, H> {
 
 impl<H: Host> Capabilities for OverheadsNode<'_, '_, '_, H> {
     /// To a group it sends as to an endpoint: the message's packets, once.
-    fn multicasts(&self) -> bool {
+    fn multicasts(&mut self) -> bool {
         true
     }
 }

@@ -255,7 +255,7 @@ impl<H: Host> HostContext<H> for PortalsNode<'_, '_, '_, H> {
 
 impl<H: Host> Capabilities for PortalsNode<'_, '_, '_, H> {
     /// To a group it sends as to an endpoint, without acknowledgements.
-    fn multicasts(&self) -> bool {
+    fn multicasts(&mut self) -> bool {
         true
     }
 }

@@ -2,11 +2,12 @@
 
 use super::{SharedHeader, SharedHost, SharedOutput, SharedTimer, TOKEN_BITS};
 use std::marker::PhantomData;
-use weft_nic::allreduce::{AcceleratorError, AcceleratorLimits, AllreduceRequest};
-use weft_nic::communication_ip::registers::RegisterError;
 use weft_nic::gvas::Pdid;
-use weft_nic::{Failure, Host, HostContext, Message};
-use weft_units::{Bytes, EndpointId, Span, Time};
+use weft_nic::{
+    AllreduceAccelerator, Capabilities, Failure, Host, HostContext, HostMemory, Mailboxes, Message, QuietTime,
+    RegisterAccess,
+};
+use weft_units::{EndpointId, Time};
 
 /// A kind of program in a host with ranks `R`.
 pub(super) trait Tenant<R: Host> {
@@ -98,40 +99,48 @@ impl<R: Host, T: Tenant<R>, C: HostContext<SharedHost<R>>> HostContext<T::Progra
         self.context.request_offer();
     }
 
-    fn quiet_until(&self) -> Time {
-        self.context.quiet_until()
+    fn capabilities(&mut self) -> &mut dyn Capabilities {
+        self
+    }
+}
+
+/// Those of the interface; mailboxes by the program's own numbers of virtual interfaces.
+impl<R: Host, T, C: HostContext<SharedHost<R>>> Capabilities for Lent<'_, R, T, C> {
+    fn multicasts(&mut self) -> bool {
+        self.context.capabilities().multicasts()
     }
 
-    fn in_memory(&mut self, moved: Bytes, alone: Span, from: Time) -> Time {
-        self.context.in_memory(moved, alone, from)
+    fn memory(&mut self) -> Option<&mut dyn HostMemory> {
+        self.context.capabilities().memory()
     }
 
-    fn multicasts(&self) -> bool {
-        self.context.multicasts()
+    fn mailboxes(&mut self) -> Option<&mut dyn Mailboxes> {
+        match self.context.capabilities().mailboxes() {
+            Some(_) => Some(self),
+            None => None,
+        }
     }
 
-    fn accelerator(&self) -> Option<AcceleratorLimits> {
-        self.context.accelerator()
+    fn quiet_time(&mut self) -> Option<&mut dyn QuietTime> {
+        self.context.capabilities().quiet_time()
     }
 
-    fn allreduce(&mut self, request: AllreduceRequest, at: Time) -> Result<u32, AcceleratorError> {
-        self.context.allreduce(request, at)
+    fn accelerator(&mut self) -> Option<&mut dyn AllreduceAccelerator> {
+        self.context.capabilities().accelerator()
     }
 
+    fn registers(&mut self) -> Option<&mut dyn RegisterAccess> {
+        self.context.capabilities().registers()
+    }
+}
+
+impl<R: Host, T, C: HostContext<SharedHost<R>>> Mailboxes for Lent<'_, R, T, C> {
     fn open(&mut self, interface: u16, domain: Pdid) {
-        self.context.open(interface.wrapping_add(self.first), domain);
-    }
-
-    fn read_register(&self, address: u32) -> Result<u32, RegisterError> {
-        self.context.read_register(address)
-    }
-
-    fn write_register(&mut self, address: u32, value: u32) -> Result<(), RegisterError> {
-        self.context.write_register(address, value)
+        self.context.capabilities().open(interface.wrapping_add(self.first), domain);
     }
 
     #[inline]
     fn taken(&mut self, interface: u16, at: Time) {
-        self.context.taken(interface.wrapping_add(self.first), at);
+        self.context.capabilities().take(interface.wrapping_add(self.first), at);
     }
 }
