@@ -220,7 +220,7 @@ impl<B: InputBuffers> Crossbar<B> {
     // For each arbiter on its own: together they would share the registers of one.
     #[inline(never)]
     fn decide_by<A: Remembered, T: Routing>(&mut self, context: &mut SwitchContext<'_, T, impl Sink>) {
-        match A::PROPERTIES.matches_all {
+        match const { A::PROPERTIES.matches_all } {
             true => self.match_all::<A, T>(context),
             false => self.serve_outputs::<A, T>(context),
         }
