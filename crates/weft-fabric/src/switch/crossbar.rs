@@ -474,8 +474,10 @@ impl<B: InputBuffers> Crossbar<B> {
             match A::MEMORYLESS {
                 Some(_) => self.state.ports[output].pointer = next,
                 None => {
-                    let give = |own: &mut A| Some(own.give_turn(output, next, &constants.groups));
-                    A::lend(&mut self.arbiter, give);
+                    A::lend(&mut self.arbiter, |own| {
+                        own.give_turn(output, next, &constants.groups);
+                        Some(())
+                    });
                 }
             }
         }
