@@ -123,14 +123,10 @@ impl InjectionChannels {
     /// counted.
     pub(crate) fn take(&mut self, constants: &Constants) -> Option<(Staged, u8)> {
         let plan = &constants.plan;
-        if self.staged.len() == 1 && constants.groups.count() == 0 {
-            let vc = self.channel(&self.staged[0], plan);
-            let space = constants.space(&self.staged[0].packet);
-            return self.credits[vc as usize]
-                .cover(space)
-                .then(|| self.unstage(0))
-                .flatten()
-                .map(|only| (only, vc as u8));
+        if let (1, Some(only)) = (self.staged.len(), self.staged.front()) {
+            let vc = self.channel(only, plan);
+            let can_go = self.credits[vc as usize].cover(constants.space(&only.packet));
+            return can_go.then(|| self.take_one_of(1 << vc, (1 << vc, &[0; 64]), constants)).flatten();
         }
         // By channel, or by class where lanes are chosen here: the first in its order, if it has credit.
         let (mut seen, mut requests) = (0u64, 0u64);
@@ -149,11 +145,19 @@ impl InjectionChannels {
         if requests == 0 {
             return None;
         }
+        self.take_one_of(requests, (seen, &places), constants)
+    }
+
+    /// Takes the packet that goes, of those on the channels of `requests`.
+    fn take_one_of(
+        &mut self,
+        requests: u64,
+        (seen, places): (u64, &[usize; 64]),
+        constants: &Constants,
+    ) -> Option<(Staged, u8)> {
         let (requests, staged) = (&[requests], &self.staged);
-        let first = staged[0];
-        let random = Stream::new(first.came.as_ps(), first.packet.source.0.into(), PURPOSE_INJECTION);
-        let staged = StagedRequests { requests, seen, places: &places, staged, constants, random };
-        let choice = InjectionChoice { arbiter: &mut self.arbiter, requests: staged };
+        let requests = StagedRequests { requests, seen, places, staged, constants, random: None };
+        let choice = InjectionChoice { arbiter: &mut self.arbiter, requests };
         let vc = constants.switch.arbiter.lend_to(choice)?;
         Some((self.unstage(places[vc])?, vc as u8))
     }
@@ -170,7 +174,7 @@ impl ArbiterUser for InjectionChoice<'_> {
 
     fn with<A: Remembered>(mut self) -> Option<usize> {
         match A::PROPERTIES.grouping {
-            Grouping::None => self.requests.first_of(|_| true),
+            Grouping::None => self.requests.first_of(u64::MAX),
             _ => A::lend(self.arbiter, |arbiter| arbiter.choose(0, &mut self.requests)),
         }
     }
@@ -187,14 +191,21 @@ struct StagedRequests<'a> {
     places: &'a [usize],
     staged: &'a VecDeque<Staged>,
     constants: &'a Constants,
-    random: Stream,
+    random: Option<Stream>,
 }
 
 impl StagedRequests<'_> {
-    /// The packet that came first on the channels of these.
-    fn first_of(&self, is_one: impl Fn(usize) -> bool) -> Option<usize> {
-        let requested = (0..64).filter(|&vc| self.requests[0] >> vc & 1 == 1 && is_one(vc));
-        requested.min_by_key(|&vc| self.places[vc])
+    /// The channel of the packet that came first, of those with a bit in `mask`.
+    fn first_of(&self, mask: u64) -> Option<usize> {
+        let (mut bits, mut first) = (self.requests[0] & mask, None);
+        while bits != 0 {
+            let vc = bits.trailing_zeros() as usize;
+            bits &= bits - 1;
+            if first.is_none_or(|first: usize| self.places[vc] < self.places[first]) {
+                first = Some(vc);
+            }
+        }
+        first
     }
 
     fn packet(&self, vc: usize) -> &Packet {
@@ -232,14 +243,17 @@ impl<'a> OutputRequests<'a> for StagedRequests<'a> {
     fn take_turn(&mut self, _: usize) {}
 
     fn random(&mut self) -> &mut Stream {
-        &mut self.random
+        let first = self.staged[0];
+        self.random.get_or_insert_with(|| {
+            Stream::new(first.came.as_ps(), first.packet.source.0.into(), PURPOSE_INJECTION)
+        })
     }
 
     fn head_of(&mut self, group: usize, _: usize) -> GroupHead {
-        let groups = self.groups();
-        match self.first_of(|vc| groups.holds(group, vc)) {
+        let channels = self.constants.groups.channels(group);
+        match self.first_of(channels) {
             Some(request) => GroupHead::Packet { request, bytes: self.bytes(request) },
-            None if self.seen & groups.channels(group) != 0 => GroupHead::Blocked,
+            None if self.seen & channels != 0 => GroupHead::Blocked,
             None => GroupHead::Empty,
         }
     }

@@ -220,7 +220,7 @@ impl<B: InputBuffers> Crossbar<B> {
     // For each arbiter on its own: together they would share the registers of one.
     #[inline(never)]
     fn decide_by<A: Remembered, T: Routing>(&mut self, context: &mut SwitchContext<'_, T, impl Sink>) {
-        match A::PROPERTIES.matches_all {
+        match const { A::PROPERTIES.matches_all } {
             true => self.match_all::<A, T>(context),
             false => self.serve_outputs::<A, T>(context),
         }
@@ -474,8 +474,10 @@ impl<B: InputBuffers> Crossbar<B> {
             match A::MEMORYLESS {
                 Some(_) => self.state.ports[output].pointer = next,
                 None => {
-                    let give = |own: &mut A| Some(own.give_turn(output, next, &constants.groups));
-                    A::lend(&mut self.arbiter, give);
+                    A::lend(&mut self.arbiter, |own| {
+                        own.give_turn(output, next, &constants.groups);
+                        Some(())
+                    });
                 }
             }
         }

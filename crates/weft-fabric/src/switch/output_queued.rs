@@ -344,7 +344,7 @@ impl ArbiterUser for LineChoice<'_> {
     #[inline(always)]
     fn with<A: Remembered>(self) -> OutputChoice {
         let LineChoice { switch, output, now, constants } = self;
-        match A::PROPERTIES.serves_lines {
+        match const { A::PROPERTIES.serves_lines } {
             true => switch.choose::<A>(output, now, constants),
             false => switch.choose::<RoundRobin>(output, now, constants),
         }
