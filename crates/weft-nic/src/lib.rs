@@ -40,7 +40,8 @@ pub use apenetx::{ApenetxNic, ApenetxParameters, ApenetxTimer};
 pub use communication_ip::registers::RegisterError;
 pub use communication_ip::{CommunicationIpNic, CommunicationIpParameters, CommunicationIpTimer};
 pub use exanet::{
-    Announcement, CheckParameters, Class, ExanetNic, ExanetParameters, ExanetTimer, Header, MessageHeader,
+    Announcement, CheckParameters, Class, ExanetNic, ExanetParameters, ExanetTimer, Header, MessageFields,
+    SimulationWords, wire,
 };
 pub use host::{
     BlockWork, Buffers, Delivered, Failure, FailureReason, Host, HostContext, Incoming, Message, Nic,
