@@ -94,8 +94,14 @@ impl PacketLabel {
 
     /// The label as it is packed: kinds of packets are ordered by it.
     #[inline]
-    pub(crate) const fn bits(self) -> u8 {
+    pub const fn bits(self) -> u8 {
         self.0
+    }
+
+    /// The label that is packed so.
+    #[inline]
+    pub const fn from_bits(bits: u8) -> PacketLabel {
+        PacketLabel(bits)
     }
 
     /// Whether the packet only answers another.

@@ -17,11 +17,12 @@
 //!
 //! # Not modelled
 //! Virtual node numbers, by which processes could migrate: as in the prototype, a node is an endpoint. Ranks
-//! of peripherals and accelerators. The pointers of real processes are longer and do not pass through
-//! here: their interface sees their memory laid out anew in 39 bits. Addresses in simulated packets, which
-//! name endpoint and message. The limits of node and rank in replays and traffic, whose nodes are all
-//! endpoints of the machine, and whose ranks the interface's pages limit. How an address names one of the 64
-//! virtual interfaces of a node (§4.4) is not in the text: messages name the interface.
+//! of peripherals and accelerators. The pointers of real processes are longer and do not pass through here:
+//! their interface sees their memory laid out anew in 39 bits. Addresses in simulated packets, which name
+//! endpoint and message; [`wire::packet`](crate::wire::packet) has the bytes of a packet. The limits of node
+//! and rank in replays and traffic, whose nodes are all endpoints of the machine, and whose ranks the
+//! interface's pages limit. How an address names one of the 64 virtual interfaces of a node (§4.4) is not in
+//! the text: [`wire`](crate::wire) says how it does here.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

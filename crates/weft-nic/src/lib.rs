@@ -46,8 +46,8 @@ pub use capability::{
 };
 pub use communication_ip::{CommunicationIpNic, CommunicationIpParameters, CommunicationIpTimer};
 pub use exanet::{
-    Announcement, CheckParameters, Class, ExanetNic, ExanetParameters, ExanetTimer, Header, MessageHeader,
-    TokenWhenAcknowledged,
+    Announcement, CheckParameters, Class, ExanetNic, ExanetParameters, ExanetTimer, Header, MessageFields,
+    SimulationWords, TokenWhenAcknowledged, wire,
 };
 pub use host::{
     BlockWork, Delivered, Failure, FailureReason, Host, HostContext, Incoming, Message, Nic, NicParameters,

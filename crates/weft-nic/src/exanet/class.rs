@@ -27,7 +27,7 @@ impl Class {
     /// The class of packets with this header.
     pub const fn of(header: Header) -> Class {
         match header {
-            Header::Small { .. } => Class::Request,
+            Header::Small => Class::Request,
             Header::Cell(_) => Class::Data,
             Header::Acknowledgement | Header::Refused(_) | Header::BlockAnswer(..) => Class::Answer,
             Header::Reduction(..) => Class::Reduction,

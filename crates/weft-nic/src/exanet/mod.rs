@@ -40,9 +40,10 @@ mod rdma;
 mod receive;
 mod reduction;
 mod transmit;
+pub mod wire;
 
 use announcement::Expected;
-pub use announcement::{Announcement, MessageHeader};
+pub use announcement::{Announcement, MessageFields, SimulationWords};
 pub use check::CheckParameters;
 pub use class::Class;
 pub use header::Header;
@@ -317,8 +318,7 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
             self.stage(&Stage { endpoint, source, message, block, came, began, ended });
         }
         let addressing = Addressing { source, destination: parcel.to, message };
-        let header = Header::Small { offered: parcel.created_at };
-        let packet = header.packet(addressing, parcel.bytes.get() as u32);
+        let packet = Header::Small.packet(addressing, parcel.bytes.get() as u32);
         let mut packet = packet.of_class(parcel.class);
         packet.watch(parcel.watch);
         Injection::Packet(packet)

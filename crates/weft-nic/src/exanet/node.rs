@@ -189,7 +189,7 @@ impl<H: Host> ExanetHosted<'_, '_, '_, H> {
         if let Announcement::Header(message) = &announced.content
             && let Some(header) = &message.header
         {
-            let incoming = Incoming { header, bytes: message.bytes, interface: message.interface };
+            let incoming = Incoming { header, bytes: message.bytes, interface: message.fields.interface };
             address = self.host.destination(incoming, self.parameters, &mut self.node);
         }
         self.node.announced(announced, address);

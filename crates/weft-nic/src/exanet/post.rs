@@ -3,7 +3,7 @@
 use super::node::ExanetNode;
 use super::options::TokenWhenAcknowledged;
 use super::rdma::descriptor;
-use super::{Announcement, ExanetNic, ExanetTimer, MessageHeader};
+use super::{Announcement, ExanetNic, ExanetTimer, MessageFields, SimulationWords};
 use crate::capability::Capabilities;
 use crate::gvas::Gvas;
 use crate::host::{Failure, FailureReason, Host, HostContext, Message, Primitive};
@@ -148,8 +148,8 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
             return number;
         }
         let domain = self.hardware.packetizer.domain(interface);
-        let header =
-            MessageHeader { bytes, created_at, header, interface: to_interface, domain, first: 0, watch };
+        let fields = MessageFields { interface: to_interface, domain, first: 0 };
+        let words = SimulationWords { fields, bytes, created_at, header, watch };
         let class = self.fabric.class_of(&message.purpose, bytes);
         let what = if small {
             let (message, refused) = (number, 0);
@@ -174,10 +174,10 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
             Posted::Write(kind, descriptor((&message, class), number, domain))
         };
         if at <= self.fabric.now() && !self.hardware.posts.is_due(at) {
-            self.carry_out(what, Some(header));
+            self.carry_out(what, Some(words));
             self.fabric.request_injection();
         } else {
-            self.fabric.announce(to, number, Announcement::Header(header));
+            self.fabric.announce(to, number, Announcement::Header(words));
             self.post(Post { at, what });
         }
         number
@@ -223,13 +223,13 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         self.fabric.request_injection();
     }
 
-    /// Carries out a post, and announces its message's `header`, if it is given.
-    fn carry_out(&mut self, posted: Posted, header: Option<MessageHeader<H::Header>>) {
+    /// Carries out a post, and announces its message by `words`, if they are given.
+    fn carry_out(&mut self, posted: Posted, words: Option<SimulationWords<H::Header>>) {
         let now = self.fabric.now();
         match posted {
             Posted::Small(parcel) => {
-                if let Some(header) = header {
-                    self.fabric.announce(parcel.to, parcel.message, Announcement::Header(header));
+                if let Some(words) = words {
+                    self.fabric.announce(parcel.to, parcel.message, Announcement::Header(words));
                 }
                 let packetizer = &mut self.hardware.packetizer;
                 let parameters = &self.parameters.packetizer;
@@ -238,7 +238,7 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
                     self.store(now, channel, parcel);
                 }
             }
-            Posted::Write(kind, descriptor) => self.write_when_space(kind, descriptor, header),
+            Posted::Write(kind, descriptor) => self.write_when_space(kind, descriptor, words),
         }
     }
 

@@ -1,10 +1,10 @@
 //! The RDMA engine in the interface: its cells, answers and tasks as packets and timers.
 //!
 //! # Not modelled
-//! - Destination addresses in descriptors and cells. The addresses of a message stand in its descriptor at
-//!   the source, and in its record at the destination. In hardware the initiator knows both, and every cell
-//!   carries that of its payload (TR-488 §4.3, §4.5); here a cell names its transfer. So no address holds a
-//!   node for the target's interface to remove (§5.2.1).
+//! - Destination addresses in descriptors. The addresses of a message stand in its descriptor at the source,
+//!   and in its record at the destination. In hardware the initiator knows both, and every cell carries that
+//!   of its payload (TR-488 §4.3, §4.5); here a cell names its transfer, and [`wire`](super::wire) has its
+//!   bytes at the destination. So no address holds a node for the target's interface to remove (§5.2.1).
 //! - A process that waits for a channel of its page with its descriptor (§4.5): the descriptor is stored at
 //!   once, and waits in the unit. Where descriptors have channels in SRAM, a process waits for space in its
 //!   own.
@@ -12,7 +12,7 @@
 use super::announcement::Expected;
 use super::header::Header;
 use super::node::{ExanetNode, Hardware};
-use super::{Announcement, ExanetNic, ExanetTimer, MessageHeader};
+use super::{Announcement, ExanetNic, ExanetTimer, SimulationWords};
 use crate::block::Block;
 use crate::host::{Delivered, Failure, FailureReason, Host, Message};
 use crate::host_port::HOST_PORT;
@@ -32,8 +32,8 @@ struct Outlet<'a, 'b, 'c, H: Host> {
     failure: Option<Failure>,
     /// A descriptor channel that has space again.
     space: Option<(u32, ChannelKind)>,
-    /// The header of the message that is posted, if it has not been announced.
-    header: Option<MessageHeader<H::Header>>,
+    /// The words on the message that is posted, if it has not been announced.
+    words: Option<SimulationWords<H::Header>>,
 }
 
 /// The surroundings of the engine.
@@ -50,8 +50,11 @@ impl<H: Host> RdmaCallbacks for Outlet<'_, '_, '_, H> {
 
     fn announce(&mut self, to: EndpointId, header: TransferHeader) {
         let TransferHeader { message, first, .. } = header;
-        let announcement = match self.header.take() {
-            Some(header) => Announcement::Header(MessageHeader { first, ..header }),
+        let announcement = match self.words.take() {
+            Some(mut words) => {
+                words.fields.first = first;
+                Announcement::Header(words)
+            }
             None => Announcement::Transfer { first },
         };
         self.fabric.announce(to, message, announcement);
@@ -127,7 +130,7 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
     ) -> (R, Option<Failure>) {
         let parameters = &self.parameters.rdma;
         let mut path = self.hardware.memory.path(self.parameters);
-        let mut outlet = Outlet { fabric: self.fabric, failure: None, space: None, header: None };
+        let mut outlet = Outlet { fabric: self.fabric, failure: None, space: None, words: None };
         let now = outlet.fabric.now();
         let mut context = EngineContext { now, parameters, callbacks: &mut outlet };
         let result = call(&mut self.hardware.rdma, &mut path, &mut context);
@@ -142,33 +145,33 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
     }
 
     /// A process wants to store a descriptor: it does so at once, or when there is space for it. Its
-    /// message's `header` is announced, if it is given.
+    /// message is announced by `words`, if they are given.
     pub(super) fn write_when_space(
         &mut self,
         kind: ChannelKind,
         descriptor: Descriptor,
-        header: Option<MessageHeader<H::Header>>,
+        words: Option<SimulationWords<H::Header>>,
     ) {
         let (now, page) = (self.fabric.now(), descriptor.source.space);
         let Hardware { posts, rdma, .. } = &mut *self.hardware;
         if !posts.keeps(page, kind) && rdma.has_space(page, kind, &self.parameters.rdma.send) {
-            return self.write(kind, descriptor, (now, header));
+            return self.write(kind, descriptor, (now, words));
         }
         posts.keep(now, kind, descriptor);
-        if let Some(header) = header {
-            self.fabric.announce(descriptor.to, descriptor.message, Announcement::Header(header));
+        if let Some(words) = words {
+            self.fabric.announce(descriptor.to, descriptor.message, Announcement::Header(words));
         }
     }
 
     /// A process, or the unit itself for a remote one, writes a descriptor into a channel of its page. It has
-    /// waited for space since `since`. Its message's `header` is announced, if it is given: where it finds a
-    /// channel of the unit at once, together with its transfer.
+    /// waited for space since `since`. Its message is announced by `words`, if they are given: where it finds
+    /// a channel of the unit at once, together with its transfer.
     #[inline(never)]
     fn write(
         &mut self,
         kind: ChannelKind,
         mut descriptor: Descriptor,
-        (since, header): (Time, Option<MessageHeader<H::Header>>),
+        (since, words): (Time, Option<SimulationWords<H::Header>>),
     ) {
         let now = self.fabric.now();
         let (bytes, port) = (self.parameters.rdma.send.descriptor, &self.parameters.host_port);
@@ -189,12 +192,12 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         self.retire_due();
         let page = descriptor.source.space;
         let (left, _) = self.with_rdma(|rdma, _, context| {
-            context.callbacks.header = header;
+            context.callbacks.words = words;
             rdma.post(page, kind, descriptor, context);
-            context.callbacks.header
+            context.callbacks.words
         });
-        if let Some(header) = left {
-            self.fabric.announce(descriptor.to, descriptor.message, Announcement::Header(header));
+        if let Some(words) = left {
+            self.fabric.announce(descriptor.to, descriptor.message, Announcement::Header(words));
         }
     }
 
@@ -255,10 +258,11 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
             return None;
         };
         let (transfer, tail) = (&expected.transfer, self.fabric.now());
-        let (owner, first) = (packetizer.domain(expected.interface()), transfer.first);
+        let (interface, first) = (expected.interface(), transfer.first);
+        let owner = expected.has_place.then(|| packetizer.domain(interface));
         let arrival = Arrival { source: packet.source, id, transfer, owner, tail };
         // No transfer of this host ends with it: there is neither a failure nor space for a descriptor.
-        let mut outlet = Outlet { fabric: self.fabric, failure: None, space: None, header: None };
+        let mut outlet = Outlet { fabric: self.fabric, failure: None, space: None, words: None };
         let parameters = &self.parameters.rdma;
         let mut context = EngineContext { now: tail, parameters, callbacks: &mut outlet };
         let outcome = rdma.cell(&arrival, &mut memory.path(self.parameters), &mut context);

@@ -5,6 +5,7 @@ use super::header::Header;
 use super::node::ExanetNode;
 use super::post::{Post, Posted, channel_report};
 use super::transmit::Answer;
+use super::wire::{self, PacketFields};
 use super::{Announcement, ExanetNic, ExanetTimer};
 use crate::block::Block;
 use crate::host::{Delivered, Failure, FailureReason, Host};
@@ -12,7 +13,7 @@ use crate::host_port::HOST_PORT;
 use crate::mailbox::{Envelope, MAILBOX, QueueChange, Refusal};
 use crate::observer::{BlockChange, Observer as _, Stage, StateChange};
 use crate::packetizer::{ChannelId, Packetizer, Parcel};
-use crate::rdma::TransferHeader;
+use crate::rdma::{ReceiveUnit, TransferHeader};
 use crate::reliability::Expiry;
 use weft_fabric::{Announced, InterfaceContext, Packet};
 use weft_units::{Address, Span, Time};
@@ -31,11 +32,12 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         let Announced { from, message, content } = announced;
         let (headers, data) = (&mut self.hardware.headers, self.hardware.data.as_mut());
         match content {
-            Announcement::Header(header) => {
+            Announcement::Header(words) => {
                 if let Some(data) = data {
-                    data.memory.expect(from, message, header.bytes);
+                    data.memory.expect(from, message, words.bytes);
                 }
-                headers.insert((from, message), Expected::new(header, message, address));
+                let expected = Expected::new(words, message, self.fabric.endpoint(), address);
+                headers.insert((from, message), expected);
             }
             Announcement::Transfer { first } => {
                 if let Some(expected) = headers.get_mut((from, message)) {
@@ -64,17 +66,45 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
     /// The tail of a packet has come.
     #[inline]
     pub(super) fn packet(&mut self, packet: &Packet) -> Option<Notice<H::Header>> {
+        debug_assert!(self.agrees_with_wire(packet), "{packet:?}");
         match Header::cell_of(packet) {
             Some(id) => self.cell(packet, id).map(Notice::Message),
             None => self.other_packet(packet),
         }
     }
 
+    /// Whether the bytes of a packet say what this interface takes it for. Where the machine is too large for
+    /// them, or the message is not known any more, they say nothing.
+    fn agrees_with_wire(&self, packet: &Packet) -> bool {
+        let expected = self.hardware.headers.get((packet.source, packet.message));
+        let (transfer, cut) = (expected.map(|expected| &expected.transfer), &self.parameters.rdma.send.cut);
+        let Ok(control) = wire::packet(packet, transfer, cut, &[]) else { return true };
+        let Ok(PacketFields { target, header, size, source, .. }) = PacketFields::decode(&control, &[])
+        else {
+            return false;
+        };
+        let is_for_here = target.place.node() == self.fabric.endpoint();
+        let is_for_message = transfer.is_none_or(|transfer| {
+            let owner = (transfer.domain, transfer.destination.space);
+            let named = (target.place.domain(), u32::from(target.interface()));
+            match header {
+                Header::Small => named == owner,
+                Header::Cell(id) => {
+                    let address = ReceiveUnit::place(transfer, id, cut).address.get();
+                    named == owner && target.place.address() == address
+                }
+                _ => true,
+            }
+        });
+        let taken_for = (Header::of(packet), packet.bytes, packet.source);
+        is_for_here && is_for_message && taken_for == (Some(header), size, source)
+    }
+
     /// A packet has come that is no cell.
     #[inline(never)]
     fn other_packet(&mut self, packet: &Packet) -> Option<Notice<H::Header>> {
         match Header::of(packet)? {
-            Header::Small { offered } => self.small(packet, offered).map(Notice::Message),
+            Header::Small => self.small(packet).map(Notice::Message),
             // It is known by its label, and taken before.
             Header::Cell(_) => None,
             // A damaged answer says nothing: the packet will be repeated.
@@ -96,7 +126,7 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
     }
 
     /// A packet for the mailbox.
-    fn small(&mut self, packet: &Packet, created_at: Time) -> Option<Delivered<H::Header>> {
+    fn small(&mut self, packet: &Packet) -> Option<Delivered<H::Header>> {
         let (hardware, parameters, now) = (&mut *self.hardware, self.parameters, self.fabric.now());
         let Packet { source: from, message: number, hops, .. } = *packet;
         let checked = hardware.mailbox.check(now - packet.serialization(), now, &parameters.mailbox);
@@ -107,7 +137,7 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
             self.fabric.request_injection();
             return None;
         };
-        let (interface, header) = (expected.interface(), expected.header);
+        let (interface, Expected { header, created_at, .. }) = (expected.interface(), *expected);
         let TransferHeader { domain, bytes, .. } = expected.transfer;
         let damaged = hardware.check.finds(packet, self.fabric.endpoint(), parameters.check);
         let envelope = Envelope { interface, domain, damaged };

@@ -187,8 +187,9 @@ pub struct Arrival<'a> {
     pub id: CellId,
     /// The header of the cell's transfer.
     pub transfer: &'a TransferHeader,
-    /// The domain of the process at the destination.
-    pub owner: Pdid,
+    /// The domain of the process at the destination; `None`: the transfer has addresses that nobody's memory
+    /// has.
+    pub owner: Option<Pdid>,
     /// The time at which its last word has come.
     pub tail: Time,
 }
@@ -268,7 +269,7 @@ impl ReceiveUnit {
     ) -> Receipt {
         let Arrival { source, id, transfer, owner, tail } = *arrival;
         let CellId { channel, transaction, index, last, .. } = id;
-        if transfer.domain.check(owner).is_err() {
+        if owner.is_none_or(|owner| transfer.domain.check(owner).is_err()) {
             return Receipt::Refused { refusal: Refusal::Protection, answer: last.then_some(tail) };
         }
         let key = BlockKey::new(source, channel, transaction);

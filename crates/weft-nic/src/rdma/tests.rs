@@ -8,7 +8,7 @@ use crate::iommu::FaultModel;
 use crate::memory::MemoryParameters;
 use crate::segmentation::Cut;
 use proptest::prelude::*;
-use weft_units::{BitRate, Bytes, Span};
+use weft_units::{Address, BitRate, Bytes, Span};
 use world::{Happening, LATENCY, MEMORY, Trouble, World, Write, iommu, parameters};
 
 /// The engine's cadence: 16 words, header, footer and 5 cycles for each 256 bytes, whatever the firmware
@@ -123,17 +123,22 @@ fn the_sender_is_told_of_a_dead_peer() {
     assert_eq!(world.nodes[0].rdma.under_way(), 0, "the channel is free again");
 }
 
-/// Catches memory that is changed for a foreign domain, and a sender that is not told so.
+/// Catches memory that is changed for a foreign domain or beyond all addresses, and a sender that is not told
+/// so.
 #[test]
-fn a_foreign_domain_changes_nothing() {
-    let mut world = World::new(2, parameters(), Trouble::default(), 1);
-    world.post(Write { at: Time::ZERO, page: 0, from: 0, to: 1, bytes: 40_000, place: (0, 0) });
-    let Some((_, Happening::Post(_, _, descriptor))) = world.agenda.values_mut().next() else { panic!() };
-    descriptor.domain = Pdid(8);
-    let before = world.nodes[1].bytes.clone();
-    world.run();
-    assert_eq!(world.ended[&(0, 0)][0].1, Err(TransferError::Protection));
-    assert!(world.notified.is_empty() && world.nodes[1].bytes == before);
+fn a_foreign_domain_and_an_address_of_nobody_change_nothing() {
+    let changes: [fn(&mut Descriptor); 2] =
+        [|of| of.domain = Pdid(8), |of| of.destination.address = Address::new((1 << 39) - 39_999)];
+    for change in changes {
+        let mut world = World::new(2, parameters(), Trouble::default(), 1);
+        world.post(Write { at: Time::ZERO, page: 0, from: 0, to: 1, bytes: 40_000, place: (0, 0) });
+        let Some((_, Happening::Post(_, _, descriptor))) = world.agenda.values_mut().next() else { panic!() };
+        change(descriptor);
+        let before = world.nodes[1].bytes.clone();
+        world.run();
+        assert_eq!(world.ended[&(0, 0)][0].1, Err(TransferError::Protection));
+        assert!(world.notified.is_empty() && world.nodes[1].bytes == before);
+    }
 }
 
 /// Catches page faults that are not repaired by the replay of blocks, at either side.

@@ -1,6 +1,6 @@
 //! Engines of several nodes, joined by a network that loses, doubles, delays and reorders, with real memory.
 
-use crate::gvas::Pdid;
+use crate::gvas::{Gvas, Pdid};
 use crate::host_port::{HostPort, HostPortParameters};
 use crate::iommu::{FaultModel, Iommu, IommuParameters};
 use crate::memory::{MemoryChannel, MemoryParameters};
@@ -334,7 +334,8 @@ impl World {
     fn receive(&mut self, node: u32, source: EndpointId, cell: &Cell, data: &[u8]) {
         let transfer = self.nodes[node as usize].headers[&(source, cell.message)];
         let (id, tail) = (cell.id, self.now);
-        let arrival = Arrival { source, id, transfer: &transfer, owner: DOMAIN, tail };
+        let owner = Gvas::reaches(transfer.destination.address, transfer.bytes).then_some(DOMAIN);
+        let arrival = Arrival { source, id, transfer: &transfer, owner, tail };
         let outcome = self.call(node, |rdma, path, context| rdma.cell(&arrival, path, context));
         if outcome.stored {
             let block = id.transaction.wrapping_sub(transfer.first);
