@@ -19,7 +19,7 @@ use weft_fabric::{
 use weft_nic::{
     Capabilities, Delivered, Host, HostContext, Hosted, Message, Nic, NicParameters, Observer, Offer,
 };
-use weft_units::{Address, BitRate, Bytes, EndpointId, Span, Time};
+use weft_units::{BitRate, Bytes, EndpointId, Span, Time};
 
 // ANCHOR: state
 /// The parameters of the interface, as a machine file would have them.

@@ -4,8 +4,8 @@ use super::{SharedHeader, SharedHost, SharedOutput, SharedTimer, TOKEN_BITS};
 use std::marker::PhantomData;
 use weft_nic::gvas::Pdid;
 use weft_nic::{
-    AllreduceAccelerator, Capabilities, Failure, Host, HostContext, HostMemory, Mailboxes, Message, QuietTime,
-    RegisterAccess,
+    AllreduceAccelerator, Capabilities, Failure, Host, HostContext, HostMemory, Mailboxes, Message,
+    QuietTime, RegisterAccess,
 };
 use weft_units::{EndpointId, Time};
 
