@@ -1,6 +1,7 @@
 //! `weft view`: who gets an answer, and which.
 
 use crate::common::{json, refused, weft};
+use crate::waiting::wait_until;
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -314,16 +315,16 @@ fn bad_questions_are_answered_with_the_reason() {
     ] {
         expect(path, 400, "error", why);
     }
-    // Numbers of links that nothing has, and intervals after the end.
     expect("api/pieces?source=0&sequence=0", 200, "absent", "--breakdown");
     expect("api/frames?quantity=errors", 200, "absent", "telemetry has no errors");
     expect("api/frames?quantity=utilization&run=9", 200, "absent", "saw nothing");
+    // Numbers of links that nothing has, and intervals after the end.
     assert_eq!(view.json("api/link?number=4000000000")["row"], Value::Null);
     assert!(view.numbers("api/frame?quantity=utilization&interval=99999").iter().all(|value| *value == 0.0));
     assert_eq!(view.get("").status, 200);
-}
     fs::write(out.join("links.parquet"), "nothing of the kind").unwrap();
     expect("api/link?number=0", 500, "error", "links.parquet is damaged");
+}
 
 /// Catches a name of a result that leaves JSON or becomes markup of the page.
 #[test]
@@ -424,9 +425,7 @@ fn a_run_is_shown_as_it_goes() {
     let mut said = String::new();
     BufReader::new(child.stderr.take().unwrap()).read_line(&mut said).unwrap();
     let mut view = View::at(child, said.strip_prefix("weft: ").unwrap());
-    while view.json("api/live")["begun"] == false {
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    wait_until("the run's begin", || view.json("api/live")["begun"] == true);
     assert_eq!(view.json("api/live"), serde_json::json!({ "live": true, "begun": true, "generation": 0 }));
     let result = view.json("api/results")[0].take();
     assert_eq!((&result["command"], &result["ended"]), (&"run".into(), &"goes on".into()));
