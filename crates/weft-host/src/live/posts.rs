@@ -73,10 +73,10 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         let rank = &mut self.host.ranks[seat];
         let number = rank.rank;
         let (posts, log) = self.parameters.job.take_posts(number);
-        if let TurnEnd::Wants(_, clock) = end {
-            if rank.idle.end_turn(clock) > MAX_IDLE_TURNS {
-                self.parameters.job.accuse(number, Nonsense::Turns(MAX_IDLE_TURNS));
-            }
+        if let TurnEnd::Wants(_, clock) = end
+            && rank.idle.end_turn(clock) > MAX_IDLE_TURNS
+        {
+            self.parameters.job.accuse(number, Nonsense::Turns(MAX_IDLE_TURNS));
         }
         if self.parameters.payloads().posted() > MAX_POSTED_BYTES {
             self.parameters.job.accuse(number, Nonsense::Posted(MAX_POSTED_BYTES));
