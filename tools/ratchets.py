@@ -32,7 +32,7 @@ TESTS = re.compile(r"^#\[cfg\(test\)\]\nmod \w+ \{.*", re.M | re.S)
 def sources() -> list[Path]:
     """The files of all crates, without their tests."""
     files = sorted((ROOT / "crates").glob("*/src/**/*.rs"))
-    return [file for file in files if "tests" not in file.parts and file.stem != "tests"]
+    return [file for file in files if "tests" not in file.relative_to(ROOT).parts and file.stem != "tests"]
 
 
 def product(file: Path) -> str:

@@ -12,6 +12,7 @@
 
 static int rank, size;
 static char buffer[4096], other[4096];
+static const char *folder;
 #define WORLD MPI_COMM_WORLD
 #define IGNORE MPI_STATUS_IGNORE
 
@@ -376,9 +377,13 @@ static void aborted(void)
     MPI_Recv(other, 1, MPI_INT, 0, 0, WORLD, IGNORE);
 }
 
+/* Each rank makes a file in the folder of the second argument before it waits for ever. */
 static void stuck(void)
 {
     MPI_Barrier(WORLD);
+    char name[4096];
+    snprintf(name, sizeof name, "%s/stuck.%d", folder, rank);
+    fclose(fopen(name, "w"));
     MPI_Recv(other, 1, MPI_INT, 1 - rank, 0, WORLD, IGNORE); /* never comes */
 }
 
@@ -438,6 +443,7 @@ int main(int argc, char **argv)
         {"stuck", stuck}, {"computes", computes}, {"threads", threads},
     };
     const char *wanted = argc > 1 ? argv[1] : "";
+    folder = argc > 2 ? argv[2] : ".";
     if (strcmp(wanted, "none") == 0)
         return 7; /* never calls MPI_Init */
     int provided;

@@ -203,8 +203,8 @@ async function answer(name: string, parameters: Parameters): Promise<Response> {
 
 /** An answer in JSON; throws the reason where the result has nothing of what is asked for. */
 export async function get<T>(name: string, parameters: Parameters = {}): Promise<T> {
-  const value = (await (await answer(name, parameters)).json()) as T & { error?: string };
-  if (value && typeof value.error === "string") throw new Error(value.error);
+  const value = (await (await answer(name, parameters)).json()) as T & { absent?: string };
+  if (value && typeof value.absent === "string") throw new Error(value.absent);
   return value;
 }
 
@@ -214,5 +214,5 @@ export async function numbers(name: string, parameters: Parameters): Promise<Flo
   if (response.headers.get("content-type") !== "application/json") {
     return new Float32Array(await response.arrayBuffer());
   }
-  throw new Error(((await response.json()) as { error: string }).error);
+  throw new Error(((await response.json()) as { absent: string }).absent);
 }

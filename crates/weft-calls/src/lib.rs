@@ -22,8 +22,7 @@
 use std::ffi::{CStr, c_int, c_void};
 use std::io::Write;
 use std::sync::atomic::{AtomicPtr, Ordering};
-
-include!("../../weft-client/src/mpi_calls.rs");
+use weft_mpi_calls::mpi_calls;
 
 /// A call as the calling convention has it: integers and pointers are a word each.
 type Function = unsafe extern "C" fn(
@@ -133,7 +132,6 @@ fn function(found: &Found, name: &CStr) -> Function {
     unsafe { std::mem::transmute::<*mut c_void, Function>(function) }
 }
 
-#[expect(non_camel_case_types, reason = "MPI's names")]
 mod numbers {
     macro_rules! numbers {
         ($first:ident, $($name:ident),*) => {
@@ -142,7 +140,7 @@ mod numbers {
             pub enum Number { $first = 1, $($name),* }
         };
     }
-    mpi_calls!(numbers);
+    weft_mpi_calls::mpi_calls!(numbers);
 }
 
 macro_rules! calls {

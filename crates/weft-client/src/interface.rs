@@ -205,3 +205,67 @@ impl Interfaces {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches a number beyond 16 bits that becomes a domain of others.
+    #[test]
+    fn domains_have_16_bits_or_a_name() {
+        use WantedDomain::{Job, Numbered, Private};
+        for domain in [Job, Private, Numbered(0), Numbered(u16::MAX)] {
+            assert_eq!(WantedDomain::of(domain.into()), Some(domain));
+        }
+        for number in [1 << 16, u64::from(u32::MAX) - 2, 1 << 32, u64::MAX] {
+            assert_eq!(WantedDomain::of(number), None, "{number}");
+        }
+    }
+
+    /// Catches a path that is another one's, and bits without a meaning that pass.
+    #[test]
+    fn deliveries_are_a_path_and_a_bit() {
+        for number in flag::PATH_MACHINE..=flag::PATH_USER_QUEUE {
+            for (bit, is_answered) in [(0, false), (flag::ANSWERED, true)] {
+                let delivery = Delivery::of(number | bit).unwrap();
+                assert_eq!((delivery.path as u32, delivery.is_answered), (number, is_answered));
+            }
+        }
+        assert!(
+            [5, 8, flag::ANSWERED | 5, flag::ANSWERED << 1].map(Delivery::of).iter().all(Option::is_none)
+        );
+    }
+
+    /// Catches a notice that reaches another interface, or one that has been closed; and an end that is told
+    /// as that of another operation.
+    #[test]
+    fn notices_reach_their_interface() {
+        let mut interfaces = Interfaces::default();
+        let notice = |kind: NoticeKind| Notice { kind: kind as u32, node: 5, ..Notice::default() };
+        interfaces.notice(&Notice { interface: 2, data: 7, ..notice(NoticeKind::Opened) }, Vec::new());
+        let own = Address { memory: 0, node: 5, interface: 2, domain: 7 };
+        assert_eq!(interfaces.answer.take(), Some(Ok(own)));
+        interfaces.notice(&Notice { error: libc::ENOSPC, ..notice(NoticeKind::Opened) }, Vec::new());
+        assert_eq!(interfaces.answer, Some(Err(libc::ENOSPC)));
+        interfaces.open.push(Interface { own, ..Interface::default() });
+        for (interface, byte) in [(2, 1), (3, 2)] {
+            let small = Notice { interface, from_interface: 9, data: 7, ..notice(NoticeKind::Small) };
+            interfaces.notice(&small, vec![byte]);
+            for (operation, flags) in
+                [(PostKind::Put, flag::WRITTEN), (PostKind::Get, flag::READ), (PostKind::Small, flag::SENT)]
+            {
+                let token = operation as u32;
+                let ended = Notice { interface, token, data: flags, ..notice(NoticeKind::Ended) };
+                interfaces.notice(&ended, Vec::new());
+            }
+        }
+        let interface = interfaces.of(2).unwrap();
+        let small = interface.mailbox.pop_front().unwrap();
+        assert_eq!((small.from.node, small.from.interface, small.bytes), (5, 9, vec![1]));
+        assert!(interface.mailbox.is_empty());
+        let ended: Vec<_> =
+            interface.completions.iter().map(|ended| (ended.flags, ended.context as u64)).collect();
+        assert_eq!(ended, [flag::WRITTEN, flag::READ, flag::SENT].map(|flags| (flags, flags)));
+        assert!(interfaces.of(3).is_none());
+    }
+}

@@ -248,3 +248,53 @@ pub(crate) struct Source {
 
 /// Announced messages: what was said beside them, by who announced and under which number.
 pub(crate) type Announced = BTreeMap<(u32, u32), u64>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches endpoints that are taken for those of the other side, and numbers that no rank has.
+    #[test]
+    fn endpoints_are_bits_of_flags() {
+        let flags = |own: u64, peer: u64| {
+            own << flag::ENDPOINT_SHIFT
+                | peer << flag::PEER_ENDPOINT_SHIFT
+                | flag::TAGGED
+                | flag::REMOTE_WRITE
+        };
+        let sent = endpoints_in(flags(3, 15)).unwrap();
+        assert_eq!((sent.from(), sent.to()), (3, 15));
+        // At its receiver: own endpoint 15, from 3 of the peer's.
+        assert_eq!(endpoint_flags(sent) | flag::TAGGED | flag::REMOTE_WRITE, flags(15, 3));
+        assert!(endpoints_in(flags(16, 0)).is_none() && endpoints_in(flags(0, 16)).is_none());
+        assert_eq!(endpoints_in(flag::TAGGED), Some(RankEndpoints::FIRST));
+    }
+
+    /// Catches a message that is written beyond the buffer that the program has lent.
+    #[test]
+    fn what_does_not_fit_a_buffer_is_left_out() {
+        let mut memory = [0u8; 6];
+        let lent = Lent { address: memory.as_mut_ptr() as usize, length: 4 };
+        lent.fill(&[1, 2, 3, 4, 5, 6]);
+        assert_eq!(lent.copy(), [1, 2, 3, 4]);
+        lent.fill(&[9]);
+        assert_eq!(memory, [9, 2, 3, 4, 0, 0]);
+        Lent::default().fill(&[1]);
+        assert!(Lent::default().copy().is_empty());
+    }
+
+    /// Catches a report of a deadlock that blames a peer where any would do, or an operation that no rank
+    /// waits for.
+    #[test]
+    fn ranks_wait_for_what_they_have_begun_themselves() {
+        let (about, buffer) = (About { tag: 7, ..About::default() }, Lent::default());
+        let any = Operation::Receive { context: 0, flags: 0, buffer, outcome: None, about };
+        let expected =
+            Awaited { kind: AwaitedKind::Receive as u32, peer: u32::MAX, tag: 7, ..Awaited::default() };
+        assert_eq!(any.awaited(), Some(expected));
+        let about = About { peer: Some(2), ..about };
+        let send = Operation::Send { completion: None, copy: Vec::new(), about };
+        assert_eq!(send.awaited().map(|awaited| (awaited.kind, awaited.peer)), Some((1, 2)));
+        assert_eq!(Operation::Forgotten { copy: Vec::new(), left: 1 }.awaited(), None);
+    }
+}

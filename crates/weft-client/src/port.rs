@@ -23,8 +23,8 @@ use std::time::Duration;
 use weft_msg::{Body, Envelope, FurtherParts, KeptEntry, Posting, Process, ReceiveEntry, Transport, Work};
 use weft_units::{Bytes, Span};
 
-/// How often a rank without its turn looks whether the simulator lives.
-const LOOK: Duration = Duration::from_secs(2);
+/// Real time between two checks of a rank without its turn whether the simulator lives.
+const SIMULATOR_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 /// The space that a multi-receive buffer must have left to take another message, in bytes.
 const MIN_MULTI_RECEIVE: usize = 64;
 /// Messages in such a buffer begin at multiples of this.
@@ -193,7 +193,7 @@ impl Port {
         self.shared.set_state(state);
         self.shared.give_turn(Turn::Simulator);
         while self.shared.turn() == Turn::Simulator {
-            self.shared.sleep_while(Turn::Simulator, Some(LOOK));
+            self.shared.sleep_while(Turn::Simulator, Some(SIMULATOR_CHECK_INTERVAL));
             if self.shared.turn() == Turn::Simulator && !self.shared.has_simulator() {
                 // Killed: nothing of the job is to stay behind.
                 std::process::exit(137);

@@ -5,13 +5,11 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-include!("mpi_calls.rs");
-
 macro_rules! names {
     ($($name:ident),*) => { &[$(stringify!($name)),*] };
 }
 
-pub(crate) const NAMES: &[&str] = mpi_calls!(names);
+pub(crate) const NAMES: &[&str] = weft_mpi_calls::mpi_calls!(names);
 
 /// The number of the call; 0: none.
 static CALL: AtomicU32 = AtomicU32::new(0);

@@ -11,7 +11,7 @@
 
 use crate::puppet::{self, Move, play};
 use std::collections::VecDeque;
-use std::io;
+use std::io::{self, Read as _, Write as _};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use weft_assembly as assembly;
@@ -50,21 +50,18 @@ struct Idle {
 
 impl Idle {
     fn start() -> io::Result<Idle> {
-        let child =
-            Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
-        let maps = format!("/proc/{}/maps", child.id());
-        // It maps its memory while it starts.
-        for _ in 0..1000 {
-            let known = std::fs::read_to_string(&maps)?;
-            let stack = known.lines().find(|line| line.ends_with("[heap]"));
-            if let Some(address) =
-                stack.and_then(|line| u64::from_str_radix(line.split('-').next()?, 16).ok())
-            {
-                return Ok(Idle { child, address });
-            }
-            std::thread::sleep(std::time::Duration::from_millis(1));
+        let mut child =
+            Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+        // It maps its memory while it starts, which is over when it gives back what it is given.
+        if let (Some(input), Some(output)) = (&mut child.stdin, &mut child.stdout) {
+            input.write_all(b"\n")?;
+            output.read_exact(&mut [0])?;
         }
-        Err(io::Error::other("it has no heap"))
+        let maps = std::fs::read_to_string(format!("/proc/{}/maps", child.id()))?;
+        let heap = maps.lines().find(|line| line.ends_with("[heap]"));
+        let address = heap.and_then(|line| u64::from_str_radix(line.split('-').next()?, 16).ok());
+        let address = address.ok_or_else(|| io::Error::other("it has no heap"))?;
+        Ok(Idle { child, address })
     }
 
     fn get() -> Option<&'static Idle> {

@@ -11,7 +11,7 @@
 //! ```
 
 use super::source::{Location, Sources};
-use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use std::fmt;
 use weft_keys::Problem;
 
@@ -128,22 +128,42 @@ impl std::error::Error for Diagnostics {}
 
 impl Diagnostic {
     fn render(&self, renderer: &Renderer) -> String {
-        let mut group = annotate_snippets::Group::with_title(Level::ERROR.primary_title(self.title.as_str()));
-        if let Some(place) = &self.place {
-            let mut annotation = AnnotationKind::Primary.span(place.marked.clone());
-            if !self.label.is_empty() {
-                annotation = annotation.label(self.label.as_str());
+        let title = Group::with_title(Level::ERROR.primary_title(self.title.as_str()));
+        let Some(place) = &self.place else {
+            let title = renderer.render(&[title]);
+            if self.help.is_empty() {
+                return title;
             }
-            group = group.element(
-                Snippet::source(place.text.as_str())
-                    .line_start(place.line)
-                    .path(place.origin.as_str())
-                    .annotation(annotation),
-            );
+            // A title of its own: lines below a title have a gutter, which is for lines of a file.
+            let help = Group::with_title(Level::HELP.primary_title(self.help.as_str()));
+            return format!("{title}\n{}", renderer.render(&[help]));
+        };
+        let mut annotation = AnnotationKind::Primary.span(place.marked.clone());
+        if !self.label.is_empty() {
+            annotation = annotation.label(self.label.as_str());
         }
+        let snippet = Snippet::source(place.text.as_str())
+            .line_start(place.line)
+            .path(place.origin.as_str())
+            .annotation(annotation);
+        let mut group = title.element(snippet);
         if !self.help.is_empty() {
             group = group.element(Level::HELP.message(self.help.as_str()));
         }
         renderer.render(&[group])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches an empty line of a gutter where no line of a file is shown.
+    #[test]
+    fn an_error_without_a_place_is_its_title_and_its_mend() {
+        let problem = |help: &str| Problem::new("no machine `x` ships", "", help).nowhere();
+        let text = |help| Diagnostics::from(problem(help)).to_string();
+        assert_eq!(text("did you mean `y`?"), "error: no machine `x` ships\nhelp: did you mean `y`?");
+        assert_eq!(text(""), "error: no machine `x` ships");
     }
 }

@@ -47,27 +47,42 @@ pub enum Answer {
 /// A question that has no answer.
 #[derive(Debug)]
 pub struct Refusal {
-    /// The HTTP status. The text comes as JSON, `{"error": …}`, with any of them.
+    /// The HTTP status. The text comes as JSON: `{"absent": …}` with [`Refusal::ABSENT`], `{"error": …}` with
+    /// any other.
     pub status: u16,
     /// The reason.
     pub why: String,
 }
 
 impl Refusal {
+    /// The status where the result has nothing of what is asked for: an answer too, and no failure in the
+    /// browser's log.
+    pub const ABSENT: u16 = 200;
+
     /// Something about the question is wrong.
     pub fn input(why: impl Into<String>) -> Refusal {
         Refusal { status: 400, why: why.into() }
     }
 
-    /// The result has nothing of what is asked for: an answer too, and no failure in the browser's log.
     fn absent(why: impl Into<String>) -> Refusal {
-        Refusal { status: 200, why: why.into() }
+        Refusal { status: Refusal::ABSENT, why: why.into() }
+    }
+
+    /// The server cannot read what it has.
+    fn failed(why: impl Into<String>) -> Refusal {
+        Refusal { status: 500, why: why.into() }
     }
 }
 
 impl From<ResultsError> for Refusal {
     fn from(error: ResultsError) -> Refusal {
-        Refusal::absent(error.to_string())
+        use ResultsError::{NoTable, NotYet, NothingToDraw, StillWritten};
+        match error {
+            NoTable { .. } | NotYet { .. } | NothingToDraw { .. } | StillWritten(_) => {
+                Refusal::absent(error.to_string())
+            }
+            _ => Refusal::failed(error.to_string()),
+        }
     }
 }
 
@@ -155,7 +170,7 @@ pub fn answer(source: &Source, address: &str) -> Result<Answer, Refusal> {
             let question = question()?;
             match &question.shown.timeline {
                 Some(path) => std::fs::read(path).map(Answer::Json).map_err(|error| {
-                    Refusal::absent(format!("cannot read the timeline {}: {error}", path.display()))
+                    Refusal::failed(format!("cannot read the timeline {}: {error}", path.display()))
                 }),
                 None => json(&timeline::of_messages(question.shown, question.run)?),
             }
@@ -196,7 +211,7 @@ impl<'a> Question<'a> {
 
 fn json(value: &impl Serialize) -> Result<Answer, Refusal> {
     let text = serde_json::to_vec(value);
-    text.map(Answer::Json).map_err(|error| Refusal { status: 500, why: error.to_string() })
+    text.map(Answer::Json).map_err(|error| Refusal::failed(error.to_string()))
 }
 
 fn numbers(values: &[f32]) -> Answer {

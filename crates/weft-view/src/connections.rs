@@ -16,8 +16,8 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::time::Duration;
 use weft_results::Stopwatch;
 
-/// The time after which it is looked whether the server is to end.
-const LOOK: Duration = Duration::from_millis(200);
+/// Real time between two checks whether the server is to end.
+const END_CHECK_INTERVAL: Duration = Duration::from_millis(200);
 /// Connections whose requests have not come: a browser opens six, some of them before it has a request.
 const MAX_OPEN: usize = 64;
 /// Seconds in which the head of a request must have come: a browser sends it at once.
@@ -66,7 +66,7 @@ impl Connections<'_> {
 
     /// Waits a short time for requests, and returns those that have come.
     pub fn requests(&mut self) -> Vec<Asked> {
-        let look = Timespec { tv_sec: 0, tv_nsec: LOOK.subsec_nanos().into() };
+        let look = Timespec { tv_sec: 0, tv_nsec: END_CHECK_INTERVAL.subsec_nanos().into() };
         let mut waits = vec![PollFd::new(self.listener, PollFlags::IN)];
         waits.extend(self.open.iter().map(|open| PollFd::new(&open.stream, PollFlags::IN)));
         // Interrupted: the next look finds the same.
@@ -100,7 +100,7 @@ impl Connections<'_> {
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 // The system has no more descriptors, perhaps: it must not be asked all the time.
-                Err(_) => return std::thread::sleep(LOOK),
+                Err(_) => return std::thread::sleep(END_CHECK_INTERVAL),
             }
         }
     }

@@ -181,6 +181,7 @@ impl Server {
 }
 
 fn refusal(Refusal { status, why }: Refusal) -> Response {
-    let text = serde_json::json!({ "error": why }).to_string();
+    let key = if status == Refusal::ABSENT { "absent" } else { "error" };
+    let text = serde_json::json!({ key: why }).to_string();
     Response { status, ..Response::of("application/json", text.into_bytes()) }
 }

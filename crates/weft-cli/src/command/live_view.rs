@@ -22,8 +22,8 @@ use weft_view::Server;
 
 /// The interval of telemetry where the user has not named one: without it there is nothing to see.
 const TELEMETRY: Span = Span::from_us(10);
-/// The time after which it is looked whether the page is to end.
-const LOOK: Duration = Duration::from_millis(100);
+/// Real time between two checks whether the page is to end.
+const END_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Whether the run is shown as it goes.
 #[derive(Args)]
@@ -94,7 +94,7 @@ impl LiveView {
             interrupt::only_serve();
             say!("weft: the run has ended; the page stays at {} until Ctrl-C", self.server.address());
             while !interrupt.is_requested() {
-                sleep(LOOK);
+                sleep(END_CHECK_INTERVAL);
             }
         }
         self.is_over.store(true, Ordering::Relaxed);

@@ -148,16 +148,8 @@ fn parse_host(text: &str) -> Result<HostModel, String> {
 }
 
 fn parse_wall(text: &str) -> Result<Duration, String> {
-    let seconds = |number: &str, unit: f64| {
-        number.trim().parse::<f64>().ok().filter(|n| n.is_finite() && *n > 0.0).map(|n| n * unit)
-    };
-    let parsed = [("min", 60.0), ("ms", 1e-3), ("h", 3600.0), ("s", 1.0)]
-        .into_iter()
-        .find_map(|(unit, size)| text.strip_suffix(unit).map(|number| seconds(number, size)));
-    match parsed.flatten().map(Duration::try_from_secs_f64) {
-        Some(Ok(duration)) if !duration.is_zero() => Ok(duration),
-        _ => Err(format!("`{text}` is not a real time; write 90s, 1.5min or 2h")),
-    }
+    let parsed = humantime::parse_duration(text).ok().filter(|duration| !duration.is_zero());
+    parsed.ok_or_else(|| format!("`{text}` is not a real time; write 90s, 1.5min or 2h"))
 }
 
 fn host_name(host: HostModel) -> String {
@@ -485,6 +477,7 @@ mod tests {
         assert_eq!(parse_wall("90s"), Ok(Duration::from_secs(90)));
         assert_eq!(parse_wall("1.5min"), Ok(Duration::from_secs(90)));
         assert_eq!(parse_wall("200ms"), Ok(Duration::from_millis(200)));
+        assert_eq!(parse_wall("1.25h"), Ok(Duration::from_secs(4500)));
         for wrong in ["", "90", "0s", "-1s", "infs", "NaNs", "s"] {
             assert!(parse_wall(wrong).is_err(), "{wrong}");
         }

@@ -56,8 +56,15 @@ fn a_breakdown_names_the_parts() {
     let words = ["osu", "latency", "-m", "apenetx-u200", "--set", "nic.completion=kernel", "--sizes", "64"];
     let output = weft(&[&words[..], &["--layer", "nic", "--breakdown", "--json", "--quiet"]].concat());
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let breakdown = &report["rows"][0]["breakdown"];
-    let pieces = breakdown["pieces"].as_array().unwrap();
+    let row = &report["rows"][0];
+    let pieces = row["breakdown"]["pieces"].as_array().unwrap();
+    let number = |value: &Value, key: &str| value[key].as_f64().unwrap();
+    // One after the other, there and back: without a gap, and of nothing else.
+    for two in pieces.windows(2) {
+        assert_eq!(two[0]["to_ns"], two[1]["from_ns"], "{} {}", two[0], two[1]);
+    }
+    let sum: f64 = pieces.iter().map(|piece| number(piece, "time_ns")).sum();
+    assert!((sum - 2.0 * 1000.0 * number(row, "latency_us")).abs() < 0.001, "{sum}: {row}");
     let text = serde_json::to_string(pieces).unwrap();
     for part in [
         "LibQCM",

@@ -424,6 +424,15 @@ static void sleeps_until_a_file_is_there(const char *program)
     }
 }
 
+/* A rank that says so and never gives its turn back. */
+static void spins(void)
+{
+    printf("rank %d spins\n", rank);
+    fflush(stdout);
+    for (;;)
+        ;
+}
+
 /* Another thread than the one that began calls MPI. */
 static void threads(void)
 {
@@ -675,8 +684,7 @@ int main(int argc, char **argv)
                 MPI_Abort(MPI_COMM_WORLD, 6);
         }
     else if (rank == 1 && !strcmp(what, "spin"))
-        for (;;)
-            ;
+        spins();
     else
         MPI_Barrier(MPI_COMM_WORLD);
     MPI_Finalize();

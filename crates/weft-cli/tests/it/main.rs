@@ -46,3 +46,4 @@ mod traffic;
 mod tutorial;
 mod validate;
 mod view;
+mod waiting;

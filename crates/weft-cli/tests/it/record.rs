@@ -686,14 +686,12 @@ fn a_command_without_mpi_is_an_error() {
 fn an_interrupted_recording_is_a_trace() {
     for (mpi, mut command) in launchers(2) {
         let program = root().join(format!("build/recorder/{}/calls", mpi.word()));
-        command.extend([program.into_os_string(), "stuck".into()]);
         let folder = tempfile::tempdir().unwrap();
+        command.extend([program.into_os_string(), "stuck".into(), folder.path().into()]);
         let output = folder.path().join("run.weft");
-        let parts = folder.path().join("run.weft.parts");
         let asked = AtomicBool::new(false);
         let summary = record(&request(command, output.clone()), || {
-            // As soon as both ranks record; the command is given a second before it is told.
-            let both = std::fs::read_dir(&parts).is_ok_and(|files| files.count() == 2);
+            let both = (0..2).all(|rank| folder.path().join(format!("stuck.{rank}")).exists());
             asked.fetch_or(both, Ordering::Relaxed) || both
         })
         .unwrap();

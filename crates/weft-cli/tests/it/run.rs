@@ -3,9 +3,9 @@
 //! They need MPICH in build/venv (`make test` installs it) and are skipped where it is not there.
 
 use crate::support::{job, root, texts};
+use crate::waiting::{wait_for_line, wait_until};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 fn weft(options: &[&str], program: &Path, what: &str) -> std::process::Output {
     crate::support::run(options, program, &[what])
@@ -43,9 +43,13 @@ fn an_mpi_program_is_the_same_twice() {
 #[test]
 fn ranks_without_mpi_print_in_their_order() {
     let Some(_) = job() else { return };
-    let late = "sleep 0.$((3 - PMI_RANK)); echo rank $PMI_RANK; echo wrong >&2";
-    let output =
-        crate::support::run(&["-m", "exanest", "-n", "4", "--quiet"], Path::new("/bin/sh"), &["-c", late]);
+    // Each prints after the next one has.
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("4"), "").unwrap();
+    let late = "until [ -e $0/$((PMI_RANK + 1)) ]; do sleep 0.01; done; \
+                echo rank $PMI_RANK; echo wrong >&2; : > $0/$PMI_RANK";
+    let words = ["-c", late, folder.path().to_str().unwrap()];
+    let output = crate::support::run(&["-m", "exanest", "-n", "4", "--quiet"], Path::new("/bin/sh"), &words);
     let (printed, said) = texts(&output);
     assert_eq!(printed, "rank 0\nrank 1\nrank 2\nrank 3\n", "{said}");
     assert!(said.starts_with("wrong\nwrong\nwrong\nwrong\n"), "{said}");
@@ -346,7 +350,7 @@ fn dies_with_weft(program: &Path, command: &[std::ffi::OsString]) {
         .args(["run", "-m", "exanest", "-n", "2", "--"])
         .args(command)
         .env("TMPDIR", folder.path())
-        .stdout(Stdio::null())
+        .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
@@ -355,19 +359,9 @@ fn dies_with_weft(program: &Path, command: &[std::ffi::OsString]) {
         let is_ours = |path: &PathBuf| std::fs::read_link(path.join("exe")).is_ok_and(|exe| exe == program);
         processes.filter(is_ours).collect()
     };
-    let wait_for = |count: usize| {
-        // Half a minute.
-        for _ in 0..1500 {
-            if ranks().len() == count {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        panic!("{} ranks", ranks().len());
-    };
-    wait_for(2);
-    // Until both are in virtual time.
-    std::thread::sleep(Duration::from_millis(500));
+    // Both are in virtual time then: MPI_Init waits for all ranks.
+    wait_for_line(&mut weft, "rank 1 spins");
+    assert_eq!(ranks().len(), 2);
     // MPICH's shared memory has no name that another job, or a later one, could have too.
     for rank in ranks() {
         let maps = std::fs::read_to_string(rank.join("maps")).unwrap();
@@ -375,7 +369,7 @@ fn dies_with_weft(program: &Path, command: &[std::ffi::OsString]) {
     }
     weft.kill().unwrap();
     weft.wait().unwrap();
-    wait_for(0);
+    wait_until("the end of all ranks", || ranks().is_empty());
     assert_eq!(folder.path().read_dir().unwrap().count(), 0);
     // Others use /dev/shm meanwhile: what is ours names us, by itself or by a process. A number within
     // another name, such as `mpich_shm_8468ad_0`, is no process.

@@ -5,11 +5,11 @@
 
 use crate::common::{json, refused, weft};
 use crate::support::{job, run, texts};
+use crate::waiting::{press_ctrl_c, wait_for_line, wait_until};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 fn text(path: &Path) -> &str {
     path.to_str().unwrap()
@@ -308,6 +308,7 @@ fn spinning(program: &Path, options: [&str; 2]) -> Child {
         .arg("--")
         .arg(program)
         .arg("spin")
+        .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
         .unwrap()
@@ -320,9 +321,8 @@ fn an_interrupted_run_keeps_what_it_has() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
     let mut weft = spinning(&program, ["-o", text(&out)]);
-    // Long enough for the ranks to have begun; if not, the directory says so as well.
-    std::thread::sleep(Duration::from_secs(2));
-    assert!(Command::new("kill").args(["-INT", &weft.id().to_string()]).status().unwrap().success());
+    wait_for_line(&mut weft, "rank 1 spins");
+    press_ctrl_c(&weft);
     assert_eq!(weft.wait().unwrap().code(), Some(130));
     assert_eq!(manifest(&out)["ended"], "interrupted");
 }
@@ -334,14 +334,8 @@ fn a_timeline_has_its_name_when_it_is_whole() {
     let folder = tempfile::tempdir().unwrap();
     let (whole, part) = (folder.path().join("t.json"), folder.path().join("t.json.part"));
     let mut weft = spinning(&program, ["--timeline", text(&whole)]);
-    // Half a minute.
-    for _ in 0..1500 {
-        if part.exists() {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    assert!(part.exists() && !whole.exists());
+    wait_until("the part of a timeline", || part.exists());
+    assert!(!whole.exists());
     weft.kill().unwrap();
     weft.wait().unwrap();
     assert!(!whole.exists());

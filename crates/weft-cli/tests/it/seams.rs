@@ -1,11 +1,11 @@
 //! Where weft meets what it does not control: files of the user, standard error, other processes, Ctrl-C.
 
 use crate::common::{refused, weft};
+use crate::waiting::{press_ctrl_c, wait_until, wait_until_used};
 use std::fs::{self, OpenOptions};
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::time::Duration;
 use weft_formats::{TraceHeader, TraceWriter};
 use weft_trace::op::Op;
 use weft_units::{RankId, Span};
@@ -111,10 +111,10 @@ fn the_second_weft_in_a_directory_is_refused() {
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
-    while !out.join(".weft/request.json").exists() {
+    wait_until("its request", || {
         assert!(first.try_wait().unwrap().is_none(), "it has ended");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+        out.join(".weft/request.json").exists()
+    });
     let error = refused(&with(&TRAFFIC, &["-o", text(&out), "--force"]));
     let expected = format!("another weft (process {}) writes into {}", first.id(), out.display());
     assert!(error.contains(&expected), "{error}");
@@ -211,10 +211,10 @@ fn ctrl_c_in_validate_ends_with_130() {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // Once a run is interrupted, no later one is begun.
-        std::thread::sleep(Duration::from_millis(500));
-        let id = child.id().to_string();
-        assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+        // It simulates: comparing every row takes many times as long. Once a run is interrupted, no later one
+        // is begun.
+        wait_until_used(&mut child, 0.5);
+        press_ctrl_c(&child);
         let mut error = String::new();
         child.stderr.take().unwrap().read_to_string(&mut error).unwrap();
         assert_eq!(child.wait().unwrap().code(), Some(130), "{error}");
@@ -409,7 +409,7 @@ fn ctrl_c_ends_the_building_of_a_machine() {
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
     // The estimate is told before the network is built.
     assert!(lines.any(|line| line.contains("of memory")));
-    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    press_ctrl_c(&child);
     assert!(lines.any(|line| line.contains("interrupted before anything was simulated")));
     assert_eq!(child.wait().unwrap().code(), Some(130));
 }

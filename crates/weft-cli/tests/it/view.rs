@@ -1,6 +1,7 @@
 //! `weft view`: who gets an answer, and which.
 
 use crate::common::{json, refused, weft};
+use crate::waiting::wait_until;
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -290,32 +291,39 @@ fn figures_are_those_of_the_tables() {
     assert_eq!(view.json("api/picture?kind=rates&results=0&run=1"), drawn["picture"]);
 }
 
-/// Catches a server that falls over bad questions, or is silent about what a result lacks.
+/// Catches a server that falls over bad questions, is silent about what a result lacks, or says that all is
+/// well of a file that it cannot read.
 #[test]
 fn bad_questions_are_answered_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();
-    let view = View::of(&[&result(&folder.path().join("out"))]);
-    for (path, status, why) in [
-        ("api/machine?result=7", 400, "there is no result 7"),
-        ("api/totals?quantity=beauty", 400, "there is no quantity `beauty`"),
-        ("api/totals", 400, "quantity is missing"),
-        ("api/frame?quantity=utilization&interval=x", 400, "interval=x"),
-        ("api/path?from=0&to=99", 400, "99"),
-        ("api/path?from=0&to=0", 400, "choose two"),
-        ("api/picture?kind=art", 400, "there is no picture `art`"),
-        ("api/pieces?source=0&sequence=0", 200, "--breakdown"),
-        ("api/frames?quantity=errors", 200, "telemetry has no errors"),
-        ("api/frames?quantity=utilization&run=9", 200, "saw nothing"),
-    ] {
+    let out = folder.path().join("out");
+    let view = View::of(&[&result(&out)]);
+    let expect = |path: &str, status: u16, key: &str, why: &str| {
         let answer = view.get(path);
         let body: Value = serde_json::from_slice(&answer.body).unwrap();
-        let error = body["error"].as_str().unwrap_or_else(|| panic!("{path}: {body}"));
-        assert!(answer.status == status && error.contains(why), "{path}: {} {error}", answer.status);
+        let text = body[key].as_str().unwrap_or_else(|| panic!("{path}: {body}"));
+        assert!(answer.status == status && text.contains(why), "{path}: {} {text}", answer.status);
+    };
+    for (path, why) in [
+        ("api/machine?result=7", "there is no result 7"),
+        ("api/totals?quantity=beauty", "there is no quantity `beauty`"),
+        ("api/totals", "quantity is missing"),
+        ("api/frame?quantity=utilization&interval=x", "interval=x"),
+        ("api/path?from=0&to=99", "99"),
+        ("api/path?from=0&to=0", "choose two"),
+        ("api/picture?kind=art", "there is no picture `art`"),
+    ] {
+        expect(path, 400, "error", why);
     }
+    expect("api/pieces?source=0&sequence=0", 200, "absent", "--breakdown");
+    expect("api/frames?quantity=errors", 200, "absent", "telemetry has no errors");
+    expect("api/frames?quantity=utilization&run=9", 200, "absent", "saw nothing");
     // Numbers of links that nothing has, and intervals after the end.
     assert_eq!(view.json("api/link?number=4000000000")["row"], Value::Null);
     assert!(view.numbers("api/frame?quantity=utilization&interval=99999").iter().all(|value| *value == 0.0));
     assert_eq!(view.get("").status, 200);
+    fs::write(out.join("links.parquet"), "nothing of the kind").unwrap();
+    expect("api/link?number=0", 500, "error", "links.parquet is damaged");
 }
 
 /// Catches a name of a result that leaves JSON or becomes markup of the page.
@@ -417,9 +425,7 @@ fn a_run_is_shown_as_it_goes() {
     let mut said = String::new();
     BufReader::new(child.stderr.take().unwrap()).read_line(&mut said).unwrap();
     let mut view = View::at(child, said.strip_prefix("weft: ").unwrap());
-    while view.json("api/live")["begun"] == false {
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    wait_until("the run's begin", || view.json("api/live")["begun"] == true);
     assert_eq!(view.json("api/live"), serde_json::json!({ "live": true, "begun": true, "generation": 0 }));
     let result = view.json("api/results")[0].take();
     assert_eq!((&result["command"], &result["ended"]), (&"run".into(), &"goes on".into()));

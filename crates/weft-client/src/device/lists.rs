@@ -140,3 +140,52 @@ impl Shared {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::identity;
+    use super::*;
+
+    /// Catches a post that is in the list without its bytes, and one that is written beyond the arena.
+    #[test]
+    fn a_post_whose_bytes_do_not_fit_is_not_made() {
+        let (mut simulator, file) = Shared::create(&identity(), &[]).unwrap();
+        let mut rank = Shared::open(&file).unwrap();
+        let mut used = 0;
+        assert!(rank.post(Post { at: 1, ..Post::default() }, &vec![1; ARENA - 8], &mut used));
+        assert!(!rank.post(Post { at: 2, ..Post::default() }, &[2; 9], &mut used));
+        assert!(rank.post(Post { at: 3, ..Post::default() }, &[3; 8], &mut used));
+        assert!(!rank.post(Post::default(), &[4], &mut used));
+        let posts = simulator.take_posts();
+        let taken: Vec<_> = posts.iter().map(|(post, bytes)| (post.at, bytes.len(), bytes[0])).collect();
+        assert_eq!(taken, [(1, ARENA - 8, 1), (3, 8, 3)]);
+    }
+
+    /// Catches bytes of the inbox that are written over before the rank has taken them.
+    #[test]
+    fn the_inbox_begins_again_once_it_is_empty() {
+        let (mut simulator, file) = Shared::create(&identity(), &[]).unwrap();
+        let mut rank = Shared::open(&file).unwrap();
+        let mut used = 0;
+        for round in 0..3 {
+            assert!(simulator.notify(Notice::default(), &vec![round; ARENA - 8], &mut used));
+            assert!(simulator.notify(Notice::default(), &[9], &mut used));
+            assert!(!simulator.notify(Notice::default(), &[9], &mut used));
+            let taken: Vec<_> = rank.take_notices().into_iter().map(|(_, bytes)| bytes).collect();
+            assert_eq!(taken, [vec![round; ARENA - 8], vec![9]]);
+        }
+    }
+
+    /// Catches a report of a deadlock that writes beyond its list.
+    #[test]
+    fn what_a_rank_waits_for_is_cut_to_the_list() {
+        let (simulator, file) = Shared::create(&identity(), &[]).unwrap();
+        let mut rank = Shared::open(&file).unwrap();
+        let awaited = |peer: u32| Awaited { peer, ..Awaited::default() };
+        rank.set_awaited((0..).map(awaited));
+        let all: Vec<_> = (0..AWAITED as u32).map(awaited).collect();
+        assert_eq!(simulator.awaited(), all);
+        rank.set_awaited(std::iter::empty());
+        assert!(simulator.awaited().is_empty());
+    }
+}

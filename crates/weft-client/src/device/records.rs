@@ -344,3 +344,38 @@ impl From<&Envelope> for RawEnvelope {
 pub fn token_bits(token: SendToken) -> u32 {
     token.bits().map_or(0, NonZeroU32::get)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches a kind of post that the simulator does not know.
+    #[test]
+    fn kinds_of_posts_are_their_numbers() {
+        let last = PostKind::Restrict as u32;
+        assert!((1..=last).all(|number| PostKind::of(number).is_some_and(|kind| kind as u32 == number)));
+        assert_eq!([0, last + 1, u32::MAX].map(PostKind::of), [None; 3]);
+    }
+
+    /// Catches a message of the rendezvous that becomes one of another kind, or of other entries.
+    #[test]
+    fn envelopes_of_all_kinds_come_back() {
+        let endpoints = RankEndpoints::new(3, 15).unwrap();
+        for (kind, entries) in (0..).zip([(0, 0), (7, 0), (7, 9), (7, 9), (7, 9)]) {
+            let raw = RawEnvelope {
+                kind,
+                untagged: 0,
+                tag: 1 << 63 | 5,
+                bytes: 12,
+                source: 2,
+                send: 7,
+                receive: 9,
+                endpoints: RawEnvelope::endpoint_bits(endpoints),
+            };
+            let envelope = raw.envelope().unwrap();
+            let back = RawEnvelope::from(&envelope);
+            assert_eq!((back.kind, back.envelope()), (kind, Some(envelope)));
+            assert_eq!((back.send, back.receive), entries, "{envelope:?}");
+        }
+    }
+}

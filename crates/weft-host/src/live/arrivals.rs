@@ -1,41 +1,28 @@
 //! Messages that arrive for ranks.
 
-use super::header::{LiveHeader, LiveKind};
+use super::header::{LiveHeader, LiveKind, LiveMessage, LiveRead, LiveWrite};
 use super::payloads::Data;
 use super::posts::{Parcel, Sender, carries_data};
-use super::rails::SendPart;
 use super::{Handler, LiveHost};
 use crate::rank_memory::RankMemory;
 use crate::reach::ExpectedData;
 use crate::tag::program_tag;
 use weft_client::device::{Notice, NoticeKind, Post, RawEnvelope, State};
-use weft_msg::{Body, Envelope, EnvelopeKind, RankEndpoints};
+use weft_msg::{Body, EnvelopeKind};
 use weft_nic::{Delivered, HostContext, Primitive};
 use weft_units::{Bytes, RankId};
 use weft_workload::replay::{Cause, MessageClass, MessageId, ReplayedMessage};
-
-/// The place of the data that an RDMA write brings.
-struct WrittenPlace {
-    remote: u64,
-    key: u64,
-    endpoints: RankEndpoints,
-}
-
-/// The bytes that a read asks for.
-struct Wanted {
-    remote: u64,
-    key: u64,
-    length: u64,
-    local: u64,
-    /// The opening of the rank whose memory is to take them.
-    opening: u32,
-}
 
 /// The entries of tables on a message with data of ranks.
 struct Reported {
     bytes: Bytes,
     class: MessageClass,
     tag: Option<i32>,
+}
+
+/// The data beside a message, and the flags, of a notice.
+fn with_data(data: Option<u64>) -> (u64, u32) {
+    (data.unwrap_or(0), if data.is_some() { Post::WITH_DATA } else { 0 })
 }
 
 impl Reported {
@@ -71,16 +58,15 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         let cause = MessageId { source: message.from, number: message.number };
         match header.kind {
             LiveKind::Interface(carried) => self.interface_delivered(message, &header, &carried),
-            LiveKind::Message(envelope) => self.message_arrived(message, &header, &envelope),
-            LiveKind::Write { remote, key, endpoints } => {
+            LiveKind::Message(sent) => self.message_arrived(message, &header, &sent),
+            LiveKind::Write(write) => {
                 self.leave_mailbox(message, &header);
                 self.report(message, &header, Reported::one_sided(message.bytes));
-                self.written(&header, &WrittenPlace { remote, key, endpoints }, cause);
+                self.written(&header, &write, cause);
             }
-            LiveKind::Read { remote, key, length, local, opening } => {
+            LiveKind::Read(read) => {
                 self.leave_mailbox(message, &header);
-                let wanted = Wanted { remote, key, length, local, opening };
-                self.read_for(&header, &wanted, cause);
+                self.read_for(&header, &read, cause);
             }
             LiveKind::Done { token, error } => {
                 self.leave_mailbox(message, &header);
@@ -108,11 +94,12 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
     }
 
     /// A message of messaging has arrived: it is delivered in its order, with those that waited for it.
-    fn message_arrived(&mut self, message: &Delivered<LiveHeader>, header: &LiveHeader, envelope: &Envelope) {
+    fn message_arrived(&mut self, message: &Delivered<LiveHeader>, header: &LiveHeader, sent: &LiveMessage) {
         let cause = MessageId { source: message.from, number: message.number };
         let rank = &mut self.host.ranks[header.seat as usize];
-        let mut next = match header.is_matched() {
-            true => rank.order.arrive(header.source, header.number, *header),
+        let is_ordered = sent.envelope.is_ordered();
+        let mut next = match is_ordered {
+            true => rank.order.arrive(header.source, sent.number, *header),
             false => Some(*header),
         };
         let takes = matches!(rank.wants, State::Ready | State::Wait | State::Poll | State::Run);
@@ -123,22 +110,23 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             // the one that it waits for: the library takes it out and keeps it.
             self.leave_mailbox(message, header);
         }
-        if carries_data(envelope) {
-            self.report(message, header, Reported::of_tag(envelope.bytes, header.tag));
+        if carries_data(&sent.envelope) {
+            self.report(message, header, Reported::of_tag(sent.envelope.bytes, sent.tag));
         }
         while let Some(header) = next.take() {
-            if let LiveKind::Message(envelope) = header.kind {
-                self.deliver(&header, &envelope, cause);
+            if let LiveKind::Message(sent) = header.kind {
+                self.deliver(&header, &sent, cause);
             }
-            if header.is_matched() {
+            // Those that have waited for it are ordered too.
+            if is_ordered {
                 next = self.host.ranks[header.seat as usize].order.next(header.source);
             }
         }
     }
 
     /// The interface answers a read: with the bytes, or with a refusal.
-    fn read_for(&mut self, header: &LiveHeader, wanted: &Wanted, cause: MessageId) {
-        let Wanted { remote, key, length, local, opening } = *wanted;
+    fn read_for(&mut self, header: &LiveHeader, read: &LiveRead, cause: MessageId) {
+        let LiveRead { remote, key, length, local, opening, token } = *read;
         let seat = header.seat as usize;
         let rank = self.host.ranks[seat].rank;
         let region = self.parameters.job.reach(rank).regions.get(&key).copied();
@@ -147,9 +135,9 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             false => None,
         };
         let Some(bytes) = bytes else {
-            return self.answer(header, LiveKind::Done { token: header.token, error: libc::EACCES }, cause);
+            return self.answer(header, LiveKind::Done { token, error: libc::EACCES }, cause);
         };
-        let mut answer = self.back(header, LiveKind::Answer { local, token: header.token, opening });
+        let mut answer = self.back(header, LiveKind::Answer { local, token, opening });
         self.host.ranks[seat].counts_sent(Bytes::new(length));
         answer.payload = Some(self.parameters.store(Data::Bytes(bytes)));
         let buffer = self.parameters.job.reach(rank).place_in_region(key, remote, length);
@@ -174,11 +162,11 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
     }
 
     /// Delivers a message of messaging, whose turn it is.
-    fn deliver(&mut self, header: &LiveHeader, envelope: &Envelope, cause: MessageId) {
+    fn deliver(&mut self, header: &LiveHeader, sent: &LiveMessage, cause: MessageId) {
         let bytes = self.parameters.take(header.payload);
         let seat = header.seat as usize;
         let mut small = Vec::new();
-        match envelope.body {
+        match sent.envelope.body {
             Body::Data { receive, .. } => {
                 // It goes where this rank has said, not where the sender says.
                 let number = self.host.ranks[seat].rank;
@@ -190,30 +178,25 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             }
             _ => small = bytes,
         }
-        let notice = Notice {
-            kind: NoticeKind::Message as u32,
-            envelope: RawEnvelope::from(envelope),
-            data: header.data,
-            flags: if header.with_data { Post::WITH_DATA } else { 0 },
-            ..Notice::default()
-        };
+        let (data, flags) = with_data(sent.data);
+        let (kind, envelope) = (NoticeKind::Message as u32, RawEnvelope::from(&sent.envelope));
+        let notice = Notice { kind, envelope, data, flags, ..Notice::default() };
         self.tell(seat, notice, small, Cause::Arrived(cause));
     }
 
     /// A peer has written into a rank's memory.
-    fn written(&mut self, header: &LiveHeader, place: &WrittenPlace, own: MessageId) {
-        let WrittenPlace { remote, key, endpoints } = *place;
+    fn written(&mut self, header: &LiveHeader, write: &LiveWrite, own: MessageId) {
+        let LiveWrite { remote, key, endpoints, token, data } = *write;
         let (seat, bytes) = (header.seat as usize, self.parameters.take(header.payload));
         let rank = self.host.ranks[seat].rank;
         let region = self.parameters.job.reach(rank).regions.get(&key).copied();
         let permitted = region.is_some_and(|region| region.permits(remote, bytes.len() as u64, true));
         let written = permitted && RankMemory::of(&self.parameters.job, rank).write(remote, &bytes);
         let error = if written { 0 } else { libc::EACCES };
-        self.answer(header, LiveKind::Done { token: header.token, error }, own);
+        self.answer(header, LiveKind::Done { token, error }, own);
         if written {
             // A rank that waits looks at its memory again.
-            let (kind, data) = (NoticeKind::Written as u32, header.data);
-            let flags = if header.with_data { Post::WITH_DATA } else { 0 };
+            let (kind, (data, flags)) = (NoticeKind::Written as u32, with_data(data));
             // Of an RDMA write a rank looks at no more than these.
             let (bytes, endpoints) = (bytes.len() as u64, RawEnvelope::endpoint_bits(endpoints));
             let envelope = RawEnvelope { source: header.source, bytes, endpoints, ..RawEnvelope::default() };
@@ -225,18 +208,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
     /// The header of an answer to a message.
     fn back(&self, to: &LiveHeader, kind: LiveKind) -> LiveHeader {
         let seat = self.parameters.seating.seat(RankId(to.source)).map_or(0, |(_, seat)| seat);
-        LiveHeader {
-            kind,
-            source: self.host.ranks[to.seat as usize].rank,
-            seat,
-            number: 0,
-            tag: None,
-            payload: None,
-            data: 0,
-            with_data: false,
-            token: 0,
-            part: SendPart::ALONE,
-        }
+        LiveHeader::new(kind, self.host.ranks[to.seat as usize].rank, seat)
     }
 
     /// The interface answers a message that has just arrived, by nothing but the fields of a packet.

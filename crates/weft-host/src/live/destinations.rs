@@ -18,7 +18,7 @@
 //!
 //! Of a message that goes by several rails, each part comes to the beginning of the buffer.
 
-use super::header::{LiveHeader, LiveKind};
+use super::header::{LiveHeader, LiveKind, LiveWrite};
 use super::{Handler, LiveHost};
 use crate::virtual_interfaces::{Carried, What};
 use weft_msg::Body;
@@ -30,14 +30,14 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
     pub(super) fn destination(mut self, message: Incoming<'_, LiveHeader>) -> Address {
         let (seat, length) = (message.header.seat as usize, message.bytes.get());
         match message.header.kind {
-            LiveKind::Message(envelope) => match envelope.body {
+            LiveKind::Message(sent) => match sent.envelope.body {
                 Body::Data { receive, .. } => {
                     let reach = self.parameters.job.reach(self.host.ranks[seat].rank);
                     reach.expected.get(&receive.0).map_or(Address::default(), |expected| expected.place)
                 }
                 _ => Address::default(),
             },
-            LiveKind::Write { remote, key, .. } => {
+            LiveKind::Write(LiveWrite { remote, key, .. }) => {
                 self.end_turn_under_way();
                 let rank = self.host.ranks[seat].rank;
                 self.parameters.job.reach(rank).place_in_region(key, remote, length)
@@ -49,7 +49,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
                 if reach.opening == opening { reach.place(local, length) } else { Address::default() }
             }
             LiveKind::Interface(carried) => self.interface_destination(message.interface, &carried, length),
-            LiveKind::Done { .. } | LiveKind::Read { .. } => Address::default(),
+            LiveKind::Done { .. } | LiveKind::Read(_) => Address::default(),
         }
     }
 

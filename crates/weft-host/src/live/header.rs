@@ -8,19 +8,60 @@ use weft_msg::{Envelope, RankEndpoints};
 use weft_nic::{Operations, Purpose};
 use weft_units::EndpointId;
 
+/// A message of messaging.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct LiveMessage {
+    pub envelope: Envelope,
+    /// Counts the messages from rank to rank that are to be matched.
+    pub number: u32,
+    /// The 64-bit tag, where it is matched by one.
+    pub tag: Option<u64>,
+    /// 64 bits for the receiver's completion.
+    pub data: Option<u64>,
+}
+
+/// An RDMA write to an address under a key.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct LiveWrite {
+    pub remote: u64,
+    pub key: u64,
+    pub endpoints: RankEndpoints,
+    /// The operation at the rank that writes.
+    pub token: u32,
+    /// 64 bits for the target's completion.
+    pub data: Option<u64>,
+}
+
+/// A request to write bytes back.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct LiveRead {
+    pub remote: u64,
+    pub key: u64,
+    pub length: u64,
+    pub local: u64,
+    /// The opening of the rank whose memory is to take them.
+    pub opening: u32,
+    /// The operation at the rank that reads.
+    pub token: u32,
+}
+
 /// The kind of a live rank's message.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) enum LiveKind {
-    /// Of messaging.
-    Message(Envelope),
-    /// An RDMA write to this address under this key, between these endpoints.
-    Write { remote: u64, key: u64, endpoints: RankEndpoints },
+    Message(LiveMessage),
+    Write(LiveWrite),
     /// The answer to a write or a read: the operation, and an errno.
-    Done { token: u32, error: i32 },
-    /// A request to write so many bytes back.
-    Read { remote: u64, key: u64, length: u64, local: u64, opening: u32 },
+    Done {
+        token: u32,
+        error: i32,
+    },
+    Read(LiveRead),
     /// The data that was read, for the memory of that opening.
-    Answer { local: u64, token: u32, opening: u32 },
+    Answer {
+        local: u64,
+        token: u32,
+        opening: u32,
+    },
     /// Between virtual interfaces.
     Interface(Carried),
 }
@@ -29,9 +70,9 @@ impl LiveKind {
     /// The purpose of such a message. A real rank's collectives are sends of its MPI, which says no more.
     pub(super) fn purpose(&self) -> Purpose {
         let (operation, is_reply) = match self {
-            LiveKind::Message(envelope) => (Operations::TWO_SIDED, envelope.is_reply()),
-            LiveKind::Write { .. } => (Operations::PUT, false),
-            LiveKind::Read { .. } => (Operations::GET, false),
+            LiveKind::Message(message) => (Operations::TWO_SIDED, message.envelope.is_reply()),
+            LiveKind::Write(_) => (Operations::PUT, false),
+            LiveKind::Read(_) => (Operations::GET, false),
             LiveKind::Answer { .. } => (Operations::GET, true),
             LiveKind::Done { .. } => (Operations::NONE, true),
             LiveKind::Interface(carried) => match carried.what {
@@ -51,23 +92,17 @@ impl LiveKind {
 pub struct LiveHeader {
     pub(super) kind: LiveKind,
     pub(super) source: u32,
-    /// The rank that it is for, among those of its endpoint.
+    /// The rank that it is for, among those of its endpoint. Of no meaning between virtual interfaces.
     pub(super) seat: u32,
-    /// Counts the messages from rank to rank that are to be matched.
-    pub(super) number: u32,
-    /// The 64-bit tag, of a message of messaging that is matched by one.
-    pub(super) tag: Option<u64>,
     /// The message's bytes in the job's store.
     pub(super) payload: Option<u32>,
-    pub(super) data: u64,
-    pub(super) with_data: bool,
-    pub(super) token: u32,
     pub(super) part: SendPart,
 }
 
 impl LiveHeader {
-    pub(super) fn is_matched(&self) -> bool {
-        matches!(&self.kind, LiveKind::Message(envelope) if envelope.is_ordered())
+    /// The header of a message without bytes.
+    pub(super) fn new(kind: LiveKind, source: u32, seat: u32) -> LiveHeader {
+        LiveHeader { kind, source, seat, payload: None, part: SendPart::ALONE }
     }
 }
 

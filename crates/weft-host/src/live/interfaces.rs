@@ -4,7 +4,6 @@
 use super::header::{LiveHeader, LiveKind};
 use super::payloads::Data;
 use super::posts::{Sender, Taken};
-use super::rails::SendPart;
 use super::{Handler, LiveHost};
 use crate::nonsense::Nonsense;
 use crate::rank_memory::{PageFault, RankMemory};
@@ -406,18 +405,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             Sender::Rank => rank.ledger.posts(at, &mut told),
             Sender::Interface(cause) => rank.ledger.answers(at, cause, &mut told),
         });
-        let header = LiveHeader {
-            kind: LiveKind::Interface(carried),
-            source,
-            seat: 0,
-            number: 0,
-            tag: None,
-            payload,
-            data: 0,
-            with_data: false,
-            token: 0,
-            part: SendPart::ALONE,
-        };
+        let header = LiveHeader { payload, ..LiveHeader::new(LiveKind::Interface(carried), source, 0) };
         let message = Message {
             header: Some(header),
             token: outgoing,

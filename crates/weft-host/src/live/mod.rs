@@ -283,8 +283,7 @@ struct LiveRank {
     stripes: Stripes,
     /// Notices that it has not been given, each with what it is of.
     notices: VecDeque<(Notice, Vec<u8>, Cause)>,
-    /// Turns in a row without a later clock, and that clock in ps.
-    idle: (u32, u64),
+    idle: IdleTurns,
     /// Messages in the interface's queue for it that it has not taken.
     in_mailbox: u32,
     /// Bytes of the inbox's arena in use since the rank last emptied it.
@@ -294,6 +293,23 @@ struct LiveRank {
     messages_received: u64,
     sent: Bytes,
     received: Bytes,
+}
+
+/// Turns in a row of a rank whose clock stands still.
+#[derive(Default)]
+struct IdleTurns {
+    turns: u32,
+    /// The clock at their end, in ps.
+    clock: u64,
+}
+
+impl IdleTurns {
+    /// A turn ends at this clock, in ps. Returns how many have ended since the clock last went on.
+    fn end_turn(&mut self, clock: u64) -> u32 {
+        self.turns = if clock > self.clock { 0 } else { self.turns + 1 };
+        self.clock = self.clock.max(clock);
+        self.turns
+    }
 }
 
 impl LiveRank {
@@ -311,7 +327,7 @@ impl LiveRank {
             striped: 0,
             stripes: Stripes::default(),
             notices: VecDeque::new(),
-            idle: (0, 0),
+            idle: IdleTurns::default(),
             in_mailbox: 0,
             inbox_used: 0,
             ledger: Ledger::new(RankId(rank)),

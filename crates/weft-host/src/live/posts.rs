@@ -1,8 +1,8 @@
 //! Posts of ranks, on their way to the interface.
 
-use super::header::{LiveHeader, LiveKind};
+use super::header::{LiveHeader, LiveKind, LiveMessage, LiveRead, LiveWrite};
 use super::payloads::Data;
-use super::rails::{Departure, SendPart};
+use super::rails::Departure;
 use super::{Handler, LiveHost, LiveParameters};
 use crate::nonsense::{self, CheckedMessage, Nonsense};
 use crate::reach::{ExpectedData, Region};
@@ -62,18 +62,21 @@ pub(super) struct Parcel {
     pub taken: Option<Taken>,
 }
 
+/// The data beside a message that a rank has posted.
+fn data_of(post: &Post) -> Option<u64> {
+    (post.flags & Post::WITH_DATA != 0).then_some(post.data)
+}
+
 impl<C: HostContext<LiveHost>> Handler<'_, C> {
     /// Carries what a rank has posted, as far as it may have, and what its time went into meanwhile.
     pub(super) fn carry(&mut self, seat: usize, end: TurnEnd) {
         let rank = &mut self.host.ranks[seat];
         let number = rank.rank;
         let (posts, log) = self.parameters.job.take_posts(number);
-        if let TurnEnd::Wants(_, clock) = end {
-            let turns = if clock > rank.idle.1 { 0 } else { rank.idle.0 + 1 };
-            rank.idle = (turns, clock.max(rank.idle.1));
-            if rank.idle.0 > MAX_IDLE_TURNS {
-                self.parameters.job.accuse(number, Nonsense::Turns(MAX_IDLE_TURNS));
-            }
+        if let TurnEnd::Wants(_, clock) = end
+            && rank.idle.end_turn(clock) > MAX_IDLE_TURNS
+        {
+            self.parameters.job.accuse(number, Nonsense::Turns(MAX_IDLE_TURNS));
         }
         if self.parameters.payloads().posted() > MAX_POSTED_BYTES {
             self.parameters.job.accuse(number, Nonsense::Posted(MAX_POSTED_BYTES));
@@ -122,8 +125,8 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             PostKind::Read => {
                 let (remote, key, length, local) = (post.remote, post.key, post.length, post.local);
                 let opening = self.parameters.job.reach(number).opening;
-                let kind = LiveKind::Read { remote, key, length, local, opening };
-                let header = self.header(seat, post, kind)?;
+                let read = LiveRead { remote, key, length, local, opening, token: post.token };
+                let header = self.header(seat, post, LiveKind::Read(read))?;
                 let parcel = Parcel::control(post.to, header, self.parameters, at);
                 self.send(seat, parcel, Sender::Rank, at);
             }
@@ -139,18 +142,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
     /// The header of what a rank has posted.
     fn header(&self, seat: usize, post: &Post, kind: LiveKind) -> Result<LiveHeader, Nonsense> {
         let (_, to_seat) = self.parameters.seating.seat(RankId(post.to)).ok_or(Nonsense::Peer(post.to))?;
-        Ok(LiveHeader {
-            kind,
-            source: self.host.ranks[seat].rank,
-            seat: to_seat,
-            number: 0,
-            tag: None,
-            payload: None,
-            data: post.data,
-            with_data: post.flags & Post::WITH_DATA != 0,
-            token: post.token,
-            part: SendPart::ALONE,
-        })
+        Ok(LiveHeader::new(kind, self.host.ranks[seat].rank, to_seat))
     }
 
     fn carry_message(&mut self, seat: usize, post: &Post, bytes: Vec<u8>, at: Time) -> Result<(), Nonsense> {
@@ -159,14 +151,13 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         let number = self.host.ranks[seat].rank;
         let checked = self.parameters.exchanges().message(number, post, bytes.len(), begun)?;
         let CheckedMessage { envelope, tag, waits_since: created_at, on_wire } = checked;
-        let mut header = self.header(seat, post, LiveKind::Message(envelope))?;
-        header.tag = tag;
-        let rank = &mut self.host.ranks[seat];
-        if header.is_matched() {
-            let next = rank.numbers.of(post.to);
-            header.number = *next;
+        let mut sent = LiveMessage { envelope, number: 0, tag, data: data_of(post) };
+        if envelope.is_ordered() {
+            let next = self.host.ranks[seat].numbers.of(post.to);
+            sent.number = *next;
             *next = next.wrapping_add(1);
         }
+        let mut header = self.header(seat, post, LiveKind::Message(sent))?;
         let of_program = self.parameters.message_buffers == MessageBuffers::Program && is_of_program(tag);
         let (mut capture, mut buffer) = (None, Address::default());
         match envelope.body {
@@ -194,7 +185,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             _ => {}
         }
         if carries_data(&envelope) {
-            rank.counts_sent(envelope.bytes);
+            self.host.ranks[seat].counts_sent(envelope.bytes);
         }
         let taken = Taken { token: NonZeroU32::new(post.token), capture, ends: None };
         let follows = taken.token.is_some() || capture.is_some();
@@ -217,8 +208,9 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
 
     fn carry_write(&mut self, seat: usize, post: &Post, bytes: Vec<u8>, at: Time) -> Result<(), Nonsense> {
         let endpoints = post.envelope.rank_endpoints().unwrap_or(RankEndpoints::FIRST);
-        let kind = LiveKind::Write { remote: post.remote, key: post.key, endpoints };
-        let mut header = self.header(seat, post, kind)?;
+        let (remote, key, token) = (post.remote, post.key, post.token);
+        let write = LiveWrite { remote, key, endpoints, token, data: data_of(post) };
+        let mut header = self.header(seat, post, LiveKind::Write(write))?;
         let copied = post.local == 0;
         let (rank, address, length) = (self.host.ranks[seat].rank, post.local, post.length);
         if !copied {

@@ -1,9 +1,18 @@
-// The MPI calls that are told by name: those that communicate, complete, or are collective (MPI 4.1). All
-// return int and take at most thirteen arguments, none of them a floating-point number or variadic. A call's
-// number is its place, from 1 on.
-//
-// Included by weft-client, which needs the names, and by weft-calls, which makes a function of each: that
-// library must not be linked to the other, whose C functions it would bring along.
+//! The MPI calls that are told by name: those that communicate, complete, or are collective (MPI 4.1).
+//!
+//! A crate of its own, without code: `weft-client` needs the names and `weft-calls` makes a function of each.
+//! Neither may be linked to the other, whose C functions it would bring along.
+
+/// Hands all names to a macro. A call's number is its place, from 1 on. All return int and take at most
+/// thirteen arguments, none of them a floating-point number or variadic.
+///
+/// ```
+/// macro_rules! names {
+///     ($($name:ident),*) => { [$(stringify!($name)),*] };
+/// }
+/// assert!(weft_mpi_calls::mpi_calls!(names).contains(&"MPI_Send"));
+/// ```
+#[macro_export]
 macro_rules! mpi_calls {
     ($for_each:ident) => {
         $for_each! {
