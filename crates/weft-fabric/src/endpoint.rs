@@ -223,7 +223,7 @@ impl<N> Endpoint<N> {
             paused: self.paused.as_ref().map_or(Span::ZERO, |paused| paused.total(now)),
             obeyed: self.paused.as_ref().map_or(0, |paused| paused.frames()),
             frames: 0,
-            fault: self.fault.as_deref(),
+            counts: self.counts(now),
             layer: self.layer.as_deref(),
             now,
         }

@@ -533,7 +533,7 @@ pub(crate) struct SenderState<'a> {
     pub(crate) obeyed: u64,
     /// Pause frames that the line has carried.
     pub(crate) frames: u64,
-    pub(crate) fault: Option<&'a Fault>,
+    pub(crate) counts: LinkCounts,
     pub(crate) layer: Option<&'a LayerState>,
     pub(crate) now: Time,
 }
@@ -541,8 +541,8 @@ pub(crate) struct SenderState<'a> {
 impl SenderState<'_> {
     /// The counters of the link that joins two ends; packets have `overhead` bytes besides their payload.
     pub(crate) fn report(self, from: LinkEnd, to: Attachment, overhead: Bytes) -> LinkReport {
-        let SenderState { kind, class, carried, stalled, paused, obeyed, frames, fault, layer, now } = self;
-        let LinkCounts { packets, counts, .. } = LinkCounts::of(carried, (fault, layer), now);
+        let SenderState { kind, class, carried, stalled, paused, obeyed, frames, counts, layer, now } = self;
+        let LinkCounts { packets, counts, .. } = counts;
         let extra = layer.map_or(0, LayerState::extra);
         let bytes = kind.bytes_of(carried, overhead, extra) + (PAUSE_FRAME + kind.framing) * frames;
         let of_frames = kind.rate.span((PAUSE_FRAME + kind.framing) * frames);

@@ -84,7 +84,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
 
 impl<N: Interface> Endpoint<N> {
     /// The counts of its link.
-    fn counts(&self, until: Time) -> LinkCounts {
+    pub(crate) fn counts(&self, until: Time) -> LinkCounts {
         let state = (self.fault.as_deref(), self.layer.as_deref());
         let mut link = LinkCounts::of(self.carried, state, until);
         link.counts.resent = self.flow_table.as_ref().map_or(0, |flow_table| flow_table.resent);

@@ -126,10 +126,7 @@ impl<T: Topology + Routing, N: Interface> Network<T, N> {
         let injection = site.endpoints_with_ports().map(move |(endpoint, port)| {
             let port = PortId(port.into());
             let state = endpoint.sender_state(layout.link_class(switch, port), constants, now);
-            let to = Attachment::Switch(switch, port);
-            let mut link = state.report(LinkEnd::Endpoint(endpoint.id), to, overhead);
-            link.counts.resent = endpoint.flow_table.as_ref().map_or(0, |flow_table| flow_table.resent);
-            link
+            state.report(LinkEnd::Endpoint(endpoint.id), Attachment::Switch(switch, port), overhead)
         });
         let state = site.switch.state();
         let outputs = (0..state.links()).map(move |output| {

@@ -163,6 +163,31 @@ proptest! {
     }
 }
 
+/// Catches counts of a link that a snapshot or a file changes, and that do not stand among its other columns.
+#[test]
+fn counts_of_a_link_are_columns() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().join("out");
+    let off = Span::from_ps(5);
+    let counts = PacketCounts { dead: 3, trimmed: 4, off, ..PacketCounts::default() };
+    let row = LinkRow { counts, ..link(None, Some(1), Some(2)) };
+    let mut results = ResultsWriter::create(&directory, &savable(), &stored(), Existing::Refuse).unwrap();
+    results.link(row.clone()).unwrap();
+    results.save(&[]).unwrap();
+    drop(results);
+    let (results, _) = ResultsWriter::resume(&directory).unwrap();
+    results.finish(manifest(Ending::Finished), Performance::default()).unwrap();
+    let mut seen = Vec::new();
+    StoredResult::open(&directory).unwrap().visit(|link: LinkRow| seen.push(link)).unwrap();
+    assert_eq!(seen, [row.clone()]);
+
+    let json = serde_json::to_string(&row).unwrap();
+    let keys: Vec<&str> = json.split(['{', ',']).filter_map(|entry| entry.split('"').nth(1)).collect();
+    assert_eq!(keys, LinkRow::columns().iter().map(|column| column.name).collect::<Vec<_>>());
+    assert!(json.contains(r#""dropped_dead":3,"dropped_full":0,"trimmed":4,"resent":0"#), "{json}");
+    assert!(json.contains(r#""off_ps":5,"energy_pj":null"#), "{json}");
+}
+
 #[test]
 fn row_groups_end_at_the_first_epoch_after_64_ki_rows() {
     let folder = tempfile::tempdir().unwrap();

@@ -9,7 +9,7 @@
 //! A [`View`] is one of the places that show counts: an ordered list of those that it has, each by the name
 //! that it has there.
 
-use crate::{Bytes, Energy, Span};
+use crate::Span;
 use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -44,8 +44,6 @@ macro_rules! counted {
 counted! {
     u64, "", u64::from, u64::from;
     Span, "ps", Span::as_ps, Span::from_ps;
-    Bytes, "bytes", Bytes::get, Bytes::new;
-    Energy, "pj", Energy::as_pj, Energy::from_pj;
 }
 
 /// Declares a struct of counters: all zero at first, added up field by field, saved with a run.

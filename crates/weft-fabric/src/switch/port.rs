@@ -205,7 +205,7 @@ impl SwitchState {
             paused,
             obeyed,
             frames,
-            fault: self.faults.get(output),
+            counts: self.counts(output, now),
             layer: self.layers.get(output),
             now,
         }

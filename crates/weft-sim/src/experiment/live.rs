@@ -9,13 +9,12 @@
 //! and explained at its end.
 
 use super::explain::{DEFAULT_TOP, Explained, RecordedRun, explained, explained_region, last_to_finish};
-use super::machine::{assumed, described};
+use super::findings::Findings;
 use super::path::{Names, pace};
 use super::ranks::{Account, Breakdown, Busiest, Drawing, Shared, Tally, call_figures, end_of, figures};
 use super::replay::{Figures, Mapping};
 use super::{
-    EnergyFigures, ExperimentError, ExperimentOptions, MachineInput, Manifest, Measured, Report, Request,
-    add_crossed,
+    EnergyFigures, ExperimentError, ExperimentOptions, MachineInput, Measured, Report, Request, add_crossed,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicBool;
@@ -249,14 +248,14 @@ impl LiveAccount {
         network: &mut dyn SimulatedNetwork<H>,
         at_end: RanksAtEnd<'_>,
     ) -> Result<RunReport, ExperimentError> {
-        let RanksAtEnd { ranks, finishes, calls, conclusion: Conclusion { ended, detail } } = at_end;
+        let RanksAtEnd { ranks, finishes, calls, conclusion } = at_end;
         self.take(network)?;
         if let Some(mut drawing) = self.drawing.take() {
             drawing.close_regions(&ranks.iter().map(|rank| rank.end).collect::<Vec<_>>())?;
             drawing.finish()?;
         }
         let end = end_of(ranks);
-        if ended == Ending::Finished {
+        if conclusion.ended == Ending::Finished {
             network.report_until(end);
         }
         let crossed = network.crossed();
@@ -282,19 +281,20 @@ impl LiveAccount {
         };
         let figures = Figures { breakdown: self.account.classes(0), ..figures };
         let row = RunRow { run: RUN, program: name(&self.request), figures };
-        let LiveAccount { request, options, mut account, writer, began, .. } = self;
+        let LiveAccount { request, options, mut account, mut writer, began, .. } = self;
         let performance = options.performance(&began, crossed.packet_hops);
-        if let Some(mut writer) = writer {
-            account.write_tables(network, ranks, &mut writer)?;
-            account.write_calls(&calls, &mut writer)?;
-            let mut totals = Totals {
-                end,
-                messages: delivered.completion.count(),
-                payload: delivered.bytes,
-                ..Totals::default()
-            };
-            add_crossed(&mut totals, &crossed);
-            let explanations = self.recorded_from.map_or_else(Vec::new, |from| {
+        let mut totals = Totals {
+            end,
+            messages: delivered.completion.count(),
+            payload: delivered.bytes,
+            ..Totals::default()
+        };
+        add_crossed(&mut totals, &crossed);
+        let mut explained = Vec::new();
+        if let Some(writer) = &mut writer {
+            account.write_tables(network, ranks, writer)?;
+            account.write_calls(&calls, writer)?;
+            if let Some(from) = self.recorded_from {
                 let mut trace = trace.unwrap_or_else(|| account.take_path().finish(pace(machine)));
                 trace.add_finishes(finishes);
                 let names = Names::new(machine, layout, account.seating(), account.names());
@@ -307,16 +307,8 @@ impl LiveAccount {
                 };
                 let inside =
                     region.and_then(|region| explained_region(recorded(), &region, trace.finishes()));
-                explain(recorded(), from).into_iter().chain(inside).collect()
-            });
-            let manifest = Manifest {
-                detail: detail.clone(),
-                rows: vec![serde_json::to_value(&row).map_err(ExperimentError::input)?],
-                explained: explanations,
-                assumed: assumed(machine),
-                ..Manifest::new(Request::Run(request), described(machine), ended, totals)
-            };
-            writer.finish(manifest, performance.clone())?;
+                explained.extend(explain(recorded(), from).into_iter().chain(inside));
+            }
         }
         let measured = Measured {
             row,
@@ -324,7 +316,9 @@ impl LiveAccount {
             build_time_s: 0.0,
             peak_memory_bytes: performance.peak_memory_bytes,
         };
-        Ok(RunReport { ended, detail, rows: vec![measured], performance })
+        let rows = vec![measured];
+        let findings = Findings { conclusion, rows, totals, explained, performance };
+        findings.report(Request::Run(request), machine, writer)
     }
 }
 

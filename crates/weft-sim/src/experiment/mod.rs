@@ -15,6 +15,7 @@ mod control;
 mod energy;
 mod error;
 pub mod explain;
+mod findings;
 mod link_table;
 pub mod live;
 pub mod load;
@@ -38,6 +39,7 @@ pub mod validate;
 pub use control::{Control, Estimate, Interrupt, Preparation, ProgressListener, Silent};
 pub use energy::EnergyFigures;
 pub use error::ExperimentError;
+pub use findings::{ExperimentRun, Findings};
 pub use options::ExperimentOptions;
 pub use output::{Manifest, Output, Start, read_manifest, read_request};
 pub use ranks::Placement;
@@ -46,8 +48,9 @@ pub use request::{MachineInput, Request};
 
 use serde::Serialize;
 use weft_fabric::Stuck;
+use weft_machine::Machine;
 use weft_network::Crossed;
-use weft_results::{Conclusion, Ending, Totals};
+use weft_results::{Beginning, Conclusion, Ending, Totals};
 
 /// An experiment on a machine: a request that makes rows.
 pub trait Experiment {
@@ -56,6 +59,20 @@ pub trait Experiment {
 
     /// The machine that it runs on.
     fn machine(&self) -> &MachineInput;
+
+    /// The request that results keep.
+    fn request(&self) -> Request;
+
+    /// The machine as the experiment takes it.
+    fn adapted(&self, machine: Machine) -> Machine {
+        machine
+    }
+
+    /// Refuses what cannot be done, opens the results and does the work.
+    ///
+    /// # Errors
+    /// As of [`Experiment::run`].
+    fn findings(&self, run: &mut ExperimentRun<'_>) -> Result<Findings<Self::Row>, ExperimentError>;
 
     /// Runs it. An interrupted run reports the rows that were measured.
     ///
@@ -66,7 +83,14 @@ pub trait Experiment {
         &self,
         options: &ExperimentOptions,
         control: Control<'_>,
-    ) -> Result<Report<Self::Row>, ExperimentError>;
+    ) -> Result<Report<Self::Row>, ExperimentError> {
+        let (began, request, writer) = (Beginning::now(), self.request(), None);
+        let preparation = options.is_unwritten().then(|| control.interrupt.prepare());
+        let machine = &self.adapted(machine::checked(self.machine())?);
+        let mut run = ExperimentRun { request, machine, options, control, writer, preparation, began };
+        let findings = self.findings(&mut run)?;
+        findings.report(run.request, machine, run.writer)
+    }
 }
 
 /// Adds to the totals of a command what has crossed links in one of its runs.

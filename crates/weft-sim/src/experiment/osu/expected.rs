@@ -16,7 +16,7 @@ use super::report::Task;
 use super::series::Outcome;
 use super::{Benchmark, Layer, Repetitions};
 use crate::experiment::{
-    Control, Experiment, ExperimentError, ExperimentOptions, MachineInput, Report, Request, machine, ranks,
+    Experiment, ExperimentError, ExperimentRun, Findings, MachineInput, Report, Request, ranks,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -121,45 +121,29 @@ impl Experiment for ExpectedBcastRequest {
         &self.machine
     }
 
-    fn run(
-        &self,
-        options: &ExperimentOptions,
-        control: Control<'_>,
-    ) -> Result<ExpectedBcastReport, ExperimentError> {
-        run(self, options, control)
+    fn request(&self) -> Request {
+        Request::ExpectedBcast(self.clone())
     }
-}
 
-/// Measures the one-way latencies, then every broadcast, on a machine of ExaNeSt.
-fn run(
-    request: &ExpectedBcastRequest,
-    options: &ExperimentOptions,
-    control: Control<'_>,
-) -> Result<ExpectedBcastReport, ExperimentError> {
-    let machine = machine::checked(&request.machine)?;
-    let layout = plan::layout(&machine)?;
-    if !matches!(layout, Layout::Exanest(_)) {
-        return Err(ExperimentError::input(format!(
-            "expected-bcast knows the classes of paths of an ExaNeSt machine only, and {} is not one; take \
-             -m exanest",
-            machine.name
-        )));
+    /// Measures the one-way latencies, then every broadcast, on a machine of ExaNeSt.
+    fn findings(&self, run: &mut ExperimentRun<'_>) -> Result<Findings<ExpectedBcastRow>, ExperimentError> {
+        let machine = run.machine;
+        let layout = &plan::layout(machine)?;
+        if !matches!(layout, Layout::Exanest(_)) {
+            return Err(ExperimentError::input(format!(
+                "expected-bcast knows the classes of paths of an ExaNeSt machine only, and {} is not one; \
+                 take -m exanest",
+                machine.name
+            )));
+        }
+        plan::check_iterations(self.repetitions)?;
+        let sizes = plan::sizes(Benchmark::Bcast, &self.sizes)?;
+        let groups = groups(self, machine, layout)?;
+        let points = &points(self, &sizes, (machine, layout), &groups)?;
+        let (breakdown, data, telemetry) = (false, false, None);
+        let task = Task { layout, seed: self.seed, breakdown, data, telemetry, points };
+        task.findings(run, |outcomes| rows(outcomes, points, &groups))
     }
-    plan::check_iterations(request.repetitions)?;
-    let sizes = plan::sizes(Benchmark::Bcast, &request.sizes)?;
-    let groups = groups(request, &machine, &layout)?;
-    let points = points(request, &sizes, (&machine, &layout), &groups)?;
-    let task = Task {
-        request: Request::ExpectedBcast(request.clone()),
-        machine: &machine,
-        layout: &layout,
-        seed: request.seed,
-        breakdown: false,
-        data: false,
-        telemetry: None,
-        points: &points,
-    };
-    task.report(options, control, |outcomes| rows(outcomes, &points, &groups))
 }
 
 /// Of each size the runs of one way, then those of the broadcasts.

@@ -1,23 +1,16 @@
-//! From points to results and a report.
+//! From points to what is found of them.
 
 use super::plan::Point;
 use super::series::{Done, Outcome, Series};
-use crate::experiment::machine::{assumed, described, warn_of_cuts};
 use crate::experiment::ranks::Drawing;
-use crate::experiment::{
-    Control, ExperimentError, ExperimentOptions, Manifest, Measured, Report, Request, add_crossed,
-};
-use serde::Serialize;
+use crate::experiment::{ExperimentError, ExperimentRun, Findings, Measured, add_crossed};
 use weft_assembly as assembly;
-use weft_machine::Machine;
-use weft_results::{Beginning, Totals};
+use weft_results::{Conclusion, Totals};
 use weft_topo::Layout;
 use weft_units::{Bytes, Span};
 
 /// A series of a command.
 pub(super) struct Task<'a> {
-    pub request: Request,
-    pub machine: &'a Machine,
     pub layout: &'a Layout,
     pub seed: u64,
     /// Whether an iteration of each run is to be explained.
@@ -32,45 +25,33 @@ pub(super) struct Task<'a> {
 impl Task<'_> {
     /// Runs all points. `rows` makes rows of the outcomes of those that are done, which are the first
     /// ones, each with the run that its speed is of.
-    pub fn report<R: Serialize>(
+    pub fn findings<R>(
         self,
-        options: &ExperimentOptions,
-        control: Control<'_>,
+        run: &mut ExperimentRun<'_>,
         rows: impl FnOnce(&[Outcome]) -> Vec<(usize, R)>,
-    ) -> Result<Report<R>, ExperimentError> {
-        let began = Beginning::now();
-        let Task { request, machine, layout, seed, breakdown, data, telemetry, points } = self;
+    ) -> Result<Findings<R>, ExperimentError> {
+        let Task { layout, seed, breakdown, data, telemetry, points } = self;
+        let &mut ExperimentRun { machine, options, control, .. } = run;
         let series = Series { machine, layout, seed, breakdown, data, telemetry, options, control };
         let estimate = series.estimate(points)?;
         assembly::check_memory(machine, Bytes::new(estimate.memory_bytes)).map_err(ExperimentError::input)?;
-        let (mut writer, saved) = options.open(&request)?;
+        let saved = run.open(layout, Some(estimate), &[seed])?;
+        drop(run.preparation.take());
         let mut drawing = options.timeline.as_deref().map(Drawing::create).transpose()?;
-        // After what may be refused: of that nothing is estimated.
-        control.progress.estimate(estimate);
-        warn_of_cuts(machine, layout, &[seed], control.progress)?;
-        let done = series.run(points, saved, writer.as_mut(), drawing.as_mut())?;
+        let done = series.run(points, saved, run.writer.as_mut(), drawing.as_mut())?;
         if let Some(drawing) = drawing {
             drawing.finish()?;
         }
         let Done { ended, detail, outcomes } = done;
         let totals = totals(&outcomes);
-        let performance = options.performance(&began, totals.packet_hops);
-        let rows = rows(&outcomes);
-        if let Some(writer) = writer {
-            let values = rows.iter().map(|(_, row)| serde_json::to_value(row)).collect::<Result<_, _>>();
-            let manifest = Manifest {
-                detail: detail.clone(),
-                rows: values.map_err(ExperimentError::input)?,
-                assumed: assumed(machine),
-                ..Manifest::new(request, described(machine), ended, totals)
-            };
-            writer.finish(manifest, performance.clone())?;
-        }
+        let performance = run.performance(totals.packet_hops);
         let measured = |(run, row): (usize, R)| {
             let Outcome { packet_hops_per_second, build_time_s, peak_memory_bytes, .. } = outcomes[run];
             Measured { row, packet_hops_per_second, build_time_s, peak_memory_bytes }
         };
-        Ok(Report { ended, detail, rows: rows.into_iter().map(measured).collect(), performance })
+        let rows = rows(&outcomes).into_iter().map(measured).collect();
+        let conclusion = Conclusion { ended, detail };
+        Ok(Findings { conclusion, rows, totals, explained: Vec::new(), performance })
     }
 }
 

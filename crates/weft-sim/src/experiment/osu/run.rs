@@ -3,9 +3,9 @@
 use super::plan::{self, Point};
 use super::report::Task;
 use super::series::Outcome;
-use super::{OsuReport, OsuRequest, OsuRow};
+use super::{OsuRequest, OsuRow};
 use crate::experiment::{
-    Control, EnergyFigures, Experiment, ExperimentError, ExperimentOptions, MachineInput, Request, machine,
+    EnergyFigures, Experiment, ExperimentError, ExperimentRun, Findings, MachineInput, Request,
 };
 use weft_units::Time;
 
@@ -17,21 +17,16 @@ impl Experiment for OsuRequest {
         &self.machine
     }
 
-    fn run(&self, options: &ExperimentOptions, control: Control<'_>) -> Result<OsuReport, ExperimentError> {
-        let machine = machine::checked(&self.machine)?;
-        let layout = plan::layout(&machine)?;
-        let points = plan::points(self, &machine, &layout)?;
-        let task = Task {
-            request: Request::Osu(self.clone()),
-            machine: &machine,
-            layout: &layout,
-            seed: self.seed,
-            breakdown: self.breakdown,
-            data: self.data,
-            telemetry: self.telemetry,
-            points: &points,
-        };
-        task.report(options, control, |outcomes| {
+    fn request(&self) -> Request {
+        Request::Osu(self.clone())
+    }
+
+    fn findings(&self, run: &mut ExperimentRun<'_>) -> Result<Findings<OsuRow>, ExperimentError> {
+        let layout = &plan::layout(run.machine)?;
+        let points = &plan::points(self, run.machine, layout)?;
+        let OsuRequest { seed, breakdown, data, telemetry, .. } = *self;
+        let task = Task { layout, seed, breakdown, data, telemetry, points };
+        task.findings(run, |outcomes| {
             let rows = points.iter().zip(outcomes).enumerate();
             rows.map(|(run, (point, outcome))| (run, row(run as u32, point, outcome))).collect()
         })

@@ -8,21 +8,20 @@
 
 use super::isolated::Isolated;
 use super::programs;
-use super::{Figures, JobFigures, ReplayReport, ReplayRequest, ReplayRow, Wildcards};
+use super::{Figures, JobFigures, ReplayRequest, ReplayRow, Wildcards};
 use crate::experiment::busiest::Busiest;
-use crate::experiment::machine::{self, assumed, described};
 use crate::experiment::ranks::{
     self, ByJob, Drawing, RankRun, RunStep, Setup, Shared, Surroundings, Tally, call_figures, end_of,
     figures, next_multiple,
 };
 use crate::experiment::{
-    Control, EnergyFigures, Estimate, Experiment, ExperimentError, ExperimentOptions, MachineInput, Manifest,
-    Measured, ProgressListener, Request, add_crossed,
+    EnergyFigures, Estimate, Experiment, ExperimentError, ExperimentOptions, ExperimentRun, Findings,
+    MachineInput, Measured, ProgressListener, Request, add_crossed,
 };
 use weft_assembly as assembly;
 use weft_machine::Machine;
 use weft_network::{Crossed, LinkUse};
-use weft_results::{Beginning, Conclusion, Ending, Stopwatch, Table, Totals};
+use weft_results::{Conclusion, Ending, Performance, Stopwatch, Table, Totals};
 use weft_topo::Layout;
 use weft_units::memory::peak_memory;
 use weft_units::{Bytes, Span, Time};
@@ -38,108 +37,84 @@ impl Experiment for ReplayRequest {
         &self.machine
     }
 
-    fn run(
-        &self,
-        options: &ExperimentOptions,
-        control: Control<'_>,
-    ) -> Result<ReplayReport, ExperimentError> {
-        run(self, options, control)
+    fn request(&self) -> Request {
+        Request::Replay(self.clone())
     }
-}
 
-/// Replays the traces together.
-fn run(
-    request: &ReplayRequest,
-    options: &ExperimentOptions,
-    control: Control<'_>,
-) -> Result<ReplayReport, ExperimentError> {
-    let began = Beginning::now();
-    let preparation = options.is_unwritten().then(|| control.interrupt.prepare());
-    let machine = machine::checked(&request.machine)?;
-    check_saving(request, options)?;
-    check_starts(request)?;
-    let programs = programs::open(request)?;
-    let mut estimate = estimate(&machine, &programs)?;
-    if request.isolated {
-        // All of it once more, job by job.
-        estimate.wall_seconds = estimate.wall_seconds.map(|seconds| 2.0 * seconds);
-    }
-    assembly::check_memory(&machine, Bytes::new(estimate.memory_bytes)).map_err(ExperimentError::input)?;
-    let layout = assembly::layout(&machine).map_err(ExperimentError::input)?;
-    let threads = options.threads;
-    let (follows_packets, links) = (options.follows_packets(&machine)?, options.counts_links_by_job());
-    let setup = setup(request, &machine, &layout, programs)?;
-    let by_job = ByJob { links, ..setup.by_job };
-    let setup = Setup { threads, follows_packets, by_job, ..setup };
-    let placed = if request.isolated { setup.programs.clone() } else { Vec::new() };
-    // After what may be refused: of that nothing is estimated.
-    control.progress.estimate(estimate);
-    machine::warn_of_cuts(&machine, &layout, &[request.seed], control.progress)?;
+    /// Replays the traces together.
+    fn findings(&self, experiment: &mut ExperimentRun<'_>) -> Result<Findings<ReplayRow>, ExperimentError> {
+        let &mut ExperimentRun { machine, options, control, .. } = experiment;
+        check_saving(self, options)?;
+        check_starts(self)?;
+        let programs = programs::open(self)?;
+        let mut estimate = estimate(machine, &programs)?;
+        if self.isolated {
+            // All of it once more, job by job.
+            estimate.wall_seconds = estimate.wall_seconds.map(|seconds| 2.0 * seconds);
+        }
+        let memory = Bytes::new(estimate.memory_bytes);
+        assembly::check_memory(machine, memory).map_err(ExperimentError::input)?;
+        let layout = assembly::layout(machine).map_err(ExperimentError::input)?;
+        let (follows_packets, links) = (options.follows_packets(machine)?, options.counts_links_by_job());
+        let setup = setup(self, machine, &layout, programs)?;
+        let by_job = ByJob { links, ..setup.by_job };
+        let setup = Setup { threads: options.threads, follows_packets, by_job, ..setup };
+        let placed = if self.isolated { setup.programs.clone() } else { Vec::new() };
+        // A snapshot: what was counted, then the network's state.
+        let saved = experiment.open::<(Tally, Vec<u8>)>(&layout, Some(estimate), &[self.seed])?;
 
-    // A snapshot: what was counted, then the network's state.
-    let (mut writer, saved) = options.open::<(Tally, Vec<u8>)>(&Request::Replay(request.clone()))?;
+        let building = Stopwatch::start();
+        let wants = |table| experiment.writer.as_ref().is_some_and(|writer| writer.wants(table));
+        let (messages, flows) = (wants(Table::Messages), wants(Table::Flows));
+        let names = setup.names.clone();
+        let mut run = RankRun::new(setup, saved, |parameters| {
+            let Wanted { messages: needed, regions, .. } = parameters.wanted;
+            let (messages, timeline) = (messages || needed, options.timeline.is_some());
+            parameters.wanted = Wanted { messages, flows, timeline, regions };
+        })?;
+        let mut drawing = options.timeline.as_deref().map(Drawing::create).transpose()?;
+        if let Some(drawing) = &mut drawing {
+            drawing.name_tracks(run.seating(), &names, &layout)?;
+        }
+        let build_time_s = building.seconds();
+        drop(experiment.preparation.take());
 
-    let building = Stopwatch::start();
-    let wants = |table| writer.as_ref().is_some_and(|writer| writer.wants(table));
-    let (messages, flows) = (wants(Table::Messages), wants(Table::Flows));
-    let names = setup.names.clone();
-    let mut run = RankRun::new(setup, saved, |parameters| {
-        let Wanted { messages: needed, regions, .. } = parameters.wanted;
-        let (messages, timeline) = (messages || needed, options.timeline.is_some());
-        parameters.wanted = Wanted { messages, flows, timeline, regions };
-    })?;
-    let mut drawing = options.timeline.as_deref().map(Drawing::create).transpose()?;
-    if let Some(drawing) = &mut drawing {
-        drawing.name_tracks(run.seating(), &names, &layout)?;
-    }
-    let build_time_s = building.seconds();
-    drop(preparation);
-
-    let around = Surroundings {
-        interrupt: control.interrupt,
-        writer: writer.as_mut(),
-        drawing: drawing.as_mut(),
-        telemetry_alone: false,
-        check: options.check,
-    };
-    let simulating = Stopwatch::start();
-    let Conclusion { mut ended, mut detail } =
-        epochs(&mut run, around, options.save_every, control.progress)?;
-    let simulated = simulating.seconds();
-    run.break_down(writer.as_mut())?;
-    let crossed = run.crossed();
-    let mut rows = rows(&run, request, &layout, &crossed);
-    let mut performance = options.performance(&began, crossed.packet_hops);
-    let packet_hops_per_second = if simulated > 0.0 { crossed.packet_hops as f64 / simulated } else { 0.0 };
-    performance.packet_hops_per_second = packet_hops_per_second;
-    if let Some(mut drawing) = drawing {
-        drawing.close_regions(&run.ranks().iter().map(|rank| rank.end).collect::<Vec<_>>())?;
-        drawing.finish()?;
-    }
-    let totals = totals(&run, request, &crossed);
-    if let Some(writer) = &mut writer {
-        run.write_tables(writer)?;
-    }
-    // The jobs alone need its memory.
-    drop(run);
-    if request.isolated && ended == Ending::Finished {
-        let isolated = Isolated { request, machine: &machine, layout: &layout, options, control };
-        let conclusion = isolated.compare(&placed, &mut rows, writer.as_mut())?;
-        (ended, detail) = (conclusion.ended, conclusion.detail);
-    }
-    if let Some(writer) = writer {
-        let rows = rows.iter().map(serde_json::to_value).collect::<Result<_, _>>();
-        let manifest = Manifest {
-            detail: detail.clone(),
-            rows: rows.map_err(ExperimentError::input)?,
-            assumed: assumed(&machine),
-            ..Manifest::new(Request::Replay(request.clone()), described(&machine), ended, totals)
+        let around = Surroundings {
+            interrupt: control.interrupt,
+            writer: experiment.writer.as_mut(),
+            drawing: drawing.as_mut(),
+            telemetry_alone: false,
+            check: options.check,
         };
-        writer.finish(manifest, performance.clone())?;
+        let simulating = Stopwatch::start();
+        let mut conclusion = epochs(&mut run, around, options.save_every, control.progress)?;
+        let simulated = simulating.seconds();
+        run.break_down(experiment.writer.as_mut())?;
+        let crossed = run.crossed();
+        let mut rows = rows(&run, self, &layout, &crossed);
+        let packet_hops_per_second =
+            if simulated > 0.0 { crossed.packet_hops as f64 / simulated } else { 0.0 };
+        let performance = experiment.performance(crossed.packet_hops);
+        let performance = Performance { packet_hops_per_second, ..performance };
+        if let Some(mut drawing) = drawing {
+            drawing.close_regions(&run.ranks().iter().map(|rank| rank.end).collect::<Vec<_>>())?;
+            drawing.finish()?;
+        }
+        let totals = totals(&run, self, &crossed);
+        if let Some(writer) = &mut experiment.writer {
+            run.write_tables(writer)?;
+        }
+        // The jobs alone need its memory.
+        drop(run);
+        if self.isolated && conclusion.ended == Ending::Finished {
+            let isolated = Isolated { request: self, machine, layout: &layout, options, control };
+            conclusion = isolated.compare(&placed, &mut rows, experiment.writer.as_mut())?;
+        }
+        let peak_memory_bytes = peak_memory().unwrap_or(0);
+        let measured = |row| Measured { row, packet_hops_per_second, build_time_s, peak_memory_bytes };
+        let rows = rows.into_iter().map(measured).collect();
+        Ok(Findings { conclusion, rows, totals, explained: Vec::new(), performance })
     }
-    let peak_memory_bytes = peak_memory().unwrap_or(0);
-    let measured = |row| Measured { row, packet_hops_per_second, build_time_s, peak_memory_bytes };
-    Ok(ReplayReport { ended, detail, rows: rows.into_iter().map(measured).collect(), performance })
 }
 
 /// Refuses times of start that are not one for each job.

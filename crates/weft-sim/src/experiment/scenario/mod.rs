@@ -21,8 +21,8 @@ use super::link_table::write_links;
 use super::packet_table::PacketTable;
 use super::replay::TraceInput;
 use super::{
-    Control, EnergyFigures, Experiment, ExperimentError, ExperimentOptions, MachineInput, Manifest, Measured,
-    Report, Request, add_crossed, machine,
+    Control, EnergyFigures, Experiment, ExperimentError, ExperimentOptions, ExperimentRun, Findings,
+    MachineInput, Measured, Report, Request, add_crossed, machine,
 };
 use crate::telemetry::Telemetry;
 pub use applications::{ApplicationFigures, traces};
@@ -39,7 +39,7 @@ use weft_assembly as assembly;
 use weft_engine::Progress;
 use weft_machine::{CongestionKind, FaultRule};
 use weft_network::{LostData, NetworkSetup, SimulatedNetwork};
-use weft_results::{Beginning, Conclusion, Ending, ResultsWriter, Stopwatch, Totals};
+use weft_results::{Conclusion, Ending, ResultsWriter, Stopwatch, Totals};
 use weft_topo::Layout;
 use weft_units::memory::peak_memory;
 use weft_units::{BitRate, Bytes, Span, Time};
@@ -81,22 +81,22 @@ impl Experiment for ScenarioRequest {
         &self.machine
     }
 
-    fn run(
-        &self,
-        options: &ExperimentOptions,
-        control: Control<'_>,
-    ) -> Result<ScenarioReport, ExperimentError> {
-        let began = Beginning::now();
+    fn request(&self) -> Request {
+        Request::Scenario(self.clone())
+    }
+
+    fn findings(&self, experiment: &mut ExperimentRun<'_>) -> Result<Findings<ScenarioRow>, ExperimentError> {
+        let &mut ExperimentRun { machine, options, control, .. } = experiment;
         let ways = self.ways()?;
-        let machine = machine::checked(&self.machine)?;
         // The ways change neither endpoints nor links: a mistake of the file is one under all of them.
-        let layout = assembly::layout(&machine).map_err(ExperimentError::input)?;
+        let layout = assembly::layout(machine).map_err(ExperimentError::input)?;
         let scenario =
-            file::read((&self.name, &self.text), (&layout, &NamedClasses::of(&machine)), self.seed)?;
-        check_rates(&self.name, &scenario, link_rate(&machine, &layout))?;
-        let wrapped = Request::Scenario(self.clone());
-        let follows_packets = options.follows_packets(&machine)?;
-        let (mut results, saved) = options.open::<Saved<Course>>(&wrapped)?;
+            file::read((&self.name, &self.text), (&layout, &NamedClasses::of(machine)), self.seed)?;
+        check_rates(&self.name, &scenario, link_rate(machine, &layout))?;
+        let follows_packets = options.follows_packets(machine)?;
+        let saved = experiment.open::<Saved<Course>>(&layout, None, &[])?;
+        drop(experiment.preparation.take());
+        let results = &mut experiment.writer;
         let (mut done, mut resumed) = (Done::default(), None);
         if let Some(saved) = saved {
             let (rows, totals) = saved.report.read()?;
@@ -160,18 +160,8 @@ impl Experiment for ScenarioRequest {
         {
             return Err(why);
         }
-        let performance = options.performance(&began, hops);
-        let Conclusion { ended, detail } = ended;
-        if let Some(results) = results {
-            let mut manifest = Manifest::new(wrapped, machine::described(&machine), ended, totals);
-            manifest.assumed = machine::assumed(&machine);
-            manifest.detail = detail.clone();
-            let value = |measured: &Measured<ScenarioRow>| serde_json::to_value(&measured.row);
-            manifest.rows =
-                rows.iter().map(value).collect::<Result<_, _>>().map_err(ExperimentError::input)?;
-            results.finish(manifest, performance.clone())?;
-        }
-        Ok(Report { ended, detail, rows, performance })
+        let performance = experiment.performance(hops);
+        Ok(Findings { conclusion: ended, rows, totals, explained: Vec::new(), performance })
     }
 }
 

@@ -15,8 +15,8 @@ use super::load::Load;
 use super::path::LatencySplit;
 use super::saved::SavedReport;
 use super::{
-    Control, EnergyFigures, Estimate, Experiment, ExperimentError, ExperimentOptions, MachineInput, Manifest,
-    Measured, Preparation, Report, Request, add_crossed, machine,
+    Control, EnergyFigures, Estimate, Experiment, ExperimentError, ExperimentOptions, ExperimentRun,
+    Findings, MachineInput, Measured, Preparation, Report, Request, add_crossed,
 };
 use crate::timeline::TimelineWriter;
 pub use limit::{Limit, MachinePart};
@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use weft_assembly as assembly;
 use weft_machine::{Machine, Nic};
 use weft_network::{AnyNic, Crossed, NetworkSetup};
-use weft_results::{Beginning, Conclusion, Ending, ResultsWriter, Stopwatch, Table, Totals};
+use weft_results::{Conclusion, Ending, ResultsWriter, Stopwatch, Table, Totals};
 use weft_topo::Layout;
 use weft_units::ledger::{Outages, TrafficLosses, View as _};
 use weft_units::memory::peak_memory;
@@ -223,78 +223,56 @@ impl Experiment for TrafficRequest {
         &self.machine
     }
 
-    fn run(
-        &self,
-        options: &ExperimentOptions,
-        control: Control<'_>,
-    ) -> Result<TrafficReport, ExperimentError> {
-        run(self, options, control)
+    fn request(&self) -> Request {
+        Request::Traffic(self.clone())
     }
-}
 
-/// Runs the points one after another.
-fn run(
-    request: &TrafficRequest,
-    options: &ExperimentOptions,
-    control: Control<'_>,
-) -> Result<TrafficReport, ExperimentError> {
-    let began = Beginning::now();
-    let preparation = options.is_unwritten().then(|| control.interrupt.prepare());
-    let machine = machine::checked(&request.machine)?;
-    let machine = match request.layer {
-        Layer::Nic => machine,
-        Layer::Fabric => machine.without_interface(),
-    };
-    // Before the layout, so that nothing is allocated for a machine that does not fit.
-    let memory = assembly::memory_estimate(&machine, size_of::<AnyNic<TrafficSource>>() as u64);
-    assembly::check_memory(&machine, memory).map_err(ExperimentError::input)?;
-    let layout = assembly::layout(&machine).map_err(ExperimentError::input)?;
-    check_times(request)?;
-    let mut points = points(request, &machine, &layout)?;
-    let first_seed = request.seeds.first().copied().unwrap_or_default();
-    let pattern = offered::pattern(request, (&machine, &layout), first_seed)?;
-    check_breakdown(request, options, &pattern)?;
-    points.iter_mut().for_each(|point| point.offered = point.offered.under(&pattern));
-    let hops = estimated_hops(request, &points, &pattern, &layout);
-    control.progress.estimate(Estimate {
-        wall_seconds: Some(hops / estimated_speed(&machine)),
-        memory_bytes: memory.get(),
-    });
-    machine::warn_of_cuts(&machine, &layout, &request.seeds, control.progress)?;
-    let wrapped = Request::Traffic(request.clone());
-    let (mut results, saved) = options.open(&wrapped)?;
-    let timeline = options.timeline.as_deref().map(TimelineWriter::create).transpose()?;
-    let mut curve = Curve {
-        request,
-        options,
-        control,
-        machine: &machine,
-        layout: &layout,
-        rows: Vec::new(),
-        runs: Vec::new(),
-        totals: Totals::default(),
-        hops: 0,
-        timeline,
-        since_saved: Span::ZERO,
-        preparation,
-    };
-    let Conclusion { ended, detail } = curve.all(&points, saved, results.as_mut())?;
-    let Curve { rows, totals, hops, timeline, .. } = curve;
-    if let Some(timeline) = timeline {
-        timeline.finish()?;
+    fn adapted(&self, machine: Machine) -> Machine {
+        match self.layer {
+            Layer::Nic => machine,
+            Layer::Fabric => machine.without_interface(),
+        }
     }
-    let performance = options.performance(&began, hops);
-    if let Some(results) = results {
-        let mut manifest = Manifest::new(wrapped, machine::described(&machine), ended, totals);
-        manifest.assumed = machine::assumed(&machine);
-        manifest.detail = detail.clone();
-        manifest.rows = rows
-            .iter()
-            .map(|measured| serde_json::to_value(&measured.row).expect("rows are numbers under text keys"))
-            .collect();
-        results.finish(manifest, performance.clone())?;
+
+    /// Runs the points one after another.
+    fn findings(&self, run: &mut ExperimentRun<'_>) -> Result<Findings<TrafficRow>, ExperimentError> {
+        let machine = run.machine;
+        // Before the layout, so that nothing is allocated for a machine that does not fit.
+        let memory = assembly::memory_estimate(machine, size_of::<AnyNic<TrafficSource>>() as u64);
+        assembly::check_memory(machine, memory).map_err(ExperimentError::input)?;
+        let layout = assembly::layout(machine).map_err(ExperimentError::input)?;
+        check_times(self)?;
+        let mut points = points(self, machine, &layout)?;
+        let first_seed = self.seeds.first().copied().unwrap_or_default();
+        let pattern = offered::pattern(self, (machine, &layout), first_seed)?;
+        check_breakdown(self, run.options, &pattern)?;
+        points.iter_mut().for_each(|point| point.offered = point.offered.under(&pattern));
+        let hops = estimated_hops(self, &points, &pattern, &layout);
+        let wall_seconds = Some(hops / estimated_speed(machine));
+        let estimate = Estimate { wall_seconds, memory_bytes: memory.get() };
+        let saved = run.open(&layout, Some(estimate), &self.seeds)?;
+        let timeline = run.options.timeline.as_deref().map(TimelineWriter::create).transpose()?;
+        let mut curve = Curve {
+            request: self,
+            options: run.options,
+            control: run.control,
+            machine,
+            layout: &layout,
+            rows: Vec::new(),
+            runs: Vec::new(),
+            totals: Totals::default(),
+            hops: 0,
+            timeline,
+            since_saved: Span::ZERO,
+            preparation: run.preparation.take(),
+        };
+        let conclusion = curve.all(&points, saved, run.writer.as_mut())?;
+        let Curve { rows, totals, hops, timeline, .. } = curve;
+        if let Some(timeline) = timeline {
+            timeline.finish()?;
+        }
+        Ok(Findings { conclusion, rows, totals, explained: Vec::new(), performance: run.performance(hops) })
     }
-    Ok(Report { ended, detail, rows, performance })
 }
 
 /// Times must leave room below the end of virtual time.
