@@ -82,7 +82,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
     }
 }
 
-impl<N: Interface> Endpoint<N> {
+impl<N> Endpoint<N> {
     /// The counts of its link.
     pub(crate) fn counts(&self, until: Time) -> LinkCounts {
         let state = (self.fault.as_deref(), self.layer.as_deref());

@@ -171,8 +171,8 @@ fn counts_of_a_link_are_columns() {
     let off = Span::from_ps(5);
     let counts = PacketCounts { dead: 3, trimmed: 4, off, ..PacketCounts::default() };
     let row = LinkRow { counts, ..link(None, Some(1), Some(2)) };
-    let mut results = ResultsWriter::create(&directory, &savable(), &stored(), Existing::Refuse).unwrap();
-    results.link(row.clone()).unwrap();
+    let mut results = ResultsWriter::create(&directory, &Table::ALL, &stored(), Existing::Refuse).unwrap();
+    results.push(row.clone()).unwrap();
     results.save(&[]).unwrap();
     drop(results);
     let (results, _) = ResultsWriter::resume(&directory).unwrap();
