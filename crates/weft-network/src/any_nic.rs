@@ -20,57 +20,99 @@ use weft_workload::host::{NoRanks, SharedHost};
 use weft_workload::replay::ReplayHost;
 use weft_workload::traffic::TrafficSource;
 
-/// A thing for which each model of an interface has a type of its own.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum OfModel<O, P, E, C, A> {
-    /// Overheads per message and per packet.
-    Overheads(O),
-    /// The transport of BXI machines.
-    Portals(P),
-    /// The blocks of the ExaNet interface.
-    Exanet(E),
-    /// The blocks of the INFN Communication IP.
-    CommunicationIp(C),
-    /// The card of APEnetX.
-    Apenetx(A),
+/// Makes of the list of models what each has once. `$` comes first, for the macros that it makes.
+macro_rules! models {
+    ($d:tt $($(#[$doc:meta])* $model:ident = $nic:ident, in $held:ty;)*) => {
+        /// A thing for which each model of an interface has a type of its own.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+        pub enum OfModel<$($model),*> {
+            $($(#[$doc])* $model($model),)*
+        }
+
+        /// An interface of one of the models, with its host. Large ones lie apart, so that machines of small
+        /// ones take no more memory for them.
+        pub type AnyNic<H> = OfModel<$($held),*>;
+
+        /// The parameters of an interface of one of the models, with its host.
+        pub type AnyParameters<H> = OfModel<$(<$nic<H> as Interface>::Parameters),*>;
+
+        /// A timer of such an interface.
+        pub type AnyTimer<H> = OfModel<$(<$nic<H> as Interface>::Timer),*>;
+
+        /// An announcement of such an interface.
+        pub type AnyAnnouncement<H> = OfModel<$(<$nic<H> as Interface>::Announcement),*>;
+
+        /// Does the same with what is inside, whichever model it is of.
+        macro_rules! of_any {
+            ($d any:expr, $d own:ident => $d call:expr) => {
+                match $d any {
+                    $(OfModel::$model($d own) => $d call,)*
+                }
+            };
+        }
+
+        /// Calls an interface with what belongs to its model, and with the context that it is lent.
+        macro_rules! of_same {
+            ($d any:ident, $d context:ident, ($d($d own:ident),*), $d call:expr) => {
+                match $d any {
+                    $(OfModel::$model(nic) => {
+                        $d(let OfModel::$model($d own) = $d own else { of_another_model() };)*
+                        let nic: &mut $nic<H> = nic;
+                        $d context.lend(OfModel::$model, OfModel::$model, |context| {
+                            $d call(nic, $d($d own,)* context)
+                        })
+                    })*
+                }
+            };
+        }
+
+        impl<$($model: Payload),*> Payload for OfModel<$($model),*> {
+            #[inline]
+            fn tie(&self) -> u128 {
+                of_any!(self, own => own.tie())
+            }
+        }
+
+        /// Makes an interface of the model of its parameters.
+        fn make<H: Host>(host: H, endpoint: EndpointId, parameters: &AnyParameters<H>) -> AnyNic<H> {
+            match parameters {
+                $(OfModel::$model(own) => {
+                    let nic: $nic<H> = Nic::new(host, endpoint, own);
+                    OfModel::$model(nic.into())
+                })*
+            }
+        }
+
+        /// A timer of the host as one of the interface with these parameters.
+        fn host_timer<H: Host>(parameters: &AnyParameters<H>, timer: H::Timer) -> AnyTimer<H> {
+            match parameters {
+                $(OfModel::$model(own) => OfModel::$model($nic::<H>::host_timer(own, timer)),)*
+            }
+        }
+
+        /// As [`Interface::next_injection`].
+        #[inline]
+        fn next_injection<H: Host>(nic: &mut AnyNic<H>, free: Time, parameters: &AnyParameters<H>) -> Time {
+            match (nic, parameters) {
+                $((OfModel::$model(nic), OfModel::$model(own)) => nic.next_injection(free, own),)*
+                _ => of_another_model(),
+            }
+        }
+    };
 }
 
-/// An interface of one of the models, with its host. Large ones lie apart, so that machines of small ones
-/// take no more memory for them.
-pub type AnyNic<H> = OfModel<
-    OverheadsNic<H>,
-    Box<PortalsNic<H>>,
-    Box<ExanetNic<H>>,
-    CommunicationIpNic<H>,
-    Box<ApenetxNic<H>>,
->;
-
-/// The parameters of an interface of one of the models, with its host.
-pub type AnyParameters<H> = OfModel<
-    <OverheadsNic<H> as Interface>::Parameters,
-    <PortalsNic<H> as Interface>::Parameters,
-    <ExanetNic<H> as Interface>::Parameters,
-    <CommunicationIpNic<H> as Interface>::Parameters,
-    <ApenetxNic<H> as Interface>::Parameters,
->;
-
-/// A timer of such an interface.
-pub type AnyTimer<H> = OfModel<
-    <OverheadsNic<H> as Interface>::Timer,
-    <PortalsNic<H> as Interface>::Timer,
-    <ExanetNic<H> as Interface>::Timer,
-    <CommunicationIpNic<H> as Interface>::Timer,
-    <ApenetxNic<H> as Interface>::Timer,
->;
-
-/// An announcement of such an interface.
-pub type AnyAnnouncement<H> = OfModel<
-    <OverheadsNic<H> as Interface>::Announcement,
-    <PortalsNic<H> as Interface>::Announcement,
-    <ExanetNic<H> as Interface>::Announcement,
-    <CommunicationIpNic<H> as Interface>::Announcement,
-    <ApenetxNic<H> as Interface>::Announcement,
->;
+models! { $
+    /// Overheads per message and per packet.
+    Overheads = OverheadsNic, in OverheadsNic<H>;
+    /// The transport of BXI machines.
+    Portals = PortalsNic, in Box<PortalsNic<H>>;
+    /// The blocks of the ExaNet interface.
+    Exanet = ExanetNic, in Box<ExanetNic<H>>;
+    /// The blocks of the INFN Communication IP.
+    CommunicationIp = CommunicationIpNic, in CommunicationIpNic<H>;
+    /// The card of APEnetX.
+    Apenetx = ApenetxNic, in Box<ApenetxNic<H>>;
+}
 
 /// Bytes of an event of a network with such interfaces.
 const fn event<H: Host>() -> usize {
@@ -81,47 +123,10 @@ const _: () = assert!(event::<TrafficSource>() == 64, "an event of traffic is a 
 const _: () = assert!(event::<SharedHost<NoRanks>>() == 64, "an event of flows is a cache line");
 const _: () = assert!(event::<SharedHost<ReplayHost>>() <= 128, "larger ones are moved by a call of memcpy");
 
-/// Does the same with what is inside, whichever model it is of.
-macro_rules! of_any {
-    ($any:expr, $own:ident => $call:expr) => {
-        match $any {
-            OfModel::Overheads($own) => $call,
-            OfModel::Portals($own) => $call,
-            OfModel::Exanet($own) => $call,
-            OfModel::CommunicationIp($own) => $call,
-            OfModel::Apenetx($own) => $call,
-        }
-    };
-}
-
-/// Calls an interface with what belongs to its model, and with the context that it is lent.
-macro_rules! of_same {
-    ($any:ident, $context:ident, $own:tt, $call:expr) => {
-        match $any {
-            OfModel::Overheads(nic) => of_same!(@ Overheads, nic, $context, $own, $call),
-            OfModel::Portals(nic) => of_same!(@ Portals, &mut **nic, $context, $own, $call),
-            OfModel::Exanet(nic) => of_same!(@ Exanet, &mut **nic, $context, $own, $call),
-            OfModel::CommunicationIp(nic) => of_same!(@ CommunicationIp, nic, $context, $own, $call),
-            OfModel::Apenetx(nic) => of_same!(@ Apenetx, &mut **nic, $context, $own, $call),
-        }
-    };
-    (@ $model:ident, $nic:expr, $context:ident, ($($own:ident),*), $call:expr) => {{
-        $(let OfModel::$model($own) = $own else { of_another_model() };)*
-        $context.lend(OfModel::$model, OfModel::$model, |context| $call($nic, $($own,)* context))
-    }};
-}
-
 /// Something that belongs to an interface of another model has come to one.
 #[cold]
 fn of_another_model() -> ! {
     unreachable!("all interfaces of a machine are of one model")
-}
-
-impl<O: Payload, P: Payload, E: Payload, C: Payload, A: Payload> Payload for OfModel<O, P, E, C, A> {
-    #[inline]
-    fn tie(&self) -> u128 {
-        of_any!(self, own => own.tie())
-    }
 }
 
 impl<H: Host> Interface for AnyNic<H> {
@@ -185,14 +190,7 @@ impl<H: Host> Interface for AnyNic<H> {
 
     #[inline]
     fn next_injection(&mut self, free: Time, parameters: &Self::Parameters) -> Time {
-        match (self, parameters) {
-            (OfModel::Overheads(nic), OfModel::Overheads(own)) => nic.next_injection(free, own),
-            (OfModel::Portals(nic), OfModel::Portals(own)) => nic.next_injection(free, own),
-            (OfModel::Exanet(nic), OfModel::Exanet(own)) => nic.next_injection(free, own),
-            (OfModel::CommunicationIp(nic), OfModel::CommunicationIp(own)) => nic.next_injection(free, own),
-            (OfModel::Apenetx(nic), OfModel::Apenetx(own)) => nic.next_injection(free, own),
-            _ => of_another_model(),
-        }
+        next_injection(self, free, parameters)
     }
 
     #[inline]
@@ -207,25 +205,11 @@ impl<H: Host> Interface for AnyNic<H> {
 
 impl<H: Host> Nic<H> for AnyNic<H> {
     fn new(host: H, endpoint: EndpointId, parameters: &AnyParameters<H>) -> AnyNic<H> {
-        match parameters {
-            OfModel::Overheads(own) => OfModel::Overheads(Nic::new(host, endpoint, own)),
-            OfModel::Portals(own) => OfModel::Portals(Box::new(Nic::new(host, endpoint, own))),
-            OfModel::Exanet(own) => OfModel::Exanet(Box::new(Nic::new(host, endpoint, own))),
-            OfModel::CommunicationIp(own) => OfModel::CommunicationIp(Nic::new(host, endpoint, own)),
-            OfModel::Apenetx(own) => OfModel::Apenetx(Box::new(Nic::new(host, endpoint, own))),
-        }
+        make(host, endpoint, parameters)
     }
 
     fn host_timer(parameters: &AnyParameters<H>, timer: H::Timer) -> AnyTimer<H> {
-        match parameters {
-            OfModel::Overheads(own) => OfModel::Overheads(OverheadsNic::<H>::host_timer(own, timer)),
-            OfModel::Portals(own) => OfModel::Portals(PortalsNic::<H>::host_timer(own, timer)),
-            OfModel::Exanet(own) => OfModel::Exanet(ExanetNic::<H>::host_timer(own, timer)),
-            OfModel::CommunicationIp(own) => {
-                OfModel::CommunicationIp(CommunicationIpNic::<H>::host_timer(own, timer))
-            }
-            OfModel::Apenetx(own) => OfModel::Apenetx(ApenetxNic::<H>::host_timer(own, timer)),
-        }
+        host_timer::<H>(parameters, timer)
     }
 
     fn host(&self) -> &H {

@@ -12,12 +12,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::AtomicBool;
 use weft_engine::{Payload, Simulation};
 use weft_fabric::parameters::IdealParameters;
-use weft_fabric::{
-    Addressing, Announced, ClassTag, HeaderBits, HopRecord, Ideal, Injection, Interface, InterfaceContext,
-    MessagePart, Packet,
-};
+use weft_fabric::{Addressing, Announced, ClassTag, HeaderBits, Ideal, Injection, MessagePart, Packet};
 use weft_nic::{
-    Capabilities, Delivered, Host, HostContext, Hosted, Message, Nic, NicParameters, Observer, Offer,
+    Delivered, Host, HostContext, Hosted, Message, Nic, NicBoard, NicNode, NicParameters, NicShell, Observer,
+    Offer,
 };
 use weft_units::{BitRate, Bytes, EndpointId, Span, Time};
 
@@ -55,10 +53,12 @@ struct Incoming<T> {
 }
 
 /// The interface, with its host.
+type DoorbellNic<H> = NicShell<DoorbellBoard<H>, H>;
+
+/// The board of the interface.
 #[derive(Serialize, Deserialize)]
 #[serde(bound = "H: Host")]
-struct DoorbellNic<H: Host> {
-    host: H,
+struct DoorbellBoard<H: Host> {
     outgoing: Outbox,
     incoming: BTreeMap<(EndpointId, u32), Incoming<H::Header>>,
 }
@@ -106,157 +106,120 @@ impl<T: Payload> Payload for DoorbellTimer<T> {
 }
 // ANCHOR_END: events
 
-// ANCHOR: context
-/// The interface as its host sees it, during one call.
-struct AtHost<'a, 'b, 'c, H: Host> {
-    outgoing: &'a mut Outbox,
-    parameters: &'a DoorbellParameters,
-    fabric: &'a mut InterfaceContext<'b, 'c, DoorbellNic<H>>,
-}
-
-impl<H: Host> HostContext<H> for AtHost<'_, '_, '_, H> {
-    fn now(&self) -> Time {
-        self.fabric.now()
-    }
-    fn endpoint(&self) -> EndpointId {
-        self.fabric.endpoint()
-    }
-    fn output(&mut self) -> &mut H::Output {
-        self.fabric.output()
-    }
-    fn set_timer(&mut self, at: Time, timer: H::Timer) {
-        self.fabric.set_timer(at, DoorbellTimer::Host(timer));
-    }
-    fn set_timer_of(&mut self, endpoint: EndpointId, at: Time, timer: H::Timer) {
-        self.fabric.set_timer_of(endpoint, at, DoorbellTimer::Host(timer));
-    }
-    fn send(&mut self, message: Message<H::Header>, at: Time) -> u32 {
-        let Message { to, bytes, created_at: offered, header, token, to_interface: interface, .. } = message;
-        let number = self.outgoing.next_number;
-        self.outgoing.next_number += 1;
-        self.fabric.announce(to, number, Announcement { bytes, offered, header, interface });
-        let ready = at + self.parameters.doorbell;
-        // Posts may be ahead of the present time: they go out in the order of their times.
-        let queue = &mut self.outgoing.queue;
-        let place = queue.partition_point(|other| other.ready <= ready);
-        let class = self.fabric.class_of(&message.purpose, bytes);
-        let sent = Bytes::ZERO;
-        queue.insert(place, SendingMessage { to, number, bytes, sent, offered, ready, token, class });
-        self.fabric.request_injection();
-        number
-    }
-    fn request_offer(&mut self) {
-        self.fabric.request_injection();
-    }
-    fn capabilities(&mut self) -> &mut dyn Capabilities {
-        self
-    }
-}
-
-/// It has none.
-impl<H: Host> Capabilities for AtHost<'_, '_, '_, H> {}
-// ANCHOR_END: context
-
 // ANCHOR: interface
-impl<H: Host> Interface for DoorbellNic<H> {
-    type Parameters = NicParameters<DoorbellParameters, H::Parameters>;
+impl<H: Host> NicBoard<H> for DoorbellBoard<H> {
+    type Parameters = DoorbellParameters;
     type Timer = DoorbellTimer<H::Timer>;
     type Announcement = Announcement<H::Header>;
-    type Output = H::Output;
 
-    fn is_active(&self) -> bool {
-        self.host.is_active()
+    const TELLS_WHEN_READY: bool = false;
+
+    fn new(_: EndpointId, _: &NicParameters<DoorbellParameters, H::Parameters>) -> DoorbellBoard<H> {
+        DoorbellBoard { outgoing: Outbox::default(), incoming: BTreeMap::new() }
     }
 
-    fn start(&mut self, shared: &Self::Parameters, fabric: &mut InterfaceContext<'_, '_, Self>) {
-        self.hosted(shared, fabric).start();
+    fn host_timer(timer: H::Timer) -> DoorbellTimer<H::Timer> {
+        DoorbellTimer::Host(timer)
+    }
+
+    /// The host sends a message.
+    fn send(node: &mut DoorbellNode<'_, '_, '_, H>, message: Message<H::Header>, at: Time) -> u32 {
+        let Message { to, bytes, created_at: offered, header, token, to_interface: interface, .. } = message;
+        let NicNode { hardware: DoorbellBoard { outgoing, .. }, parameters, fabric, .. } = node;
+        let number = outgoing.next_number;
+        outgoing.next_number += 1;
+        fabric.announce(to, number, Announcement { bytes, offered, header, interface });
+        let ready = at + parameters.doorbell;
+        // Posts may be ahead of the present time: they go out in the order of their times.
+        let place = outgoing.queue.partition_point(|other| other.ready <= ready);
+        let class = fabric.class_of(&message.purpose, bytes);
+        let sent = Bytes::ZERO;
+        outgoing
+            .queue
+            .insert(place, SendingMessage { to, number, bytes, sent, offered, ready, token, class });
         fabric.request_injection();
+        number
     }
 
-    fn timer(
-        &mut self,
-        timer: Self::Timer,
-        shared: &Self::Parameters,
-        fabric: &mut InterfaceContext<'_, '_, Self>,
-    ) {
+    fn timer(hosted: &mut DoorbellHosted<'_, '_, '_, H>, timer: DoorbellTimer<H::Timer>) {
         match timer {
-            DoorbellTimer::Host(timer) => self.hosted(shared, fabric).host_timer(timer),
-            DoorbellTimer::Sent(token) => self.hosted(shared, fabric).sent(token),
+            DoorbellTimer::Host(timer) => hosted.host_timer(timer),
+            DoorbellTimer::Sent(token) => hosted.sent(token),
         }
     }
 
-    fn announced(
-        &mut self,
-        announced: Announced<Self::Announcement>,
-        _: &Self::Parameters,
-        _: &mut InterfaceContext<'_, '_, Self>,
-    ) {
+    fn announced(hosted: &mut DoorbellHosted<'_, '_, '_, H>, announced: Announced<Announcement<H::Header>>) {
         let Announced { from, message, content } = announced;
         let incoming = Incoming { announced: content, missing: content.bytes };
-        self.incoming.insert((from, message), incoming);
+        hosted.node.hardware.incoming.insert((from, message), incoming);
     }
 
-    fn received(
-        &mut self,
-        packet: &Packet,
-        shared: &Self::Parameters,
-        fabric: &mut InterfaceContext<'_, '_, Self>,
-    ) {
-        let key = (packet.source, packet.message);
-        let Some(incoming) = self.incoming.get_mut(&key).filter(|_| !packet.is_corrupted()) else { return };
+    fn received(hosted: &mut DoorbellHosted<'_, '_, '_, H>, packet: &Packet) {
+        let (key, all) = ((packet.source, packet.message), &mut hosted.node.hardware.incoming);
+        let Some(incoming) = all.get_mut(&key).filter(|_| !packet.is_corrupted()) else { return };
         incoming.missing -= packet.payload();
         if incoming.missing > Bytes::ZERO {
             return;
         }
         let Announcement { bytes, offered, header, interface } = incoming.announced;
-        self.incoming.remove(&key);
+        all.remove(&key);
         let message = Delivered {
             from: packet.source,
             number: packet.message,
             bytes,
             created_at: offered,
-            noticed: fabric.now(),
+            noticed: hosted.node.fabric.now(),
             hops: packet.hops,
             header,
             interface,
             in_mailbox: false,
         };
-        self.hosted(shared, fabric).deliver(&message);
+        hosted.deliver(&message);
     }
 
-    fn hop(output: &mut H::Output, hop: &HopRecord) {
-        output.hop(hop);
-    }
-
-    fn next_injection(&mut self, free: Time, _: &Self::Parameters) -> Time {
+    fn next_injection(&mut self, host: &H, free: Time, _: &DoorbellParameters) -> Time {
         let posted = self.outgoing.queue.front().map_or(Time::NEVER, |message| message.ready);
-        posted.min(self.host.next_offer()).max(free)
+        posted.min(host.next_offer()).max(free)
     }
 
-    fn inject(
-        &mut self,
-        shared: &Self::Parameters,
-        fabric: &mut InterfaceContext<'_, '_, Self>,
-    ) -> Injection {
-        let now = fabric.now();
-        if self.outgoing.queue.is_empty() {
-            match self.host.offer(&shared.host, now) {
-                Offer::Message(message) => drop(self.hosted(shared, fabric).node.send(message, now)),
+    fn inject(hosted: &mut DoorbellHosted<'_, '_, '_, H>) -> Injection {
+        let Hosted { host, parameters, node } = hosted;
+        let now = node.fabric.now();
+        if node.hardware.outgoing.queue.is_empty() {
+            match host.offer(parameters, now) {
+                Offer::Message(message) => drop(node.send(message, now)),
                 Offer::NotBefore(time) => return Injection::not_before(time),
                 Offer::Nothing => return Injection::Nothing,
             }
         }
-        match self.outgoing.next_packet(now, shared.interface.payload, fabric.endpoint()) {
+        let source = node.fabric.endpoint();
+        match node.hardware.outgoing.next_packet(now, node.parameters.payload, source) {
             Ok((packet, taken)) => {
                 if let Some(token) = taken {
-                    fabric.set_timer(now, DoorbellTimer::Sent(token));
+                    node.fabric.set_timer(now, DoorbellTimer::Sent(token));
                 }
                 Injection::Packet(packet)
             }
             Err(ready) => Injection::not_before(ready),
         }
     }
+
+    fn unfinished(&self) -> (usize, usize) {
+        (self.outgoing.queue.len(), self.incoming.len())
+    }
+
+    fn visit_arriving(&self, visit: &mut dyn FnMut(&H::Header, Bytes)) {
+        for Incoming { announced, missing } in self.incoming.values() {
+            announced.header.iter().for_each(|header| visit(header, announced.bytes - *missing));
+        }
+    }
 }
+
+/// The board in its surroundings, during one call.
+type DoorbellNode<'a, 'b, 'c, H> = NicNode<'a, 'b, 'c, DoorbellBoard<H>, H>;
+
+/// The same, with the host.
+type DoorbellHosted<'a, 'b, 'c, H> = Hosted<'a, 'b, 'c, DoorbellBoard<H>, H>;
 // ANCHOR_END: interface
 
 // ANCHOR: packets
@@ -287,40 +250,6 @@ impl Outbox {
     }
 }
 // ANCHOR_END: packets
-
-// ANCHOR: nic
-impl<H: Host> DoorbellNic<H> {
-    /// The host and its interface, as the fabric calls them.
-    fn hosted<'a, 'b, 'c>(
-        &'a mut self,
-        shared: &'a NicParameters<DoorbellParameters, H::Parameters>,
-        fabric: &'a mut InterfaceContext<'b, 'c, Self>,
-    ) -> Hosted<'a, H, AtHost<'a, 'b, 'c, H>> {
-        let node = AtHost { outgoing: &mut self.outgoing, parameters: &shared.interface, fabric };
-        Hosted { host: &mut self.host, parameters: &shared.host, node }
-    }
-}
-
-impl<H: Host> Nic<H> for DoorbellNic<H> {
-    fn new(host: H, _: EndpointId, _: &Self::Parameters) -> DoorbellNic<H> {
-        DoorbellNic { host, outgoing: Outbox::default(), incoming: BTreeMap::new() }
-    }
-    fn host_timer(_: &Self::Parameters, timer: H::Timer) -> DoorbellTimer<H::Timer> {
-        DoorbellTimer::Host(timer)
-    }
-    fn host(&self) -> &H {
-        &self.host
-    }
-    fn unfinished(&self) -> (usize, usize) {
-        (self.outgoing.queue.len(), self.incoming.len())
-    }
-    fn visit_arriving(&self, visit: &mut dyn FnMut(&H::Header, Bytes)) {
-        for Incoming { announced, missing } in self.incoming.values() {
-            announced.header.iter().for_each(|header| visit(header, announced.bytes - *missing));
-        }
-    }
-}
-// ANCHOR_END: nic
 
 // ANCHOR: run
 /// A host: endpoint 0 sends one message to endpoint 1 when the run begins.

@@ -3,11 +3,12 @@
 //! A [`Host`] is whatever uses an interface: a rank, a traffic source. The interface cuts its messages
 //! into packets, and hands over those of others when they have arrived whole.
 //!
-//! There are several models behind one trait, [`Nic`]. [`OverheadsNic`] has overheads, [`PortalsNic`] the
-//! transport of BXI machines as well. [`ApenetxNic`] is the card behind PCIe, with its software.
-//! [`ExanetNic`] is made of the blocks of the ExaNet interface, [`CommunicationIpNic`] of those of the INFN
-//! Communication IP, each in the module of its name: plain data whose methods take the time and answer with
-//! times, so that each can be tested, and compared with hardware, alone.
+//! There are several models behind one trait, [`Nic`]: each is a [`NicBoard`] in the [`NicShell`] that all
+//! share. [`OverheadsNic`] has overheads, [`PortalsNic`] the transport of BXI machines as well.
+//! [`ApenetxNic`] is the card behind PCIe, with its software. [`ExanetNic`] is made of the blocks of the
+//! ExaNet interface, [`CommunicationIpNic`] of those of the INFN Communication IP, each in the module of its
+//! name: plain data whose methods take the time and answer with times, so that each can be tested, and
+//! compared with hardware, alone.
 
 pub mod allreduce;
 pub mod apenetx;
@@ -16,10 +17,10 @@ mod capability;
 pub mod communication_ip;
 pub mod data;
 mod exanet;
+mod failure;
 pub mod gvas;
 mod host;
 pub mod host_port;
-mod hosted;
 pub mod iommu;
 mod key_table;
 pub mod mailbox;
@@ -36,6 +37,7 @@ pub mod rdma;
 pub mod reliability;
 pub mod segmentation;
 pub mod server;
+mod shell;
 pub mod transition;
 pub mod transport;
 
@@ -49,13 +51,14 @@ pub use exanet::{
     Announcement, CheckParameters, Class, ExanetNic, ExanetParameters, ExanetTimer, Header, MessageFields,
     SimulationWords, TokenWhenAcknowledged, wire,
 };
+pub use failure::{Failure, FailureReason};
 pub use host::{
-    BlockWork, Delivered, Failure, FailureReason, Host, HostContext, Incoming, Message, Nic, NicParameters,
-    Offer, Primitive, Refused, Side,
+    BlockWork, Delivered, Host, HostContext, Incoming, Message, Nic, NicParameters, Offer, Primitive,
+    Refused, Side,
 };
-pub use hosted::Hosted;
 pub use message_options::MessageOptions;
 pub use observer::{BlockChange, Observer, Stage, StateChange};
 pub use overheads::{OverheadsNic, OverheadsParameters, OverheadsTimer};
 pub use portals::{PortalsNic, PortalsParameters, PortalsTimer};
+pub use shell::{Hosted, NicBoard, NicNode, NicShell};
 pub use weft_fabric::{Operations, Purpose};

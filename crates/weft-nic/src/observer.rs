@@ -10,7 +10,7 @@
 
 use crate::block::Block;
 use crate::data::DataError;
-use crate::host::Failure;
+use crate::failure::Failure;
 use crate::mailbox::QueueChange;
 use crate::packetizer::ChannelChange;
 use crate::rdma::RdmaChange;

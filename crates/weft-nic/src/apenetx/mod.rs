@@ -48,23 +48,18 @@ pub use parameters::{
 pub use part::CardPart;
 pub use software::SoftwareParameters;
 
-use crate::host::{BlockWork, Host, Incoming, Nic, NicParameters, Side};
-use crate::hosted::Hosted;
-use crate::observer::Observer as _;
+use crate::capability::Capabilities;
+use crate::host::{BlockWork, Delivered, Host, Incoming, Message, NicParameters, Side};
+use crate::shell::{NicBoard, NicShell};
+use host_to_card::FetchedPacket;
 use node::{ApenetxHosted, Card, CardNode};
 use serde::{Deserialize, Serialize};
 use weft_engine::Payload;
-use weft_fabric::{Announced, HopRecord, Injection, Interface, InterfaceContext, Packet};
+use weft_fabric::{Announced, Injection, Packet};
 use weft_units::{Address, Bytes, EndpointId, Time};
 
 /// The interface, with its host.
-#[derive(Serialize, Deserialize)]
-#[serde(bound = "H: Host")]
-pub struct ApenetxNic<H: Host> {
-    /// The host.
-    pub host: H,
-    card: Card<H>,
-}
+pub type ApenetxNic<H> = NicShell<Card<H>, H>;
 
 /// The interface's own events.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -104,42 +99,85 @@ impl<T: Copy + Send + Sync> Payload for Announcement<T> {
     }
 }
 
-impl<H: Host> ApenetxNic<H> {
-    /// The host and its node, as the fabric calls them.
-    #[inline]
-    fn hosted<'a, 'b, 'c>(
-        &'a mut self,
-        parameters: &'a NicParameters<ApenetxParameters, H::Parameters>,
-        fabric: &'a mut InterfaceContext<'b, 'c, Self>,
-    ) -> ApenetxHosted<'a, 'b, 'c, H> {
-        let node = CardNode { card: &mut self.card, parameters: &parameters.interface, fabric };
-        Hosted { host: &mut self.host, parameters: &parameters.host, node }
-    }
-}
+impl<H: Host> NicBoard<H> for Card<H> {
+    type Parameters = ApenetxParameters;
+    type Timer = ApenetxTimer<H::Timer>;
+    type Announcement = Announcement<H::Header>;
 
-impl<H: Host> Nic<H> for ApenetxNic<H> {
-    fn new(host: H, _: EndpointId, _: &Self::Parameters) -> ApenetxNic<H> {
-        ApenetxNic { host, card: Card::default() }
+    fn new(_: EndpointId, _: &NicParameters<ApenetxParameters, H::Parameters>) -> Card<H> {
+        Card::default()
     }
 
-    fn host_timer(_: &Self::Parameters, timer: H::Timer) -> ApenetxTimer<H::Timer> {
+    fn host_timer(timer: H::Timer) -> ApenetxTimer<H::Timer> {
         ApenetxTimer::Host(timer)
     }
 
-    fn host(&self) -> &H {
-        &self.host
+    #[inline]
+    fn send(node: &mut CardNode<'_, '_, '_, H>, message: Message<H::Header>, at: Time) -> u32 {
+        node.accept(message, at)
     }
 
+    fn capabilities<'n>(node: &'n mut CardNode<'_, '_, '_, H>) -> &'n mut dyn Capabilities {
+        node
+    }
+
+    fn timer(hosted: &mut ApenetxHosted<'_, '_, '_, H>, timer: ApenetxTimer<H::Timer>) {
+        hosted.timer(timer);
+    }
+
+    /// The host says where the message goes to.
+    fn announced(hosted: &mut ApenetxHosted<'_, '_, '_, H>, announced: Announced<Announcement<H::Header>>) {
+        let Announced { from, message, content } = announced;
+        let mut buffer = Address::default();
+        if let Some(header) = &content.header {
+            let incoming = Incoming { header, bytes: content.bytes, interface: content.interface };
+            buffer = hosted.host.destination(incoming, hosted.parameters, &mut hosted.node);
+        }
+        hosted.node.hardware.expect((from, message), content, buffer);
+    }
+
+    #[inline]
+    fn received(hosted: &mut ApenetxHosted<'_, '_, '_, H>, packet: &Packet) {
+        hosted.node.catch_up_before();
+        if let Some(message) = hosted.node.packet(packet) {
+            hosted.notify(message);
+        }
+    }
+
+    #[inline]
+    fn next_injection(&mut self, host: &H, _: Time, parameters: &ApenetxParameters) -> Time {
+        let offer = match self.takes_offers(parameters) {
+            true => host.next_offer(),
+            // Whatever makes room for another asks for a packet.
+            false => Time::NEVER,
+        };
+        self.not_before(parameters).min(offer)
+    }
+
+    #[inline]
+    fn inject(hosted: &mut ApenetxHosted<'_, '_, '_, H>) -> Injection {
+        hosted.node.catch_up();
+        let next_offer = hosted.take_offers();
+        hosted.node.inject(next_offer)
+    }
+
+    /// Messages that have not left whole, and such that have not arrived whole.
     fn unfinished(&self) -> (usize, usize) {
-        self.card.unfinished()
+        let last = |packet: &&FetchedPacket| packet.is_whole || packet.index == 0;
+        let packets = self.send.packets.iter().filter(last).count();
+        let calls = self.posts.len() + self.processes.waiting() + self.stores.len();
+        (calls + self.send.waiting() + packets, self.receive.unfinished() + self.due.len())
     }
 
+    /// Shows the messages that come, and how much of each has.
     fn visit_arriving(&self, visit: &mut dyn FnMut(&H::Header, Bytes)) {
-        self.card.visit_arriving(visit);
+        let of_due = |message: &Delivered<H::Header>| (message.header, message.bytes);
+        let all = self.receive.arriving().chain(self.due.entries().map(of_due));
+        all.for_each(|(header, came)| header.iter().for_each(|header| visit(header, came)));
     }
 
     fn visit_work(&self, visit: &mut dyn FnMut(BlockWork)) {
-        let (calls, out, [back, handler], [down, up]) = self.card.worked();
+        let (calls, out, [back, handler], [down, up]) = self.worked();
         for (side, block, worked) in [
             (Side::Sender, CardPart::Library.block().name(), calls),
             (Side::Sender, CardPart::HostToCard.block().name(), out),
@@ -150,91 +188,5 @@ impl<H: Host> Nic<H> for ApenetxNic<H> {
         ] {
             visit(BlockWork { block, side, worked });
         }
-    }
-}
-
-impl<H: Host> Interface for ApenetxNic<H> {
-    type Parameters = NicParameters<ApenetxParameters, H::Parameters>;
-    type Timer = ApenetxTimer<H::Timer>;
-    type Announcement = Announcement<H::Header>;
-    type Output = H::Output;
-
-    fn tells_when_ready(&self) -> bool {
-        true
-    }
-
-    fn is_active(&self) -> bool {
-        self.host.is_active()
-    }
-
-    fn start(&mut self, parameters: &Self::Parameters, context: &mut InterfaceContext<'_, '_, Self>) {
-        self.hosted(parameters, context).start();
-        context.request_injection();
-    }
-
-    fn timer(
-        &mut self,
-        timer: Self::Timer,
-        parameters: &Self::Parameters,
-        context: &mut InterfaceContext<'_, '_, Self>,
-    ) {
-        self.hosted(parameters, context).timer(timer);
-    }
-
-    /// The host says where the message goes to.
-    fn announced(
-        &mut self,
-        announced: Announced<Self::Announcement>,
-        parameters: &Self::Parameters,
-        context: &mut InterfaceContext<'_, '_, Self>,
-    ) {
-        let Announced { from, message, content } = announced;
-        let mut buffer = Address::default();
-        if let Some(header) = &content.header {
-            let incoming = Incoming { header, bytes: content.bytes, interface: content.interface };
-            let Hosted { host, parameters, mut node } = self.hosted(parameters, context);
-            buffer = host.destination(incoming, parameters, &mut node);
-        }
-        self.card.expect((from, message), content, buffer);
-    }
-
-    #[inline]
-    fn received(
-        &mut self,
-        packet: &Packet,
-        parameters: &Self::Parameters,
-        context: &mut InterfaceContext<'_, '_, Self>,
-    ) {
-        let mut hosted = self.hosted(parameters, context);
-        hosted.node.catch_up_before();
-        if let Some(message) = hosted.node.packet(packet) {
-            hosted.notify(message);
-        }
-    }
-
-    fn hop(output: &mut H::Output, hop: &HopRecord) {
-        output.hop(hop);
-    }
-
-    #[inline]
-    fn next_injection(&mut self, _: Time, parameters: &Self::Parameters) -> Time {
-        let offer = match self.card.takes_offers(&parameters.interface) {
-            true => self.host.next_offer(),
-            // Whatever makes room for another asks for a packet.
-            false => Time::NEVER,
-        };
-        self.card.not_before(&parameters.interface).min(offer)
-    }
-
-    #[inline]
-    fn inject(
-        &mut self,
-        parameters: &Self::Parameters,
-        context: &mut InterfaceContext<'_, '_, Self>,
-    ) -> Injection {
-        let mut hosted = self.hosted(parameters, context);
-        hosted.node.catch_up();
-        let next_offer = hosted.take_offers();
-        hosted.node.inject(next_offer)
     }
 }

@@ -4,21 +4,22 @@ use super::card_to_host::{Announcement, CardToHost, Written};
 use super::descriptor::{Descriptor, DescriptorState};
 use super::host_to_card::{FetchedPacket, HostToCard, Port, Reading, Taken};
 use super::process::{Call, Processes};
-use super::{ApenetxNic, ApenetxParameters, ApenetxTimer, CardPart};
+use super::{ApenetxParameters, ApenetxTimer, CardPart};
 use crate::capability::{Capabilities, QuietTime};
-use crate::host::{Delivered, Failure, FailureReason, Host, HostContext, Message, Offer};
-use crate::hosted::Hosted;
+use crate::failure::{Failure, FailureReason};
+use crate::host::{Delivered, Host, Message, Offer};
 use crate::iommu::Iommu;
 use crate::observer::{Observer as _, Stage};
 use crate::pcie::{AddressRange, Pcie};
+use crate::shell::{Hosted, NicNode};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use weft_fabric::{Addressing, HeaderBits, Injection, InterfaceContext, MessagePart, Packet};
+use weft_fabric::{Addressing, HeaderBits, Injection, MessagePart, Packet};
 use weft_units::{Address, Bytes, EndpointId, Span, Time};
 
 /// Entries of a queue by time; those of one time in the order in which they came.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Timed<T>(VecDeque<(Time, T)>);
+pub(super) struct Timed<T>(VecDeque<(Time, T)>);
 
 impl<T> Default for Timed<T> {
     fn default() -> Timed<T> {
@@ -47,11 +48,11 @@ impl<T> Timed<T> {
         self.0.front().map_or(Time::NEVER, |(at, _)| *at)
     }
 
-    fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.0.len()
     }
 
-    fn entries(&self) -> impl Iterator<Item = &T> {
+    pub(super) fn entries(&self) -> impl Iterator<Item = &T> {
         self.0.iter().map(|(_, entry)| entry)
     }
 }
@@ -59,20 +60,20 @@ impl<T> Timed<T> {
 /// The blocks, and the queues between them.
 #[derive(Serialize, Deserialize)]
 #[serde(bound = "H: Host")]
-pub(super) struct Card<H: Host> {
+pub struct Card<H: Host> {
     pcie: Pcie,
     iommu: Iommu,
-    send: HostToCard,
-    receive: CardToHost<H::Header>,
-    processes: Processes,
+    pub(super) send: HostToCard,
+    pub(super) receive: CardToHost<H::Header>,
+    pub(super) processes: Processes,
     /// Messages that hosts have posted ahead of time.
-    posts: Timed<Descriptor>,
+    pub(super) posts: Timed<Descriptor>,
     /// Calls whose store to the card is to come.
-    stores: Timed<Descriptor>,
+    pub(super) stores: Timed<Descriptor>,
     /// Messages whose data will be in the card.
     taken: Timed<Taken>,
     /// Messages that have come, and when the host notices them.
-    due: Timed<Delivered<H::Header>>,
+    pub(super) due: Timed<Delivered<H::Header>>,
     /// Messages that failed as they were posted.
     failures: Timed<Failure>,
     next_number: u32,
@@ -97,21 +98,6 @@ impl<H: Host> Default for Card<H> {
 }
 
 impl<H: Host> Card<H> {
-    /// Messages that have not left whole, and such that have not arrived whole.
-    pub(super) fn unfinished(&self) -> (usize, usize) {
-        let last = |packet: &&FetchedPacket| packet.is_whole || packet.index == 0;
-        let packets = self.send.packets.iter().filter(last).count();
-        let calls = self.posts.len() + self.processes.waiting() + self.stores.len();
-        (calls + self.send.waiting() + packets, self.receive.unfinished() + self.due.len())
-    }
-
-    /// Shows the messages that come, and how much of each has.
-    pub(super) fn visit_arriving(&self, visit: &mut dyn FnMut(&H::Header, Bytes)) {
-        let of_due = |message: &Delivered<H::Header>| (message.header, message.bytes);
-        let all = self.receive.arriving().chain(self.due.entries().map(of_due));
-        all.for_each(|(header, came)| header.iter().for_each(|header| visit(header, came)));
-    }
-
     /// The time in which calls, the two modules with the driver, and the port have worked.
     pub(super) fn worked(&self) -> (Span, Span, [Span; 2], [(&'static str, Span); 2]) {
         (self.processes.worked(), self.send.worked(), self.receive.worked(), self.pcie.worked())
@@ -166,52 +152,10 @@ impl<H: Host> Card<H> {
 }
 
 /// The card in its surroundings.
-pub(super) struct CardNode<'a, 'b, 'c, H: Host> {
-    pub(super) card: &'a mut Card<H>,
-    pub(super) parameters: &'a ApenetxParameters,
-    pub(super) fabric: &'a mut InterfaceContext<'b, 'c, ApenetxNic<H>>,
-}
+pub(super) type CardNode<'a, 'b, 'c, H> = NicNode<'a, 'b, 'c, Card<H>, H>;
 
 /// The host and its node.
-pub(super) type ApenetxHosted<'a, 'b, 'c, H> = Hosted<'a, H, CardNode<'a, 'b, 'c, H>>;
-
-impl<H: Host> HostContext<H> for CardNode<'_, '_, '_, H> {
-    #[inline]
-    fn now(&self) -> Time {
-        self.fabric.now()
-    }
-
-    #[inline]
-    fn endpoint(&self) -> EndpointId {
-        self.fabric.endpoint()
-    }
-
-    #[inline]
-    fn output(&mut self) -> &mut H::Output {
-        self.fabric.output()
-    }
-
-    fn set_timer(&mut self, at: Time, timer: H::Timer) {
-        self.fabric.set_timer(at, ApenetxTimer::Host(timer));
-    }
-
-    fn set_timer_of(&mut self, endpoint: EndpointId, at: Time, timer: H::Timer) {
-        self.fabric.set_timer_of(endpoint, at, ApenetxTimer::Host(timer));
-    }
-
-    #[inline]
-    fn send(&mut self, message: Message<H::Header>, at: Time) -> u32 {
-        self.accept(message, at)
-    }
-
-    fn request_offer(&mut self) {
-        self.fabric.request_injection();
-    }
-
-    fn capabilities(&mut self) -> &mut dyn Capabilities {
-        self
-    }
-}
+pub(super) type ApenetxHosted<'a, 'b, 'c, H> = Hosted<'a, 'b, 'c, Card<H>, H>;
 
 impl<H: Host> Capabilities for CardNode<'_, '_, '_, H> {
     fn quiet_time(&mut self) -> Option<&mut dyn QuietTime> {
@@ -223,7 +167,7 @@ impl<H: Host> QuietTime for CardNode<'_, '_, '_, H> {
     fn quiet_until(&self) -> Time {
         let now = self.fabric.now();
         let arrives = now.saturating_add(self.parameters.least_notice());
-        let next = arrives.min(self.card.due.first()).min(self.card.failures.first());
+        let next = arrives.min(self.hardware.due.first()).min(self.hardware.failures.first());
         Time::from_ps(next.as_ps().saturating_sub(1)).max(now)
     }
 }
@@ -238,9 +182,9 @@ impl<H: Host> CardNode<'_, '_, '_, H> {
 
     /// Takes a message that the host posts at `at`.
     #[inline]
-    fn accept(&mut self, message: Message<H::Header>, at: Time) -> u32 {
-        let number = self.card.next_number;
-        self.card.next_number = number.wrapping_add(1);
+    pub(super) fn accept(&mut self, message: Message<H::Header>, at: Time) -> u32 {
+        let number = self.hardware.next_number;
+        self.hardware.next_number = number.wrapping_add(1);
         let Message {
             to,
             bytes,
@@ -257,7 +201,7 @@ impl<H: Host> CardNode<'_, '_, '_, H> {
         } = message;
         if let Some(reason) = self.refusal(&message) {
             let failure = Failure { to, number, interface, token, reason };
-            self.card.failures.insert(at, failure);
+            self.hardware.failures.insert(at, failure);
             self.fabric.set_timer(at, ApenetxTimer::Failed);
             return number;
         }
@@ -287,7 +231,7 @@ impl<H: Host> CardNode<'_, '_, '_, H> {
             least_ready: Time::ZERO,
         };
         if at > self.fabric.now() {
-            self.card.posts.insert(at, descriptor);
+            self.hardware.posts.insert(at, descriptor);
             self.fabric.set_timer(at, ApenetxTimer::Step);
         } else {
             self.call(descriptor, at);
@@ -308,7 +252,7 @@ impl<H: Host> CardNode<'_, '_, '_, H> {
 
     /// A process calls the library.
     fn call(&mut self, descriptor: Descriptor, at: Time) {
-        let call = self.card.processes.call(descriptor, at, self.parameters);
+        let call = self.hardware.processes.call(descriptor, at, self.parameters);
         self.begin(call);
     }
 
@@ -320,7 +264,7 @@ impl<H: Host> CardNode<'_, '_, '_, H> {
         }
         let Call { mut descriptor, stores, .. } = call;
         descriptor.least_ready = self.parameters.least_ready(&descriptor, stores);
-        self.card.stores.insert(stores, descriptor);
+        self.hardware.stores.insert(stores, descriptor);
         self.follow(&descriptor, stores);
         self.fabric.request_injection();
     }
@@ -362,7 +306,7 @@ impl<H: Host> CardNode<'_, '_, '_, H> {
     #[inline]
     fn carry_out(&mut self, until: Time) {
         // Mostly there is none.
-        if self.card.next_step() <= until {
+        if self.hardware.next_step() <= until {
             self.carry_out_some(until);
         }
     }
@@ -370,11 +314,11 @@ impl<H: Host> CardNode<'_, '_, '_, H> {
     #[inline(never)]
     fn carry_out_some(&mut self, until: Time) {
         loop {
-            let at = self.card.next_step();
+            let at = self.hardware.next_step();
             if at > until {
                 return;
             }
-            match self.card.stores.first() == at {
+            match self.hardware.stores.first() == at {
                 true => self.carry_out_stores(at),
                 false => self.descriptors(at),
             }
@@ -383,8 +327,8 @@ impl<H: Host> CardNode<'_, '_, '_, H> {
 
     /// Stores of processes reach the port at `at`.
     fn carry_out_stores(&mut self, at: Time) {
-        while let Some(descriptor) = self.card.stores.pop_due(at) {
-            let (send, mut port) = self.card.port(self.parameters);
+        while let Some(descriptor) = self.hardware.stores.pop_due(at) {
+            let (send, mut port) = self.hardware.port(self.parameters);
             let arrived = match self.parameters.host_to_card.fast {
                 true => {
                     let arrived = send.store(descriptor, at, &mut port);
@@ -406,7 +350,7 @@ impl<H: Host> CardNode<'_, '_, '_, H> {
 
     /// The card asks at `at` for descriptors, as many as it may.
     fn fetch(&mut self, at: Time) {
-        let (send, mut port) = self.card.port(self.parameters);
+        let (send, mut port) = self.hardware.port(self.parameters);
         if let Some((ended, is_followed)) = send.fetch(at, &mut port)
             && is_followed
         {
@@ -417,7 +361,7 @@ impl<H: Host> CardNode<'_, '_, '_, H> {
 
     /// Descriptors have come to the card at `at`.
     fn descriptors(&mut self, at: Time) {
-        while let Some(descriptor) = self.card.send.arrived(at) {
+        while let Some(descriptor) = self.hardware.send.arrived(at) {
             if descriptor.watch && !self.parameters.host_to_card.fast {
                 let endpoint = self.fabric.endpoint();
                 let rung = descriptor.rung;
@@ -431,13 +375,13 @@ impl<H: Host> CardNode<'_, '_, '_, H> {
     /// The card reads data from `now` on, as far as it has places for packets.
     #[inline]
     fn read(&mut self, now: Time) {
-        while self.card.send.may_read(self.parameters) {
-            let (send, mut port) = self.card.port(self.parameters);
+        while self.hardware.send.may_read(self.parameters) {
+            let (send, mut port) = self.hardware.port(self.parameters);
             let Some(read) = send.read(now, &mut port) else { break };
             self.fabric.request_injection();
             if let Some((at, message)) = read.awaited {
                 // As in `fetch`, the reading may be seen late.
-                self.card.taken.insert(at, message);
+                self.hardware.taken.insert(at, message);
                 self.fabric.set_timer(at.max(self.fabric.now()), ApenetxTimer::Taken);
             }
             if let Some(reading) = read.watched {
@@ -462,16 +406,16 @@ impl<H: Host> CardNode<'_, '_, '_, H> {
     /// Data of messages is in the card: it says so.
     fn messages_taken(&mut self) {
         let now = self.fabric.now();
-        while let Some(Taken { interface, token, .. }) = self.card.taken.pop_due(now) {
+        while let Some(Taken { interface, token, .. }) = self.hardware.taken.pop_due(now) {
             let parameters = self.parameters;
             let range = AddressRange { address: 0, bytes: parameters.host_to_card.status.get() };
             let memory = (&parameters.memory, &parameters.pcie);
-            let status = self.card.pcie.write_mapped(now, range, memory);
+            let status = self.hardware.pcie.write_mapped(now, range, memory);
             let seen = status.ended + parameters.software.poll;
             if let Some(token) = token {
                 self.fabric.set_timer(seen, ApenetxTimer::Sent(token));
             }
-            let call = self.card.processes.left(interface, seen, parameters);
+            let call = self.hardware.processes.left(interface, seen, parameters);
             self.begin(call);
         }
         self.fabric.request_injection();
@@ -481,7 +425,7 @@ impl<H: Host> CardNode<'_, '_, '_, H> {
     #[inline]
     pub(super) fn packet(&mut self, packet: &Packet) -> Option<Delivered<H::Header>> {
         let (now, parameters) = (self.fabric.now(), self.parameters);
-        let Card { pcie, iommu, receive, .. } = &mut *self.card;
+        let Card { pcie, iommu, receive, .. } = &mut *self.hardware;
         let mut port = Port { pcie, iommu, parameters };
         let Packet { source: from, message: number, hops, .. } = *packet;
         let endpoint = self.fabric.endpoint();
@@ -516,16 +460,16 @@ impl<H: Host> CardNode<'_, '_, '_, H> {
     #[inline]
     pub(super) fn inject(&mut self, next_offer: Time) -> Injection {
         let now = self.fabric.now();
-        let first = match self.card.send.packets.front() {
+        let first = match self.hardware.send.packets.front() {
             Some(first) if first.ready <= now => *first,
-            _ => return Injection::not_before(self.card.not_before(self.parameters).min(next_offer)),
+            _ => return Injection::not_before(self.hardware.not_before(self.parameters).min(next_offer)),
         };
         let FetchedPacket { ready, to, number, bytes, index, is_whole, watch, class } = first;
         let part = if is_whole { MessagePart::Whole } else { MessagePart::Piece };
         if !self.fabric.admits_all() && !self.fabric.admits_class(class) {
             return Injection::Nothing; // asked again when there is a place
         }
-        self.card.send.packets.pop_front();
+        self.hardware.send.packets.pop_front();
         self.read(now);
         let source = self.fabric.endpoint();
         if watch {
@@ -549,18 +493,18 @@ impl<H: Host> ApenetxHosted<'_, '_, '_, H> {
             ApenetxTimer::Host(timer) => self.host_timer(timer),
             ApenetxTimer::Sent(token) => self.sent(token),
             ApenetxTimer::Step => {
-                while let Some(descriptor) = self.node.card.posts.pop_due(now) {
+                while let Some(descriptor) = self.node.hardware.posts.pop_due(now) {
                     self.node.call(descriptor, now);
                 }
             }
             ApenetxTimer::Taken => self.node.messages_taken(),
             ApenetxTimer::Deliver => {
-                if let Some(message) = self.node.card.due.pop_due(now) {
+                if let Some(message) = self.node.hardware.due.pop_due(now) {
                     self.deliver(&message);
                 }
             }
             ApenetxTimer::Failed => {
-                if let Some(failure) = self.node.card.failures.pop_due(now) {
+                if let Some(failure) = self.node.hardware.failures.pop_due(now) {
                     self.fail(&failure);
                 }
             }
@@ -574,7 +518,7 @@ impl<H: Host> ApenetxHosted<'_, '_, '_, H> {
             self.deliver(&message);
             return;
         }
-        self.node.card.due.insert(message.noticed, message);
+        self.node.hardware.due.insert(message.noticed, message);
         self.node.fabric.set_timer(message.noticed, ApenetxTimer::Deliver);
     }
 
@@ -583,7 +527,7 @@ impl<H: Host> ApenetxHosted<'_, '_, '_, H> {
     #[inline]
     pub(super) fn take_offers(&mut self) -> Time {
         let now = self.node.fabric.now();
-        while self.node.card.takes_offers(self.node.parameters) {
+        while self.node.hardware.takes_offers(self.node.parameters) {
             let next = self.host.next_offer();
             if next > now {
                 return next;

@@ -50,3 +50,8 @@ pub trait Capabilities {
         None
     }
 }
+
+/// An interface without capabilities.
+pub(crate) struct NoCapabilities;
+
+impl Capabilities for NoCapabilities {}

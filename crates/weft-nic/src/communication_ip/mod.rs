@@ -50,23 +50,18 @@ pub use lattice::Lattice;
 pub use memory::{KernelMemory, Read};
 pub use parameters::{ChosenMemory, CommunicationIpParameters, IntraNodeParameters, KernelBuffers, WORD};
 
-use crate::host::{BlockWork, Host, Nic, NicParameters, Side};
-use crate::hosted::Hosted;
-use crate::observer::Observer as _;
-use node::{Hardware, IpNode};
+use crate::capability::Capabilities;
+use crate::host::{BlockWork, Delivered, Host, Message, NicParameters, Side};
+use crate::shell::{NicBoard, NicShell};
+use node::{Hardware, Incoming, IpHosted, IpNode};
+use port::Port;
 use serde::{Deserialize, Serialize};
 use weft_engine::Payload;
-use weft_fabric::{Announced, HopRecord, Injection, Interface, InterfaceContext, Packet};
+use weft_fabric::{Announced, Injection, Packet};
 use weft_units::{Bytes, EndpointId, Time};
 
 /// The interface, with its host.
-#[derive(Serialize, Deserialize)]
-#[serde(bound = "H: Host")]
-pub struct CommunicationIpNic<H: Host> {
-    /// The host.
-    pub host: H,
-    hardware: Hardware<H>,
-}
+pub type CommunicationIpNic<H> = NicShell<Hardware<H>, H>;
 
 /// The interface's own events.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -96,117 +91,76 @@ impl<T: Payload> Payload for CommunicationIpTimer<T> {
     }
 }
 
-impl<H: Host> CommunicationIpNic<H> {
-    /// The host and its node, as the fabric calls them.
-    #[inline]
-    fn hosted<'a, 'b, 'c>(
-        &'a mut self,
-        parameters: &'a NicParameters<CommunicationIpParameters, H::Parameters>,
-        fabric: &'a mut InterfaceContext<'b, 'c, Self>,
-    ) -> Hosted<'a, H, IpNode<'a, 'b, 'c, H>> {
-        let node = IpNode { hardware: &mut self.hardware, parameters: &parameters.interface, fabric };
-        Hosted { host: &mut self.host, parameters: &parameters.host, node }
-    }
-}
+impl<H: Host> NicBoard<H> for Hardware<H> {
+    type Parameters = CommunicationIpParameters;
+    type Timer = CommunicationIpTimer<H::Timer>;
+    type Announcement = Announcement<H::Header>;
 
-impl<H: Host> Nic<H> for CommunicationIpNic<H> {
-    fn new(host: H, endpoint: EndpointId, parameters: &Self::Parameters) -> CommunicationIpNic<H> {
-        CommunicationIpNic { host, hardware: Hardware::new(endpoint, &parameters.interface) }
+    fn new(
+        endpoint: EndpointId,
+        parameters: &NicParameters<CommunicationIpParameters, H::Parameters>,
+    ) -> Hardware<H> {
+        Hardware::at(endpoint, &parameters.interface)
     }
 
-    fn host_timer(_: &Self::Parameters, timer: H::Timer) -> CommunicationIpTimer<H::Timer> {
+    fn host_timer(timer: H::Timer) -> CommunicationIpTimer<H::Timer> {
         CommunicationIpTimer::Host(timer)
     }
 
-    fn host(&self) -> &H {
-        &self.host
+    fn send(node: &mut IpNode<'_, '_, '_, H>, message: Message<H::Header>, at: Time) -> u32 {
+        node.accept(message, at)
     }
 
-    fn unfinished(&self) -> (usize, usize) {
-        self.hardware.unfinished()
+    fn capabilities<'n>(node: &'n mut IpNode<'_, '_, '_, H>) -> &'n mut dyn Capabilities {
+        node
     }
 
-    fn visit_arriving(&self, visit: &mut dyn FnMut(&H::Header, Bytes)) {
-        self.hardware.visit_arriving(visit);
+    fn timer(hosted: &mut IpHosted<'_, '_, '_, H>, timer: CommunicationIpTimer<H::Timer>) {
+        hosted.timer(timer);
     }
 
-    fn visit_work(&self, visit: &mut dyn FnMut(BlockWork)) {
-        let [aggregators, dispatchers] = self.hardware.worked();
-        visit(BlockWork { block: AGGREGATOR.name(), side: Side::Sender, worked: aggregators });
-        visit(BlockWork { block: DISPATCHER.name(), side: Side::Receiver, worked: dispatchers });
-    }
-}
-
-impl<H: Host> Interface for CommunicationIpNic<H> {
-    type Parameters = NicParameters<CommunicationIpParameters, H::Parameters>;
-    type Timer = CommunicationIpTimer<H::Timer>;
-    type Announcement = Announcement<H::Header>;
-    type Output = H::Output;
-
-    fn tells_when_ready(&self) -> bool {
-        true
-    }
-
-    fn is_active(&self) -> bool {
-        self.host.is_active()
-    }
-
-    fn start(&mut self, parameters: &Self::Parameters, context: &mut InterfaceContext<'_, '_, Self>) {
-        self.hosted(parameters, context).start();
-        context.request_injection();
-    }
-
-    fn timer(
-        &mut self,
-        timer: Self::Timer,
-        parameters: &Self::Parameters,
-        context: &mut InterfaceContext<'_, '_, Self>,
-    ) {
-        self.hosted(parameters, context).timer(timer);
-    }
-
-    fn announced(
-        &mut self,
-        announced: Announced<Self::Announcement>,
-        parameters: &Self::Parameters,
-        context: &mut InterfaceContext<'_, '_, Self>,
-    ) {
-        self.hosted(parameters, context).node.announced(announced);
+    fn announced(hosted: &mut IpHosted<'_, '_, '_, H>, announced: Announced<Announcement<H::Header>>) {
+        hosted.node.announced(announced);
     }
 
     #[inline]
-    fn received(
-        &mut self,
-        packet: &Packet,
-        parameters: &Self::Parameters,
-        context: &mut InterfaceContext<'_, '_, Self>,
-    ) {
-        let mut hosted = self.hosted(parameters, context);
+    fn received(hosted: &mut IpHosted<'_, '_, '_, H>, packet: &Packet) {
         if let Some(message) = hosted.node.packet(packet) {
             hosted.notify(message);
         }
     }
 
-    fn hop(output: &mut H::Output, hop: &HopRecord) {
-        output.hop(hop);
+    #[inline]
+    fn next_injection(&mut self, host: &H, _: Time, _: &CommunicationIpParameters) -> Time {
+        self.ready().min(host.next_offer())
     }
 
     #[inline]
-    fn next_injection(&mut self, _: Time, _: &Self::Parameters) -> Time {
-        self.hardware.ready().min(self.host.next_offer())
-    }
-
-    #[inline]
-    fn inject(
-        &mut self,
-        parameters: &Self::Parameters,
-        context: &mut InterfaceContext<'_, '_, Self>,
-    ) -> Injection {
-        let mut hosted = self.hosted(parameters, context);
+    fn inject(hosted: &mut IpHosted<'_, '_, '_, H>) -> Injection {
         hosted.take_offers();
         let now = hosted.node.fabric.now();
         // An offer whose time has come waits for space in the FIFOs, which the next packet makes.
         let next_offer = Some(hosted.host.next_offer()).filter(|offer| *offer > now).unwrap_or(Time::NEVER);
         hosted.node.inject(next_offer)
+    }
+
+    /// Messages that are not in the FIFOs whole, and such that have not come whole or are not noticed.
+    fn unfinished(&self) -> (usize, usize) {
+        let waiting = self.ports.iter().map(Port::waiting).sum();
+        (waiting, self.incoming.len() + self.deliveries.len())
+    }
+
+    /// Shows the messages that come, and how much of each has.
+    fn visit_arriving(&self, visit: &mut dyn FnMut(&H::Header, Bytes)) {
+        let of_incoming = |message: &Incoming<H::Header>| (message.header.header, message.reassembly.came());
+        let of_due = |message: &Delivered<H::Header>| (message.header, message.bytes);
+        let all = self.incoming.messages().map(of_incoming).chain(self.deliveries.iter().map(of_due));
+        all.for_each(|(header, came)| header.iter().for_each(|header| visit(header, came)));
+    }
+
+    fn visit_work(&self, visit: &mut dyn FnMut(BlockWork)) {
+        let [aggregators, dispatchers] = self.worked();
+        visit(BlockWork { block: AGGREGATOR.name(), side: Side::Sender, worked: aggregators });
+        visit(BlockWork { block: DISPATCHER.name(), side: Side::Receiver, worked: dispatchers });
     }
 }

@@ -1,11 +1,5 @@
 //! The ports of an endpoint in their surroundings, while the fabric calls them.
 //!
-//! ```text
-//!   Hosted ─┬─ host, with its parameters
-//!           └─ Node ─┬─ hardware: ports, registers, self-test
-//!                    ├─ parameters: the machine file's sections
-//!                    └─ fabric: the clock, timers, announcements, the link, the observer
-//! ```
 //! Ports take turns on the link to the switch, packet by packet.
 
 use super::aggregator::AGGREGATOR;
@@ -17,18 +11,17 @@ use super::parameters::CommunicationIpParameters;
 use super::port::{FifoMessage, Port};
 use super::registers::{Register, Registers};
 use super::self_test::{SelfTest, TestPacket};
-use super::{Announcement, CommunicationIpNic, CommunicationIpTimer};
+use super::{Announcement, CommunicationIpTimer};
 use crate::block::Block;
 use crate::capability::{Capabilities, RegisterAccess, RegisterError};
-use crate::host::{Delivered, Failure, FailureReason, Host, HostContext, Message, Offer};
-use crate::hosted::Hosted;
+use crate::failure::{Failure, FailureReason};
+use crate::host::{Delivered, Host, Message, Offer};
 use crate::message_table::MessageTable;
 use crate::observer::{Observer as _, Stage};
+use crate::shell::{Hosted, NicNode};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use weft_fabric::{
-    Addressing, Announced, ClassTag, Injection, InterfaceContext, MessagePart, Packet, PacketLabel,
-};
+use weft_fabric::{Addressing, Announced, ClassTag, Injection, MessagePart, Packet, PacketLabel};
 use weft_units::{Bytes, EndpointId, Span, Time};
 
 /// The label of packets between kernels.
@@ -38,22 +31,22 @@ const TEST_LABEL: PacketLabel = PacketLabel::data(TEST);
 
 /// A message that is coming in.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Incoming<T> {
-    header: MessageHeader<T>,
-    reassembly: Reassembly,
+pub(super) struct Incoming<T> {
+    pub(super) header: MessageHeader<T>,
+    pub(super) reassembly: Reassembly,
 }
 
 /// The ports, and what lies behind them.
 #[derive(Serialize, Deserialize)]
 #[serde(bound = "H: Host")]
-pub(super) struct Hardware<H: Host> {
-    ports: Vec<Port>,
+pub struct Hardware<H: Host> {
+    pub(super) ports: Vec<Port>,
     registers: Registers,
     test: SelfTest,
     /// Messages announced to this endpoint that have not come whole.
-    incoming: MessageTable<Incoming<H::Header>>,
+    pub(super) incoming: MessageTable<Incoming<H::Header>>,
     /// Messages that have come, in the order in which their kernels notice them.
-    deliveries: VecDeque<Delivered<H::Header>>,
+    pub(super) deliveries: VecDeque<Delivered<H::Header>>,
     /// Messages that failed as they were posted, and when the host learns of it.
     failures: VecDeque<(Time, Failure)>,
     /// The port whose turn it is.
@@ -62,7 +55,7 @@ pub(super) struct Hardware<H: Host> {
 }
 
 impl<H: Host> Hardware<H> {
-    pub(super) fn new(endpoint: EndpointId, parameters: &CommunicationIpParameters) -> Hardware<H> {
+    pub(super) fn at(endpoint: EndpointId, parameters: &CommunicationIpParameters) -> Hardware<H> {
         let CommunicationIpParameters { lattice, intra_node, credit, .. } = *parameters;
         let threshold = CommunicationIpParameters::words(intra_node.threshold);
         Hardware {
@@ -75,20 +68,6 @@ impl<H: Host> Hardware<H> {
             turn: 0,
             next_number: 0,
         }
-    }
-
-    /// Messages that are not in the FIFOs whole, and such that have not come whole or are not noticed.
-    pub(super) fn unfinished(&self) -> (usize, usize) {
-        let waiting = self.ports.iter().map(Port::waiting).sum();
-        (waiting, self.incoming.len() + self.deliveries.len())
-    }
-
-    /// Shows the messages that come, and how much of each has.
-    pub(super) fn visit_arriving(&self, visit: &mut dyn FnMut(&H::Header, Bytes)) {
-        let of_incoming = |message: &Incoming<H::Header>| (message.header.header, message.reassembly.came());
-        let of_due = |message: &Delivered<H::Header>| (message.header, message.bytes);
-        let all = self.incoming.messages().map(of_incoming).chain(self.deliveries.iter().map(of_due));
-        all.for_each(|(header, came)| header.iter().for_each(|header| visit(header, came)));
     }
 
     /// The work of the busiest aggregator and the busiest dispatcher.
@@ -116,48 +95,10 @@ impl<H: Host> Hardware<H> {
 }
 
 /// The hardware in its surroundings.
-pub(super) struct IpNode<'a, 'b, 'c, H: Host> {
-    pub(super) hardware: &'a mut Hardware<H>,
-    pub(super) parameters: &'a CommunicationIpParameters,
-    pub(super) fabric: &'a mut InterfaceContext<'b, 'c, CommunicationIpNic<H>>,
-}
+pub(super) type IpNode<'a, 'b, 'c, H> = NicNode<'a, 'b, 'c, Hardware<H>, H>;
 
-impl<H: Host> HostContext<H> for IpNode<'_, '_, '_, H> {
-    #[inline]
-    fn now(&self) -> Time {
-        self.fabric.now()
-    }
-
-    #[inline]
-    fn endpoint(&self) -> EndpointId {
-        self.fabric.endpoint()
-    }
-
-    #[inline]
-    fn output(&mut self) -> &mut H::Output {
-        self.fabric.output()
-    }
-
-    fn set_timer(&mut self, at: Time, timer: H::Timer) {
-        self.fabric.set_timer(at, CommunicationIpTimer::Host(timer));
-    }
-
-    fn set_timer_of(&mut self, endpoint: EndpointId, at: Time, timer: H::Timer) {
-        self.fabric.set_timer_of(endpoint, at, CommunicationIpTimer::Host(timer));
-    }
-
-    fn send(&mut self, message: Message<H::Header>, at: Time) -> u32 {
-        self.accept(message, at)
-    }
-
-    fn request_offer(&mut self) {
-        self.fabric.request_injection();
-    }
-
-    fn capabilities(&mut self) -> &mut dyn Capabilities {
-        self
-    }
-}
+/// The host and its node.
+pub(super) type IpHosted<'a, 'b, 'c, H> = Hosted<'a, 'b, 'c, Hardware<H>, H>;
 
 impl<H: Host> Capabilities for IpNode<'_, '_, '_, H> {
     fn registers(&mut self) -> Option<&mut dyn RegisterAccess> {
@@ -182,7 +123,7 @@ impl<H: Host> RegisterAccess for IpNode<'_, '_, '_, H> {
 
 impl<H: Host> IpNode<'_, '_, '_, H> {
     /// Takes a message of the host, which its port has at `at`. Returns its number.
-    fn accept(&mut self, message: Message<H::Header>, at: Time) -> u32 {
+    pub(super) fn accept(&mut self, message: Message<H::Header>, at: Time) -> u32 {
         let posted = at.max(self.fabric.now());
         let number = self.hardware.take_number();
         let Message { to, bytes, created_at, header, token, interface, to_interface, watch, .. } = message;
@@ -414,7 +355,7 @@ fn label_and_part(kind: FifoPacketKind) -> (PacketLabel, MessagePart) {
     }
 }
 
-impl<H: Host> Hosted<'_, H, IpNode<'_, '_, '_, H>> {
+impl<H: Host> IpHosted<'_, '_, '_, H> {
     /// A timer of the node or of the host has fired.
     pub(super) fn timer(&mut self, timer: CommunicationIpTimer<H::Timer>) {
         match timer {

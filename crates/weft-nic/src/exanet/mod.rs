@@ -52,31 +52,24 @@ pub use parameters::ExanetParameters;
 
 use crate::allreduce::OperationId;
 use crate::block::Block;
-use crate::host::{BlockWork, Delivered, Host, Nic, NicParameters, Refused, Side};
+use crate::capability::Capabilities;
+use crate::host::{BlockWork, Delivered, Host, Message, NicParameters, Refused, Side};
 use crate::iommu::IOMMU;
 use crate::mailbox::MAILBOX;
-use crate::observer::{Observer as _, Stage};
+use crate::observer::Stage;
 use crate::packetizer::{ChannelId, PACKETIZER, Packetizer};
 use crate::rdma::{Rdma, Task};
+use crate::shell::{NicBoard, NicShell};
 use node::{ExanetHosted, ExanetNode, Hardware};
 use reduction::Reductions;
 use serde::{Deserialize, Serialize};
 use transmit::{Answer, Candidate, Turn};
 use weft_engine::Payload;
-use weft_fabric::{
-    Addressing, Announced, HopRecord, Injection, Interface, InterfaceContext, MessagePart, Packet,
-    PacketLabel,
-};
+use weft_fabric::{Addressing, Announced, Injection, InterfaceContext, MessagePart, Packet, PacketLabel};
 use weft_units::{Bytes, EndpointId, Time};
 
 /// The interface, with its host.
-#[derive(Serialize, Deserialize)]
-#[serde(bound = "H: Host")]
-pub struct ExanetNic<H: Host> {
-    /// The host.
-    pub host: H,
-    hardware: Hardware<H>,
-}
+pub type ExanetNic<H> = NicShell<Hardware<H>, H>;
 
 /// The interface's own events.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -126,42 +119,70 @@ impl<T: Payload> Payload for ExanetTimer<T> {
     }
 }
 
-impl<H: Host> ExanetNic<H> {
-    /// The host and its node, as the fabric calls them.
-    #[inline]
-    fn hosted<'a, 'b, 'c>(
-        &'a mut self,
-        parameters: &'a NicParameters<ExanetParameters, H::Parameters>,
-        fabric: &'a mut InterfaceContext<'b, 'c, Self>,
-    ) -> ExanetHosted<'a, 'b, 'c, H> {
-        let node = ExanetNode { hardware: &mut self.hardware, parameters: &parameters.interface, fabric };
-        ExanetHosted { host: &mut self.host, parameters: &parameters.host, node }
-    }
-}
+impl<H: Host> NicBoard<H> for Hardware<H> {
+    type Parameters = ExanetParameters;
+    type Timer = ExanetTimer<H::Timer>;
+    type Announcement = Announcement<H::Header>;
 
-impl<H: Host> Nic<H> for ExanetNic<H> {
-    fn new(host: H, _: EndpointId, parameters: &Self::Parameters) -> ExanetNic<H> {
-        ExanetNic { host, hardware: Hardware::new(H::data(&parameters.host)) }
+    fn new(_: EndpointId, parameters: &NicParameters<ExanetParameters, H::Parameters>) -> Hardware<H> {
+        Hardware::with_data(H::data(&parameters.host))
     }
 
-    fn host_timer(_: &Self::Parameters, timer: H::Timer) -> ExanetTimer<H::Timer> {
+    fn host_timer(timer: H::Timer) -> ExanetTimer<H::Timer> {
         ExanetTimer::Host(timer)
     }
 
-    fn host(&self) -> &H {
-        &self.host
+    #[inline]
+    fn send(node: &mut ExanetNode<'_, '_, '_, H>, message: Message<H::Header>, at: Time) -> u32 {
+        node.accept(message, at)
+    }
+
+    fn capabilities<'n>(node: &'n mut ExanetNode<'_, '_, '_, H>) -> &'n mut dyn Capabilities {
+        node
+    }
+
+    fn timer(hosted: &mut ExanetHosted<'_, '_, '_, H>, timer: ExanetTimer<H::Timer>) {
+        hosted.timer(timer);
+    }
+
+    fn announced(hosted: &mut ExanetHosted<'_, '_, '_, H>, announced: Announced<Announcement<H::Header>>) {
+        hosted.announced(announced);
+    }
+
+    #[inline]
+    fn received(hosted: &mut ExanetHosted<'_, '_, '_, H>, packet: &Packet) {
+        if let Some(notice) = hosted.node.packet(packet) {
+            hosted.notify(notice);
+        }
+        hosted.report_damage();
+    }
+
+    #[inline]
+    fn next_injection(&mut self, host: &H, _: Time, _: &ExanetParameters) -> Time {
+        // Whether an offer would be begun on is asked when its time has come.
+        self.transmit.ready(self.large_ready()).min(host.next_offer())
+    }
+
+    fn inject(hosted: &mut ExanetHosted<'_, '_, '_, H>) -> Injection {
+        let now = hosted.node.fabric.now();
+        if hosted.host.next_offer() <= now {
+            hosted.take_offers();
+        }
+        // An offer whose time has come waits for space in the blocks, which asks for a packet when it is
+        // there.
+        let next_offer = Some(hosted.host.next_offer()).filter(|offer| *offer > now).unwrap_or(Time::NEVER);
+        hosted.node.inject(next_offer)
     }
 
     fn unfinished(&self) -> (usize, usize) {
-        let hardware = &self.hardware;
-        let posts = hardware.posts.len() + hardware.packetizer.unfinished() + hardware.rdma.unfinished();
-        let posts = posts + hardware.reductions.as_ref().map_or(0, |reductions| reductions.unfinished());
-        (posts, hardware.headers.len() + hardware.deliveries.len())
+        let posts = self.posts.len() + self.packetizer.unfinished() + self.rdma.unfinished();
+        let posts = posts + self.reductions.as_ref().map_or(0, |reductions| reductions.unfinished());
+        (posts, self.headers.len() + self.deliveries.len())
     }
 
     fn refused(&self) -> Refused {
         let mut refused = Refused::default();
-        let Hardware { packetizer, posts, .. } = &self.hardware;
+        let Hardware { packetizer, posts, .. } = self;
         for parcel in packetizer.parcels().chain(posts.parcels()).filter(|parcel| parcel.refused > 0) {
             refused += Refused { messages: 1, repeats: parcel.refused.into() };
         }
@@ -171,13 +192,13 @@ impl<H: Host> Nic<H> for ExanetNic<H> {
     fn visit_arriving(&self, visit: &mut dyn FnMut(&H::Header, Bytes)) {
         let of_expected = |message: &Expected<H::Header>| (message.header, message.came);
         let of_due = |message: &Delivered<H::Header>| (message.header, message.bytes);
-        let Hardware { headers, deliveries, .. } = &self.hardware;
+        let Hardware { headers, deliveries, .. } = self;
         let all = headers.messages().map(of_expected).chain(deliveries.iter().map(of_due));
         all.for_each(|(header, came)| header.iter().for_each(|header| visit(header, came)));
     }
 
     fn visit_work(&self, visit: &mut dyn FnMut(BlockWork)) {
-        let Hardware { memory, packetizer, mailbox, rdma, .. } = &self.hardware;
+        let Hardware { memory, packetizer, mailbox, rdma, .. } = self;
         let [stores, reads, writes] = memory.port.worked();
         let [agent, contexts, send] = rdma.worked();
         for (side, (block, worked)) in [
@@ -194,84 +215,6 @@ impl<H: Host> Nic<H> for ExanetNic<H> {
         ] {
             visit(BlockWork { block, side, worked });
         }
-    }
-}
-
-impl<H: Host> Interface for ExanetNic<H> {
-    type Parameters = NicParameters<ExanetParameters, H::Parameters>;
-    type Timer = ExanetTimer<H::Timer>;
-    type Announcement = Announcement<H::Header>;
-    type Output = H::Output;
-
-    fn tells_when_ready(&self) -> bool {
-        true
-    }
-
-    fn is_active(&self) -> bool {
-        self.host.is_active()
-    }
-
-    fn start(&mut self, parameters: &Self::Parameters, context: &mut InterfaceContext<'_, '_, Self>) {
-        self.hosted(parameters, context).start();
-        context.request_injection();
-    }
-
-    fn timer(
-        &mut self,
-        timer: Self::Timer,
-        parameters: &Self::Parameters,
-        context: &mut InterfaceContext<'_, '_, Self>,
-    ) {
-        self.hosted(parameters, context).timer(timer);
-    }
-
-    fn announced(
-        &mut self,
-        announced: Announced<Self::Announcement>,
-        parameters: &Self::Parameters,
-        context: &mut InterfaceContext<'_, '_, Self>,
-    ) {
-        self.hosted(parameters, context).announced(announced);
-    }
-
-    #[inline]
-    fn received(
-        &mut self,
-        packet: &Packet,
-        parameters: &Self::Parameters,
-        context: &mut InterfaceContext<'_, '_, Self>,
-    ) {
-        let mut hosted = self.hosted(parameters, context);
-        if let Some(notice) = hosted.node.packet(packet) {
-            hosted.notify(notice);
-        }
-        hosted.report_damage();
-    }
-
-    fn hop(output: &mut H::Output, hop: &HopRecord) {
-        output.hop(hop);
-    }
-
-    #[inline]
-    fn next_injection(&mut self, _: Time, _: &Self::Parameters) -> Time {
-        // Whether an offer would be begun on is asked when its time has come.
-        self.hardware.transmit.ready(self.hardware.large_ready()).min(self.host.next_offer())
-    }
-
-    fn inject(
-        &mut self,
-        parameters: &Self::Parameters,
-        context: &mut InterfaceContext<'_, '_, Self>,
-    ) -> Injection {
-        let now = context.now();
-        if self.host.next_offer() <= now {
-            self.hosted(parameters, context).take_offers();
-        }
-        // An offer whose time has come waits for space in the blocks, which asks for a packet when it is
-        // there.
-        let next_offer = Some(self.host.next_offer()).filter(|offer| *offer > now).unwrap_or(Time::NEVER);
-        let (hardware, parameters) = (&mut self.hardware, &parameters.interface);
-        ExanetNode { hardware, parameters, fabric: context }.inject(next_offer)
     }
 }
 

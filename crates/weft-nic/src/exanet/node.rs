@@ -1,15 +1,8 @@
 //! The hardware of a node in its surroundings, while the fabric calls it.
 //!
-//! ```text
-//!   Hosted ─┬─ host, with its parameters
-//!           └─ Node ─┬─ hardware: the blocks, and the queues between them
-//!                    ├─ parameters: the machine file's sections
-//!                    └─ fabric: the clock, timers, announcements, the link, the observer
-//! ```
-//! The fabric lends all of it for one call. `ExanetNode` carries out what concerns hardware and network: the
-//! way in from the host in `post`, the way in from the network in `receive`, the engines in `rdma` and
-//! `reduction`.
-//! [`Hosted`] adds the host for what the host has to know.
+//! The shell lends it all for one call: [`NicNode`] has it with the fabric, [`Hosted`] with the host beside.
+//! What concerns hardware and network is on the node: the way in from the host in `post`, the way in from the
+//! network in `receive`, the engines in `rdma` and `reduction`. Here is what the host has to know.
 
 use super::announcement::Expected;
 use super::bytes::DataOfHost;
@@ -18,10 +11,10 @@ use super::post::Posts;
 use super::receive::Notice;
 use super::reduction::Reductions;
 use super::transmit::Transmit;
-use super::{Announcement, ExanetNic, ExanetParameters, ExanetTimer};
-use crate::host::{Delivered, Failure, Host, Incoming, Offer};
+use super::{Announcement, ExanetParameters, ExanetTimer};
+use crate::failure::Failure;
+use crate::host::{Delivered, Host, Incoming, Offer};
 use crate::host_port::HostPort;
-use crate::hosted::Hosted;
 use crate::iommu::Iommu;
 use crate::mailbox::Mailbox;
 use crate::memory::MemoryChannel;
@@ -30,15 +23,16 @@ use crate::message_table::MessageTable;
 use crate::observer::{Observer as _, Stage};
 use crate::packetizer::Packetizer;
 use crate::rdma::Rdma;
+use crate::shell::{Hosted, NicNode};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use weft_fabric::{Announced, InterfaceContext};
+use weft_fabric::Announced;
 use weft_units::{Address, Time};
 
 /// The blocks, and the queues between them.
 #[derive(Serialize, Deserialize)]
 #[serde(bound = "H: Host")]
-pub(super) struct Hardware<H: Host> {
+pub struct Hardware<H: Host> {
     pub(super) memory: MemoryBlocks,
     pub(super) packetizer: Packetizer,
     pub(super) mailbox: Mailbox,
@@ -83,7 +77,7 @@ impl MemoryBlocks {
 
 impl<H: Host> Hardware<H> {
     /// The hardware of a node whose messages carry real bytes from this seed on, if from any.
-    pub(super) fn new(data: Option<u64>) -> Hardware<H> {
+    pub(super) fn with_data(data: Option<u64>) -> Hardware<H> {
         Hardware {
             data: data.map(|seed| Box::new(DataOfHost::new(seed))),
             memory: MemoryBlocks::default(),
@@ -122,11 +116,7 @@ impl<H: Host> Hardware<H> {
 }
 
 /// The hardware in its surroundings.
-pub(super) struct ExanetNode<'a, 'b, 'c, H: Host> {
-    pub(super) hardware: &'a mut Hardware<H>,
-    pub(super) parameters: &'a ExanetParameters,
-    pub(super) fabric: &'a mut InterfaceContext<'b, 'c, ExanetNic<H>>,
-}
+pub(super) type ExanetNode<'a, 'b, 'c, H> = NicNode<'a, 'b, 'c, Hardware<H>, H>;
 
 impl<H: Host> ExanetNode<'_, '_, '_, H> {
     /// Reports a stage of a watched message.
@@ -142,7 +132,7 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
 }
 
 /// The host and its node.
-pub(super) type ExanetHosted<'a, 'b, 'c, H> = Hosted<'a, H, ExanetNode<'a, 'b, 'c, H>>;
+pub(super) type ExanetHosted<'a, 'b, 'c, H> = Hosted<'a, 'b, 'c, Hardware<H>, H>;
 
 impl<H: Host> ExanetHosted<'_, '_, '_, H> {
     /// A timer of the node or of the host has fired.

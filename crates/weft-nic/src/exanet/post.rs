@@ -4,9 +4,9 @@ use super::node::ExanetNode;
 use super::options::TokenWhenAcknowledged;
 use super::rdma::descriptor;
 use super::{Announcement, ExanetNic, ExanetTimer, MessageFields, SimulationWords};
-use crate::capability::Capabilities;
+use crate::failure::{Failure, FailureReason};
 use crate::gvas::Gvas;
-use crate::host::{Failure, FailureReason, Host, HostContext, Message, Primitive};
+use crate::host::{Host, Message, Primitive};
 use crate::host_port::HOST_PORT;
 use crate::observer::{BlockChange, Observer as _, Stage, StateChange};
 use crate::packetizer::{ChannelChange, ChannelId, PACKETIZER, Parcel};
@@ -14,7 +14,7 @@ use crate::rdma::{ChannelKind, Descriptor};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use weft_fabric::InterfaceContext;
-use weft_units::{EndpointId, Time};
+use weft_units::Time;
 
 /// A post of a host, to enter the blocks at its time.
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -88,44 +88,6 @@ impl Posts {
             self.kept.remove(&(page, kind));
         }
         kept
-    }
-}
-
-impl<H: Host> HostContext<H> for ExanetNode<'_, '_, '_, H> {
-    #[inline]
-    fn now(&self) -> Time {
-        self.fabric.now()
-    }
-
-    #[inline]
-    fn endpoint(&self) -> EndpointId {
-        self.fabric.endpoint()
-    }
-
-    #[inline]
-    fn output(&mut self) -> &mut H::Output {
-        self.fabric.output()
-    }
-
-    fn set_timer(&mut self, at: Time, timer: H::Timer) {
-        self.fabric.set_timer(at, ExanetTimer::Host(timer));
-    }
-
-    fn set_timer_of(&mut self, endpoint: EndpointId, at: Time, timer: H::Timer) {
-        self.fabric.set_timer_of(endpoint, at, ExanetTimer::Host(timer));
-    }
-
-    #[inline]
-    fn send(&mut self, message: Message<H::Header>, at: Time) -> u32 {
-        self.accept(message, at)
-    }
-
-    fn request_offer(&mut self) {
-        self.fabric.request_injection();
-    }
-
-    fn capabilities(&mut self) -> &mut dyn Capabilities {
-        self
     }
 }
 

@@ -10,7 +10,8 @@ use crate::allreduce::{
     ModulePacketKind, ModuleState, OperationId,
 };
 use crate::data::Words;
-use crate::host::{Failure, FailureReason, Host};
+use crate::failure::{Failure, FailureReason};
+use crate::host::Host;
 use crate::memory_path::MemoryPath;
 use crate::observer::{Observer as _, Stage};
 use serde::{Deserialize, Serialize};

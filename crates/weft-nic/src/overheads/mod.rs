@@ -13,20 +13,15 @@ pub(crate) mod watched;
 
 use crate::block::Block;
 use crate::capability::Capabilities;
-use crate::host::{
-    BlockWork, Delivered, Host, HostContext, Message, Nic, NicParameters, Offer, Primitive, Side,
-};
-use crate::hosted::Hosted;
-use crate::observer::{Observer, Stage};
+use crate::host::{BlockWork, Delivered, Host, Message, NicParameters, Offer, Primitive, Side};
+use crate::observer::{Observer as _, Stage};
+use crate::shell::{Hosted, NicBoard, NicNode, NicShell};
 use serde::{Deserialize, Serialize};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 use watched::Watched;
 use weft_engine::Payload;
-use weft_fabric::{
-    Addressing, Announced, ClassTag, HeaderBits, HopRecord, Injection, Interface, InterfaceContext,
-    MessagePart, Packet,
-};
+use weft_fabric::{Addressing, Announced, ClassTag, HeaderBits, Injection, MessagePart, Packet};
 use weft_units::{Bytes, EndpointId, Span, Time};
 
 weft_keys::keys! {
@@ -144,11 +139,12 @@ impl<T: Payload> Payload for OverheadsTimer<T> {
 }
 
 /// The interface, with its host.
+pub type OverheadsNic<H> = NicShell<OverheadsBoard<H>, H>;
+
+/// The sending side and the receiving side.
 #[derive(Serialize, Deserialize)]
 #[serde(bound = "H: Host")]
-pub struct OverheadsNic<H: Host> {
-    /// The host.
-    pub host: H,
+pub struct OverheadsBoard<H: Host> {
     transmit: Transmit,
     /// Messages announced to this interface that have not arrived whole.
     incoming: BTreeMap<(EndpointId, u32), Incoming<H::Header>>,
@@ -177,69 +173,14 @@ struct Transmit {
     watched: Watched,
 }
 
-/// The interface as its host sees it.
-struct OverheadsNode<'a, 'b, 'c, H: Host> {
-    transmit: &'a mut Transmit,
-    parameters: &'a OverheadsParameters,
-    fabric: &'a mut InterfaceContext<'b, 'c, OverheadsNic<H>>,
-}
+/// The board in its surroundings.
+type OverheadsNode<'a, 'b, 'c, H> = NicNode<'a, 'b, 'c, OverheadsBoard<H>, H>;
 
-impl<H: Host> HostContext<H> for OverheadsNode<'_, '_, '_, H> {
-    #[inline]
-    fn now(&self) -> Time {
-        self.fabric.now()
-    }
+/// The host and its node.
+type OverheadsHosted<'a, 'b, 'c, H> = Hosted<'a, 'b, 'c, OverheadsBoard<H>, H>;
 
-    #[inline]
-    fn endpoint(&self) -> EndpointId {
-        self.fabric.endpoint()
-    }
-
-    #[inline]
-    fn output(&mut self) -> &mut H::Output {
-        self.fabric.output()
-    }
-
-    fn set_timer(&mut self, at: Time, timer: H::Timer) {
-        self.fabric.set_timer(at, OverheadsTimer::Host(timer));
-    }
-
-    fn set_timer_of(&mut self, endpoint: EndpointId, at: Time, timer: H::Timer) {
-        self.fabric.set_timer_of(endpoint, at, OverheadsTimer::Host(timer));
-    }
-
-    fn send(&mut self, message: Message<H::Header>, at: Time) -> u32 {
-        let number = self.transmit.take_number();
-        let Message {
-            to, bytes, created_at, header, token, primitive, to_interface: interface, watch, ..
-        } = message;
-        let class = self.fabric.class_of(&message.purpose, bytes);
-        self.fabric.announce(to, number, Announcement { bytes, created_at, header, watch, interface });
-        let (sent, prepared) = (Bytes::ZERO, self.parameters.message_gap == Span::ZERO);
-        let posted = at + self.parameters.start_of(primitive);
-        if watch {
-            let endpoint = self.fabric.endpoint();
-            let block = Block::INTERFACE;
-            let handed_over = watched::Posted { message: number, at, ready: posted, block };
-            self.transmit.watched.post(endpoint, &handed_over, self.fabric.output());
-        }
-        let outgoing = SendingMessage { to, number, bytes, sent, created_at, posted, prepared, token, class };
-        self.transmit.insert(outgoing);
-        self.fabric.request_injection();
-        number
-    }
-
-    fn request_offer(&mut self) {
-        self.fabric.request_injection();
-    }
-
-    fn capabilities(&mut self) -> &mut dyn Capabilities {
-        self
-    }
-}
-
+/// To a group it sends as to an endpoint: the message's packets, once.
 impl<H: Host> Capabilities for OverheadsNode<'_, '_, '_, H> {
-    /// To a group it sends as to an endpoint: the message's packets, once.
     fn multicasts(&mut self) -> bool {
         true
     }
@@ -291,8 +232,13 @@ impl Transmit {
 impl<H: Host> OverheadsNic<H> {
     /// The interface of `host`.
     pub fn new(host: H) -> OverheadsNic<H> {
-        OverheadsNic {
-            host,
+        NicShell::with_board(host, OverheadsBoard::default())
+    }
+}
+
+impl<H: Host> Default for OverheadsBoard<H> {
+    fn default() -> OverheadsBoard<H> {
+        OverheadsBoard {
             transmit: Transmit {
                 queue: VecDeque::new(),
                 turn: 0,
@@ -308,38 +254,13 @@ impl<H: Host> OverheadsNic<H> {
             received: Span::ZERO,
         }
     }
+}
 
-    /// The host and its node, as the fabric calls them.
-    #[inline]
-    fn hosted<'a, 'b, 'c>(
-        &'a mut self,
-        parameters: &'a NicParameters<OverheadsParameters, H::Parameters>,
-        fabric: &'a mut InterfaceContext<'b, 'c, Self>,
-    ) -> Hosted<'a, H, OverheadsNode<'a, 'b, 'c, H>> {
-        let node = OverheadsNode { transmit: &mut self.transmit, parameters: &parameters.interface, fabric };
-        Hosted { host: &mut self.host, parameters: &parameters.host, node }
-    }
-
-    /// A message has arrived whole; the host notices it, if not now.
-    #[inline]
-    fn arrived(
-        &mut self,
-        message: Delivered<H::Header>,
-        parameters: &NicParameters<OverheadsParameters, H::Parameters>,
-        context: &mut InterfaceContext<'_, '_, Self>,
-    ) {
-        if message.noticed > context.now() && !H::PASSIVE {
-            self.due.push_back(message);
-            context.set_timer(message.noticed, OverheadsTimer::Deliver);
-        } else {
-            self.hosted(parameters, context).deliver(&message);
-        }
-    }
-
+impl<H: Host> OverheadsBoard<H> {
     /// The link is free from `free` on, and no message waits: when the gap before the host's next offer will
     /// be over.
-    fn begin_offer(&mut self, free: Time, parameters: &OverheadsParameters) -> Time {
-        let offer = self.host.next_offer();
+    fn begin_offer(&mut self, host: &H, free: Time, parameters: &OverheadsParameters) -> Time {
+        let offer = host.next_offer();
         if offer == Time::NEVER {
             return offer;
         }
@@ -413,17 +334,239 @@ enum Supplied {
     NoPlace,
 }
 
-impl<H: Host> Nic<H> for OverheadsNic<H> {
-    fn new(host: H, _: EndpointId, _: &Self::Parameters) -> OverheadsNic<H> {
-        OverheadsNic::new(host)
+impl<H: Host> OverheadsHosted<'_, '_, '_, H> {
+    /// A message has arrived whole; the host notices it, if not now.
+    #[inline]
+    fn arrived(&mut self, message: Delivered<H::Header>) {
+        if message.noticed > self.node.fabric.now() && !H::PASSIVE {
+            self.node.hardware.due.push_back(message);
+            self.node.fabric.set_timer(message.noticed, OverheadsTimer::Deliver);
+        } else {
+            self.deliver(&message);
+        }
+    }
+}
+
+impl<H: Host> NicBoard<H> for OverheadsBoard<H> {
+    type Parameters = OverheadsParameters;
+    type Timer = OverheadsTimer<H::Timer>;
+    type Announcement = Announcement<H::Header>;
+
+    const TELLS_WHEN_READY: bool = false;
+    const ANSWERS: bool = false;
+
+    fn new(_: EndpointId, _: &NicParameters<OverheadsParameters, H::Parameters>) -> OverheadsBoard<H> {
+        OverheadsBoard::default()
     }
 
-    fn host_timer(_: &Self::Parameters, timer: H::Timer) -> OverheadsTimer<H::Timer> {
+    fn host_timer(timer: H::Timer) -> OverheadsTimer<H::Timer> {
         OverheadsTimer::Host(timer)
     }
 
-    fn host(&self) -> &H {
-        &self.host
+    fn send(node: &mut OverheadsNode<'_, '_, '_, H>, message: Message<H::Header>, at: Time) -> u32 {
+        let number = node.hardware.transmit.take_number();
+        let Message {
+            to, bytes, created_at, header, token, primitive, to_interface: interface, watch, ..
+        } = message;
+        let class = node.fabric.class_of(&message.purpose, bytes);
+        node.fabric.announce(to, number, Announcement { bytes, created_at, header, watch, interface });
+        let (sent, prepared) = (Bytes::ZERO, node.parameters.message_gap == Span::ZERO);
+        let posted = at + node.parameters.start_of(primitive);
+        if watch {
+            let endpoint = node.fabric.endpoint();
+            let block = Block::INTERFACE;
+            let handed_over = watched::Posted { message: number, at, ready: posted, block };
+            node.hardware.transmit.watched.post(endpoint, &handed_over, node.fabric.output());
+        }
+        let outgoing = SendingMessage { to, number, bytes, sent, created_at, posted, prepared, token, class };
+        node.hardware.transmit.insert(outgoing);
+        node.fabric.request_injection();
+        number
+    }
+
+    fn capabilities<'n>(node: &'n mut OverheadsNode<'_, '_, '_, H>) -> &'n mut dyn Capabilities {
+        node
+    }
+
+    fn timer(hosted: &mut OverheadsHosted<'_, '_, '_, H>, timer: OverheadsTimer<H::Timer>) {
+        match timer {
+            OverheadsTimer::Host(timer) => hosted.host_timer(timer),
+            OverheadsTimer::Deliver => {
+                if let Some(message) = hosted.node.hardware.due.pop_front() {
+                    hosted.deliver(&message);
+                }
+            }
+            OverheadsTimer::Sent(token) => hosted.sent(token),
+        }
+    }
+
+    fn announced(hosted: &mut OverheadsHosted<'_, '_, '_, H>, announced: Announced<Announcement<H::Header>>) {
+        let Announced { from, message, content } = announced;
+        let Announcement { bytes, created_at, header, watch, interface } = content;
+        let missing = bytes;
+        hosted
+            .node
+            .hardware
+            .incoming
+            .insert((from, message), Incoming { missing, bytes, created_at, header, watch, interface });
+    }
+
+    #[inline]
+    fn received(hosted: &mut OverheadsHosted<'_, '_, '_, H>, packet: &Packet) {
+        let NicNode { hardware: board, parameters, fabric, .. } = &mut hosted.node;
+        let done = board.receiver_free.max(fabric.now()) + parameters.receive_packet;
+        board.receiver_free = done;
+        board.received = board.received.saturating_add(parameters.receive_packet);
+        if packet.is_corrupted() {
+            return; // its check fails: the message will never be whole
+        }
+        let Packet { source: from, message: number, hops, .. } = *packet;
+        let (noticed, in_mailbox) = (done + parameters.receive_message, false);
+        let bytes = packet.payload();
+        let key = (from, number);
+        // A host whose messages carry no header does not announce those of one packet.
+        let Entry::Occupied(mut announced) = board.incoming.entry(key) else {
+            debug_assert!(packet.part() == MessagePart::Whole, "pieces are announced");
+            let (header, interface, created_at) = (None, 0, packet.carried.time_offered());
+            let message =
+                Delivered { from, number, bytes, created_at, noticed, hops, header, interface, in_mailbox };
+            return hosted.arrived(message);
+        };
+        let incoming = announced.get_mut();
+        incoming.missing -= bytes;
+        if incoming.missing == Bytes::ZERO {
+            let Incoming { bytes, created_at, header, watch, interface, .. } = announced.remove();
+            if watch {
+                let (endpoint, block, came) = (fabric.endpoint(), Block::INTERFACE, fabric.now());
+                // Nothing holds it up from then on.
+                let began = Time::from_ps(done.as_ps() - parameters.receive_packet.as_ps());
+                let ended = noticed;
+                let stage = Stage { endpoint, source: from, message: number, block, came, began, ended };
+                fabric.output().stage(&stage);
+            }
+            let message =
+                Delivered { from, number, bytes, created_at, noticed, hops, header, interface, in_mailbox };
+            hosted.arrived(message);
+        }
+    }
+
+    #[inline]
+    fn next_injection(&mut self, host: &H, free: Time, parameters: &OverheadsParameters) -> Time {
+        match self.transmit.queue.front() {
+            Some(outgoing) => outgoing.posted.max(self.transmit.next_packet),
+            None => self.begin_offer(host, free, parameters),
+        }
+    }
+
+    #[inline]
+    fn inject(hosted: &mut OverheadsHosted<'_, '_, '_, H>) -> Injection {
+        let Hosted { host, parameters: of_host, node } = hosted;
+        let NicNode { hardware: board, parameters, fabric, .. } = node;
+        let now = fabric.now();
+        if board.transmit.next_packet > now {
+            return Injection::NotBefore(board.transmit.next_packet);
+        }
+        let admits = (!fabric.admits_all())
+            .then_some(|to, class, bytes: Bytes| fabric.admits_class_to(to, class, bytes.get() as u32));
+        let queued = board.next_of_queue(now, parameters, admits);
+        if let Some(Supplied::NoPlace) = queued {
+            return Injection::Nothing;
+        }
+        let begun = std::mem::replace(&mut board.transmit.begins_offer, Time::NEVER).min(now);
+        let (to, number, bytes, created_at, part, last, class) = match queued {
+            Some(Supplied::Packet { to, number, bytes, created_at, part, sent, last, class }) => {
+                if let Some(token) = sent {
+                    fabric.set_timer(now, OverheadsTimer::Sent(token));
+                }
+                (to, number, bytes, created_at, part, last, class)
+            }
+            Some(Supplied::NotBefore(time)) => return Injection::NotBefore(time),
+            Some(Supplied::NoPlace) => return Injection::Nothing,
+            None => match host.offer(of_host, now) {
+                Offer::Nothing => return Injection::Nothing,
+                Offer::NotBefore(_) => {
+                    return Injection::not_before(board.begin_offer(host, now, parameters));
+                }
+                Offer::Message(message) => {
+                    let Message {
+                        to, bytes, created_at, header, token, primitive, to_interface, watch, ..
+                    } = message;
+                    let class = fabric.class_of(&message.purpose, bytes);
+                    let number = board.transmit.take_number();
+                    if header.is_some() || watch || bytes > parameters.payload {
+                        let interface = to_interface;
+                        fabric.announce(
+                            to,
+                            number,
+                            Announcement { bytes, created_at, header, watch, interface },
+                        );
+                    }
+                    let gap = parameters.message_gap;
+                    board.transmit.worked = board.transmit.worked.saturating_add(gap);
+                    let posted = created_at + parameters.start_of(primitive);
+                    if watch {
+                        let handed_over = watched::Posted {
+                            message: number,
+                            at: created_at,
+                            ready: posted,
+                            block: Block::INTERFACE,
+                        };
+                        board.transmit.watched.post(fabric.endpoint(), &handed_over, fabric.output());
+                    }
+                    let next = posted.max(begun) + parameters.message_gap;
+                    if next > now {
+                        let (sent, prepared) = (Bytes::ZERO, true);
+                        board.transmit.insert(SendingMessage {
+                            to,
+                            number,
+                            bytes,
+                            sent,
+                            created_at,
+                            posted: next,
+                            prepared,
+                            token,
+                            class,
+                        });
+                        board.transmit.next_packet = next;
+                        return Injection::NotBefore(next);
+                    }
+                    if bytes > parameters.payload {
+                        let (sent, prepared) = (parameters.payload, true);
+                        let outgoing = SendingMessage {
+                            to,
+                            number,
+                            bytes,
+                            sent,
+                            created_at,
+                            posted: now,
+                            prepared,
+                            token,
+                            class,
+                        };
+                        board.transmit.insert(outgoing);
+                        (to, number, sent, created_at, MessagePart::Piece, false, class)
+                    } else {
+                        if let Some(token) = token {
+                            fabric.set_timer(now, OverheadsTimer::Sent(token));
+                        }
+                        (to, number, bytes, created_at, MessagePart::Whole, true, class)
+                    }
+                }
+            },
+        };
+        let pace = (board.transmit.next_packet == now).then_some(parameters.send_packet);
+        board.transmit.next_packet = now + parameters.send_packet;
+        board.transmit.worked = board.transmit.worked.saturating_add(parameters.send_packet);
+        let endpoint = fabric.endpoint();
+        let addressing = Addressing { source: endpoint, destination: to, message: number };
+        let packet = Packet::new(addressing, bytes.get() as u32, HeaderBits::offered(created_at), part);
+        // Multipath goes by messages here.
+        let mut packet = packet.in_block(number.wrapping_add(1)).of_class(class);
+        let gap = parameters.message_gap;
+        let block = Block::INTERFACE;
+        let supplied = watched::Supplied { message: number, last, now, gap, pace, block };
+        packet.watch(board.transmit.watched.supply(endpoint, &supplied, fabric.output()));
+        Injection::Packet(packet)
     }
 
     fn unfinished(&self) -> (usize, usize) {
@@ -441,223 +584,5 @@ impl<H: Host> Nic<H> for OverheadsNic<H> {
     fn visit_work(&self, visit: &mut dyn FnMut(BlockWork)) {
         visit(BlockWork { block: "sending", side: Side::Sender, worked: self.transmit.worked });
         visit(BlockWork { block: "receiving", side: Side::Receiver, worked: self.received });
-    }
-}
-
-impl<H: Host> Interface for OverheadsNic<H> {
-    type Parameters = NicParameters<OverheadsParameters, H::Parameters>;
-    type Timer = OverheadsTimer<H::Timer>;
-    type Announcement = Announcement<H::Header>;
-    type Output = H::Output;
-
-    fn answers(&self) -> bool {
-        false
-    }
-
-    fn is_active(&self) -> bool {
-        self.host.is_active()
-    }
-
-    fn start(&mut self, parameters: &Self::Parameters, context: &mut InterfaceContext<'_, '_, Self>) {
-        self.hosted(parameters, context).start();
-        context.request_injection();
-    }
-
-    fn timer(
-        &mut self,
-        timer: Self::Timer,
-        parameters: &Self::Parameters,
-        context: &mut InterfaceContext<'_, '_, Self>,
-    ) {
-        match timer {
-            OverheadsTimer::Host(timer) => self.hosted(parameters, context).host_timer(timer),
-            OverheadsTimer::Deliver => {
-                if let Some(message) = self.due.pop_front() {
-                    self.hosted(parameters, context).deliver(&message);
-                }
-            }
-            OverheadsTimer::Sent(token) => self.hosted(parameters, context).sent(token),
-        }
-    }
-
-    fn announced(
-        &mut self,
-        announced: Announced<Self::Announcement>,
-        _: &Self::Parameters,
-        _: &mut InterfaceContext<'_, '_, Self>,
-    ) {
-        let Announced { from, message, content } = announced;
-        let Announcement { bytes, created_at, header, watch, interface } = content;
-        let missing = bytes;
-        self.incoming
-            .insert((from, message), Incoming { missing, bytes, created_at, header, watch, interface });
-    }
-
-    #[inline]
-    fn received(
-        &mut self,
-        packet: &Packet,
-        parameters: &Self::Parameters,
-        context: &mut InterfaceContext<'_, '_, Self>,
-    ) {
-        let done = self.receiver_free.max(context.now()) + parameters.interface.receive_packet;
-        self.receiver_free = done;
-        self.received = self.received.saturating_add(parameters.interface.receive_packet);
-        if packet.is_corrupted() {
-            return; // its check fails: the message will never be whole
-        }
-        let Packet { source: from, message: number, hops, .. } = *packet;
-        let (noticed, in_mailbox) = (done + parameters.interface.receive_message, false);
-        let bytes = packet.payload();
-        let key = (from, number);
-        // A host whose messages carry no header does not announce those of one packet.
-        let Entry::Occupied(mut announced) = self.incoming.entry(key) else {
-            debug_assert!(packet.part() == MessagePart::Whole, "pieces are announced");
-            let (header, interface, created_at) = (None, 0, packet.carried.time_offered());
-            let message =
-                Delivered { from, number, bytes, created_at, noticed, hops, header, interface, in_mailbox };
-            return self.arrived(message, parameters, context);
-        };
-        let incoming = announced.get_mut();
-        incoming.missing -= bytes;
-        if incoming.missing == Bytes::ZERO {
-            let Incoming { bytes, created_at, header, watch, interface, .. } = announced.remove();
-            if watch {
-                let (endpoint, block, came) = (context.endpoint(), Block::INTERFACE, context.now());
-                // Nothing holds it up from then on.
-                let began = Time::from_ps(done.as_ps() - parameters.interface.receive_packet.as_ps());
-                let ended = noticed;
-                let stage = Stage { endpoint, source: from, message: number, block, came, began, ended };
-                context.output().stage(&stage);
-            }
-            let message =
-                Delivered { from, number, bytes, created_at, noticed, hops, header, interface, in_mailbox };
-            self.arrived(message, parameters, context);
-        }
-    }
-
-    fn hop(output: &mut H::Output, hop: &HopRecord) {
-        output.hop(hop);
-    }
-
-    #[inline]
-    fn next_injection(&mut self, free: Time, parameters: &Self::Parameters) -> Time {
-        match self.transmit.queue.front() {
-            Some(outgoing) => outgoing.posted.max(self.transmit.next_packet),
-            None => self.begin_offer(free, &parameters.interface),
-        }
-    }
-
-    #[inline]
-    fn inject(
-        &mut self,
-        parameters: &Self::Parameters,
-        context: &mut InterfaceContext<'_, '_, Self>,
-    ) -> Injection {
-        let now = context.now();
-        if self.transmit.next_packet > now {
-            return Injection::NotBefore(self.transmit.next_packet);
-        }
-        let admits = (!context.admits_all())
-            .then_some(|to, class, bytes: Bytes| context.admits_class_to(to, class, bytes.get() as u32));
-        let queued = self.next_of_queue(now, &parameters.interface, admits);
-        if let Some(Supplied::NoPlace) = queued {
-            return Injection::Nothing;
-        }
-        let begun = std::mem::replace(&mut self.transmit.begins_offer, Time::NEVER).min(now);
-        let (to, number, bytes, created_at, part, last, class) = match queued {
-            Some(Supplied::Packet { to, number, bytes, created_at, part, sent, last, class }) => {
-                if let Some(token) = sent {
-                    context.set_timer(now, OverheadsTimer::Sent(token));
-                }
-                (to, number, bytes, created_at, part, last, class)
-            }
-            Some(Supplied::NotBefore(time)) => return Injection::NotBefore(time),
-            Some(Supplied::NoPlace) => return Injection::Nothing,
-            None => match self.host.offer(&parameters.host, now) {
-                Offer::Nothing => return Injection::Nothing,
-                Offer::NotBefore(_) => {
-                    return Injection::not_before(self.begin_offer(now, &parameters.interface));
-                }
-                Offer::Message(message) => {
-                    let Message {
-                        to, bytes, created_at, header, token, primitive, to_interface, watch, ..
-                    } = message;
-                    let class = context.class_of(&message.purpose, bytes);
-                    let number = self.transmit.take_number();
-                    if header.is_some() || watch || bytes > parameters.interface.payload {
-                        let interface = to_interface;
-                        context.announce(
-                            to,
-                            number,
-                            Announcement { bytes, created_at, header, watch, interface },
-                        );
-                    }
-                    let gap = parameters.interface.message_gap;
-                    self.transmit.worked = self.transmit.worked.saturating_add(gap);
-                    let posted = created_at + parameters.interface.start_of(primitive);
-                    if watch {
-                        let handed_over = watched::Posted {
-                            message: number,
-                            at: created_at,
-                            ready: posted,
-                            block: Block::INTERFACE,
-                        };
-                        self.transmit.watched.post(context.endpoint(), &handed_over, context.output());
-                    }
-                    let next = posted.max(begun) + parameters.interface.message_gap;
-                    if next > now {
-                        let (sent, prepared) = (Bytes::ZERO, true);
-                        self.transmit.insert(SendingMessage {
-                            to,
-                            number,
-                            bytes,
-                            sent,
-                            created_at,
-                            posted: next,
-                            prepared,
-                            token,
-                            class,
-                        });
-                        self.transmit.next_packet = next;
-                        return Injection::NotBefore(next);
-                    }
-                    if bytes > parameters.interface.payload {
-                        let (sent, prepared) = (parameters.interface.payload, true);
-                        let outgoing = SendingMessage {
-                            to,
-                            number,
-                            bytes,
-                            sent,
-                            created_at,
-                            posted: now,
-                            prepared,
-                            token,
-                            class,
-                        };
-                        self.transmit.insert(outgoing);
-                        (to, number, sent, created_at, MessagePart::Piece, false, class)
-                    } else {
-                        if let Some(token) = token {
-                            context.set_timer(now, OverheadsTimer::Sent(token));
-                        }
-                        (to, number, bytes, created_at, MessagePart::Whole, true, class)
-                    }
-                }
-            },
-        };
-        let pace = (self.transmit.next_packet == now).then_some(parameters.interface.send_packet);
-        self.transmit.next_packet = now + parameters.interface.send_packet;
-        self.transmit.worked = self.transmit.worked.saturating_add(parameters.interface.send_packet);
-        let endpoint = context.endpoint();
-        let addressing = Addressing { source: endpoint, destination: to, message: number };
-        let packet = Packet::new(addressing, bytes.get() as u32, HeaderBits::offered(created_at), part);
-        // Multipath goes by messages here.
-        let mut packet = packet.in_block(number.wrapping_add(1)).of_class(class);
-        let gap = parameters.interface.message_gap;
-        let block = Block::INTERFACE;
-        let supplied = watched::Supplied { message: number, last, now, gap, pace, block };
-        packet.watch(self.transmit.watched.supply(endpoint, &supplied, context.output()));
-        Injection::Packet(packet)
     }
 }

@@ -30,22 +30,19 @@ mod transmit;
 
 use crate::block::{Block, block};
 use crate::capability::Capabilities;
-use crate::host::{
-    BlockWork, Delivered, Failure, FailureReason, Host, HostContext, Message, Nic, NicParameters, Offer, Side,
-};
-use crate::hosted::Hosted;
+use crate::failure::{Failure, FailureReason};
+use crate::host::{BlockWork, Delivered, Host, Message, NicParameters, Offer, Side};
 use crate::message_table::MessageTable;
-use crate::observer::{Observer, Stage};
+use crate::observer::{Observer as _, Stage};
 use crate::overheads::{OverheadsParameters, watched};
+use crate::shell::{Hosted, NicBoard, NicNode, NicShell};
 use crate::transport::{FlowId, Receiver, Repeat, Sequence, TransportParameters, Verdict};
 use packet::{ACKNOWLEDGEMENT, Header};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use transmit::{Answer, Next, Piece, Supplied, Transmit, packet_of, packet_of_answer};
 use weft_engine::Payload;
-use weft_fabric::{
-    Announced, HopRecord, Injection, Interface, InterfaceContext, MessagePart, MulticastGroup, Packet,
-};
+use weft_fabric::{Announced, Injection, MessagePart, MulticastGroup, Packet};
 use weft_keys::Problem;
 use weft_units::{Bytes, EndpointId, Span, Time};
 
@@ -156,11 +153,12 @@ struct Incoming<T> {
 }
 
 /// The interface, with its host.
+pub type PortalsNic<H> = NicShell<PortalsBoard<H>, H>;
+
+/// The engines, and what waits between them and the host.
 #[derive(Serialize, Deserialize)]
 #[serde(bound = "H: Host")]
-pub struct PortalsNic<H: Host> {
-    /// The host.
-    pub host: H,
+pub struct PortalsBoard<H: Host> {
     transmit: Transmit,
     receiver: Receiver,
     /// Messages announced to this interface that have not arrived whole.
@@ -174,18 +172,16 @@ pub struct PortalsNic<H: Host> {
     received: Span,
 }
 
-/// The interface as its host sees it.
-struct PortalsNode<'a, 'b, 'c, H: Host> {
-    transmit: &'a mut Transmit,
-    failures: &'a mut VecDeque<Failure>,
-    parameters: &'a PortalsParameters,
-    fabric: &'a mut InterfaceContext<'b, 'c, PortalsNic<H>>,
-}
+/// The board in its surroundings.
+type PortalsNode<'a, 'b, 'c, H> = NicNode<'a, 'b, 'c, PortalsBoard<H>, H>;
+
+/// The host and its node.
+type PortalsHosted<'a, 'b, 'c, H> = Hosted<'a, 'b, 'c, PortalsBoard<H>, H>;
 
 impl<H: Host> PortalsNode<'_, '_, '_, H> {
     /// Takes a message over that the host posts at `at`.
     fn accept(&mut self, message: &Message<H::Header>, at: Time) -> u32 {
-        let number = self.transmit.take_number();
+        let number = self.hardware.transmit.take_number();
         let Message { to, bytes, created_at, header, watch, to_interface, .. } = *message;
         if to.index() >= self.fabric.endpoints() && MulticastGroup::of(to).is_none() {
             self.refuse(number, message, at);
@@ -193,13 +189,13 @@ impl<H: Host> PortalsNode<'_, '_, '_, H> {
         }
         let posted = at + self.parameters.costs.start_of(message.primitive);
         let class = self.fabric.class_of(&message.purpose, bytes);
-        self.transmit.accept(number, (message, class), posted, self.parameters);
+        self.hardware.transmit.accept(number, (message, class), posted, self.parameters);
         let header = MessageHeader { bytes, created_at, header, watch, interface: to_interface };
         self.fabric.announce(to, number, Announcement::Message(header));
         if watch {
             let endpoint = self.fabric.endpoint();
             let handed_over = watched::Posted { message: number, at, ready: posted, block: COMMAND };
-            self.transmit.watched.post(endpoint, &handed_over, self.fabric.output());
+            self.hardware.transmit.watched.post(endpoint, &handed_over, self.fabric.output());
         }
         number
     }
@@ -209,190 +205,40 @@ impl<H: Host> PortalsNode<'_, '_, '_, H> {
     #[inline(never)]
     fn refuse(&mut self, number: u32, message: &Message<H::Header>, at: Time) {
         let Message { to, interface, token, .. } = *message;
-        self.failures.push_back(Failure { to, number, interface, token, reason: FailureReason::NoNode });
+        self.hardware.failures.push_back(Failure {
+            to,
+            number,
+            interface,
+            token,
+            reason: FailureReason::NoNode,
+        });
         self.fabric.set_timer(at.max(self.fabric.now()), PortalsTimer::Failed);
-    }
-}
-
-impl<H: Host> HostContext<H> for PortalsNode<'_, '_, '_, H> {
-    #[inline]
-    fn now(&self) -> Time {
-        self.fabric.now()
-    }
-
-    #[inline]
-    fn endpoint(&self) -> EndpointId {
-        self.fabric.endpoint()
-    }
-
-    #[inline]
-    fn output(&mut self) -> &mut H::Output {
-        self.fabric.output()
-    }
-
-    fn set_timer(&mut self, at: Time, timer: H::Timer) {
-        self.fabric.set_timer(at, PortalsTimer::Host(timer));
-    }
-
-    fn set_timer_of(&mut self, endpoint: EndpointId, at: Time, timer: H::Timer) {
-        self.fabric.set_timer_of(endpoint, at, PortalsTimer::Host(timer));
-    }
-
-    fn send(&mut self, message: Message<H::Header>, at: Time) -> u32 {
-        let number = self.accept(&message, at);
-        self.fabric.request_injection();
-        number
-    }
-
-    fn request_offer(&mut self) {
-        self.fabric.request_injection();
-    }
-
-    fn capabilities(&mut self) -> &mut dyn Capabilities {
-        self
-    }
-}
-
-impl<H: Host> Capabilities for PortalsNode<'_, '_, '_, H> {
-    /// To a group it sends as to an endpoint, without acknowledgements.
-    fn multicasts(&mut self) -> bool {
-        true
-    }
-}
-
-impl<H: Host> PortalsNic<H> {
-    /// The host and its node, as the fabric calls them.
-    #[inline]
-    fn hosted<'a, 'b, 'c>(
-        &'a mut self,
-        parameters: &'a NicParameters<PortalsParameters, H::Parameters>,
-        fabric: &'a mut InterfaceContext<'b, 'c, Self>,
-    ) -> Hosted<'a, H, PortalsNode<'a, 'b, 'c, H>> {
-        let node = PortalsNode {
-            transmit: &mut self.transmit,
-            failures: &mut self.failures,
-            parameters: &parameters.interface,
-            fabric,
-        };
-        Hosted { host: &mut self.host, parameters: &parameters.host, node }
-    }
-
-    /// Draws messages from the host whose first packet may go, as long as there is a turn for them.
-    fn take_offers(
-        &mut self,
-        parameters: &NicParameters<PortalsParameters, H::Parameters>,
-        context: &mut InterfaceContext<'_, '_, Self>,
-    ) {
-        let now = context.now();
-        while parameters.interface.earliest(self.host.next_offer()) <= now
-            && self.transmit.waiting() < parameters.interface.costs.channels as usize
-        {
-            let Offer::Message(message) = self.host.offer(&parameters.host, now) else { return };
-            let at = message.created_at;
-            self.hosted(parameters, context).node.accept(&message, at);
-        }
-    }
-
-    /// The receive engine takes a packet that has come. Returns when it is done with it.
-    fn engine(&mut self, now: Time, parameters: &PortalsParameters) -> Time {
-        let done = self.receiver_free.max(now) + parameters.costs.receive_packet;
-        self.receiver_free = done;
-        self.received = self.received.saturating_add(parameters.costs.receive_packet);
-        done
     }
 
     /// A packet has been acknowledged.
-    fn acknowledged(
-        &mut self,
-        (flow, sequence): (FlowId, Sequence),
-        done: Time,
-        context: &mut InterfaceContext<'_, '_, Self>,
-    ) {
-        let Some(piece) = self.transmit.sender.acknowledged(flow, sequence, context.now()) else { return };
-        if let Some(token) = self.transmit.settle(piece).and_then(|message| message.token) {
-            context.set_timer(done, PortalsTimer::Sent(token));
-        }
-        // Its flow has room for another.
-        if self.transmit.waiting() > 0 {
-            context.request_injection();
-        }
-    }
-
-    /// A packet of a message has been taken.
-    fn take(
-        &mut self,
-        packet: &Packet,
-        done: Time,
-        parameters: &NicParameters<PortalsParameters, H::Parameters>,
-        context: &mut InterfaceContext<'_, '_, Self>,
-    ) {
-        let Packet { source: from, message: number, hops, .. } = *packet;
-        // One that has been withdrawn, while its packets were on their way, is not announced any more.
-        let Some(announced) = self.incoming.get_mut((from, number)) else { return };
-        announced.missing -= packet.payload();
-        if announced.missing > Bytes::ZERO {
-            return;
-        }
-        let MessageHeader { bytes, created_at, header, watch, interface } = announced.header;
-        self.incoming.remove((from, number));
-        let (noticed, in_mailbox) = (done + parameters.interface.costs.receive_message, false);
-        if watch {
-            let (endpoint, source, message) = (context.endpoint(), from, number);
-            let began = Time::from_ps(done.as_ps() - parameters.interface.costs.receive_packet.as_ps());
-            for (block, came, began, ended) in
-                [(RECEIVE_ENGINE, context.now(), began, done), (EVENT_WRITE, done, done, noticed)]
-            {
-                context.output().stage(&Stage { endpoint, source, message, block, came, began, ended });
-            }
-        }
-        let message =
-            Delivered { from, number, bytes, created_at, noticed, hops, header, interface, in_mailbox };
-        if noticed > context.now() && !H::PASSIVE {
-            self.due.push_back(message);
-            context.set_timer(noticed, PortalsTimer::Deliver);
-        } else {
-            self.hosted(parameters, context).deliver(&message);
-        }
-    }
-
-    /// Time may be up for packets.
-    fn expired(
-        &mut self,
-        parameters: &NicParameters<PortalsParameters, H::Parameters>,
-        context: &mut InterfaceContext<'_, '_, Self>,
-    ) {
-        let now = context.now();
-        let Some(expired) = self.transmit.sender.expired(now, &parameters.interface.transport) else {
+    fn acknowledged(&mut self, (flow, sequence): (FlowId, Sequence), done: Time) {
+        let Some(piece) = self.hardware.transmit.sender.acknowledged(flow, sequence, self.fabric.now())
+        else {
             return;
         };
-        if let Some(next) = expired.next {
-            context.set_timer(next, PortalsTimer::Retransmission);
+        if let Some(token) = self.hardware.transmit.settle(piece).and_then(|message| message.token) {
+            self.fabric.set_timer(done, PortalsTimer::Sent(token));
         }
-        for (flow, piece) in expired.failed {
-            let Some(message) = self.transmit.withdraw(piece) else { continue };
-            context.announce(flow.peer, piece.message, Announcement::Withdrawn);
-            let (to, number, interface) = (flow.peer, piece.message, message.interface);
-            let failure =
-                Failure { to, number, interface, token: message.token, reason: FailureReason::TimedOut };
-            self.hosted(parameters, context).fail(&failure);
+        // Its flow has room for another.
+        if self.hardware.transmit.waiting() > 0 {
+            self.fabric.request_injection();
         }
-        context.request_injection();
     }
 
     /// The packet of a message, sent for the first time.
     #[inline]
-    fn first_time(
-        &mut self,
-        supplied: &Supplied,
-        pace: Option<Span>,
-        context: &mut InterfaceContext<'_, '_, Self>,
-    ) -> Packet {
+    fn first_time(&mut self, supplied: &Supplied, pace: Option<Span>) -> Packet {
         let Supplied { to, kind, mut piece, sequence, last, .. } = *supplied;
-        let (endpoint, now, block) = (context.endpoint(), context.now(), TRANSMIT_ENGINE);
+        let (endpoint, now, block) = (self.fabric.endpoint(), self.fabric.now(), TRANSMIT_ENGINE);
         let report = watched::Supplied { message: piece.message, last, now, gap: Span::ZERO, pace, block };
-        piece.watch = self.transmit.watched.supply(endpoint, &report, context.output());
+        piece.watch = self.hardware.transmit.watched.supply(endpoint, &report, self.fabric.output());
         if let Some(sequence) = sequence.filter(|_| piece.watch)
-            && let Some(kept) = self.transmit.sender.packet_mut(FlowId { peer: to, kind }, sequence)
+            && let Some(kept) = self.hardware.transmit.sender.packet_mut(FlowId { peer: to, kind }, sequence)
         {
             kept.watch = true;
         }
@@ -402,21 +248,115 @@ impl<H: Host> PortalsNic<H> {
     /// A packet that is sent again.
     #[cold]
     #[inline(never)]
-    fn again(&mut self, repeat: &Repeat<Piece>, context: &mut InterfaceContext<'_, '_, Self>) -> Packet {
-        let (source, piece, now) = (context.endpoint(), repeat.packet, context.now());
+    fn again(&mut self, repeat: &Repeat<Piece>) -> Packet {
+        let (source, piece, now) = (self.fabric.endpoint(), repeat.packet, self.fabric.now());
         if piece.watch {
             let (message, block) = (piece.message, Block::TIMEOUT);
             let (endpoint, came, began, ended) = (source, repeat.sent, now, now);
-            context.output().stage(&Stage { endpoint, source, message, block, came, began, ended });
+            self.fabric.output().stage(&Stage { endpoint, source, message, block, came, began, ended });
         }
         packet_of(&piece, (source, repeat.flow.peer), Some((repeat.flow.kind, repeat.sequence)))
     }
 }
 
-impl<H: Host> Nic<H> for PortalsNic<H> {
-    fn new(host: H, _: EndpointId, _: &Self::Parameters) -> PortalsNic<H> {
-        PortalsNic {
-            host,
+/// To a group it sends as to an endpoint, without acknowledgements.
+impl<H: Host> Capabilities for PortalsNode<'_, '_, '_, H> {
+    fn multicasts(&mut self) -> bool {
+        true
+    }
+}
+
+impl<H: Host> PortalsBoard<H> {
+    /// The receive engine takes a packet that has come. Returns when it is done with it.
+    fn engine(&mut self, now: Time, parameters: &PortalsParameters) -> Time {
+        let done = self.receiver_free.max(now) + parameters.costs.receive_packet;
+        self.receiver_free = done;
+        self.received = self.received.saturating_add(parameters.costs.receive_packet);
+        done
+    }
+}
+
+impl<H: Host> PortalsHosted<'_, '_, '_, H> {
+    /// Draws messages from the host whose first packet may go, as long as there is a turn for them.
+    fn take_offers(&mut self) {
+        let now = self.node.fabric.now();
+        while self.node.parameters.earliest(self.host.next_offer()) <= now
+            && self.node.hardware.transmit.waiting() < self.node.parameters.costs.channels as usize
+        {
+            let Offer::Message(message) = self.host.offer(self.parameters, now) else { return };
+            let at = message.created_at;
+            self.node.accept(&message, at);
+        }
+    }
+
+    /// A packet of a message has been taken.
+    fn take(&mut self, packet: &Packet, done: Time) {
+        let Packet { source: from, message: number, hops, .. } = *packet;
+        // One that has been withdrawn, while its packets were on their way, is not announced any more.
+        let Some(announced) = self.node.hardware.incoming.get_mut((from, number)) else { return };
+        announced.missing -= packet.payload();
+        if announced.missing > Bytes::ZERO {
+            return;
+        }
+        let MessageHeader { bytes, created_at, header, watch, interface } = announced.header;
+        self.node.hardware.incoming.remove((from, number));
+        let (noticed, in_mailbox) = (done + self.node.parameters.costs.receive_message, false);
+        if watch {
+            let (endpoint, source, message) = (self.node.fabric.endpoint(), from, number);
+            let began = Time::from_ps(done.as_ps() - self.node.parameters.costs.receive_packet.as_ps());
+            for (block, came, began, ended) in
+                [(RECEIVE_ENGINE, self.node.fabric.now(), began, done), (EVENT_WRITE, done, done, noticed)]
+            {
+                self.node.fabric.output().stage(&Stage {
+                    endpoint,
+                    source,
+                    message,
+                    block,
+                    came,
+                    began,
+                    ended,
+                });
+            }
+        }
+        let message =
+            Delivered { from, number, bytes, created_at, noticed, hops, header, interface, in_mailbox };
+        if noticed > self.node.fabric.now() && !H::PASSIVE {
+            self.node.hardware.due.push_back(message);
+            self.node.fabric.set_timer(noticed, PortalsTimer::Deliver);
+        } else {
+            self.deliver(&message);
+        }
+    }
+
+    /// Time may be up for packets.
+    fn expired(&mut self) {
+        let now = self.node.fabric.now();
+        let Some(expired) = self.node.hardware.transmit.sender.expired(now, &self.node.parameters.transport)
+        else {
+            return;
+        };
+        if let Some(next) = expired.next {
+            self.node.fabric.set_timer(next, PortalsTimer::Retransmission);
+        }
+        for (flow, piece) in expired.failed {
+            let Some(message) = self.node.hardware.transmit.withdraw(piece) else { continue };
+            self.node.fabric.announce(flow.peer, piece.message, Announcement::Withdrawn);
+            let (to, number, interface) = (flow.peer, piece.message, message.interface);
+            let failure =
+                Failure { to, number, interface, token: message.token, reason: FailureReason::TimedOut };
+            self.fail(&failure);
+        }
+        self.node.fabric.request_injection();
+    }
+}
+
+impl<H: Host> NicBoard<H> for PortalsBoard<H> {
+    type Parameters = PortalsParameters;
+    type Timer = PortalsTimer<H::Timer>;
+    type Announcement = Announcement<H::Header>;
+
+    fn new(_: EndpointId, _: &NicParameters<PortalsParameters, H::Parameters>) -> PortalsBoard<H> {
+        PortalsBoard {
             transmit: Transmit::default(),
             receiver: Receiver::default(),
             incoming: MessageTable::default(),
@@ -427,12 +367,130 @@ impl<H: Host> Nic<H> for PortalsNic<H> {
         }
     }
 
-    fn host_timer(_: &Self::Parameters, timer: H::Timer) -> PortalsTimer<H::Timer> {
+    fn host_timer(timer: H::Timer) -> PortalsTimer<H::Timer> {
         PortalsTimer::Host(timer)
     }
 
-    fn host(&self) -> &H {
-        &self.host
+    fn send(node: &mut PortalsNode<'_, '_, '_, H>, message: Message<H::Header>, at: Time) -> u32 {
+        let number = node.accept(&message, at);
+        node.fabric.request_injection();
+        number
+    }
+
+    fn capabilities<'n>(node: &'n mut PortalsNode<'_, '_, '_, H>) -> &'n mut dyn Capabilities {
+        node
+    }
+
+    fn timer(hosted: &mut PortalsHosted<'_, '_, '_, H>, timer: PortalsTimer<H::Timer>) {
+        match timer {
+            PortalsTimer::Host(timer) => hosted.host_timer(timer),
+            PortalsTimer::Deliver => {
+                if let Some(message) = hosted.node.hardware.due.pop_front() {
+                    hosted.deliver(&message);
+                }
+            }
+            PortalsTimer::Failed => {
+                if let Some(failure) = hosted.node.hardware.failures.pop_front() {
+                    hosted.fail(&failure);
+                }
+            }
+            PortalsTimer::Sent(token) => hosted.sent(token),
+            PortalsTimer::Retransmission => hosted.expired(),
+        }
+    }
+
+    fn announced(hosted: &mut PortalsHosted<'_, '_, '_, H>, announced: Announced<Announcement<H::Header>>) {
+        let incoming = &mut hosted.node.hardware.incoming;
+        let Announced { from, message, content } = announced;
+        match content {
+            Announcement::Message(header) => {
+                incoming.insert((from, message), Incoming { missing: header.bytes, header });
+            }
+            Announcement::Withdrawn => drop(incoming.remove((from, message))),
+        }
+    }
+
+    #[inline]
+    fn received(hosted: &mut PortalsHosted<'_, '_, '_, H>, packet: &Packet) {
+        let node = &mut hosted.node;
+        let now = node.fabric.now();
+        let done = node.hardware.engine(now, node.parameters);
+        if packet.is_corrupted() {
+            return; // its CRC or FCS fails: it is dropped in silence
+        }
+        match Header::of(packet) {
+            None => {}
+            Some(Header::Datagram) => hosted.take(packet, done),
+            Some(Header::Acknowledgement(kind, sequence)) => {
+                hosted.node.acknowledged((FlowId { peer: packet.source, kind }, sequence), done);
+            }
+            Some(Header::Data(kind, sequence)) => {
+                let flow = FlowId { peer: packet.source, kind };
+                let verdict = node.hardware.receiver.receive(flow, sequence, now, &node.parameters.transport);
+                if verdict != Verdict::Drop {
+                    let (to, message) = (packet.source, packet.message);
+                    node.hardware.transmit.answers.push_back(Answer {
+                        ready: done,
+                        to,
+                        message,
+                        kind,
+                        sequence,
+                    });
+                    node.fabric.request_injection();
+                }
+                if verdict == Verdict::Take {
+                    hosted.take(packet, done);
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn next_injection(&mut self, host: &H, _: Time, parameters: &PortalsParameters) -> Time {
+        // Whether there is a turn for an offer is asked when its time has come.
+        self.transmit.ready().min(parameters.earliest(host.next_offer()))
+    }
+
+    fn inject(hosted: &mut PortalsHosted<'_, '_, '_, H>) -> Injection {
+        let now = hosted.node.fabric.now();
+        if hosted.node.hardware.transmit.next_packet > now {
+            return Injection::NotBefore(hosted.node.hardware.transmit.next_packet);
+        }
+        hosted.take_offers();
+        let Hosted { host, node, .. } = hosted;
+        let fabric = &*node.fabric;
+        let admits_all = fabric.admits_all();
+        let next = node.hardware.transmit.next(now, node.parameters, |class| {
+            admits_all
+                || match class {
+                    Some(class) => fabric.admits_class(class),
+                    None => fabric.admits(ACKNOWLEDGEMENT, MessagePart::Whole, 0),
+                }
+        });
+        let pace = (node.hardware.transmit.next_packet == now).then_some(node.parameters.costs.send_packet);
+        let (packet, timer) = match next {
+            Next::NotBefore(time) => {
+                // An offer whose time has come waits for a turn, which asks for a packet.
+                let offer = node.parameters.earliest(host.next_offer());
+                let offer = Some(offer).filter(|offer| *offer > now);
+                return Injection::not_before(time.min(offer.unwrap_or(Time::NEVER)));
+            }
+            Next::Answer(answer) => (packet_of_answer(node.fabric.endpoint(), &answer), None),
+            Next::Repeat(repeat, timer) => (node.again(&repeat), timer),
+            Next::Data(supplied) => {
+                if let Some(token) = supplied.token.filter(|_| supplied.last && supplied.sequence.is_none()) {
+                    node.fabric.set_timer(now, PortalsTimer::Sent(token));
+                }
+                (node.first_time(&supplied, pace), supplied.timer)
+            }
+        };
+        if let Some(at) = timer {
+            node.fabric.set_timer(at, PortalsTimer::Retransmission);
+        }
+        node.hardware.transmit.next_packet = now + node.parameters.costs.send_packet;
+        node.hardware.transmit.worked =
+            node.hardware.transmit.worked.saturating_add(node.parameters.costs.send_packet);
+        Injection::Packet(packet)
     }
 
     fn unfinished(&self) -> (usize, usize) {
@@ -452,149 +510,5 @@ impl<H: Host> Nic<H> for PortalsNic<H> {
         visit(BlockWork { block: engine, side: Side::Sender, worked });
         let (engine, worked) = (RECEIVE_ENGINE.name(), self.received);
         visit(BlockWork { block: engine, side: Side::Receiver, worked });
-    }
-}
-
-impl<H: Host> Interface for PortalsNic<H> {
-    type Parameters = NicParameters<PortalsParameters, H::Parameters>;
-    type Timer = PortalsTimer<H::Timer>;
-    type Announcement = Announcement<H::Header>;
-    type Output = H::Output;
-
-    fn tells_when_ready(&self) -> bool {
-        true
-    }
-
-    fn is_active(&self) -> bool {
-        self.host.is_active()
-    }
-
-    fn start(&mut self, parameters: &Self::Parameters, context: &mut InterfaceContext<'_, '_, Self>) {
-        self.hosted(parameters, context).start();
-        context.request_injection();
-    }
-
-    fn timer(
-        &mut self,
-        timer: Self::Timer,
-        parameters: &Self::Parameters,
-        context: &mut InterfaceContext<'_, '_, Self>,
-    ) {
-        match timer {
-            PortalsTimer::Host(timer) => self.hosted(parameters, context).host_timer(timer),
-            PortalsTimer::Deliver => {
-                if let Some(message) = self.due.pop_front() {
-                    self.hosted(parameters, context).deliver(&message);
-                }
-            }
-            PortalsTimer::Failed => {
-                if let Some(failure) = self.failures.pop_front() {
-                    self.hosted(parameters, context).fail(&failure);
-                }
-            }
-            PortalsTimer::Sent(token) => self.hosted(parameters, context).sent(token),
-            PortalsTimer::Retransmission => self.expired(parameters, context),
-        }
-    }
-
-    fn announced(
-        &mut self,
-        announced: Announced<Self::Announcement>,
-        _: &Self::Parameters,
-        _: &mut InterfaceContext<'_, '_, Self>,
-    ) {
-        let Announced { from, message, content } = announced;
-        match content {
-            Announcement::Message(header) => {
-                self.incoming.insert((from, message), Incoming { missing: header.bytes, header });
-            }
-            Announcement::Withdrawn => drop(self.incoming.remove((from, message))),
-        }
-    }
-
-    #[inline]
-    fn received(
-        &mut self,
-        packet: &Packet,
-        parameters: &Self::Parameters,
-        context: &mut InterfaceContext<'_, '_, Self>,
-    ) {
-        let now = context.now();
-        let done = self.engine(now, &parameters.interface);
-        if packet.is_corrupted() {
-            return; // its CRC or FCS fails: it is dropped in silence
-        }
-        match Header::of(packet) {
-            None => {}
-            Some(Header::Datagram) => self.take(packet, done, parameters, context),
-            Some(Header::Acknowledgement(kind, sequence)) => {
-                self.acknowledged((FlowId { peer: packet.source, kind }, sequence), done, context);
-            }
-            Some(Header::Data(kind, sequence)) => {
-                let flow = FlowId { peer: packet.source, kind };
-                let verdict = self.receiver.receive(flow, sequence, now, &parameters.interface.transport);
-                if verdict != Verdict::Drop {
-                    let (to, message) = (packet.source, packet.message);
-                    self.transmit.answers.push_back(Answer { ready: done, to, message, kind, sequence });
-                    context.request_injection();
-                }
-                if verdict == Verdict::Take {
-                    self.take(packet, done, parameters, context);
-                }
-            }
-        }
-    }
-
-    fn hop(output: &mut H::Output, hop: &HopRecord) {
-        output.hop(hop);
-    }
-
-    #[inline]
-    fn next_injection(&mut self, _: Time, parameters: &Self::Parameters) -> Time {
-        // Whether there is a turn for an offer is asked when its time has come.
-        self.transmit.ready().min(parameters.interface.earliest(self.host.next_offer()))
-    }
-
-    fn inject(
-        &mut self,
-        parameters: &Self::Parameters,
-        context: &mut InterfaceContext<'_, '_, Self>,
-    ) -> Injection {
-        let now = context.now();
-        if self.transmit.next_packet > now {
-            return Injection::NotBefore(self.transmit.next_packet);
-        }
-        self.take_offers(parameters, context);
-        let admits_all = context.admits_all();
-        let next = self.transmit.next(now, &parameters.interface, |class| {
-            admits_all
-                || match class {
-                    Some(class) => context.admits_class(class),
-                    None => context.admits(ACKNOWLEDGEMENT, MessagePart::Whole, 0),
-                }
-        });
-        let pace = (self.transmit.next_packet == now).then_some(parameters.interface.costs.send_packet);
-        let (packet, timer) = match next {
-            Next::NotBefore(time) => {
-                // An offer whose time has come waits for a turn, which asks for a packet.
-                let offer = parameters.interface.earliest(self.host.next_offer());
-                let offer = Some(offer).filter(|offer| *offer > now);
-                return Injection::not_before(time.min(offer.unwrap_or(Time::NEVER)));
-            }
-            Next::Answer(answer) => (packet_of_answer(context.endpoint(), &answer), None),
-            Next::Repeat(repeat, timer) => (self.again(&repeat, context), timer),
-            Next::Data(supplied) => {
-                if let Some(token) = supplied.token.filter(|_| supplied.last && supplied.sequence.is_none()) {
-                    context.set_timer(now, PortalsTimer::Sent(token));
-                }
-                (self.first_time(&supplied, pace, context), supplied.timer)
-            }
-        };
-        if let Some(at) = timer {
-            context.set_timer(at, PortalsTimer::Retransmission);
-        }
-        self.transmit.next_packet = now + parameters.interface.costs.send_packet;
-        self.transmit.worked = self.transmit.worked.saturating_add(parameters.interface.costs.send_packet);
-        Injection::Packet(packet)
     }
 }
