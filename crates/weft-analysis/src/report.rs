@@ -318,6 +318,9 @@ fn warnings(result: &StoredResult, trees: &[CongestionTree]) -> Vec<String> {
             let case = case_of(row, None);
             warnings.push(format!("{case}: transfers under way at the end: {under_way}"));
         }
+        if let Some(failed @ 1..) = row["requests_failed"].as_u64() {
+            warnings.push(format!("{}: requests that were given up: {failed}", case_of(row, None)));
+        }
     }
     for tree in trees.iter().filter(|tree| tree.share >= LASTING).take(WARNED_TREES) {
         let run = result.runs().into_iter().find(|run| run.run == tree.run);

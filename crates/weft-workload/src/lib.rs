@@ -9,7 +9,7 @@
 //!
 //! - [`pattern`]: where the messages of an endpoint go, one file per pattern.
 //! - [`arrival`]: when they are handed over, in integer arithmetic only.
-//! - [`host`]: several programs behind one interface: ranks, flows.
+//! - [`host`]: several programs behind one interface: ranks, flows, [`services`].
 //! - [`path`]: the critical path of a replay, where every picosecond went.
 //! - [`replay`]: programs, recorded or generated, rank by rank; [`mapping`] says where their ranks sit, and
 //!   [`jobs`] which hosts each of several has.
@@ -30,6 +30,7 @@ pub mod path;
 pub mod pattern;
 pub mod replay;
 pub mod scenario;
+pub mod services;
 pub mod steady;
 pub mod traffic;
 

@@ -90,7 +90,7 @@ impl Sizes {
     pub const NAMES: [&'static str; 4] = ["web-search", "data-mining", "hadoop", "key-value"];
 
     /// Size of the next transfer.
-    fn draw(&self, rng: &mut Stream) -> Bytes {
+    pub(crate) fn draw(&self, rng: &mut Stream) -> Bytes {
         match self {
             Sizes::Fixed(bytes) => *bytes,
             Sizes::Drawn(points) => {
@@ -101,6 +101,14 @@ impl Sizes {
                     u64::from(share.saturating_sub(low)) * (to - from) / u64::from((high - low).max(1));
                 Bytes::new((from + part).max(1))
             }
+        }
+    }
+
+    /// The largest size.
+    pub fn largest(&self) -> Bytes {
+        match self {
+            Sizes::Fixed(bytes) => *bytes,
+            Sizes::Drawn(points) => Bytes::new(points.last().map_or(0, |(size, _)| *size)),
         }
     }
 

@@ -7,7 +7,9 @@ use crate::options::read_text;
 use crate::output::{self, decimal};
 use serde::Serialize;
 use std::path::Path;
-use weft_sim::experiment::scenario::{Figures, RunFigures, ScenarioReport, ScenarioRequest, ScenarioRow};
+use weft_sim::experiment::scenario::{
+    ClientFigures, Figures, RunFigures, ScenarioReport, ScenarioRequest, ScenarioRow, ServiceFigures,
+};
 use weft_units::ledger::{ScenarioLosses, View as _};
 
 /// Longest scenario file that is read, in bytes.
@@ -82,7 +84,8 @@ impl Shown for ScenarioRequest {
     }
 }
 
-/// A group of flows or an application; what concerns the whole run stands in its first line.
+/// A group of flows or clients, an application or a service; what concerns the whole run stands in its
+/// first line.
 fn line(row: &ScenarioRow, is_first: bool) -> [String; 10] {
     let mut line: [String; 10] = Default::default();
     if let (true, Some(run)) = (is_first, &row.of_run) {
@@ -105,13 +108,22 @@ fn line(row: &ScenarioRow, is_first: bool) -> [String; 10] {
             line[1] = format!("{group} ({role}, {} ranks)", figures.ranks);
             line[7] = decimal(figures.completion_max_us);
         }
+        Some(Figures::Clients(figures)) => {
+            line[1] = format!("{group} ({role}, {} clients)", figures.clients);
+            line[4] = decimal(figures.latency_mean_us);
+            line[5] = decimal(figures.latency_p99_us);
+            line[6] = decimal(figures.latency_p999_us);
+        }
+        Some(Figures::Service(figures)) => {
+            line[1] = format!("{group} ({} stores, {} threads each)", figures.stores, figures.threads);
+        }
         None => {}
     }
     line
 }
 
-/// Lines about the rows of a run: without numbers, with transfers or programs that have not ended, with flows
-/// that come and go, or with losses.
+/// Lines about the rows of a run: without numbers, with transfers or programs that have not ended, with
+/// clients and services, with flows that come and go, or with losses.
 fn remarks(rows: &[&ScenarioRow]) -> String {
     let Some(first) = rows.first() else { return String::new() };
     let way = &first.congestion;
@@ -122,7 +134,7 @@ fn remarks(rows: &[&ScenarioRow]) -> String {
     groups.chain(first.of_run.iter().map(|run| run_remarks(way, run))).collect()
 }
 
-/// A line about what a group or an application has not ended.
+/// A line about what a group or an application has not ended, or about requests.
 fn group_remark(way: &str, row: &ScenarioRow) -> Option<String> {
     let group = row.group.as_deref().unwrap_or_default();
     match row.figures.as_ref()? {
@@ -135,7 +147,36 @@ fn group_remark(way: &str, row: &ScenarioRow) -> Option<String> {
             Some(format!("{way}: {group} has not ended; raise `time` in [scenario]\n"))
         }
         Figures::Application(_) => None,
+        Figures::Clients(figures) => Some(client_remark(way, group, figures)),
+        Figures::Service(figures) => Some(service_remark(way, group, figures)),
     }
+}
+
+/// A line about requests: their number, and how long half of them took.
+fn client_remark(way: &str, group: &str, figures: &ClientFigures) -> String {
+    let ClientFigures { requests, requests_per_second, latency_p50_us, requests_failed, .. } = figures;
+    let median = decimal(*latency_p50_us);
+    let failed = match requests_failed {
+        0 => String::new(),
+        failed => format!(", {failed} were given up by the interface"),
+    };
+    let rate = format!("{requests_per_second:.0} a second");
+    format!("{way}: {group}: {requests} requests, {rate}, half within {median} us{failed}\n")
+}
+
+/// A line about a service: how busy its threads were, and how long requests waited for one.
+fn service_remark(way: &str, group: &str, figures: &ServiceFigures) -> String {
+    let ServiceFigures { busy_share, wait_mean_us, wait_p99_us, most_waiting, misses, .. } = figures;
+    let (mean, p99) = (decimal(*wait_mean_us), decimal(*wait_p99_us));
+    let misses = match misses {
+        0 => String::new(),
+        misses => format!(", {misses} gets found no value"),
+    };
+    format!(
+        "{way}: {group}: threads {:.1} % busy; requests wait {mean} us, 99 % of them at most {p99} us, up to \
+         {most_waiting} at a store{misses}\n",
+        busy_share * 100.0
+    )
 }
 
 /// Lines about a run.

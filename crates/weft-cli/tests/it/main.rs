@@ -34,6 +34,7 @@ mod run_results;
 mod run_standstill;
 mod scenario;
 mod seams;
+mod services;
 mod shares;
 mod skipped;
 mod support;

@@ -3,7 +3,8 @@
 //! ```text
 //!   ranks ── virtual interfaces 0, 1, … ──┐
 //!                                         ├──► interface ──► fabric
-//!   flows ── the first that no rank has ──┘
+//!   flows ── the first that no rank has ──┤
+//!   stores, clients ── the next ──────────┘
 //! ```
 //! Each of them is a [`Host`] that knows nothing of the others. It is called with the interface as it sees
 //! it, with headers, timers, tokens and output of its own (`lent`), and could have an interface to itself.
@@ -16,6 +17,7 @@ mod no_ranks;
 pub use no_ranks::{Hops, Never, NoRanks};
 
 use crate::scenario::Generators;
+use crate::services::key_value::KeyValue;
 use lent::{Lent, Tenant};
 use serde::{Deserialize, Serialize};
 use weft_engine::Payload;
@@ -301,6 +303,8 @@ macro_rules! shared_host {
 shared_host! {
     /// Flows of transfers.
     Flows(flows): Generators,
+    /// Key-value stores and their clients.
+    KeyValue(key_value): KeyValue,
 }
 
 /// The parameters that all hosts of a run share.

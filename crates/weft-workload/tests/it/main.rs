@@ -1,4 +1,4 @@
-//! The fabric under traffic, against the results of queueing theory and the channel-load bound.
+//! The fabric under traffic, against the results of queueing theory and the channel-load bound; services.
 
 #![allow(clippy::unwrap_used)]
 
@@ -6,3 +6,4 @@ mod fairness;
 mod machine;
 mod md1;
 mod saturation;
+mod services;

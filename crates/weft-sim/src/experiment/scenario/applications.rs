@@ -29,6 +29,7 @@ use weft_workload::replay::{
     Operations, Program, RankFailure, RankReport, ReplayHost, ReplayOutput, ReplayParameters,
 };
 use weft_workload::scenario::Generators;
+use weft_workload::services::key_value::KeyValue;
 
 /// Figures of an application in a run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -197,21 +198,14 @@ impl ScenarioRequest {
         parameters.rails = assembly::rails(&machine, &layout).map_err(ExperimentError::input)?;
         let fullest = parameters.seating().fullest_endpoint().map_or(0, |(_, ranks)| ranks);
         let interface = fullest * parameters.rails;
-        let taken = interface + u32::from(Beside::INTERFACES);
-        assembly::check_interfaces(&machine, taken).map_err(ExperimentError::input)?;
+        assembly::check_interfaces(&machine, interface + scenario.interfaces())
+            .map_err(ExperimentError::input)?;
         parameters.follow_topology(&layout);
         let groups =
             if multicasts { parameters.make_groups(machine.multicast.len() as u32) } else { Vec::new() };
-        let by_source = flows_by_source(scenario);
         let mut hosts = parameters.hosts(layout.endpoints()).into_iter();
-        let mut host = |endpoint| {
-            let flows = by_source.get(&endpoint).map_or(&[][..], Vec::as_slice);
-            SharedHost {
-                flows: Generators::new(flows, self.seed),
-                ..SharedHost::alone(hosts.next().unwrap_or_default())
-            }
-        };
-        let beside = building.beside(interface as u16, scenario);
+        let mut beside = HostsBeside::new(scenario, self.seed);
+        let mut host = |endpoint| beside.put(hosts.next().unwrap_or_default(), endpoint);
         let Building { threads, saved, follows_packets, .. } = building;
         let setup = NetworkSetup {
             threads,
@@ -220,16 +214,44 @@ impl ScenarioRequest {
             follows_packets,
             ..NetworkSetup::new(&machine, layout, self.seed)
         };
+        let beside = building.beside(interface as u16, scenario);
         let parameters = SharedParameters { ranks: parameters, beside };
         setup.with_ranks(parameters, &mut host).map_err(ExperimentError::input)
     }
 }
 
-/// The numbers of the flows that begin at each endpoint.
-pub(super) fn flows_by_source(scenario: &Scenario) -> BTreeMap<EndpointId, Vec<u32>> {
-    let mut by_source = BTreeMap::<EndpointId, Vec<u32>>::new();
-    for (flow, number) in scenario.flows.iter().zip(0..) {
-        by_source.entry(flow.source).or_default().push(number);
+/// The programs beside the ranks of each endpoint.
+pub(super) struct HostsBeside {
+    /// The numbers of the flows that begin there.
+    flows: BTreeMap<EndpointId, Vec<u32>>,
+    key_value: BTreeMap<EndpointId, KeyValue>,
+    seed: u64,
+}
+
+impl HostsBeside {
+    /// Those of a scenario.
+    pub fn new(scenario: &Scenario, seed: u64) -> HostsBeside {
+        let mut flows = BTreeMap::<EndpointId, Vec<u32>>::new();
+        for (flow, number) in scenario.flows.iter().zip(0..) {
+            flows.entry(flow.source).or_default().push(number);
+        }
+        HostsBeside { flows, key_value: file::by_endpoint(scenario, seed), seed }
     }
-    by_source
+
+    /// The host of an endpoint, of which there is one, with these ranks.
+    pub fn put<R: Ranks>(&mut self, ranks: R, endpoint: EndpointId) -> SharedHost<R> {
+        let flows = self.flows.get(&endpoint).map_or(&[][..], Vec::as_slice);
+        SharedHost {
+            flows: Generators::new(flows, self.seed),
+            key_value: self.key_value.remove(&endpoint).unwrap_or_default(),
+            ..SharedHost::alone(ranks)
+        }
+    }
+}
+
+impl Scenario {
+    /// Virtual interfaces that flows and services take at an endpoint.
+    pub(super) fn interfaces(&self) -> u32 {
+        if self.services.is_empty() { 1 } else { Beside::INTERFACES.into() }
+    }
 }

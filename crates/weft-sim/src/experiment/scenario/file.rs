@@ -26,9 +26,15 @@
 //! start = "10us"          # when its ranks begin; at once where not given
 //! compute_scale = 0.25    # a factor on the time of each computation, 0 to 4294; 1 where not given
 //! ```
+//! Services and their clients: see `services`.
+
+mod services;
+
+pub(super) use services::{ClientGroup, ServiceGroup, by_endpoint};
 
 use crate::experiment::ExperimentError;
 use serde::Deserialize;
+use services::{RawClients, RawService};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use toml::Spanned;
@@ -55,6 +61,10 @@ struct RawFile {
     flows: Vec<Spanned<RawFlows>>,
     #[serde(default)]
     applications: Vec<Spanned<RawApplication>>,
+    #[serde(default)]
+    services: Vec<Spanned<RawService>>,
+    #[serde(default)]
+    clients: Vec<Spanned<RawClients>>,
 }
 
 #[derive(Deserialize)]
@@ -104,6 +114,13 @@ enum RawDistribution {
     Points(Vec<(u64, f64)>),
 }
 
+/// The sizes of transfers or values as written, with the name of the table in which they are.
+struct RawSizes<'r> {
+    of: &'static str,
+    size: &'r Option<Spanned<String>>,
+    distribution: &'r Option<Spanned<RawDistribution>>,
+}
+
 /// A group of flows.
 #[derive(Clone, Debug)]
 pub(super) struct Group {
@@ -134,6 +151,18 @@ pub(super) struct Scenario {
     pub(super) groups: Vec<Group>,
     pub(super) flows: Vec<FlowPlan>,
     pub(super) applications: Vec<Application>,
+    pub(super) services: Vec<ServiceGroup>,
+    pub(super) clients: Vec<ClientGroup>,
+}
+
+impl Scenario {
+    /// The groups of flows, applications, clients and services, in the order of their rows.
+    pub(super) fn all_groups(&self) -> impl Iterator<Item = &Group> {
+        let applications = self.applications.iter().map(|application| &application.group);
+        let clients = self.clients.iter().map(|clients| &clients.group);
+        let services = self.services.iter().map(|service| &service.group);
+        self.groups.iter().chain(applications).chain(clients).chain(services)
+    }
 }
 
 /// The text of a file, for messages.
@@ -233,8 +262,8 @@ pub(super) fn read(
             "write a time above warm_up",
         ));
     }
-    if raw.flows.is_empty() && raw.applications.is_empty() {
-        let mend = "add [[flows]] or [[applications]]";
+    if raw.flows.is_empty() && raw.applications.is_empty() && raw.clients.is_empty() {
+        let mend = "add [[flows]], [[applications]], or [[services]] and [[clients]]";
         return Err(ExperimentError::input(format!("{name}: there are no flows; {mend}")));
     }
     let mut scenario = Scenario {
@@ -243,19 +272,26 @@ pub(super) fn read(
         groups: Vec::new(),
         flows: Vec::new(),
         applications: Vec::new(),
+        services: Vec::new(),
+        clients: Vec::new(),
     };
+    let reading = |at| Flows { text: &text, layout, classes, at, seed, end };
     for flows in raw.flows {
-        let at = flows.span();
-        Flows { text: &text, layout, classes, at, seed, end }.add(flows.into_inner(), &mut scenario)?;
+        reading(flows.span()).add(flows.into_inner(), &mut scenario)?;
     }
     let map_of = |raw: &Spanned<RawApplication>| Some(raw.get_ref().map.as_ref()?.get_ref().clone());
     let maps: Vec<Option<String>> = raw.applications.iter().map(map_of).collect();
     for (number, application) in raw.applications.into_iter().enumerate() {
-        let at = application.span();
-        let reading = Flows { text: &text, layout, classes, at, seed, end };
+        let reading = reading(application.span());
         let alike = |maps: &[Option<String>], map| maps.iter().filter(|other| *other == map).count();
         let turn = MapTurn { number: alike(&maps[..number], &maps[number]), of: alike(&maps, &maps[number]) };
         reading.add_application(application.into_inner(), turn, &mut scenario)?;
+    }
+    for service in raw.services {
+        reading(service.span()).add_service(service.into_inner(), &mut scenario)?;
+    }
+    for clients in raw.clients {
+        reading(clients.span()).add_clients(clients.into_inner(), &mut scenario)?;
     }
     Ok(scenario)
 }
@@ -267,7 +303,7 @@ struct MapTurn {
     of: usize,
 }
 
-/// The reading of one `[[flows]]`.
+/// The reading of one `[[flows]]`, `[[applications]]`, `[[services]]` or `[[clients]]`.
 struct Flows<'t> {
     text: &'t Text<'t>,
     layout: &'t Layout,
@@ -282,7 +318,8 @@ impl Flows<'_> {
         let text = self.text;
         let group = scenario.groups.len() as u32;
         self.check_name(["flows.name", "flows.role"], (&raw.name, &raw.role), scenario)?;
-        let sizes = self.sizes(&raw)?;
+        let given = RawSizes { of: "flows", size: &raw.size, distribution: &raw.distribution };
+        let sizes = self.sizes(given)?;
         let pace = match (&raw.gap, &raw.rate) {
             (Some(_), Some(rate)) => {
                 let mend = "leave one of them out";
@@ -296,16 +333,7 @@ impl Flows<'_> {
             let at = raw.rate.as_ref().map_or(self.at.clone(), Spanned::span);
             return Err(text.refuse(&at, "flows.rate", "it is zero", "write a rate, such as \"10Gb/s\""));
         }
-        let time = |given: &Option<Spanned<String>>, field, usual| match given {
-            Some(given) => text.read::<Span>(given, (field, "100us")),
-            None => Ok(usual),
-        };
-        let (start, stop) =
-            (time(&raw.start, "flows.start", Span::ZERO)?, time(&raw.stop, "flows.stop", self.end)?);
-        if start >= stop {
-            let at = raw.start.as_ref().or(raw.stop.as_ref()).map_or(self.at.clone(), Spanned::span);
-            return Err(text.refuse(&at, "flows.start", "it is not before stop", "let it start earlier"));
-        }
+        let (start, stop) = self.start_and_stop([("flows.start", &raw.start), ("flows.stop", &raw.stop)])?;
         let transfers = raw.transfers.as_ref().map(|count| *count.get_ref());
         let class = raw.class.as_ref().map(|name| self.class(name)).transpose()?;
         let mut rng = Stream::new(self.seed, group.into(), PURPOSE_PHASE);
@@ -331,6 +359,39 @@ impl Flows<'_> {
         Ok(())
     }
 
+    /// The first and the last time of what has both, in this order, with the names of their fields.
+    fn start_and_stop(
+        &self,
+        [(start_field, start_given), (stop_field, stop_given)]: [(&str, &Option<Spanned<String>>); 2],
+    ) -> Result<(Span, Span), ExperimentError> {
+        let time = |given: &Option<Spanned<String>>, field, usual| match given {
+            Some(given) => self.text.read::<Span>(given, (field, "100us")),
+            None => Ok(usual),
+        };
+        let start = time(start_given, start_field, Span::ZERO)?;
+        let stop = time(stop_given, stop_field, self.end)?;
+        if start >= stop {
+            let at = start_given.as_ref().or(stop_given.as_ref()).map_or(self.at.clone(), Spanned::span);
+            let mend = "let it start earlier";
+            return Err(self.text.refuse(&at, start_field, "it is not before stop", mend));
+        }
+        Ok((start, stop))
+    }
+
+    /// Refuses a name that another has.
+    fn check_unused(
+        &self,
+        field: &str,
+        name: &Spanned<String>,
+        scenario: &Scenario,
+    ) -> Result<(), ExperimentError> {
+        if scenario.all_groups().any(|other| other.name == *name.get_ref()) {
+            let what = format!("two groups are called \"{}\"", name.get_ref());
+            return Err(self.text.refuse(&name.span(), field, &what, "give each its own name"));
+        }
+        Ok(())
+    }
+
     /// Refuses a name that another has, and what is no role.
     fn check_name(
         &self,
@@ -338,11 +399,7 @@ impl Flows<'_> {
         (name, role): (&Spanned<String>, &Spanned<String>),
         scenario: &Scenario,
     ) -> Result<(), ExperimentError> {
-        let applications = scenario.applications.iter().map(|application| &application.group);
-        if scenario.groups.iter().chain(applications).any(|other| other.name == *name.get_ref()) {
-            let what = format!("two groups are called \"{}\"", name.get_ref());
-            return Err(self.text.refuse(&name.span(), name_field, &what, "give each its own name"));
-        }
+        self.check_unused(name_field, name, scenario)?;
         if !["victim", "aggressor", "background"].contains(&role.get_ref().as_str()) {
             let what = format!("\"{}\" is no role", role.get_ref());
             let mend = "write \"victim\", \"aggressor\" or \"background\"";
@@ -434,17 +491,18 @@ impl Flows<'_> {
         }
     }
 
-    fn sizes(&self, raw: &RawFlows) -> Result<Sizes, ExperimentError> {
+    fn sizes(&self, RawSizes { of, size, distribution }: RawSizes<'_>) -> Result<Sizes, ExperimentError> {
         let text = self.text;
-        match (&raw.size, &raw.distribution) {
+        let (size_field, distribution_field) = (&*format!("{of}.size"), &*format!("{of}.distribution"));
+        match (size, distribution) {
             (Some(_), Some(given)) => {
                 let mend = "leave one of them out";
-                Err(text.refuse(&given.span(), "flows.distribution", "there is a `size` as well", mend))
+                Err(text.refuse(&given.span(), distribution_field, "there is a `size` as well", mend))
             }
             (Some(size), None) => {
-                let bytes: Bytes = text.read(size, ("flows.size", "64K"))?;
+                let bytes: Bytes = text.read(size, (size_field, "64K"))?;
                 if bytes == Bytes::ZERO {
-                    return Err(text.refuse(&size.span(), "flows.size", "it is zero", "write 1 or more"));
+                    return Err(text.refuse(&size.span(), size_field, "it is zero", "write 1 or more"));
                 }
                 Ok(Sizes::Fixed(bytes))
             }
@@ -452,7 +510,7 @@ impl Flows<'_> {
                 RawDistribution::Name(name) => Sizes::named(name).ok_or_else(|| {
                     let mend = format!("write {}, or points", Sizes::NAMES.join(", "));
                     let what = format!("no distribution is called \"{name}\"");
-                    text.refuse(&given.span(), "flows.distribution", &what, &mend)
+                    text.refuse(&given.span(), distribution_field, &what, &mend)
                 }),
                 RawDistribution::Points(points) => {
                     let share = |share: f64| (share * 1e6).round().clamp(0.0, 1e6) as u32;
@@ -465,14 +523,15 @@ impl Flows<'_> {
                     if whole.len() < 2 || !rises || whole.last().is_none_or(|last| last.1 != 1_000_000) {
                         let what = "sizes and shares must both rise, up to a share of 1.0";
                         let mend = "write [[bytes, share up to it], …], such as [[100, 0.5], [1000, 1.0]]";
-                        return Err(text.refuse(&given.span(), "flows.distribution", what, mend));
+                        return Err(text.refuse(&given.span(), distribution_field, what, mend));
                     }
                     Ok(Sizes::Drawn(whole))
                 }
             },
             (None, None) => {
                 let mend = "write size = \"64K\", or distribution = \"web-search\"";
-                Err(text.refuse(&self.at, "flows.size", "transfers have no size", mend))
+                let what = if of == "flows" { "transfers have no size" } else { "values have no size" };
+                Err(text.refuse(&self.at, size_field, what, mend))
             }
         }
     }

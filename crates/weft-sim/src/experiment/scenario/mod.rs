@@ -13,6 +13,7 @@ mod applications;
 mod file;
 mod row;
 mod saved;
+mod services;
 mod throughput;
 mod transfers;
 mod transient;
@@ -26,11 +27,12 @@ use super::{
 };
 use crate::telemetry::Telemetry;
 pub use applications::{ApplicationFigures, traces};
-use applications::{Ranks, flows_by_source};
+use applications::{HostsBeside, Ranks};
 use file::{NamedClasses, Scenario};
 pub use row::{Figures, FlowFigures, RunFigures, ScenarioRow};
 use saved::Saved;
 use serde::{Deserialize, Serialize};
+pub use services::{ClientFigures, ServiceFigures};
 use throughput::{Came, Counts};
 use transfers::Transfers;
 pub use transient::Transient;
@@ -45,7 +47,8 @@ use weft_units::memory::peak_memory;
 use weft_units::{BitRate, Bytes, Span, Time};
 use weft_workload::host::{Beside, NoRanks, SharedHost, SharedParameters};
 use weft_workload::replay::RankFailure;
-use weft_workload::scenario::{Generators, ScenarioOutput, ScenarioParameters};
+use weft_workload::scenario::{ScenarioOutput, ScenarioParameters};
+use weft_workload::services::key_value::KeyValueOutput;
 
 /// Epochs of a run: between them queues are looked at.
 const EPOCHS: u64 = 400;
@@ -209,12 +212,10 @@ impl ScenarioRequest {
     ) -> Result<Box<dyn SimulatedNetwork<SharedHost<NoRanks>>>, ExperimentError> {
         let machine = machine::checked(&way.machine)?;
         let layout = assembly::layout(&machine).map_err(ExperimentError::input)?;
+        assembly::check_interfaces(&machine, scenario.interfaces()).map_err(ExperimentError::input)?;
         let parameters = SharedParameters { ranks: (), beside: building.beside(0, scenario) };
-        let by_source = flows_by_source(scenario);
-        let mut host = |endpoint| {
-            let flows = by_source.get(&endpoint).map_or(&[][..], Vec::as_slice);
-            SharedHost { flows: Generators::new(flows, self.seed), ..SharedHost::default() }
-        };
+        let mut beside = HostsBeside::new(scenario, self.seed);
+        let mut host = |endpoint| beside.put(NoRanks, endpoint);
         let Building { threads, saved, follows_packets, .. } = building;
         let setup = NetworkSetup {
             threads,
@@ -242,7 +243,7 @@ impl Building<'_> {
     fn beside(&self, interface: u16, scenario: &Scenario) -> Beside {
         let (flows, counted_from) = (scenario.flows.clone(), scenario.warm_up);
         let flows = ScenarioParameters { flows, counted_from, report_transfers: self.report_transfers };
-        Beside { interface, flows }
+        Beside { interface, flows, key_value: scenario.key_value() }
     }
 }
 
@@ -280,6 +281,7 @@ struct Course {
     /// Epochs that are over.
     epochs: u64,
     output: ScenarioOutput,
+    key_value: KeyValueOutput,
     /// The state at the end of warm-up; `None`: it goes on.
     warm_up: Option<WarmUp>,
     transfers: Transfers,
@@ -306,6 +308,7 @@ impl Simulated<'_> {
         Course {
             epochs: 0,
             output: ScenarioOutput::default(),
+            key_value: KeyValueOutput::default(),
             warm_up: None,
             transfers: Transfers::default(),
             high: HighWater::default(),
@@ -373,10 +376,12 @@ impl Simulated<'_> {
                 saved_at = until;
             }
         }
-        let Course { output, warm_up, mut transfers, high, watch, mut telemetry, mut packets, .. } = course;
+        let Course { output, key_value, warm_up, mut transfers, high, watch, .. } = course;
+        let Course { mut telemetry, mut packets, .. } = course;
         let totals = &mut done.totals;
         // A network that stands is at the beginning of its last window, in which something may have come.
-        let last = output.flows.values().map(|flow| flow.last).max().unwrap_or(Time::ZERO);
+        let ends = output.flows.values().map(|flow| flow.last);
+        let last = ends.chain(key_value.clients.values().map(|tally| tally.last)).max().unwrap_or(Time::ZERO);
         let end = network.now().max(last).min(scenario.time);
         if let Some(results) = results {
             transfers.write((self.run, Time::NEVER), &mut Vec::new(), scenario, results)?;
@@ -392,10 +397,11 @@ impl Simulated<'_> {
         let came = Came::by_now(&output, &*network);
         let warm_up = warm_up.unwrap_or_else(|| WarmUp { came: came.clone(), links_off: crossed.counts.off });
         totals.end = totals.end.max(end);
-        totals.messages += output.flows.values().map(|flow| flow.delivered).sum::<u64>();
-        totals.payload += came.sum();
+        totals.messages += output.flows.values().map(|flow| flow.delivered).sum::<u64>() + key_value.messages;
+        let payload = came.sum() + key_value.payload;
+        totals.payload += payload;
         // Energy is that of applications too, of which nobody counts what was delivered.
-        let delivered = if scenario.applications.is_empty() { came.sum() } else { Bytes::ZERO };
+        let delivered = if scenario.applications.is_empty() { payload } else { Bytes::ZERO };
         add_crossed(totals, &crossed);
         let mut of_run = RunFigures {
             transients: watch.map_or_else(Vec::new, |watch| watch.transients(end)),
@@ -419,10 +425,11 @@ impl Simulated<'_> {
         let counts = Counts { scenario, output: &output, before: &warm_up.came, came: &came, end };
         let of_flows = row::of_groups(&counts).into_iter().map(Figures::Flows);
         let of_applications = applications::figures(scenario, &applications::ranks(&*network)).into_iter();
-        let groups = scenario.groups.iter().zip(of_flows);
-        let applications = scenario.applications.iter().map(|application| &application.group);
-        let all = groups.chain(applications.zip(of_applications.map(Figures::Application)));
-        let rows = all.map(|(group, figures)| ScenarioRow {
+        let of_applications = of_applications.map(Figures::Application);
+        let of_clients = services::of_clients(scenario, &key_value, end).into_iter().map(Figures::Clients);
+        let of_services = services::of_services(scenario, &key_value, end).into_iter().map(Figures::Service);
+        let all = of_flows.chain(of_applications).chain(of_clients).chain(of_services);
+        let rows = scenario.all_groups().zip(all).map(|(group, figures)| ScenarioRow {
             run: self.run,
             congestion: congestion.to_owned(),
             refused: None,
@@ -443,7 +450,7 @@ impl Simulated<'_> {
         course: &mut Course,
         mut results: Option<&mut ResultsWriter>,
     ) -> Result<(Progress, Option<RankFailure>), ExperimentError> {
-        let Course { output, transfers, telemetry, packets, .. } = course;
+        let Course { output, key_value, transfers, telemetry, packets, .. } = course;
         let flag = self.control.interrupt.flag();
         let progress = match (telemetry, results.as_deref_mut()) {
             (Some(telemetry), Some(results)) => telemetry.run_until(network, until, flag, results)?,
@@ -452,6 +459,7 @@ impl Simulated<'_> {
         let mut fault = None;
         network.visit_outputs(&mut |part| {
             output.take(&mut part.flows);
+            key_value.take(&mut part.key_value);
             packets.take(R::hops(&mut part.ranks));
             R::hops(&mut part.ranks).clear();
             // The first of all, whatever partition has it.

@@ -1,8 +1,10 @@
-//! Rows of a scenario: under each way to control congestion one for each group of flows and each application.
+//! Rows of a scenario: under each way to control congestion one for each group of flows, each application,
+//! each group of clients and each service.
 
 use super::Way;
 use super::applications::ApplicationFigures;
 use super::file::Scenario;
+use super::services::{ClientFigures, ServiceFigures};
 use super::throughput::{Counts, Delivered};
 use super::transient::Transient;
 use crate::experiment::{EnergyFigures, ExperimentError};
@@ -11,7 +13,7 @@ use weft_units::ledger::{ScenarioLosses, View as _};
 use weft_units::{PacketCounts, Span};
 use weft_workload::scenario::FlowPlan;
 
-/// A group of flows, or an application, under one way to control congestion.
+/// A group of flows or clients, an application or a service, under one way to control congestion.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ScenarioRow {
     /// The run: the column `run` of the tables. The rows of a run follow each other.
@@ -21,13 +23,13 @@ pub struct ScenarioRow {
     /// Why the machine cannot have the way, which then has this row alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
-    /// The name of the group or application in the file; `None`: the way is refused.
+    /// The name of the group in the file; `None`: the way is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// `victim`, `aggressor` or `background`.
+    /// `victim`, `aggressor` or `background`; of a service `service`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
-    /// Figures of the group or application.
+    /// Figures of the group.
     #[serde(flatten)]
     pub figures: Option<Figures>,
     /// Figures of the whole run: the same in all its rows.
@@ -35,7 +37,7 @@ pub struct ScenarioRow {
     pub of_run: Option<RunFigures>,
 }
 
-/// Figures of a group of flows, or of an application.
+/// Figures of a group of flows, of an application, of clients or of a service.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Figures {
@@ -43,6 +45,10 @@ pub enum Figures {
     Flows(FlowFigures),
     /// Of an application.
     Application(ApplicationFigures),
+    /// Of clients of a service.
+    Clients(ClientFigures),
+    /// Of a service.
+    Service(ServiceFigures),
 }
 
 /// Figures of a group of flows.
