@@ -19,8 +19,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use weft_engine::{Payload, Stream};
 use weft_fabric::Purpose;
-use weft_nic::{Delivered, Failure, Host, HostContext, Message, Observer, Offer, Primitive};
-use weft_units::{Address, Bytes, EndpointId, Span, Time};
+use weft_nic::{Delivered, Failure, Host, HostContext, Message, Observer, Offer};
+use weft_units::{Bytes, EndpointId, Span, Time};
 
 /// The payload of an answer that brings no value.
 const BARE_ANSWER: Bytes = Bytes::new(8);
@@ -279,19 +279,10 @@ fn message(to: EndpointId, bytes: Bytes, header: KeyValueHeader, now: Time) -> M
         KeyValueHeader::Answer { .. } => (true, None),
     };
     Message {
-        to,
-        bytes,
-        created_at: now,
         header: Some(header),
         token,
-        acknowledged: false,
-        primitive: Primitive::Automatic,
         purpose: Purpose { is_reply, ..Purpose::PLAIN },
-        interface: 0,
-        to_interface: 0,
-        buffer: Address::default(),
-        buffers: Default::default(),
-        watch: false,
+        ..Message::new(to, bytes, now)
     }
 }
 
