@@ -63,7 +63,7 @@ fn a_store_runs_beside_ranks_and_flows() {
     let folder = tempfile::tempdir().unwrap();
     let mut writer = {
         let header = TraceHeader { ranks: 2, ..TraceHeader::default() };
-        TraceWriter::create(&folder.path().join("exchange.weft"), header).unwrap()
+        TraceWriter::create(folder.path().join("exchange.weft"), header).unwrap()
     };
     for rank in 0..2u32 {
         writer.begin_rank(RankId(rank)).unwrap();
