@@ -184,12 +184,13 @@ const MEZZANINE: &str = "exanest --set topology.mezzanines=1";
 
 /// The machine of each scenario that ships, and the times and warm-up that it has here, where its own take
 /// long; telemetry has looks at the end of the warm-up.
-const SHIPPED: [(&str, &str, Times, &str); 14] = [
+const SHIPPED: [(&str, &str, Times, &str); 15] = [
     ("incast-victim.toml", "carvnet-spineleaf", None, "50us"),
     ("latency-victim-low.toml", "carvnet-spineleaf", None, "50us"),
     ("latency-victim-medium.toml", "carvnet-spineleaf", Some(("300us", "100us")), "50us"),
     ("latency-victim-high.toml", "carvnet-spineleaf", Some(("250us", "100us")), "50us"),
     ("new-shares.toml", "carvnet-spineleaf", None, "50us"),
+    ("key-value.toml", "carvnet-spineleaf", None, "50us"),
     ("lammps-background.toml", "carvnet-spineleaf", Some(("400us", "0us")), "50us"),
     ("lammps-communication.toml", "carvnet-spineleaf", Some(("400us", "0us")), "50us"),
     ("mezzanine-victim-low.toml", MEZZANINE, None, "100us"),
@@ -214,13 +215,14 @@ const SHIPPED: [(&str, &str, Times, &str); 14] = [
     ),
 ];
 
-/// A shipped scenario with other times, without its applications, whose traces lie elsewhere; and the end of
-/// its warm-up.
+/// A shipped scenario with other times, without its applications, whose traces lie elsewhere, and without
+/// services, which are no flows; and the end of its warm-up.
 fn shipped(name: &str, times: Times, folder: &Path) -> (PathBuf, Time) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios").join(name);
     let text = fs::read_to_string(&path).unwrap();
     let mut parts: Vec<&str> = text.split("\n[").collect();
-    parts.retain(|part| !part.starts_with("[applications]]"));
+    let others = ["[applications]]", "[services]]", "[clients]]"];
+    parts.retain(|part| !others.iter().any(|other| part.starts_with(other)));
     let text = parts.join("\n[");
     let of = |key: &str| text.lines().find_map(|line| line.strip_prefix(&format!("{key} = \"")));
     let of = |key: &str| of(key).map_or("0us", |value| value.trim_end_matches('"'));
