@@ -7,7 +7,7 @@
 //! ```
 
 use crate::event::{Event, Payload, SiteId};
-use crate::pending::Note;
+use crate::event_queue::Note;
 
 /// Room of a list when it begins, in events. Most lists of later windows, such as those of timers, get no
 /// more: with the room that near windows need, memory would lie idle in them, and be out of the cache when it

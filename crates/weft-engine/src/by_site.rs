@@ -5,7 +5,7 @@
 //!   [c0][a0][b0][a1][c1]   ->   [a0][a1] [b0] [c0][c1]
 //! ```
 
-use crate::pending::BLOCK;
+use crate::event_queue::BLOCK;
 
 /// Entries of a block by site, those of a site as they came.
 pub(crate) struct BySite<T> {

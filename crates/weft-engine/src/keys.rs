@@ -6,7 +6,7 @@
 //! ```
 
 use crate::event::{Event, Payload};
-use crate::pending::BLOCK;
+use crate::event_queue::BLOCK;
 use weft_units::Time;
 
 /// An event's place in the order of its site within a window, without its payload.

@@ -1,8 +1,8 @@
 //! The model: the functions that it must provide, and the context in which they are called.
 
 use crate::event::{Event, Payload, SiteId};
+use crate::event_queue::{Note, PendingEvents};
 use crate::own_events::OwnEvents;
-use crate::pending::{Note, PendingEvents};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use weft_units::{Span, Time};

@@ -3,11 +3,11 @@
 use crate::batch::Batch;
 use crate::by_site::{BySite, bits};
 use crate::event::SiteId;
+use crate::event_queue::{BLOCK, BLOCK_SHIFT, PendingEvents};
 use crate::keys::{Key, Sorted};
 use crate::lookahead::Windows;
 use crate::model::{Context, Model};
 use crate::own_events::OwnEvents;
-use crate::pending::{BLOCK, BLOCK_SHIFT, PendingEvents};
 use crate::prefetch::prefetch;
 use weft_units::Time;
 

@@ -10,11 +10,11 @@
 //! so it does not matter which of the two is chosen.
 
 use crate::event::{Event, SiteId};
+use crate::event_queue::{BLOCK, BLOCK_SHIFT, Note, PendingEvents};
 use crate::initial::InitialState;
 use crate::lookahead::Windows;
 use crate::model::{Model, Pulses};
 use crate::partition::Partition;
-use crate::pending::{BLOCK, BLOCK_SHIFT, Note, PendingEvents};
 use crate::threads::{self, StretchOutcome, Task, WINDOWS_PER_STRETCH};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, Ordering};

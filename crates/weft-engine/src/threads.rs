@@ -10,10 +10,10 @@
 //! still reads.
 
 use crate::barrier::SpinBarrier;
+use crate::event_queue::Letters;
 use crate::lookahead::Windows;
 use crate::model::Model;
 use crate::partition::Partition;
-use crate::pending::Letters;
 use crate::simulation::Progress;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};

@@ -41,7 +41,7 @@ mod reading;
 mod row;
 mod snapshot;
 mod stored;
-mod table;
+mod table_writer;
 mod tables;
 mod wall_clock;
 
@@ -55,7 +55,7 @@ pub use manifest::{AssumedConstant, FORMAT_VERSION, Performance, RunManifest, Ta
 pub use reading::{StoredRequest, check_files, read_manifest, read_request};
 pub use row::{Column, Row, Unreadable, WrittenBy};
 pub use stored::{RunOf, StoredResult};
-pub use table::{GROUP_ROWS, GROUP_ROWS_LIMIT};
+pub use table_writer::{GROUP_ROWS, GROUP_ROWS_LIMIT};
 pub use tables::*;
 pub use wall_clock::{Beginning, Stopwatch, date};
 

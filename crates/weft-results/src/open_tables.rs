@@ -3,7 +3,7 @@
 use crate::error::ResultsError;
 use crate::live::LiveTable;
 use crate::manifest::TableSummary;
-use crate::table::{AnyTableWriter, SavedTable, TableWriter};
+use crate::table_writer::{AnyTableWriter, SavedTable, TableWriter};
 use crate::tables::{Table, TableRow, WithRow};
 use std::any::Any;
 use std::collections::BTreeMap;

@@ -3,7 +3,7 @@
 use crate::digest::Sha;
 use crate::error::ResultsError;
 use crate::files::{SNAPSHOT, write_whole};
-use crate::table::SavedTable;
+use crate::table_writer::SavedTable;
 use std::path::Path;
 
 /// The beginning of every snapshot file, whatever its version.

@@ -153,7 +153,7 @@ macro_rules! parameters {
     };
 }
 
-/// A question to a routing before the machine is built. Made by [`routings!`].
+/// A question to a routing before the machine is built. Made by [`routings!`](crate::routings).
 pub trait RoutingWord {
     /// Whether it looks at queues that other switches publish.
     fn needs_published_queues(&self) -> bool;

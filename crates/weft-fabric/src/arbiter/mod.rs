@@ -1,4 +1,4 @@
-//! Who goes first: one file per arbiter, and a line of [`arbiters!`] for each.
+//! Who goes first: one file per arbiter, and a line of `arbiters!` for each.
 //!
 //! ```text
 //!   crossbar, per output       output queues, per line     endpoint with classes
