@@ -179,7 +179,7 @@ fn counts_of_a_link_are_columns() {
     results.finish(manifest(Ending::Finished), Performance::default()).unwrap();
     let mut seen = Vec::new();
     StoredResult::open(&directory).unwrap().visit(|link: LinkRow| seen.push(link)).unwrap();
-    assert_eq!(seen, [row.clone()]);
+    assert_eq!(seen, std::slice::from_ref(&row));
 
     let json = serde_json::to_string(&row).unwrap();
     let keys: Vec<&str> = json.split(['{', ',']).filter_map(|entry| entry.split('"').nth(1)).collect();
