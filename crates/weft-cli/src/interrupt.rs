@@ -85,7 +85,7 @@ mod tests {
     use std::io::{BufRead, BufReader, Read as _};
     use std::process::{Command, Stdio};
     use std::thread::sleep;
-    use std::time::Duration;
+    use std::time::{Duration, Instant};
 
     /// The test runs itself: the child waits as a run between two epochs does, and is sent SIGTERM and
     /// SIGINT. Catches a SIGHUP that counts although it is ignored, and a first signal that ends.
@@ -114,6 +114,8 @@ mod tests {
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
+        // Held until it has ended: waiting for it would close it, which ends it well.
+        let stdin = child.stdin.take();
         let mut said = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
         let id = child.id().to_string();
         let kill = |signal: &str| Command::new("kill").args([signal, &id]).status().unwrap();
@@ -127,6 +129,11 @@ mod tests {
             assert!(kill("-HUP").success());
             assert!(kill(signal).success());
         }
+        let since = Instant::now();
+        while child.try_wait().unwrap().is_none() && since.elapsed() < Duration::from_secs(120) {
+            sleep(Duration::from_millis(5));
+        }
+        drop(stdin);
         assert_eq!(child.wait().unwrap().code(), Some(130));
     }
 }

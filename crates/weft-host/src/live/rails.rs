@@ -20,9 +20,11 @@ use super::{Handler, LiveHost};
 use weft_msg::{RailChoice, RailsBy, Stripe, stripes};
 use weft_nic::{Delivered, Failure, HostContext, Message};
 use weft_units::{Bytes, EndpointId, Span, Time};
+use weft_workload::host::TOKEN_BITS;
 
-/// Marks the token of a message that an endpoint sends for another of its host.
-const GUEST: u32 = 1 << 31;
+/// Marks the token of a message that an endpoint sends for another of its host: the highest bit that a
+/// program's tokens have.
+const GUEST: u32 = 1 << (TOKEN_BITS - 1);
 
 /// The place of a message among the parts of what a rank sends.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]

@@ -27,7 +27,7 @@ use weft_nic::{Delivered, Failure, Host, HostContext, Incoming, Observer, Offer,
 use weft_units::{Address, Bytes, Time};
 
 /// Bits of a program's own token; those above say whose it is.
-const TOKEN_BITS: u32 = 28;
+pub const TOKEN_BITS: u32 = 28;
 
 /// Makes the shared host, its parameters, headers, timers and output of a list of programs beside the ranks,
 /// which take as many virtual interfaces, in this order.
