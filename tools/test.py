@@ -55,6 +55,7 @@ LINT = [
 
 TESTS = [
     Check("cargo test", ["cargo", "test", "--locked", "--workspace", "--no-fail-fast"]),
+    Check("control words of ExaNet", [sys.executable, "tests/wire/check.py"]),
     Check("same results", [str(VENV / "python"), "tools/same.py"]),
     Check("recorder", ["make", "-C", "recorder", "check"]),
     Check("provider", ["make", "-C", "libfabric", "check"]),
