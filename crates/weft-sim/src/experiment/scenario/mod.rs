@@ -365,7 +365,8 @@ impl Simulated<'_> {
                 break;
             }
             let ranks = applications::ranks(&*network);
-            if !ranks.is_empty() && ranks.iter().all(|rank| rank.finished) {
+            // A rank that computes last has told its end ahead of it.
+            if !ranks.is_empty() && ranks.iter().all(|rank| rank.finished && rank.end <= until) {
                 break;
             }
             course.epochs = epoch;
