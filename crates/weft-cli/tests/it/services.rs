@@ -9,6 +9,8 @@ use weft_trace::op::{CommId, Op, RequestId, SendMode};
 use weft_units::{Bytes, RankId, Span};
 
 const MACHINE: &str = "ethernet-100g-spineleaf";
+/// Columns that say how fast this computer was.
+const SPEEDS: [&str; 3] = ["packet_hops_per_second", "build_time_s", "peak_memory_bytes"];
 const STORE: &str = "[scenario]\ntitle = \"a store\"\ntime = \"400us\"\n\
                      [[services]]\nname = \"store\"\non = \"3\"\nservice_time = \"2us\"\nvalue = \"1K\"\n";
 const CLIENTS: &str = "[[clients]]\nname = \"clients\"\nrole = \"victim\"\nof = \"store\"\n";
@@ -106,6 +108,32 @@ fn a_store_runs_beside_ranks_and_flows() {
     assert!(number(group(&report, "as the machine", "flow"), "transfers") > 5.0);
     for threads in ["2", "3"] {
         assert_eq!(rows(&time(&all, &["--threads", threads]).1), rows(&report), "{threads} threads");
+    }
+}
+
+/// Catches a run that ends before a rank that computes last, and figures of services and flows that depend on
+/// whether hosts have ranks: those without are told of messages ahead of time.
+#[test]
+fn a_rank_that_computes_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let idle = "num_ranks 1\nrank 0 {\nl1: calc 400000\n}\n";
+    fs::write(folder.path().join("idle.goal"), idle).unwrap();
+    let flows = "[[flows]]\nname = \"flow\"\nrole = \"background\"\nfrom = \"9\"\nto = \"3\"\nsize = \"4K\"\n\
+                 gap = \"3us\"\n";
+    let clients = format!("{CLIENTS}from = \"4-8\"\nwindow = 3\ngets = 0.5\nsize = \"8K\"\n");
+    let text = format!("{STORE}threads = 2\n{clients}{flows}");
+    let application =
+        "[[applications]]\nname = \"idle\"\nrole = \"background\"\ntrace = \"idle.goal\"\non = \"15\"\n";
+    let alone = run(&scenario(folder.path(), &text), &[]);
+    let beside = run(&scenario(folder.path(), &format!("{text}{application}")), &[]);
+    assert!(number(group(&alone, "as the machine", "store"), "most_waiting") > 1.0, "{alone}");
+    for name in ["clients", "store", "flow"] {
+        let figures = |report: &Value| {
+            let mut row = group(report, "as the machine", name).as_object().unwrap().clone();
+            row.retain(|key, _| !SPEEDS.contains(&key.as_str()));
+            row
+        };
+        assert_eq!(figures(&beside), figures(&alone), "{name}");
     }
 }
 

@@ -147,7 +147,7 @@ pub struct StoreTally {
     pub misses: u64,
     /// How long requests have waited for a thread, to a thousandth, of those that came after warm-up.
     pub waits: Histogram<10>,
-    /// The most that have waited at one endpoint at a time.
+    /// The most that waited at one endpoint when a thread took the next.
     pub longest_queue: u64,
     /// Answers that the interface has given up.
     pub failed: u64,
@@ -263,12 +263,17 @@ impl KeyValue {
         self.programs.get_or_insert_default().store = Some(store);
     }
 
-    /// Adds a client of this plan, number `client` over all plans and endpoints.
-    pub fn add_client(&mut self, number: u32, plan: &ClientPlan, (client, seed): (u64, u64)) {
+    /// The random numbers of a client, by its number over all plans and endpoints.
+    pub fn client_rng(seed: u64, client: u64) -> Stream {
+        Stream::new(seed, client, PURPOSE_CLIENT)
+    }
+
+    /// Adds a client of the plan of this number.
+    pub fn add_client(&mut self, number: u32, plan: &ClientPlan, rng: Stream) {
         let Programs { clients, slots, .. } = &mut **self.programs.get_or_insert_default();
         let slot = WindowSlot { client: clients.len() as u8, begun: None };
         slots.extend(std::iter::repeat_n(slot, plan.window.into()));
-        clients.push(Client { plan: number, rng: Stream::new(seed, client, PURPOSE_CLIENT), begun: 0 });
+        clients.push(Client { plan: number, rng, begun: 0 });
     }
 }
 
@@ -354,11 +359,7 @@ impl Store {
         }
         match idle {
             Some(thread) => self.serve(thread, request, parameters, context),
-            None => {
-                self.queue.push_back(request);
-                let tally = context.output().stores.entry(self.plan).or_default();
-                tally.longest_queue = tally.longest_queue.max(self.queue.len() as u64);
-            }
+            None => self.queue.push_back(request),
         }
     }
 
@@ -400,6 +401,10 @@ impl Store {
         tally.served += 1;
         tally.counted += u64::from(now >= parameters.counted_from);
         tally.misses += u64::from(value.is_none() && known.is_none());
+        // A queue is longest when a thread is about to take from it. Its last requests may be yet to come: a
+        // host without ranks is told of them ahead of time.
+        let to_come = self.queue.iter().rev().take_while(|request| request.came >= now).count();
+        tally.longest_queue = tally.longest_queue.max((self.queue.len() - to_come) as u64);
         let bytes = known.unwrap_or(BARE_ANSWER);
         context.send(message(from, bytes, KeyValueHeader::Answer { slot }, now), now);
         if let Some(next) = self.queue.pop_front() {

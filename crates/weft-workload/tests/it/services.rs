@@ -89,7 +89,7 @@ impl Case {
             key_value.add_store(0);
         }
         if clients(endpoint.0) {
-            key_value.add_client(0, &self.client, (endpoint.0.into(), 7));
+            key_value.add_client(0, &self.client, KeyValue::client_rng(7, endpoint.0.into()));
         }
         let begins = self.flow.as_ref().is_some_and(|flow| flow.source == endpoint);
         let flows = Generators::new(if begins { &[0] } else { &[] }, 7);

@@ -48,7 +48,7 @@ pub struct ServiceFigures {
     pub wait_mean_us: Option<f64>,
     /// The same, of 99 in 100 at most.
     pub wait_p99_us: Option<f64>,
-    /// The most requests that have waited at one endpoint at a time.
+    /// The most requests that waited at one endpoint when a thread took the next.
     pub most_waiting: u64,
     /// Answers that the interface has given up.
     pub answers_failed: u64,

@@ -93,7 +93,11 @@ pub(in super::super) fn by_endpoint(scenario: &Scenario, seed: u64) -> BTreeMap<
     let clients =
         clients.flat_map(|(clients, number)| clients.from.iter().map(move |at| (at, number, clients)));
     for ((endpoint, number, clients), client) in clients.zip(0..) {
-        parts.entry(*endpoint).or_default().add_client(number, &clients.plan, (client, seed));
+        parts.entry(*endpoint).or_default().add_client(
+            number,
+            &clients.plan,
+            KeyValue::client_rng(seed, client),
+        );
     }
     parts
 }
