@@ -62,9 +62,10 @@ fn the_tlb_and_new_pages_cost_time() {
         rows(&[&one as &[&str], &counts].concat())[0]["latency_us"].as_f64().unwrap()
     };
     // Sixteen pages of the receiver's, a fault of 10 us each and one after the other; the sender has touched
-    // its own.
+    // its own. Behind each the firmware starts the block again, for 2 us, and about 2 us pass on the way of
+    // the refusal and of the block.
     let more = first("first-touch", "0") - first("off", "0");
-    assert!((160.0..185.0).contains(&more), "{more} us");
+    assert!((16.0 * 12.0..16.0 * 15.0).contains(&more), "{more} us");
     assert!((first("first-touch", "1") - first("off", "1")).abs() < 1.0);
 }
 
