@@ -1,9 +1,9 @@
 /* Two ranks over Portals 4, without MPI: round trips of puts that a match list takes, a put that came before its entry,
  * gets, a fetch-atomic sum, and a triggered put that answers without its program. Prints virtual times.
  *
- *   cc -O2 -Iinclude examples/portals_ping_pong.c -Ltarget/release/deps -lportals -lweft_client \
- *      -Wl,-rpath,$PWD/target/release/deps -o build/examples/portals_ping_pong
- *   target/release/weft run -m bxi3-fattree -n 2 -- build/examples/portals_ping_pong
+ *   cc -O2 -Iinclude examples/portals_ping_pong.c -Ltarget/quick/deps -lportals -lweft_client \
+ *      -Wl,-rpath,$PWD/target/quick/deps -o build/examples/portals_ping_pong
+ *   target/quick/weft run -m bxi3-fattree -n 2 -- build/examples/portals_ping_pong
  *
  * The processes find each other by PMI-1, the protocol of `weft run`.
  *

@@ -115,13 +115,10 @@ pub enum BuildError {
     },
     /// Pauses where the head-room of a buffer has no bound that is known.
     #[error(
-        "pause is not modelled {with}; set fabric.flow_control=credits, or give the links no errors or no \
-         replay, and no sleep"
+        "pause is not modelled on links with errors that repeat packets, which keep a pause frame waiting; \
+         set fabric.flow_control=credits, or give the links no errors or no replay"
     )]
-    PauseWithoutBound {
-        /// The reason.
-        with: &'static str,
-    },
+    PauseWithoutBound,
     /// Links that wake ahead of packets whose way is chosen on the way.
     #[error(
         "wake-on-injection wakes the links of a packet's way ahead of it, and this routing \
@@ -223,7 +220,7 @@ impl BuildError {
             BuildError::BufferTooSmall { .. } | BuildError::HeadroomTooLarge { .. } => "switch.buffer",
             BuildError::CrossbarNotExact { .. } => "switch.speedup",
             BuildError::LinkTooSlow { .. } => "packet.payload",
-            BuildError::PauseWithoutBound { .. } => "fabric.flow_control",
+            BuildError::PauseWithoutBound => "fabric.flow_control",
             BuildError::TooManyBitErrors { .. } => "links.*.bit_errors",
             BuildError::ReplayBufferTooSmall { .. } => "links.*.replay_buffer",
             BuildError::SwitchTooLarge { .. } => "topology",
@@ -338,12 +335,7 @@ impl<T: Topology + Routing> NetworkParameters<T> {
         let thresholds = match &switch.flow_control {
             FlowControl::Credits | FlowControl::Drop => Vec::new(),
             FlowControl::Pause(_) if links.iter().any(LinkKind::repeats) => {
-                let with = "on links with errors that repeat packets, which keep a pause frame waiting";
-                return Err(BuildError::PauseWithoutBound { with });
-            }
-            FlowControl::Pause(_) if self.links.iter().any(|link| link.layer.sleeps()) => {
-                let with = "on links that sleep, whose pause frames would wait for them to wake";
-                return Err(BuildError::PauseWithoutBound { with });
+                return Err(BuildError::PauseWithoutBound);
             }
             FlowControl::Pause(pause) => {
                 let rule = HeadroomRule { switch, format, links: &links, vcs };

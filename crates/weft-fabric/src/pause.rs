@@ -54,7 +54,8 @@ pub struct Pause {
 /// The head-room of an input buffer behind a link, and the times that it is made of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Headroom {
-    /// Longest time for which packets that go first keep a pause frame from the reverse line.
+    /// Longest time for which packets that go first keep a pause frame from the reverse line, and the line's
+    /// longest wake-up, if it sleeps.
     pub wait: Span,
     /// Time of pause frames on the line: two of each virtual channel may be under way.
     pub frames: Span,
@@ -110,7 +111,9 @@ impl HeadroomRule<'_> {
         let on_line = on_line.max(reverse);
         // A grant looks ahead by the pipeline, and the next one falls on an edge.
         let pipeline = switch.clock.cycles(u64::from(switch.pipeline_cycles) + 1);
-        let wait = pipeline + on_line;
+        // A line that sleeps wakes once, for the frame or for the packets before it.
+        let waking = link.layer.as_deref().map_or(Span::ZERO, |kind| kind.layer.longest_wake());
+        let wait = pipeline + waking + on_line;
         let frames = link.rate.span((PAUSE_FRAME + link.framing) * u64::from(2 * vcs));
         let propagation = link.latency * 2 + link.routing;
         let response = pause.response.max(pipeline);

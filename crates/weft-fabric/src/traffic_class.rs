@@ -105,13 +105,18 @@ pub struct Purpose {
     pub job: u16,
     /// Whether it brings what its receiver has asked for.
     pub is_reply: bool,
+    /// Whether it is of a service of the system, and not of computing: an interface may keep their flows
+    /// apart.
+    #[serde(default)]
+    pub is_service: bool,
     /// The class that it is to go in, whatever others take; `None`: the first that takes it.
     pub class: Option<u8>,
 }
 
 impl Purpose {
     /// A request of the first application, of no operation.
-    pub const PLAIN: Purpose = Purpose { operation: Operations::NONE, job: 0, is_reply: false, class: None };
+    pub const PLAIN: Purpose =
+        Purpose { operation: Operations::NONE, job: 0, is_reply: false, is_service: false, class: None };
 }
 
 /// The traffic class that packets of a message carry until they are injected. The default says none: such a

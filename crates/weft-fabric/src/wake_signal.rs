@@ -49,7 +49,7 @@ impl WakeSignal {
         if let Some(other) = delays.find(|other| *other != delay) {
             return Err(BuildError::SignalDelays { one: delay, other });
         }
-        let longest = sleeps.map(|sleep| sleep.wake.max(sleep.off.map_or(Span::ZERO, |off| off.wake))).max();
+        let longest = sleeps.map(|sleep| sleep.longest_wake()).max();
         let longest = longest.map_or(0, Span::as_ps).saturating_mul(MAX_LEAD_WAKE_UPS);
         let units = longest.div_ceil(u64::from(u16::MAX)).max(1);
         // The largest power of two is 2^63.

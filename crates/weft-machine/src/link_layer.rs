@@ -331,7 +331,7 @@ fn note(path: String, value: String, rules: &ProtocolRules, reader: &mut Reader<
 #[cfg(test)]
 mod tests {
     use crate::{Fabric, Machine, load};
-    use weft_fabric::{Fec, GapRule, LinkLayer, LinkParameters, LinkProtocol};
+    use weft_fabric::{Fec, GapRule, LinkLayer, LinkParameters, LinkProtocol, ReplayParameters};
     use weft_units::{BitRate, Bytes, LineCode};
 
     fn links(machine: &Machine, class: &str) -> LinkParameters {
@@ -346,7 +346,8 @@ mod tests {
         let shipped = load("communication-ip", &[] as &[&str]).unwrap();
         let [bus, line] = ["endpoint", "x"].map(|class| links(&shipped, class));
         assert_eq!(bus.layer, LinkLayer::PLAIN);
-        assert_eq!((line.layer.word.get(), line.layer.replay), (8, None));
+        // The file's Link Ctrl above Aurora.
+        assert_eq!((line.layer.word.get(), line.layer.replay), (8, Some(ReplayParameters { buffer: None })));
         assert_eq!(line.rate, BitRate::from_bits_per_second(20_625_000_000));
         let same = ["links.default.protocol=aurora", "links.default.lanes=2"];
         let same = links(&load("communication-ip", &same).unwrap(), "x");

@@ -12,11 +12,13 @@
 //!
 //! # Not modelled
 //! Pages that the system takes away again, several page sizes, walks that share the memory channel, a number
-//! of context banks. Translation of notifications' addresses, and of the accelerator's vectors. Cores whose
-//! time the handler of a fault takes: faults of several pages are handled side by side. In a run, the
-//! program's own touches: only the interface's count.
+//! of context banks. Translation of notifications' addresses, and of the accelerator's vectors. Of the
+//! program's own touches those of memory that it does not send: what it only receives into counts as new to
+//! both. The time of a rank whose core runs the handler: faults are handled one after the other, on a core
+//! that no rank misses.
 
 use crate::block::{Block, block};
+use crate::rdma::Location;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weft_keys::{Misfit, Problem};
@@ -195,6 +197,8 @@ pub struct Iommu {
     pages: BTreeMap<Page, (PageState, Time)>,
     /// The time at which the page-table walker is free.
     walker: Time,
+    /// The time at which the core that handles faults is.
+    handler: Time,
     /// Time in which it has walked.
     worked: Span,
     misses: u64,
@@ -232,9 +236,17 @@ impl Iommu {
         }
     }
 
-    /// The program touches a page, which maps it.
-    pub fn map(&mut self, page: Page, now: Time, parameters: &IommuParameters) {
-        if parameters.faults != FaultModel::Off {
+    /// The program touches `bytes` at `location`, which maps their pages.
+    #[inline]
+    pub fn map(&mut self, location: Location, bytes: Bytes, now: Time, parameters: &IommuParameters) {
+        if parameters.faults == FaultModel::Off || bytes == Bytes::ZERO {
+            return;
+        }
+        let (space, address) = (location.space, location.address.get());
+        let [first, last] = [address, address.saturating_add(bytes.get() - 1)]
+            .map(|address| Iommu::page(space, address, parameters).number);
+        for number in first..=last {
+            let page = Page { space, number };
             let state = self.state(page, now, parameters).next(PageEvent::Touch);
             self.pages.insert(page, (state, now));
         }
@@ -316,7 +328,10 @@ impl Iommu {
         parameters: &IommuParameters,
     ) -> Translation {
         let until = match before {
-            PageState::Unmapped => walked + parameters.fault,
+            PageState::Unmapped => {
+                self.handler = walked.max(self.handler) + parameters.fault;
+                self.handler
+            }
             _ => self.pages.get(&page).map_or(walked, |(_, until)| *until),
         };
         self.faults += u64::from(before == PageState::Unmapped);
@@ -329,6 +344,7 @@ impl Iommu {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use weft_units::Address;
 
     fn parameters(faults: FaultModel) -> IommuParameters {
         IommuParameters {
@@ -480,8 +496,20 @@ mod tests {
         let later = mapped + Span::from_us(1);
         assert_eq!(iommu.translate(page(7), later, &parameters), Translation::At(later + parameters.walk));
         assert_eq!(iommu.misses_and_faults(), (3, 1));
-        iommu.map(page(9), later, &parameters);
-        let end = later + parameters.walk + parameters.walk;
-        assert_eq!(iommu.translate(page(9), later, &parameters), Translation::At(end));
+        let location = Location { space: 0, address: Address::new(8 * 4096 + 4095) };
+        iommu.map(location, Bytes::new(2), later, &parameters);
+        for (walks, number) in [(2, 8), (3, 9)] {
+            let end = later + parameters.walk * walks;
+            assert_eq!(iommu.translate(page(number), later, &parameters), Translation::At(end));
+        }
+    }
+
+    /// Catches handlers that run side by side: three pages fault at once, and one core maps them in turn.
+    #[test]
+    fn one_core_handles_faults_one_after_the_other() {
+        let (parameters, mut iommu) = (parameters(FaultModel::FirstTouch), Iommu::default());
+        let mapped = [1, 2, 3].map(|number| iommu.translate(page(number), Time::ZERO, &parameters));
+        let at = |ns| Translation::Fault(Time::ZERO + Span::from_ns(ns));
+        assert_eq!(mapped, [at(10_100), at(20_100), at(30_100)]);
     }
 }

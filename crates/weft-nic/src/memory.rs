@@ -11,8 +11,8 @@
 //! bottleneck.
 //!
 //! # Not modelled
-//! Banks, rows, refresh; of caches only that small vectors do not leave them: cells that the interface reads
-//! take the channel, though caches may have them (§4.5). A stream's share is settled
+//! Banks, rows, refresh; of caches only that small vectors and small transfers do not leave them: cells that
+//! the interface reads take the channel, though caches may have them (§4.5). A stream's share is settled
 //! when it begins: it neither speeds up when another ends nor slows down when another begins, so that for a
 //! while all together may get a little more than there is.
 
@@ -29,6 +29,9 @@ weft_keys::keys! {
         /// Bytes up to which the data that a core reads or writes at once stays in its cache; none where not
         /// given.
         cache: Bytes = Bytes::ZERO;
+        /// Latency of the memory itself, which a read of what is in no cache takes behind the port; none
+        /// where not given.
+        latency: Span = Span::ZERO;
         beside {
             /// The rate as the channel counts with it: every rate but zero has one.
             line: LineRate = LineRate::new(rate, LineCode::NONE)?;
@@ -39,7 +42,14 @@ weft_keys::keys! {
 impl MemoryParameters {
     /// A channel of `rate` without a cache; `None` where the rate is zero.
     pub fn new(rate: BitRate) -> Option<MemoryParameters> {
-        Some(MemoryParameters { rate, line: LineRate::new(rate, LineCode::NONE)?, cache: Bytes::ZERO })
+        let line = LineRate::new(rate, LineCode::NONE)?;
+        Some(MemoryParameters { rate, line, cache: Bytes::ZERO, latency: Span::ZERO })
+    }
+
+    /// The latency of a read for a transfer of so many bytes: none, where a cache has them all.
+    #[inline]
+    pub(crate) fn read_latency(&self, transfer: Bytes) -> Span {
+        if transfer <= self.cache { Span::ZERO } else { self.latency }
     }
 }
 

@@ -62,12 +62,14 @@ impl MemoryPath<'_> {
         Translation::At(time)
     }
 
-    /// Reads `bytes` from memory through the port, from `from` on; returns when the last word has come.
+    /// Reads `bytes` of a transfer of `whole` from memory through the port, from `from` on; returns when the
+    /// last word has come.
     #[inline(always)]
-    pub(crate) fn read(&mut self, bytes: Bytes, from: Time) -> Time {
+    pub(crate) fn read(&mut self, bytes: Bytes, whole: Bytes, from: Time) -> Time {
         let one_way = self.port_parameters.one_way();
-        let port = self.port.read(from, bytes, self.port_parameters).ended;
-        let memory = self.memory.access(bytes, from + one_way, self.memory_parameters) + one_way;
+        let latency = self.memory_parameters.read_latency(whole);
+        let port = self.port.read(from, bytes, latency, self.port_parameters).ended;
+        let memory = self.memory.access(bytes, from + one_way, self.memory_parameters) + latency + one_way;
         if memory > port { self.port_parameters.clock.edge_at_or_after(memory) } else { port }
     }
 

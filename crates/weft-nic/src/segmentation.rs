@@ -15,8 +15,8 @@
 //!
 //! # Not modelled
 //! The order in which firmware polls its channels: it is taken to be that of arrival. Whatever the redesign
-//! shortens beside the agent: §4.5.2 has the latency of RDMA well below 1 us and §9 below 0.5 us, the model
-//! 0.98 us.
+//! shortens beside the agent: with it an RDMA write of 64 B takes 0.60 us, where §4.5.2 has well below 1 us
+//! and §9, of another interface, below 0.5 us.
 
 use crate::block::{Block, block};
 use crate::server::{Server, Service};

@@ -10,14 +10,39 @@ fn weft(words: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_weft")).args(words).stdin(Stdio::null()).output().unwrap()
 }
 
-/// The latencies in us of `weft osu latency` with these words.
-fn latencies(words: &[&str]) -> Vec<f64> {
-    let words = [&["osu", "latency", "--json", "--quiet"], words].concat();
+/// A field of the rows of a benchmark of `weft osu` with these words.
+fn rows(benchmark: &str, field: &str, words: &[&str]) -> Vec<f64> {
+    let words = [&["osu", benchmark, "--json", "--quiet"], words].concat();
     let output = weft(&words);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let rows = report["rows"].as_array().unwrap();
-    rows.iter().map(|row| row["latency_us"].as_f64().unwrap()).collect()
+    rows.iter().map(|row| row[field].as_f64().unwrap()).collect()
+}
+
+/// The latencies in us of `weft osu latency` with these words.
+fn latencies(words: &[&str]) -> Vec<f64> {
+    rows("latency", "latency_us", words)
+}
+
+/// Catches a link layer that is not swapped by one `--set`, by the payload that each leaves of a lane of
+/// 10.3125 Gb/s, 4 KB of 4,144 B; and links whose rate shows although the router of 32 Gb/s, 4 KB of 4,128 B,
+/// is slower.
+#[test]
+fn links_of_one_lane_are_told_apart_and_the_router_hides_four() {
+    let bandwidth = |protocol: &str, lanes: &str| {
+        let [protocol, lanes] = [("protocol", protocol), ("lanes", lanes)]
+            .map(|(key, value)| format!("links.default.{key}={value}"));
+        let words =
+            ["-m", "apenetx-u200", "--layer", "nic", "--sizes", "1M", "--set", &protocol, "--set", &lanes];
+        rows("bw", "bandwidth_gbps", &words)[0]
+    };
+    let data = 10.3125 * 4096.0 / 4144.0;
+    for (protocol, one_lane) in [("apelink", data * 64.0 / 66.0), ("apenet-bxi2", data)] {
+        let (one, four) = (bandwidth(protocol, "1"), bandwidth(protocol, "4"));
+        assert!((one / one_lane - 1.0).abs() < 0.002, "{protocol}: {one} Gb/s, {one_lane} by hand");
+        assert!((four / (32.0 * 4096.0 / 4128.0) - 1.0).abs() < 0.002, "{protocol}: {four} Gb/s");
+    }
 }
 
 /// The order that the documents state, on both machines, with and without MPI's software.

@@ -61,8 +61,11 @@ fn the_tlb_and_new_pages_cost_time() {
         let one = ["latency", "--from", "M1QAF1", "--to", "M1QBF1", "--sizes", "64K"];
         rows(&[&one as &[&str], &counts].concat())[0]["latency_us"].as_f64().unwrap()
     };
-    // Sixteen pages at either side, a fault of 10 us each, some of them at the same time.
-    assert!(first("first-touch", "0") > first("off", "0") + 100.0);
+    // Sixteen pages of the receiver's, a fault of 10 us each and one after the other; the sender has touched
+    // its own. Behind each the firmware starts the block again, for 2 us, and about 2 us pass on the way of
+    // the refusal and of the block.
+    let more = first("first-touch", "0") - first("off", "0");
+    assert!((16.0 * 12.0..16.0 * 15.0).contains(&more), "{more} us");
     assert!((first("first-touch", "1") - first("off", "1")).abs() < 1.0);
 }
 
@@ -341,6 +344,19 @@ fn a_dead_member_of_the_accelerator_is_lost_data() {
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("weft: lost-data: "), "{said}");
     assert!(!output.stdout.is_empty() && out.join("run.json").exists());
+}
+
+/// D2.8 §2: Link Ctrl blocks guarantee reliable communication. Catches a bit error on the Communication IP's
+/// links that loses a message, as Aurora alone does.
+#[test]
+fn the_links_of_the_communication_ip_send_again_what_errors_hit() {
+    let errors = ["osu", "bw", "-m", "communication-ip", "--set", "links.default.bit_errors=20000000000"];
+    let answer = json(&[&errors[..], &["--sizes", "1K", "--json", "--quiet"]].concat());
+    assert_eq!(answer["ended"], "finished");
+    let bare =
+        weft(&[&errors[..], &["--sizes", "1K", "--quiet", "--set", "links.default.replay=false"]].concat());
+    let said = String::from_utf8_lossy(&bare.stderr);
+    assert!(said.starts_with("weft: lost-data: ") && said.contains("were corrupted"), "{said}");
 }
 
 /// Catches a message that was given up and nobody is told of, or with it all that was simulated before.

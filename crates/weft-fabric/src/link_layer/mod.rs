@@ -39,7 +39,7 @@ pub use power::{LinkPower, OffParameters, PowerReport, SleepParameters};
 pub(crate) use state::{LayerKind, LayerLoad, LayerState, OnLine};
 
 use serde::{Deserialize, Serialize};
-use weft_units::{BitRate, Bytes, LineCode};
+use weft_units::{BitRate, Bytes, LineCode, Span};
 
 /// A link layer that a machine file can name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -188,9 +188,9 @@ impl LinkLayer {
         power: None,
     };
 
-    /// Whether it sleeps when it is idle.
-    pub fn sleeps(&self) -> bool {
-        self.power.is_some_and(|power| power.sleep.is_some())
+    /// The longest time that it takes to wake; zero for one that never sleeps.
+    pub(crate) fn longest_wake(&self) -> Span {
+        self.power.and_then(|power| power.sleep).map_or(Span::ZERO, |sleep| sleep.longest_wake())
     }
 
     /// Bytes that the line carries for a packet of `packet` bytes and `framing`; with deficit idle count on

@@ -51,6 +51,13 @@ pub struct SleepParameters {
     pub signal: Option<Span>,
 }
 
+impl SleepParameters {
+    /// The longest wake-up, from the deepest state.
+    pub(crate) fn longest_wake(&self) -> Span {
+        self.off.map_or(self.wake, |off| off.wake.max(self.wake))
+    }
+}
+
 /// The state below low power.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct OffParameters {

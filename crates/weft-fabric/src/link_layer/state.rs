@@ -265,6 +265,15 @@ impl LayerState {
         OnLine { began, ended, left, free: line.busy_until(), waking: Span::ZERO, is_corrupted: is_hit }
     }
 
+    /// Sends a pause frame of so many bytes over `line` from `now` on, and wakes it where it sleeps; returns
+    /// when the last bit of the frame has left.
+    pub(crate) fn carry_frame(&mut self, rate: &LineRate, line: &mut Line, frame: Bytes, now: Time) -> Time {
+        let Some(power) = &mut self.power else { return line.send(rate, now, frame) };
+        let ended = line.send(rate, power.wake(now, now), frame);
+        power.sent(ended, now);
+        ended
+    }
+
     /// Bytes of a packet's frame on the line.
     fn frame(&mut self, kind: &LayerKind, packet: Bytes, is_idle: bool) -> Bytes {
         let LinkLayer { smallest, word, gap, .. } = kind.layer;

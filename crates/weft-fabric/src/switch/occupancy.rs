@@ -315,7 +315,11 @@ impl SwitchState {
         let Channel { port, vc } = channel;
         let output = &mut self.ports[usize::from(port)];
         let link = constants.link(output.class);
-        let ended = output.line.send(&link.rate, now, PAUSE_FRAME + link.framing);
+        let frame = PAUSE_FRAME + link.framing;
+        let ended = match self.layers.get_mut(usize::from(port)) {
+            Some(layer) => layer.carry_frame(&link.rate, &mut output.line, frame, now),
+            None => output.line.send(&link.rate, now, frame),
+        };
         let response = match output.peer {
             Peer::Switch { .. } => constants.pause_known_after(pause),
             Peer::Endpoint(_) | Peer::Nothing => pause.response,

@@ -5,9 +5,12 @@ use crate::machines::{KINDS, combined, link, plain, star, torus};
 use crate::scripted::{Machine, Planned, Run, Script, take_arrivals, until};
 use weft_engine::Progress;
 use weft_fabric::parameters::{FasterLink, FlowControl, PauseParameters, SwitchKind};
-use weft_fabric::{LinkEnd, LinkReport, Network, Overrun, Stuck, check_credits, check_packets, stuck};
+use weft_fabric::{
+    LinkEnd, LinkPower, LinkReport, Network, Overrun, SleepParameters, Stuck, check_credits, check_packets,
+    stuck,
+};
 use weft_topo::{Attachment, Layout, prove};
-use weft_units::{BitRate, Bytes, Clock, EndpointId, LineCode, Span, SwitchId, Time};
+use weft_units::{BitRate, Bytes, Clock, EndpointId, EnergyPerBit, LineCode, Power, Span, SwitchId, Time};
 
 /// The largest packet of [`plain`].
 const PACKET: u64 = 288;
@@ -44,18 +47,35 @@ fn line_of_two(kind: SwitchKind, flow_control: FlowControl) -> Machine {
     machine
 }
 
+/// The same with links between switches that sleep once they have been idle for 100 ns.
+fn with_sleep(mut machine: Machine, wake_ps: u64) -> Machine {
+    let (low, wake) = (Power::from_uw(1), Span::from_ps(wake_ps));
+    let sleep = SleepParameters { low, idle_after: Span::from_ns(100), wake, off: None, signal: None };
+    let power = LinkPower { active: low, per_bit: EnergyPerBit::ZERO, sleep: Some(sleep) };
+    machine.links[1..].iter_mut().for_each(|link| link.layer.power = Some(power));
+    machine
+}
+
 /// Catches thresholds that are off by a packet or a byte, a frame that does not wait or does not take its
-/// time, and a response that is forgotten or counted twice, each by a picosecond.
+/// time, a response that is forgotten or counted twice, and a frame that passes a line that sleeps, each by a
+/// picosecond.
 ///
 /// Endpoint 0 of switch 0 and endpoint 2 of switch 1 both send to endpoint 3 of switch 1. A packet takes
 /// 144 ns on a line. Switch 1 takes turns, so that of switch 0's packets, which come every 144 ns, every
 /// other one leaves.
 #[test]
 fn pauses_begin_and_end_at_exact_times() {
+    let machine = line_of_two(SwitchKind::InputQueued, FlowControl::Credits);
+    check_times(machine.clone(), 0);
+    check_times(with_sleep(machine, 470_000), 470_000);
+}
+
+/// The same where the line that a frame goes over takes `wake` to wake.
+fn check_times(mut machine: Machine, wake: u64) {
     // XOFF above 2 packets, XON at 1.
     let (latency, response) = (20_000, 50_000);
-    let mut machine = line_of_two(SwitchKind::InputQueued, pause(Some(PACKET * 4), response));
-    machine.switch.buffer = Bytes::new(PACKET * 6);
+    machine.switch.flow_control = pause(Some(PACKET * 8), response);
+    machine.switch.buffer = Bytes::new(PACKET * 10);
     let script = burst(4, &[0, 2], 3, 40);
     let mut run = machine.begin(&script, 1);
     // Head of packet n of switch 0 at switch 1: 1 ns to switch 0, 20 ns, 144 ns for each before it.
@@ -66,8 +86,8 @@ fn pauses_begin_and_end_at_exact_times() {
     // Held after head n: those that came less those that left by then.
     let held = |n: u64| n + 1 - (0..).take_while(|&k| left(k) <= head(n)).count() as u64;
     let first = (0..).find(|&n| held(n) > 2).unwrap();
-    // The reverse line is free: 64 B take 32 ns.
-    let paused_from = head(first) + 32_000 + latency + response;
+    // The reverse line is free, or sleeps: 64 B take 32 ns.
+    let paused_from = head(first) + wake + 32_000 + latency + response;
     let before = between(
         &{
             until(&mut run, Time::from_ps(paused_from));
@@ -84,7 +104,7 @@ fn pauses_begin_and_end_at_exact_times() {
     // Packets that began before still come; the buffer empties to one packet at an edge of the clock.
     let begun = |n: u64| 1_000 + 144_000 * n;
     let sent = (0..).take_while(|&n| begun(n) < paused_from).count() as u64;
-    let resumed_at = left(sent - 2) + 32_000 + latency + response;
+    let resumed_at = left(sent - 2) + wake + 32_000 + latency + response;
     let mut run = machine.begin(&script, 1);
     until(&mut run, Time::from_ps(resumed_at));
     assert_eq!(between(&run, 0, 1).pause_frames, 1);
@@ -96,24 +116,29 @@ fn pauses_begin_and_end_at_exact_times() {
     assert_eq!(Network::overrun(&run), None);
 }
 
-/// Catches a head-room that is too small by more than rounding, or so large that one a packet smaller
-/// suffices: the worst case of the arithmetic happens. Three switches in a line all send to the last, so that
-/// the middle one is itself paused while its buffer fills, and nothing leaves it.
+/// Catches a head-room that is too small by more than rounding, or so large that one a few packets smaller
+/// suffices: the worst case of the arithmetic happens, or where links sleep nearly. Three switches in a line
+/// all send to the last, so that the middle one is itself paused while its buffer fills, and nothing leaves
+/// it.
 #[test]
 fn a_headroom_one_packet_too_small_loses() {
     let small = KINDS.into_iter().map(|kind| (kind, Some(Bytes::new(PACKET))));
     // What a pause does not reach is bounded where the output buffer is not.
     let large = [1_000, 2_000].map(|speedup| (combined(speedup), None));
     for (kind, output_buffer) in small.chain(large) {
-        for response in [0, 123_456, 400_000] {
+        for (response, wake) in [(0, 0), (123_456, 0), (400_000, 0), (0, 2_000_000)] {
             let mut machine = line_of_two(kind, pause(None, response));
             machine.layout = torus(&[3], false, 2, true);
             machine.links[1..].iter_mut().for_each(|link| link.latency = Span::from_ns(900));
             machine.switch.output_buffer = output_buffer;
+            if wake > 0 {
+                machine = with_sleep(machine, wake);
+            }
             let needed = machine.largest_headroom().get();
-            // Endpoint 3 keeps the reverse line busy.
             let mut script = burst(6, &[0, 1, 2, 4], 5, 400);
-            script[3] = burst(6, &[3], 0, 400).remove(3);
+            // Endpoint 3 keeps the reverse line busy, or it sleeps, and no packet is on it.
+            let back = if wake > 0 { 0 } else { 400 };
+            script[3] = burst(6, &[3], 0, back).remove(3);
             let lost = |headroom: u64| {
                 let mut machine = machine.clone();
                 machine.switch.flow_control = pause(Some(headroom), response);
@@ -123,7 +148,7 @@ fn a_headroom_one_packet_too_small_loses() {
                 assert_eq!((check_credits(&run), check_packets(&run)), (Ok(()), Ok(())));
                 let arrived = take_arrivals(&mut run).len() as u64;
                 let full: u64 = run.sites().map(|(_, site)| site.faults().full).sum();
-                assert_eq!(arrived + full, 2000, "{kind:?}");
+                assert_eq!(arrived + full, 1600 + back as u64, "{kind:?}");
                 assert_eq!(stuck(&run), None, "{kind:?}");
                 let overrun: Option<Overrun> = Network::overrun(&run);
                 assert_eq!(overrun.is_some(), full > 0);
@@ -138,7 +163,10 @@ fn a_headroom_one_packet_too_small_loses() {
             assert_eq!(lost(needed), 0, "{kind:?}, {response} ps");
             let least = (1..).map(|packets| needed - packets * PACKET).find(|&headroom| lost(headroom) > 0);
             let spare = (needed - least.unwrap()) / PACKET;
-            assert!(spare <= 3, "{kind:?}, {response} ps: {spare} packets of {needed} B are never needed");
+            assert!(
+                spare <= if wake > 0 { 6 } else { 3 },
+                "{kind:?}, {response} ps: {spare} packets of {needed} B are never needed"
+            );
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::machines::{KINDS, Load, plain, random_script, torus};
 use crate::scripted::{Machine, Planned, Run, Script, take_arrivals, until};
 use weft_engine::Progress;
-use weft_fabric::parameters::{ArbiterKind, FlowControl, PauseParameters, SwitchKind};
+use weft_fabric::parameters::ArbiterKind;
 use weft_fabric::{
     LinkEnd, LinkPower, LinkReport, OffParameters, SleepParameters, check_credits, check_packets,
 };
@@ -193,15 +193,4 @@ fn links_that_are_always_on_change_no_time() {
         let plain = machine.arrivals(&script);
         assert_eq!(with_power(machine, power(false, None)).arrivals(&script), plain, "{kind:?}");
     }
-}
-
-/// Catches pauses whose frames a sleeping link would hold up beyond the head-room: they are refused.
-#[test]
-fn pause_and_sleep_are_refused_together() {
-    let pause = PauseParameters { headroom: None, hysteresis: None, response: Span::ZERO };
-    let mut machine = plain(torus(&[4], true, 1, true), SwitchKind::InputQueued, 40);
-    machine.switch.flow_control = FlowControl::Pause(pause);
-    let script: Script = vec![Vec::new(); 4];
-    let error = with_power(machine, power(true, None)).build(&script).err().unwrap().to_string();
-    assert!(error.contains("on links that sleep"), "{error}");
 }

@@ -10,11 +10,19 @@ use weft_fabric::parameters::{
     ArbiterKind, ChannelParameters, CreditUnit, FasterLink, FlowControl, Forwarding, PauseParameters,
     SwitchKind,
 };
-use weft_fabric::{check_credits, check_packets};
+use weft_fabric::{LinkPower, SleepParameters, check_credits, check_packets};
 use weft_topo::{
     Ascent, DragonflyRouting, GraphRouting, HyperXRouting, LaneChoice, Layout, MegaflyRouting, TreeRouting,
 };
-use weft_units::{Bytes, Clock, LineCode, Span, Time};
+use weft_units::{Bytes, Clock, EnergyPerBit, LineCode, Power, Span, Time};
+
+const SLEEP: SleepParameters = SleepParameters {
+    low: Power::from_uw(1),
+    idle_after: Span::from_ns(20),
+    wake: Span::from_ns(90),
+    off: None,
+    signal: None,
+};
 
 fn pause(response_ps: u64) -> FlowControl {
     let response = Span::from_ps(response_ps);
@@ -121,11 +129,24 @@ fn machines() -> Vec<(Machine, usize)> {
     machines
 }
 
+/// The first of them with pauses over links that sleep.
+fn sleeping() -> (Machine, usize) {
+    let (mut machine, partitions) = machines().swap_remove(0);
+    machine.switch.flow_control = pause(0);
+    let power = LinkPower { active: Power::from_uw(9), per_bit: EnergyPerBit::ZERO, sleep: Some(SLEEP) };
+    for link in &mut machine.links {
+        link.layer.credit = Bytes::ZERO;
+        link.layer.power = Some(power);
+    }
+    machine.switch.buffer += machine.largest_headroom();
+    (machine, partitions)
+}
+
 /// Catches a result that depends on partitions, on threads, on where epochs cut the windows, or on
 /// having been saved and resumed: arrivals and the whole final state are compared.
 #[test]
 fn threads_epochs_and_resumes_change_nothing() {
-    for (index, (machine, partitions)) in machines().into_iter().enumerate() {
+    for (index, (machine, partitions)) in machines().into_iter().chain([sleeping()]).enumerate() {
         let script = random_script(&machine.layout, 256, Load { packets: 12, gap_ps: 300_000, seed: 9 });
         let mut alone = machine.begin(&script, 1);
         assert_eq!(until(&mut alone, Time::NEVER), Progress::Dry);

@@ -202,7 +202,7 @@ impl Module {
             ModuleState::Programming => {
                 context.callbacks.was(running.token, running.state, context.now);
                 running.event(ModuleEvent::Programmed);
-                context.callbacks.wake(path.read(running.bytes, context.now), id);
+                context.callbacks.wake(path.read(running.bytes, running.bytes, context.now), id);
             }
             ModuleState::Fetching => self.fetched(id, context),
             ModuleState::Finishing => self.finish(id, path, context),

@@ -176,7 +176,7 @@ impl<T: Copy> CardToHost<T> {
         let card = &parameters.card_to_host;
         let range = AddressRange { address: 0, bytes: card.entry.get() };
         let mut entry = pcie.write_mapped(behind, range, memory);
-        if completion.interrupts(card.wait) {
+        if completion.interrupts() {
             let range = AddressRange { address: 0, bytes: INTERRUPT };
             entry.ended = pcie.write_mapped(entry.left, range, memory).ended;
         }

@@ -35,6 +35,8 @@ pub enum CardPart {
     Interrupt,
     /// The scheduler wakes the process that sleeps in the driver.
     ContextSwitch,
+    /// The process searches the completions of all its buffers.
+    Search,
     /// The process polls for its completion.
     Polling,
     /// The process finds the buffer of an entry of its queue, and frees the entry.
@@ -64,6 +66,7 @@ impl CardPart {
             CardPart::CompletionWrite => block!(Logic "completion write"),
             CardPart::Interrupt => block!(Software "interrupt"),
             CardPart::ContextSwitch => block!(Software "context switch"),
+            CardPart::Search => block!(Software "completion search"),
             CardPart::Polling => block!(Logic "completion polling"),
             CardPart::QueueEntry => block!(Software "queue entry"),
             CardPart::GpuCopy => block!(Software "gpu copy"),

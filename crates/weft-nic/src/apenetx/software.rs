@@ -35,6 +35,8 @@ weft_keys::keys! {
         receive: Span, key("driver_receive");
         /// The scheduler wakes a process.
         context_switch: Span;
+        /// The process finds, among the completions that a system call has copied, those of its buffers.
+        search: Span;
         /// A poll that finds a completion.
         poll: Span;
         /// An entry of the user's queue: its buffer found, the consumer's index written.
@@ -53,6 +55,7 @@ impl SoftwareParameters {
             CardPart::Copy => self.copy,
             CardPart::Interrupt => self.interrupt,
             CardPart::ContextSwitch => self.context_switch,
+            CardPart::Search => self.search,
             CardPart::Polling => self.poll,
             CardPart::QueueEntry => self.queue_entry,
             _ => Span::ZERO,
@@ -91,8 +94,8 @@ impl SoftwareParameters {
 
     #[cfg(test)]
     pub(super) fn of_ns(ns: [u64; 10]) -> SoftwareParameters {
-        let [library, system_call, send, copy, interrupt, receive, _, context_switch, poll, queue_entry] =
-            ns.map(Span::from_ns);
+        let [library, system_call, send, copy, interrupt, receive, rest @ ..] = ns.map(Span::from_ns);
+        let [context_switch, search, poll, queue_entry] = rest;
         SoftwareParameters {
             library,
             system_call,
@@ -101,6 +104,7 @@ impl SoftwareParameters {
             interrupt,
             receive,
             context_switch,
+            search,
             poll,
             queue_entry,
         }

@@ -146,7 +146,8 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
     }
 
     /// A process wants to store a descriptor: it does so at once, or when there is space for it. Its
-    /// message is announced by `words`, if they are given.
+    /// message is announced by `words`, if they are given. What a process writes elsewhere it has put into
+    /// its own memory before, so that those pages are mapped.
     pub(super) fn write_when_space(
         &mut self,
         kind: ChannelKind,
@@ -154,7 +155,10 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         words: Option<SimulationWords<H::Header>>,
     ) {
         let (now, page) = (self.fabric.now(), descriptor.source.space);
-        let Hardware { posts, rdma, .. } = &mut *self.hardware;
+        let Hardware { posts, rdma, memory, .. } = &mut *self.hardware;
+        if kind == ChannelKind::Write {
+            memory.iommu.map(descriptor.source, descriptor.bytes, now, &self.parameters.iommu);
+        }
         if !posts.keeps(page, kind) && rdma.has_space(page, kind, &self.parameters.rdma.send) {
             return self.write(kind, descriptor, (now, words));
         }

@@ -163,10 +163,13 @@ impl Transmit {
         posted: Time,
         parameters: &PortalsParameters,
     ) {
-        let Message { to, bytes, token, interface, primitive, .. } = *message;
-        let response = primitive == Primitive::WriteBack;
-        let class_number = class.class().unwrap_or(0);
-        let kind = FlowKind { response, unordered: !parameters.ordered, service: false, class: class_number };
+        let Message { to, bytes, token, interface, primitive, purpose, .. } = *message;
+        let kind = FlowKind {
+            response: primitive == Primitive::WriteBack,
+            unordered: !parameters.ordered,
+            service: purpose.is_service,
+            class: class.class().unwrap_or(0),
+        };
         let is_untold = bytes <= parameters.costs.payload && token.is_none() && interface == 0;
         let mut place = NOWHERE;
         if MulticastGroup::of(to).is_none() {

@@ -238,7 +238,7 @@ impl SendUnit {
                         return Some(SourceFault { channel: id, transaction, until, watched });
                     }
                 };
-                let ready = path.read(bytes, translated);
+                let ready = path.read(bytes, whole, translated);
                 let last = parameters.cut.ends_block(block_bytes, index);
                 let cell = CellId { channel: id, transaction, index, last, attempt };
                 let is_first = block.index == 0 && index == 0;

@@ -51,7 +51,7 @@ pub fn purpose(envelope: &Envelope, operation: OperationKind, job: u16) -> Purpo
         OperationKind::Atomic => Operations::ATOMIC,
         OperationKind::Other => Operations::NONE,
     };
-    Purpose { operation, job, is_reply: envelope.is_reply(), class: None }
+    Purpose { operation, job, is_reply: envelope.is_reply(), ..Purpose::PLAIN }
 }
 
 /// The limit that keeps the accelerator from an allreduce among ranks at these endpoints; `None`: it can do

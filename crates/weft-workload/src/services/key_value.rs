@@ -286,7 +286,7 @@ fn message(to: EndpointId, bytes: Bytes, header: KeyValueHeader, now: Time) -> M
     Message {
         header: Some(header),
         token,
-        purpose: Purpose { is_reply, ..Purpose::PLAIN },
+        purpose: Purpose { is_reply, is_service: true, ..Purpose::PLAIN },
         ..Message::new(to, bytes, now)
     }
 }

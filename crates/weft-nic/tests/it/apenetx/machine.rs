@@ -183,6 +183,7 @@ pub fn parameters(completion: CompletionPath) -> ApenetxParameters {
             interrupt: ns(1500),
             receive: ns(450),
             context_switch: ns(2500),
+            search: ns(70),
             poll: ns(50),
             queue_entry: ns(60),
         },

@@ -76,16 +76,17 @@ fn out_of_card(parameters: &ApenetxParameters, path: CompletionPath, bytes: u64)
     let written = |line: u64| pcie.wire(line) + pcie.one_way + memory.write;
     let in_entry = bytes <= card_to_host.entry_data.get();
     let data = if in_entry { 0 } else { bytes + 24 * bytes.div_ceil(256) };
-    let interrupt = if path.interrupts(card_to_host.wait) { 4 + 24 } else { 0 };
+    let interrupt = if path.interrupts() { 4 + 24 } else { 0 };
     // The entry is seen no earlier than the data, whose page takes a walk.
     let entry = written(data + 64 + 24 + interrupt);
     let seen = if in_entry { entry } else { entry.max(written(data) + parameters.iommu.walk) };
     let software = match (path, card_to_host.wait) {
         (CompletionPath::Kernel, KernelWait::Interrupt) => {
-            software.interrupt + software.receive + software.copy + software.context_switch
+            let called = software.system_call + software.copy + software.search;
+            software.interrupt + software.receive + software.context_switch + called
         }
         (CompletionPath::Kernel, KernelWait::Polling) => {
-            software.system_call + software.receive + software.copy
+            software.interrupt + software.receive + software.system_call + software.copy + software.search
         }
         (CompletionPath::Remapped, _) => {
             software.interrupt + software.receive + software.copy + software.poll

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicBool;
 use weft_engine::{InitialState, Progress, Simulation};
 use weft_fabric::parameters::{IdealParameters, PacketFormat};
-use weft_fabric::{FaultParameters, Ideal, LinkEnd, Network, NetworkParameters, OffTimes};
+use weft_fabric::{FaultParameters, Ideal, LinkEnd, Network, NetworkParameters, OffTimes, Purpose};
 use weft_nic::reliability::ReliabilityParameters;
 use weft_nic::transport::TransportParameters;
 use weft_nic::{
@@ -31,6 +31,8 @@ pub struct Plan {
     pub at: Time,
     pub bytes: Bytes,
     pub response: bool,
+    /// Whether it is of a service.
+    pub service: bool,
 }
 
 /// The plans that all hosts know.
@@ -77,6 +79,7 @@ impl Host for Scripted {
                     header: Some(index),
                     token: Some(index),
                     primitive: if plan.response { Primitive::WriteBack } else { Primitive::Automatic },
+                    purpose: Purpose { is_service: plan.service, ..Purpose::PLAIN },
                     watch: index % 3 == 0,
                     ..Message::new(EndpointId(plan.to), plan.bytes, plan.at)
                 };
@@ -217,7 +220,9 @@ pub fn unfinished(run: &Run) -> (usize, usize) {
 
 /// The time at which a message alone on a network of latency and no rate is noticed.
 pub fn alone(bytes: Bytes, latency: Span) -> Time {
-    let script = Script { plans: vec![Plan { from: 0, to: 1, at: Time::ZERO, bytes, response: false }] };
+    let script = Script {
+        plans: vec![Plan { from: 0, to: 1, at: Time::ZERO, bytes, response: false, service: false }],
+    };
     let ideal = IdealParameters { latency, gap: Span::ZERO, rate: None };
     let interface = NicParameters { interface: parameters(), host: script };
     let mut run = Simulation::new(Ideal::build(ideal, 2, interface, host), 1);

@@ -9,15 +9,15 @@ use machine::{
 };
 use proptest::prelude::*;
 use weft_engine::Progress;
-use weft_fabric::{FaultParameters, OffTimes};
+use weft_fabric::{FaultParameters, OffInterval, OffTimes};
 use weft_nic::FailureReason;
 use weft_units::{Bytes, EndpointId, Span, Time};
 
 fn plan() -> impl Strategy<Value = Plan> {
-    (0..ENDPOINTS, 0..ENDPOINTS, 0u64..3_000_000, 0u64..=3_000, any::<bool>()).prop_map(
-        |(from, to, ps, bytes, response)| {
+    (0..ENDPOINTS, 0..ENDPOINTS, 0u64..3_000_000, 0u64..=3_000, any::<[bool; 2]>()).prop_map(
+        |(from, to, ps, bytes, [response, service])| {
             let (at, bytes) = (Time::from_ps(ps), Bytes::new(bytes));
-            Plan { from, to, at, bytes, response }
+            Plan { from, to, at, bytes, response, service }
         },
     )
 }
@@ -60,6 +60,7 @@ fn busy() -> Script {
         at: Time::from_ps(u64::from(index) * 9_973),
         bytes: Bytes::new(u64::from(index) * 13 % if index % 5 == 0 { 4_000 } else { 65 }),
         response: index % 3 == 0,
+        service: index % 4 == 0,
     });
     Script { plans: plans.collect() }
 }
@@ -107,7 +108,7 @@ fn a_run_goes_on_where_it_was_saved() {
 #[test]
 fn a_dead_way_is_told_of() {
     let at = Time::ZERO;
-    let plan = |from, to| Plan { from, to, at, bytes: Bytes::new(3_000), response: false };
+    let plan = |from, to| Plan { from, to, at, bytes: Bytes::new(3_000), response: false, service: false };
     let script = Script { plans: vec![plan(1, 0), plan(2, 0), plan(1, 9_999)] };
     let dead = FaultParameters { off: OffTimes::after(Time::ZERO), ..NONE };
     let mut run = faulty_link(EndpointId(1), &script, &dead);
@@ -120,6 +121,26 @@ fn a_dead_way_is_told_of() {
         Outcome::Failed { plan: 2, reason: FailureReason::NoNode },
     ];
     assert_eq!(outcomes, expected);
+}
+
+/// D1.4 §2.2: flows of computing and of services are apart. Catches a service whose packets wait for those
+/// that computing has lost: the link of one endpoint is off for 10 us, and a time-out of 50 us repairs that.
+#[test]
+fn a_service_does_not_wait_for_what_computing_has_lost() {
+    let plan = |us, service| {
+        let at = Time::ZERO + Span::from_us(us);
+        Plan { from: 1, to: 0, at, bytes: Bytes::new(64), response: false, service }
+    };
+    let script = Script { plans: vec![plan(0, false), plan(12, false), plan(12, true)] };
+    let off = OffTimes::new(vec![OffInterval { from: Time::ZERO, until: Time::ZERO + Span::from_us(10) }]);
+    let mut run = faulty_link(EndpointId(1), &script, &FaultParameters { off, ..NONE });
+    let (progress, outcomes) = outcomes(&mut run, Time::NEVER);
+    assert_eq!(progress, Progress::Dry);
+    delivered_once(&outcomes, &script);
+    let came: std::collections::BTreeMap<u32, Time> = machine::times(&run).into_iter().flatten().collect();
+    let us = |us| Time::ZERO + Span::from_us(us);
+    assert!(came[&2] < us(15), "{came:?}");
+    assert!(came[&0] > us(50) && came[&1] > us(50), "{came:?}");
 }
 
 /// Catches a cost that is left out or counted twice: a message of one packet, and one of three, alone on a
