@@ -59,6 +59,12 @@ impl Draft {
         // Endpoints, and the switches of each.
         let mut endpoints: Vec<(&Node, Vec<u32>)> = Vec::new();
         for node in &self.nodes {
+            if let Some(control) = node.name.chars().find(|sign| sign.is_control()) {
+                // Reports print it: a terminal would act on it.
+                let what =
+                    format!("the name of a node holds a control character, {}", control.escape_unicode());
+                return Err(Fault::new(node.line, what, "leave it out"));
+            }
             let role = if is_endpoint(node)? {
                 endpoints.push((node, Vec::new()));
                 Role::Endpoint(endpoints.len() - 1)
@@ -113,7 +119,7 @@ impl Draft {
         }
         if self.is_directed {
             one_way.values().next().map_or(Ok(()), |edge| Err(no_way_back(edge)))?;
-            links.values().try_for_each(Known::refuse_one_way)?;
+            links.values().try_for_each(KnownLinks::refuse_one_way)?;
         }
         Ok(graph)
     }
@@ -122,7 +128,7 @@ impl Draft {
     fn add_link<'a>(
         &self,
         graph: &mut GraphDescription,
-        known: &mut BTreeMap<[u32; 2], Known<'a>>,
+        known: &mut BTreeMap<[u32; 2], KnownLinks<'a>>,
         ends: [u32; 2],
         edge: &'a Edge,
     ) -> Result<(), Fault> {
@@ -136,7 +142,7 @@ impl Draft {
         // Both directions of an undirected graph are one.
         let direction = usize::from(self.is_directed && ends != pair);
         let next = graph.links.len();
-        let known = known.entry(pair).or_insert(Known { place: next, links: [0; 2], edge });
+        let known = known.entry(pair).or_insert(KnownLinks { place: next, links: [0; 2], edge });
         let is_parallel = known.links[direction] > 0;
         known.links[direction] = known.links[direction].saturating_add(count);
         if known.place == next {
@@ -161,7 +167,7 @@ impl Draft {
 }
 
 /// The links between two switches.
-struct Known<'a> {
+struct KnownLinks<'a> {
     /// Place in the graph.
     place: usize,
     /// Links from the lower switch to the higher and, of a directed graph, back.
@@ -170,7 +176,7 @@ struct Known<'a> {
     edge: &'a Edge,
 }
 
-impl Known<'_> {
+impl KnownLinks<'_> {
     /// Refuses links of a directed graph that do not go both ways.
     fn refuse_one_way(&self) -> Result<(), Fault> {
         match self.links {

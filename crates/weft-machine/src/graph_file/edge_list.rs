@@ -1,6 +1,6 @@
 //! Edge lists: a line for each edge, `from to key=value …`, or for a node, `name key=value …`.
 //!
-//! What follows `#` is a comment. Nodes need no line of their own. Fields of a `.csv` are separated by commas; its
+//! A `#` begins a comment. Nodes need no line of their own. Fields of a `.csv` are separated by commas; its
 //! first line may name its columns, of which two are the ends and the others attributes.
 
 use super::draft::{Attributes, Draft, Edge, Fault, Node};
@@ -11,7 +11,7 @@ const ENDS: [[&str; 2]; 3] = [["source", "target"], ["from", "to"], ["src", "dst
 
 /// Reads an edge list whose words are separated by blanks.
 pub(super) fn read(text: &str) -> Result<Draft, Fault> {
-    let mut list = List::default();
+    let mut list = ListedSoFar::default();
     for (number, line) in lines(text) {
         // So networkx.write_edgelist writes edges without attributes.
         let words: Vec<&str> = line.split_whitespace().filter(|word| *word != "{}").collect();
@@ -22,12 +22,12 @@ pub(super) fn read(text: &str) -> Result<Draft, Fault> {
 
 /// Reads an edge list whose fields are separated by commas.
 pub(super) fn read_csv(text: &str) -> Result<Draft, Fault> {
-    let mut list = List::default();
-    let mut columns: Option<Columns<'_>> = None;
+    let mut list = ListedSoFar::default();
+    let mut columns: Option<NamedColumns<'_>> = None;
     for (place, (number, line)) in lines(text).enumerate() {
         let fields: Vec<&str> = line.split(',').map(|field| field.trim().trim_matches('"')).collect();
         if place == 0
-            && let Some(named) = Columns::of(&fields)
+            && let Some(named) = NamedColumns::of(&fields)
         {
             columns = Some(named);
         } else if let Some(columns) = &columns {
@@ -47,22 +47,22 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 /// The columns of a file that names them.
-struct Columns<'a> {
+struct NamedColumns<'a> {
     names: Vec<&'a str>,
     /// Those of the ends of an edge.
     ends: [usize; 2],
 }
 
-impl<'a> Columns<'a> {
+impl<'a> NamedColumns<'a> {
     /// `None`: the first line is an edge.
-    fn of(fields: &[&'a str]) -> Option<Columns<'a>> {
+    fn of(fields: &[&'a str]) -> Option<NamedColumns<'a>> {
         let place = |name: &str| fields.iter().position(|field| field.eq_ignore_ascii_case(name));
         let ends = ENDS.iter().find_map(|[from, to]| Some([place(from)?, place(to)?]))?;
-        Some(Columns { names: fields.to_vec(), ends })
+        Some(NamedColumns { names: fields.to_vec(), ends })
     }
 
     /// Adds the edge of a line. Empty fields say nothing.
-    fn add(&self, list: &mut List, fields: &[&str], number: usize) -> Result<(), Fault> {
+    fn add(&self, list: &mut ListedSoFar, fields: &[&str], number: usize) -> Result<(), Fault> {
         if fields.len() != self.names.len() {
             let what = format!("{} fields where the first line has {}", fields.len(), self.names.len());
             return Err(Fault::new(Some(number), what, "write a field for each column"));
@@ -74,15 +74,15 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// What the lines have said so far.
+/// The nodes and edges of the lines so far.
 #[derive(Default)]
-struct List {
+struct ListedSoFar {
     draft: Draft,
     /// Ends of edges, with the lines that name them.
     named: Vec<(String, Option<usize>)>,
 }
 
-impl List {
+impl ListedSoFar {
     /// Adds a line: one or two names, then attributes.
     fn add(&mut self, words: &[&str], number: usize) -> Result<(), Fault> {
         let names = words.iter().take_while(|word| !word.contains('=')).take(2).count();
@@ -106,7 +106,7 @@ impl List {
 
     /// All that was said, with the nodes that have no line of their own.
     fn draft(self) -> Draft {
-        let List { mut draft, named } = self;
+        let ListedSoFar { mut draft, named } = self;
         let mut known: BTreeSet<String> = draft.nodes.iter().map(|node| node.name.clone()).collect();
         for (name, line) in named {
             if known.insert(name.clone()) {

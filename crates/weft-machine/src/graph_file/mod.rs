@@ -136,6 +136,11 @@ mod tests {
             ("a.edges", "a b\nb a\n", ":2: b and a are joined twice"),
             ("a.edges", "a b c\n", ":1: `c` is no attribute"),
             ("a.edges", "a b\na,c\n", ":2: `a,c` has a comma"),
+            (
+                "a.edges",
+                "a b\n\u{1b}[31mred b\n",
+                ":2: the name of a node holds a control character, \\u{1b}",
+            ),
             ("a.csv", "a,b\na;c\n", ":2: `a;c` has a semicolon"),
             ("a.csv", "a,b\n,c\n", ":2: a name is empty"),
             ("a.csv", "a,b\nb,c,fast\n", ":2: `fast` is no attribute"),
