@@ -133,7 +133,7 @@ fn iterations_can_be_those_of_osu() {
 #[test]
 fn messages_may_be_longer_than_an_int() {
     let latency = |size: &str| {
-        let ideal = ["--set", "fabric.kind=ideal", "--json", "--quiet"];
+        let ideal = ["--set=fabric.kind=ideal", "--set=packet.payload=1M", "--json", "--quiet"];
         let report =
             json(&[&["osu", "latency", "-m", "ib-ndr-fattree", "--sizes", size], &ideal[..]].concat());
         number(&report["rows"][0], "latency_us")
