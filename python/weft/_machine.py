@@ -9,15 +9,7 @@ from typing import Any
 from weft import _call, _graph
 from weft._graph import NextHop
 from weft._picture import Picture
-
-
-def _toml(value: Any) -> str:
-    """A value as machine files write it."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, list | tuple):
-        return "[" + ",".join(_toml(one) for one in value) + "]"
-    return str(value)
+from weft._toml import inline
 
 
 @dataclass(frozen=True)
@@ -32,11 +24,16 @@ class Machine:
     _keep: Any = field(default=None, repr=False, compare=False)
 
     def set(self, key: str, value: Any) -> "Machine":
-        """This machine with another value, such as `set("topology.k", 8)`."""
+        """This machine with another value, such as `set("topology.k", 8)`.
+
+        A dictionary is a table, a list of them rows: `set("faults", [{"of": "switch 0", "off_at": "1us"}])`.
+        """
         return replace(self, changes=(*self.changes, (key, value)))
 
     def _sets(self) -> list[str]:
-        return [word for key, value in self.changes for word in ("--set", f"{key}={_toml(value)}")]
+        # A text needs no quotes there: "8G" is a size, and "8" a number.
+        texts = ((key, value if isinstance(value, str) else inline(value)) for key, value in self.changes)
+        return [word for key, text in texts for word in ("--set", f"{key}={text}")]
 
     def _words(self) -> list[str]:
         return ["-m", self.name, *self._sets()]

@@ -3,6 +3,7 @@
 import html
 import json
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -350,11 +351,18 @@ def replay(
     return _run(["replay", *machine_of_it._words(), *names], options, placed=placed, programs=native)
 
 
-def run(program: list[str], on: str | Machine, placement: Placement | None = None, **options: Any) -> Result:
-    """Runs a real MPI program in virtual time: `run(["./program"], "exanest", ranks=8)`.
+def run(
+    program: str | Path | Sequence[str | Path],
+    on: str | Machine,
+    placement: Placement | None = None,
+    **options: Any,
+) -> Result:
+    """Runs a real MPI program in virtual time: `run(["./program", "100"], "exanest", ranks=8)`.
 
+    `program` has the program and its arguments; a single text or path is a program without arguments.
     `placement` is that of `weft.osu`. Options are those of `weft run`.
     """
     machine_of_it = machine(on)
     placed = _map(placement, options, machine_of_it)
-    return _run(["run", *machine_of_it._words()], options, ["--", *program], placed)
+    words = [program] if isinstance(program, str | Path) else program
+    return _run(["run", *machine_of_it._words()], options, ["--", *map(str, words)], placed)

@@ -14,6 +14,7 @@ from typing import Any
 import polars as pl
 
 from weft import _call
+from weft._toml import inline
 from weft._weft import Refused
 from weft._weft import Sweep as _Sweep
 
@@ -88,22 +89,13 @@ def _point_in_process(words: list[str]) -> Ended:
     return status, ended.stdout, message
 
 
-def _toml(value: Any) -> str:
-    """A value in TOML, which writes texts, numbers and truth values as JSON does."""
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{json.dumps(str(k))} = {_toml(v)}" for k, v in value.items()) + "}"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(_toml(one) for one in value) + "]"
-    return json.dumps(value)
-
-
 @contextmanager
 def _file(study: str | Path | Mapping[str, Any]) -> Iterator[Path]:
     """The file of a study, which may be a mapping of the same form."""
     if not isinstance(study, Mapping):
         yield Path(study)
         return
-    text = "".join(f"{json.dumps(str(key))} = {_toml(value)}\n" for key, value in study.items())
+    text = "".join(f"{json.dumps(str(key))} = {inline(value)}\n" for key, value in study.items())
     # Files that it names lie in the current folder.
     with tempfile.NamedTemporaryFile("w", prefix=".study-", suffix=".toml", dir=".") as file:
         file.write(text)

@@ -10,6 +10,7 @@ from concurrent.futures import Executor
 from pathlib import Path
 
 import weft
+from weft._toml import inline
 
 
 class Idle(Executor):
@@ -116,6 +117,26 @@ def check_diagnosis(folder: Path) -> None:
     assert found["share"] == found["shares"]["late-sender"] > 0.1, found
 
 
+def check_values(folder: Path) -> None:
+    """Catches a program that is taken apart letter by letter, and tables that are no TOML."""
+    program = folder / "alone.py"
+    program.write_text(f"#!{sys.executable}\nfrom mpi4py import MPI\nMPI.COMM_WORLD.Barrier()\n")
+    program.chmod(0o755)
+    assert weft.run(str(program), "exanest", ranks=2).summary.height == 1
+    assert weft.run(program, "exanest", ranks=2).summary.height == 1
+    try:
+        weft.run("./nope", "exanest", ranks=2)
+        raise AssertionError("a program that is not there was run")
+    except weft.WeftError as error:
+        assert "./nope" in str(error), error
+    star = {"kind": "star", "endpoints": 4}
+    machine = weft.machine("ethernet-100g-spineleaf").set("topology", star)
+    assert machine.show()["endpoints"] == 4
+    faulty = machine.set("faults", [{"of": "switch 0", "off_at": "20us", "on_at": "30us"}])
+    assert faulty.check()["deadlock_free"]
+    assert inline({"a": [True, 'b"c', 1.5], "d": {}}) == '{"a" = [true, "b\\"c", 1.5], "d" = {}}'
+
+
 ACTIONS = """0 compute 1e6
 0 send 1 7 100
 0 barrier
@@ -215,6 +236,7 @@ def main() -> None:
         check_experiments(Path(folder))
         check_traces(Path(folder))
         check_diagnosis(Path(folder))
+        check_values(Path(folder))
         fixed = {"machine": "bxi3-fattree", "time": "5us", "set": {"topology": {"k": 4}}}
         study = {"command": "traffic", "seeds": 2, "fixed": fixed, "vary": {"load": [0.2, 0.5]}}
         swept = weft.sweep(study, output=Path(folder, "study"), jobs=2, progress=False)

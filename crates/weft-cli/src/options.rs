@@ -2,6 +2,8 @@
 
 use crate::exit::Failure;
 use crate::place::OutputFile;
+use crate::value::{Suggested, suggested};
+use clap::builder::{StringValueParser, TypedValueParser};
 use clap::{Args, ValueHint};
 use std::fs::File;
 use std::io::Read;
@@ -16,11 +18,16 @@ use weft_units::Span;
 #[derive(Args)]
 pub struct MachineOptions {
     /// A machine that ships with weft (see `weft machine list`), or a machine file
-    #[arg(short, long, value_name = "NAME|FILE")]
+    #[arg(short, long, value_name = "NAME|FILE", value_parser = machine_name(), hide_possible_values = true)]
     pub machine: String,
 
     #[command(flatten)]
     pub sets: SetOptions,
+}
+
+/// The name of a machine that ships, or the path of a file.
+pub fn machine_name() -> Suggested<StringValueParser> {
+    suggested(machine::shipped_names(), StringValueParser::new())
 }
 
 /// Changes to a machine.
@@ -63,12 +70,16 @@ impl MachineOptions {
     }
 }
 
+/// The mappings that need no file.
+pub const MAPS: [&str; 4] = ["linear", "switch", "node", "random"];
+
 /// The places of ranks.
 #[derive(Args)]
 pub struct PlaceOptions {
     /// Where ranks sit: linear, switch, node, random, or a file whose line n names the place of rank n. Of J
     /// jobs, switch gives each every J-th switch, node every J-th host
     #[arg(long, value_name = "linear|switch|node|random|FILE", default_value = "linear")]
+    #[arg(value_parser = suggested(MAPS, StringValueParser::new()), hide_possible_values = true)]
     pub map: String,
 
     /// Ranks per host, filled in order; by default one per core
@@ -95,8 +106,7 @@ impl PlaceOptions {
 
     /// The mapping file.
     pub fn file(&self) -> Option<&Path> {
-        let file =
-            Some(self.map.as_str()).filter(|map| !["linear", "switch", "node", "random"].contains(map));
+        let file = Some(self.map.as_str()).filter(|map| !MAPS.contains(map));
         file.map(Path::new)
     }
 }
@@ -181,7 +191,7 @@ pub struct ResultOptions {
 
     /// Tables to write
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_values_t = Table::defaults())]
-    #[arg(requires = "output", help = tables_help())]
+    #[arg(requires = "output", help = tables_help(), value_parser = table(), hide_possible_values = true)]
     pub tables: Vec<Table>,
 
     /// Write the traffic of links and the fill of queues each time this much virtual time has passed, as the
@@ -248,6 +258,11 @@ impl ResultOptions {
         }
         if self.force { Ok(()) } else { file.refuse_existing() }
     }
+}
+
+/// A table that is asked for by name.
+fn table() -> Suggested<impl TypedValueParser<Value = Table>> {
+    suggested(Table::named().into_iter().map(Table::name), |text: &str| text.parse::<Table>())
 }
 
 /// The help of `--tables`.

@@ -463,6 +463,10 @@ impl Algorithm for Acc {
     const RELAYS: bool = true;
     const TELLS_RATES: bool = true;
 
+    fn fair_rate(link: &Link) -> Option<BitRate> {
+        link.fair_rate()
+    }
+
     fn relay(
         link: &mut Link,
         notice: &mut Notice,

@@ -162,6 +162,11 @@ pub trait Algorithm {
     /// most, and ask when their source has nothing for them.
     const TELLS_RATES: bool = false;
 
+    /// Congestion point: the rate that it offers each flow, where it knows one.
+    fn fair_rate(_link: &Self::Link) -> Option<BitRate> {
+        None
+    }
+
     /// Congestion point: a notice leaves over the link, where [`Algorithm::RELAYS`] says so. The switch may
     /// answer it at once.
     fn relay(

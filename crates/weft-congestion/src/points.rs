@@ -140,6 +140,11 @@ macro_rules! algorithms {
         }
 
         impl CongestionPoint {
+            /// See [`Algorithm::fair_rate`].
+            pub fn fair_rate(&self) -> Option<BitRate> {
+                match self { $(CongestionPoint::$name(link) => $name::fair_rate(link),)* }
+            }
+
             /// See [`Algorithm::cross`].
             #[inline]
             pub fn cross(

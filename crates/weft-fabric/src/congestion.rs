@@ -159,6 +159,12 @@ impl LinkControl {
         LinkControl { first, others: points.collect(), rng, answered: 0 }
     }
 
+    /// The rate that the link offers each flow, where its congestion points know one: the least of several.
+    pub(crate) fn fair_rate(&self) -> Option<BitRate> {
+        let others = self.others.iter().filter_map(CongestionPoint::fair_rate);
+        self.first.fair_rate().into_iter().chain(others).min()
+    }
+
     /// A packet has been sent over the link; what its congestion point writes goes into it. Returns an answer
     /// to its source, if the switch gives one, and when it is there. `place`: that of the rule that is
     /// [concerned](CongestionControl::concerned).

@@ -225,6 +225,7 @@ impl<N> Endpoint<N> {
             frames: 0,
             counts: self.counts(now),
             layer: self.layer.as_deref(),
+            control: self.flow_table.as_deref().map(|table| &table.link_control),
             now,
         }
     }

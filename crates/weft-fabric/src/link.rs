@@ -16,6 +16,7 @@
 //! # Not modelled
 //! Repair of a packet that a fault has lost: it stays lost, and its credit returns.
 
+use crate::congestion::LinkControl;
 use crate::credit::Credits;
 use crate::fault::{Fate, Fault};
 use crate::link_counts::LinkCounts;
@@ -88,6 +89,8 @@ pub struct LinkReport {
     /// The most that one virtual channel's buffer behind it has held. Counted under pause and drop; zero
     /// under credits, and where it leads to an endpoint.
     pub most_held: Bytes,
+    /// The rate that it offers each flow, where congestion control knows one of links.
+    pub fair_rate: Option<BitRate>,
     /// Packets of these to which it did something, or that found no space behind it.
     pub counts: PacketCounts,
     /// Power states; `None`: the machine says nothing of them.
@@ -535,13 +538,15 @@ pub(crate) struct SenderState<'a> {
     pub(crate) frames: u64,
     pub(crate) counts: LinkCounts,
     pub(crate) layer: Option<&'a LayerState>,
+    pub(crate) control: Option<&'a LinkControl>,
     pub(crate) now: Time,
 }
 
 impl SenderState<'_> {
     /// The counters of the link that joins two ends; packets have `overhead` bytes besides their payload.
     pub(crate) fn report(self, from: LinkEnd, to: Attachment, overhead: Bytes) -> LinkReport {
-        let SenderState { kind, class, carried, stalled, paused, obeyed, frames, counts, layer, now } = self;
+        let SenderState { kind, class, carried, stalled, paused, obeyed, frames, .. } = self;
+        let SenderState { counts, layer, control, now, .. } = self;
         let LinkCounts { packets, counts, .. } = counts;
         let extra = layer.map_or(0, LayerState::extra);
         let bytes = kind.bytes_of(carried, overhead, extra) + (PAUSE_FRAME + kind.framing) * frames;
@@ -557,6 +562,7 @@ impl SenderState<'_> {
             paused,
             pause_frames: obeyed,
             most_held: Bytes::ZERO,
+            fair_rate: control.and_then(LinkControl::fair_rate),
             counts,
             power: layer.and_then(|layer| layer.power(now, bytes)),
         }

@@ -120,6 +120,16 @@ section_of_keys! {
     }
 }
 
+weft_keys::keys! {
+    /// The size of a switch.
+    #[derive(Clone, Copy, Debug)]
+    pub(super) struct PortKeys {
+        /// Ports that a switch has, such as 64: a layout that joins more links and endpoints to one is
+        /// refused. Any number where not given.
+        ports: Option<u32>, within(1, 65_535);
+    }
+}
+
 section_of_keys! {
     /// The switches.
     struct RawSwitch {
@@ -127,11 +137,19 @@ section_of_keys! {
             parameters: SwitchParameters,
             pause: PauseParameters,
             channels: ChannelParameters,
+            size: PortKeys,
         }
         /// Packets that have virtual channels of their own; all share them where not given.
         classes: Option<Vec<Row<ClassKeys>>>,
         /// Power of each switch; nothing is known of it where not given.
         power: Option<RawPartPower>,
+    }
+}
+
+impl RawSwitch {
+    /// The ports that a switch has, with their place in the file; `None`: any number.
+    pub(super) fn ports(&self) -> Option<(u32, Location)> {
+        Some((self.size?.ports?, self.locations.of("ports")))
     }
 }
 

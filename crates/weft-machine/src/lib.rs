@@ -382,6 +382,13 @@ fn check(raw: RawMachine, reader: &mut Reader<'_>) -> Option<Machine> {
         None => None,
     };
     let of_switch = raw.switch.as_ref().and_then(|switch| switch.power.as_ref());
+    let ports = raw.switch.as_ref().and_then(fabric::RawSwitch::ports);
+    if let (Some((most, location)), Some(topology)) = (ports, &topology)
+        && of_fabric.is_some_and(|keys| keys.kind == fabric::FabricKind::Packet)
+        && let Err(problem) = topology::check_ports(&topology.layout, most)
+    {
+        reader.report(location, problem);
+    }
     let power = (part_power::check(of_switch), part_power::check(raw.nic.power.as_ref()));
     let sections = fabric::RawFabricSections {
         has_priority: congestion.flatten().is_some_and(|rule| rule.keys.priority.unwrap_or(true)),

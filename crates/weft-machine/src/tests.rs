@@ -794,6 +794,31 @@ proptest! {
     }
 }
 
+/// Catches a layout that no switch has the ports for, and one that is refused although the switches have
+/// them: a k-ary tree has switches of 2k ports but for the roots, and a Dragonfly of p + a - 1 + h.
+#[test]
+fn switches_have_no_more_ports_than_they_have() {
+    for (name, set, ports) in [
+        ("bxi3-fattree", "topology.k=4", 8),
+        ("bxi3-dragonfly", "topology.groups=5", 3 + 5 + 3),
+        ("ethernet-100g-spineleaf", "topology={kind=\"star\",endpoints=5}", 5),
+    ] {
+        let with = |ports: u32| load(name, &[set.to_owned(), format!("switch.ports={ports}")]);
+        let joined = with(1).unwrap_err().to_string();
+        let joined = joined.split_once("joins ").unwrap().1.split_once(' ').unwrap().0;
+        assert_eq!(joined, ports.to_string(), "{name}");
+        assert!(with(ports).is_ok(), "{name}");
+        let error = with(ports - 1).unwrap_err().to_string();
+        let mend = format!("write ports = {ports}");
+        assert!(error.contains("--set:1:14") && error.contains(&mend), "{error}");
+    }
+    // The ideal network has no switches.
+    let ideal = ["fabric.kind=ideal", "switch.ports=1", "nic.model=overheads"];
+    assert!(load("ib-ndr-fattree", &ideal).is_ok());
+    let none = load("bxi3-fattree", &["switch.ports=0"]).unwrap_err().to_string();
+    assert!(none.contains("0 is too small"), "{none}");
+}
+
 /// Catches a text that a terminal obeys, and a name that fills a screen.
 #[test]
 fn names_are_lines_that_can_be_printed() {

@@ -12,11 +12,15 @@ use super::table::{self, Locations, TableKeys};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::json;
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::path::PathBuf;
 use weft_keys::Reading;
 use weft_keys::word::not_one_of;
 use weft_keys::{Condition, Given, GivenKeys, Key, KeyType, Magnitude, Problem, Word, Writing, Written};
-use weft_topo::{FamilyKeys, GraphClass, GraphDescription, Layout, SizeError, TopologyParameters};
+use weft_topo::{
+    Attachment, FamilyKeys, GraphClass, GraphDescription, Layout, SizeError, Topology, TopologyParameters,
+};
+use weft_units::{PortId, SwitchId};
 
 const FAMILIES: &[FamilyKeys] = TopologyParameters::FAMILIES;
 
@@ -263,6 +267,7 @@ impl RawTopology {
 pub(crate) struct Checked {
     pub locations: Locations,
     pub parameters: TopologyParameters,
+    pub layout: Layout,
     /// Kinds of its links.
     pub link_classes: Vec<GraphClass>,
 }
@@ -313,12 +318,30 @@ pub(super) fn check(mut raw: RawTopology, reader: &mut Reader<'_>) -> Option<Che
         Ok(_) if raw.has_wrong_routing => None,
         Ok(layout) => {
             let link_classes = link_classes(&parameters, &layout);
-            Some(Checked { locations: raw.locations, parameters, link_classes })
+            Some(Checked { locations: raw.locations, parameters, layout, link_classes })
         }
         Err(error) => {
             raw.report_size(&error, reader);
             None
         }
+    }
+}
+
+/// Refuses a layout that joins more links and endpoints to a switch than it has ports.
+pub(super) fn check_ports(layout: &Layout, most: u32) -> Result<(), Problem> {
+    let joined = |switch| {
+        let ports = (0..layout.ports(switch)).map(PortId);
+        ports.filter(|port| layout.peer(switch, *port) != Attachment::Nothing).count() as u32
+    };
+    let switches = (0..layout.switches()).map(SwitchId);
+    let widest = switches.map(|switch| (joined(switch), Reverse(switch))).max();
+    match widest {
+        Some((ports, Reverse(switch))) if ports > most => Err(Problem::new(
+            format!("the layout joins {ports} links and endpoints to switch {}", switch.0),
+            format!("a switch has {most} ports"),
+            format!("change [topology] so that a switch needs {most} at most, or write ports = {ports}"),
+        )),
+        _ => Ok(()),
     }
 }
 
@@ -333,7 +356,7 @@ fn link_classes(parameters: &TopologyParameters, layout: &Layout) -> Vec<GraphCl
             latency: None,
         })
     };
-    weft_topo::Topology::link_classes(layout).into_iter().map(named).collect()
+    layout.link_classes().into_iter().map(named).collect()
 }
 
 impl JsonSchema for RawTopology {

@@ -58,6 +58,8 @@ pub struct LinkUse {
     pub pause_frames: u64,
     /// The most that one virtual channel's buffer behind it has held; zero under credits.
     pub most_held: Bytes,
+    /// The rate that it offers each flow, where congestion control knows one of links.
+    pub fair_rate: Option<BitRate>,
     /// The packets to which it did something.
     pub counts: PacketCounts,
     /// Power states and energy; `None`: the machine says nothing of them.
@@ -148,8 +150,15 @@ pub trait SimulatedNetwork<H: Host> {
     fn visit_parts(&self, _visit: &mut dyn FnMut(PartUse)) {}
 
     /// Calls `visit` with every queue of a switch that holds packets, by switch, side, port and virtual
-    /// channel. The ideal network has none.
+    /// channel; with meters also those that have held some since these were restarted. The ideal network has
+    /// none.
     fn visit_queues(&self, visit: &mut dyn FnMut(QueueReport));
+
+    /// Counts from now on how full queues become at most.
+    fn meter_queues(&mut self) {}
+
+    /// From now on the most of each queue counts anew.
+    fn restart_queue_meters(&mut self) {}
 
     /// Counts what comes to endpoints by flow, from now on. Whether it can: the ideal network cannot.
     #[must_use]
@@ -510,6 +519,7 @@ impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for PacketNetwork<H, N> {
                 paused: link.paused,
                 pause_frames: link.pause_frames,
                 most_held: link.most_held,
+                fair_rate: link.fair_rate,
                 counts: link.counts,
                 power: link.power,
             }
@@ -536,6 +546,14 @@ impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for PacketNetwork<H, N> {
 
     fn visit_queues(&self, visit: &mut dyn FnMut(QueueReport)) {
         Network::queues(&self.simulation).for_each(visit);
+    }
+
+    fn meter_queues(&mut self) {
+        Network::meter_queues(&mut self.simulation);
+    }
+
+    fn restart_queue_meters(&mut self) {
+        Network::restart_queue_meters(&mut self.simulation);
     }
 
     fn meter_flows(&mut self) -> bool {
@@ -618,6 +636,7 @@ impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for IdealNetwork<H, N> {
                 paused: Span::ZERO,
                 pause_frames: 0,
                 most_held: Bytes::ZERO,
+                fair_rate: None,
                 counts: PacketCounts::default(),
                 power: None,
             });

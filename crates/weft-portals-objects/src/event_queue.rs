@@ -95,6 +95,9 @@ pub struct EventQueue {
 }
 
 impl EventQueue {
+    /// Events that a queue may be asked to hold: some 2 GiB of them.
+    pub const MOST_EVENTS: usize = 1 << 24;
+
     /// A queue with room for so many events.
     pub fn new(room: usize) -> EventQueue {
         EventQueue { events: VecDeque::new(), room: room.max(1), lost: false }
@@ -112,6 +115,11 @@ impl EventQueue {
             return;
         }
         self.events.push_back((event, std::mem::take(&mut self.lost)));
+    }
+
+    /// The oldest event.
+    pub fn first(&self) -> Option<&Event> {
+        self.events.front().map(|(event, _)| event)
     }
 
     /// Takes the oldest event, and whether events before it were lost.

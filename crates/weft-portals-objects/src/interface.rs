@@ -12,7 +12,7 @@
 use crate::counting_event::CountingEvent;
 use crate::entry::{Linked, ListEntry};
 use crate::error::{Outcome, PortalsError};
-use crate::event_queue::{Event, EventQueue};
+use crate::event_queue::{Event, EventKind, EventQueue};
 use crate::handle::{CountingHandle, DescriptorHandle, EntryHandle, Objects, QueueHandle};
 use crate::initiator::Pending;
 use crate::limits::Limits;
@@ -183,6 +183,9 @@ impl NetworkInterface {
     /// # Errors
     /// No space.
     pub fn allocate_queue(&mut self, events: usize) -> Result<QueueHandle, PortalsError> {
+        if events > EventQueue::MOST_EVENTS {
+            return Err(PortalsError::NoSpace);
+        }
         Ok(QueueHandle(self.queues.insert(EventQueue::new(events))?))
     }
 
@@ -192,6 +195,14 @@ impl NetworkInterface {
     /// A queue that is not there.
     pub fn free_queue(&mut self, queue: QueueHandle) -> Result<(), PortalsError> {
         self.queues.remove(queue.0).map(drop)
+    }
+
+    /// The kind of the oldest event of a queue.
+    ///
+    /// # Errors
+    /// A queue that is not there or empty.
+    pub fn next_event(&self, queue: QueueHandle) -> Result<EventKind, PortalsError> {
+        self.queues.get(queue.0)?.first().map(|event| event.kind).ok_or(PortalsError::QueueEmpty)
     }
 
     /// `PtlEQGet`: the oldest event, and whether others before it were lost.

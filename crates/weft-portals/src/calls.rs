@@ -7,6 +7,7 @@ use crate::process_memory::ProcessMemory;
 use std::ffi::{c_int, c_void};
 use weft_portals_objects::counting_event::CountingEvent;
 use weft_portals_objects::entry::{EntryOptions, ListEntry};
+use weft_portals_objects::event_queue::EventKind;
 use weft_portals_objects::handle::{CountingHandle, DescriptorHandle, QueueHandle};
 use weft_portals_objects::limits::Limits;
 use weft_portals_objects::memory::{Piece, Region};
@@ -621,7 +622,12 @@ unsafe fn take_event(
 ) -> Result<Option<(usize, bool)>, c_int> {
     for (place, queue) in queues.iter().enumerate() {
         let (slot, number) = parts(*queue, HandleKind::Queue)?;
+        let is_sending = endpoint.is_sending();
         let open = endpoint.interfaces[slot].as_mut().ok_or(abi::ARG_INVALID)?;
+        // Who has seen that it is sent may make no more calls, and no message goes on without them.
+        if is_sending && open.interface.next_event(QueueHandle(number)) == Ok(EventKind::Send) {
+            continue;
+        }
         match open.interface.take_event(QueueHandle(number)) {
             Ok((taken, lost)) => {
                 let initiator = open.process(taken.initiator.process);

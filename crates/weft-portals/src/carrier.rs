@@ -48,6 +48,8 @@ pub struct Carrier {
     next_context: usize,
     next_data: u32,
     outbox: VecDeque<(u32, u64, Vec<u8>)>,
+    /// Sends that are not complete.
+    under_way: usize,
     arrivals: BTreeMap<u32, VecDeque<Arrival>>,
 }
 
@@ -55,8 +57,15 @@ impl Carrier {
     /// The carrier of an open rank.
     pub fn new(rank: *mut WeftRank) -> Carrier {
         let (buffers, arrivals) = (BTreeMap::new(), BTreeMap::new());
-        let mut carrier =
-            Carrier { rank, buffers, next_context: 1, next_data: 0, outbox: VecDeque::new(), arrivals };
+        let mut carrier = Carrier {
+            rank,
+            buffers,
+            next_context: 1,
+            next_data: 0,
+            outbox: VecDeque::new(),
+            under_way: 0,
+            arrivals,
+        };
         (0..BUFFERS).for_each(|_| carrier.post(ANY_SOURCE, HEADER, BUFFER));
         carrier
     }
@@ -93,6 +102,11 @@ impl Carrier {
         self.flush();
     }
 
+    /// Whether a message has not left this process.
+    pub fn is_sending(&self) -> bool {
+        self.under_way > 0 || !self.outbox.is_empty()
+    }
+
     /// Sends what waits, in order, as far as the device takes it.
     fn flush(&mut self) {
         while let Some((to, tag, bytes)) = self.outbox.pop_front() {
@@ -108,6 +122,7 @@ impl Carrier {
             }
             if status == 0 {
                 self.buffers.insert(context, bytes);
+                self.under_way += 1;
             }
         }
     }
@@ -139,6 +154,7 @@ impl Carrier {
     fn complete(&mut self, completion: &Completion) {
         let Some(mut bytes) = self.buffers.remove(&(completion.context as usize)) else { return };
         if completion.flags & SENT != 0 || completion.flags & RECEIVED == 0 {
+            self.under_way = self.under_way.saturating_sub(1);
             return;
         }
         bytes.truncate(completion.length);

@@ -91,6 +91,11 @@ impl Endpoint {
         unsafe { weft_yield(self.rank) };
     }
 
+    /// Whether messages of this process have not left it.
+    pub fn is_sending(&self) -> bool {
+        self.carrier.is_sending()
+    }
+
     /// Charges the search of list entries.
     pub fn charge(&self, entries: u32) {
         if entries > 0 {

@@ -395,6 +395,12 @@ fn interfaces_open_close_and_know_their_process() {
     ok!(PtlGetPhysId(logical, &raw mut process));
     assert_eq!((process.nid, process.pid), (0, 1));
 
+    // Nothing has the memory for so many events.
+    let mut made = 0;
+    for events in [1 << 40, u64::MAX, (1 << 24) + 1] {
+        assert_eq!(call!(PtlEQAlloc(ni, events, &raw mut made)), NO_SPACE, "{events}");
+    }
+    ok!(PtlEQFree(queue(ni, 1 << 24)));
     let mut of = 0;
     for object in [ni, queue(ni, 1), counting(ni)] {
         ok!(PtlNIHandle(object, &raw mut of));

@@ -88,6 +88,23 @@ pub enum ResultsError {
         /// An interval that writes less than is refused.
         enough: Option<String>,
     },
+    /// Telemetry that takes for ever.
+    #[error(
+        "telemetry every {every} looks at all links {looks} times or more: {}, or look all the same with \
+         --force",
+        match enough {
+            Some(enough) => format!("look every {enough} or less often"),
+            None => "leave it out".to_owned(),
+        }
+    )]
+    TooManyLooks {
+        /// The interval.
+        every: String,
+        /// The number of looks, or the one that is not exceeded.
+        looks: u64,
+        /// An interval at which there are fewer than are refused.
+        enough: Option<String>,
+    },
     /// A result that is still being written lacks a table, which comes at its end or while it goes on.
     #[error("{} has no rows of the table {table} yet; wait: its run goes on", directory.display())]
     NotYet {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  virtual time  ├── interval ──┼── interval ──┼── …          look: counters of links and flows since
-//!                               ▲              ▲                    the last one, queues that hold packets
+//!                               ▲              ▲                    the last one, and how full queues were
 //!  level 0            a row per link and queue at each look
 //!  level 1            ten of them in one row …
 //! ```
@@ -27,8 +27,12 @@ use weft_units::{Bytes, Energy, PortId, Span, SwitchId, Time};
 /// A compressed row of `rates` on the disk, in tenths of a byte: 2.3 bytes with
 /// `weft traffic -m bxi3-fattree --load 0.5 --time 1ms --telemetry 1us`.
 const ROW_TENTHS_OF_BYTES: u128 = 23;
-/// Telemetry that is refused unless it is forced.
+/// Telemetry that is refused unless it is forced: bytes on the disk, and looks.
 const MOST_BYTES: u128 = 100_000_000_000;
+const MOST_LOOKS: u64 = 1_000_000;
+/// Time of a look at a link, its row included, measured with `weft traffic -m bxi3-fattree --load 0.1 --time
+/// 100us` with and without `--telemetry 100ns`.
+const SECONDS_PER_LINK: f64 = 1000e-9;
 
 const LEVELS: usize = TELEMETRY_LEVELS as usize;
 
@@ -103,6 +107,7 @@ impl Counters {
             paused_ps: Span::from_ps(self.paused_ps),
             energy_pj: has_power.then(|| Energy::from_pj(passed(self.energy_pj))),
             asleep_ps: has_power.then(|| Span::from_ps(passed(self.asleep_ps))),
+            fair_bits_per_second: link.fair_rate,
         }
     }
 }
@@ -110,12 +115,12 @@ impl Counters {
 /// A queue: its switch, its side (output or not), its port and its virtual channel.
 type QueueKey = (u32, bool, u32, u32);
 
-/// The fill of a queue over several looks.
+/// The fill of a queue over several intervals.
 #[derive(Clone, Copy, Default, Debug, Serialize, Deserialize)]
 struct Fill {
     most_packets: u32,
     most_held: u64,
-    /// Sum over the looks.
+    /// Sum over the looks at the ends of the intervals.
     held: u64,
 }
 
@@ -151,11 +156,31 @@ pub(crate) struct WatchedJobs {
     pub sites: JobSites,
 }
 
+/// The looks that are asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct TelemetryLooks {
+    /// The interval between two.
+    pub every: Span,
+    /// Whether there may be any number of them.
+    pub forced: bool,
+}
+
+impl TelemetryLooks {
+    /// About how long they take during `time`, on a machine with so many links.
+    pub fn seconds(self, time: Span, links: u64) -> f64 {
+        self.during(time) as f64 * links as f64 * SECONDS_PER_LINK
+    }
+
+    fn during(self, time: Span) -> u64 {
+        time.as_ps() / self.every.as_ps().max(1)
+    }
+}
+
 /// The telemetry of one run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Telemetry {
     run: u32,
-    interval: Span,
+    looks: TelemetryLooks,
     next: Time,
     /// Counters at the last look.
     before: Vec<Counters>,
@@ -164,22 +189,25 @@ pub(crate) struct Telemetry {
     levels: Vec<Level>,
     /// Whether endpoints count by flow, where the network can.
     counts_flows: bool,
+    /// Whether the network counts how full queues become.
+    meters_queues: bool,
     /// The jobs, where packets are counted by job.
     watched_jobs: Option<WatchedJobs>,
 }
 
 impl Telemetry {
-    /// Telemetry of run number `run` with a look at every multiple of `interval`, from the beginning on.
-    pub fn new(run: u32, interval: Span) -> Telemetry {
-        let (next, levels) = (Time::ZERO + interval, vec![Level::default(); LEVELS]);
+    /// Telemetry of run number `run` with a look at every multiple of an interval, from the beginning on.
+    pub fn new(run: u32, looks: TelemetryLooks) -> Telemetry {
+        let (next, levels) = (Time::ZERO + looks.every, vec![Level::default(); LEVELS]);
         Telemetry {
             run,
-            interval,
+            looks,
             next,
             before: Vec::new(),
             flows_before: BTreeMap::new(),
             levels,
             counts_flows: false,
+            meters_queues: false,
             watched_jobs: None,
         }
     }
@@ -189,7 +217,8 @@ impl Telemetry {
         Telemetry { watched_jobs: Some(jobs), ..self }
     }
 
-    /// Refuses to look so often during `time` that the table of links would grow beyond what a disk holds.
+    /// Refuses to look so often during `time` that it does not end, or that the table of links would grow
+    /// beyond what a disk holds; unless that was forced.
     pub fn refuse_too_much<H: Host>(
         &self,
         network: &dyn SimulatedNetwork<H>,
@@ -197,20 +226,31 @@ impl Telemetry {
     ) -> Result<(), ResultsError> {
         let mut links = 0_u128;
         network.visit_links(&mut |_| links += 1);
-        let rows_of = |interval: Span| {
-            let looks = u128::from(time.as_ps() / interval.as_ps().max(1));
-            looks * links * 10 / 9
-        };
-        let bytes_of = |interval| rows_of(interval) * ROW_TENTHS_OF_BYTES / 10;
-        if bytes_of(self.interval) <= MOST_BYTES {
+        let looks_of = |every| TelemetryLooks { every, ..self.looks }.during(time);
+        let bytes_of = |every| u128::from(looks_of(every)) * links * 10 / 9 * ROW_TENTHS_OF_BYTES / 10;
+        let is_enough = |every| bytes_of(every) <= MOST_BYTES && looks_of(every) <= MOST_LOOKS;
+        let every = self.looks.every;
+        if self.looks.forced || is_enough(every) {
             return Ok(());
         }
-        let powers = std::iter::successors(Some(self.interval), |interval| interval.checked_mul(10));
-        let enough = powers.into_iter().find(|&interval| bytes_of(interval) <= MOST_BYTES);
-        Err(ResultsError::TooMuchTelemetry {
-            bytes: bytes_of(self.interval),
-            enough: enough.map(|interval| interval.to_string()),
+        let powers = std::iter::successors(Some(every), |interval| interval.checked_mul(10));
+        let enough = powers.into_iter().find(|&interval| is_enough(interval));
+        let enough = enough.map(|interval| interval.to_string());
+        Err(match bytes_of(every) {
+            bytes if bytes > MOST_BYTES => ResultsError::TooMuchTelemetry { bytes, enough },
+            _ => ResultsError::TooManyLooks { every: every.to_string(), looks: looks_of(every), enough },
         })
+    }
+
+    /// Refuses a look after too many, where nobody knew how long the run would be; unless that was forced.
+    fn refuse_endless(&self, now: Time) -> Result<(), ResultsError> {
+        let TelemetryLooks { every, forced } = self.looks;
+        let passed = now - Time::ZERO;
+        if forced || self.looks.during(passed) <= MOST_LOOKS {
+            return Ok(());
+        }
+        let enough = every.checked_mul(1000).map(|interval| interval.to_string());
+        Err(ResultsError::TooManyLooks { every: every.to_string(), looks: MOST_LOOKS, enough })
     }
 
     /// Runs the network as [`SimulatedNetwork::run_until`] does, and looks at it on the way.
@@ -228,6 +268,11 @@ impl Telemetry {
             }
             self.counts_flows = true;
         }
+        let is_alone = self.watched_jobs.as_ref().is_some_and(|watched| watched.jobs == 1);
+        if results.wants(Table::Queues) && !self.meters_queues && !is_alone {
+            network.meter_queues();
+            self.meters_queues = true;
+        }
         loop {
             let stop = self.next.min(until);
             let progress = network.run_until(stop, interrupt);
@@ -235,8 +280,10 @@ impl Telemetry {
                 return Ok(progress);
             }
             if stop == self.next {
+                self.refuse_endless(stop)?;
                 self.look(network, stop, results)?;
-                self.next = stop.saturating_add(self.interval);
+                network.restart_queue_meters();
+                self.next = stop.saturating_add(self.looks.every);
             }
             if stop == until {
                 return Ok(progress);
@@ -312,8 +359,9 @@ impl Telemetry {
                 return;
             }
             let key = (queue.switch.0, queue.side == QueueSide::Output, queue.port.0, queue.vc.0);
-            let (most_packets, held) = (queue.packets, queue.held.get());
-            finest.queues.entry(key).or_default().merge(Fill { most_packets, most_held: held, held });
+            let (most_packets, most_held) = (queue.most_packets, queue.most_held.get());
+            let fill = Fill { most_packets, most_held, held: queue.held.get() };
+            finest.queues.entry(key).or_default().merge(fill);
         });
         network.visit_flows(&mut |flow, now| {
             let before = flows_before.insert(flow, now).unwrap_or_default();

@@ -79,6 +79,7 @@ fn result(directory: &Path, rates: &[Vec<Rate>], full_from: u64, flows: &[Pair])
                 paused_ps: Span::ZERO,
                 energy_pj: None,
                 asleep_ps: None,
+                fair_bits_per_second: None,
             };
             results.push(row).unwrap();
         }

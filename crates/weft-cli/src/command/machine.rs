@@ -6,10 +6,11 @@ mod new;
 mod selftest;
 
 use crate::exit::{Failure, Status};
-use crate::options::{FormatOptions, SetOptions};
+use crate::options::{FormatOptions, SetOptions, machine_name};
 use crate::output;
 use crate::progress::Bar;
 use clap::{Args, Subcommand};
+use weft_sim::experiment::MachineInput;
 use weft_sim::experiment::machine::{
     self, EndpointName, HeadroomLine, LinkName, MachineCheck, MachineFigures, MachineValue, MessageClassLine,
     ShippedMachine, SourcesCounted,
@@ -23,8 +24,8 @@ pub enum MachineCommand {
     List(FormatOptions),
     /// Show every value with its source, and figures: diameter, bisection, channel-load bounds
     Show(OneMachine),
-    /// Show the deadlock proof, and the values that no source gives
-    Check(OneMachine),
+    /// Show the deadlock proof, and how many values no source gives: --assumed lists them
+    Check(CheckOptions),
     /// List the endpoints by name, as weft osu and mapping files write them; the links with --links
     Names(NamesOptions),
     /// Draw the switches and links as SVG; by groups, subtrees or layers above 1,000 switches
@@ -37,18 +38,57 @@ pub enum MachineCommand {
     New(new::NewOptions),
 }
 
-/// One machine, named without -m.
+/// The name of a machine, with or without -m.
+#[derive(Args)]
+pub struct MachineName {
+    /// A machine that ships with weft, or a machine file
+    #[arg(value_name = "NAME|FILE", required_unless_present = "by_option")]
+    #[arg(value_parser = machine_name(), hide_possible_values = true)]
+    machine: Option<String>,
+
+    /// The same, as commands that simulate take it
+    #[arg(short = 'm', long = "machine", value_name = "NAME|FILE", value_parser = machine_name())]
+    #[arg(hide_possible_values = true, conflicts_with = "machine")]
+    by_option: Option<String>,
+}
+
+impl MachineName {
+    /// The name, or the path of the file.
+    pub fn get(&self) -> &str {
+        // clap has refused that neither is given.
+        self.machine.as_ref().or(self.by_option.as_ref()).map_or("", String::as_str)
+    }
+}
+
+/// One machine.
 #[derive(Args)]
 pub struct OneMachine {
-    /// A machine that ships with weft, or a machine file
-    #[arg(value_name = "NAME|FILE")]
-    machine: String,
+    #[command(flatten)]
+    name: MachineName,
 
     #[command(flatten)]
     sets: SetOptions,
 
     #[command(flatten)]
     format: FormatOptions,
+}
+
+impl OneMachine {
+    /// The machine with its text.
+    fn input(&self) -> Result<MachineInput, Failure> {
+        Ok(machine::input(self.name.get(), &self.sets.sets)?)
+    }
+}
+
+/// Options of `weft machine check`.
+#[derive(Args)]
+pub struct CheckOptions {
+    #[command(flatten)]
+    one: OneMachine,
+
+    /// List the values that no source gives, instead of their number
+    #[arg(long)]
+    assumed: bool,
 }
 
 /// The things whose names are listed.
@@ -68,7 +108,7 @@ impl MachineCommand {
         match self {
             MachineCommand::List(format) => list(format),
             MachineCommand::Show(one) => show(&one),
-            MachineCommand::Check(one) => check(&one),
+            MachineCommand::Check(options) => check(&options),
             MachineCommand::Names(NamesOptions { one, links: true }) => links(&one),
             MachineCommand::Names(NamesOptions { one, links: false }) => names(&one),
             MachineCommand::Draw(options) => options.run(),
@@ -95,7 +135,7 @@ fn list(format: FormatOptions) -> Result<Status, Failure> {
 }
 
 fn show(one: &OneMachine) -> Result<Status, Failure> {
-    let input = machine::input(&one.machine, &one.sets.sets)?;
+    let input = one.input()?;
     let figures = machine::show(&input, &Bar::new(false))?;
     if one.format.json {
         output::document(&figures)?
@@ -177,7 +217,7 @@ fn values_text(values: &[MachineValue]) -> String {
 }
 
 fn names(one: &OneMachine) -> Result<Status, Failure> {
-    let rows = machine::names(&machine::input(&one.machine, &one.sets.sets)?)?;
+    let rows = machine::names(&one.input()?)?;
     if one.format.json {
         let rows: Vec<_> = rows.collect();
         output::document(&serde_json::json!({ "command": "machine names", "rows": rows }))?;
@@ -189,7 +229,7 @@ fn names(one: &OneMachine) -> Result<Status, Failure> {
 }
 
 fn links(one: &OneMachine) -> Result<Status, Failure> {
-    let rows = machine::links(&machine::input(&one.machine, &one.sets.sets)?)?;
+    let rows = machine::links(&one.input()?)?;
     if one.format.json {
         let rows: Vec<_> = rows.collect();
         output::document(&serde_json::json!({ "command": "machine names --links", "rows": rows }))?;
@@ -202,22 +242,27 @@ fn links(one: &OneMachine) -> Result<Status, Failure> {
     Ok(Status::Done)
 }
 
-fn check(one: &OneMachine) -> Result<Status, Failure> {
-    let check = machine::check(&machine::input(&one.machine, &one.sets.sets)?)?;
+fn check(CheckOptions { one, assumed }: &CheckOptions) -> Result<Status, Failure> {
+    let check = machine::check(&one.input()?)?;
     if one.format.json {
         output::document(&check)?
     } else {
-        output::page(&check_text(&check))?
+        output::page(&check_text(&check, *assumed))?
     }
     Ok(if check.deadlock_free { Status::Done } else { Status::EndedBadly })
 }
 
-fn check_text(check: &MachineCheck) -> String {
+/// The proof, and the values that no source gives: their number, or with `lists_assumed` all of them.
+fn check_text(check: &MachineCheck, lists_assumed: bool) -> String {
     let verdict = if check.deadlock_free { "free of deadlock" } else { "NOT free of deadlock" };
     let proof: String =
         check.proof.iter().chain(&check.endpoint_proof).map(|line| format!("  {line}\n")).collect();
     let assumed = match check.assumed.as_slice() {
         [] => "every value is known of the hardware\n".to_owned(),
+        values if !lists_assumed => {
+            let are = if values.len() == 1 { "value is" } else { "values are" };
+            format!("{} {are} not known of the hardware: --assumed lists them\n", values.len())
+        }
         values => format!("values that are not known of the hardware:\n{}", values_text(values)),
     };
     let classes = match check.message_classes.as_slice() {

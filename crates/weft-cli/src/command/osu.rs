@@ -7,7 +7,7 @@ use crate::options::{
     MachineOptions, PlaceOptions, SimulationOptions, mapping_name, parse_seed, whole_number,
 };
 use crate::output::{self, decimal, thousands};
-use crate::value::{Sizes, parse_iterations, parse_sizes};
+use crate::value::{Sizes, parse_iterations, parse_sizes, suggested};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -30,7 +30,8 @@ pub struct OsuOptions {
     /// latency, bw, bibw, mbw_mr, one_way, bcast, allreduce, reduce, allgather, alltoall, barrier,
     /// put_latency, put_bw, get_latency, get_bw, fop_latency, acc_latency, get_acc_latency, cas_latency; or
     /// expected-bcast, which compares broadcasts with Eq. 1 of TR-488
-    #[arg(value_name = "BENCHMARK", value_parser = parse_what)]
+    #[arg(value_name = "BENCHMARK", value_parser = suggested(benchmarks(), parse_what))]
+    #[arg(hide_possible_values = true)]
     benchmark: What,
 
     #[command(flatten)]
@@ -118,6 +119,10 @@ enum LayerChoice {
 enum What {
     Benchmark(Benchmark),
     ExpectedBcast,
+}
+
+fn benchmarks() -> impl Iterator<Item = &'static str> {
+    Benchmark::ALL.into_iter().map(Benchmark::name).chain([EXPECTED_BCAST])
 }
 
 fn parse_what(text: &str) -> Result<What, String> {

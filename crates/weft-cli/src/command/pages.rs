@@ -8,10 +8,12 @@
 //! ```
 
 use crate::exit::{Failure, Status};
+use crate::options::MAPS;
 use clap::Args;
 use clap_complete::{Generator as _, Shell};
 use std::fs;
 use std::path::{Path, PathBuf};
+use weft_sim::experiment::machine;
 
 /// The folders of completions below `share`, where each shell looks.
 const COMPLETIONS: [(Shell, &str); 3] = [
@@ -44,6 +46,9 @@ impl PagesOptions {
             // Into memory: it takes a write that fails for a bug.
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut command, &name, &mut script);
+            let script = String::from_utf8_lossy(&script).into_owned();
+            let lists = [machine::shipped_names().collect::<Vec<_>>(), MAPS.to_vec()];
+            let script = lists.iter().fold(script, |script, names| with_files(shell, script, names));
             // Bash finds a completion by the command's name alone.
             let file = if shell == Shell::Bash { name } else { shell.file_name(&name) };
             fs::write(self.made(Path::new(place))?.join(file), script)?;
@@ -55,6 +60,22 @@ impl PagesOptions {
         let folder = self.folder.join(place);
         fs::create_dir_all(&folder)?;
         Ok(folder)
+    }
+}
+
+/// A script that completes paths of files where it completes `names`: they stand beside files. Bash does so
+/// anyway, where no name fits.
+fn with_files(shell: Shell, script: String, names: &[&str]) -> String {
+    let list = names.join(" ");
+    match shell {
+        Shell::Zsh => script.replace(&format!(":({list})"), &format!(":{{compadd -- {list}; _files}}")),
+        Shell::Fish => {
+            let values = names.iter().map(|name| format!("{name}\\t''")).collect::<Vec<_>>().join("\n");
+            let (names_only, with_files) =
+                (format!("-r -f -a \"{values}\""), format!("-r -F -a \"{values}\""));
+            script.replace(&names_only, &with_files)
+        }
+        _ => script,
     }
 }
 

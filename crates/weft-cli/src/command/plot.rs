@@ -5,6 +5,8 @@ use crate::exit::{Failure, Status};
 use crate::options::FormatOptions;
 use crate::output;
 use crate::place::{OutputFile, write_whole};
+use crate::value::suggested;
+use clap::builder::StringValueParser;
 use clap::{Args, ValueHint};
 use std::path::{Path, PathBuf};
 use weft_analysis::picture::{Picture, PictureKind, ShownPart, ShownWindow};
@@ -22,7 +24,8 @@ pub struct PlotOptions {
 
     /// The picture; by default a load curve of several loads, else queues with telemetry, else links; of a
     /// trace the communication matrix
-    #[arg(long, value_name = "KIND")]
+    #[arg(long, value_name = "KIND", value_parser = suggested(kinds(), StringValueParser::new()))]
+    #[arg(hide_possible_values = true)]
     what: Option<String>,
 
     /// The picture's file, .svg or .png; by default KIND.svg
@@ -53,6 +56,12 @@ pub struct PlotOptions {
 }
 
 /// The kinds, each with what it shows.
+/// The names of pictures, of results and of traces.
+fn kinds() -> impl Iterator<Item = &'static str> {
+    let results = PictureKind::ALL.map(PictureKind::name);
+    results.into_iter().chain(TracePicture::ALL.map(TracePicture::name))
+}
+
 fn after_help() -> String {
     let line = |name: &str, title: &str| format!("  {name:22}{title}\n");
     let results = PictureKind::ALL.map(|kind| line(kind.name(), kind.title())).concat();

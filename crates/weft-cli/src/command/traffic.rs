@@ -6,14 +6,15 @@ use super::simulation::{Shown, run_and_show};
 use crate::exit::{Failure, Status};
 use crate::options::{MachineOptions, SimulationOptions, parse_positive_span, parse_seed, whole_number};
 use crate::output::{self, decimal, percent};
-use crate::value::{Loads, Sizes, parse_loads, parse_sizes};
-use clap::{Args, ValueEnum};
+use crate::value::{Loads, Sizes, parse_loads, parse_sizes, suggested};
+use clap::builder::StringValueParser;
+use clap::{Args, ValueEnum, ValueHint};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use weft_results::Table;
 use weft_sim::experiment::Request;
 use weft_sim::experiment::load::Load;
-use weft_sim::experiment::scenario::{ScenarioRequest, traces};
+use weft_sim::experiment::scenario::{ScenarioRequest, traces, ways};
 use weft_sim::experiment::traffic::{
     Interval, Layer, LoadOf, MachinePart, PatternKind, TrafficReport, TrafficRequest, TrafficRow,
 };
@@ -33,6 +34,8 @@ pub struct TrafficOptions {
     machine: MachineOptions,
 
     #[arg(long, value_name = "NAME", default_value = "uniform", help = pattern_help())]
+    #[arg(value_parser = suggested(PatternKind::NAMES, StringValueParser::new()))]
+    #[arg(hide_possible_values = true)]
     pattern: String,
 
     /// Load offered per endpoint: a share such as 0.6, a list such as 0.2,0.6, or FIRST:LAST:STEP such as
@@ -42,14 +45,15 @@ pub struct TrafficOptions {
     load: Option<Loads>,
 
     /// Flows of this file instead of a pattern: victims and aggressors, incasts, hot spots
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     #[arg(conflicts_with_all = ["pattern", "load", "messages", "load_of", "time", "warm_up", "layer"])]
     #[arg(conflicts_with_all = ["size", "seeds"])]
     scenario: Option<PathBuf>,
 
     /// With --scenario: ways to control congestion, a row for each, such as none,acc,dcqcn; credits, pause
     /// and drop are no algorithm over that flow control. By default as the machine says
-    #[arg(long, value_name = "LIST", requires = "scenario", value_parser = parse_congestion)]
+    #[arg(long, value_name = "LIST", requires = "scenario")]
+    #[arg(value_parser = suggested(ways(), parse_congestion), hide_possible_values = true)]
     // clap asks for nothing that what is there excludes.
     #[arg(conflicts_with_all = ["load", "messages"])]
     congestion: Option<Ways>,

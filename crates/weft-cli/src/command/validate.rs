@@ -2,7 +2,7 @@
 
 use crate::exit::{Failure, Status};
 use crate::interrupt::on_ctrl_c;
-use crate::options::{ReportOptions, SetOptions, whole_number};
+use crate::options::{ReportOptions, SetOptions, machine_name, whole_number};
 use crate::output;
 use crate::progress::Bar;
 use clap::Args;
@@ -13,7 +13,7 @@ use weft_sim::experiment::validate::{self, Role, ValidateRequest, ValidationRepo
 #[derive(Args)]
 pub struct ValidateOptions {
     /// Compare only the rows of this machine; with --set needed where rows of two machines are left
-    #[arg(short, long, value_name = "NAME")]
+    #[arg(short, long, value_name = "NAME", value_parser = machine_name(), hide_possible_values = true)]
     machine: Option<String>,
 
     /// Compare only rows whose id contains this text

@@ -3,7 +3,9 @@
 mod iterations;
 mod loads;
 mod sizes;
+mod suggested;
 
 pub use iterations::parse_iterations;
 pub use loads::{Loads, parse_loads};
 pub use sizes::{Sizes, parse_sizes};
+pub use suggested::{Suggested, suggested};

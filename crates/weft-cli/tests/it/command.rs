@@ -166,6 +166,17 @@ fn pages_and_completions_are_written() {
         let text = std::fs::read_to_string(folder.path().join(file)).unwrap();
         assert!(text.contains(holds), "{file}");
     }
+    // Values of options and words, and files beside the names of machines.
+    let read = |file: &str| std::fs::read_to_string(folder.path().join(file)).unwrap();
+    let scripts = ["bash-completion/completions/weft", "zsh/site-functions/_weft"];
+    for script in scripts.map(read) {
+        let names = ["exanest", "bit-complement", "mbw_mr", "flow_rates", "dcqcn", "load-curve", "random"];
+        names.into_iter().for_each(|name| assert!(script.contains(name), "{name}"));
+    }
+    let (zsh, fish) = (read(scripts[1]), read("fish/vendor_completions.d/weft.fish"));
+    assert!(zsh.contains("{compadd -- ") && zsh.contains("; _files}"), "{zsh}");
+    let of_machine = fish.lines().find(|line| line.contains(" -s m -l machine ")).unwrap();
+    assert!(of_machine.contains(" -r -F -a "), "{of_machine}");
     let pages = std::fs::read_dir(folder.path().join("man/man1")).unwrap();
     let of_help = |name: &std::ffi::OsStr| name.to_string_lossy().contains("-help");
     assert!(!pages.map(|page| page.unwrap().file_name()).any(|name| of_help(&name)), "pages of `help`");

@@ -48,11 +48,43 @@ fn the_large_dragonfly_has_its_figures() {
     assert!(bound("transpose")["undefined"].as_str().unwrap().contains("square"));
 }
 
+/// Catches a machine that is refused where it is given as to commands that simulate, and none that is taken.
+#[test]
+fn the_machine_may_be_given_as_an_option() {
+    for command in [&["show"][..], &["check"], &["names", "--links"], &["draw"]] {
+        let plain = weft(&[&["machine"], command, &["bxi2-megafly"]].concat());
+        assert!(plain.status.success());
+        for option in ["-m", "--machine"] {
+            let words = [&["machine"], command, &[option, "bxi2-megafly"]].concat();
+            assert_eq!(weft(&words).stdout, plain.stdout, "{words:?}");
+        }
+        assert!(refused(&[&["machine"], command].concat()).contains("NAME|FILE"));
+        let both = [&["machine"], command, &["exanest", "-m", "exanest"]].concat();
+        assert!(refused(&both).contains("cannot be used with"));
+    }
+}
+
+/// Catches sixty lines of assumed values that nobody has asked for, and a count that is not theirs.
+#[test]
+fn assumed_values_are_counted_and_listed_on_demand() {
+    let check = json(&["machine", "check", "exanest", "--json"]);
+    let assumed = check["assumed"].as_array().unwrap();
+    let text = |more: &[&str]| {
+        let words = [&["machine", "check", "exanest"], more].concat();
+        String::from_utf8(weft(&words).stdout).unwrap()
+    };
+    let said = format!("{} values are not known of the hardware: --assumed lists them\n", assumed.len());
+    assert!(text(&[]).ends_with(&said), "{}", text(&[]));
+    let listed = text(&["--assumed"]);
+    assert!(assumed.iter().all(|value| listed.contains(value["key"].as_str().unwrap())), "{listed}");
+}
+
 /// Catches lines that a pager or a mail breaks within words, and words that are lost where lines are broken.
 #[test]
 fn sentences_fit_a_page() {
-    for words in [["machine", "show", "exanest"], ["machine", "check", "bxi3-dragonfly"]] {
-        let printed = String::from_utf8(weft(&words).stdout).unwrap();
+    let check = ["machine", "check", "bxi3-dragonfly", "--assumed"];
+    for words in [&["machine", "show", "exanest"][..], &check] {
+        let printed = String::from_utf8(weft(words).stdout).unwrap();
         let longest = printed.lines().map(|line| line.chars().count()).max();
         assert!((100..=120).contains(&longest.unwrap()), "{words:?}: {longest:?}");
         assert!(!printed.lines().any(|line| line.trim().is_empty() && !line.is_empty()), "{words:?}");

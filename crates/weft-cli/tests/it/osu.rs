@@ -1,6 +1,6 @@
 //! `weft osu` as it is typed.
 
-use crate::common::{json, refused, weft};
+use crate::common::{json, number, refused, weft};
 use serde_json::Value;
 
 /// The rows of a benchmark on a small ExaNeSt machine.
@@ -131,6 +131,20 @@ fn iterations_can_be_those_of_osu() {
     assert_eq!(counts(&["latency", "--sizes", "16K", "--iterations", "osu"]), [(1000, 10)]);
 }
 
+/// Catches a message of more than an `int` of MPI counts that is refused, or cut at 32 bits: twice as many
+/// bytes take twice as long. The ideal network has a packet for all of it.
+#[test]
+fn messages_may_be_longer_than_an_int() {
+    let latency = |size: &str| {
+        let ideal = ["--set=fabric.kind=ideal", "--set=packet.payload=1M", "--json", "--quiet"];
+        let report =
+            json(&[&["osu", "latency", "-m", "ib-ndr-fattree", "--sizes", size], &ideal[..]].concat());
+        number(&report["rows"][0], "latency_us")
+    };
+    let (one, two) = (latency("4G"), latency("8G"));
+    assert!(one > 80_000.0 && (two / one - 2.0).abs() < 1e-3, "{one}, {two}");
+}
+
 /// Catches a request that is not whole in `run.json`.
 #[test]
 fn benchmarks_can_be_run_again() {
@@ -171,8 +185,8 @@ fn what_makes_no_sense_is_refused() {
         (&["bcast", "--algorithm", "accelerater"], "there are"),
         (&["bcast", "--ppn", "5"], "--ppn 5"),
         (&["bw", "--sizes", "0"], "0 bytes"),
-        (&["bw", "--sizes", "4G"], "at most"),
-        (&["latency", "--sizes", "100T"], "write at most 2147483647"),
+        (&["bw", "--sizes", "128G"], "write at most 64G"),
+        (&["latency", "--sizes", "100T"], "write at most 512G"),
         (&["alltoall", "--ranks", "128", "--sizes", "1G"], "write at most 512M, or fewer --ranks"),
         (&["bw", "--no-barrier"], "--no-barrier"),
         (&["bw", "--iterations", "0"], "--iterations 0"),
@@ -359,7 +373,8 @@ fn the_links_of_the_communication_ip_send_again_what_errors_hit() {
     assert!(said.starts_with("weft: lost-data: ") && said.contains("were corrupted"), "{said}");
 }
 
-/// Catches a message that was given up and nobody is told of, or with it all that was simulated before.
+/// Catches a message that was given up and nobody is told of, or with it all that was simulated before: the
+/// packets of a run that ends badly count.
 #[test]
 fn a_message_that_is_never_acknowledged_is_lost_data() {
     for size in ["8", "16K"] {
@@ -373,6 +388,8 @@ fn a_message_that_is_never_acknowledged_is_lost_data() {
         let kept = std::fs::read_to_string(out.join("run.json")).unwrap();
         let kept: Value = serde_json::from_str(&kept).unwrap();
         assert_eq!(kept["ended"], "lost-data");
+        assert!(kept["totals"]["packet_hops"].as_u64().unwrap() > 0, "{}", kept["totals"]);
+        assert!(!String::from_utf8_lossy(&output.stdout).contains(": 0 packet-hops"));
     }
 }
 

@@ -343,7 +343,7 @@ fn benchmarks_are_diagnosed_too() {
     }
 }
 
-/// Catches a queue whose place is blamed for a busier link further on.
+/// Catches a queue whose place is blamed for a busier link further on, and a link without its flows.
 #[test]
 fn a_queue_names_the_link_that_holds_it_up() {
     let folder = tempfile::tempdir().unwrap();
@@ -354,10 +354,18 @@ fn a_queue_names_the_link_that_holds_it_up() {
     let run = json(&["explain", out, "--quiet", "--json"])["runs"][0].take();
     let link = run["diagnosis"]["evidence"]["link"].as_str().unwrap();
     assert!(link.ends_with("→ endpoint 0 (endpoint)"), "{link}");
-    // Whatever waits does so before this link, or is held up by it.
-    let waits = run["places"].as_array().unwrap().iter().filter(|row| row["what"] == "waiting");
-    let places: Vec<&str> = waits.map(|row| row["place"].as_str().unwrap()).collect();
-    assert!(!places.is_empty() && places.iter().all(|place| place.ends_with(link)), "{places:?}");
+    // Whatever waits does so before this link, or is held up by it: one row.
+    let flows = run["diagnosis"]["evidence"]["flows"].as_f64().unwrap();
+    let waits = |table: &str| -> Vec<String> {
+        let rows = run[table].as_array().unwrap().iter().filter(|row| row["what"] == "waiting");
+        rows.map(|row| row["place"].as_str().unwrap().to_owned()).collect()
+    };
+    let places = waits("places");
+    assert_eq!(places.len(), 1, "{places:?}");
+    assert!(places[0].starts_with(&format!("{link}: {flows} flows, rank ")), "{places:?}");
+    assert!(places[0].contains("→ rank 0"), "{places:?}");
+    let longest = waits("longest");
+    assert!(!longest.is_empty() && longest.iter().all(|place| place.ends_with(link)), "{longest:?}");
 }
 
 /// Catches shares that are not those of the program's own arithmetic.

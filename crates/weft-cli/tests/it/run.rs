@@ -576,6 +576,20 @@ fn a_portals_program_runs_over_links_that_lose_packets() {
     assert_eq!((plain.lines().count(), lossy.lines().count()), (8, 8), "{plain}");
 }
 
+/// Catches a put that its initiator has seen sent and that never comes, since it waits for an answer of a
+/// process that makes no more calls: where messages of a header's size are announced first.
+#[test]
+fn a_portals_program_ends_where_small_messages_are_announced() {
+    let program = portals("portals_announced");
+    for machine in ["exanest", "carvnet-spineleaf"] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_weft"));
+        command.args(["run", "--quiet", "-m", machine, "-n", "2", "--"]).arg(&program);
+        let output = command.stdin(Stdio::null()).output().unwrap();
+        assert!(output.status.success(), "{machine}: {:?}", texts(&output));
+        assert!(texts(&output).0.contains("a triggered put has started"), "{machine}");
+    }
+}
+
 /// Catches Portals that know of one rail, data that is taken for whole with its first part, and times that
 /// differ from run to run.
 #[test]

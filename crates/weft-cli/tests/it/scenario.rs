@@ -125,6 +125,36 @@ fn mistakes_are_named_with_line_field_and_mend() {
         (flows("from = \"0-2\"\nto = \"3,4\"\nsize = \"1K\"\n"), "`flows.to`", "spread"),
         (flows("from = \"0\"\nto = \"1\"\nsize = \"1K\"\ncolour = \"red\"\n"), "colour", "unknown field"),
         (head.replace("10us", "0us") + "[[flows]]\n", "own.toml", "missing field"),
+        (
+            flows("from = \"0\"\nto = \"1\"\ndistribution = [[100, -0.5], [500, 2.0]]\n"),
+            "own.toml:9: `flows.distribution`: -0.5 is no share",
+            "from 0.0 to 1.0",
+        ),
+        (
+            flows("from = \"0\"\nto = \"1\"\ndistribution = [[100, 0.5], [500, nan]]\n"),
+            "NaN is no share",
+            "from 0.0 to 1.0",
+        ),
+        (
+            flows("from = \"0\"\nto = \"1\"\nsize = \"1K\"\n").replace("\"a\"", "\"\\u001b[31ma\""),
+            "own.toml:5: `flows.name`: it holds a control character, \\u{1b}",
+            "leave it out",
+        ),
+        (
+            flows("from = \"0\"\nto = \"1\"\nsize = \"8000000G\"\n"),
+            "own.toml:9: `flows.size`: the machine's interface carries no message",
+            "at most \"512G\"",
+        ),
+        (
+            flows("from = \"0\"\nto = \"1\"\ndistribution = [[1, 0.5], [999999999999, 1.0]]\n"),
+            "`flows.distribution`: the machine's interface",
+            "at most \"512G\"",
+        ),
+        (
+            flows("from = \"0\"\nto = \"1\"\nsize = \"1K\"\n").replace("role = \"victim\"\n", ""),
+            "own.toml:4: `flows.role`: it is missing",
+            "\"victim\", \"aggressor\" or \"background\"",
+        ),
     ];
     for (text, place, mend) in cases {
         fs::write(&path, &text).unwrap();

@@ -18,6 +18,7 @@ mod input_queued;
 mod occupancy;
 mod output_queued;
 mod port;
+mod queue_meter;
 mod queues;
 mod replication;
 mod starvation;
@@ -31,6 +32,7 @@ use occupancy::Admission;
 pub(crate) use occupancy::{Filled, InputOccupancy};
 pub(crate) use output_queued::OutputQueued;
 pub(crate) use port::{Peer, Port, SwitchState};
+pub(crate) use queue_meter::{MeteredQueue, QueueMeter};
 pub(crate) use replication::Replication;
 pub(crate) use virtual_output_queued::VirtualOutputQueued;
 
@@ -157,14 +159,22 @@ impl Switch {
                 Admission::Refused => return,
             }
         }
-        if packet.is_multicast() {
-            return self.replicate(packet, context);
+        let constants = context.constants;
+        if let Some(meter) = &mut self.state_mut().queue_meter {
+            meter.enter_input(constants.channels.number(packet.channel()), constants.space(packet));
         }
-        match self {
-            Switch::InputQueued(switch) => switch.arrive(packet, undisturbed_until, context),
-            Switch::VirtualOutputQueued(switch) => switch.arrive(packet, undisturbed_until, context),
-            Switch::OutputQueued(switch) => switch.arrive(packet, context),
-            Switch::Combined(switch) => switch.arrive_apart(packet, undisturbed_until, context),
+        if packet.is_multicast() {
+            self.replicate(packet, context);
+        } else {
+            match self {
+                Switch::InputQueued(switch) => switch.arrive(packet, undisturbed_until, context),
+                Switch::VirtualOutputQueued(switch) => switch.arrive(packet, undisturbed_until, context),
+                Switch::OutputQueued(switch) => switch.arrive(packet, context),
+                Switch::Combined(switch) => switch.arrive_apart(packet, undisturbed_until, context),
+            }
+        }
+        if let Some(meter) = &mut self.state_mut().queue_meter {
+            meter.settle_input(constants.channels.number(packet.channel()));
         }
     }
 
@@ -209,6 +219,23 @@ impl Switch {
     /// Packets that it holds.
     pub(crate) fn packets(&self) -> usize {
         each!(self, switch => switch.buffer.len())
+    }
+
+    /// Counts from now on how full its queues become at most, unless it does.
+    pub(crate) fn meter_queues(&mut self, channels: ChannelNumbers) {
+        if self.state().queue_meter.is_some() {
+            return;
+        }
+        let mut meter = QueueMeter::new(channels.of_ports(self.state().ports.len()));
+        for (channel, space) in self.occupancy(channels) {
+            meter.enter_input(channels.number(channel), space);
+        }
+        if let Switch::OutputQueued(switch) = self {
+            switch.begin_meter(&mut meter);
+        }
+        meter.restart();
+        let state = self.state_mut();
+        (state.queue_meter, state.takes_care) = (Some(Box::new(meter)), true);
     }
 
     /// The packets that wait at the head of a queue.

@@ -266,6 +266,9 @@ impl SwitchState {
     pub(crate) fn expect_departure(&mut self, from: Channel, space: u32, time: Time, constants: &Constants) {
         let Some(occupancy) = &mut self.occupancy else { return };
         let channel = constants.channels.number(from) as u32;
+        if let Some(meter) = &mut self.queue_meter {
+            meter.leave_input(channel as usize, space);
+        }
         occupancy.departures.push(Reverse(BufferDeparture { time, channel, space }));
         if occupancy.asking > 0 {
             self.arbitrate_at_or_after(time, constants);

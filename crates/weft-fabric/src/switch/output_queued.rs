@@ -8,7 +8,7 @@
 
 use super::buffer::{BufferHandle, Buffered, PacketBuffer, PacketQueue};
 use super::port::{BareOutputs, Crossing, SwitchState};
-use super::{BlockedHead, Sink, SwitchContext};
+use super::{BlockedHead, QueueMeter, Sink, SwitchContext};
 use crate::arbiter::{
     Age, ArbiterState, ArbiterUser, OutputRequests, Remembered, RequestGroups, RoundRobin, first_from,
     next_from,
@@ -249,6 +249,9 @@ impl OutputQueued {
         }
         self.filled[to] += bytes;
         self.outputs[constants.channels.port(to)].packets += 1;
+        if let Some(meter) = &mut self.state.queue_meter {
+            meter.enter_output(to, bytes);
+        }
         self.queues[to].append(&mut self.buffer, moved);
         let buffered = self.buffer.get(moved);
         let tail = buffered.tail().max(now);
@@ -295,7 +298,11 @@ impl OutputQueued {
         let channel = constants.channels.at(output, vc);
         let handle = self.queues[channel].pop(&mut self.buffer);
         let buffered = self.buffer.get(handle);
-        self.filled[channel] -= constants.packet_bytes(&buffered.packet).get();
+        let bytes = constants.packet_bytes(&buffered.packet).get();
+        self.filled[channel] -= bytes;
+        if let Some(meter) = &mut self.state.queue_meter {
+            meter.leave_output(channel, bytes);
+        }
         self.outputs[output].packets -= 1;
         self.outputs[output].pointer = ((u32::from(vc) + 1) % constants.vcs) as u8;
         // Its credit went back when it moved.
@@ -318,6 +325,14 @@ impl OutputQueued {
             let packets = queue.packets(&self.buffer);
             packets.map(move |buffered| (channels.channel(channel), buffered.packet))
         })
+    }
+
+    /// The queues of the outputs, as a meter of them begins.
+    pub(super) fn begin_meter(&self, meter: &mut QueueMeter) {
+        for (channel, queue) in self.queues.iter().enumerate() {
+            let packets = queue.packets(&self.buffer).count() as u32;
+            meter.begin_output(channel, packets, self.filled[channel]);
+        }
     }
 
     /// See [`Switch::blocked_heads`](super::Switch::blocked_heads).

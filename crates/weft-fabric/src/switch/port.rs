@@ -10,7 +10,7 @@ use super::buffer::Buffered;
 use super::combined::CrossbarPort;
 use super::occupancy::InputOccupancy;
 use super::queues::{Occupancy, QueueView};
-use super::{Replication, Sink, SwitchContext};
+use super::{QueueMeter, Replication, Sink, SwitchContext};
 use crate::arbiter::ArbiterState;
 use crate::channel::Channel;
 use crate::congestion::LinkControl;
@@ -115,8 +115,10 @@ pub(crate) struct SwitchState {
     pub(crate) failover: Failover,
     /// The fill of the input buffers, where senders do not count credits.
     pub(crate) occupancy: Option<Box<InputOccupancy>>,
-    /// Whether its packets are sent with care: a link may fail, credits take bandwidth, or senders do not
-    /// count any.
+    /// The fullest that its queues have been; `None`: nobody asks.
+    pub(crate) queue_meter: Option<Box<QueueMeter>>,
+    /// Whether its packets are sent with care: a link may fail, credits take bandwidth, senders do not count
+    /// any, or queues are metered.
     pub(crate) takes_care: bool,
     /// Per output: the first clock edge at which its requests may be granted. [`Time::NEVER`]: only after
     /// something has arrived. Until then none can go: each waits for an output, an input or credits, and that
@@ -163,6 +165,7 @@ impl SwitchState {
             link_controls: Box::default(),
             failover: Failover::default(),
             occupancy: None,
+            queue_meter: None,
             takes_care: false,
             look_at: vec![Time::NEVER; outputs].into(),
             awaited: vec![0; outputs.div_ceil(64)].into(),
@@ -207,6 +210,7 @@ impl SwitchState {
             frames,
             counts: self.counts(output, now),
             layer: self.layers.get(output),
+            control: self.link_controls.get(output),
             now,
         }
     }
@@ -352,6 +356,9 @@ impl SwitchState {
             return;
         }
         let credit = Credit { channel: packet.channel(), amount: constants.space(packet) };
+        if let Some(meter) = &mut self.queue_meter {
+            meter.enter_input(constants.channels.number(credit.channel), credit.amount);
+        }
         let tail = TailOut { granted: now, left: now + packet.serialization() };
         self.give_back(credit, tail, constants, context.sink);
     }
@@ -366,7 +373,11 @@ impl SwitchState {
         constants: &Constants,
         sink: &mut impl Sink,
     ) {
-        let Credit { channel: Channel { port, vc }, amount } = credit;
+        let Credit { channel, amount } = credit;
+        let Channel { port, vc } = channel;
+        if let Some(meter) = &mut self.queue_meter {
+            meter.leave_input(constants.channels.number(channel), amount);
+        }
         let input = &mut self.ports[usize::from(port)];
         let link = constants.link(input.class);
         let layer = self.layers.get_mut(usize::from(port)).zip(link.layer.as_deref());

@@ -59,6 +59,12 @@ impl Draft {
         // Endpoints, and the switches of each.
         let mut endpoints: Vec<(&Node, Vec<u32>)> = Vec::new();
         for node in &self.nodes {
+            if let Some(control) = node.name.chars().find(|sign| sign.is_control()) {
+                // Reports print it: a terminal would act on it.
+                let what =
+                    format!("the name of a node holds a control character, {}", control.escape_unicode());
+                return Err(Fault::new(node.line, what, "leave it out"));
+            }
             let role = if is_endpoint(node)? {
                 endpoints.push((node, Vec::new()));
                 Role::Endpoint(endpoints.len() - 1)
@@ -81,6 +87,7 @@ impl Draft {
         }
         // Links by their switches, the lower first.
         let mut links = BTreeMap::new();
+        let mut one_way: BTreeMap<[&String; 2], &Edge> = BTreeMap::new();
         for edge in &self.edges {
             let [one, other] = &edge.ends;
             match (role(&roles, one, edge)?, role(&roles, other, edge)?) {
@@ -90,9 +97,10 @@ impl Draft {
                 (Role::Switch(switch), Role::Endpoint(number))
                 | (Role::Endpoint(number), Role::Switch(switch)) => {
                     let (node, switches) = &mut endpoints[number];
-                    let is_back = self.is_directed && switches.contains(&switch);
+                    let is_back = self.is_directed && one_way.remove(&[other, one]).is_some();
                     if !is_back {
                         switches.push(switch);
+                        one_way.insert([one, other], edge);
                     }
                     refuse_own_link(edge, &node.name)?;
                 }
@@ -109,16 +117,20 @@ impl Draft {
             };
             graph.endpoints.push(GraphEndpoint { name: node.name.clone(), switch });
         }
+        if self.is_directed {
+            one_way.values().next().map_or(Ok(()), |edge| Err(no_way_back(edge)))?;
+            links.values().try_for_each(KnownLinks::refuse_one_way)?;
+        }
         Ok(graph)
     }
 
     /// Adds a link between two switches, or what an edge says further of one.
-    fn add_link(
+    fn add_link<'a>(
         &self,
         graph: &mut GraphDescription,
-        known: &mut BTreeMap<[u32; 2], (usize, [u32; 2])>,
+        known: &mut BTreeMap<[u32; 2], KnownLinks<'a>>,
         ends: [u32; 2],
-        edge: &Edge,
+        edge: &'a Edge,
     ) -> Result<(), Fault> {
         if ends[0] == ends[1] {
             let what = format!("a link joins {} with itself", edge.ends[0]);
@@ -127,29 +139,65 @@ impl Draft {
         let count = parsed(edge.attributes.get("links"), "links", 1, edge.line)?.unwrap_or(1);
         let class = class(graph, edge)?;
         let pair = [ends[0].min(ends[1]), ends[0].max(ends[1])];
-        if let Some(&(place, before)) = known.get(&pair)
-            && (self.is_multigraph || self.is_directed && before != ends)
-        {
-            let link = &mut graph.links[place];
-            if link.class != class || self.is_directed && link.count != count {
-                let what = format!("{} and {} are joined by unlike directions", edge.ends[1], edge.ends[0]);
-                return Err(Fault::new(
-                    edge.line,
-                    what,
-                    "give all links of two switches the same attributes",
-                ));
-            }
-            link.count = if self.is_directed { link.count } else { link.count.saturating_add(count) };
+        // Both directions of an undirected graph are one.
+        let direction = usize::from(self.is_directed && ends != pair);
+        let next = graph.links.len();
+        let known = known.entry(pair).or_insert(KnownLinks { place: next, links: [0; 2], edge });
+        let is_parallel = known.links[direction] > 0;
+        known.links[direction] = known.links[direction].saturating_add(count);
+        if known.place == next {
+            graph.links.push(GraphLink { ends, count, class });
             return Ok(());
         }
-        if known.insert(pair, (graph.links.len(), ends)).is_some() {
-            let what = format!("{} and {} are joined twice", edge.ends[0], edge.ends[1]);
+        let [one, other] = [&edge.ends[0], &edge.ends[1]];
+        if is_parallel && !self.is_multigraph {
+            let what = format!("{one} and {other} are joined twice");
             let mend = "remove one of the links; where they are parallel, write a single one with links=2";
             return Err(Fault::new(edge.line, what, mend));
         }
-        graph.links.push(GraphLink { ends, count, class });
+        let link = &mut graph.links[known.place];
+        if link.class != class {
+            let are = if is_parallel { "parallel links" } else { "directions" };
+            let what = format!("{other} and {one} are joined by unlike {are}");
+            return Err(Fault::new(edge.line, what, "give all links of two switches the same attributes"));
+        }
+        link.count = known.links.into_iter().max().unwrap_or(count);
         Ok(())
     }
+}
+
+/// The links between two switches.
+struct KnownLinks<'a> {
+    /// Place in the graph.
+    place: usize,
+    /// Links from the lower switch to the higher and, of a directed graph, back.
+    links: [u32; 2],
+    /// The first edge.
+    edge: &'a Edge,
+}
+
+impl KnownLinks<'_> {
+    /// Refuses links of a directed graph that do not go both ways.
+    fn refuse_one_way(&self) -> Result<(), Fault> {
+        match self.links {
+            [one, other] if one == other => Ok(()),
+            [0, _] | [_, 0] => Err(no_way_back(self.edge)),
+            _ => {
+                let [one, other] = &self.edge.ends;
+                let what = format!("{one} and {other} are joined by more links one way than back");
+                Err(Fault::new(self.edge.line, what, "write as many edges one way as back"))
+            }
+        }
+    }
+}
+
+/// A directed edge without its counterpart.
+fn no_way_back(edge: &Edge) -> Fault {
+    let [from, to] = &edge.ends;
+    let what = format!("the graph is directed, and no edge leads from {to} back to {from}");
+    let mend = "a link goes both ways: write the edge back, or write the graph as an undirected one, as \
+                networkx's to_undirected() makes it";
+    Fault::new(edge.line, what, mend)
 }
 
 fn is_endpoint(node: &Node) -> Result<bool, Fault> {

@@ -30,7 +30,8 @@ pub(super) fn read(text: &str) -> Result<Draft, Fault> {
             Fault::new(line(element), what, "nodes have an id, edges a source and a target")
         })
     };
-    let mut draft = Draft::default();
+    // The format has no word for parallel edges: writers just write them.
+    let mut draft = Draft { is_multigraph: true, ..Draft::default() };
     for graph in elements("graph") {
         draft.is_directed |= graph.attribute("edgedefault") == Some("directed");
     }

@@ -3,6 +3,7 @@
 //! ```text
 //!   .graphml ─▶ graphml.rs   ─┐
 //!   .json    ─▶ networkx.rs  ─┼▶ Draft: nodes and edges with their attributes ─▶ GraphDescription
+//!   .csv     ─▶ edge_list.rs ─┤
 //!   other    ─▶ edge_list.rs ─┘
 //! ```
 //! All formats have the same attributes; others are left alone:
@@ -46,6 +47,7 @@ pub(crate) fn read(written: &str, from: &Path, text: &str) -> Result<GraphDescri
     let drafted = match extension(&path).as_str() {
         "graphml" | "xml" => graphml::read(text),
         "json" => networkx::read(text),
+        "csv" => edge_list::read_csv(text),
         _ => edge_list::read(text),
     };
     let described = drafted.and_then(|draft: Draft| draft.describe());
@@ -72,7 +74,8 @@ fn text(path: &Path) -> Result<String, Problem> {
     if text.len() as u64 > MAX_FILE {
         return Err(refuse(format!("it is longer than {} MiB", MAX_FILE >> 20)));
     }
-    Ok(text)
+    // Spreadsheets begin a file with a mark of its encoding.
+    Ok(text.strip_prefix('\u{feff}').map_or(text.clone(), str::to_owned))
 }
 
 /// The folder from which a machine file called `name` names other files.
@@ -132,6 +135,16 @@ mod tests {
             ("a.edges", "a b\nb b\n", ":2: a link joins b with itself"),
             ("a.edges", "a b\nb a\n", ":2: b and a are joined twice"),
             ("a.edges", "a b c\n", ":1: `c` is no attribute"),
+            ("a.edges", "a b\na,c\n", ":2: `a,c` has a comma"),
+            (
+                "a.edges",
+                "a b\n\u{1b}[31mred b\n",
+                ":2: the name of a node holds a control character, \\u{1b}",
+            ),
+            ("a.csv", "a,b\na;c\n", ":2: `a;c` has a semicolon"),
+            ("a.csv", "a,b\n,c\n", ":2: a name is empty"),
+            ("a.csv", "a,b\nb,c,fast\n", ":2: `fast` is no attribute"),
+            ("a.csv", "from,to,rate\na,b,1Gb/s,2\n", ":2: 4 fields where the first line has 3"),
             ("a.edges", "h type=endpoint\nh a\nh b\n", "endpoint h has 2 links"),
             ("a.edges", "h type=endpoint\na b\n", "endpoint h has 0 links"),
             ("a.edges", "g type=endpoint\nh type=endpoint\ng h\n", ":3: both g and h are endpoints"),
@@ -175,6 +188,64 @@ mod tests {
         assert_eq!(describe("a.json", &text(r#", "rate": "1Gb/s""#)).unwrap().links.len(), 1);
         let error = describe("a.json", &text(r#", "rate": "2Gb/s""#)).unwrap_err();
         assert!(error.contains("0 and 1 are joined by unlike directions"), "{error}");
+    }
+
+    /// Catches comma-separated lists that are taken for names, with and without a line of names.
+    #[test]
+    fn comma_separated_edges_are_edges() {
+        let expected = describe("net.edges", EDGES).unwrap();
+        let plain = "\u{feff}a\nb\r\nh0,type=endpoint\nh1, type=host\n\
+                     a,b,rate=200Gb/s\n# a comment\n\"h0\",a\nb,h1\n";
+        let graph = describe("net.csv", plain).unwrap();
+        assert_eq!(GraphDescription { file: expected.file.clone(), ..graph }, expected);
+        // As pandas writes them, with numbers of rows.
+        let named = ",source,target,rate,links,weight\n0,a,b,200Gb/s,,0.5\n1,b,c,,2,1\n";
+        let graph = describe("net.csv", named).unwrap();
+        let links: Vec<_> = graph.links.iter().map(|link| (link.ends, link.count)).collect();
+        assert_eq!(links, [([0, 1], 1), ([1, 2], 2)]);
+        assert_eq!(graph.classes[0].name, "link 200Gb/s");
+    }
+
+    /// Catches the file that networkx.write_edgelist writes as it is called most often.
+    #[test]
+    fn edge_lists_of_networkx_are_read() {
+        assert_eq!(describe("a.edges", "a b {}\nb c {}\n").unwrap().links.len(), 2);
+        let error = describe("a.edges", "a b {'weight': 3}\n").unwrap_err();
+        assert!(error.contains("Python's"), "{error}");
+    }
+
+    /// Catches one-way edges that silently become links, which go both ways.
+    #[test]
+    fn one_way_edges_of_directed_graphs_are_refused() {
+        let json = |edges: &str| {
+            let nodes = r#"[{"id": "a"}, {"id": "b"}, {"id": "h", "type": "host"}]"#;
+            describe("a.json", &format!(r#"{{"directed": true, "nodes": {nodes}, "edges": [{edges}]}}"#))
+        };
+        let edge = |from: &str, to: &str| format!(r#"{{"source": "{from}", "target": "{to}"}}"#);
+        let host = format!("{}, {}", edge("h", "a"), edge("a", "h"));
+        let both = format!("{host}, {}, {}", edge("a", "b"), edge("b", "a"));
+        assert_eq!(json(&both).unwrap().links.len(), 1);
+        let error = json(&format!("{host}, {}", edge("a", "b"))).unwrap_err();
+        assert!(error.contains("no edge leads from b back to a"), "{error}");
+        let error = json(&format!("{}, {}, {}", edge("a", "b"), edge("b", "a"), edge("h", "a"))).unwrap_err();
+        assert!(error.contains("no edge leads from a back to h"), "{error}");
+    }
+
+    /// Catches parallel edges of GraphML that are refused, or that count twice where both ways are written.
+    #[test]
+    fn parallel_edges_of_graphml_are_parallel_links() {
+        let graph = |default: &str, edges: &[(&str, &str)]| {
+            let edge = |(from, to): &(&str, &str)| format!(r#"<edge source="{from}" target="{to}"/>"#);
+            let edges: String = edges.iter().map(edge).collect();
+            let nodes = r#"<node id="a"/><node id="b"/>"#;
+            let text = format!(r#"<graphml><graph edgedefault="{default}">{nodes}{edges}</graph></graphml>"#);
+            describe("a.graphml", &text).map(|graph| graph.links[0].count)
+        };
+        let (forth, back) = (("a", "b"), ("b", "a"));
+        assert_eq!(graph("undirected", &[forth, forth, back]).unwrap(), 3);
+        assert_eq!(graph("directed", &[forth, back, back, forth]).unwrap(), 2);
+        let error = graph("directed", &[forth, back, forth]).unwrap_err();
+        assert!(error.contains("more links one way than back"), "{error}");
     }
 
     /// Catches links of a multigraph that get lost.

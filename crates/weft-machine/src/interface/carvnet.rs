@@ -38,6 +38,10 @@ impl InterfaceModel for CarvnetNic {
         limits
     }
 
+    fn longest_message(&self) -> Bytes {
+        self.blocks.longest_message()
+    }
+
     fn process_limits(&self) -> ProcessLimits {
         self.blocks.process_limits()
     }

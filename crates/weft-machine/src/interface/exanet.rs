@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use weft_fabric::parameters::PacketFormat;
 use weft_keys::Keys;
 use weft_msg::{PostCost, PostCosts, Protocol, Stores};
+use weft_nic::gvas::Gvas;
 use weft_nic::host_port::{HostPortParameters, StorePath};
 use weft_nic::mailbox::MailboxParameters;
 use weft_nic::packetizer::PacketizerParameters;
@@ -66,6 +67,11 @@ impl InterfaceModel for ExanetNic {
                 keys: "nic.rdma.pages",
             },
         ]
+    }
+
+    /// As far as a virtual address reaches.
+    fn longest_message(&self) -> Bytes {
+        Bytes::new(1 << Gvas::ADDRESS_BITS)
     }
 
     fn process_limits(&self) -> ProcessLimits {

@@ -161,6 +161,11 @@ pub trait InterfaceModel {
         false
     }
 
+    /// The longest message that it carries. By default what leaves room for sums of bytes.
+    fn longest_message(&self) -> Bytes {
+        Bytes::new(1 << 62)
+    }
+
     /// Checks that it can name every endpoint of a topology.
     ///
     /// # Errors

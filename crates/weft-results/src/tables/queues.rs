@@ -4,9 +4,9 @@ use crate::row::row;
 use weft_units::{Bytes, PortId, SwitchId, Time};
 
 row! {
-    /// One queue of a switch at the end of an interval of telemetry; empty queues are left out. In coarser
-    /// levels it is that of the ten intervals below. Written where `--telemetry` is given.
-    QueueRow version 1
+    /// One queue of a switch in an interval of telemetry; those in which no packet stood are left out. In
+    /// coarser levels it is that of the ten intervals below. Written where `--telemetry` is given.
+    QueueRow version 2
         written by Option: "--telemetry, such as --telemetry 10us"
         ordered by |row| {
             let side = u64::from(row.side != "input");
@@ -19,7 +19,7 @@ row! {
     level: u32,
     /// Time at which the interval begins.
     begin_ps: Time,
-    /// Time at which it ends, and at which level 0 looks at the queue.
+    /// Time at which it ends.
     end_ps: Time,
     /// The switch.
     switch: SwitchId,
@@ -29,10 +29,10 @@ row! {
     virtual_channel: u32,
     /// `input`: packets that came by the port; `output`: packets that will leave by it.
     side: String,
-    /// Packets in it, the most of all looks.
+    /// Packets in it, the most within the interval. One that was granted its output as it came has not stood.
     most_packets: u32,
-    /// Bytes of its buffer that they hold, the most of all looks.
+    /// Bytes of its buffer that packets held, the most within the interval.
     most_held_bytes: Bytes,
-    /// Bytes that were held, the mean of all looks.
+    /// Bytes that were held at the ends of the finest intervals, the mean.
     mean_held_bytes: Bytes,
 }

@@ -1,7 +1,7 @@
 //! The table `rates`.
 
 use crate::row::{entity, row};
-use weft_units::{Bytes, EndpointId, Energy, PortId, Span, SwitchId, Time};
+use weft_units::{BitRate, Bytes, EndpointId, Energy, PortId, Span, SwitchId, Time};
 
 /// Levels of the tables `rates` and `queues`: the coarsest has intervals 10,000 times as long as the
 /// finest.
@@ -14,7 +14,7 @@ row! {
     /// are left out, unless the machine says what its links take. Coarser levels have intervals ten times as
     /// long each, made of the finer ones. Rows are in the order of the ends of intervals. Written where
     /// `--telemetry` is given.
-    RateRow version 2
+    RateRow version 3
         written by Option: "--telemetry, such as --telemetry 10us"
         ordered by |row| {
             let from = u64::from(row.level) << 40 | entity(row.from_endpoint, row.from_switch);
@@ -48,4 +48,7 @@ row! {
     energy_pj: Option<Energy>,
     /// Time in which it slept, in low power or off; likewise.
     asleep_ps: Option<Span>,
+    /// The rate that the link offers each flow at the end of the interval. Null before a flow has asked for
+    /// one, and where congestion control knows no rates of links: only ACC does.
+    fair_bits_per_second: Option<BitRate>,
 }

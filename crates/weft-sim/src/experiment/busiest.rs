@@ -79,6 +79,7 @@ mod tests {
             paused: Span::ZERO,
             pause_frames: 0,
             most_held: Bytes::ZERO,
+            fair_rate: None,
             counts: PacketCounts::default(),
             power: None,
         }

@@ -380,7 +380,6 @@ fn views(recorded: RecordedRun<'_>, rank: RankId, region: Option<Region>, views:
     let traffic = Traffic::between(trace, names, (path.begin, path.end));
     let diagnosis = diagnose(&Judged { trace, names, path: &path, ranks: &ranks }, &traffic);
     let ranks: Vec<RankTimeRow> = ranks.into_iter().map(|rank| rank.row).collect();
-    let place = |piece: &Piece| traffic.place(piece);
     Explained {
         run,
         of,
@@ -392,8 +391,8 @@ fn views(recorded: RecordedRun<'_>, rank: RankId, region: Option<Region>, views:
         critical_path: category_rows(slice::from_ref(&path)),
         own_time: category_rows(&own),
         mean_time: mean_rows(&ranks),
-        places: place_rows(&path, top, names, place),
-        longest: longest(&path, top, names, place),
+        places: place_rows(&path, top, names, |piece| traffic.charged_to(piece)),
+        longest: longest(&path, top, names, |piece| traffic.place(piece)),
         ranks,
     }
 }

@@ -142,8 +142,8 @@ impl LiveAccount {
         if request.breakdown {
             account.break_down(Breakdown::new(RUN, machine.clone(), layout.clone()));
         }
-        if let Some(interval) = request.telemetry {
-            account.watch_links(interval, None);
+        if let Some(every) = request.telemetry {
+            account.watch_links(options.looks(every), None);
         }
         let began = Beginning::now();
         Ok(LiveAccount { request, options, account, writer, drawing, recorded_from, began, events: 0 })

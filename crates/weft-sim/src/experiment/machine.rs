@@ -250,6 +250,11 @@ pub fn list() -> Vec<ShippedMachine> {
     shipped_machines().into_iter().map(line).collect()
 }
 
+/// The names of the machines that ship.
+pub fn shipped_names() -> impl Iterator<Item = &'static str> {
+    weft_machine::SHIPPED.iter().map(|shipped| shipped.name)
+}
+
 /// An endpoint in the report of `weft machine names`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct EndpointName {
@@ -402,6 +407,18 @@ pub(crate) fn assembled(input: &MachineInput) -> Result<(Machine, Layout), Exper
     let machine = checked(input)?;
     let layout = assembly::layout(&machine).map_err(ExperimentError::input)?;
     Ok((machine, layout))
+}
+
+/// Refuses messages that the machine's interface does not carry, given by `option`.
+pub(crate) fn check_length(machine: &Machine, option: &str, bytes: Bytes) -> Result<(), ExperimentError> {
+    let longest = machine.nic.model().longest_message();
+    match bytes > longest {
+        false => Ok(()),
+        true => Err(ExperimentError::input(format!(
+            "{option} {bytes}: the machine's interface carries no message of that size; write at most \
+             {longest}"
+        ))),
+    }
 }
 
 /// A machine in full for `run.json`: every value in use with its source.

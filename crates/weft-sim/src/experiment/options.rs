@@ -1,6 +1,7 @@
 //! How an experiment runs: what its results do not depend on.
 
 use super::{ExperimentError, Output, Request, Start};
+use crate::telemetry::TelemetryLooks;
 use serde::de::DeserializeOwned;
 use std::path::PathBuf;
 use weft_machine::{Fabric, Machine};
@@ -45,6 +46,11 @@ impl ExperimentOptions {
     /// Whether the run writes nothing but its report.
     pub(crate) fn is_unwritten(&self) -> bool {
         self.output.is_none() && self.timeline.is_none()
+    }
+
+    /// Looks at links and queues at this interval.
+    pub(crate) fn looks(&self, every: Span) -> TelemetryLooks {
+        TelemetryLooks { every, forced: self.is_forced() }
     }
 
     /// Whether what is refused for its size is written all the same: it was forced, or it has begun.

@@ -129,10 +129,15 @@ impl Benchmark {
         matches!(self, B::Bw | B::Bibw | B::MbwMr | B::PutBw | B::GetBw)
     }
 
-    /// The largest size whose blocks for all ranks lie in one buffer; `None`: a call has one block.
-    pub fn largest_block(self, ranks: u32) -> Option<Bytes> {
+    /// The blocks that a buffer of one of `ranks` ranks holds.
+    pub fn blocks(self, ranks: u32) -> u32 {
         let has_blocks = matches!(self, Benchmark::Allgather | Benchmark::Alltoall);
-        has_blocks.then(|| Bytes::new(BUFFER_BYTES / u64::from(ranks.max(1))))
+        if has_blocks { ranks.max(1) } else { 1 }
+    }
+
+    /// The largest size: a buffer holds all blocks.
+    pub fn largest(self, ranks: u32) -> Bytes {
+        Bytes::new(BUFFER_BYTES / u64::from(self.blocks(ranks)))
     }
 
     /// Rank whose time a latency or bandwidth is: whose last iteration a breakdown explains. Collectives

@@ -1,7 +1,7 @@
 //! `weft machine diff`: what sets one machine apart from another.
 
 use crate::exit::{Failure, Status};
-use crate::options::FormatOptions;
+use crate::options::{FormatOptions, machine_name};
 use crate::output;
 use clap::Args;
 use weft_sim::experiment::machine::{self, KeyDifference, MachineDifferences};
@@ -13,11 +13,11 @@ const MAX_CELL: usize = 60;
 #[derive(Args)]
 pub struct DiffOptions {
     /// A machine that ships with weft, or a machine file
-    #[arg(value_name = "A")]
+    #[arg(value_name = "A", value_parser = machine_name(), hide_possible_values = true)]
     a: String,
 
     /// The machine to compare it with
-    #[arg(value_name = "B")]
+    #[arg(value_name = "B", value_parser = machine_name(), hide_possible_values = true)]
     b: String,
 
     /// Compare kinds and sources of values as well

@@ -1,5 +1,6 @@
 //! `weft machine draw`: a picture of a machine.
 
+use super::MachineName;
 use crate::exit::{Failure, Status};
 use crate::options::SetOptions;
 use crate::output;
@@ -11,9 +12,8 @@ use weft_sim::experiment::machine;
 /// Options of `weft machine draw`.
 #[derive(Args)]
 pub struct DrawOptions {
-    /// A machine that ships with weft, or a machine file
-    #[arg(value_name = "NAME|FILE")]
-    machine: String,
+    #[command(flatten)]
+    machine: MachineName,
 
     /// File for the SVG; without it standard output
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -32,12 +32,12 @@ impl DrawOptions {
     pub fn run(&self) -> Result<Status, Failure> {
         if let Some(path) = &self.output {
             let file = OutputFile { option: "--output", contents: "drawing", path };
-            file.refuse_inputs(&[Path::new(&self.machine)])?;
+            file.refuse_inputs(&[Path::new(self.machine.get())])?;
             if !self.force {
                 file.refuse_existing()?;
             }
         }
-        let drawing = machine::draw(&machine::input(&self.machine, &self.sets.sets)?)?;
+        let drawing = machine::draw(&machine::input(self.machine.get(), &self.sets.sets)?)?;
         match &self.output {
             None => output::text(&drawing)?,
             Some(path) => write_whole(path, drawing.as_bytes())?,

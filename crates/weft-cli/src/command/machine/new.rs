@@ -1,6 +1,7 @@
 //! `weft machine new`: a machine file to start from.
 
 use crate::exit::{Failure, Status};
+use crate::options::machine_name;
 use crate::output;
 use clap::Args;
 use weft_sim::experiment::machine::{self, TemplateKeys};
@@ -13,7 +14,7 @@ pub struct NewOptions {
     name: String,
 
     /// The machine to start from, which ships with weft or is a machine file
-    #[arg(long, value_name = "NAME|FILE")]
+    #[arg(long, value_name = "NAME|FILE", value_parser = machine_name(), hide_possible_values = true)]
     like: String,
 
     /// Every key: those that the other machine does not set are comments, with an example as the value

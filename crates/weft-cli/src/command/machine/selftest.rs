@@ -7,7 +7,7 @@ use weft_sim::experiment::machine::{self, SelfTestReport, SelfTestRow};
 
 /// Runs it. A test that fails ends badly.
 pub fn run(one: &OneMachine) -> Result<Status, Failure> {
-    let report = machine::self_test(&machine::input(&one.machine, &one.sets.sets)?)?;
+    let report = machine::self_test(&one.input()?)?;
     if one.format.json {
         output::document(&report)?;
     } else {

@@ -5,6 +5,7 @@
 
 use super::diagnosis::{Fact, Found, Judged, TimePart, percent, ps};
 use crate::experiment::path::Names;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use weft_fabric::LinkEnd;
 use weft_msg::EnvelopeKind;
@@ -18,6 +19,8 @@ use weft_workload::replay::{MessageId, PostedMessage};
 const HOT_HALVES: u128 = 3;
 /// A flow of less than this part of a link's largest one does not count as sharing it.
 const SMALL_FLOW: u128 = 100;
+/// Flows that are named where a link is told.
+const NAMED_FLOWS: usize = 2;
 /// Pairs of ranks up to which mappings are compared: so many ways are walked in a second or two.
 const MAX_PAIRS: usize = 1 << 20;
 
@@ -30,10 +33,23 @@ struct Load {
 }
 
 impl Load {
-    /// The flows that count: a barrier crosses a link too, and does not share it.
+    /// The number of flows that count.
     fn flows(&self) -> usize {
+        self.counted_flows().count()
+    }
+
+    /// The flows that count: a barrier crosses a link too, and does not share it.
+    fn counted_flows(&self) -> impl Iterator<Item = ((RankId, RankId), u128)> {
         let largest = self.flows.values().max().copied().unwrap_or(0);
-        self.flows.values().filter(|bytes| SMALL_FLOW * **bytes >= largest).count()
+        let flows = self.flows.iter().map(|(flow, bytes)| (*flow, *bytes));
+        flows.filter(move |(_, bytes)| SMALL_FLOW * bytes >= largest)
+    }
+
+    /// The flows that count, the largest first.
+    fn largest_flows(&self) -> Vec<(RankId, RankId)> {
+        let mut flows: Vec<_> = self.counted_flows().collect();
+        flows.sort_by_key(|(flow, bytes)| (Reverse(*bytes), *flow));
+        flows.into_iter().map(|(flow, _)| flow).collect()
     }
 }
 
@@ -118,26 +134,48 @@ impl<'a> Traffic<'a> {
         busiest
     }
 
-    /// The link behind a piece that holds it up: a queue that stands before one link may be full because of
-    /// a busier one further on. `None`: the piece is no wait for others, or it stands before that link.
-    fn held_up_by(&self, piece: &Piece) -> Option<LinkEnd> {
+    /// The link that a wait for others is before, in a switch or in the interface that sends. `None`: the
+    /// piece is no such wait.
+    fn waits_before(&self, piece: &Piece) -> Option<LinkEnd> {
         let message = piece.message.filter(|_| waits_for_others(piece))?;
-        let own = match piece.place {
-            Location::Link(from, _) => from,
-            Location::Block(endpoint, _) if endpoint == message.source => LinkEnd::Endpoint(endpoint),
-            Location::Block(..) | Location::Rank(_) => return None,
-        };
-        let bottleneck = self.bottleneck(message)?;
-        let is_worse = 2 * self.busy(bottleneck) >= HOT_HALVES * self.busy(own);
-        (bottleneck != own && is_worse).then_some(bottleneck)
+        match piece.place {
+            Location::Link(from, _) => Some(from),
+            Location::Block(endpoint, _) if endpoint == message.source => Some(LinkEnd::Endpoint(endpoint)),
+            Location::Block(..) | Location::Rank(_) => None,
+        }
+    }
+
+    /// The link that holds up a wait for others: a queue that stands before one link may be full because of a
+    /// busier one further on. `None`: the piece is no such wait.
+    fn holds_up(&self, piece: &Piece) -> Option<LinkEnd> {
+        let own = self.waits_before(piece)?;
+        let bottleneck = piece.message.and_then(|message| self.bottleneck(message));
+        let is_worse = |link: &LinkEnd| 2 * self.busy(*link) >= HOT_HALVES * self.busy(own);
+        bottleneck.filter(is_worse).or(Some(own))
     }
 
     /// The place of a piece, with the link that holds it up.
     pub fn place(&self, piece: &Piece) -> String {
         let place = self.names.place(piece);
-        match self.held_up_by(piece) {
-            Some(link) => format!("{place}, held up by {}", self.name(link)),
-            None => place,
+        match self.holds_up(piece) {
+            Some(link) if self.waits_before(piece) != Some(link) => {
+                format!("{place}, held up by {}", self.name(link))
+            }
+            _ => place,
+        }
+    }
+
+    /// The place that a piece is charged to: of a wait for others the link that holds it up, with its flows.
+    pub fn charged_to(&self, piece: &Piece) -> String {
+        let Some(link) = self.holds_up(piece) else { return self.names.place(piece) };
+        let flows = self.loads.get(&link).map_or_else(Vec::new, Load::largest_flows);
+        let named = flows.iter().take(NAMED_FLOWS).map(|(from, to)| self.names.flow(*from, *to));
+        let named = named.collect::<Vec<_>>().join(", ");
+        let name = self.name(link);
+        match flows.len() {
+            0 | 1 => name,
+            count if count <= NAMED_FLOWS => format!("{name}: {count} flows, {named}"),
+            count => format!("{name}: {count} flows, {named}, …"),
         }
     }
 

@@ -137,7 +137,7 @@ impl Experiment for ExpectedBcastRequest {
             )));
         }
         plan::check_iterations(self.repetitions)?;
-        let sizes = plan::sizes(Benchmark::Bcast, &self.sizes)?;
+        let sizes = plan::sizes(Benchmark::Bcast, &self.sizes, machine)?;
         let groups = groups(self, machine, layout)?;
         let points = &points(self, &sizes, (machine, layout), &groups)?;
         let (breakdown, data, telemetry) = (false, false, None);

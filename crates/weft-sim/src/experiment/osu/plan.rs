@@ -3,6 +3,7 @@
 use super::protocol::{algorithms, forced, protocol};
 use super::{Benchmark, Iterations, OsuRequest};
 use crate::experiment::ExperimentError;
+use crate::experiment::machine::check_length;
 use crate::experiment::ranks::{self, Placement};
 use std::sync::Arc;
 use weft_assembly as assembly;
@@ -14,8 +15,6 @@ use weft_workload::jobs::Job;
 use weft_workload::mapping::CorePlace;
 use weft_workload::osu::Loop;
 
-/// The largest message of MPI: counts are of type `int`, and OSU counts bytes.
-const LARGEST: Bytes = Bytes::new(i32::MAX as u64);
 /// Iterations that a stopwatch and a progress bar count.
 const MOST_ITERATIONS: u32 = 1_000_000_000;
 
@@ -44,7 +43,7 @@ pub(super) fn points(
             "--no-barrier: {benchmark} has no barrier between iterations; leave --no-barrier out"
         )));
     }
-    let sizes = sizes(benchmark, &request.sizes)?;
+    let sizes = sizes(benchmark, &request.sizes, machine)?;
     let places: Arc<[CorePlace]> = places(request, machine, layout)?.into();
     check_blocks(benchmark, &sizes, places.len() as u32)?;
     let path = match (&request.between, &*places) {
@@ -89,16 +88,16 @@ pub(super) fn check_iterations(repetitions: super::Repetitions) -> Result<(), Ex
     }
 }
 
-/// The sizes that the benchmark can have.
-pub(super) fn sizes(benchmark: Benchmark, wanted: &[Bytes]) -> Result<Vec<Bytes>, ExperimentError> {
+/// The sizes that the benchmark can have on a machine.
+pub(super) fn sizes(
+    benchmark: Benchmark,
+    wanted: &[Bytes],
+    machine: &Machine,
+) -> Result<Vec<Bytes>, ExperimentError> {
     if let Some(only) = benchmark.only_size() {
         return Ok(vec![only]);
     }
-    if let Some(large) = wanted.iter().find(|size| **size > LARGEST) {
-        return Err(ExperimentError::input(format!(
-            "--sizes: {large} bytes are more than a call of MPI sends; write at most {LARGEST}"
-        )));
-    }
+    wanted.iter().try_for_each(|size| check_length(machine, "--sizes", *size))?;
     // Bandwidth of nothing: OSU begins at 1 too.
     let sizes = wanted.iter().copied().filter(|size| !benchmark.is_of_bandwidth() || *size > Bytes::ZERO);
     let sizes: Vec<Bytes> = sizes.collect();
@@ -110,16 +109,17 @@ pub(super) fn sizes(benchmark: Benchmark, wanted: &[Bytes]) -> Result<Vec<Bytes>
     Ok(sizes)
 }
 
-/// Refuses blocks that one buffer does not hold for all ranks.
+/// Refuses sizes that a buffer does not hold.
 fn check_blocks(benchmark: Benchmark, sizes: &[Bytes], ranks: u32) -> Result<(), ExperimentError> {
-    let Some(largest) = benchmark.largest_block(ranks) else { return Ok(()) };
-    match sizes.iter().find(|size| **size > largest) {
-        Some(size) => Err(ExperimentError::input(format!(
-            "--sizes: {size} for each of {ranks} ranks is more than a buffer of {benchmark} holds; write at \
-             most {largest}, or fewer --ranks"
-        ))),
-        None => Ok(()),
-    }
+    let largest = benchmark.largest(ranks);
+    let Some(size) = sizes.iter().find(|size| **size > largest) else { return Ok(()) };
+    let (each, fewer) = match benchmark.blocks(ranks) {
+        1 => (String::new(), ""),
+        blocks => (format!(" for each of {blocks} ranks"), ", or fewer --ranks"),
+    };
+    Err(ExperimentError::input(format!(
+        "--sizes: {size}{each} is more than a buffer of {benchmark} holds; write at most {largest}{fewer}"
+    )))
 }
 
 /// The places of the ranks.

@@ -1,7 +1,7 @@
 //! From points to what is found of them.
 
 use super::plan::Point;
-use super::series::{Done, Outcome, Series};
+use super::series::{CutShort, Done, Outcome, Series};
 use crate::experiment::ranks::Drawing;
 use crate::experiment::{ExperimentError, ExperimentRun, Findings, Measured, add_crossed};
 use weft_assembly as assembly;
@@ -42,8 +42,12 @@ impl Task<'_> {
         if let Some(drawing) = drawing {
             drawing.finish()?;
         }
-        let Done { ended, detail, outcomes } = done;
-        let totals = totals(&outcomes);
+        let Done { ended, detail, outcomes, cut_short } = done;
+        let mut totals = totals(&outcomes);
+        if let Some(CutShort { at, crossed }) = cut_short {
+            totals.end = totals.end.max(at);
+            add_crossed(&mut totals, &crossed);
+        }
         let performance = run.performance(totals.packet_hops);
         let measured = |(run, row): (usize, R)| {
             let Outcome { packet_hops_per_second, build_time_s, peak_memory_bytes, .. } = outcomes[run];

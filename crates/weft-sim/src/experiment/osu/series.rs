@@ -68,6 +68,15 @@ pub(super) struct Done {
     pub ended: Ending,
     pub detail: Option<String>,
     pub outcomes: Vec<Outcome>,
+    /// The run that did not come to its end, if there is one.
+    pub cut_short: Option<CutShort>,
+}
+
+/// The traffic of a run that did not come to its end.
+pub(super) struct CutShort {
+    /// The virtual time that it came to.
+    pub at: Time,
+    pub crossed: Crossed,
 }
 
 impl Point {
@@ -152,7 +161,7 @@ impl Series<'_> {
             breakdown: false,
             compute_scale: ComputeScale::default(),
             region: None,
-            telemetry: self.telemetry,
+            telemetry: self.telemetry.map(|every| self.options.looks(every)),
             by_job: ByJob::default(),
         };
         RankRun::new(setup, saved, |parameters| {
@@ -215,7 +224,8 @@ impl Series<'_> {
             };
             if ended != Ending::Finished {
                 let detail = detail.map(|detail| format!("{}: {detail}", point.doing()));
-                return Ok(Done { ended, detail, outcomes });
+                let cut_short = Some(CutShort { at: run.now(), crossed: run.crossed() });
+                return Ok(Done { ended, detail, outcomes, cut_short });
             }
             since_saved = since_saved.saturating_add(run.now().saturating_since(saved_at));
             let wall = simulating.seconds();
@@ -224,7 +234,8 @@ impl Series<'_> {
             if let (true, Some(typical)) = (self.breakdown, outcome.typical) {
                 outcome.breakdown = self.explained(point, number as u32, typical)?;
                 if outcome.breakdown.is_none() {
-                    return Ok(Done { ended: Ending::Interrupted, detail: None, outcomes });
+                    let cut_short = Some(CutShort { at: run.now(), crossed: run.crossed() });
+                    return Ok(Done { ended: Ending::Interrupted, detail: None, outcomes, cut_short });
                 }
             }
             outcomes.push(outcome);
@@ -235,7 +246,7 @@ impl Series<'_> {
                 drawing.next_run(run.end());
             }
         }
-        Ok(Done { ended: Ending::Finished, detail: None, outcomes })
+        Ok(Done { ended: Ending::Finished, detail: None, outcomes, cut_short: None })
     }
 }
 

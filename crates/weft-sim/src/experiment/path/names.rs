@@ -48,6 +48,19 @@ impl<'a> Names<'a> {
         }
     }
 
+    /// The messages from one rank to another: `rank 3 → rank 5`, after their programs' names where there are
+    /// several.
+    pub fn flow(&self, from: RankId, to: RankId) -> String {
+        let name = |number| {
+            let (program, rank) = self.seating.program(number);
+            match self.programs.get(program as usize) {
+                Some(name) if self.programs.len() > 1 => format!("{name} rank {rank}"),
+                _ => format!("rank {rank}"),
+            }
+        };
+        format!("{} → {}", name(from), name(to))
+    }
+
     /// Ranks of all programs.
     pub fn ranks(&self) -> u32 {
         self.seating.ranks()

@@ -15,7 +15,7 @@ use crate::experiment::message_table::{FlowEnds, flow_row};
 use crate::experiment::packet_table::PacketTable;
 use crate::experiment::path::PathRecorder;
 use crate::job_sites::JobSites;
-use crate::telemetry::{Telemetry, WatchedJobs};
+use crate::telemetry::{Telemetry, TelemetryLooks, WatchedJobs};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -170,9 +170,9 @@ impl Account {
 
     /// Looks at links and queues at every multiple of an interval from now on, unless it does; and at what
     /// comes of each job, where there are jobs to be told apart.
-    pub fn watch_links(&mut self, interval: Span, jobs: Option<WatchedJobs>) {
+    pub fn watch_links(&mut self, looks: TelemetryLooks, jobs: Option<WatchedJobs>) {
         self.tally.telemetry.get_or_insert_with(|| {
-            let telemetry = Telemetry::new(self.run, interval);
+            let telemetry = Telemetry::new(self.run, looks);
             match jobs {
                 Some(jobs) => telemetry.by_job(jobs),
                 None => telemetry,

@@ -7,7 +7,7 @@ use super::region::RegionAtEnd;
 use crate::experiment::path::PathRecorder;
 use crate::experiment::{Control, ExperimentError, Interrupt};
 use crate::job_sites::JobSites;
-use crate::telemetry::WatchedJobs;
+use crate::telemetry::{TelemetryLooks, WatchedJobs};
 use std::collections::BTreeMap;
 use weft_assembly as assembly;
 use weft_engine::Progress;
@@ -54,8 +54,8 @@ pub(crate) struct Setup<'a> {
     pub compute_scale: ComputeScale,
     /// The region of interest that is reported.
     pub region: Option<Region>,
-    /// The interval of telemetry.
-    pub telemetry: Option<Span>,
+    /// Looks at links and queues.
+    pub telemetry: Option<TelemetryLooks>,
     /// Whether each link is told of that a packet crosses.
     pub follows_packets: bool,
     /// Whether several programs are told apart as jobs, over time and on links.
@@ -209,8 +209,8 @@ impl RankRun {
         let sites = || JobSites::of(account.seating(), rails);
         let (watched, by_job) =
             ((rates > 0).then(|| WatchedJobs { jobs: rates, sites: sites() }), links.then(sites));
-        if let Some(interval) = telemetry {
-            account.watch_links(interval, watched);
+        if let Some(looks) = telemetry {
+            account.watch_links(looks, watched);
         }
         if let Some(sites) = by_job {
             account.count_links_by_job(sites);

@@ -94,7 +94,8 @@ impl Isolated<'_> {
         let setup = setup_of(request, machine, layout, programs)?;
         let by_job = ByJob { rates: setup.by_job.rates.min(1), links: false };
         // Of a job alone telemetry is the rate of the job.
-        let telemetry = setup.telemetry.filter(|_| by_job.rates > 0 && writer.is_some());
+        let looks = request.telemetry.map(|every| options.looks(every));
+        let telemetry = looks.filter(|_| by_job.rates > 0 && writer.is_some());
         let setup = Setup { threads: options.threads, breakdown: false, by_job, telemetry, ..setup };
         let mut run = RankRun::new(setup, None, |_| ())?;
         let mut around = Surroundings {

@@ -58,7 +58,8 @@ impl Experiment for ReplayRequest {
         let (follows_packets, links) = (options.follows_packets(machine)?, options.counts_links_by_job());
         let setup = setup(self, machine, &layout, programs)?;
         let by_job = ByJob { links, ..setup.by_job };
-        let setup = Setup { threads: options.threads, follows_packets, by_job, ..setup };
+        let telemetry = self.telemetry.map(|every| options.looks(every));
+        let setup = Setup { threads: options.threads, follows_packets, by_job, telemetry, ..setup };
         let placed = if self.isolated { setup.programs.clone() } else { Vec::new() };
         // A snapshot: what was counted, then the network's state.
         let saved = experiment.open::<(Tally, Vec<u8>)>(&layout, Some(estimate), &[self.seed])?;
@@ -183,7 +184,7 @@ pub(super) fn setup_of<'a>(
         breakdown: request.breakdown,
         compute_scale: request.compute_scale,
         region: request.region,
-        telemetry: request.telemetry,
+        telemetry: None,
         follows_packets: false,
         by_job: ByJob { rates: if jobs > 1 { jobs } else { 0 }, links: false },
     })

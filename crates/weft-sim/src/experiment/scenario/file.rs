@@ -51,6 +51,8 @@ use weft_workload::scenario::{FlowPlan, OfFlow, Pace, Sizes};
 /// Most flows of a scenario.
 const MAX_FLOWS: usize = 4_000_000;
 const _: () = assert!(MAX_FLOWS <= OfFlow::MOST);
+/// The roles of groups of flows, applications and clients.
+const ROLES: [&str; 3] = ["victim", "aggressor", "background"];
 
 /// A file as written.
 #[derive(Deserialize)]
@@ -79,7 +81,7 @@ struct RawHead {
 #[serde(deny_unknown_fields)]
 struct RawFlows {
     name: Spanned<String>,
-    role: Spanned<String>,
+    role: Option<Spanned<String>>,
     from: Spanned<String>,
     to: Option<Spanned<String>>,
     spread: Option<Spanned<String>>,
@@ -97,7 +99,7 @@ struct RawFlows {
 #[serde(deny_unknown_fields)]
 struct RawApplication {
     name: Spanned<String>,
-    role: Spanned<String>,
+    role: Option<Spanned<String>>,
     trace: Spanned<String>,
     made_by: Option<Spanned<String>>,
     on: Option<Spanned<String>>,
@@ -232,10 +234,18 @@ impl<'m> NamedClasses<'m> {
     }
 }
 
-/// Reads a scenario for a machine with this layout and these classes. `seed`: of permutations.
+/// The machine of a scenario.
+pub(super) struct OnMachine<'m> {
+    pub(super) layout: &'m Layout,
+    pub(super) classes: NamedClasses<'m>,
+    /// The longest message that its interface carries.
+    pub(super) longest: Bytes,
+}
+
+/// Reads a scenario for a machine. `seed`: of permutations.
 pub(super) fn read(
     (name, text): (&str, &str),
-    (layout, classes): (&Layout, &NamedClasses<'_>),
+    OnMachine { layout, classes, longest }: &OnMachine<'_>,
     seed: u64,
 ) -> Result<Scenario, ExperimentError> {
     let raw = parse(name, text)?;
@@ -275,7 +285,7 @@ pub(super) fn read(
         services: Vec::new(),
         clients: Vec::new(),
     };
-    let reading = |at| Flows { text: &text, layout, classes, at, seed, end };
+    let reading = |at| Flows { text: &text, layout, classes, at, seed, end, longest: *longest };
     for flows in raw.flows {
         reading(flows.span()).add(flows.into_inner(), &mut scenario)?;
     }
@@ -311,13 +321,16 @@ struct Flows<'t> {
     at: Range<usize>,
     seed: u64,
     end: Span,
+    /// The longest message of the machine's interface.
+    longest: Bytes,
 }
 
 impl Flows<'_> {
     fn add(&self, raw: RawFlows, scenario: &mut Scenario) -> Result<(), ExperimentError> {
         let text = self.text;
         let group = scenario.groups.len() as u32;
-        self.check_name(["flows.name", "flows.role"], (&raw.name, &raw.role), scenario)?;
+        let role = self.role("flows.role", raw.role.as_ref())?;
+        self.check_unused("flows.name", &raw.name, scenario)?;
         let given = RawSizes { of: "flows", size: &raw.size, distribution: &raw.distribution };
         let sizes = self.sizes(given)?;
         let pace = match (&raw.gap, &raw.rate) {
@@ -355,7 +368,7 @@ impl Flows<'_> {
             let mend = format!("name fewer endpoints; there can be {MAX_FLOWS} flows");
             return Err(text.refuse(&self.at, "flows", "these are too many flows", &mend));
         }
-        scenario.groups.push(Group { name: raw.name.into_inner(), role: raw.role.into_inner() });
+        scenario.groups.push(Group { name: raw.name.into_inner(), role });
         Ok(())
     }
 
@@ -378,13 +391,17 @@ impl Flows<'_> {
         Ok((start, stop))
     }
 
-    /// Refuses a name that another has.
+    /// Refuses a name that another has, and one that a terminal would act on.
     fn check_unused(
         &self,
         field: &str,
         name: &Spanned<String>,
         scenario: &Scenario,
     ) -> Result<(), ExperimentError> {
+        if let Some(control) = name.get_ref().chars().find(|sign| sign.is_control()) {
+            let what = format!("it holds a control character, {}", control.escape_unicode());
+            return Err(self.text.refuse(&name.span(), field, &what, "leave it out"));
+        }
         if scenario.all_groups().any(|other| other.name == *name.get_ref()) {
             let what = format!("two groups are called \"{}\"", name.get_ref());
             return Err(self.text.refuse(&name.span(), field, &what, "give each its own name"));
@@ -392,20 +409,16 @@ impl Flows<'_> {
         Ok(())
     }
 
-    /// Refuses a name that another has, and what is no role.
-    fn check_name(
-        &self,
-        [name_field, role_field]: [&str; 2],
-        (name, role): (&Spanned<String>, &Spanned<String>),
-        scenario: &Scenario,
-    ) -> Result<(), ExperimentError> {
-        self.check_unused(name_field, name, scenario)?;
-        if !["victim", "aggressor", "background"].contains(&role.get_ref().as_str()) {
-            let what = format!("\"{}\" is no role", role.get_ref());
-            let mend = "write \"victim\", \"aggressor\" or \"background\"";
-            return Err(self.text.refuse(&role.span(), role_field, &what, mend));
-        }
-        Ok(())
+    /// The role of a group, which must be one.
+    fn role(&self, field: &str, given: Option<&Spanned<String>>) -> Result<String, ExperimentError> {
+        let (at, what) = match given {
+            Some(role) if ROLES.contains(&role.get_ref().as_str()) => return Ok(role.get_ref().clone()),
+            Some(role) => (role.span(), format!("\"{}\" is no role", role.get_ref())),
+            None => (self.at.clone(), "it is missing".to_owned()),
+        };
+        let [one, other, last] = ROLES;
+        let mend = format!("write role = \"{one}\", \"{other}\" or \"{last}\"");
+        Err(self.text.refuse(&at, field, &what, &mend))
     }
 
     fn add_application(
@@ -414,8 +427,8 @@ impl Flows<'_> {
         turn: MapTurn,
         scenario: &mut Scenario,
     ) -> Result<(), ExperimentError> {
-        let fields = ["applications.name", "applications.role"];
-        self.check_name(fields, (&raw.name, &raw.role), scenario)?;
+        let role = self.role("applications.role", raw.role.as_ref())?;
+        self.check_unused("applications.name", &raw.name, scenario)?;
         let on = match (&raw.on, &raw.map) {
             (Some(_), Some(map)) => {
                 let mend = "leave one of them out";
@@ -449,7 +462,7 @@ impl Flows<'_> {
                 self.text.refuse(&given.span(), "applications.compute_scale", "it is no factor", mend)
             })?,
         };
-        let group = Group { name: raw.name.into_inner(), role: raw.role.into_inner() };
+        let group = Group { name: raw.name.into_inner(), role };
         let ranks_per_host = raw.ranks_per_host.map(Spanned::into_inner);
         let start = Time::ZERO + start;
         scenario.applications.push(Application { group, on, ranks_per_host, start, compute_scale });
@@ -504,6 +517,7 @@ impl Flows<'_> {
                 if bytes == Bytes::ZERO {
                     return Err(text.refuse(&size.span(), size_field, "it is zero", "write 1 or more"));
                 }
+                self.check_length(bytes, &size.span(), size_field)?;
                 Ok(Sizes::Fixed(bytes))
             }
             (None, Some(given)) => match given.get_ref() {
@@ -513,7 +527,12 @@ impl Flows<'_> {
                     text.refuse(&given.span(), distribution_field, &what, &mend)
                 }),
                 RawDistribution::Points(points) => {
-                    let share = |share: f64| (share * 1e6).round().clamp(0.0, 1e6) as u32;
+                    if let Some((_, share)) = points.iter().find(|(_, share)| !(0.0..=1.0).contains(share)) {
+                        let what = format!("{share:?} is no share of the transfers");
+                        let mend = "write shares from 0.0 to 1.0, such as [[100, 0.5], [1000, 1.0]]";
+                        return Err(text.refuse(&given.span(), distribution_field, &what, mend));
+                    }
+                    let share = |share: f64| (share * 1e6).round() as u32;
                     let mut whole: Vec<(u64, u32)> =
                         points.iter().map(|&(size, up_to)| (size, share(up_to))).collect();
                     if whole.first().is_some_and(|first| first.1 > 0) {
@@ -525,7 +544,9 @@ impl Flows<'_> {
                         let mend = "write [[bytes, share up to it], …], such as [[100, 0.5], [1000, 1.0]]";
                         return Err(text.refuse(&given.span(), distribution_field, what, mend));
                     }
-                    Ok(Sizes::Drawn(whole))
+                    let sizes = Sizes::Drawn(whole);
+                    self.check_length(sizes.largest(), &given.span(), distribution_field)?;
+                    Ok(sizes)
                 }
             },
             (None, None) => {
@@ -534,6 +555,16 @@ impl Flows<'_> {
                 Err(text.refuse(&self.at, size_field, what, mend))
             }
         }
+    }
+
+    /// Refuses transfers that the machine's interface does not carry.
+    fn check_length(&self, bytes: Bytes, at: &Range<usize>, field: &str) -> Result<(), ExperimentError> {
+        if bytes <= self.longest {
+            return Ok(());
+        }
+        let what = format!("the machine's interface carries no message of {bytes}");
+        let mend = format!("write at most \"{}\"", self.longest);
+        Err(self.text.refuse(at, field, &what, &mend))
     }
 
     /// Sources with their destinations.

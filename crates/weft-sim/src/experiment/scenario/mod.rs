@@ -28,7 +28,7 @@ use super::{
 use crate::telemetry::Telemetry;
 pub use applications::{ApplicationFigures, traces};
 use applications::{HostsBeside, Ranks};
-use file::{NamedClasses, Scenario};
+use file::{NamedClasses, OnMachine, Scenario};
 pub use row::{Figures, FlowFigures, RunFigures, ScenarioRow};
 use saved::Saved;
 use serde::{Deserialize, Serialize};
@@ -74,6 +74,14 @@ pub struct ScenarioRequest {
     pub telemetry: Option<Span>,
 }
 
+/// Flow control that stands for kind none over it.
+const FLOW_CONTROLS: [&str; 3] = ["credits", "pause", "drop"];
+
+/// The names of all ways to control congestion.
+pub fn ways() -> impl Iterator<Item = &'static str> {
+    CongestionKind::ALL.map(CongestionKind::name).into_iter().chain(FLOW_CONTROLS)
+}
+
 /// The report of `weft traffic --scenario`.
 pub type ScenarioReport = Report<ScenarioRow>;
 
@@ -93,8 +101,9 @@ impl Experiment for ScenarioRequest {
         let ways = self.ways()?;
         // The ways change neither endpoints nor links: a mistake of the file is one under all of them.
         let layout = assembly::layout(machine).map_err(ExperimentError::input)?;
-        let scenario =
-            file::read((&self.name, &self.text), (&layout, &NamedClasses::of(machine)), self.seed)?;
+        let classes = NamedClasses::of(machine);
+        let on = OnMachine { layout: &layout, classes, longest: machine.nic.model().longest_message() };
+        let scenario = file::read((&self.name, &self.text), &on, self.seed)?;
         check_rates(&self.name, &scenario, link_rate(machine, &layout))?;
         let follows_packets = options.follows_packets(machine)?;
         let saved = experiment.open::<Saved<Course>>(&layout, None, &[])?;
@@ -185,7 +194,7 @@ impl ScenarioRequest {
             let kinds = CongestionKind::ALL.map(CongestionKind::name);
             if kinds.contains(&name.as_str()) {
                 machine.sets.push(format!("congestion.kind={name}"));
-            } else if ["credits", "pause", "drop"].contains(&name.as_str()) {
+            } else if FLOW_CONTROLS.contains(&name.as_str()) {
                 machine.sets.push("congestion.kind=none".to_owned());
                 machine.sets.push(format!("fabric.flow_control={name}"));
             } else {
@@ -304,7 +313,8 @@ struct WarmUp {
 impl Simulated<'_> {
     /// The course of a run that begins.
     fn begin(&self) -> Course {
-        let telemetry = self.request.telemetry.map(|interval| Telemetry::new(self.run, interval));
+        let telemetry =
+            self.request.telemetry.map(|every| Telemetry::new(self.run, self.options.looks(every)));
         Course {
             epochs: 0,
             output: ScenarioOutput::default(),
@@ -327,7 +337,7 @@ impl Simulated<'_> {
         (mut results, done): (Option<&mut ResultsWriter>, &mut Done),
     ) -> Result<(Vec<ScenarioRow>, u64, Conclusion), ExperimentError> {
         let scenario = self.scenario;
-        if let Some(telemetry) = course.telemetry.as_ref().filter(|_| !self.options.is_forced()) {
+        if let Some(telemetry) = &course.telemetry {
             telemetry.refuse_too_much(&*network, scenario.time - Time::ZERO)?;
         }
         // When all that there is to do has been done, that is the end, and not that of the epoch.

@@ -12,6 +12,7 @@ mod run;
 mod ways;
 
 use super::load::Load;
+use super::machine::check_length;
 use super::path::LatencySplit;
 use super::saved::SavedReport;
 use super::{
@@ -27,7 +28,7 @@ use weft_assembly as assembly;
 use weft_machine::{Machine, Nic};
 use weft_network::{AnyNic, Crossed, NetworkSetup};
 use weft_results::{Conclusion, Ending, ResultsWriter, Stopwatch, Table, Totals};
-use weft_topo::Layout;
+use weft_topo::{Layout, count_links};
 use weft_units::ledger::{Outages, TrafficLosses, View as _};
 use weft_units::memory::peak_memory;
 use weft_units::{Bytes, PacketCounts, Span};
@@ -248,7 +249,14 @@ impl Experiment for TrafficRequest {
         check_breakdown(self, run.options, &pattern)?;
         points.iter_mut().for_each(|point| point.offered = point.offered.under(&pattern));
         let hops = estimated_hops(self, &points, &pattern, &layout);
-        let wall_seconds = Some(hops / estimated_speed(machine));
+        let looking = self.telemetry.map_or(0.0, |every| {
+            let time = self.time.saturating_add(self.warm_up.unwrap_or(Span::ZERO));
+            let runs = (points.len() * self.seeds.len()) as f64;
+            // Every cable is a link each way.
+            let links = count_links(&layout).iter().map(|class| 2 * class.links).sum();
+            run.options.looks(every).seconds(time, links) * runs
+        });
+        let wall_seconds = Some(hops / estimated_speed(machine) + looking);
         let estimate = Estimate { wall_seconds, memory_bytes: memory.get() };
         let saved = run.open(&layout, Some(estimate), &self.seeds)?;
         let timeline = run.options.timeline.as_deref().map(TimelineWriter::create).transpose()?;
@@ -313,6 +321,7 @@ fn points(
 ) -> Result<Vec<Point>, ExperimentError> {
     let mut points = Vec::new();
     for &size in &request.sizes {
+        check_length(machine, "--size", size)?;
         for &load in &request.loads {
             let offered = Offered::new(request, (machine, layout), size, load)?;
             let first_run = (points.len() * request.seeds.len()) as u32;
@@ -470,11 +479,11 @@ impl Curve<'_> {
             }
             _ => Run::new(index, self.request.time, self.request.warm_up, network.window()),
         };
-        let run = run.unwrap_or_else(|| fresh().with_telemetry(self.request.telemetry));
+        let run = run.unwrap_or_else(|| {
+            fresh().with_telemetry(self.request.telemetry.map(|every| self.options.looks(every)))
+        });
         let run = if self.request.breakdown { run.with_ways() } else { run };
-        if !self.options.is_forced() {
-            run.refuse_too_much_telemetry(&*network)?;
-        }
+        run.refuse_too_much_telemetry(&*network)?;
         Ok(Simulated { run, network, senders })
     }
 

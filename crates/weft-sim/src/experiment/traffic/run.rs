@@ -23,7 +23,7 @@ use crate::experiment::link_table::write_links;
 use crate::experiment::message_table::{FlowEnds, PendingMessages, flow_row};
 use crate::experiment::packet_table::PacketTable;
 use crate::experiment::{ExperimentError, Interrupt};
-use crate::telemetry::Telemetry;
+use crate::telemetry::{Telemetry, TelemetryLooks};
 use crate::timeline::TimelineWriter;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -218,8 +218,8 @@ impl Run {
     }
 
     /// The same with a look at links and queues at every multiple of an interval, where there is one.
-    pub(super) fn with_telemetry(self, interval: Option<Span>) -> Run {
-        Run { telemetry: interval.map(|interval| Telemetry::new(self.index, interval)), ..self }
+    pub(super) fn with_telemetry(self, looks: Option<TelemetryLooks>) -> Run {
+        Run { telemetry: looks.map(|looks| Telemetry::new(self.index, looks)), ..self }
     }
 
     /// The same with the latency of messages split by leg of their way.

@@ -51,7 +51,7 @@ pub(super) struct RawService {
 #[serde(deny_unknown_fields)]
 pub(super) struct RawClients {
     name: Spanned<String>,
-    role: Spanned<String>,
+    role: Option<Spanned<String>>,
     of: Spanned<String>,
     from: Spanned<String>,
     window: Option<Spanned<u64>>,
@@ -134,7 +134,8 @@ impl Flows<'_> {
         scenario: &mut Scenario,
     ) -> Result<(), ExperimentError> {
         let text = self.text;
-        self.check_name(["clients.name", "clients.role"], (&raw.name, &raw.role), scenario)?;
+        let role = self.role("clients.role", raw.role.as_ref())?;
+        self.check_unused("clients.name", &raw.name, scenario)?;
         let service = scenario.services.iter().position(|service| service.group.name == *raw.of.get_ref());
         let Some(store) = service else {
             let what = format!("there is no service \"{}\"", raw.of.get_ref());
@@ -187,7 +188,7 @@ impl Flows<'_> {
             start: Time::ZERO + start,
             stop: Time::ZERO + stop,
         };
-        let group = Group { name: raw.name.into_inner(), role: raw.role.into_inner() };
+        let group = Group { name: raw.name.into_inner(), role };
         scenario.clients.push(ClientGroup { group, from, plan });
         Ok(())
     }
