@@ -162,7 +162,8 @@ fn number(side: Side) -> u64 {
 pub fn faults(machine: &Machine, layout: &Layout, seed: u64) -> Result<Option<Faults>, AssemblyError> {
     let mut rules = Vec::new();
     for (number, rule) in (0..).zip(&machine.faults) {
-        if rule.duplicate > 0 && matches!(machine.nic, Nic::Overheads(_)) {
+        let takes_copies = !matches!(&machine.nic, Nic::Overheads(nic) if !nic.reliability.is_reliable());
+        if rule.duplicate > 0 && !takes_copies {
             return Err(AssemblyError::Duplicates { number });
         }
         rules.extend(resolve(number, rule, layout)?);

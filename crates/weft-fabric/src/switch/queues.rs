@@ -66,10 +66,11 @@ impl LocalView for QueueView<'_> {
     fn queued(&self, port: PortId) -> u64 {
         let SwitchState { ports, credits, returning, .. } = &*self.state;
         let own = Occupancy::new((ports, credits, returning), self.constants);
-        match self.has_counted {
+        let queued = match self.has_counted {
             true => own.beyond(port.index(), 0),
             false => own.queued(port.index(), self.now),
-        }
+        };
+        self.state.longest_if_off(port.index(), queued, self.now)
     }
 
     #[inline]
