@@ -21,6 +21,7 @@
 //! Schroeder et al., Autonet: a high-speed, self-configuring local area network using point-to-point links,
 //! IEEE JSAC 9(8), 1991, section 5. Autonet orders switches by their distance from one root alone.
 
+use crate::path::Idle;
 use crate::proof::{Channel, Ranked};
 use crate::traits::{
     Address, AtSwitch, Attachment, LocalView, NextHop, RouteState, RoutedTopology, Routing, Topology,
@@ -271,7 +272,7 @@ impl UpDownTables {
         let PacketAt { mut at, to, mut state } = *packet;
         // No path is longer than the graph.
         for _ in 0..=wiring.switches() {
-            let NextHop { port, vc } = routing.route(at, to, &mut state, &mut NoQueues);
+            let NextHop { port, vc } = routing.route(at, to, &mut state, &mut Idle);
             if !self.is_whole(wiring, at.switch, port) {
                 return false;
             }
@@ -333,19 +334,6 @@ pub struct PacketAt {
     pub to: Address,
     /// The memory of its routing.
     pub state: RouteState,
-}
-
-/// The view of a routing that looks at nothing.
-struct NoQueues;
-
-impl LocalView for NoQueues {
-    fn queued(&self, _: PortId) -> u64 {
-        0
-    }
-
-    fn random(&mut self) -> u64 {
-        0
-    }
 }
 
 /// The ports that a packet may take.

@@ -29,9 +29,13 @@ fn row(line: &str) -> Value {
 fn reliable(kind: &str, timeout: &str, retries: u32) -> String {
     format!(
         "--set nic.reliability.kind={kind} --set nic.reliability.ack_timeout={timeout} \
-         --set nic.reliability.retry_count={retries}"
+         --set nic.reliability.retry_count={retries} --set nic.reliability.acks=always"
     )
 }
+
+/// Traffic for routings; what is lost stays lost.
+const UNIFORM: &str = "--pattern uniform --load 0.3 --size 4K --time 8us --warm-up 1us \
+                       --set nic.reliability.kind=none";
 
 const KINDS: [&str; 2] = ["go-back-n", "selective-repeat"];
 
@@ -124,7 +128,7 @@ fn a_dead_end_fails_after_the_retries() {
 /// parallel links, off from the beginning nothing is lost.
 #[test]
 fn adaptive_routings_look_away_from_links_that_are_off() {
-    let case = format!("{TREE} --pattern uniform --load 0.3 --size 4K --time 8us --warm-up 1us");
+    let case = format!("{TREE} {UNIFORM}");
     for off in ["switch 17", "switch 8 port 4"] {
         let faults = format!("--set 'faults=[{{of=\"{off}\", off_at=\"0ns\"}}]'");
         let adaptive = row(&format!("{case} {faults} --set topology.routing=adaptive"));
@@ -138,7 +142,7 @@ fn adaptive_routings_look_away_from_links_that_are_off() {
 /// links between leaves and the switches above them is off from the beginning.
 #[test]
 fn detours_are_for_packets_whose_path_is_broken() {
-    let case = format!("{TREE} --pattern uniform --load 0.3 --size 4K --time 8us --warm-up 1us");
+    let case = format!("{TREE} {UNIFORM}");
     let around = "--set fabric.reroute=up-down --set fabric.reroute_after=0ns";
     for routing in ["d-mod-k", "adaptive", "up-down"] {
         let case = format!("{case} --set topology.routing={routing}");
@@ -146,12 +150,11 @@ fn detours_are_for_packets_whose_path_is_broken() {
         let faults = "--set 'faults=[{of=\"switch 3 port 5\", off_at=\"0ns\"}]'";
         let detoured = row(&format!("{case} {faults} {around}"));
         assert_eq!(number(&detoured, "packets_dropped"), 0.0, "{routing}: {detoured}");
-        let packets = number(&whole, "packets_acknowledgements").max(number(&whole, "messages"));
-        // A quarter of what the four endpoints of a leaf, of 32, send and get beyond it: 6 %. Adaptive packets
-        // choose another way up, so that those that come down to it are left.
-        let share = number(&detoured, "packets_rerouted") / packets;
-        let most = if routing == "adaptive" { 0.05 } else { 0.12 };
-        assert!(share > 0.0 && share < most, "{routing}: {share} of {packets}\n{detoured}");
+        // A quarter of what the four endpoints of a leaf, of 32, send and get beyond it: 6 %. Adaptive
+        // packets choose another way up, so that half of that is left: those that come down.
+        let share = number(&detoured, "packets_rerouted") / number(&whole, "messages");
+        let most = if routing == "adaptive" { 0.045 } else { 0.1 };
+        assert!(share > 0.01 && share < most, "{routing}: {share}\n{detoured}");
         let longer = number(&detoured, "latency_mean_ns") / number(&whole, "latency_mean_ns");
         assert!(longer < 1.05, "{routing}: {longer}");
         assert_eq!(detoured, row(&format!("{case} {faults} {around} --threads 3")), "{routing}");

@@ -56,6 +56,18 @@ weft_keys::words! {
     }
 }
 
+weft_keys::words! {
+    /// Machines on which packets are acknowledged.
+    #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+    pub enum Acknowledged: "Acknowledged", "when packets are acknowledged" {
+        /// All.
+        #[default]
+        Always = "always",
+        /// Those whose links may lose or damage packets. On others an acknowledgement would say nothing new.
+        WithFaults = "with-faults",
+    }
+}
+
 /// The bits of a packet sequence number: InfiniBand Architecture Specification, volume 1, section 9.2.
 const PSN_BITS: u32 = 24;
 
@@ -88,6 +100,10 @@ weft_keys::keys! {
         /// where not given.
         ack_every: u32 = 64, within(1, MOST_UNACKNOWLEDGED),
             only_with("kind", ["go-back-n", "selective-repeat"]);
+        /// Whether packets are acknowledged where no link can lose or damage any: `always`, which is so where
+        /// not given, or only `with-faults`, where the machine has `faults` or `bit_errors`. Acknowledgements
+        /// take bandwidth; `with-faults` leaves that out where they say nothing new.
+        acks: Acknowledged = Acknowledged::Always, only_with("kind", ["go-back-n", "selective-repeat"]);
         /// Bytes of an acknowledgement between header and footer of a packet; 4, the extended transport
         /// header, where not given.
         ack_bytes: Bytes = Bytes::new(4), within(Bytes::ZERO, Bytes::new(256)),
@@ -103,8 +119,17 @@ impl ConnectionParameters {
         retry_count: 7,
         window: MOST_UNACKNOWLEDGED,
         ack_every: 64,
+        acks: Acknowledged::Always,
         ack_bytes: Bytes::new(4),
     };
+
+    /// The same on a machine whose links may lose or damage packets, or none of whose links does.
+    pub fn on_links(self, may_fail: bool) -> ConnectionParameters {
+        match self.acks {
+            Acknowledged::WithFaults if !may_fail => ConnectionParameters::NONE,
+            Acknowledged::WithFaults | Acknowledged::Always => self,
+        }
+    }
 
     /// Whether the receiver takes packets of a connection in order alone.
     pub(crate) const fn takes_in_order(&self) -> bool {

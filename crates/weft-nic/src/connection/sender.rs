@@ -1,4 +1,7 @@
 //! The sending ends of connections: packets that are not acknowledged, their time-outs, and what goes again.
+//!
+//! An interface may have a connection to each other one, and few at a time have packets under way: of the
+//! others it keeps the next number alone.
 
 use super::{AckState, Connection, ConnectionParameters, Psn, Retransmission};
 use crate::key_table::KeyTable;
@@ -115,7 +118,9 @@ pub(crate) struct Expired<P> {
 /// All sending ends of an interface.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Sender<P> {
-    /// By [`Connection::key`].
+    /// The next number of each connection that has nothing under way, by [`Connection::key`].
+    idle: KeyTable<Psn>,
+    /// Those that have, likewise.
     ends: KeyTable<SendingEnd<P>>,
     /// Deadlines of all ends that have one.
     deadlines: BTreeSet<(Time, u64)>,
@@ -128,6 +133,7 @@ pub(crate) struct Sender<P> {
 impl<P> Default for Sender<P> {
     fn default() -> Sender<P> {
         Sender {
+            idle: KeyTable::default(),
             ends: KeyTable::default(),
             deadlines: BTreeSet::new(),
             repeating: VecDeque::new(),
@@ -153,6 +159,9 @@ impl<P: Copy> Sender<P> {
     ) -> NumberedPacket {
         let key = connection.key();
         let end = self.ends.get_or_add(key);
+        if end.kept.is_empty() {
+            end.first = *self.idle.get_or_add(key);
+        }
         let number = end.next();
         end.kept.push_back(Kept { packet, sent: now, has_come: false, waits: false });
         let fills = end.kept.len() >= parameters.window as usize;
@@ -173,6 +182,13 @@ impl<P: Copy> Sender<P> {
     fn clear_deadline(&mut self, key: u64) {
         if let Some(deadline) = self.ends.get_mut(key).and_then(|end| end.deadline.take()) {
             self.deadlines.remove(&(deadline, key));
+        }
+    }
+
+    /// Nothing of a connection is under way any more.
+    fn rest(&mut self, key: u64) {
+        if let Some(end) = self.ends.remove(key) {
+            *self.idle.get_or_add(key) = end.first;
         }
     }
 
@@ -219,6 +235,7 @@ impl<P: Copy> Sender<P> {
         let mut timer = None;
         if is_empty {
             self.clear_deadline(key);
+            self.rest(key);
         } else if through > 0 || acknowledgement.is_negative {
             timer = self.set_deadline(key, now, parameters);
         }
@@ -240,7 +257,8 @@ impl<P: Copy> Sender<P> {
             if end.retries >= parameters.retry_count {
                 let next = end.next();
                 let packets = end.kept.drain(..).map(|kept| kept.packet).collect();
-                (end.first, end.retries, end.cursor) = (next, 0, 0);
+                end.first = next;
+                self.rest(key);
                 let connection = Connection::of_key(key);
                 failed.push(BrokenConnection { connection, next, packets });
                 continue;
@@ -303,6 +321,6 @@ impl<P: Copy> Sender<P> {
     /// A connection begins with another number.
     #[cfg(test)]
     pub fn start_at(&mut self, connection: Connection, number: Psn) {
-        self.ends.get_or_add(connection.key()).first = number;
+        *self.idle.get_or_add(connection.key()) = number;
     }
 }
