@@ -9,7 +9,7 @@ pub(crate) use transmit::{BareOutputs, BufferedOutputs, Crossing, Outputs};
 use super::buffer::Buffered;
 use super::combined::CrossbarPort;
 use super::occupancy::InputOccupancy;
-use super::queues::{Occupancy, QueueView};
+use super::queues::{LiveView, Occupancy, QueueView};
 use super::{Replication, Sink, SwitchContext};
 use crate::arbiter::ArbiterState;
 use crate::channel::Channel;
@@ -285,17 +285,16 @@ impl SwitchState {
         let SwitchContext { constants, topology, now, .. } = *context;
         let position = self.position(from, constants);
         let (came, of_routing) = (u32::from(from.vc), position.vc.0);
-        let mut view = QueueView { now, constants, state: self, has_counted: false };
         let packet = &mut buffered.packet;
-        let NextHop { port, vc } = match &constants.reroutes {
-            None => topology.route(position, packet.address, &mut packet.route, &mut view),
-            Some(reroutes) => {
-                let is_failover = constants.is_failover(from.vc);
-                let arrival = Arrival { now, at: position, is_failover };
-                match reroutes.next_hop(&arrival, packet, topology, &mut view) {
-                    RouteChoice::Own(hop) => hop,
-                    RouteChoice::Detour(port) => return self.fail_over(buffered, from, port, constants),
-                }
+        let NextHop { port, vc } = if self.faults.is_empty() && constants.reroutes.is_none() {
+            let mut view = QueueView { now, constants, state: self, has_counted: false };
+            topology.route(position, packet.address, &mut packet.route, &mut view)
+        } else {
+            let is_failover = constants.is_failover(from.vc);
+            let arrival = Arrival { now, at: position, is_failover };
+            match self.route_around(&arrival, packet, topology, constants) {
+                RouteChoice::Own(hop) => hop,
+                RouteChoice::Detour(port) => return self.fail_over(buffered, from, port, constants),
             }
         };
         debug_assert!(self.ports[port.index()].peer != Peer::Nothing, "routed to a port joined to nothing");
@@ -307,6 +306,24 @@ impl SwitchState {
         let packet = &mut buffered.packet;
         packet.set_channel(Channel { port: port.0 as u16, vc: vc as u8 });
         self.ports[port.index()].waiting += constants.packet_bytes(packet).get() as u32;
+    }
+
+    /// The next hop of a packet where links of the switch may be off, or tables route around others.
+    #[cold]
+    #[inline(never)]
+    fn route_around<T: Routing>(
+        &mut self,
+        arrival: &Arrival,
+        packet: &mut Packet,
+        topology: &T,
+        constants: &Constants,
+    ) -> RouteChoice {
+        let Arrival { now, at, .. } = *arrival;
+        let mut view = LiveView(QueueView { now, constants, state: self, has_counted: false });
+        match &constants.reroutes {
+            Some(reroutes) => reroutes.next_hop(arrival, packet, topology, &mut view),
+            None => RouteChoice::Own(topology.route(at, packet.address, &mut packet.route, &mut view)),
+        }
     }
 
     /// Bytes before each output, as a routing would see them just before `at`.
