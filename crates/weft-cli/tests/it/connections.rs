@@ -77,6 +77,25 @@ fn what_links_lose_by_chance_is_sent_again() {
     }
 }
 
+/// Catches acknowledgements on a machine that loses nothing and does not ask for them, and none on one whose
+/// lines have bit errors: those damage packets, which are sent again.
+#[test]
+fn acknowledgements_are_where_links_may_fail() {
+    let case = format!("{TREE} --pattern permutation --messages 6 --size 24K");
+    let whole = row(&case);
+    assert_eq!(number(&whole, "packets_acknowledgements"), 0.0, "{whole}");
+    let asked = row(&format!("{case} --set nic.reliability.acks=always"));
+    assert_eq!(number(&asked, "packets_acknowledgements"), 192.0, "{asked}");
+    let errors = "--set links.default.bit_errors=1000000000 --set nic.reliability.ack_timeout=20us";
+    let damaged = row(&format!("{case} {errors} --set nic.reliability.retry_count=40"));
+    assert_eq!(
+        (number(&damaged, "messages"), number(&damaged, "packets_dropped")),
+        (192.0, 0.0),
+        "{damaged}"
+    );
+    assert!(number(&damaged, "packets_resent") > 0.0, "{damaged}");
+}
+
 /// Catches an interface that takes a copy for a packet: those of reliable connections have numbers.
 #[test]
 fn copies_and_late_packets_change_nothing_that_arrives() {
