@@ -10,7 +10,7 @@
 
 use super::AssemblyError;
 use weft_engine::{Stream, exponential::exponential};
-use weft_fabric::{FaultParameters, LinkEnd, MILLION, OffInterval, OffTimes};
+use weft_fabric::{ErrorRate, FaultParameters, LinkEnd, LinkParameters, MILLION, OffInterval, OffTimes};
 use weft_machine::{FaultRule, FaultyLinks, Machine, Nic, Outage};
 use weft_topo::{Attachment, Layout, LinkClass, Topology};
 use weft_units::{EndpointId, PortId, Span, SwitchId, Time};
@@ -162,12 +162,20 @@ fn number(side: Side) -> u64 {
 pub fn faults(machine: &Machine, layout: &Layout, seed: u64) -> Result<Option<Faults>, AssemblyError> {
     let mut rules = Vec::new();
     for (number, rule) in (0..).zip(&machine.faults) {
-        if rule.duplicate > 0 && matches!(machine.nic, Nic::Overheads(_)) {
+        let takes_copies = !matches!(&machine.nic, Nic::Overheads(nic) if !nic.reliability.is_reliable());
+        if rule.duplicate > 0 && !takes_copies {
             return Err(AssemblyError::Duplicates { number });
         }
         rules.extend(resolve(number, rule, layout)?);
     }
     Ok((!rules.is_empty()).then_some(Faults { rules, seed }))
+}
+
+/// Whether links of a machine may lose or damage packets that are on them.
+pub fn links_may_fail(machine: &Machine, layout: &Layout) -> bool {
+    let has_errors =
+        |links: Vec<LinkParameters>| links.iter().any(|link| link.layer.bit_errors != ErrorRate::NONE);
+    !machine.faults.is_empty() || crate::links(machine, layout).is_some_and(has_errors)
 }
 
 fn resolve(number: usize, rule: &FaultRule, layout: &Layout) -> Result<Vec<Rule>, AssemblyError> {

@@ -16,7 +16,7 @@ mod groups;
 mod rails;
 
 pub use failures::{FailureState, Failures, failures};
-pub use faults::{Faults, faults};
+pub use faults::{Faults, faults, links_may_fail};
 pub use groups::{MachineGroup, groups, machine_groups};
 pub use rails::rails;
 
@@ -88,8 +88,9 @@ pub enum AssemblyError {
     Replication(GroupError),
     /// Copies of packets at an interface that would take one for another packet.
     #[error(
-        "faults.{number}.duplicate: the interface `overheads` numbers no packets, and would count a \
-         copy as the next packet of its message; set nic.model=exanet, or leave out duplicate"
+        "faults.{number}.duplicate: the interface `overheads` numbers no packets without reliable \
+         connections, and would count a copy as the next packet of its message; set \
+         nic.reliability.kind=selective-repeat or nic.model=exanet, or leave out duplicate"
     )]
     Duplicates {
         /// Which rule, counted from 0.

@@ -13,13 +13,14 @@ use crate::credit::{Credit, Credits, ReturningCredits};
 use crate::fault::Fault;
 use crate::flow_meter::FlowMeter;
 use crate::injection::InjectionChannels;
+use crate::interface::Interface;
 use crate::link::{CarriedCounts, CreditStall, Line, LinkKind, LinkSender, SenderState};
 use crate::link_layer::LayerState;
 use crate::packet::Packet;
 use crate::pause::{Pause, Paused};
 use serde::{Deserialize, Serialize};
 use weft_topo::LinkClass;
-use weft_units::{EndpointId, Span, Time};
+use weft_units::{CountLedger, EndpointId, Span, Time};
 
 /// The only port of an endpoint, as it numbers it.
 const PORT: u16 = 0;
@@ -63,7 +64,7 @@ pub(crate) struct Endpoint<N> {
     pub(crate) received_payload: u64,
 }
 
-impl<N> Endpoint<N> {
+impl<N: Interface> Endpoint<N> {
     /// An endpoint of a network with these constants, behind a link of this class.
     pub(crate) fn new(
         id: EndpointId,
@@ -244,6 +245,7 @@ impl<N> Endpoint<N> {
     pub(crate) fn reset_counters(&mut self, now: Time) {
         (self.carried, self.acknowledgements) = (CarriedCounts::default(), 0);
         self.stall.reset(now);
+        self.interface.counts_mut().into_iter().for_each(CountLedger::reset);
         self.flow_table.iter_mut().for_each(|flow_table| flow_table.resent = 0);
         self.fault.iter_mut().for_each(|fault| fault.reset(now));
         self.layer.iter_mut().for_each(|layer| layer.reset(now));

@@ -203,6 +203,11 @@ impl Fault {
         self.parameters.duplicate > 0
     }
 
+    /// Whether the link is off.
+    pub(crate) fn is_off(&self, now: Time) -> bool {
+        !self.parameters.off.is_never() && self.parameters.off.meet(now, now)
+    }
+
     /// Whether the link never fails.
     pub(crate) fn is_none(&self) -> bool {
         self.parameters.is_none()

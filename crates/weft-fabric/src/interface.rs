@@ -12,7 +12,7 @@ use crate::traffic_class::{ClassTag, Purpose, TrafficClasses};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use weft_engine::{Context, Event, Payload, SiteId};
-use weft_units::{Bytes, EndpointId, Span, Time};
+use weft_units::{Bytes, CountLedger, EndpointId, Span, Time};
 
 /// The answer of an interface that may inject a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,6 +65,16 @@ pub trait Interface: Sized + Send + Serialize + DeserializeOwned + 'static {
     /// Whether it may hand over packets that only answer others. The same for all interfaces of a machine.
     fn answers(&self) -> bool {
         true
+    }
+
+    /// The interface's own counts, as those of its link; `None`: it counts nothing.
+    fn counts(&self) -> Option<&CountLedger> {
+        None
+    }
+
+    /// The same, to be set to zero.
+    fn counts_mut(&mut self) -> Option<&mut CountLedger> {
+        None
     }
 
     /// Whether the interface has anything to do of its own accord; if not, it is not started.

@@ -82,12 +82,15 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
     }
 }
 
-impl<N> Endpoint<N> {
-    /// The counts of its link.
+impl<N: Interface> Endpoint<N> {
+    /// The counts of its link, and of its interface.
     pub(crate) fn counts(&self, until: Time) -> LinkCounts {
         let state = (self.fault.as_deref(), self.layer.as_deref());
         let mut link = LinkCounts::of(self.carried, state, until);
         link.counts.resent = self.flow_table.as_ref().map_or(0, |flow_table| flow_table.resent);
+        if let Some(ledger) = self.interface.counts() {
+            link.counts += ledger.counts;
+        }
         link
     }
 }

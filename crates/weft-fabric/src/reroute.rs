@@ -1,21 +1,28 @@
-//! Rerouting: tables by which switches route while links are off, by virtual time.
+//! Rerouting: detours by tables around links that are off, by virtual time.
 //!
 //! ```text
 //!   links     ──── fail ─────────── come back ─────────────────►  virtual time
 //!                   ├─ reaction ─┤   ├─ reaction ─┤
-//!   routes    own routing        │ tables         │ own routing
+//!   routes    own routing        │ detours        │ own routing
 //!
-//!   channels of the routing  ══ own routing ══► ─┐ at the next switch, while tables are in force
+//!   channels of the routing  ══ own routing ══► ─┐ where its path is not whole
 //!   channel of the tables                        └─► ══ tables ══════════════════════════► destination
 //! ```
 //! All switches change over at one instant, a reaction time after the links. The tables of every set of links
 //! that are off together are computed before the run ([`weft_topo::UpDownTables`]). Where none are in force,
 //! the machine's own routing routes.
 //!
+//! While tables are in force, the routing keeps each packet whose path is whole. Where the routing is
+//! deterministic, a switch knows all of the path: the packet leaves it at the switch that finds a dead link
+//! on what is left of it, which is the first switch unless the link has failed meanwhile. Other routings
+//! choose from switch to switch: there the packet leaves the routing where that chooses a dead link, and
+//! adaptive ones choose none while there is another.
+//!
 //! Tables have a virtual channel of their own in each lane. A packet that they have routed once stays with
 //! them until it arrives, by the last tables where none are in force any more. So packets of the routing may
 //! wait for packets of the tables, and never the other way round: where neither the turns of the routing nor
-//! those of the tables close a circle, those of both do not.
+//! those of the tables close a circle, those of both do not. That holds wherever packets leave the routing,
+//! and however many stay with it.
 //!
 //! Other tables may turn up and down the other way. When tables follow others, each switch drops what waits
 //! in its input buffers of the tables' channel, as Autonet does with all packets, at its first clock edge.
@@ -40,7 +47,9 @@ use crate::constants::Constants;
 use crate::fault::LossCause;
 use crate::packet::Packet;
 use crate::switch::{Sink, Switch, SwitchContext};
-use weft_topo::{AtSwitch, LegalPorts, LocalView, Routing, Topology, UpDownTables, Wiring};
+use weft_topo::{
+    AtSwitch, LegalPorts, LocalView, NextHop, PacketAt, Routing, Topology, UpDownTables, Wiring,
+};
 use weft_units::{EndpointId, PortId, Time};
 
 /// The tables that are in force from some time on.
@@ -63,6 +72,23 @@ pub struct Reroutes {
     /// Whether a packet takes the port with the shortest queue among those that its tables allow; if not, one
     /// that its destination and the switch choose.
     pub is_adaptive: bool,
+}
+
+/// A packet that has come to a switch.
+#[derive(Clone, Copy)]
+pub(crate) struct Arrival {
+    pub(crate) now: Time,
+    pub(crate) at: AtSwitch,
+    /// Whether tables have routed it.
+    pub(crate) is_failover: bool,
+}
+
+/// The next hop of a packet while links are off.
+pub(crate) enum RouteChoice {
+    /// As the routing of the machine has it.
+    Own(NextHop),
+    /// By tables, on their channel.
+    Detour(PortId),
 }
 
 /// A packet that went no further since no link led towards its destination.
@@ -91,30 +117,18 @@ impl Reroutes {
         self.timeline[..changes].iter().rev().find_map(|change| change.tables)
     }
 
-    /// The ports that a packet at a switch may take by tables; `None`: the machine's own routing routes it.
-    fn ports(
-        &self,
-        changes: usize,
-        at: AtSwitch,
-        (to, is_failover): (EndpointId, bool),
-    ) -> Option<LegalPorts<'_>> {
-        let Reroutes { wiring, tables, .. } = self;
-        match is_failover {
+    /// The ports that a packet may take by tables; `None`: there are none in force, and none has routed it.
+    fn ports(&self, changes: usize, arrival: &Arrival, to: EndpointId) -> Option<LegalPorts<'_>> {
+        let (Reroutes { wiring, tables, .. }, at) = (self, arrival.at);
+        match arrival.is_failover {
             true => Some(tables[self.latest(changes)?].ports(wiring, at, to)),
             false => Some(tables[self.in_force(changes)?].first_ports(wiring, at.switch, to)),
         }
     }
 
-    /// The next port of a packet where tables route it. It leaves by the channel of the tables.
-    #[cold]
-    pub(crate) fn next_port(
-        &self,
-        now: Time,
-        (at, is_failover): (AtSwitch, bool),
-        to: EndpointId,
-        view: &mut impl LocalView,
-    ) -> Option<PortId> {
-        let mut ports = self.ports(self.changes(now), at, (to, is_failover))?;
+    /// The next port of a packet by tables. It leaves by their channel.
+    fn detour(&self, arrival: &Arrival, to: EndpointId, view: &mut impl LocalView) -> Option<PortId> {
+        let mut ports = self.ports(self.changes(arrival.now), arrival, to)?;
         let port = if self.is_adaptive {
             view.take_stock();
             let turn = view.random();
@@ -123,6 +137,32 @@ impl Reroutes {
             ports.of_destination(to)
         };
         Some(port.expect("what cannot go on is dropped when it comes, or when routes change"))
+    }
+
+    /// The next hop of a packet.
+    #[cold]
+    pub(crate) fn next_hop(
+        &self,
+        arrival: &Arrival,
+        packet: &mut Packet,
+        topology: &impl Routing,
+        view: &mut impl LocalView,
+    ) -> RouteChoice {
+        let Arrival { now, at, is_failover } = *arrival;
+        let tables = self.in_force(self.changes(now)).map(|number| &self.tables[number]);
+        let is_deterministic = topology.is_deterministic();
+        let (to, wiring) = (packet.address, &self.wiring);
+        let is_whole = |tables: &UpDownTables| {
+            tables.keep_whole(wiring, topology, &PacketAt { at, to, state: packet.route })
+        };
+        if !is_failover && tables.is_none_or(|tables| !is_deterministic || is_whole(tables)) {
+            let hop = topology.route(at, to, &mut packet.route, view);
+            if is_deterministic || tables.is_none_or(|tables| tables.is_whole(wiring, at.switch, hop.port)) {
+                return RouteChoice::Own(hop);
+            }
+        }
+        let detour = self.detour(arrival, packet.destination, view);
+        RouteChoice::Detour(detour.expect("tables are in force, or have routed it"))
     }
 
     /// A packet's head comes to a switch.
@@ -142,7 +182,7 @@ impl Reroutes {
             let state = switch.state_mut();
             let from = packet.channel();
             let (at, is_failover) = (state.position(from, constants), constants.is_failover(from.vc));
-            let legal = self.ports(changes, at, (packet.destination, is_failover));
+            let legal = self.ports(changes, &Arrival { now, at, is_failover }, packet.destination);
             if legal.is_some_and(|legal| legal.is_empty()) {
                 let cause = if is_failover { RECONFIGURED } else { UNREACHABLE };
                 cause(&mut state.failover.ledger.counts);

@@ -15,7 +15,7 @@ use weft_nic::{
     ApenetxNic, BlockWork, CommunicationIpNic, ExanetNic, Host, Nic, Observer as _, OverheadsNic, PortalsNic,
     Refused,
 };
-use weft_units::{Bytes, EndpointId, Time};
+use weft_units::{Bytes, CountLedger, EndpointId, Time};
 use weft_workload::host::{NoRanks, SharedHost};
 use weft_workload::replay::ReplayHost;
 use weft_workload::traffic::TrafficSource;
@@ -141,6 +141,14 @@ impl<H: Host> Interface for AnyNic<H> {
 
     fn answers(&self) -> bool {
         of_any!(self, nic => nic.answers())
+    }
+
+    fn counts(&self) -> Option<&CountLedger> {
+        of_any!(self, nic => nic.counts())
+    }
+
+    fn counts_mut(&mut self) -> Option<&mut CountLedger> {
+        of_any!(self, nic => nic.counts_mut())
     }
 
     fn is_active(&self) -> bool {

@@ -26,7 +26,7 @@ use weft_fabric::{
     check_credits, check_packets, stuck,
 };
 use weft_machine::{self as machine, CongestionRule, Machine, MachinePower};
-use weft_nic::{BlockWork, Host, Nic, NicParameters, Refused};
+use weft_nic::{BlockWork, Host, Nic, NicParameters, OverheadsParameters, Refused};
 use weft_topo::{Attachment, Layout, Routing, Topology};
 use weft_units::ledger::{MissingByCause, View as _};
 use weft_units::{BitRate, Bytes, EndpointId, PacketCounts, Span, Time};
@@ -259,7 +259,10 @@ impl<'a> NetworkSetup<'a> {
         let host = host_parameters;
         let parameters = match &self.machine.nic {
             machine::Nic::Overheads(nic) => {
-                AnyParameters::<H>::Overheads(NicParameters { interface: *nic, host })
+                let may_fail = assembly::links_may_fail(self.machine, &self.layout);
+                let interface =
+                    OverheadsParameters { reliability: nic.reliability.on_links(may_fail), ..*nic };
+                AnyParameters::<H>::Overheads(NicParameters { interface, host })
             }
             machine::Nic::Portals(nic) => {
                 let mut interface = *nic;

@@ -15,6 +15,7 @@ pub mod apenetx;
 mod block;
 mod capability;
 pub mod communication_ip;
+pub mod connection;
 pub mod data;
 mod exanet;
 mod failure;

@@ -20,7 +20,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use weft_engine::Payload;
 use weft_fabric::{Announced, HopRecord, Injection, Interface, InterfaceContext, Packet};
-use weft_units::{Bytes, EndpointId, Time};
+use weft_units::{Bytes, CountLedger, EndpointId, Time};
 
 /// The board of an interface: its state, and what it does.
 pub trait NicBoard<H: Host>: Sized + Send + Serialize + DeserializeOwned + 'static {
@@ -34,8 +34,6 @@ pub trait NicBoard<H: Host>: Sized + Send + Serialize + DeserializeOwned + 'stat
     /// Whether the fabric need only ask for a packet when there is one: see
     /// [`tells_when_ready`](Interface::tells_when_ready).
     const TELLS_WHEN_READY: bool = true;
-    /// Whether packets set off others: see [`answers`](Interface::answers).
-    const ANSWERS: bool = true;
 
     /// The board of an endpoint.
     fn new(endpoint: EndpointId, parameters: &NicParameters<Self::Parameters, H::Parameters>) -> Self;
@@ -66,6 +64,21 @@ pub trait NicBoard<H: Host>: Sized + Send + Serialize + DeserializeOwned + 'stat
 
     /// The next packet for the link.
     fn inject(hosted: &mut Hosted<'_, '_, '_, Self, H>) -> Injection;
+
+    /// See [`Interface::answers`].
+    fn answers(&self) -> bool {
+        true
+    }
+
+    /// See [`Interface::counts`].
+    fn counts(&self) -> Option<&CountLedger> {
+        None
+    }
+
+    /// See [`Interface::counts_mut`].
+    fn counts_mut(&mut self) -> Option<&mut CountLedger> {
+        None
+    }
 
     /// See [`Nic::unfinished`].
     fn unfinished(&self) -> (usize, usize);
@@ -252,7 +265,15 @@ impl<B: NicBoard<H>, H: Host> Interface for NicShell<B, H> {
     }
 
     fn answers(&self) -> bool {
-        B::ANSWERS
+        self.board.answers()
+    }
+
+    fn counts(&self) -> Option<&CountLedger> {
+        self.board.counts()
+    }
+
+    fn counts_mut(&mut self) -> Option<&mut CountLedger> {
+        self.board.counts_mut()
     }
 
     fn is_active(&self) -> bool {

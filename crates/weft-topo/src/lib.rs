@@ -89,7 +89,7 @@ pub use names::UnknownEndpoint;
 pub use path::idle_path;
 pub use pattern::{Pattern, Permutation, Shape, Undefined};
 pub use proof::{Channel, Cycle, Method, Proof, Ranked, prove};
-pub use reroute::{Dead, LegalPorts, Rerouted, UpDownTables, Wiring};
+pub use reroute::{Dead, LegalPorts, PacketAt, Rerouted, UpDownTables, Wiring};
 pub use size::{MAX_ENDPOINTS, MAX_PORTS, MAX_SWITCHES, SizeError, counted};
 pub use slim_fly::SlimFlyParameters;
 pub use star::{Star, StarParameters, StarRouting, StarRoutingWord};

@@ -4,7 +4,7 @@ use crate::traits::{AtSwitch, Attachment, LocalView, NextHop, RouteState, Routin
 use weft_units::{EndpointId, PortId, SwitchId, VcId};
 
 /// A view of a network without traffic, whose random numbers are all zero.
-struct Idle;
+pub(crate) struct Idle;
 
 impl LocalView for Idle {
     fn queued(&self, _port: PortId) -> u64 {

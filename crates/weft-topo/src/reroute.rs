@@ -21,6 +21,7 @@
 //! Schroeder et al., Autonet: a high-speed, self-configuring local area network using point-to-point links,
 //! IEEE JSAC 9(8), 1991, section 5. Autonet orders switches by their distance from one root alone.
 
+use crate::path::Idle;
 use crate::proof::{Channel, Ranked};
 use crate::traits::{
     Address, AtSwitch, Attachment, LocalView, NextHop, RouteState, RoutedTopology, Routing, Topology,
@@ -45,6 +46,8 @@ pub struct Wiring {
     homes: Vec<(SwitchId, PortId)>,
     /// By switch: links to the nearest switch with an endpoint.
     heights: Vec<u32>,
+    /// By switch: its packed address.
+    addresses: Vec<Address>,
 }
 
 /// The links that are off together, each named by both of its ports; that of an endpoint by the switch's.
@@ -65,7 +68,9 @@ impl Wiring {
         }
         let homes: Vec<_> =
             (0..topology.endpoints()).map(|endpoint| topology.attachment(EndpointId(endpoint))).collect();
-        let mut wiring = Wiring { first, behind, homes, heights: Vec::new() };
+        let switches = (0..topology.switches()).map(SwitchId);
+        let addresses = switches.map(|switch| topology.switch_address(switch)).collect();
+        let mut wiring = Wiring { first, behind, homes, heights: Vec::new(), addresses };
         let with_endpoints: BTreeSet<u32> = wiring.homes.iter().map(|(switch, _)| switch.0).collect();
         wiring.heights = wiring.distances(with_endpoints, &Dead::new());
         wiring
@@ -255,6 +260,32 @@ impl UpDownTables {
         self.lead_to(wiring, from, wiring.home(to).0)
     }
 
+    /// Whether a packet may leave by a port of a switch: its link is not dead, or leads to an endpoint.
+    pub fn is_whole(&self, wiring: &Wiring, switch: SwitchId, port: PortId) -> bool {
+        let all = (wiring.first[switch.index()] + port.0) as usize;
+        self.live[all] || wiring.behind[all].0 == NONE
+    }
+
+    /// Whether the rest of the path of a packet crosses no dead link, where a routing that is
+    /// [deterministic](Routing::is_deterministic) routes it.
+    pub fn keep_whole(&self, wiring: &Wiring, routing: &impl Routing, packet: &PacketAt) -> bool {
+        let PacketAt { mut at, to, mut state } = *packet;
+        // No path is longer than the graph.
+        for _ in 0..=wiring.switches() {
+            let NextHop { port, vc } = routing.route(at, to, &mut state, &mut Idle);
+            if !self.is_whole(wiring, at.switch, port) {
+                return false;
+            }
+            let (switch, port) = wiring.behind[(wiring.first[at.switch.index()] + port.0) as usize];
+            if switch == NONE {
+                return true;
+            }
+            let address = wiring.addresses[switch as usize];
+            at = AtSwitch { switch: SwitchId(switch), address, port: PortId(port), vc };
+        }
+        false
+    }
+
     /// Whether the link from one switch to another leads up.
     fn is_up(&self, from: u32, to: u32) -> bool {
         self.order[to as usize] < self.order[from as usize]
@@ -292,6 +323,17 @@ impl UpDownTables {
         let ways = Ways { tables: self, wiring, up, down, links, must_go_down };
         LegalPorts { at, choice: Choice::Ways(ways) }
     }
+}
+
+/// A packet that a routing is about to route.
+#[derive(Clone, Copy, Debug)]
+pub struct PacketAt {
+    /// The switch, and how it came there.
+    pub at: AtSwitch,
+    /// The packed address of its endpoint.
+    pub to: Address,
+    /// The memory of its routing.
+    pub state: RouteState,
 }
 
 /// The ports that a packet may take.

@@ -127,7 +127,8 @@ pub struct NextHop {
 
 /// The view of an adaptive routing: the queues of its own switch, and random numbers.
 pub trait LocalView {
-    /// Bytes that wait for or occupy the buffer behind a port, over all its virtual channels.
+    /// Bytes that wait for or occupy the buffer behind a port, over all its virtual channels. Where the link
+    /// of the port is off, more than any that is on can have.
     fn queued(&self, port: PortId) -> u64;
     /// Queues of many ports will be asked for: what a switch can work out once for all of them, it does now.
     fn take_stock(&mut self) {}

@@ -115,7 +115,13 @@ counters! {
         pub trimmed: u64,
         /// Sent again by their source, as they had been lost or trimmed.
         pub resent: u64,
-        /// Routed by tables, as links were off, when they came to their first switch.
+        /// Dropped by the interface that they were for, as it had taken them before.
+        pub duplicates: u64,
+        /// Acknowledgements that interfaces have sent.
+        pub acknowledgements: u64,
+        /// Time-outs of reliable connections.
+        pub timeouts: u64,
+        /// Left their routing for a detour by tables, as links were off.
         pub rerouted: u64,
         /// Time in which links were off, each direction by itself.
         pub off: Span,
@@ -288,6 +294,9 @@ views! {
         reordered: reordered,
         trimmed: trimmed,
         resent: resent,
+        duplicates: duplicates,
+        acknowledgements: acknowledgements,
+        timeouts: timeouts,
         rerouted: rerouted,
     }
 
@@ -332,6 +341,9 @@ views! {
         packets_dropped_full: full,
         packets_trimmed: trimmed => "full buffers trimmed {} packets",
         packets_resent: resent => "sources sent {} packets again",
+        packets_duplicates: duplicates => "destinations dropped {} packets that they had taken before",
+        packets_acknowledgements: acknowledgements,
+        connections_timeouts: timeouts => "{} time-outs of connections",
     }
 
     /// Rows of a scenario.

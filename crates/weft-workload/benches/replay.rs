@@ -89,16 +89,7 @@ fn main() {
         protocol,
         ProgressRule::Call,
     );
-    let simple = OverheadsParameters {
-        send_message: Span::ZERO,
-        send_write: Span::ZERO,
-        message_gap: Span::ZERO,
-        send_packet: Span::ZERO,
-        receive_packet: Span::ZERO,
-        receive_message: Span::ZERO,
-        payload: Bytes::new(4096),
-        channels: 16,
-    };
+    let simple = OverheadsParameters { channels: 16, ..OverheadsParameters::free(Bytes::new(4096)) };
     let ideal = IdealParameters {
         latency: Span::from_ns(latency.into()),
         gap: Span::from_ns(10),

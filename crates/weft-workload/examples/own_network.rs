@@ -183,12 +183,8 @@ where
     let interface = OverheadsParameters {
         send_message: Span::from_ns(50),
         send_write: Span::from_ns(50),
-        message_gap: Span::ZERO,
-        send_packet: Span::ZERO,
-        receive_packet: Span::ZERO,
         receive_message: Span::from_ns(50),
-        payload: packet,
-        channels: 1,
+        ..OverheadsParameters::free(packet)
     };
     let traffic = TrafficParameters {
         pattern: pattern.clone(),

@@ -290,6 +290,9 @@ fn remarks(row: &TrafficRow) -> String {
     };
     unmeasured.lines().for_each(|line| text += &format!("{of}: {line}\n"));
     TrafficLosses::phrases(&row.losses).for_each(|line| text += &format!("{of}: {line}\n"));
+    if row.messages_failed > 0 {
+        text += &format!("{of}: sources gave up {} messages\n", row.messages_failed);
+    }
     if row.pause_frames > 0 {
         text += &format!("{of}: links were paused for {:.1} us in all\n", row.paused_us);
     }

@@ -132,7 +132,7 @@ fn bad_failures_are_refused() {
     let for_good = "faults=[{of=\"switch 0\", off_at=\"20us\"}]";
     let error = refused("", &[for_good, reroute[0], reroute[1]]);
     assert!(error.contains("cut off from the others: 0, 1") && error.contains("on_at"), "{error}");
-    let error = refused("", &["faults=[{duplicate=10}]"]);
+    let error = refused("", &["faults=[{duplicate=10}]", "nic.reliability.kind=none"]);
     assert!(error.contains("faults.0.duplicate") && error.contains("exanet"), "{error}");
     let cut = ["--set", for_good, "--time", "5us", "--json"];
     let output = weft(&[&TREE[..7], &cut].concat());

@@ -7,6 +7,7 @@ mod breakdown;
 mod classes;
 mod command;
 mod common;
+mod connections;
 mod explain;
 mod failures;
 mod flow_control;

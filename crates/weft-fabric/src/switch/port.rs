@@ -9,7 +9,7 @@ pub(crate) use transmit::{BareOutputs, BufferedOutputs, Crossing, Outputs};
 use super::buffer::Buffered;
 use super::combined::CrossbarPort;
 use super::occupancy::InputOccupancy;
-use super::queues::{Occupancy, QueueView};
+use super::queues::{LiveView, Occupancy, QueueView};
 use super::{QueueMeter, Replication, Sink, SwitchContext};
 use crate::arbiter::ArbiterState;
 use crate::channel::Channel;
@@ -22,11 +22,16 @@ use crate::link_counts::LinkCounts;
 use crate::link_layer::LayerState;
 use crate::packet::Packet;
 use crate::parameters::{FasterLink, Forwarding};
+use crate::reroute::{Arrival, RouteChoice};
 use serde::{Deserialize, Serialize};
 use std::hint::select_unpredictable;
 use weft_engine::{Stream, prefetch};
 use weft_topo::{Address, AtSwitch, LinkClass, NextHop, Routing};
 use weft_units::{CountLedger, PortId, SwitchId, Time, VcId};
+
+/// Bytes by which the queue of a link that is off seems longer than it is: more than buffers hold, and so few
+/// that routings can multiply them.
+const QUEUE_OF_DEAD_LINK: u64 = 1 << 40;
 
 /// The other end of a port's link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -81,7 +86,7 @@ impl Port {
 /// Packets of one switch that tables of failures concerned.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub(crate) struct Failover {
-    /// Packets of its endpoints that tables routed, and packets that it dropped.
+    /// Packets that left the routing for tables here, and packets that it dropped.
     pub(crate) ledger: CountLedger,
     /// Changes of routes that it has carried out.
     pub(crate) changes: u32,
@@ -284,19 +289,18 @@ impl SwitchState {
         let SwitchContext { constants, topology, now, .. } = *context;
         let position = self.position(from, constants);
         let (came, of_routing) = (u32::from(from.vc), position.vc.0);
-        let mut view = QueueView { now, constants, state: self, has_counted: false };
         let packet = &mut buffered.packet;
-        if let Some(reroutes) = &constants.reroutes
-            && let Some(port) = reroutes.next_port(
-                now,
-                (position, constants.is_failover(from.vc)),
-                packet.destination,
-                &mut view,
-            )
-        {
-            return self.fail_over(buffered, from, port, constants);
-        }
-        let NextHop { port, vc } = topology.route(position, packet.address, &mut packet.route, &mut view);
+        let NextHop { port, vc } = if self.faults.is_empty() && constants.reroutes.is_none() {
+            let mut view = QueueView { now, constants, state: self, has_counted: false };
+            topology.route(position, packet.address, &mut packet.route, &mut view)
+        } else {
+            let is_failover = constants.is_failover(from.vc);
+            let arrival = Arrival { now, at: position, is_failover };
+            match self.route_around(&arrival, packet, topology, constants) {
+                RouteChoice::Own(hop) => hop,
+                RouteChoice::Detour(port) => return self.fail_over(buffered, from, port, constants),
+            }
+        };
         debug_assert!(self.ports[port.index()].peer != Peer::Nothing, "routed to a port joined to nothing");
         debug_assert!(vc.0 < constants.plan.routing, "routed to a channel that no link has");
         let mut vc = came - of_routing + vc.0;
@@ -308,6 +312,24 @@ impl SwitchState {
         self.ports[port.index()].waiting += constants.packet_bytes(packet).get() as u32;
     }
 
+    /// The next hop of a packet where links of the switch may be off, or tables route around others.
+    #[cold]
+    #[inline(never)]
+    fn route_around<T: Routing>(
+        &mut self,
+        arrival: &Arrival,
+        packet: &mut Packet,
+        topology: &T,
+        constants: &Constants,
+    ) -> RouteChoice {
+        let Arrival { now, at, .. } = *arrival;
+        let mut view = LiveView(QueueView { now, constants, state: self, has_counted: false });
+        match &constants.reroutes {
+            Some(reroutes) => reroutes.next_hop(arrival, packet, topology, &mut view),
+            None => RouteChoice::Own(topology.route(at, packet.address, &mut packet.route, &mut view)),
+        }
+    }
+
     /// Bytes before each output, as a routing would see them just before `at`.
     pub(crate) fn queues_before<'a>(
         &'a self,
@@ -316,7 +338,14 @@ impl SwitchState {
     ) -> impl Iterator<Item = u64> + 'a {
         let now = Time::from_ps(at.as_ps().saturating_sub(1));
         let own = Occupancy::new((&self.ports, &self.credits, &self.returning), constants);
-        (0..self.ports.len()).map(move |output| own.queued(output, now))
+        (0..self.ports.len()).map(move |output| self.longest_if_off(output, own.queued(output, now), now))
+    }
+
+    /// The queue of an output: longer than any where its link is off, so that adaptive routings look away.
+    #[inline]
+    pub(super) fn longest_if_off(&self, output: usize, queued: u64, now: Time) -> u64 {
+        let is_off = self.faults.get(output).is_some_and(|fault| fault.is_off(now));
+        if is_off { QUEUE_OF_DEAD_LINK + queued } else { queued }
     }
 
     /// The channel of the lane of the same class with most space behind an output, from that of `vc` on.
@@ -338,8 +367,8 @@ impl SwitchState {
     /// Tables have routed a packet that came in by `from`.
     #[cold]
     fn fail_over(&mut self, buffered: &mut Buffered, from: Channel, port: PortId, constants: &Constants) {
-        let is_injected = matches!(self.ports[usize::from(from.port)].peer, Peer::Endpoint(_));
-        self.failover.ledger.counts.rerouted += u64::from(is_injected);
+        let begins = !constants.is_failover(from.vc);
+        self.failover.ledger.counts.rerouted += u64::from(begins);
         // Class and lane stay as they are.
         let came = u32::from(from.vc);
         let vc = came - constants.plan.of_routing(came) + constants.failover_channel();

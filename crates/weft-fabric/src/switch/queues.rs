@@ -95,3 +95,28 @@ impl LocalView for QueueView<'_> {
         self.state.rng.next_u64()
     }
 }
+
+/// The same where links of the switch may be off: their queues are longer than any other.
+pub(super) struct LiveView<'a>(pub(super) QueueView<'a>);
+
+impl LocalView for LiveView<'_> {
+    fn queued(&self, port: PortId) -> u64 {
+        self.0.state.longest_if_off(port.index(), self.0.queued(port), self.0.now)
+    }
+
+    fn take_stock(&mut self) {
+        self.0.take_stock();
+    }
+
+    fn published(&self, switch: SwitchId, port: PortId) -> u64 {
+        self.0.published(switch, port)
+    }
+
+    fn turn(&mut self) -> u32 {
+        self.0.turn()
+    }
+
+    fn random(&mut self) -> u64 {
+        self.0.random()
+    }
+}

@@ -34,6 +34,7 @@ use weft_nic::apenetx::{
     PcieHostParameters, SoftwareParameters,
 };
 use weft_nic::communication_ip::{ChosenMemory, IntraNodeParameters, KernelMemory};
+use weft_nic::connection::ConnectionParameters;
 use weft_nic::host_port::HostPortParameters;
 use weft_nic::iommu::IommuParameters;
 use weft_nic::mailbox::MailboxParameters;
@@ -64,6 +65,8 @@ section_of_keys! {
             chosen: ChosenModel,
             overheads: OverheadsParameters where "model" = ["overheads", "portals"],
         }
+        /// Overheads: reliable connections; nothing is sent again where not given.
+        reliability: Option<Table<ConnectionParameters>>,
         /// Power of each interface; nothing is known of it where not given.
         power: Option<RawPartPower>,
         ;

@@ -34,7 +34,8 @@ impl InterfaceModel for OverheadsParameters {
         true
     }
 
-    /// The interface has room for whatever comes, and for the messages that its host sends in answer.
+    /// The interface has room for whatever comes, and for the messages that its host sends in answer. An
+    /// acknowledgement is kept for each packet that has asked for one, and is owed to nobody else.
     fn message_classes(&self, virtual_channels: u32) -> MessageClasses {
         MessageClasses::consumed(virtual_channels)
     }
@@ -42,7 +43,8 @@ impl InterfaceModel for OverheadsParameters {
 
 impl FromSection for OverheadsParameters {
     fn keys() -> Vec<&'static str> {
-        names(OverheadsParameters::KEYS)
+        let costs = names(OverheadsParameters::KEYS).into_iter();
+        costs.chain(["reliability"]).collect()
     }
 
     fn read(raw: RawNic, _: Option<&PacketFormat>, reader: &mut Reader<'_>) -> Option<OverheadsParameters> {
@@ -50,6 +52,10 @@ impl FromSection for OverheadsParameters {
             reader.missing(raw.locations.section, "nic", "message_gap");
             return None;
         }
-        raw.overheads
+        let mut own = raw.overheads?;
+        if let Some(table) = raw.reliability {
+            own.reliability = table.keys?;
+        }
+        Some(own)
     }
 }

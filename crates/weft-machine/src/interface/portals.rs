@@ -45,7 +45,8 @@ impl InterfaceModel for PortalsParameters {
 
 impl FromSection for PortalsParameters {
     fn keys() -> Vec<&'static str> {
-        let costs = OverheadsParameters::keys().into_iter().filter(|key| *key != "message_gap");
+        let others = ["message_gap", "reliability"];
+        let costs = OverheadsParameters::keys().into_iter().filter(|key| !others.contains(key));
         costs.chain(["transport"]).collect()
     }
 

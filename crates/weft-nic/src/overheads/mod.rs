@@ -4,25 +4,33 @@
 //!  host ─ send ─► per-message overhead ─► round robin over channels ─► per-packet overhead ─► fabric
 //!  host ◄ deliver ─ per-message overhead ◄─ whole? ◄─ per-packet overhead ◄──────────────────── fabric
 //! ```
+//! Over reliable connections ([`connection`](crate::connection)) packets are acknowledged, and sent again; a
+//! message is then done at its sender when all of it is acknowledged. Without them a message that loses a
+//! packet, or gets one corrupted, never arrives.
+//!
 //! # Not modelled
-//! A message that loses a packet, or gets one corrupted, never arrives: nothing is sent again. Descriptors,
-//! completion queues, translation, the host's bus, retransmission: the block-level
-//! interface has them.
+//! Descriptors, completion queues, translation, the host's bus: the block-level interface has them.
+//! Reliability of messages for a group, which nobody acknowledges.
 
+mod reliable;
 pub(crate) mod watched;
 
 use crate::block::Block;
 use crate::capability::Capabilities;
+use crate::connection::{ConnectionParameters, Psn, QueuePair};
 use crate::host::{BlockWork, Delivered, Host, Message, NicParameters, Offer, Primitive, Side};
 use crate::observer::{Observer as _, Stage};
 use crate::shell::{Hosted, NicBoard, NicNode, NicShell};
+use reliable::Reliable;
 use serde::{Deserialize, Serialize};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 use watched::Watched;
 use weft_engine::Payload;
-use weft_fabric::{Addressing, Announced, ClassTag, HeaderBits, Injection, MessagePart, Packet};
-use weft_units::{Bytes, EndpointId, Span, Time};
+use weft_fabric::{
+    Addressing, Announced, ClassTag, HeaderBits, Injection, MessagePart, MulticastGroup, Packet, PacketLabel,
+};
+use weft_units::{Bytes, CountLedger, EndpointId, Span, Time};
 
 weft_keys::keys! {
     /// The costs of messages and packets in a machine file.
@@ -45,6 +53,10 @@ weft_keys::keys! {
         channels: u32, key("concurrent_messages");
         /// Largest payload of a packet.
         payload: Bytes, of("packet.payload");
+        beside {
+            /// Reliable connections: a section of its own.
+            reliability: ConnectionParameters = ConnectionParameters::NONE;
+        }
     }
 }
 
@@ -61,7 +73,13 @@ impl OverheadsParameters {
             receive_packet: Span::ZERO,
             channels: 1,
             payload,
+            reliability: ConnectionParameters::NONE,
         }
+    }
+
+    /// Packets of a message: one without payload has one.
+    fn packets_of(&self, bytes: Bytes) -> u64 {
+        bytes.get().div_ceil(self.payload.get()).max(1)
     }
 
     /// From a message's post to its first packet.
@@ -87,6 +105,7 @@ struct SendingMessage {
     prepared: bool,
     token: Option<u32>,
     class: ClassTag,
+    pair: QueuePair,
 }
 
 /// A message that is coming in.
@@ -102,7 +121,7 @@ struct Incoming<H> {
 
 /// Header fields that all packets of a message share.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Announcement<H> {
+pub struct MessageHeader<H> {
     bytes: Bytes,
     created_at: Time,
     header: Option<H>,
@@ -110,10 +129,26 @@ pub struct Announcement<H> {
     interface: u16,
 }
 
+/// An announcement of a message.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub enum Announcement<H> {
+    /// It is on its way.
+    Message(MessageHeader<H>),
+    /// It has failed with its connection, which goes on with this number.
+    Withdrawn(Withdrawal),
+}
+
+/// A connection that has failed, and goes on.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Withdrawal {
+    pair: QueuePair,
+    next: Psn,
+}
+
 impl<H: Copy + Send + Sync> Payload for Announcement<H> {
     fn tie(&self) -> u128 {
-        // Of a message there is one.
-        0
+        // Of each there is one for a message.
+        matches!(self, Announcement::Withdrawn(_)).into()
     }
 }
 
@@ -124,14 +159,17 @@ pub enum OverheadsTimer<T> {
     Host(T),
     /// The first message that waits for the host's notice is due.
     Deliver,
-    /// All data of the message with this token has been taken.
+    /// All data of the message with this token has been taken; over a reliable connection, acknowledged.
     Sent(u32),
+    /// Time may be up for packets of reliable connections.
+    Retransmission,
 }
 
 impl<T: Payload> Payload for OverheadsTimer<T> {
     fn tie(&self) -> u128 {
         match self {
             OverheadsTimer::Deliver => 0,
+            OverheadsTimer::Retransmission => 1,
             OverheadsTimer::Sent(token) => 1 << 120 | u128::from(*token),
             OverheadsTimer::Host(timer) => 1 << 121 | timer.tie(),
         }
@@ -154,6 +192,8 @@ pub struct OverheadsBoard<H: Host> {
     receiver_free: Time,
     /// Time that packets have taken the receiving side.
     received: Span,
+    /// Reliable connections, where the machine has them.
+    reliable: Option<Box<Reliable>>,
 }
 
 /// The sending side.
@@ -210,6 +250,70 @@ impl Transmit {
         in_turn.chain(behind).find(|&place| admits(&self.queue[place]))
     }
 
+    /// Takes the next packet of the message whose turn it is. `admits`: whether the network takes a packet of
+    /// that message and payload now, and its connection does; messages whose packets have to wait are left
+    /// out.
+    fn next_of_queue(
+        &mut self,
+        now: Time,
+        parameters: &OverheadsParameters,
+        admits: Option<impl Fn(&SendingMessage, Bytes) -> bool>,
+    ) -> Option<Supplied> {
+        let transmit = self;
+        let first = transmit.queue.front()?;
+        if first.posted > now {
+            return Some(Supplied::NotBefore(first.posted));
+        }
+        let window = transmit.queue.iter().take(parameters.channels as usize);
+        let channels = window.take_while(|outgoing| outgoing.posted <= now).count();
+        let mut index = transmit.turn as usize % channels;
+        if let Some(admits) = admits {
+            match transmit.next_admitted(now, channels, |outgoing| {
+                let (_, bytes) = outgoing.next_piece(parameters.payload);
+                admits(outgoing, bytes)
+            }) {
+                Some(admitted) => index = admitted,
+                None => return Some(Supplied::NoPlace),
+            }
+        }
+        let outgoing = &mut transmit.queue[index];
+        if !outgoing.prepared {
+            outgoing.prepared = true;
+            transmit.turn = index as u32;
+            transmit.next_packet = now + parameters.message_gap;
+            transmit.worked = transmit.worked.saturating_add(parameters.message_gap);
+            return Some(Supplied::NotBefore(transmit.next_packet));
+        }
+        let (part, piece) = outgoing.next_piece(parameters.payload);
+        outgoing.sent += piece;
+        let finished = outgoing.sent == outgoing.bytes;
+        let SendingMessage { to, number, created_at, token, class, pair, .. } = *outgoing;
+        if finished {
+            transmit.queue.remove(index);
+            transmit.turn = index as u32;
+        } else {
+            transmit.turn = (index as u32 + 1) % channels as u32;
+        }
+        let sent = token.filter(|_| finished);
+        Some(Supplied::Packet(Leaving {
+            to,
+            number,
+            bytes: piece,
+            created_at,
+            part,
+            sent,
+            last: finished,
+            class,
+            pair,
+        }))
+    }
+
+    /// The time of the next post after `now`; [`Time::NEVER`]: there is none.
+    fn next_post(&self, now: Time) -> Time {
+        let place = self.queue.partition_point(|outgoing| outgoing.posted <= now);
+        self.queue.get(place).map_or(Time::NEVER, |outgoing| outgoing.posted)
+    }
+
     fn take_number(&mut self) -> u32 {
         let number = self.next_number;
         self.next_number = number.wrapping_add(1);
@@ -252,6 +356,7 @@ impl<H: Host> Default for OverheadsBoard<H> {
             due: VecDeque::new(),
             receiver_free: Time::ZERO,
             received: Span::ZERO,
+            reliable: None,
         }
     }
 }
@@ -268,73 +373,203 @@ impl<H: Host> OverheadsBoard<H> {
         self.transmit.begins_offer = begin;
         begin.max(offer.saturating_add(parameters.send_message)).saturating_add(parameters.message_gap)
     }
-
-    /// Takes the next packet of the message whose turn it is. `admits`: whether the network takes a packet of
-    /// a class and payload now; messages whose packets it does not take are left out.
-    fn next_of_queue(
-        &mut self,
-        now: Time,
-        parameters: &OverheadsParameters,
-        admits: Option<impl Fn(EndpointId, ClassTag, Bytes) -> bool>,
-    ) -> Option<Supplied> {
-        let transmit = &mut self.transmit;
-        let first = transmit.queue.front()?;
-        if first.posted > now {
-            return Some(Supplied::NotBefore(first.posted));
-        }
-        let window = transmit.queue.iter().take(parameters.channels as usize);
-        let channels = window.take_while(|outgoing| outgoing.posted <= now).count();
-        let mut index = transmit.turn as usize % channels;
-        if let Some(admits) = admits {
-            match transmit.next_admitted(now, channels, |outgoing| {
-                let (_, bytes) = outgoing.next_piece(parameters.payload);
-                admits(outgoing.to, outgoing.class, bytes)
-            }) {
-                Some(admitted) => index = admitted,
-                None => return Some(Supplied::NoPlace),
-            }
-        }
-        let outgoing = &mut transmit.queue[index];
-        if !outgoing.prepared {
-            outgoing.prepared = true;
-            transmit.turn = index as u32;
-            transmit.next_packet = now + parameters.message_gap;
-            transmit.worked = transmit.worked.saturating_add(parameters.message_gap);
-            return Some(Supplied::NotBefore(transmit.next_packet));
-        }
-        let (part, piece) = outgoing.next_piece(parameters.payload);
-        outgoing.sent += piece;
-        let finished = outgoing.sent == outgoing.bytes;
-        let SendingMessage { to, number, created_at, token, class, .. } = *outgoing;
-        if finished {
-            transmit.queue.remove(index);
-            transmit.turn = index as u32;
-        } else {
-            transmit.turn = (index as u32 + 1) % channels as u32;
-        }
-        let sent = token.filter(|_| finished);
-        Some(Supplied::Packet { to, number, bytes: piece, created_at, part, sent, last: finished, class })
-    }
 }
 
 /// The outcome of a look at the queue.
 enum Supplied {
-    Packet {
-        to: EndpointId,
-        number: u32,
-        bytes: Bytes,
-        created_at: Time,
-        part: MessagePart,
-        sent: Option<u32>,
-        last: bool,
-        class: ClassTag,
-    },
+    Packet(Leaving),
     NotBefore(Time),
-    /// Packets are ready, of traffic classes that have no place in the network.
+    /// Packets are ready, of traffic classes that have no place in the network, or whose window is full.
     NoPlace,
 }
 
+/// A packet of a message that goes now.
+#[derive(Clone, Copy)]
+struct Leaving {
+    to: EndpointId,
+    number: u32,
+    bytes: Bytes,
+    created_at: Time,
+    part: MessagePart,
+    /// The token of a message that has gone with it, where the host wants to know.
+    sent: Option<u32>,
+    last: bool,
+    class: ClassTag,
+    pair: QueuePair,
+}
+
 impl<H: Host> OverheadsHosted<'_, '_, '_, H> {
+    /// The next packet of a message that goes for the first time.
+    #[inline]
+    fn inject_message(&mut self) -> Injection {
+        let Hosted { host, parameters: of_host, node } = self;
+        let NicNode { hardware: board, parameters, fabric, .. } = node;
+        let now = fabric.now();
+        if board.transmit.next_packet > now {
+            return Injection::NotBefore(board.transmit.next_packet);
+        }
+        let OverheadsBoard { transmit, reliable, .. } = &mut **board;
+        let has_room = |to, pair| {
+            let reliable = reliable.as_ref();
+            reliable.is_none_or(|reliable| reliable.has_room(to, pair, &parameters.reliability))
+        };
+        let admits = (reliable.is_some() || !fabric.admits_all()).then_some(
+            |outgoing: &SendingMessage, bytes: Bytes| {
+                let SendingMessage { to, class, pair, .. } = *outgoing;
+                has_room(to, pair)
+                    && (fabric.admits_all() || fabric.admits_class_to(to, class, bytes.get() as u32))
+            },
+        );
+        let queued = transmit.next_of_queue(now, parameters, admits);
+        if let Some(Supplied::NoPlace) = queued {
+            return Injection::Nothing;
+        }
+        let begun = std::mem::replace(&mut board.transmit.begins_offer, Time::NEVER).min(now);
+        let leaving = match queued {
+            Some(Supplied::Packet(leaving)) => leaving,
+            Some(Supplied::NotBefore(time)) => return Injection::NotBefore(time),
+            Some(Supplied::NoPlace) => return Injection::Nothing,
+            None => match host.offer(of_host, now) {
+                Offer::Nothing => return Injection::Nothing,
+                Offer::NotBefore(_) => {
+                    return Injection::not_before(board.begin_offer(host, now, parameters));
+                }
+                Offer::Message(message) => {
+                    let Message {
+                        to, bytes, created_at, header, token, primitive, to_interface, watch, ..
+                    } = message;
+                    let class = fabric.class_of(&message.purpose, bytes);
+                    let pair = reliable::pair_of(&message, class);
+                    let number = board.transmit.take_number();
+                    let is_reliable = board.reliable.is_some();
+                    if header.is_some() || watch || bytes > parameters.payload || is_reliable {
+                        let interface = to_interface;
+                        let header = MessageHeader { bytes, created_at, header, watch, interface };
+                        fabric.announce(to, number, Announcement::Message(header));
+                    }
+                    let mut has_room = true;
+                    if let Some(reliable) = &mut board.reliable {
+                        reliable.accept(number, &message, parameters.packets_of(bytes));
+                        has_room = reliable.has_room(to, pair, &parameters.reliability);
+                    }
+                    let gap = parameters.message_gap;
+                    board.transmit.worked = board.transmit.worked.saturating_add(gap);
+                    let posted = created_at + parameters.start_of(primitive);
+                    if watch {
+                        let handed_over = watched::Posted {
+                            message: number,
+                            at: created_at,
+                            ready: posted,
+                            block: Block::INTERFACE,
+                        };
+                        board.transmit.watched.post(fabric.endpoint(), &handed_over, fabric.output());
+                    }
+                    let next = posted.max(begun) + parameters.message_gap;
+                    if next > now || !has_room {
+                        let (sent, prepared) = (Bytes::ZERO, true);
+                        board.transmit.insert(SendingMessage {
+                            to,
+                            number,
+                            bytes,
+                            sent,
+                            created_at,
+                            posted: next,
+                            prepared,
+                            token,
+                            class,
+                            pair,
+                        });
+                        if next <= now {
+                            return Injection::Nothing;
+                        }
+                        board.transmit.next_packet = next;
+                        return Injection::NotBefore(next);
+                    }
+                    if bytes > parameters.payload {
+                        let (sent, prepared) = (parameters.payload, true);
+                        let outgoing = SendingMessage {
+                            to,
+                            number,
+                            bytes,
+                            sent,
+                            created_at,
+                            posted: now,
+                            prepared,
+                            token,
+                            class,
+                            pair,
+                        };
+                        board.transmit.insert(outgoing);
+                        let (bytes, part, sent, last) = (sent, MessagePart::Piece, None, false);
+                        Leaving { to, number, bytes, created_at, part, sent, last, class, pair }
+                    } else {
+                        let (part, sent, last) = (MessagePart::Whole, token, true);
+                        Leaving { to, number, bytes, created_at, part, sent, last, class, pair }
+                    }
+                }
+            },
+        };
+        let pace = (board.transmit.next_packet == now).then_some(parameters.send_packet);
+        board.transmit.next_packet = now + parameters.send_packet;
+        board.transmit.worked = board.transmit.worked.saturating_add(parameters.send_packet);
+        let Leaving { to, number, bytes, created_at, part, sent, last, class, .. } = leaving;
+        let endpoint = fabric.endpoint();
+        let (gap, block) = (parameters.message_gap, Block::INTERFACE);
+        let supplied = watched::Supplied { message: number, last, now, gap, pace, block };
+        let watch = board.transmit.watched.supply(endpoint, &supplied, fabric.output());
+        if board.reliable.is_some()
+            && let Some(packet) = node.first_time(&leaving, watch)
+        {
+            return Injection::Packet(packet);
+        }
+        if let Some(token) = sent {
+            node.fabric.set_timer(now, OverheadsTimer::Sent(token));
+        }
+        let addressing = Addressing { source: endpoint, destination: to, message: number };
+        let packet = Packet::new(addressing, bytes.get() as u32, HeaderBits::offered(created_at), part);
+        // Multipath goes by messages here.
+        let mut packet = packet.in_block(number.wrapping_add(1)).of_class(class);
+        packet.watch(watch);
+        Injection::Packet(packet)
+    }
+
+    /// A packet of a message is taken. The receiving side is done with it at `done`.
+    #[inline]
+    fn take(&mut self, packet: &Packet, done: Time) {
+        let Packet { source: from, message: number, hops, .. } = *packet;
+        let NicNode { hardware: board, parameters, fabric, .. } = &mut self.node;
+        let (noticed, in_mailbox) = (done + parameters.receive_message, false);
+        let bytes = packet.payload();
+        let key = (from, number);
+        // A host whose messages carry no header does not announce those of one packet.
+        let Entry::Occupied(mut announced) = board.incoming.entry(key) else {
+            if board.reliable.is_some() {
+                return; // a copy, by a link, of a packet for a group: its message has come
+            }
+            debug_assert!(packet.part() == MessagePart::Whole, "pieces are announced");
+            let (header, interface, created_at) = (None, 0, packet.carried.time_offered());
+            let message =
+                Delivered { from, number, bytes, created_at, noticed, hops, header, interface, in_mailbox };
+            return self.arrived(message);
+        };
+        let incoming = announced.get_mut();
+        incoming.missing -= bytes.min(incoming.missing);
+        if incoming.missing == Bytes::ZERO {
+            let Incoming { bytes, created_at, header, watch, interface, .. } = announced.remove();
+            if watch {
+                let (endpoint, block, came) = (fabric.endpoint(), Block::INTERFACE, fabric.now());
+                // Nothing holds it up from then on.
+                let began = Time::from_ps(done.as_ps() - parameters.receive_packet.as_ps());
+                let ended = noticed;
+                let stage = Stage { endpoint, source: from, message: number, block, came, began, ended };
+                fabric.output().stage(&stage);
+            }
+            let message =
+                Delivered { from, number, bytes, created_at, noticed, hops, header, interface, in_mailbox };
+            self.arrived(message);
+        }
+    }
+
     /// A message has arrived whole; the host notices it, if not now.
     #[inline]
     fn arrived(&mut self, message: Delivered<H::Header>) {
@@ -353,10 +588,25 @@ impl<H: Host> NicBoard<H> for OverheadsBoard<H> {
     type Announcement = Announcement<H::Header>;
 
     const TELLS_WHEN_READY: bool = false;
-    const ANSWERS: bool = false;
 
-    fn new(_: EndpointId, _: &NicParameters<OverheadsParameters, H::Parameters>) -> OverheadsBoard<H> {
-        OverheadsBoard::default()
+    fn new(
+        _: EndpointId,
+        parameters: &NicParameters<OverheadsParameters, H::Parameters>,
+    ) -> OverheadsBoard<H> {
+        let is_reliable = parameters.interface.reliability.is_reliable();
+        OverheadsBoard { reliable: is_reliable.then(Box::default), ..OverheadsBoard::default() }
+    }
+
+    fn answers(&self) -> bool {
+        self.reliable.is_some()
+    }
+
+    fn counts(&self) -> Option<&CountLedger> {
+        self.reliable.as_deref().map(|reliable| &reliable.ledger)
+    }
+
+    fn counts_mut(&mut self) -> Option<&mut CountLedger> {
+        self.reliable.as_deref_mut().map(|reliable| &mut reliable.ledger)
     }
 
     fn host_timer(timer: H::Timer) -> OverheadsTimer<H::Timer> {
@@ -369,7 +619,12 @@ impl<H: Host> NicBoard<H> for OverheadsBoard<H> {
             to, bytes, created_at, header, token, primitive, to_interface: interface, watch, ..
         } = message;
         let class = node.fabric.class_of(&message.purpose, bytes);
-        node.fabric.announce(to, number, Announcement { bytes, created_at, header, watch, interface });
+        let pair = reliable::pair_of(&message, class);
+        let header = MessageHeader { bytes, created_at, header, watch, interface };
+        node.fabric.announce(to, number, Announcement::Message(header));
+        if let Some(reliable) = &mut node.hardware.reliable {
+            reliable.accept(number, &message, node.parameters.packets_of(bytes));
+        }
         let (sent, prepared) = (Bytes::ZERO, node.parameters.message_gap == Span::ZERO);
         let posted = at + node.parameters.start_of(primitive);
         if watch {
@@ -378,7 +633,8 @@ impl<H: Host> NicBoard<H> for OverheadsBoard<H> {
             let handed_over = watched::Posted { message: number, at, ready: posted, block };
             node.hardware.transmit.watched.post(endpoint, &handed_over, node.fabric.output());
         }
-        let outgoing = SendingMessage { to, number, bytes, sent, created_at, posted, prepared, token, class };
+        let outgoing =
+            SendingMessage { to, number, bytes, sent, created_at, posted, prepared, token, class, pair };
         node.hardware.transmit.insert(outgoing);
         node.fabric.request_injection();
         number
@@ -397,18 +653,22 @@ impl<H: Host> NicBoard<H> for OverheadsBoard<H> {
                 }
             }
             OverheadsTimer::Sent(token) => hosted.sent(token),
+            OverheadsTimer::Retransmission => hosted.expired(),
         }
     }
 
     fn announced(hosted: &mut OverheadsHosted<'_, '_, '_, H>, announced: Announced<Announcement<H::Header>>) {
         let Announced { from, message, content } = announced;
-        let Announcement { bytes, created_at, header, watch, interface } = content;
-        let missing = bytes;
-        hosted
-            .node
-            .hardware
-            .incoming
-            .insert((from, message), Incoming { missing, bytes, created_at, header, watch, interface });
+        match content {
+            Announcement::Message(MessageHeader { bytes, created_at, header, watch, interface }) => {
+                let missing = bytes;
+                hosted.node.hardware.incoming.insert(
+                    (from, message),
+                    Incoming { missing, bytes, created_at, header, watch, interface },
+                );
+            }
+            Announcement::Withdrawn(withdrawal) => hosted.withdrawn((from, message), withdrawal),
+        }
     }
 
     #[inline]
@@ -420,157 +680,39 @@ impl<H: Host> NicBoard<H> for OverheadsBoard<H> {
         if packet.is_corrupted() {
             return; // its check fails: the message will never be whole
         }
-        let Packet { source: from, message: number, hops, .. } = *packet;
-        let (noticed, in_mailbox) = (done + parameters.receive_message, false);
-        let bytes = packet.payload();
-        let key = (from, number);
-        // A host whose messages carry no header does not announce those of one packet.
-        let Entry::Occupied(mut announced) = board.incoming.entry(key) else {
-            debug_assert!(packet.part() == MessagePart::Whole, "pieces are announced");
-            let (header, interface, created_at) = (None, 0, packet.carried.time_offered());
-            let message =
-                Delivered { from, number, bytes, created_at, noticed, hops, header, interface, in_mailbox };
-            return hosted.arrived(message);
-        };
-        let incoming = announced.get_mut();
-        incoming.missing -= bytes;
-        if incoming.missing == Bytes::ZERO {
-            let Incoming { bytes, created_at, header, watch, interface, .. } = announced.remove();
-            if watch {
-                let (endpoint, block, came) = (fabric.endpoint(), Block::INTERFACE, fabric.now());
-                // Nothing holds it up from then on.
-                let began = Time::from_ps(done.as_ps() - parameters.receive_packet.as_ps());
-                let ended = noticed;
-                let stage = Stage { endpoint, source: from, message: number, block, came, began, ended };
-                fabric.output().stage(&stage);
-            }
-            let message =
-                Delivered { from, number, bytes, created_at, noticed, hops, header, interface, in_mailbox };
-            hosted.arrived(message);
+        if packet.label != PacketLabel::default() {
+            return hosted.received_reliably(packet, done);
         }
+        hosted.take(packet, done);
     }
 
     #[inline]
     fn next_injection(&mut self, host: &H, free: Time, parameters: &OverheadsParameters) -> Time {
-        match self.transmit.queue.front() {
+        let next = match self.transmit.queue.front() {
             Some(outgoing) => outgoing.posted.max(self.transmit.next_packet),
             None => self.begin_offer(host, free, parameters),
-        }
+        };
+        let Some(reliable) = &self.reliable else { return next };
+        next.min(reliable.ready().max(self.transmit.next_packet))
     }
 
     #[inline]
     fn inject(hosted: &mut OverheadsHosted<'_, '_, '_, H>) -> Injection {
-        let Hosted { host, parameters: of_host, node } = hosted;
-        let NicNode { hardware: board, parameters, fabric, .. } = node;
-        let now = fabric.now();
-        if board.transmit.next_packet > now {
-            return Injection::NotBefore(board.transmit.next_packet);
+        if hosted.node.hardware.reliable.is_some() {
+            return hosted.inject_reliably();
         }
-        let admits = (!fabric.admits_all())
-            .then_some(|to, class, bytes: Bytes| fabric.admits_class_to(to, class, bytes.get() as u32));
-        let queued = board.next_of_queue(now, parameters, admits);
-        if let Some(Supplied::NoPlace) = queued {
-            return Injection::Nothing;
-        }
-        let begun = std::mem::replace(&mut board.transmit.begins_offer, Time::NEVER).min(now);
-        let (to, number, bytes, created_at, part, last, class) = match queued {
-            Some(Supplied::Packet { to, number, bytes, created_at, part, sent, last, class }) => {
-                if let Some(token) = sent {
-                    fabric.set_timer(now, OverheadsTimer::Sent(token));
-                }
-                (to, number, bytes, created_at, part, last, class)
-            }
-            Some(Supplied::NotBefore(time)) => return Injection::NotBefore(time),
-            Some(Supplied::NoPlace) => return Injection::Nothing,
-            None => match host.offer(of_host, now) {
-                Offer::Nothing => return Injection::Nothing,
-                Offer::NotBefore(_) => {
-                    return Injection::not_before(board.begin_offer(host, now, parameters));
-                }
-                Offer::Message(message) => {
-                    let Message {
-                        to, bytes, created_at, header, token, primitive, to_interface, watch, ..
-                    } = message;
-                    let class = fabric.class_of(&message.purpose, bytes);
-                    let number = board.transmit.take_number();
-                    if header.is_some() || watch || bytes > parameters.payload {
-                        let interface = to_interface;
-                        fabric.announce(
-                            to,
-                            number,
-                            Announcement { bytes, created_at, header, watch, interface },
-                        );
-                    }
-                    let gap = parameters.message_gap;
-                    board.transmit.worked = board.transmit.worked.saturating_add(gap);
-                    let posted = created_at + parameters.start_of(primitive);
-                    if watch {
-                        let handed_over = watched::Posted {
-                            message: number,
-                            at: created_at,
-                            ready: posted,
-                            block: Block::INTERFACE,
-                        };
-                        board.transmit.watched.post(fabric.endpoint(), &handed_over, fabric.output());
-                    }
-                    let next = posted.max(begun) + parameters.message_gap;
-                    if next > now {
-                        let (sent, prepared) = (Bytes::ZERO, true);
-                        board.transmit.insert(SendingMessage {
-                            to,
-                            number,
-                            bytes,
-                            sent,
-                            created_at,
-                            posted: next,
-                            prepared,
-                            token,
-                            class,
-                        });
-                        board.transmit.next_packet = next;
-                        return Injection::NotBefore(next);
-                    }
-                    if bytes > parameters.payload {
-                        let (sent, prepared) = (parameters.payload, true);
-                        let outgoing = SendingMessage {
-                            to,
-                            number,
-                            bytes,
-                            sent,
-                            created_at,
-                            posted: now,
-                            prepared,
-                            token,
-                            class,
-                        };
-                        board.transmit.insert(outgoing);
-                        (to, number, sent, created_at, MessagePart::Piece, false, class)
-                    } else {
-                        if let Some(token) = token {
-                            fabric.set_timer(now, OverheadsTimer::Sent(token));
-                        }
-                        (to, number, bytes, created_at, MessagePart::Whole, true, class)
-                    }
-                }
-            },
-        };
-        let pace = (board.transmit.next_packet == now).then_some(parameters.send_packet);
-        board.transmit.next_packet = now + parameters.send_packet;
-        board.transmit.worked = board.transmit.worked.saturating_add(parameters.send_packet);
-        let endpoint = fabric.endpoint();
-        let addressing = Addressing { source: endpoint, destination: to, message: number };
-        let packet = Packet::new(addressing, bytes.get() as u32, HeaderBits::offered(created_at), part);
-        // Multipath goes by messages here.
-        let mut packet = packet.in_block(number.wrapping_add(1)).of_class(class);
-        let gap = parameters.message_gap;
-        let block = Block::INTERFACE;
-        let supplied = watched::Supplied { message: number, last, now, gap, pace, block };
-        packet.watch(board.transmit.watched.supply(endpoint, &supplied, fabric.output()));
-        Injection::Packet(packet)
+        hosted.inject_message()
     }
 
     fn unfinished(&self) -> (usize, usize) {
-        (self.transmit.queue.len(), self.incoming.len() + self.due.len())
+        let to_groups = |queue: &VecDeque<SendingMessage>| {
+            queue.iter().filter(|outgoing| MulticastGroup::of(outgoing.to).is_some()).count()
+        };
+        let sending = match &self.reliable {
+            Some(reliable) => reliable.unfinished() + to_groups(&self.transmit.queue),
+            None => self.transmit.queue.len(),
+        };
+        (sending, self.incoming.len() + self.due.len())
     }
 
     fn visit_arriving(&self, visit: &mut dyn FnMut(&H::Header, Bytes)) {

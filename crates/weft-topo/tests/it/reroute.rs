@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use weft_topo::{
-    AtSwitch, Attachment, Dead, EndpointId, Layout, PortId, Rerouted, SpineLeafParameters, SwitchId,
-    Topology, TopologyParameters, UpDownTables, Wiring, prove,
+    AtSwitch, Attachment, Dead, EndpointId, Layout, PacketAt, PortId, Rerouted, RouteState, Routing,
+    SpineLeafParameters, SwitchId, Topology, TopologyParameters, UpDownTables, Wiring, idle_path, prove,
 };
 use weft_units::VcId;
 
@@ -114,6 +114,41 @@ proptest! {
             let links = walk(layout, (&wiring, &tables, &dead), (from, to), draw);
             prop_assert_eq!(links.is_some(), of[from.index()] == of[to.index()], "{} to {}", from, to);
             prop_assert_eq!(links.is_some(), tables.lead(&wiring, layout.attachment(from).0, to));
+        }
+    }
+}
+
+proptest! {
+    /// Catches a packet that leaves its routing although its path is whole, and one that keeps a broken path:
+    /// compared with the ports that a packet takes on an idle machine.
+    #[test]
+    fn a_path_is_whole_as_far_as_none_of_its_links_is_dead(
+        which in any::<prop::sample::Index>(),
+        share in 0u32..30,
+        seed in any::<u64>(),
+    ) {
+        let examples: Vec<Layout> = examples().into_iter().filter(Routing::is_deterministic).collect();
+        let layout = &examples[which.index(examples.len())];
+        prop_assume!(layout.switches() <= 400);
+        let mut random = Rng(seed);
+        let dead = dead_links(layout, |_| random.below(100) < share);
+        let wiring = Wiring::new(layout);
+        let tables = UpDownTables::new(&wiring, &dead);
+        for _ in 0..100 {
+            let (from, to) = (random.below(layout.endpoints()), random.below(layout.endpoints()));
+            let (from, to) = (EndpointId(from), EndpointId(to));
+            if !layout.reachable(from, to) {
+                continue;
+            }
+            let mut is_whole = true;
+            idle_path(layout, from, to, |switch, port| {
+                let leads_on = matches!(layout.peer(switch, port), Attachment::Switch(..));
+                is_whole &= !leads_on || !dead.contains(&(switch, port));
+            });
+            let (switch, port) = layout.attachment(from);
+            let at = AtSwitch { switch, address: layout.switch_address(switch), port, vc: VcId(0) };
+            let packet = PacketAt { at, to: layout.endpoint_address(to), state: RouteState::default() };
+            prop_assert_eq!(tables.keep_whole(&wiring, layout, &packet), is_whole, "{} to {}", from, to);
         }
     }
 }

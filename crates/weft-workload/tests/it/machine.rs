@@ -78,16 +78,7 @@ impl<T: Topology + Routing + Sync> Machine<T> {
     pub fn begin(self, pattern: Pattern, arrival: &Arrival, seed: u64) -> Run<T> {
         let Machine { layout, links, switch } = self;
         let (header, footer, payload) = (Bytes::ZERO, Bytes::ZERO, Bytes::new(PACKET));
-        let simple = OverheadsParameters {
-            send_message: Span::ZERO,
-            send_write: Span::ZERO,
-            message_gap: Span::ZERO,
-            send_packet: Span::ZERO,
-            receive_packet: Span::ZERO,
-            receive_message: Span::ZERO,
-            payload,
-            channels: 1,
-        };
+        let simple = OverheadsParameters::free(payload);
         let traffic = TrafficParameters {
             pattern: pattern.clone(),
             bytes: payload,

@@ -121,8 +121,7 @@ impl Case {
             send_packet: ns(7),
             receive_packet: ns(5),
             receive_message: ns(410),
-            payload: Bytes::new(250),
-            channels: 1,
+            ..OverheadsParameters::free(Bytes::new(250))
         };
         let layout: Layout = star(self.endpoints.into());
         let links = vec![link(); layout.link_classes().len()];

@@ -87,16 +87,7 @@ impl Setup {
         let none = Span::ZERO;
         Setup {
             ideal: IdealParameters { latency: none, gap: none, rate: None },
-            simple: OverheadsParameters {
-                send_message: none,
-                send_write: none,
-                message_gap: none,
-                send_packet: none,
-                receive_packet: none,
-                receive_message: none,
-                payload: Bytes::new(256),
-                channels: 4,
-            },
+            simple: OverheadsParameters { channels: 4, ..OverheadsParameters::free(Bytes::new(256)) },
             protocol: Protocol::zero(),
             progress,
             per_host: 1,

@@ -122,12 +122,11 @@ pub fn parameters() -> PortalsParameters {
         costs: OverheadsParameters {
             send_message: Span::from_ns(400),
             send_write: Span::from_ns(300),
-            message_gap: Span::ZERO,
             send_packet: Span::from_ns(5),
             receive_packet: Span::from_ns(5),
             receive_message: Span::from_ns(250),
-            payload: Bytes::new(1024),
             channels: 2,
+            ..OverheadsParameters::free(Bytes::new(1024))
         },
         ordered: true,
         transport: TransportParameters {

@@ -153,7 +153,12 @@ pub struct TrafficRow {
     pub messages: u64,
     /// Links crossed by data packets, warm-up included, over all seeds.
     pub packet_hops: u64,
-    /// Packets that links lost, warm-up included, over all seeds; their messages never arrive.
+    /// Messages that their source has given up, warm-up included, over all seeds: of interfaces that send
+    /// again. Others do not notice what they lose.
+    #[serde(default)]
+    pub messages_failed: u64,
+    /// Packets that links lost, warm-up included, over all seeds. Their messages never arrive where the
+    /// interface does not send again.
     #[serde(default)]
     pub packets_dropped: u64,
     /// Counts of what outages did, warm-up included, over all seeds.

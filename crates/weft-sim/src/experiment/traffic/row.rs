@@ -60,6 +60,7 @@ pub(super) fn row(
         seeds: runs.len() as u32,
         messages: runs.iter().map(|run| run.latency.count()).sum(),
         packet_hops: crossed.packet_hops,
+        messages_failed: runs.iter().map(|run| run.failed).sum(),
         packets_dropped: crossed.counts.lost(),
         outages: crossed.counts,
         links_off_us: crossed.counts.off.as_us_f64(),

@@ -79,6 +79,8 @@ pub(super) struct RunResult {
     pub measured_bytes: Bytes,
     /// Of the whole run, warm-up included.
     pub delivered: Delivered,
+    /// Messages that failed.
+    pub failed: u64,
     pub crossed: Crossed,
     /// Time in which links were off during the warm-up.
     pub off_in_warm_up: Span,
@@ -159,6 +161,7 @@ pub(super) struct Run {
     before: Before,
     crossed_before: Crossed,
     delivered: Delivered,
+    failed: u64,
     measured_bytes: Bytes,
     latency: Histogram<10>,
     batch: Histogram<10>,
@@ -204,6 +207,7 @@ impl Run {
             before: Before::default(),
             crossed_before: Crossed::default(),
             delivered: Delivered::default(),
+            failed: 0,
             measured_bytes: Bytes::ZERO,
             latency: Histogram::default(),
             batch: Histogram::default(),
@@ -393,6 +397,7 @@ impl Run {
             }
             latency.merge(&std::mem::take(&mut output.latency));
             bytes += std::mem::take(&mut output.bytes);
+            self.failed += std::mem::take(&mut output.failed);
             self.last = self.last.max(output.last);
             messages.append(&mut output.messages);
             if let Some(ways) = &mut self.ways {
@@ -495,6 +500,7 @@ impl Run {
             limit,
             busiest,
             delivered: self.delivered,
+            failed: self.failed,
             off_in_warm_up: self.crossed_before.counts.off,
             crossed,
             pauses: Pauses::of(network),
