@@ -228,6 +228,11 @@ macro_rules! shared_host {
             ) {
                 let header = match message.header {
                     $(Some(SharedHeader::$name(header)) => {
+                        // None of them keeps what it gets. The interface does this for passive hosts.
+                        if !R::PASSIVE && message.in_mailbox {
+                            let now = context.now();
+                            context.capabilities().take(message.interface, now);
+                        }
                         let mut lent = parameters.lend::<R, tenants::$name, _>(context);
                         let interface = lent.own_interface(message.interface);
                         let message = Delivered { interface, ..message.with_header(Some(header)) };

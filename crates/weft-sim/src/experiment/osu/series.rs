@@ -154,6 +154,7 @@ impl Series<'_> {
             region: None,
             telemetry: self.telemetry,
             by_job: ByJob::default(),
+            beside: None,
         };
         RankRun::new(setup, saved, |parameters| {
             parameters.report_clocks = true;

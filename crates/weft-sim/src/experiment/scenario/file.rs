@@ -214,6 +214,15 @@ pub(super) fn traces(name: &str, text: &str) -> Result<Vec<(String, ExperimentEr
     Ok(raw.applications.into_iter().map(trace).collect())
 }
 
+/// Refuses applications in a file that goes beside the ranks of a command.
+pub(super) fn refuse_applications(name: &str, text: &str) -> Result<(), ExperimentError> {
+    let raw = parse(name, text)?;
+    let Some(application) = raw.applications.first() else { return Ok(()) };
+    let what = "the program of the command is the application";
+    let mend = "take [[applications]] out, or run the file with `weft traffic --scenario`";
+    Err(Text { name, text }.refuse(&application.span(), "applications", what, mend))
+}
+
 /// The traffic classes of a machine by their names; none, where it has one without a name.
 pub(super) struct NamedClasses<'m> {
     pub(super) names: &'m [String],
@@ -375,7 +384,8 @@ impl Flows<'_> {
             let mend = "let it start earlier";
             return Err(self.text.refuse(&at, start_field, "it is not before stop", mend));
         }
-        Ok((start, stop))
+        // Beside ranks the run may go on.
+        Ok((start, stop.min(self.end)))
     }
 
     /// Refuses a name that another has.
