@@ -295,3 +295,134 @@ fn a_deadlock_beside_flows_is_one() {
     let (output, document, said) = run(&program, &["deadlock"], &["--scenario", &near]);
     assert_eq!((document["ended"].as_str(), output.status.code()), (Some("deadlock"), Some(1)), "{said}");
 }
+
+/// The program of `examples/service_requests.c`.
+fn service_requests() -> PathBuf {
+    let source = fs::read_to_string(crate::support::root().join("examples/service_requests.c")).unwrap();
+    over_weft("service_requests", &source, &[])
+}
+
+/// The times of put and get of each rank in us, as the program prints them.
+fn times(printed: &str) -> Vec<(f64, f64)> {
+    let number = |line: &str, after: &str| {
+        let rest = &line[line.find(after).unwrap() + after.len()..];
+        let words: Vec<&str> = rest.split_whitespace().collect();
+        words[words.iter().position(|word| word.starts_with("us")).unwrap() - 1].parse().unwrap()
+    };
+    let lines = printed.lines().filter(|line| line.starts_with("rank "));
+    lines.map(|line| (number(line, "put of"), number(line, "get of"))).collect()
+}
+
+/// Catches a request of a rank that does not take what its message takes, the service time and what the
+/// answer takes, for a store on the rank's own node and on another; an answer that has another size; and a
+/// critical path that falls over an answer.
+#[test]
+fn a_rank_asks_a_store_of_its_node_and_of_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.toml");
+    let store = "[scenario]\ntitle = \"store\"\ntime = \"10ms\"\n[[services]]\nname = \"store\"\non = \"0\"\n\
+                 service_time = \"2us\"\nkey = \"64\"\n";
+    fs::write(&path, store).unwrap();
+    let free = ["messaging.send_call=0ns", "messaging.control_receive=0ns", "messaging.receive_call=0ns"];
+    let free = [&free[..], &["host.poll=1ps", "host.clock_read=1ps"]].concat();
+    let sets: Vec<&str> = free.iter().flat_map(|set| ["--set", set]).collect();
+    let program = service_requests();
+    let options = [&sets[..], &["--scenario", path.to_str().unwrap()]].concat();
+    let (output, document, printed) = run(&program, &["0", "1024"], &options);
+    assert!(output.status.success(), "{printed}");
+    let told = times(&printed);
+    assert_eq!(told.len(), 2, "{printed}");
+    assert_eq!(printed.matches("get of 1024 bytes").count(), 2, "{printed}");
+    assert_eq!(number(&group(&document, "store"), "served"), 4.0);
+    let own = folder.path().join("clients.toml");
+    for (rank, (put, get)) in told.into_iter().enumerate() {
+        // A client that asks once, where there is nothing else, takes its messages and the service time.
+        let of_client = |gets: u32| {
+            let clients = format!(
+                "{store}value = \"1K\"\n[[clients]]\nname = \"one\"\nrole = \"victim\"\nof = \"store\"\n\
+                 from = \"{rank}\"\nrequests = 1\ngets = {gets}.0\nsize = \"1K\"\n"
+            );
+            fs::write(&own, clients).unwrap();
+            let report = json(&["traffic", "-m", MACHINE, "--scenario", own.to_str().unwrap(), "--json"]);
+            number(&group(&report, "one"), "latency_mean_us")
+        };
+        assert!((put - of_client(0)).abs() < 0.005, "rank {rank}: put {put}, {}", of_client(0));
+        assert!((get - of_client(1)).abs() < 0.005, "rank {rank}: get {get}, {}", of_client(1));
+    }
+    let out = folder.path().join("out");
+    let kept = [&options[..], &["-o", out.to_str().unwrap(), "--breakdown", "--check"]].concat();
+    let (output, again, printed_again) = run(&program, &["0", "1024"], &kept);
+    assert!(output.status.success(), "{again}");
+    assert_eq!((rows(&again)[1..].to_vec(), printed_again), (rows(&document)[1..].to_vec(), printed));
+    let explained = weft(&["explain", out.to_str().unwrap()]);
+    assert!(explained.status.success(), "{}", String::from_utf8_lossy(&explained.stderr));
+}
+
+/// Catches a request to a node without a store that is taken, or waited for, and a rank that waits for an
+/// answer and is taken to wait for ever.
+#[test]
+fn a_node_without_a_store_refuses() {
+    let folder = tempfile::tempdir().unwrap();
+    let near = scenario(folder.path(), NEAR);
+    let program = service_requests();
+    for (node, options) in [("1", vec![]), ("3", vec!["--scenario", &near]), ("4000000000", vec![])] {
+        let output = crate::support::run(
+            &[&["-m", MACHINE, "-n", "2", "--ppn", "1", "--quiet"], &options[..]].concat(),
+            &program,
+            &[node],
+        );
+        let said = texts(&output).1;
+        assert!(
+            !output.status.success() && said.contains("put: No such device or address"),
+            "{node}: {said}"
+        );
+    }
+    let (output, document, printed) = run(&program, &["1"], &["--scenario", &near]);
+    assert!(output.status.success() && times(&printed).len() == 2, "{printed}{document}");
+}
+
+/// Catches a slot that is never free again, or two requests that share one, and a node that has more under
+/// way than answers can name: each of two ranks of a node makes 200 requests at once, three times.
+#[test]
+fn a_node_has_256_requests_under_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let near = scenario(folder.path(), NEAR);
+    let text = r#"
+#include "weft.h"
+#include <errno.h>
+#include <stdio.h>
+
+int main(void)
+{
+    weft_rank *rank;
+    weft_completion done;
+    if (weft_open(&rank))
+        return 7;
+    for (int round = 0; round < 3; round++) {
+        int served = 0, refused = 0;
+        for (uintptr_t key = 1; key <= 200; key++)
+            if (weft_service_get(rank, 4, (uint32_t)key, (void *)key))
+                return 8;
+        while (served + refused < 200) {
+            if (weft_poll(rank, &done, 1) != 1) {
+                weft_yield(rank);
+                continue;
+            }
+            served += done.error == 0 && done.length >= 700 && done.flags == WEFT_SERVED;
+            refused += done.error == ENOBUFS;
+        }
+        if (round == 0)
+            printf("served %d refused %d\n", served, refused);
+    }
+    return weft_service_get(rank, 4, 65536, NULL) == -EINVAL ? 0 : 9;
+}
+"#;
+    let program = over_weft("many_requests", text, &[]);
+    let words = ["-m", "exanest", "-n", "2", "--ppn", "2", "--quiet", "--scenario", &near];
+    let (printed, said) = texts(&crate::support::run(&words, &program, &[]));
+    let numbers = printed.split_whitespace().filter_map(|word| word.parse::<u32>().ok());
+    let numbers: Vec<u32> = numbers.collect();
+    let [served, refused, others_served, others_refused] = numbers[..] else { panic!("{printed}{said}") };
+    // A client of the node has three of its slots.
+    assert_eq!((served + others_served, refused + others_refused), (253, 147), "{printed}{said}");
+}

@@ -20,6 +20,7 @@
 //! | `pending` | what is pending of ranks, where something is beside them |
 //! | `ledger` | where ranks' time goes |
 //! | `recording` | whether the critical path is recorded |
+//! | `services` | their requests to services |
 //!
 //! # When turns end
 //! A turn begins when virtual time has come to it. What the rank first takes costs it time, before which it
@@ -50,6 +51,7 @@ mod pending;
 mod posts;
 mod rails;
 mod recording;
+mod services;
 
 pub use header::{LiveHeader, Resume};
 pub use interfaces::InterfaceLimits;
@@ -84,10 +86,12 @@ use weft_machine::MessageBuffers;
 use weft_msg::Protocol;
 use weft_nic::{Delivered, Failure, Host, HostContext, Incoming, Offer};
 use weft_units::{Address, Bytes, EndpointId, RankId, Span, Time};
+use weft_workload::host::RankHost;
 use weft_workload::replay::reorder::{Counters, ReorderBuffer};
 use weft_workload::replay::{
     CallReport, Cause, Finish, HostRails, RankReport, ReplayOutput, Seating, Stripes, Wanted,
 };
+use weft_workload::services::key_value::{RankAnswer, RankRequest};
 
 /// The limits of a machine.
 #[derive(Clone, Copy, Debug)]
@@ -261,6 +265,8 @@ pub struct LiveHost {
     guests: Slab<Guest>,
     /// Counts what it has handed to those.
     handed_over: u32,
+    /// Requests of its ranks to services that nobody has taken.
+    requests: VecDeque<RankRequest>,
 }
 
 /// A live process cannot be saved: a run with live processes records a trace, which can be replayed.
@@ -458,6 +464,25 @@ impl LiveHost {
             (messages + rank.messages_sent, bytes + rank.sent)
         };
         self.ranks.iter().fold((0, Bytes::ZERO), add)
+    }
+}
+
+impl RankHost for LiveHost {
+    const ASK: bool = true;
+
+    fn next_request(&mut self) -> Option<RankRequest> {
+        self.requests.pop_front()
+    }
+
+    fn answered(
+        &mut self,
+        answer: &RankAnswer,
+        parameters: &LiveParameters,
+        context: &mut impl HostContext<Self>,
+    ) {
+        parameters.pending.answered();
+        self.handler(parameters, &mut parameters.pending.count(context)).request_ended(answer);
+        parameters.pending.stop_if_none(&parameters.job);
     }
 }
 

@@ -3,7 +3,8 @@
 //! ```text
 //!   timers      set ───────── fired ────┐
 //!   messages    sent ──────── arrived   ├─► none of them: no rank goes on by itself, as in a network that is
-//!   their data  handed over ─ taken  ───┘   dry; virtual time stands at the end of that window
+//!   their data  handed over ─ taken     │   dry; virtual time stands at the end of that window
+//!   requests    made ──────── answered ─┘
 //! ```
 //! A network with ranks alone is dry when nothing is pending in it. Flows and clients beside them go on, so
 //! what is pending of the ranks is counted by itself. The thread that simulates counts, and stops itself: it
@@ -28,13 +29,15 @@ struct WorkCounts {
     messages: BTreeSet<(EndpointId, u32)>,
     /// Messages whose data the interface has not taken, by sender and token.
     untaken: BTreeSet<(EndpointId, u32)>,
+    /// Requests to services.
+    requests: u64,
 }
 
 impl PendingWork {
     /// Whether there is none.
     pub(crate) fn is_none(&self) -> bool {
-        let WorkCounts { timers, messages, untaken } = &*lock(&self.0);
-        *timers == 0 && messages.is_empty() && untaken.is_empty()
+        let WorkCounts { timers, messages, untaken, requests } = &*lock(&self.0);
+        *timers == 0 && *requests == 0 && messages.is_empty() && untaken.is_empty()
     }
 
     /// A timer of a host is set.
@@ -66,6 +69,16 @@ impl WorkCounter {
     /// The data of a message has been taken.
     pub fn taken(&self, from: EndpointId, token: u32) {
         self.change(|counts| _ = counts.untaken.remove(&(from, token)));
+    }
+
+    /// A rank asks a service.
+    pub fn asked(&self) {
+        self.change(|counts| counts.requests += 1);
+    }
+
+    /// It has an answer, or will have none.
+    pub fn answered(&self) {
+        self.change(|counts| counts.requests -= 1);
     }
 
     /// A message has failed.

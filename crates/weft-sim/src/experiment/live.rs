@@ -22,12 +22,11 @@ use std::sync::atomic::AtomicBool;
 use weft_engine::Progress;
 use weft_machine::Machine;
 use weft_network::{LinkUse, SimulatedNetwork};
-use weft_nic::Host;
 use weft_results::{Beginning, Conclusion, Ending, ResultsWriter, Table, Totals};
 use weft_topo::Layout;
 use weft_trace::Region;
 use weft_units::{Span, Time};
-use weft_workload::host::SharedHost;
+use weft_workload::host::{RankHost, SharedHost};
 use weft_workload::replay::{CallReport, Finish, RankReport, ReplayOutput, Seating, Wanted};
 
 /// The column `run` of the tables.
@@ -205,7 +204,7 @@ impl LiveAccount {
     ///
     /// # Errors
     /// Results that cannot be written.
-    pub fn run_until<R: Host>(
+    pub fn run_until<R: RankHost>(
         &mut self,
         network: &mut dyn SimulatedNetwork<SharedHost<R>>,
         until: Time,
@@ -219,7 +218,7 @@ impl LiveAccount {
     ///
     /// # Errors
     /// Results that cannot be written, and with [`ExperimentOptions::check`] whatever is lost.
-    pub fn epoch<R: Host<Output = ReplayOutput>>(
+    pub fn epoch<R: RankHost<Output = ReplayOutput>>(
         &mut self,
         network: &mut dyn SimulatedNetwork<SharedHost<R>>,
     ) -> Result<bool, ExperimentError> {
@@ -236,7 +235,7 @@ impl LiveAccount {
         Ok(anew)
     }
 
-    fn take<R: Host<Output = ReplayOutput>>(
+    fn take<R: RankHost<Output = ReplayOutput>>(
         &mut self,
         network: &mut dyn SimulatedNetwork<SharedHost<R>>,
     ) -> Result<(), ExperimentError> {
@@ -253,7 +252,7 @@ impl LiveAccount {
     ///
     /// # Errors
     /// Results that cannot be written.
-    pub fn finish<R: Host<Output = ReplayOutput>>(
+    pub fn finish<R: RankHost<Output = ReplayOutput>>(
         mut self,
         machine: &Machine,
         layout: &Layout,

@@ -27,7 +27,7 @@ use weft_results::{ResultsError, ResultsWriter, Table};
 use weft_trace::Region;
 use weft_units::{EndpointId, RankId, Span, Time};
 use weft_workload::flow::FlowReport;
-use weft_workload::host::{SharedHost, SharedOutput};
+use weft_workload::host::{RankHost, SharedHost, SharedOutput};
 use weft_workload::osu::Stopwatch;
 use weft_workload::path::PathTrace;
 use weft_workload::replay::{
@@ -136,7 +136,10 @@ impl Account {
     }
 
     /// A row for each group beside the ranks of a run that ends here.
-    pub fn group_rows<R: Host>(&mut self, network: &dyn SimulatedNetwork<SharedHost<R>>) -> Vec<GroupRow> {
+    pub fn group_rows<R: RankHost>(
+        &mut self,
+        network: &dyn SimulatedNetwork<SharedHost<R>>,
+    ) -> Vec<GroupRow> {
         let beside = self.beside.as_ref();
         beside.map_or_else(Vec::new, |beside| beside.rows(self.run, &mut self.tally.beside, network))
     }
@@ -228,7 +231,7 @@ impl Account {
 
     /// Runs the network up to a time, with looks at links and queues on the way where they are wanted and
     /// there is a writer of their rows, and with stops for what is beside the ranks.
-    pub fn run_until<R: Host>(
+    pub fn run_until<R: RankHost>(
         &mut self,
         network: &mut dyn SimulatedNetwork<SharedHost<R>>,
         until: Time,
@@ -305,7 +308,7 @@ impl Account {
 
     /// Takes what has happened since it was last called, and writes and draws what is wanted of it. Returns
     /// what is wrong with the bytes of messages, or which message the network has lost for good.
-    pub fn take_outputs<R: Host<Output = ReplayOutput>>(
+    pub fn take_outputs<R: RankHost<Output = ReplayOutput>>(
         &mut self,
         network: &mut dyn SimulatedNetwork<SharedHost<R>>,
         writer: Option<&mut ResultsWriter>,

@@ -20,11 +20,10 @@ use weft_fabric::HopRecord;
 use weft_formats::Trace;
 use weft_msg::{Algorithm, Wildcards};
 use weft_network::{NetworkSetup, SimulatedNetwork};
-use weft_nic::Host;
 use weft_results::{Conclusion, Ending};
 use weft_topo::Topology as _;
 use weft_units::{EndpointId, Span};
-use weft_workload::host::{Hops, NoRanks, SharedHost, SharedParameters};
+use weft_workload::host::{Hops, NoRanks, RankHost, SharedHost, SharedParameters};
 use weft_workload::replay::{
     Operations, Program, RankFailure, RankReport, ReplayHost, ReplayOutput, ReplayParameters,
 };
@@ -59,7 +58,7 @@ pub fn traces(name: &str, text: &str, folder: &Path) -> Result<Vec<TraceInput>, 
 }
 
 /// The ranks of a scenario: those of its applications, or none.
-pub(super) trait Ranks: Host {
+pub(super) trait Ranks: RankHost {
     /// The links that packets have crossed since it was last asked, where that is followed.
     fn hops(output: &mut Self::Output) -> &mut Vec<HopRecord>;
 

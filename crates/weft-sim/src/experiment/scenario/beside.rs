@@ -18,10 +18,9 @@ use std::collections::BTreeMap;
 use weft_assembly as assembly;
 use weft_machine::Machine;
 use weft_network::SimulatedNetwork;
-use weft_nic::Host;
 use weft_topo::Layout;
 use weft_units::{Bytes, EndpointId, Span, Time};
-use weft_workload::host::{Beside, SharedHost, SharedOutput};
+use weft_workload::host::{Beside, RankHost, SharedHost, SharedOutput};
 use weft_workload::scenario::{Generators, ScenarioOutput, ScenarioParameters};
 use weft_workload::services::key_value::{KeyValue, KeyValueOutput};
 
@@ -52,6 +51,13 @@ impl ScenarioFile {
         let classes = NamedClasses::of(machine);
         file::refuse_applications(&self.name, &self.text)?;
         let scenario = file::read((&self.name, &self.text), (layout, &classes), seed)?;
+        if scenario.flows.is_empty() && scenario.services.is_empty() {
+            let mend = "add [[flows]] or [[services]]";
+            return Err(ExperimentError::input(format!(
+                "{}: nothing goes beside the ranks; {mend}",
+                self.name
+            )));
+        }
         check_rates(&self.name, &scenario, link_rate(machine, layout))?;
         Ok(BesideRanks { scenario, seed })
     }
@@ -99,7 +105,7 @@ impl BesideRanks {
     }
 
     /// The network has come to that time.
-    pub(crate) fn stop_at<R: Host>(
+    pub(crate) fn stop_at<R: RankHost>(
         &self,
         stop: Time,
         gathered: &mut GroupOutputs,
@@ -116,7 +122,7 @@ impl BesideRanks {
 
     /// A row for each group of the run of this number, which ends here, unless it has come to the scenario's
     /// time before.
-    pub(crate) fn rows<R: Host>(
+    pub(crate) fn rows<R: RankHost>(
         &self,
         run: u32,
         gathered: &mut GroupOutputs,
@@ -215,12 +221,12 @@ impl GroupOutputs {
     }
 
     /// Warm-up ends.
-    pub(super) fn end_warm_up<R: Host>(&mut self, network: &dyn SimulatedNetwork<SharedHost<R>>) {
+    pub(super) fn end_warm_up<R: RankHost>(&mut self, network: &dyn SimulatedNetwork<SharedHost<R>>) {
         self.before = Some(Came::by_now(&self.flows, network));
     }
 
     /// The measured time ends, unless it has ended.
-    pub(super) fn end<R: Host>(&mut self, network: &dyn SimulatedNetwork<SharedHost<R>>) {
+    pub(super) fn end<R: RankHost>(&mut self, network: &dyn SimulatedNetwork<SharedHost<R>>) {
         let came = self.at_end.get_or_insert_with(|| Came::by_now(&self.flows, network));
         self.before.get_or_insert_with(|| came.clone());
     }

@@ -271,10 +271,6 @@ pub(super) fn read(
             "write a time above warm_up",
         ));
     }
-    if raw.flows.is_empty() && raw.applications.is_empty() && raw.clients.is_empty() {
-        let mend = "add [[flows]], [[applications]], or [[services]] and [[clients]]";
-        return Err(ExperimentError::input(format!("{name}: there are no flows; {mend}")));
-    }
     let mut scenario = Scenario {
         time: Time::ZERO + end,
         warm_up: Time::ZERO + after,

@@ -96,6 +96,10 @@ impl Experiment for ScenarioRequest {
         let layout = assembly::layout(machine).map_err(ExperimentError::input)?;
         let scenario =
             file::read((&self.name, &self.text), (&layout, &NamedClasses::of(machine)), self.seed)?;
+        if scenario.flows.is_empty() && scenario.applications.is_empty() && scenario.clients.is_empty() {
+            let mend = "add [[flows]], [[applications]], or [[services]] and [[clients]]";
+            return Err(ExperimentError::input(format!("{}: there are no flows; {mend}", self.name)));
+        }
         check_rates(&self.name, &scenario, link_rate(machine, &layout))?;
         let follows_packets = options.follows_packets(machine)?;
         let saved = experiment.open::<Saved<Course>>(&layout, None, &[])?;

@@ -12,9 +12,8 @@ use super::file::Scenario;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weft_network::SimulatedNetwork;
-use weft_nic::Host;
 use weft_units::{Bytes, Time};
-use weft_workload::host::{SharedHeader, SharedHost};
+use weft_workload::host::{RankHost, SharedHeader, SharedHost};
 use weft_workload::scenario::{FlowPlan, FlowTally, ScenarioOutput};
 
 /// Payload that has come since the run began, by flow.
@@ -23,7 +22,7 @@ pub(super) struct Came(BTreeMap<u32, Bytes>);
 
 impl Came {
     /// The payload that has come by now.
-    pub(super) fn by_now<R: Host>(
+    pub(super) fn by_now<R: RankHost>(
         output: &ScenarioOutput,
         network: &dyn SimulatedNetwork<SharedHost<R>>,
     ) -> Came {
