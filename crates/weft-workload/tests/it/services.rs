@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use weft_engine::{Progress, Simulation};
 use weft_fabric::parameters::{ArbiterKind, PacketFormat, SwitchKind};
 use weft_fabric::{Network, NetworkParameters};
-use weft_nic::{Host, NicParameters, OverheadsNic, OverheadsParameters};
+use weft_nic::{NicParameters, OverheadsNic, OverheadsParameters};
 use weft_topo::{Layout, Topology};
 use weft_units::{Bytes, EndpointId, Span, Time};
 use weft_workload::host::{Beside, NoRanks, RankHost, SharedHost, SharedOutput, SharedParameters};
