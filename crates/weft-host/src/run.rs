@@ -210,7 +210,8 @@ impl LiveRun {
                 Gathered::Joined => {}
             }
             self.wake_those_who_joined();
-            let progress = self.run_on_cores(limit)?;
+            // Ranks may have ended outside virtual time, for whom nobody would stop it.
+            let progress = if self.ranks_are_dry() { Progress::Dry } else { self.run_on_cores(limit)? };
             if self.job.is_stopping() {
                 return Ok(self.stopped());
             }

@@ -138,8 +138,8 @@ fn what_is_beside_ranks_keeps_no_mailbox_full() {
     assert!(number(&clients, "requests") > 100.0 || clients["requests_under_way"] == 0, "{report}");
 }
 
-/// Catches a file that is taken although it says another application, and options that tell of messages of
-/// ranks alone.
+/// Catches a file that is taken although it says another application, options that tell of messages of ranks
+/// alone, and a scenario that goes on without any rank.
 #[test]
 fn what_cannot_go_beside_ranks_is_named() {
     let folder = tempfile::tempdir().unwrap();
@@ -156,6 +156,10 @@ fn what_cannot_go_beside_ranks_is_named() {
     let said = refused(&["run", "-m", "exanest", "-n", "2", "--scenario", own, "--", "/bin/true"]);
     assert!(said.contains(mend), "{said}");
     let file = scenario(folder.path(), NEAR);
+    // No rank enters virtual time, and nobody waits for what would be beside them.
+    let (output, document, said) = run(Path::new("/bin/true"), &[], &["--scenario", &file]);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert_eq!(number(&group(&document, "incast"), "transfers"), 0.0, "{document}");
     let out = folder.path().join("out");
     let out = out.to_str().unwrap();
     let replay = [&replay[..], &[&file]].concat();
