@@ -1,11 +1,12 @@
 /* weft.h - the user-space interface of a rank under weft.
  *
  * A process that `weft run` has started calls weft_open() once and is a rank of its job from then on: its
- * clock is virtual, and what it sends travels over the simulated machine. There are two levels:
+ * clock is virtual, and what it sends travels over the simulated machine. There are two levels, and services:
  *
  *   - messages, tagged or not, and RDMA between ranks, for MPI and other runtimes: weft_send and what follows;
  *   - the machine's virtual interfaces themselves, small messages and RDMA between global addresses, for runtimes of
- *     one's own: weft_interface_allocate and what follows (FORTH-ICS / TR-488, 5.1).
+ *     one's own: weft_interface_allocate and what follows (FORTH-ICS / TR-488, 5.1);
+ *   - requests to key-value stores that `weft run --scenario` puts on nodes: weft_service_get, weft_service_put.
  *
  * All calls return 0 or a count, or a negative errno. None may be called by two threads at once. See weft(3).
  *
@@ -86,6 +87,9 @@
 // A multi-receive buffer is the program's again; may come alone.
 #define WEFT_BUFFER_RELEASED (1 << 22)
 
+// A service has answered.
+#define WEFT_SERVED (1 << 23)
+
 // Of registered memory: peers may read.
 #define WEFT_ACCESS_READ (1 << 0)
 
@@ -128,7 +132,7 @@ typedef struct {
     void *context;
     // WEFT_SENT, ...
     uint64_t flags;
-    // Bytes received.
+    // Bytes received; of WEFT_SERVED, of the answer.
     size_t length;
     // Multi-receive: where in the buffer.
     void *buffer;
@@ -138,7 +142,9 @@ typedef struct {
     uint64_t tag;
     // Who sent it.
     uint32_t source;
-    // 0, or an errno: EMSGSIZE (truncated), ECANCELED, ENOMSG, EACCES, EPIPE (peer died).
+    // 0, or an errno: EMSGSIZE (truncated), ECANCELED, ENOMSG, EACCES, EPIPE (peer died). Of a request to a
+    // service: ENXIO, no such service there; ENOBUFS, 256 requests of the node are under way; ETIMEDOUT,
+    // never acknowledged.
     int32_t error;
     // Bytes that did not fit, with EMSGSIZE.
     size_t overflow;
@@ -362,6 +368,16 @@ int weft_interface_read(weft_interface *interface, void *local, size_t length, w
 // Makes progress and takes up to `count` completions of the interface, in order. A poll that finds none
 // costs virtual time and may hand over to others: so does one that waits for a word in memory.
 ptrdiff_t weft_interface_poll(weft_interface *interface, weft_interface_completion *completions, size_t count);
+
+// Asks the key-value store of a node, an endpoint of the machine with one of the [[services]] of `weft run
+// --scenario`, for the value of a key. weft_poll gives a completion with WEFT_SERVED when the answer has
+// come: `length` is the size of the value, or 8 where the key has none. The model knows sizes, and no
+// contents. -EINVAL: `key` is above 65535.
+int weft_service_get(weft_rank *rank, uint32_t node, uint32_t key, void *context);
+
+// Puts a value of `length` bytes for a key there; the answer has 8. -EINVAL: as of weft_service_get, or
+// `length` is above 1 GiB.
+int weft_service_put(weft_rank *rank, uint32_t node, uint32_t key, size_t length, void *context);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -210,9 +210,8 @@ fn facts(result: &StoredResult) -> Vec<(String, String)> {
         let hops = performance.packet_hops_per_second;
         fact("simulated in", format!("{:.1} s, {hops:.0} packet-hops/s", performance.wall_seconds));
     }
-    if result.command() == "scenario"
-        && let Some(name) = request["name"].as_str()
-    {
+    let scenario = if result.command() == "scenario" { request } else { &request["scenario"] };
+    if let Some(name) = scenario["name"].as_str() {
         fact("scenario", name.to_owned());
     }
     for key in ["pattern", "benchmark", "congestion", "layer", "time", "seeds", "ranks", "map", "program"] {

@@ -55,6 +55,8 @@ pub mod flag {
     pub const REMOTE_WRITE: u64 = 1 << 21;
     /// A multi-receive buffer is the program's again; may come alone.
     pub const BUFFER_RELEASED: u64 = 1 << 22;
+    /// A service has answered.
+    pub const SERVED: u64 = 1 << 23;
 
     /// Of registered memory: peers may read.
     pub const ACCESS_READ: u64 = 1 << 0;
@@ -87,7 +89,7 @@ pub struct Completion {
     pub context: *mut c_void,
     /// WEFT_SENT, ...
     pub flags: u64,
-    /// Bytes received.
+    /// Bytes received; of WEFT_SERVED, of the answer.
     pub length: usize,
     /// Multi-receive: where in the buffer.
     pub buffer: *mut c_void,
@@ -97,7 +99,9 @@ pub struct Completion {
     pub tag: u64,
     /// Who sent it.
     pub source: u32,
-    /// 0, or an errno: EMSGSIZE (truncated), ECANCELED, ENOMSG, EACCES, EPIPE (peer died).
+    /// 0, or an errno: EMSGSIZE (truncated), ECANCELED, ENOMSG, EACCES, EPIPE (peer died). Of a request to a
+    /// service: ENXIO, no such service there; ENOBUFS, 256 requests of the node are under way; ETIMEDOUT,
+    /// never acknowledged.
     pub error: i32,
     /// Bytes that did not fit, with EMSGSIZE.
     pub overflow: usize,
@@ -191,6 +195,8 @@ pub(crate) enum Operation {
     },
     /// An RDMA write or read: its completion, and whether it is reported where nothing went wrong.
     Remote { completion: Completion, reports: bool, about: About },
+    /// A request to a service.
+    Request { completion: Completion, about: About },
     /// One that the program has left behind by closing the rank: nobody hears of it.
     Forgotten {
         /// The copy that the operation owns, where the buffer was free at once.
@@ -218,6 +224,7 @@ impl Operation {
             Operation::Send { about, .. } => (AwaitedKind::Send, about),
             Operation::Receive { about, .. } => (AwaitedKind::Receive, about),
             Operation::Remote { about, .. } => (AwaitedKind::Remote, about),
+            Operation::Request { about, .. } => (AwaitedKind::Service, about),
             Operation::MultiReceive { .. } | Operation::Forgotten { .. } => return None,
         };
         Some(about.awaited(kind))

@@ -476,7 +476,10 @@ impl Transport for Port {
                 let reports = |c: &Completion| flags & flag::COMPLETION != 0 || c.error != 0;
                 self.completions.extend(outcome.filter(reports));
             }
-            Operation::MultiReceive { .. } | Operation::Remote { .. } | Operation::Forgotten { .. } => {}
+            Operation::MultiReceive { .. }
+            | Operation::Remote { .. }
+            | Operation::Request { .. }
+            | Operation::Forgotten { .. } => {}
         }
     }
 }

@@ -36,7 +36,7 @@ fn the_header_is_that_of_the_sources() {
         "include/weft.h is not what the sources make; run WEFT_BLESS=1 cargo test --test header. First \
          difference: {differs:?}"
     );
-    for file in ["abi/mod.rs", "abi/interface.rs"] {
+    for file in ["abi/mod.rs", "abi/interface.rs", "abi/service.rs"] {
         let source =
             fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(file)).unwrap();
         let exported =

@@ -114,6 +114,7 @@ pub fn job(
         breakdown: false,
         region: None,
         telemetry: None,
+        scenario: None,
     };
     let options = ExperimentOptions { check: true, ..ExperimentOptions::default() };
     let account = LiveAccount::open(request, options, seating(endpoints), (machine, &layout))?;

@@ -88,7 +88,8 @@ pub struct Job {
     members: Vec<Member>,
     life: Mutex<Life>,
     changed: Condvar,
-    /// Raised when all ranks are fenced, or the run is to end: the simulation stops at the end of its window.
+    /// Raised when all ranks are fenced, nothing is pending of any, or the run is to end: the simulation
+    /// stops at the end of its window.
     pause: AtomicBool,
     /// Raised when the run is to end.
     stopping: AtomicBool,
@@ -504,6 +505,16 @@ impl Job {
     /// Raised when the simulation is to stop at the end of its window.
     pub(crate) fn pause(&self) -> &AtomicBool {
         &self.pause
+    }
+
+    /// The thread that simulates stops at the end of its window.
+    pub(crate) fn pause_simulation(&self) {
+        self.pause.store(true, Ordering::Release);
+    }
+
+    /// It may go on, unless the run is to end.
+    pub(crate) fn unpause_simulation(&self) {
+        self.pause.store(self.is_stopping(), Ordering::Release);
     }
 
     /// Real time for which a rank may keep its turn; `None`: for ever.

@@ -25,6 +25,16 @@ pub enum Nonsense {
     /// A post of no kind.
     #[error("a post of kind {0}, which there is not")]
     PostKind(u32),
+    /// A request that no store serves.
+    #[error(
+        "a request for key {key} with a value of {length} bytes; keys have 16 bits, and values 1 GiB at most"
+    )]
+    Request {
+        /// The key.
+        key: u64,
+        /// Bytes of the value.
+        length: u64,
+    },
     /// A message of no kind.
     #[error("a message of no kind")]
     EnvelopeKind,

@@ -197,6 +197,9 @@ fn operation(rank: u32, awaited: &Awaited) -> Option<String> {
         kind if kind == AwaitedKind::Interface as u32 => {
             Some(format!("what comes to its virtual interface {}", awaited.peer))
         }
+        kind if kind == AwaitedKind::Service as u32 => {
+            Some(format!("the answer of the store of node {} for key {}", awaited.peer, awaited.tag))
+        }
         // The rank has written over its device.
         _ => None,
     }
@@ -218,6 +221,7 @@ mod tests {
             "rank 1 to receive its synchronous send, tag 4 (0x8000000000004)"
         );
         assert_eq!(say(awaited(4, 9, 0, 0)), "what comes to its virtual interface 9");
+        assert_eq!(say(awaited(5, 3, 17, 0)), "the answer of the store of node 3 for key 17");
         assert_eq!(say(awaited(77, 0, 0, 0)), "");
         assert_eq!(ending(Death::Killed(11)), "been ended by signal 11 (segmentation fault)");
     }

@@ -4,10 +4,15 @@
 //!   all outside ──► join ──► simulate ──► all fenced ──► released together, outside ──► join ──► …
 //!                               └──► nothing pending: all have left, or those that wait wait for ever
 //! ```
+//! Where flows, services and clients are beside the ranks, nothing pending means nothing of the ranks
+//! (`live::pending`). The network goes on when the ranks have a release or a turn, and ends with the last of
+//! them.
 
 use crate::cores::Cores;
 use crate::job::{Gathered, Job, JobSetup, RankSetup};
-use crate::live::{Accounts, InterfaceLimits, LiveHost, LiveParameters, MachineLimits, Recording, Resume};
+use crate::live::{
+    Accounts, InterfaceLimits, LiveHost, LiveParameters, MachineLimits, PendingWork, Recording, Resume,
+};
 use crate::live_end::{Death, FullMailboxes, LiveEnd};
 use crate::setup::LiveSetup;
 use crate::standstill::{Activity, Standstill, StandstillStep};
@@ -24,7 +29,7 @@ use weft_sim::experiment::ExperimentError;
 use weft_sim::experiment::live::{LiveAccount, RanksAtEnd, RunReport};
 use weft_topo::{Layout, Topology};
 use weft_units::{Bytes, RankId, Span, Time};
-use weft_workload::host::{SharedHost, SharedParameters, SharedTimer};
+use weft_workload::host::{Beside, SharedHost, SharedParameters, SharedTimer};
 use weft_workload::replay::{Finish, RankReport};
 
 /// Why a job cannot be simulated.
@@ -54,6 +59,8 @@ pub struct LiveRun {
     /// Ranks outside virtual time.
     outside: Vec<bool>,
     standstill: Standstill,
+    /// Of the ranks, where something is beside them.
+    pending: Option<Arc<PendingWork>>,
 }
 
 impl LiveRun {
@@ -93,7 +100,7 @@ impl LiveRun {
         if account.records() {
             recording.begin_anew();
         }
-        let parameters = LiveParameters::new(
+        let mut parameters = LiveParameters::new(
             Arc::clone(&job),
             setup,
             MachineLimits { interfaces: limits, endpoints: layout.endpoints() },
@@ -106,15 +113,29 @@ impl LiveRun {
         let mut hosts = parameters.hosts(layout.endpoints()).into_iter();
         let follows_packets = account.follows_packets(machine)?;
         let network = NetworkSetup { follows_packets, ..NetworkSetup::new(machine, layout, setup.seed) };
-        let parameters = SharedParameters::alone(parameters);
-        let mut network =
-            network.build(parameters, |_| SharedHost::alone(hosts.next().unwrap_or_default()))?;
+        let mut ranks_of = || hosts.next().unwrap_or_default();
+        let (mut network, pending) = match account.beside() {
+            None => {
+                let parameters = SharedParameters::alone(parameters);
+                (network.build(parameters, |_| SharedHost::alone(ranks_of()))?, None)
+            }
+            Some(others) => {
+                let fullest = seating.fullest_endpoint().map_or(0, |(_, ranks)| ranks);
+                let beside = others.parameters(machine, fullest * setup.rails)?;
+                let pending = parameters.put_beside(u32::from(beside.interface + Beside::INTERFACES));
+                let (parameters, mut others) =
+                    (SharedParameters { ranks: parameters, beside }, others.hosts());
+                let network = network.build(parameters, |endpoint| others.put(ranks_of(), endpoint))?;
+                (network, Some(pending))
+            }
+        };
         // A rank that is woken although nothing has come goes on where it was.
         network.stand_when_dry();
         // Every host opens its interfaces before the first rank joins, which may be at the beginning of time.
         network.run_until(Time::ZERO + Span::from_ps(1), &AtomicBool::new(false));
         let outside = vec![true; ranks.len()];
-        Ok(LiveRun { network, job, account, recording, outside, standstill: Standstill::default() })
+        let standstill = Standstill::default();
+        Ok(LiveRun { network, job, account, recording, outside, standstill, pending })
     }
 
     /// The job, for whoever starts and watches its processes.
@@ -189,19 +210,34 @@ impl LiveRun {
                 Gathered::Joined => {}
             }
             self.wake_those_who_joined();
-            let progress = self.run_on_cores(limit)?;
+            // Ranks may have ended outside virtual time, for whom nobody would stop it.
+            let progress = if self.ranks_are_dry() { Progress::Dry } else { self.run_on_cores(limit)? };
             if self.job.is_stopping() {
                 return Ok(self.stopped());
             }
             let end = match progress {
+                Progress::Interrupted if self.ranks_are_dry() => self.go_on_or_end(),
                 Progress::Interrupted => None,
                 Progress::Reached => Some(LiveEnd::TimeLimit),
                 Progress::Dry => self.go_on_or_end(),
             };
             if let Some(end) = end {
+                if end == LiveEnd::Finished && self.pending.is_some() && self.network.now() < self.now() {
+                    // A rank that computes last is ahead of virtual time.
+                    self.run_epochs(self.now())?;
+                }
                 return Ok(end);
             }
         }
+    }
+
+    /// Whether the simulation has stopped because nothing is pending of the ranks. It may go on.
+    fn ranks_are_dry(&self) -> bool {
+        let are_dry = self.pending.as_ref().is_some_and(|work| work.is_none());
+        if are_dry {
+            self.job.unpause_simulation();
+        }
+        are_dry
     }
 
     /// Simulates up to `limit` with ranks and simulation on their cores.
@@ -301,6 +337,7 @@ impl LiveRun {
     fn wake(&mut self, rank: u32) {
         let Some((endpoint, seat)) = self.account.seating().seat(RankId(rank)) else { return };
         let at = Time::from_ps(self.job.state(rank).1).max(self.network.now());
+        self.pending.iter().for_each(|work| work.timer_set());
         self.network.wake(endpoint, at, SharedTimer::Ranks(Resume::Seat(seat)));
     }
 }

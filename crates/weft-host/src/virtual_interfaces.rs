@@ -115,9 +115,10 @@ pub(crate) struct VirtualInterfaces {
 }
 
 impl VirtualInterfaces {
-    /// Opens the lowest number that is free behind those of the ranks' messaging. `None`: there is none.
-    pub(crate) fn open(&mut self, ranks: usize, all: u32, seat: usize, place: Gvas) -> Option<u16> {
-        let number = (ranks as u32..all.min(u16::MAX.into())).map(|number| number as u16);
+    /// Opens the lowest number from `first` on that is free: those before are not the programs'. `None`:
+    /// there is none.
+    pub(crate) fn open(&mut self, first: usize, all: u32, seat: usize, place: Gvas) -> Option<u16> {
+        let number = (first as u32..all.min(u16::MAX.into())).map(|number| number as u16);
         let number = number.into_iter().find(|number| !self.open.contains_key(number))?;
         self.open.insert(number, Open { seat, place, in_mailbox: 0, is_restricted: false });
         Some(number)

@@ -69,7 +69,11 @@ fn nonsense_ends_the_job_with_its_rank() {
         |endpoints, post: Post| Post { envelope: RawEnvelope { endpoints, ..post.envelope }, ..post };
     let read = Post { kind: PostKind::Read as u32, ..write };
     let put = Post { kind: PostKind::Put as u32, interface: 1, length: 8, ..Post::default() };
+    let request = Post { kind: PostKind::ServicePut as u32, to: 0, key: 1 << 16, ..Post::default() };
+    let large = Post { key: 1, length: (1 << 30) + 1, ..request };
     for (post, says, words) in [
+        (request, ready, "a request for key 65536 with a value of 0 bytes"),
+        (large, ready, "a request for key 1 with a value of 1073741825 bytes"),
         (Post { kind: 99, ..Post::default() }, ready, "a post of kind 99"),
         (Post::default(), ready, "a post of kind 0"),
         (message(9, 1), ready, "a message of no kind"),

@@ -67,6 +67,7 @@ fn replay(path: &Path, name: &str) -> ReplayReport {
         compute_scale: Default::default(),
         region: None,
         telemetry: None,
+        scenario: None,
     };
     let options = ExperimentOptions::default();
     request.run(&options, Control { interrupt: &Interrupt::default(), progress: &Silent }).unwrap()

@@ -3,6 +3,7 @@
 use super::breakdown::{ListOptions, size_classes};
 use super::live_view::{LiveOptions, LiveView};
 use super::region::{region_in_words, region_ranks};
+use super::scenario::{BesideOptions, groups_beside};
 use super::simulation::{Shown, run_and_show};
 use super::trace::{SpeedOptions, missing};
 use crate::called;
@@ -78,6 +79,9 @@ pub struct ReplayOptions {
     #[arg(long, value_name = "K", allow_negative_numbers = true)]
     region: Option<Region>,
 
+    #[command(flatten)]
+    beside: BesideOptions,
+
     /// Seed of the random mapping and of all other random decisions
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_seed)]
     #[arg(allow_negative_numbers = true)]
@@ -113,6 +117,7 @@ impl ReplayOptions {
         let others = self.machine.set_others(&as_recorded(&self.recorded())?);
         self.live.ask_for_telemetry(&mut self.simulation.results);
         let inputs = self.machine.file().into_iter().chain(self.places.file());
+        let inputs = inputs.chain(self.beside.file());
         let inputs: Vec<_> = inputs.chain(self.traces.iter().map(PathBuf::as_path)).collect();
         let mut options = self.simulation.experiment_options(words, self.breakdown, &inputs)?;
         if let Some(path) = &options.timeline {
@@ -121,7 +126,8 @@ impl ReplayOptions {
             file.refuse_trace(&traces, &self.speed.options())?;
         }
         if let Some(output) = &mut options.output {
-            let rates = self.simulation.results.telemetry.is_some() && self.traces.len() > 1;
+            let has_jobs = self.traces.len() > 1 && self.beside.file().is_none();
+            let rates = self.simulation.results.telemetry.is_some() && has_jobs;
             output.tables.extend(rates.then_some(Table::JobRates));
             output.tables.extend(self.links_by_job.then_some(Table::JobLinks));
         }
@@ -175,6 +181,7 @@ impl ReplayOptions {
             compute_scale: self.compute_scale,
             region: self.region,
             telemetry: self.simulation.results.telemetry,
+            scenario: self.beside.read()?,
         })
     }
 }
@@ -219,6 +226,10 @@ impl Shown for ReplayRequest {
             }
         }
         text += &jobs_table(report, until);
+        let groups = groups_beside(&report.beside);
+        if !groups.is_empty() {
+            text += &(groups + "\n");
+        }
         // All traces share the links.
         if let Some(last) = report.rows.last() {
             text += &links_table(&last.row.figures.busiest_links, until);

@@ -4,6 +4,8 @@ use super::breakdown::{ListOptions, size_classes};
 use super::live_view::{LiveOptions, LiveView};
 use super::record::cut_off;
 use super::region::region_summary;
+use super::scenario::{BesideOptions, groups_beside};
+use super::simulation::Rows;
 use crate::exit::{Failure, Status};
 use crate::interrupt::on_ctrl_c;
 use crate::options::{
@@ -22,9 +24,9 @@ use std::time::Duration;
 use weft_formats::parts::Converted;
 use weft_host::record::{self, Recording};
 use weft_host::{Execution, HostModel, INJECT_LIMIT, LiveEnd, Recorder, Request, execute};
+use weft_sim::experiment::Control;
 use weft_sim::experiment::live::{RunRequest, RunRow};
 use weft_sim::experiment::replay::Region;
-use weft_sim::experiment::{Control, Measured};
 use weft_units::{Span, Time};
 
 /// The default of the watchdog: the longest real time for which a rank may hold its turn.
@@ -53,6 +55,9 @@ pub struct RunOptions {
         value_parser = parse_host
     )]
     host: HostModel,
+
+    #[command(flatten)]
+    beside: BesideOptions,
 
     /// Seed of the random mapping and of all other random decisions
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_seed)]
@@ -177,7 +182,7 @@ struct Document<'a> {
     virtual_time_us: f64,
     messages: u64,
     bytes: u64,
-    rows: &'a [Measured<RunRow>],
+    rows: Rows<'a, RunRow>,
     packet_hops: u64,
     packet_hops_per_second: f64,
     wall_seconds: f64,
@@ -288,6 +293,7 @@ impl RunOptions {
                 breakdown: self.breakdown,
                 region: self.region,
                 telemetry: self.results.telemetry,
+                scenario: self.beside.read()?,
             },
             options: self.results.experiment_options(words, self.breakdown, &self.inputs())?,
             recorder: recording.map(recorder),
@@ -303,7 +309,7 @@ impl RunOptions {
 
     /// The files that the run reads.
     fn inputs(&self) -> Vec<&Path> {
-        let files = self.machine.file().into_iter().chain(self.places.file());
+        let files = self.machine.file().into_iter().chain(self.places.file()).chain(self.beside.file());
         files.chain(self.command.first().map(Path::new)).collect()
     }
 
@@ -409,6 +415,7 @@ fn summarize(request: &Request, execution: &Execution, list: ListOptions) {
     energies.for_each(|energy| say!("weft: {}", super::energy::line(energy)));
     let rows = execution.report.rows.iter().filter_map(|row| row.row.figures.breakdown.as_deref());
     rows.for_each(|classes| standard_error::text(&size_classes(classes, list)));
+    standard_error::text(&groups_beside(&execution.report.beside));
     say!(
         "weft: {}: {:.3} us of virtual time, {} messages, {}B, {:.1} s of real time",
         end_name(execution),
@@ -452,7 +459,7 @@ fn document<'a>(request: &'a Request, execution: &'a Execution, exit_status: u8)
         virtual_time_us: microseconds(execution),
         messages: execution.messages,
         bytes: execution.bytes.get(),
-        rows: &execution.report.rows,
+        rows: Rows::of(&execution.report),
         packet_hops: performance.packet_hops,
         packet_hops_per_second: performance.packet_hops_per_second,
         wall_seconds: execution.wall.as_secs_f64(),

@@ -1,14 +1,17 @@
-//! `weft traffic --scenario FILE`: flows of a file under several ways to control congestion.
+//! `weft traffic --scenario FILE`: flows of a file under several ways to control congestion; and those beside
+//! the ranks of other commands.
 
 use super::breakdown::ListOptions;
 use super::simulation::Shown;
 use crate::exit::Failure;
 use crate::options::read_text;
 use crate::output::{self, decimal};
+use clap::{Args, ValueHint};
 use serde::Serialize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use weft_sim::experiment::scenario::{
-    ClientFigures, Figures, RunFigures, ScenarioReport, ScenarioRequest, ScenarioRow, ServiceFigures,
+    ClientFigures, Figures, GroupRow, RunFigures, ScenarioFile, ScenarioReport, ScenarioRequest, ScenarioRow,
+    ServiceFigures,
 };
 use weft_units::ledger::{ScenarioLosses, View as _};
 
@@ -26,6 +29,29 @@ pub fn read(path: &Path) -> Result<(String, String), Failure> {
     let text = read_text(path, MAX_FILE).map_err(refuse)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     Ok((name, text))
+}
+
+/// The file of what goes beside the ranks of a command.
+#[derive(Args)]
+pub struct BesideOptions {
+    /// Put the flows, services and clients of a scenario file beside the ranks. They begin nothing after its
+    /// `time`, and the run ends with the ranks
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    scenario: Option<PathBuf>,
+}
+
+impl BesideOptions {
+    /// The file.
+    pub fn file(&self) -> Option<&Path> {
+        self.scenario.as_deref()
+    }
+
+    /// The file with its text.
+    pub fn read(&self) -> Result<Option<ScenarioFile>, Failure> {
+        let Some(path) = &self.scenario else { return Ok(None) };
+        let (name, text) = read(path)?;
+        Ok(Some(ScenarioFile { name, text }))
+    }
 }
 
 /// The ways of `--congestion`.
@@ -84,18 +110,43 @@ impl Shown for ScenarioRequest {
     }
 }
 
-/// A group of flows or clients, an application or a service; what concerns the whole run stands in its
-/// first line.
+/// The groups beside the ranks of a run: a table, and lines about them; nothing, where there are none.
+pub fn groups_beside(rows: &[GroupRow]) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
+    let line = |row: &GroupRow| {
+        let [_, flows, rate, fairness, mean, p99, p999, completion, ..] =
+            group_line(&row.group, &row.role, &row.figures);
+        [flows, rate, fairness, mean, p99, p999, completion]
+    };
+    let table = output::table_of_some(
+        ["beside the ranks", "Gb/s", "fairness", "mean (us)", "p99", "p99.9", "completion"],
+        [false, true, true, true, true, true, true],
+        rows.iter().map(line),
+    );
+    let remarks = rows.iter().filter_map(|row| Some(group_remark(&row.group, &row.figures)? + "\n"));
+    table + &remarks.collect::<String>()
+}
+
+/// A row of a run; what concerns the whole run stands in its first line.
 fn line(row: &ScenarioRow, is_first: bool) -> [String; 10] {
-    let mut line: [String; 10] = Default::default();
+    let group = row.group.as_deref().zip(row.role.as_deref()).zip(row.figures.as_ref());
+    let mut line =
+        group.map_or_else(Default::default, |((group, role), figures)| group_line(group, role, figures));
     if let (true, Some(run)) = (is_first, &row.of_run) {
         line[0].clone_from(&row.congestion);
         line[8] = run.queue_max_bytes.to_string();
         line[9] = decimal(Some(run.paused_us));
     }
-    let (group, role) = (row.group.as_deref().unwrap_or_default(), row.role.as_deref().unwrap_or_default());
-    match &row.figures {
-        Some(Figures::Flows(figures)) => {
+    line
+}
+
+/// A group of flows or clients, an application or a service.
+fn group_line(group: &str, role: &str, figures: &Figures) -> [String; 10] {
+    let mut line: [String; 10] = Default::default();
+    match figures {
+        Figures::Flows(figures) => {
             line[1] = format!("{group} ({role})");
             line[2] = decimal(Some(figures.throughput_gbps));
             line[3] = decimal(figures.fairness);
@@ -104,20 +155,19 @@ fn line(row: &ScenarioRow, is_first: bool) -> [String; 10] {
             line[6] = decimal(figures.latency_p999_us);
             line[7] = decimal(figures.completion_max_us);
         }
-        Some(Figures::Application(figures)) => {
+        Figures::Application(figures) => {
             line[1] = format!("{group} ({role}, {} ranks)", figures.ranks);
             line[7] = decimal(figures.completion_max_us);
         }
-        Some(Figures::Clients(figures)) => {
+        Figures::Clients(figures) => {
             line[1] = format!("{group} ({role}, {} clients)", figures.clients);
             line[4] = decimal(figures.latency_mean_us);
             line[5] = decimal(figures.latency_p99_us);
             line[6] = decimal(figures.latency_p999_us);
         }
-        Some(Figures::Service(figures)) => {
+        Figures::Service(figures) => {
             line[1] = format!("{group} ({} stores, {} threads each)", figures.stores, figures.threads);
         }
-        None => {}
     }
     line
 }
@@ -130,30 +180,30 @@ fn remarks(rows: &[&ScenarioRow]) -> String {
     if let Some(why) = &first.refused {
         return format!("{way}: not on this machine: {why}\n");
     }
-    let groups = rows.iter().filter_map(|row| group_remark(way, row));
+    let groups = rows.iter().filter_map(|row| group_remark(row.group.as_deref()?, row.figures.as_ref()?));
+    let groups = groups.map(|remark| format!("{way}: {remark}\n"));
     groups.chain(first.of_run.iter().map(|run| run_remarks(way, run))).collect()
 }
 
 /// A line about what a group or an application has not ended, or about requests.
-fn group_remark(way: &str, row: &ScenarioRow) -> Option<String> {
-    let group = row.group.as_deref().unwrap_or_default();
-    match row.figures.as_ref()? {
+fn group_remark(group: &str, figures: &Figures) -> Option<String> {
+    match figures {
         Figures::Flows(figures) => match figures.transfers_under_way {
             0 => None,
-            1 => Some(format!("{way}: {group}: 1 transfer was under way at the end\n")),
-            many => Some(format!("{way}: {group}: {many} transfers were under way at the end\n")),
+            1 => Some(format!("{group}: 1 transfer was under way at the end")),
+            many => Some(format!("{group}: {many} transfers were under way at the end")),
         },
         Figures::Application(figures) if figures.completion_max_us.is_none() => {
-            Some(format!("{way}: {group} has not ended; raise `time` in [scenario]\n"))
+            Some(format!("{group} has not ended; raise `time` in [scenario]"))
         }
         Figures::Application(_) => None,
-        Figures::Clients(figures) => Some(client_remark(way, group, figures)),
-        Figures::Service(figures) => Some(service_remark(way, group, figures)),
+        Figures::Clients(figures) => Some(client_remark(group, figures)),
+        Figures::Service(figures) => Some(service_remark(group, figures)),
     }
 }
 
 /// A line about requests: their number, and how long half of them took.
-fn client_remark(way: &str, group: &str, figures: &ClientFigures) -> String {
+fn client_remark(group: &str, figures: &ClientFigures) -> String {
     let ClientFigures { requests, requests_per_second, latency_p50_us, requests_failed, .. } = figures;
     let median = decimal(*latency_p50_us);
     let failed = match requests_failed {
@@ -161,11 +211,11 @@ fn client_remark(way: &str, group: &str, figures: &ClientFigures) -> String {
         failed => format!(", {failed} were given up by the interface"),
     };
     let rate = format!("{requests_per_second:.0} a second");
-    format!("{way}: {group}: {requests} requests, {rate}, half within {median} us{failed}\n")
+    format!("{group}: {requests} requests, {rate}, half within {median} us{failed}")
 }
 
 /// A line about a service: how busy its threads were, and how long requests waited for one.
-fn service_remark(way: &str, group: &str, figures: &ServiceFigures) -> String {
+fn service_remark(group: &str, figures: &ServiceFigures) -> String {
     let ServiceFigures { busy_share, wait_mean_us, wait_p99_us, most_waiting, misses, .. } = figures;
     let (mean, p99) = (decimal(*wait_mean_us), decimal(*wait_p99_us));
     let misses = match misses {
@@ -173,8 +223,8 @@ fn service_remark(way: &str, group: &str, figures: &ServiceFigures) -> String {
         misses => format!(", {misses} gets found no value"),
     };
     format!(
-        "{way}: {group}: threads {:.1} % busy; requests wait {mean} us, 99 % of them at most {p99} us, up to \
-         {most_waiting} at a store{misses}\n",
+        "{group}: threads {:.1} % busy; requests wait {mean} us, 99 % of them at most {p99} us, up to \
+         {most_waiting} at a store{misses}",
         busy_share * 100.0
     )
 }

@@ -8,10 +8,12 @@ use crate::options::ReportOptions;
 use crate::output;
 use crate::progress::Bar;
 use crate::standard_error::say;
-use serde::Serialize;
+use serde::ser::SerializeSeq;
+use serde::{Serialize, Serializer};
 use std::path::Path;
 use weft_results::Ending;
 use weft_sim::experiment::live::RunRequest;
+use weft_sim::experiment::scenario::GroupRow;
 use weft_sim::experiment::{Control, Experiment, ExperimentOptions, Measured, Report, Request};
 
 /// An experiment whose report the command shows.
@@ -110,6 +112,25 @@ fn not_again(request: &RunRequest) -> Failure {
     ))
 }
 
+/// The rows of a report, and behind them those of what was beside ranks.
+pub struct Rows<'a, R>(&'a [Measured<R>], &'a [GroupRow]);
+
+impl<'a, R> Rows<'a, R> {
+    /// Those of a report.
+    pub fn of(report: &'a Report<R>) -> Rows<'a, R> {
+        Rows(&report.rows, &report.beside)
+    }
+}
+
+impl<R: Serialize> Serialize for Rows<'_, R> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut rows = serializer.serialize_seq(Some(self.0.len() + self.1.len()))?;
+        self.0.iter().try_for_each(|row| rows.serialize_element(row))?;
+        self.1.iter().try_for_each(|row| rows.serialize_element(row))?;
+        rows.end()
+    }
+}
+
 /// The JSON document of a report: what was asked for, how it ended, the rows, how fast.
 #[derive(Serialize)]
 struct Document<'a, H, R: Serialize> {
@@ -119,7 +140,7 @@ struct Document<'a, H, R: Serialize> {
     sets: &'a [String],
     ended: &'static str,
     detail: Option<&'a str>,
-    rows: &'a [Measured<R>],
+    rows: Rows<'a, R>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     best_by_size: Vec<BestAlgorithm>,
     packet_hops: u64,
@@ -142,7 +163,7 @@ fn document<'a, E: Shown>(
         sets: &experiment.machine().sets,
         ended: report.ended.name(),
         detail: report.detail.as_deref(),
-        rows: &report.rows,
+        rows: Rows::of(report),
         best_by_size: E::best_by_size(report),
         packet_hops: performance.packet_hops,
         packet_hops_per_second: performance.packet_hops_per_second,

@@ -1,8 +1,8 @@
 //! `weft.h`: the calls of the header, each a thin step to [`Rank`].
 //!
-//! The header is made of the doc comments and declarations here, in [`interface`], and of the records and
-//! flags in `operation` and `interface`; `tests/header.rs` makes it and holds it against the one that is
-//! there.
+//! The header is made of the doc comments and declarations here, in [`interface`] and [`service`], and of the
+//! records and flags in `operation` and `interface`; `tests/header.rs` makes it and holds it against the one
+//! that is there.
 
 #![expect(
     unsafe_code,
@@ -10,6 +10,7 @@
 )]
 
 mod interface;
+mod service;
 
 use crate::blocking;
 use crate::clock;

@@ -35,6 +35,10 @@ pub enum PostKind {
     Get = 12,
     /// From now on only registered memory is reached by a virtual interface.
     Restrict = 13,
+    /// A get of the key-value store of node `to`, of the key in `key`.
+    ServiceGet = 14,
+    /// A put of `length` bytes there.
+    ServicePut = 15,
 }
 
 impl PostKind {
@@ -43,6 +47,7 @@ impl PostKind {
         use PostKind::*;
         let all = [
             Message, Register, Unregister, Write, Read, Forget, Open, Close, Small, Take, Put, Get, Restrict,
+            ServiceGet, ServicePut,
         ];
         all.into_iter().find(|known| *known as u32 == kind)
     }
@@ -166,6 +171,8 @@ pub enum AwaitedKind {
     Remote = 3,
     /// Whatever comes to the virtual interface of that number, in `peer`.
     Interface = 4,
+    /// The answer of the key-value store of node `peer` for the key in `tag`.
+    Service = 5,
 }
 
 /// An operation that a waiting rank waits for, for the report of a deadlock.
@@ -192,7 +199,8 @@ pub enum NoticeKind {
     Message = 1,
     /// The interface has taken a message.
     Sent = 2,
-    /// An RDMA write or read of this rank is complete.
+    /// An RDMA write or read of this rank is complete; or a request to a service, whose answer has the bytes
+    /// that the envelope says.
     Done = 3,
     /// A peer has written into registered memory, with data.
     Written = 4,

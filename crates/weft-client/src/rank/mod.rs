@@ -12,6 +12,7 @@
 mod interfaces;
 mod notices;
 mod progress;
+mod services;
 
 use crate::blocking::{self, WaitKind};
 use crate::device::{Call, Post, PostKind, RawEnvelope, Shared, State};
@@ -25,6 +26,7 @@ use weft_msg::{
 use weft_units::{Bytes, RankId};
 
 pub use interfaces::Transfer;
+pub use services::ServiceRequest;
 
 /// Messages up to this size can be sent without keeping the buffer.
 pub const INJECT_LIMIT: usize = 4096;
@@ -362,7 +364,7 @@ impl Rank {
                 Operation::Receive { .. } => u32::from(!withdrawn),
                 Operation::MultiReceive { pending, .. } => *pending,
                 Operation::Forgotten { left, .. } => *left,
-                Operation::Send { .. } | Operation::Remote { .. } => 1,
+                Operation::Send { .. } | Operation::Remote { .. } | Operation::Request { .. } => 1,
             };
             *operation = Operation::Forgotten { copy: Vec::new(), left };
             if left == 0 {

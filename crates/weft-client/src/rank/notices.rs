@@ -71,6 +71,11 @@ impl Rank {
                         completion.error = notice.error;
                         port.completions.push_back(completion);
                     }
+                    Some(Operation::Request { mut completion, .. }) => {
+                        completion.error = notice.error;
+                        completion.length = notice.envelope.bytes as usize;
+                        port.completions.push_back(completion);
+                    }
                     _ => {}
                 }
             }

@@ -226,8 +226,9 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         let rank = u8::try_from(seat).map_err(|_| libc::EOVERFLOW)?;
         let node = self.context.endpoint().0;
         let place = Gvas::new(domain, node, rank, 0).map_err(|_| libc::EOVERFLOW)?;
-        let (ranks, all) = (self.host.ranks.len(), self.parameters.limits.interfaces);
-        let number = self.host.interfaces.open(ranks, all, seat, place).ok_or(libc::ENOSPC)?;
+        let first = self.host.ranks.len().max(self.parameters.first_free as usize);
+        let all = self.parameters.limits.interfaces;
+        let number = self.host.interfaces.open(first, all, seat, place).ok_or(libc::ENOSPC)?;
         Ok((number, place))
     }
 

@@ -17,8 +17,10 @@
 //! | `interfaces` | the same of virtual interfaces |
 //! | `header` | what travels with a message |
 //! | `payloads` | the bytes of messages under way |
+//! | `pending` | what is pending of ranks, where something is beside them |
 //! | `ledger` | where ranks' time goes |
 //! | `recording` | whether the critical path is recorded |
+//! | `services` | their requests to services |
 //!
 //! # When turns end
 //! A turn begins when virtual time has come to it. What the rank first takes costs it time, before which it
@@ -45,12 +47,15 @@ mod interfaces;
 mod ledger;
 mod outgoing;
 mod payloads;
+mod pending;
 mod posts;
 mod rails;
 mod recording;
+mod services;
 
 pub use header::{LiveHeader, Resume};
 pub use interfaces::InterfaceLimits;
+pub use pending::PendingWork;
 pub use recording::Recording;
 
 use crate::domains::Domains;
@@ -68,6 +73,7 @@ use interfaces::InFlight;
 use ledger::{Ledger, LedgerOutputs};
 use outgoing::OutgoingData;
 use payloads::{Data, Payloads};
+use pending::WorkCounter;
 use rails::{Guest, HandedOver};
 use serde::de::Error as _;
 use serde::ser::Error as _;
@@ -80,10 +86,12 @@ use weft_machine::MessageBuffers;
 use weft_msg::Protocol;
 use weft_nic::{Delivered, Failure, Host, HostContext, Incoming, Offer};
 use weft_units::{Address, Bytes, EndpointId, RankId, Span, Time};
+use weft_workload::host::RankHost;
 use weft_workload::replay::reorder::{Counters, ReorderBuffer};
 use weft_workload::replay::{
     CallReport, Cause, Finish, HostRails, RankReport, ReplayOutput, Seating, Stripes, Wanted,
 };
+use weft_workload::services::key_value::{RankAnswer, RankRequest};
 
 /// The limits of a machine.
 #[derive(Clone, Copy, Debug)]
@@ -135,6 +143,9 @@ pub struct LiveParameters {
     rails: HostRails,
     /// Words of endpoints to others of their host, by the endpoint and its count.
     handed_over: Mutex<BTreeMap<(EndpointId, u32), HandedOver>>,
+    /// The first virtual interface of a node that programs may allocate, if its ranks leave it.
+    first_free: u32,
+    pending: WorkCounter,
 }
 
 impl LiveParameters {
@@ -164,7 +175,16 @@ impl LiveParameters {
             in_flight: Mutex::default(),
             rails: HostRails { count: setup.rails },
             handed_over: Mutex::default(),
+            first_free: 0,
+            pending: WorkCounter::default(),
         }
+    }
+
+    /// Something is beside the ranks, which leaves virtual interfaces from `first_free` on to programs. What
+    /// is pending of the ranks is counted from now on.
+    pub fn put_beside(&mut self, first_free: u32) -> Arc<PendingWork> {
+        self.first_free = first_free;
+        self.pending.begin()
     }
 
     /// The hosts of endpoints `0..endpoints`, each with its ranks.
@@ -245,6 +265,8 @@ pub struct LiveHost {
     guests: Slab<Guest>,
     /// Counts what it has handed to those.
     handed_over: u32,
+    /// Requests of its ranks to services that nobody has taken.
+    requests: VecDeque<RankRequest>,
 }
 
 /// A live process cannot be saved: a run with live processes records a trace, which can be replayed.
@@ -403,6 +425,15 @@ impl LiveRank {
 }
 
 impl LiveHost {
+    /// The host with its surroundings, while it handles an event.
+    fn handler<'a, C: HostContext<LiveHost>>(
+        &'a mut self,
+        parameters: &'a LiveParameters,
+        context: &'a mut C,
+    ) -> Handler<'a, C> {
+        Handler { host: self, parameters, context }
+    }
+
     /// How its ranks have spent their time.
     pub fn reports(&self) -> impl Iterator<Item = RankReport> {
         self.ranks.iter().map(LiveRank::report)
@@ -436,6 +467,25 @@ impl LiveHost {
     }
 }
 
+impl RankHost for LiveHost {
+    const ASK: bool = true;
+
+    fn next_request(&mut self) -> Option<RankRequest> {
+        self.requests.pop_front()
+    }
+
+    fn answered(
+        &mut self,
+        answer: &RankAnswer,
+        parameters: &LiveParameters,
+        context: &mut impl HostContext<Self>,
+    ) {
+        parameters.pending.answered();
+        self.handler(parameters, &mut parameters.pending.count(context)).request_ended(answer);
+        parameters.pending.stop_if_none(&parameters.job);
+    }
+}
+
 impl Host for LiveHost {
     type Parameters = LiveParameters;
     type Timer = Resume;
@@ -454,11 +504,15 @@ impl Host for LiveHost {
     }
 
     fn timer(&mut self, resume: Resume, parameters: &LiveParameters, context: &mut impl HostContext<Self>) {
-        Handler { host: self, parameters, context }.resume(resume);
+        parameters.pending.fired();
+        self.handler(parameters, &mut parameters.pending.count(context)).resume(resume);
+        parameters.pending.stop_if_none(&parameters.job);
     }
 
     fn sent(&mut self, token: u32, parameters: &LiveParameters, context: &mut impl HostContext<Self>) {
-        Handler { host: self, parameters, context }.data_taken(token);
+        parameters.pending.taken(context.endpoint(), token);
+        self.handler(parameters, &mut parameters.pending.count(context)).data_taken(token);
+        parameters.pending.stop_if_none(&parameters.job);
     }
 
     fn destination(
@@ -467,7 +521,7 @@ impl Host for LiveHost {
         parameters: &LiveParameters,
         context: &mut impl HostContext<Self>,
     ) -> Address {
-        Handler { host: self, parameters, context }.destination(message)
+        self.handler(parameters, &mut parameters.pending.count(context)).destination(message)
     }
 
     fn delivered(
@@ -476,7 +530,9 @@ impl Host for LiveHost {
         parameters: &LiveParameters,
         context: &mut impl HostContext<Self>,
     ) {
-        Handler { host: self, parameters, context }.arrive(message);
+        parameters.pending.arrived(message.from, message.number);
+        self.handler(parameters, &mut parameters.pending.count(context)).arrive(message);
+        parameters.pending.stop_if_none(&parameters.job);
     }
 
     fn failed(
@@ -485,7 +541,9 @@ impl Host for LiveHost {
         parameters: &LiveParameters,
         context: &mut impl HostContext<Self>,
     ) {
-        Handler { host: self, parameters, context }.fail(failure);
+        parameters.pending.failed(context.endpoint(), failure);
+        self.handler(parameters, &mut parameters.pending.count(context)).fail(failure);
+        parameters.pending.stop_if_none(&parameters.job);
     }
 
     fn next_offer(&self) -> Time {

@@ -134,6 +134,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
                 self.parameters.job.reach(number).close();
                 self.close_all(seat);
             }
+            PostKind::ServiceGet | PostKind::ServicePut => return self.carry_request(seat, post, at),
             _ => return self.carry_interface(seat, post, bytes, at),
         }
         Ok(())

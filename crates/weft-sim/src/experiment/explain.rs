@@ -169,11 +169,6 @@ fn explained_as_it_ran(
     }
 }
 
-/// Makes sure that the rows of `run.json` have come out again.
-pub(crate) fn check_same<R: Serialize>(rows: &[R], manifest: &Manifest) -> Result<(), ExperimentError> {
-    check_same_rows(rows, &manifest.rows, manifest)
-}
-
 /// Makes sure that some rows of `run.json`, which are those of `manifest`, have come out again.
 pub(crate) fn check_same_rows<R: Serialize>(
     rows: &[R],

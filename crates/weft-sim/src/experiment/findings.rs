@@ -8,6 +8,7 @@
 
 use super::explain::Explained;
 use super::machine::{assumed, described, warn_of_cuts};
+use super::scenario::GroupRow;
 use super::{
     Control, Estimate, ExperimentError, ExperimentOptions, Manifest, Measured, Preparation, Report, Request,
 };
@@ -59,6 +60,8 @@ impl ExperimentRun<'_> {
 pub struct Findings<R> {
     pub(super) conclusion: Conclusion,
     pub(super) rows: Vec<Measured<R>>,
+    /// The rows of what was beside ranks.
+    pub(super) beside: Vec<GroupRow>,
     pub(super) totals: Totals,
     /// Explanations that cannot be made later.
     pub(super) explained: Vec<Explained>,
@@ -73,10 +76,11 @@ impl<R: Serialize> Findings<R> {
         machine: &Machine,
         writer: Option<ResultsWriter>,
     ) -> Result<Report<R>, ExperimentError> {
-        let Findings { conclusion: Conclusion { ended, detail }, rows, totals, explained, performance } =
-            self;
+        let Findings { conclusion, rows, beside, totals, explained, performance } = self;
+        let Conclusion { ended, detail } = conclusion;
         if let Some(writer) = writer {
             let values = rows.iter().map(|measured| serde_json::to_value(&measured.row));
+            let values = values.chain(beside.iter().map(serde_json::to_value));
             let manifest = Manifest {
                 detail: detail.clone(),
                 rows: values.collect::<Result<_, _>>().map_err(ExperimentError::input)?,
@@ -86,6 +90,6 @@ impl<R: Serialize> Findings<R> {
             };
             writer.finish(manifest, performance.clone())?;
         }
-        Ok(Report { ended, detail, rows, performance })
+        Ok(Report { ended, detail, rows, beside, performance })
     }
 }

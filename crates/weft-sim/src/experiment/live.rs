@@ -11,8 +11,9 @@
 use super::explain::{DEFAULT_TOP, Explained, RecordedRun, explained, explained_region, last_to_finish};
 use super::findings::Findings;
 use super::path::{Names, pace};
-use super::ranks::{Account, Breakdown, Busiest, Drawing, Shared, Tally, call_figures, end_of, figures};
+use super::ranks::{Account, Breakdown, Busiest, Drawing, Shared, Tally, call_figures, figures};
 use super::replay::{Figures, Mapping};
+use super::scenario::{BesideRanks, ScenarioFile};
 use super::{
     EnergyFigures, ExperimentError, ExperimentOptions, MachineInput, Measured, Report, Request, add_crossed,
 };
@@ -21,12 +22,11 @@ use std::sync::atomic::AtomicBool;
 use weft_engine::Progress;
 use weft_machine::Machine;
 use weft_network::{LinkUse, SimulatedNetwork};
-use weft_nic::Host;
 use weft_results::{Beginning, Conclusion, Ending, ResultsWriter, Table, Totals};
 use weft_topo::Layout;
 use weft_trace::Region;
 use weft_units::{Span, Time};
-use weft_workload::host::SharedOutput;
+use weft_workload::host::{RankHost, SharedHost};
 use weft_workload::replay::{CallReport, Finish, RankReport, ReplayOutput, Seating, Wanted};
 
 /// The column `run` of the tables.
@@ -65,6 +65,9 @@ pub struct RunRequest {
     /// The interval of telemetry in picoseconds; `None`: none is written.
     #[serde(default, rename = "telemetry_ps", skip_serializing_if = "Option::is_none")]
     pub telemetry: Option<Span>,
+    /// Flows, services and clients beside the ranks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scenario: Option<ScenarioFile>,
 }
 
 /// The row of a real program.
@@ -145,6 +148,9 @@ impl LiveAccount {
         if let Some(every) = request.telemetry {
             account.watch_links(options.looks(every), None);
         }
+        if let Some(file) = &request.scenario {
+            account.put_beside(file.beside(machine, layout, request.seed)?);
+        }
         let began = Beginning::now();
         Ok(LiveAccount { request, options, account, writer, drawing, recorded_from, began, events: 0 })
     }
@@ -152,6 +158,11 @@ impl LiveAccount {
     /// Which ranks there are, and where.
     pub fn seating(&self) -> &Seating {
         self.account.seating()
+    }
+
+    /// Flows, services and clients beside the ranks.
+    pub fn beside(&self) -> Option<&BesideRanks> {
+        self.account.beside()
     }
 
     /// The events that ranks are to report, besides sums.
@@ -193,9 +204,9 @@ impl LiveAccount {
     ///
     /// # Errors
     /// Results that cannot be written.
-    pub fn run_until<H: Host>(
+    pub fn run_until<R: RankHost>(
         &mut self,
-        network: &mut dyn SimulatedNetwork<H>,
+        network: &mut dyn SimulatedNetwork<SharedHost<R>>,
         until: Time,
         interrupt: &AtomicBool,
     ) -> Result<Progress, ExperimentError> {
@@ -207,9 +218,9 @@ impl LiveAccount {
     ///
     /// # Errors
     /// Results that cannot be written, and with [`ExperimentOptions::check`] whatever is lost.
-    pub fn epoch<H: Host<Output = SharedOutput<ReplayOutput>>>(
+    pub fn epoch<R: RankHost<Output = ReplayOutput>>(
         &mut self,
-        network: &mut dyn SimulatedNetwork<H>,
+        network: &mut dyn SimulatedNetwork<SharedHost<R>>,
     ) -> Result<bool, ExperimentError> {
         self.take(network)?;
         self.account.next_epoch(self.writer.as_mut())?;
@@ -224,9 +235,9 @@ impl LiveAccount {
         Ok(anew)
     }
 
-    fn take<H: Host<Output = SharedOutput<ReplayOutput>>>(
+    fn take<R: RankHost<Output = ReplayOutput>>(
         &mut self,
-        network: &mut dyn SimulatedNetwork<H>,
+        network: &mut dyn SimulatedNetwork<SharedHost<R>>,
     ) -> Result<(), ExperimentError> {
         let events = network.events_handled();
         self.account.count_events(events - std::mem::replace(&mut self.events, events));
@@ -241,11 +252,11 @@ impl LiveAccount {
     ///
     /// # Errors
     /// Results that cannot be written.
-    pub fn finish<H: Host<Output = SharedOutput<ReplayOutput>>>(
+    pub fn finish<R: RankHost<Output = ReplayOutput>>(
         mut self,
         machine: &Machine,
         layout: &Layout,
-        network: &mut dyn SimulatedNetwork<H>,
+        network: &mut dyn SimulatedNetwork<SharedHost<R>>,
         at_end: RanksAtEnd<'_>,
     ) -> Result<RunReport, ExperimentError> {
         let RanksAtEnd { ranks, finishes, calls, conclusion } = at_end;
@@ -254,10 +265,11 @@ impl LiveAccount {
             drawing.close_regions(&ranks.iter().map(|rank| rank.end).collect::<Vec<_>>())?;
             drawing.finish()?;
         }
-        let end = end_of(ranks);
-        if conclusion.ended == Ending::Finished {
+        let end = self.account.end(ranks, network);
+        if conclusion.ended == Ending::Finished && self.account.beside().is_none() {
             network.report_until(end);
         }
+        let beside = self.account.group_rows(network);
         let crossed = network.crossed();
         let mut busiest = Busiest::new(Shared::BUSIEST);
         network.visit_links(&mut |link: LinkUse| busiest.see(link));
@@ -317,7 +329,7 @@ impl LiveAccount {
             peak_memory_bytes: performance.peak_memory_bytes,
         };
         let rows = vec![measured];
-        let findings = Findings { conclusion, rows, totals, explained, performance };
+        let findings = Findings { conclusion, rows, beside, totals, explained, performance };
         findings.report(Request::Run(request), machine, writer)
     }
 }

@@ -112,6 +112,7 @@ mod tests {
             compute_scale: Default::default(),
             region: None,
             telemetry: None,
+            scenario: None,
         });
         let directory = folder.path().join("out");
         let output = Output {

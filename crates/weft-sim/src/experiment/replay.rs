@@ -28,6 +28,7 @@ pub use super::ranks::{MeanPiece, RankRegionRow, RegionFigures, SizeClass};
 pub use weft_trace::{NotARegion, Region};
 pub use weft_workload::replay::ComputeScale;
 
+use super::scenario::ScenarioFile;
 use super::{EnergyFigures, ExperimentError, MachineInput, Report};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -152,6 +153,9 @@ pub struct ReplayRequest {
     /// The interval of telemetry in picoseconds; `None`: none is written.
     #[serde(default, rename = "telemetry_ps", skip_serializing_if = "Option::is_none")]
     pub telemetry: Option<Span>,
+    /// Flows, services and clients beside the ranks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scenario: Option<ScenarioFile>,
 }
 
 /// A link that was busy.

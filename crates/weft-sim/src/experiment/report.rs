@@ -1,5 +1,6 @@
 //! The outcome of a run.
 
+use super::scenario::GroupRow;
 use serde::{Deserialize, Serialize};
 use weft_results::{Ending, Performance};
 
@@ -26,6 +27,8 @@ pub struct Report<R> {
     pub detail: Option<String>,
     /// The rows that were measured.
     pub rows: Vec<Measured<R>>,
+    /// The rows of what was beside ranks; in `run.json` they follow the others.
+    pub beside: Vec<GroupRow>,
     /// How fast.
     pub performance: Performance,
 }

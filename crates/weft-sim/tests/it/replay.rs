@@ -6,7 +6,7 @@ use std::path::Path;
 use weft_formats::{TraceHeader, TraceWriter};
 use weft_results::{Ending, digest};
 use weft_sim::experiment::replay::{Mapping, ReplayReport, ReplayRequest, TraceInput, Wildcards};
-use weft_sim::experiment::scenario::ScenarioRequest;
+use weft_sim::experiment::scenario::{Figures, ScenarioFile, ScenarioRequest};
 use weft_sim::experiment::{
     Experiment, ExperimentOptions, MachineInput, Output, Request, Start, read_request,
 };
@@ -114,6 +114,7 @@ pub fn request(machine: MachineInput, traces: &[&Path]) -> ReplayRequest {
         compute_scale: Default::default(),
         region: None,
         telemetry: None,
+        scenario: None,
     }
 }
 
@@ -203,6 +204,55 @@ fn a_scenario_is_the_same_however_it_is_run() {
             let output = Output { directory: directory.clone(), tables: Vec::new(), start: Start::Resume };
             let again = ExperimentOptions { output: Some(output), save_every, ..options(2, None) };
             assert_eq!(run(&again, u32::MAX), Ending::Finished);
+            assert_eq!(digest(&directory).unwrap(), digests[0], "{name}: interrupted at step {epoch}");
+        }
+    }
+}
+
+/// Catches a replay beside flows, a store and its clients that depends on threads, or on having been
+/// interrupted in their warm-up, or after the scenario's time, and resumed; and messages that stay in the
+/// mailbox of an interface.
+#[test]
+fn a_replay_beside_a_scenario_is_the_same_however_it_is_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("halo.weft");
+    write(&trace, 6, |rank| halo(6, rank));
+    let text = "[scenario]\ntitle = \"beside\"\ntime = \"120us\"\nwarm_up = \"40us\"\n[[flows]]\n\
+                name = \"incast\"\nrole = \"aggressor\"\nfrom = \"8-12\"\nto = \"1\"\nsize = \"8K\"\n\
+                [[services]]\nname = \"store\"\non = \"2\"\nservice_time = \"200ns\"\n[[clients]]\n\
+                name = \"clients\"\nrole = \"victim\"\nof = \"store\"\nfrom = \"0-5\"\nwindow = 2\n";
+    let file = ScenarioFile { name: "beside.toml".to_owned(), text: text.to_owned() };
+    for name in ["exanest", "carvnet-spineleaf"] {
+        let request = ReplayRequest {
+            scenario: Some(file.clone()),
+            ranks_per_host: Some(1),
+            ..request(machine(name, &[]), &[&trace])
+        };
+        let into = |end: &str| folder.path().join(format!("{name}-{end}"));
+        let run = |options: &ExperimentOptions, epoch| {
+            request.run(options, InterruptAt::new(epoch).control()).unwrap()
+        };
+        let reports =
+            [1, 3].map(|threads| run(&options(threads, Some(into(&threads.to_string()))), u32::MAX));
+        let digests = ["1", "3"].map(|threads| digest(&into(threads)).unwrap());
+        assert_eq!(digests[0], digests[1], "{name}");
+        assert_eq!(reports[0].beside, reports[1].beside);
+        let of = |group: &str| &reports[0].beside.iter().find(|row| row.group == group).unwrap().figures;
+        let Figures::Clients(clients) = of("clients") else { panic!("clients have figures of clients") };
+        // Each has 64 answers and more, if none is kept from coming.
+        assert!(clients.requests > 100 && clients.requests_under_way <= 12, "{name}: {clients:?}");
+        assert!((clients.measured_us - 80.0).abs() < 1e-9, "{name}: {clients:?}");
+        assert!(reports[0].rows[0].row.figures.run_time_us > 120.0, "{name}: it goes on after the scenario");
+        let save_every = Some(Span::from_us(10));
+        for (threads, epoch) in [(1, 90), (3, 410)] {
+            let directory = into(&format!("at-{epoch}"));
+            let first = ExperimentOptions { save_every, ..options(threads, Some(directory.clone())) };
+            let ended = run(&first, epoch).ended;
+            assert_eq!(ended, Ending::Interrupted, "{name}: step {epoch}");
+            assert_eq!(Request::Replay(request.clone()), read_request(&directory).unwrap());
+            let output = Output { directory: directory.clone(), tables: Vec::new(), start: Start::Resume };
+            let again = ExperimentOptions { output: Some(output), save_every, ..options(2, None) };
+            assert_eq!(run(&again, u32::MAX).ended, Ending::Finished);
             assert_eq!(digest(&directory).unwrap(), digests[0], "{name}: interrupted at step {epoch}");
         }
     }

@@ -1,6 +1,6 @@
 //! An interface as one of several programs sees it.
 
-use super::{SharedHeader, SharedHost, SharedOutput, SharedTimer, TOKEN_BITS};
+use super::{RankHost, SharedHeader, SharedHost, SharedOutput, SharedTimer, TOKEN_BITS};
 use std::marker::PhantomData;
 use weft_nic::gvas::Pdid;
 use weft_nic::{
@@ -10,7 +10,7 @@ use weft_nic::{
 use weft_units::{EndpointId, Time};
 
 /// A kind of program in a host with ranks `R`.
-pub(super) trait Tenant<R: Host> {
+pub(super) trait Tenant<R: RankHost> {
     /// The program.
     type Program: Host;
     /// The number that tells its tokens from those of others; less than 16.
@@ -34,7 +34,7 @@ pub(super) struct Lent<'c, R, T, C> {
     program: PhantomData<(R, T)>,
 }
 
-impl<'c, R: Host, T: Tenant<R>, C> Lent<'c, R, T, C> {
+impl<'c, R: RankHost, T: Tenant<R>, C> Lent<'c, R, T, C> {
     #[inline]
     pub fn new(context: &'c mut C, first: u16) -> Lent<'c, R, T, C> {
         Lent { context, first, program: PhantomData }
@@ -59,7 +59,7 @@ impl<'c, R: Host, T: Tenant<R>, C> Lent<'c, R, T, C> {
     }
 }
 
-impl<R: Host, T: Tenant<R>, C: HostContext<SharedHost<R>>> HostContext<T::Program> for Lent<'_, R, T, C> {
+impl<R: RankHost, T: Tenant<R>, C: HostContext<SharedHost<R>>> HostContext<T::Program> for Lent<'_, R, T, C> {
     #[inline]
     fn now(&self) -> Time {
         self.context.now()
@@ -105,7 +105,7 @@ impl<R: Host, T: Tenant<R>, C: HostContext<SharedHost<R>>> HostContext<T::Progra
 }
 
 /// Those of the interface; mailboxes by the program's own numbers of virtual interfaces.
-impl<R: Host, T, C: HostContext<SharedHost<R>>> Capabilities for Lent<'_, R, T, C> {
+impl<R: RankHost, T, C: HostContext<SharedHost<R>>> Capabilities for Lent<'_, R, T, C> {
     fn multicasts(&mut self) -> bool {
         self.context.capabilities().multicasts()
     }
@@ -134,7 +134,7 @@ impl<R: Host, T, C: HostContext<SharedHost<R>>> Capabilities for Lent<'_, R, T, 
     }
 }
 
-impl<R: Host, T, C: HostContext<SharedHost<R>>> Mailboxes for Lent<'_, R, T, C> {
+impl<R: RankHost, T, C: HostContext<SharedHost<R>>> Mailboxes for Lent<'_, R, T, C> {
     fn open(&mut self, interface: u16, domain: Pdid) {
         self.context.capabilities().open(interface.wrapping_add(self.first), domain);
     }

@@ -16,8 +16,9 @@ mod no_ranks;
 
 pub use no_ranks::{Hops, Never, NoRanks};
 
+use crate::replay::ReplayHost;
 use crate::scenario::Generators;
-use crate::services::key_value::KeyValue;
+use crate::services::key_value::{KeyValue, RankAnswer, RankRequest};
 use lent::{Lent, Tenant};
 use serde::{Deserialize, Serialize};
 use weft_engine::Payload;
@@ -25,6 +26,22 @@ use weft_fabric::HopRecord;
 use weft_nic::data::DataError;
 use weft_nic::{Delivered, Failure, Host, HostContext, Incoming, Observer, Offer, Stage, StateChange};
 use weft_units::{Address, Bytes, Time};
+
+/// Ranks that may share a host.
+pub trait RankHost: Host {
+    /// Whether they ask services. The hosts of others pay nothing for it.
+    const ASK: bool = false;
+
+    /// The next request to a service that they have made and nobody has taken.
+    fn next_request(&mut self) -> Option<RankRequest> {
+        None
+    }
+
+    /// A request has ended.
+    fn answered(&mut self, _: &RankAnswer, _: &Self::Parameters, _: &mut impl HostContext<Self>) {}
+}
+
+impl RankHost for ReplayHost {}
 
 /// Bits of a program's own token; those above say whose it is.
 pub const TOKEN_BITS: u32 = 28;
@@ -39,7 +56,7 @@ macro_rules! shared_host {
 
         /// The programs behind one endpoint.
         #[derive(Default, Serialize, Deserialize)]
-        #[serde(bound = "R: Host")]
+        #[serde(bound = "R: RankHost")]
         pub struct SharedHost<R> {
             /// The ranks.
             pub ranks: R,
@@ -106,7 +123,7 @@ macro_rules! shared_host {
             $($(#[$meaning])* pub(super) enum $name {})*
         }
 
-        impl<R: Host> Tenant<R> for tenants::Ranks {
+        impl<R: RankHost> Tenant<R> for tenants::Ranks {
             type Program = R;
             const NUMBER: u32 = Number::Ranks as u32;
 
@@ -123,7 +140,7 @@ macro_rules! shared_host {
             }
         }
 
-        $(impl<R: Host> Tenant<R> for tenants::$name {
+        $(impl<R: RankHost> Tenant<R> for tenants::$name {
             type Program = $program;
             const NUMBER: u32 = Number::$name as u32;
 
@@ -140,7 +157,7 @@ macro_rules! shared_host {
             }
         })*
 
-        impl<R: Host> Host for SharedHost<R> {
+        impl<R: RankHost> Host for SharedHost<R> {
             type Parameters = SharedParameters<R::Parameters>;
             type Timer = SharedTimer<R::Timer>;
             type Header = SharedHeader<R::Header>;
@@ -176,6 +193,7 @@ macro_rules! shared_host {
                         self.$field.timer(timer, &parameters.beside.$field, &mut lent);
                     })*
                 }
+                self.pass_on(parameters, context);
             }
 
             fn sent(
@@ -195,6 +213,7 @@ macro_rules! shared_host {
                         self.ranks.sent(own, &parameters.ranks, &mut lent);
                     }
                 }
+                self.pass_on(parameters, context);
             }
 
             fn destination(
@@ -204,7 +223,7 @@ macro_rules! shared_host {
                 context: &mut impl HostContext<Self>,
             ) -> Address {
                 let Incoming { bytes, .. } = message;
-                match message.header {
+                let place = match message.header {
                     SharedHeader::Ranks(header) => {
                         let mut lent = parameters.lend::<R, tenants::Ranks, _>(context);
                         let message = Incoming { header, bytes, interface: message.interface };
@@ -216,7 +235,9 @@ macro_rules! shared_host {
                         let message = Incoming { header, bytes, interface };
                         self.$field.destination(message, &parameters.beside.$field, &mut lent)
                     })*
-                }
+                };
+                self.pass_on(parameters, context);
+                place
             }
 
             #[inline]
@@ -228,16 +249,23 @@ macro_rules! shared_host {
             ) {
                 let header = match message.header {
                     $(Some(SharedHeader::$name(header)) => {
+                        // None of them keeps what it gets. The interface does this for passive hosts.
+                        if !R::PASSIVE && message.in_mailbox {
+                            let now = context.now();
+                            context.capabilities().take(message.interface, now);
+                        }
                         let mut lent = parameters.lend::<R, tenants::$name, _>(context);
                         let interface = lent.own_interface(message.interface);
                         let message = Delivered { interface, ..message.with_header(Some(header)) };
-                        return self.$field.delivered(&message, &parameters.beside.$field, &mut lent);
+                        self.$field.delivered(&message, &parameters.beside.$field, &mut lent);
+                        return self.pass_on(parameters, context);
                     })*
                     Some(SharedHeader::Ranks(header)) => Some(header),
                     None => None,
                 };
                 let mut lent = parameters.lend::<R, tenants::Ranks, _>(context);
                 self.ranks.delivered(&message.with_header(header), &parameters.ranks, &mut lent);
+                self.pass_on(parameters, context);
             }
 
             fn accelerated(
@@ -269,6 +297,7 @@ macro_rules! shared_host {
                         self.ranks.failed(failure, &parameters.ranks, &mut lent);
                     }
                 }
+                self.pass_on(parameters, context);
             }
 
             fn data(parameters: &Self::Parameters) -> Option<u64> {
@@ -307,6 +336,32 @@ shared_host! {
     KeyValue(key_value): KeyValue,
 }
 
+impl<R: RankHost> SharedHost<R> {
+    /// Hands requests of ranks to the service of this endpoint's, which asks the one that they are for, and
+    /// answers to ranks.
+    #[inline]
+    fn pass_on(
+        &mut self,
+        parameters: &SharedParameters<R::Parameters>,
+        context: &mut impl HostContext<SharedHost<R>>,
+    ) {
+        if !R::ASK {
+            return;
+        }
+        loop {
+            if let Some(request) = self.ranks.next_request() {
+                let mut lent = parameters.lend::<R, tenants::KeyValue, _>(context);
+                self.key_value.ask_for_rank(request, &parameters.beside.key_value, &mut lent);
+            } else if let Some(answer) = self.key_value.next_answer() {
+                let mut lent = parameters.lend::<R, tenants::Ranks, _>(context);
+                self.ranks.answered(&answer, &parameters.ranks, &mut lent);
+            } else {
+                return;
+            }
+        }
+    }
+}
+
 /// The parameters that all hosts of a run share.
 pub struct SharedParameters<P> {
     /// Of ranks.
@@ -323,7 +378,7 @@ impl<P> SharedParameters<P> {
 
     /// The interface as a program sees it.
     #[inline]
-    fn lend<'c, R: Host, T: Tenant<R>, C>(&self, context: &'c mut C) -> Lent<'c, R, T, C> {
+    fn lend<'c, R: RankHost, T: Tenant<R>, C>(&self, context: &'c mut C) -> Lent<'c, R, T, C> {
         let first = match T::NUMBER {
             0 => 0,
             number => self.beside.interface.saturating_add(number as u16 - 1),

@@ -1,5 +1,6 @@
 //! A host without ranks.
 
+use super::RankHost;
 use serde::{Deserialize, Serialize};
 use weft_engine::Payload;
 use weft_fabric::HopRecord;
@@ -30,6 +31,8 @@ impl Observer for Hops {
         self.0.push(*hop);
     }
 }
+
+impl RankHost for NoRanks {}
 
 impl Host for NoRanks {
     type Parameters = ();

@@ -7,7 +7,8 @@
 //! ```
 //! Clients are closed loops: each slot of a client's window has one request under way, and asks again when it
 //! has the answer. A key lives in one store: its number modulo their number. Threads of a store take requests
-//! in the order in which they come.
+//! in the order in which they come. Ranks of an endpoint that are processes ask as well: each request of
+//! theirs has a slot while it is under way.
 //!
 //! # Not modelled
 //! Cores that a store takes from ranks of its host; a client that gives an answer up. A slot whose request
@@ -72,6 +73,8 @@ pub struct KeyValueParameters {
     pub stores: Vec<StorePlan>,
     /// The clients.
     pub clients: Vec<ClientPlan>,
+    /// The stores by their endpoints, for ranks that ask.
+    pub at: BTreeMap<EndpointId, u32>,
     /// Requests that begin before this time are not among the latencies, nor those that are answered before
     /// it among the answers.
     pub counted_from: Time,
@@ -225,11 +228,66 @@ struct Client {
     begun: u64,
 }
 
-/// A place in a window.
+/// A request of a rank to a store.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RankRequest {
+    /// The rank, among those of its endpoint.
+    pub seat: u32,
+    /// The rank's name for the request.
+    pub token: u32,
+    /// The endpoint of the store.
+    pub store: EndpointId,
+    /// The key.
+    pub key: u16,
+    /// Bytes of the value that is put; `None`: it is a get.
+    pub put: Option<Bytes>,
+    /// The time at which the rank makes it: now, or later.
+    pub at: Time,
+}
+
+/// The end of a request of a rank.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RankAnswer {
+    /// The rank.
+    pub seat: u32,
+    /// The rank's name for the request.
+    pub token: u32,
+    /// Bytes of the answer: of a get those of the value.
+    pub outcome: Result<Bytes, RequestError>,
+}
+
+/// Why a request of a rank has no answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RequestError {
+    /// There is no store at that endpoint.
+    NoStore,
+    /// As many requests of the endpoint are under way as there are slots.
+    TooMany,
+    /// The interface has given it up.
+    Lost,
+}
+
+/// An answer that has come.
+#[derive(Clone, Copy)]
+struct ComeAnswer {
+    bytes: Bytes,
+    /// Now, or later.
+    noticed: Time,
+}
+
+/// The owner of a slot.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+enum SlotOwner {
+    /// A client, among those of the endpoint.
+    Client(u8),
+    /// A rank, by its seat, with its name for the request.
+    Rank { seat: u32, token: u32 },
+}
+
+/// A place in a window, or of a request of a rank.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct WindowSlot {
-    /// The client, among those of the endpoint.
-    client: u8,
+    owner: SlotOwner,
     /// The time of the request under way; `None`: there is none.
     begun: Option<Time>,
 }
@@ -240,6 +298,9 @@ struct Programs {
     store: Option<Store>,
     clients: Vec<Client>,
     slots: Vec<WindowSlot>,
+    /// Ends of requests of which ranks have not been told.
+    #[serde(skip)]
+    answers: VecDeque<RankAnswer>,
 }
 
 /// The part of one endpoint in key-value services: a store, clients, both, or nothing.
@@ -271,9 +332,45 @@ impl KeyValue {
     /// Adds a client of the plan of this number.
     pub fn add_client(&mut self, number: u32, plan: &ClientPlan, rng: Stream) {
         let Programs { clients, slots, .. } = &mut **self.programs.get_or_insert_default();
-        let slot = WindowSlot { client: clients.len() as u8, begun: None };
+        let slot = WindowSlot { owner: SlotOwner::Client(clients.len() as u8), begun: None };
         slots.extend(std::iter::repeat_n(slot, plan.window.into()));
         clients.push(Client { plan: number, rng, begun: 0 });
+    }
+
+    /// Asks a store for a rank of this endpoint.
+    pub(crate) fn ask_for_rank(
+        &mut self,
+        request: RankRequest,
+        parameters: &KeyValueParameters,
+        context: &mut impl HostContext<KeyValue>,
+    ) {
+        let RankRequest { seat, token, store, key, put, at } = request;
+        let programs = &mut **self.programs.get_or_insert_default();
+        let number = match (parameters.at.get(&store), programs.free_slot()) {
+            (Some(number), Some(slot)) => {
+                programs.slots[slot] = WindowSlot { owner: SlotOwner::Rank { seat, token }, begun: Some(at) };
+                Ok((*number, slot as u8))
+            }
+            (None, _) => Err(RequestError::NoStore),
+            (Some(_), None) => Err(RequestError::TooMany),
+        };
+        match number {
+            Ok((number, slot)) => {
+                let (header, value) = match put {
+                    Some(value) => (KeyValueHeader::Put { slot, key }, value),
+                    None => (KeyValueHeader::Get { slot, key }, Bytes::ZERO),
+                };
+                let bytes = parameters.stores[number as usize].key + value;
+                context.send(message(store, bytes, header, at), at);
+            }
+            Err(error) => programs.answers.push_back(RankAnswer { seat, token, outcome: Err(error) }),
+        }
+    }
+
+    /// The next end of a request of which a rank is to be told.
+    #[inline]
+    pub(crate) fn next_answer(&mut self) -> Option<RankAnswer> {
+        self.programs.as_mut()?.answers.pop_front()
     }
 }
 
@@ -292,10 +389,23 @@ fn message(to: EndpointId, bytes: Bytes, header: KeyValueHeader, now: Time) -> M
 }
 
 impl Programs {
-    /// A slot asks, if there is time and its client has a request left.
+    /// A slot for a request of a rank; `None`: all are in use.
+    fn free_slot(&mut self) -> Option<usize> {
+        let is_free =
+            |slot: &WindowSlot| matches!(slot.owner, SlotOwner::Rank { .. }) && slot.begun.is_none();
+        let free = self.slots.iter().position(is_free);
+        if free.is_none() && self.slots.len() < KeyValue::MOST_SLOTS {
+            self.slots.push(WindowSlot { owner: SlotOwner::Rank { seat: 0, token: 0 }, begun: None });
+            return Some(self.slots.len() - 1);
+        }
+        free
+    }
+
+    /// A slot of a client asks, if there is time and its client has a request left.
     fn ask(&mut self, slot: u8, parameters: &KeyValueParameters, context: &mut impl HostContext<KeyValue>) {
         let (now, place) = (context.now(), &mut self.slots[usize::from(slot)]);
-        let client = &mut self.clients[usize::from(place.client)];
+        let SlotOwner::Client(client) = place.owner else { return };
+        let client = &mut self.clients[usize::from(client)];
         let plan = &parameters.clients[client.plan as usize];
         if now >= plan.stop || plan.requests.is_some_and(|most| client.begun >= most) {
             return;
@@ -315,18 +425,25 @@ impl Programs {
         context.send(message(plan.at[key as usize % plan.at.len()], bytes, header, now), now);
     }
 
-    /// An answer has come, at `noticed`, now or later.
+    /// An answer has come.
     fn answered(
         &mut self,
         slot: u8,
-        noticed: Time,
+        come: ComeAnswer,
         parameters: &KeyValueParameters,
         context: &mut impl HostContext<KeyValue>,
     ) {
+        let ComeAnswer { bytes, noticed } = come;
         let place = &mut self.slots[usize::from(slot)];
         // One that was given up may have been answered all the same.
         let Some(begun) = place.begun.take() else { return };
-        let plan = self.clients[usize::from(place.client)].plan;
+        let client = match place.owner {
+            SlotOwner::Client(client) => client,
+            SlotOwner::Rank { seat, token } => {
+                return self.answers.push_back(RankAnswer { seat, token, outcome: Ok(bytes) });
+            }
+        };
+        let plan = self.clients[usize::from(client)].plan;
         let tally = context.output().clients.entry(plan).or_default();
         tally.answered += 1;
         tally.last = tally.last.max(noticed);
@@ -428,7 +545,8 @@ impl Host for KeyValue {
     fn start(&mut self, parameters: &KeyValueParameters, context: &mut impl HostContext<Self>) {
         let Some(Programs { clients, slots, .. }) = self.programs.as_deref() else { return };
         for (slot, number) in slots.iter().zip(0..) {
-            let start = parameters.clients[clients[usize::from(slot.client)].plan as usize].start;
+            let SlotOwner::Client(client) = slot.owner else { continue };
+            let start = parameters.clients[clients[usize::from(client)].plan as usize].start;
             context.set_timer(start.max(context.now()), KeyValueTimer::Ask(number));
         }
     }
@@ -463,7 +581,9 @@ impl Host for KeyValue {
         output.messages += 1;
         output.payload += bytes;
         let (slot, key, is_put) = match header {
-            KeyValueHeader::Answer { slot } => return programs.answered(slot, came, parameters, context),
+            KeyValueHeader::Answer { slot } => {
+                return programs.answered(slot, ComeAnswer { bytes, noticed: came }, parameters, context);
+            }
             KeyValueHeader::Get { slot, key } => (slot, key, false),
             KeyValueHeader::Put { slot, key } => (slot, key, true),
         };
@@ -478,11 +598,18 @@ impl Host for KeyValue {
         let Some(programs) = &mut self.programs else { return };
         match (failure.token, &programs.store) {
             (Some(slot), _) => {
-                let WindowSlot { client, begun } = &mut programs.slots[slot as usize];
+                let WindowSlot { owner, begun } = &mut programs.slots[slot as usize];
                 // One that was answered is no failure.
-                if begun.take().is_some() {
-                    let plan = programs.clients[usize::from(*client)].plan;
-                    context.output().clients.entry(plan).or_default().failed += 1;
+                match (begun.take(), *owner) {
+                    (None, _) => {}
+                    (Some(_), SlotOwner::Client(client)) => {
+                        let plan = programs.clients[usize::from(client)].plan;
+                        context.output().clients.entry(plan).or_default().failed += 1;
+                    }
+                    (Some(_), SlotOwner::Rank { seat, token }) => {
+                        let outcome = Err(RequestError::Lost);
+                        programs.answers.push_back(RankAnswer { seat, token, outcome });
+                    }
                 }
             }
             (None, Some(store)) => context.output().stores.entry(store.plan).or_default().failed += 1,

@@ -6,10 +6,10 @@ use std::sync::atomic::AtomicBool;
 use weft_engine::{Progress, Simulation};
 use weft_fabric::parameters::{ArbiterKind, PacketFormat, SwitchKind};
 use weft_fabric::{Network, NetworkParameters};
-use weft_nic::{Host, NicParameters, OverheadsNic, OverheadsParameters};
+use weft_nic::{NicParameters, OverheadsNic, OverheadsParameters};
 use weft_topo::{Layout, Topology};
 use weft_units::{Bytes, EndpointId, Span, Time};
-use weft_workload::host::{Beside, NoRanks, SharedHost, SharedOutput, SharedParameters};
+use weft_workload::host::{Beside, NoRanks, RankHost, SharedHost, SharedOutput, SharedParameters};
 use weft_workload::replay::{ProgressRule, ReplayHost, ReplayParameters};
 use weft_workload::scenario::{FlowPlan, Generators, Pace, ScenarioOutput, ScenarioParameters, Sizes};
 use weft_workload::services::key_value::{
@@ -78,6 +78,7 @@ impl Case {
                 stores: vec![self.store.clone()],
                 clients: vec![self.client.clone()],
                 counted_from: Time::ZERO,
+                ..Default::default()
             },
         }
     }
@@ -107,7 +108,7 @@ impl Case {
         self.run_hosts(threads, SharedParameters { ranks: (), beside }, |at| self.host(NoRanks, at, clients))
     }
 
-    fn run_hosts<R: Host>(
+    fn run_hosts<R: RankHost>(
         &self,
         threads: usize,
         host: SharedParameters<R::Parameters>,

@@ -55,7 +55,7 @@ impl Task<'_> {
         };
         let rows = rows(&outcomes).into_iter().map(measured).collect();
         let conclusion = Conclusion { ended, detail };
-        Ok(Findings { conclusion, rows, totals, explained: Vec::new(), performance })
+        Ok(Findings { conclusion, rows, totals, beside: Vec::new(), explained: Vec::new(), performance })
     }
 }
 

@@ -163,6 +163,7 @@ impl Series<'_> {
             region: None,
             telemetry: self.telemetry.map(|every| self.options.looks(every)),
             by_job: ByJob::default(),
+            beside: None,
         };
         RankRun::new(setup, saved, |parameters| {
             parameters.report_clocks = true;

@@ -14,6 +14,7 @@ use crate::experiment::link_table::write_links;
 use crate::experiment::message_table::{FlowEnds, flow_row};
 use crate::experiment::packet_table::PacketTable;
 use crate::experiment::path::PathRecorder;
+use crate::experiment::scenario::{BesideRanks, GroupOutputs, GroupRow};
 use crate::job_sites::JobSites;
 use crate::telemetry::{Telemetry, TelemetryLooks, WatchedJobs};
 use serde::{Deserialize, Serialize};
@@ -26,7 +27,7 @@ use weft_results::{ResultsError, ResultsWriter, Table};
 use weft_trace::Region;
 use weft_units::{EndpointId, RankId, Span, Time};
 use weft_workload::flow::FlowReport;
-use weft_workload::host::SharedOutput;
+use weft_workload::host::{RankHost, SharedHost, SharedOutput};
 use weft_workload::osu::Stopwatch;
 use weft_workload::path::PathTrace;
 use weft_workload::replay::{
@@ -52,6 +53,8 @@ pub(crate) struct Tally {
     epoch: Epoch,
     /// Links and queues over time, where that is wanted.
     telemetry: Option<Telemetry>,
+    /// Of what is beside the ranks.
+    beside: GroupOutputs,
 }
 
 /// The present epoch.
@@ -67,8 +70,8 @@ impl Default for Tally {
     fn default() -> Tally {
         let epoch = Epoch { end: Time::ZERO + FIRST_EPOCH, length: FIRST_EPOCH, events: 0 };
         let (programs, flows, stopwatches) = (Vec::new(), BTreeMap::new(), Vec::new());
-        let (compared, regions) = (Compared::default(), Vec::new());
-        Tally { programs, flows, stopwatches, compared, regions, epoch, telemetry: None }
+        let (compared, regions, beside) = (Compared::default(), Vec::new(), GroupOutputs::default());
+        Tally { programs, flows, stopwatches, compared, regions, epoch, telemetry: None, beside }
     }
 }
 
@@ -102,6 +105,8 @@ pub(crate) struct Account {
     breakdown: Option<Breakdown>,
     /// Links by job, where they are wanted. A run that has them is not saved.
     job_links: Option<JobLinks>,
+    /// Flows, services and clients beside the ranks.
+    beside: Option<BesideRanks>,
 }
 
 impl Account {
@@ -116,7 +121,34 @@ impl Account {
             packets: PacketTable::default(),
             breakdown: None,
             job_links: None,
+            beside: None,
         }
+    }
+
+    /// These go beside the ranks.
+    pub fn put_beside(&mut self, beside: BesideRanks) {
+        self.beside = Some(beside);
+    }
+
+    /// Flows, services and clients beside the ranks.
+    pub fn beside(&self) -> Option<&BesideRanks> {
+        self.beside.as_ref()
+    }
+
+    /// A row for each group beside the ranks of a run that ends here.
+    pub fn group_rows<R: RankHost>(
+        &mut self,
+        network: &dyn SimulatedNetwork<SharedHost<R>>,
+    ) -> Vec<GroupRow> {
+        let beside = self.beside.as_ref();
+        beside.map_or_else(Vec::new, |beside| beside.rows(self.run, &mut self.tally.beside, network))
+    }
+
+    /// The end of a run with these ranks: that of the last, or the time that the network has reached where
+    /// something is beside them, which goes on.
+    pub fn end<H: Host>(&self, ranks: &[RankReport], network: &dyn SimulatedNetwork<H>) -> Time {
+        let end = end_of(ranks);
+        if self.beside.is_some() { end.max(network.now()) } else { end }
     }
 
     /// Every message is to be broken down, by the record of the critical path.
@@ -198,17 +230,28 @@ impl Account {
     }
 
     /// Runs the network up to a time, with looks at links and queues on the way where they are wanted and
-    /// there is a writer of their rows.
-    pub fn run_until<H: Host>(
+    /// there is a writer of their rows, and with stops for what is beside the ranks.
+    pub fn run_until<R: RankHost>(
         &mut self,
-        network: &mut dyn SimulatedNetwork<H>,
+        network: &mut dyn SimulatedNetwork<SharedHost<R>>,
         until: Time,
         interrupt: &AtomicBool,
-        writer: Option<&mut ResultsWriter>,
+        mut writer: Option<&mut ResultsWriter>,
     ) -> Result<Progress, ResultsError> {
-        match (&mut self.tally.telemetry, writer) {
-            (Some(telemetry), Some(writer)) => telemetry.run_until(network, until, interrupt, writer),
-            _ => Ok(network.run_until(until, interrupt)),
+        loop {
+            let next_stop = self.beside.as_ref().and_then(|beside| beside.next_stop(&self.tally.beside));
+            let stop = next_stop.filter(|stop| *stop <= until);
+            let to = stop.unwrap_or(until);
+            let progress = match (&mut self.tally.telemetry, writer.as_deref_mut()) {
+                (Some(telemetry), Some(writer)) => telemetry.run_until(network, to, interrupt, writer)?,
+                _ => network.run_until(to, interrupt),
+            };
+            match (stop, &self.beside) {
+                (Some(stop), Some(beside)) if progress == Progress::Reached => {
+                    beside.stop_at(stop, &mut self.tally.beside, network);
+                }
+                _ => return Ok(progress),
+            }
         }
     }
 
@@ -265,9 +308,9 @@ impl Account {
 
     /// Takes what has happened since it was last called, and writes and draws what is wanted of it. Returns
     /// what is wrong with the bytes of messages, or which message the network has lost for good.
-    pub fn take_outputs<H: Host<Output = SharedOutput<ReplayOutput>>>(
+    pub fn take_outputs<R: RankHost<Output = ReplayOutput>>(
         &mut self,
-        network: &mut dyn SimulatedNetwork<H>,
+        network: &mut dyn SimulatedNetwork<SharedHost<R>>,
         writer: Option<&mut ResultsWriter>,
         drawing: Option<&mut Drawing>,
     ) -> Result<Option<String>, ExperimentError> {
@@ -277,7 +320,12 @@ impl Account {
         let (path, now, mut taken) = (&mut self.path, network.now(), Ok(()));
         let keeps_packets = writer.as_ref().is_some_and(|writer| writer.wants(Table::Packets));
         let (packets, job_links) = (&mut self.packets, &mut self.job_links);
-        network.visit_outputs(&mut |SharedOutput { ranks: output, .. }| {
+        let has_others = self.beside.is_some();
+        network.visit_outputs(&mut |part: &mut SharedOutput<ReplayOutput>| {
+            if has_others {
+                tally.beside.take(part);
+            }
+            let output = &mut part.ranks;
             if keeps_packets {
                 packets.take(&output.hops);
             }
@@ -370,7 +418,7 @@ impl Account {
             }
         }
         self.packets.write(self.run, Time::NEVER, writer)?;
-        write_links(self.run, network, end_of(ranks) - Time::ZERO, writer)?;
+        write_links(self.run, network, self.end(ranks, network) - Time::ZERO, writer)?;
         ranks.iter().try_for_each(|rank| writer.push(tables::rank_row(self.run, rank, &self.seating)))?;
         Ok(())
     }

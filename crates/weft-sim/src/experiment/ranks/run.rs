@@ -1,10 +1,11 @@
 //! One run of programs, from an empty network to the end of the last rank.
 
-use super::account::{Account, Tally, end_of};
+use super::account::{Account, Tally};
 use super::breakdown::{Breakdown, SizeClass};
 use super::drawing::Drawing;
 use super::region::RegionAtEnd;
 use crate::experiment::path::PathRecorder;
+use crate::experiment::scenario::{BesideRanks, GroupRow};
 use crate::experiment::{Control, ExperimentError, Interrupt};
 use crate::job_sites::JobSites;
 use crate::telemetry::{TelemetryLooks, WatchedJobs};
@@ -60,6 +61,8 @@ pub(crate) struct Setup<'a> {
     pub follows_packets: bool,
     /// Whether several programs are told apart as jobs, over time and on links.
     pub by_job: ByJob,
+    /// Flows, services and clients beside the ranks.
+    pub beside: Option<BesideRanks>,
 }
 
 /// Counts by job: each program is one.
@@ -155,6 +158,7 @@ impl RankRun {
         let Setup { run, machine, layout, programs, starts, names, protocol, seed, threads, .. } = setup;
         let Setup { data, breakdown, compute_scale, region, telemetry, follows_packets, .. } = setup;
         let ByJob { rates, links } = setup.by_job;
+        let beside = setup.beside;
         if data && !machine.nic.model().carries_data() {
             return Err(ExperimentError::input(NoData));
         }
@@ -197,12 +201,26 @@ impl RankRun {
             groups,
             follows_packets,
         };
-        let parameters = SharedParameters::alone(parameters);
-        let mut host = |_| SharedHost::alone(hosts.next().unwrap_or_default());
-        let network = network.with_ranks(parameters, &mut host);
-        let network = network.map_err(ExperimentError::input)?;
+        let mut ranks = || hosts.next().unwrap_or_default();
+        let network = match &beside {
+            None => {
+                network.with_ranks(SharedParameters::alone(parameters), &mut |_| SharedHost::alone(ranks()))
+            }
+            Some(beside) => {
+                let shared = beside.parameters(machine, fullest * rails)?;
+                let parameters = SharedParameters { ranks: parameters, beside: shared };
+                let mut others = beside.hosts();
+                network.with_ranks(parameters, &mut |endpoint| others.put(ranks(), endpoint))
+            }
+        };
+        let mut network = network.map_err(ExperimentError::input)?;
         let operations = programs.iter().map(|program| program.operations.count()).sum();
         let mut account = Account::new(run, names, seating, tally);
+        if let Some(beside) = beside {
+            // The figures of what is beside the ranks end with the run.
+            network.stand_when_dry();
+            account.put_beside(beside);
+        }
         if let Some(region) = region {
             account.count_region(region);
         }
@@ -293,7 +311,9 @@ impl RankRun {
         save_at: Option<Time>,
         around: &mut Surroundings<'_>,
     ) -> Result<RunStep, ExperimentError> {
-        let until = self.account.epoch_end().min(save_at.unwrap_or(Time::NEVER));
+        let look = self.account.beside().and_then(|beside| beside.next_look(self.network.now()));
+        let times = [save_at, look].into_iter().flatten();
+        let until = times.fold(self.account.epoch_end(), Time::min);
         let before = self.network.events_handled();
         let flag = around.interrupt.flag();
         let writer = around.writer.as_deref_mut();
@@ -319,13 +339,20 @@ impl RankRun {
             Progress::Dry => {
                 let conclusion = self.conclusion();
                 // What is stuck stays so for as long as time passes.
-                if conclusion.ended == Ending::Finished {
+                if conclusion.ended == Ending::Finished && self.account.beside().is_none() {
                     let end = self.end();
                     self.network.report_until(end);
                 }
                 return Ok(RunStep::Ended(conclusion));
             }
             Progress::Interrupted => return Ok(RunStep::Ended(Ending::Interrupted.into())),
+            // What is beside the ranks does not hold the end up.
+            Progress::Reached if self.account.beside().is_some() => {
+                let mut ranks = self.ranks().into_iter();
+                if ranks.all(|rank| rank.finished && rank.end <= until) {
+                    return Ok(RunStep::Ended(Ending::Finished.into()));
+                }
+            }
             Progress::Reached => {}
         }
         if until == self.account.epoch_end() {
@@ -456,9 +483,14 @@ impl RankRun {
         calls
     }
 
-    /// The end of the last rank.
+    /// The end of the run: of the last rank, or later where something is beside the ranks.
     pub fn end(&self) -> Time {
-        end_of(&self.ranks())
+        self.account.end(&self.ranks(), &*self.network)
+    }
+
+    /// A row for each group beside the ranks of a run that ends here.
+    pub fn group_rows(&mut self) -> Vec<GroupRow> {
+        self.account.group_rows(&*self.network)
     }
 
     /// Number of the first rank of a program over all programs.

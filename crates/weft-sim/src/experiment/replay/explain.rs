@@ -3,7 +3,7 @@
 use super::run::{RUN, rows, setup};
 use super::{ReplayRequest, programs};
 use crate::experiment::explain::{
-    ExplainOptions, Explained, RecordedRun, check_same, explained, explained_region, last_of,
+    ExplainOptions, Explained, RecordedRun, check_same_rows, explained, explained_region, last_of,
 };
 use crate::experiment::path::{Names, pace};
 use crate::experiment::ranks::{RankRun, Setup};
@@ -50,7 +50,10 @@ pub(crate) fn explain(
     }
     if until.is_none() {
         let again = rows(&run, request, &layout, &run.crossed());
-        check_same(&again, &without_others(manifest))?;
+        let of_groups = run.group_rows();
+        let (traces, groups) = manifest.rows.split_at(again.len().min(manifest.rows.len()));
+        check_same_rows(&again, &without_others(traces), manifest)?;
+        check_same_rows(&of_groups, groups, manifest)?;
     }
     let trace = run.take_path().finish(pace(&machine));
     let numbers = (0..run.seating().ranks()).map(RankId);
@@ -68,13 +71,13 @@ pub(crate) fn explain(
     Ok(Some(vec![explained.ok_or_else(|| ExperimentError::input(nothing()))?]))
 }
 
-/// The manifest, without the breakdowns of messages and the jobs alone in its rows.
-fn without_others(manifest: &Manifest) -> Manifest {
-    let mut manifest = manifest.clone();
-    for row in manifest.rows.iter_mut().filter_map(serde_json::Value::as_object_mut) {
+/// The rows of traces, without the breakdowns of messages and the jobs alone.
+fn without_others(rows: &[serde_json::Value]) -> Vec<serde_json::Value> {
+    let mut rows = rows.to_vec();
+    for row in rows.iter_mut().filter_map(serde_json::Value::as_object_mut) {
         for other in ["breakdown", "isolated_run_time_us", "slowdown"] {
             row.remove(other);
         }
     }
-    manifest
+    rows
 }

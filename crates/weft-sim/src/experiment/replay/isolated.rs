@@ -7,7 +7,7 @@
 //!                 b ──────────┤     from its own start on, at the same edges of clocks
 //! ```
 //! The other jobs are there without ranks, so that the job keeps its number, its traffic class and the seats
-//! of its ranks.
+//! of its ranks. What is beside the ranks is not there.
 
 use super::run::{rows, setup_of};
 use super::{ReplayRequest, ReplayRow};
@@ -96,7 +96,8 @@ impl Isolated<'_> {
         // Of a job alone telemetry is the rate of the job.
         let looks = request.telemetry.map(|every| options.looks(every));
         let telemetry = looks.filter(|_| by_job.rates > 0 && writer.is_some());
-        let setup = Setup { threads: options.threads, breakdown: false, by_job, telemetry, ..setup };
+        let threads = options.threads;
+        let setup = Setup { threads, breakdown: false, by_job, telemetry, beside: None, ..setup };
         let mut run = RankRun::new(setup, None, |_| ())?;
         let mut around = Surroundings {
             writer: writer.as_deref_mut(),

@@ -46,6 +46,7 @@ impl Experiment for ReplayRequest {
         let &mut ExperimentRun { machine, options, control, .. } = experiment;
         check_saving(self, options)?;
         check_starts(self)?;
+        check_beside(self, options)?;
         let programs = programs::open(self)?;
         let mut estimate = estimate(machine, &programs)?;
         if self.isolated {
@@ -93,6 +94,7 @@ impl Experiment for ReplayRequest {
         run.break_down(experiment.writer.as_mut())?;
         let crossed = run.crossed();
         let mut rows = rows(&run, self, &layout, &crossed);
+        let beside = run.group_rows();
         let packet_hops_per_second =
             if simulated > 0.0 { crossed.packet_hops as f64 / simulated } else { 0.0 };
         let performance = experiment.performance(crossed.packet_hops);
@@ -114,7 +116,7 @@ impl Experiment for ReplayRequest {
         let peak_memory_bytes = peak_memory().unwrap_or(0);
         let measured = |row| Measured { row, packet_hops_per_second, build_time_s, peak_memory_bytes };
         let rows = rows.into_iter().map(measured).collect();
-        Ok(Findings { conclusion, rows, totals, explained: Vec::new(), performance })
+        Ok(Findings { conclusion, rows, beside, totals, explained: Vec::new(), performance })
     }
 }
 
@@ -132,6 +134,19 @@ fn check_starts(request: &ReplayRequest) -> Result<(), ExperimentError> {
         if jobs == 1 { "" } else { "s" },
         example.join(",")
     )))
+}
+
+/// Refuses what is told of the messages of ranks alone, where there are others.
+fn check_beside(request: &ReplayRequest, options: &ExperimentOptions) -> Result<(), ExperimentError> {
+    let Some(file) = &request.scenario else { return Ok(()) };
+    let what = if request.data {
+        "--data compares memory of ranks, and flows and services have none"
+    } else if options.counts_links_by_job() {
+        "--links-by-job tells jobs apart by their endpoints, at which there are flows and services too"
+    } else {
+        return Ok(());
+    };
+    Err(ExperimentError::input(format!("{what}; leave it out, or --scenario {}", file.name)))
 }
 
 /// Refuses to save, or to run again, what a stepped program keeps to itself.
@@ -170,6 +185,10 @@ pub(super) fn setup_of<'a>(
     programs: Vec<Program>,
 ) -> Result<Setup<'a>, ExperimentError> {
     let jobs = request.traces.len() as u32;
+    let beside = request.scenario.as_ref();
+    let beside = beside.map(|file| file.beside(machine, layout, request.seed)).transpose()?;
+    // Jobs are told apart by their endpoints.
+    let rates = if jobs > 1 && beside.is_none() { jobs } else { 0 };
     Ok(Setup {
         run: RUN,
         machine,
@@ -186,7 +205,8 @@ pub(super) fn setup_of<'a>(
         region: request.region,
         telemetry: None,
         follows_packets: false,
-        by_job: ByJob { rates: if jobs > 1 { jobs } else { 0 }, links: false },
+        by_job: ByJob { rates, links: false },
+        beside,
     })
 }
 

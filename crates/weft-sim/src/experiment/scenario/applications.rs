@@ -7,29 +7,26 @@
 //!                           interface per endpoint
 //! ```
 
+use super::beside::HostsBeside;
 use super::file::{self, Scenario};
 use super::{Building, ScenarioRequest, Way};
 use crate::experiment::ranks::{check_joined, hosts, progress_rule};
 use crate::experiment::replay::{self, TraceInput};
 use crate::experiment::{ExperimentError, machine};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::path::Path;
 use weft_assembly as assembly;
 use weft_fabric::HopRecord;
 use weft_formats::Trace;
 use weft_msg::{Algorithm, Wildcards};
 use weft_network::{NetworkSetup, SimulatedNetwork};
-use weft_nic::Host;
 use weft_results::{Conclusion, Ending};
 use weft_topo::Topology as _;
 use weft_units::{EndpointId, Span};
-use weft_workload::host::{Beside, Hops, NoRanks, SharedHost, SharedParameters};
+use weft_workload::host::{Hops, NoRanks, RankHost, SharedHost, SharedParameters};
 use weft_workload::replay::{
     Operations, Program, RankFailure, RankReport, ReplayHost, ReplayOutput, ReplayParameters,
 };
-use weft_workload::scenario::Generators;
-use weft_workload::services::key_value::KeyValue;
 
 /// Figures of an application in a run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -61,7 +58,7 @@ pub fn traces(name: &str, text: &str, folder: &Path) -> Result<Vec<TraceInput>, 
 }
 
 /// The ranks of a scenario: those of its applications, or none.
-pub(super) trait Ranks: Host {
+pub(super) trait Ranks: RankHost {
     /// The links that packets have crossed since it was last asked, where that is followed.
     fn hops(output: &mut Self::Output) -> &mut Vec<HopRecord>;
 
@@ -214,44 +211,8 @@ impl ScenarioRequest {
             follows_packets,
             ..NetworkSetup::new(&machine, layout, self.seed)
         };
-        let beside = building.beside(interface as u16, scenario);
+        let beside = scenario.parameters(interface as u16, building.report_transfers);
         let parameters = SharedParameters { ranks: parameters, beside };
         setup.with_ranks(parameters, &mut host).map_err(ExperimentError::input)
-    }
-}
-
-/// The programs beside the ranks of each endpoint.
-pub(super) struct HostsBeside {
-    /// The numbers of the flows that begin there.
-    flows: BTreeMap<EndpointId, Vec<u32>>,
-    key_value: BTreeMap<EndpointId, KeyValue>,
-    seed: u64,
-}
-
-impl HostsBeside {
-    /// Those of a scenario.
-    pub fn new(scenario: &Scenario, seed: u64) -> HostsBeside {
-        let mut flows = BTreeMap::<EndpointId, Vec<u32>>::new();
-        for (flow, number) in scenario.flows.iter().zip(0..) {
-            flows.entry(flow.source).or_default().push(number);
-        }
-        HostsBeside { flows, key_value: file::by_endpoint(scenario, seed), seed }
-    }
-
-    /// The host of an endpoint, of which there is one, with these ranks.
-    pub fn put<R: Ranks>(&mut self, ranks: R, endpoint: EndpointId) -> SharedHost<R> {
-        let flows = self.flows.get(&endpoint).map_or(&[][..], Vec::as_slice);
-        SharedHost {
-            flows: Generators::new(flows, self.seed),
-            key_value: self.key_value.remove(&endpoint).unwrap_or_default(),
-            ..SharedHost::alone(ranks)
-        }
-    }
-}
-
-impl Scenario {
-    /// Virtual interfaces that flows and services take at an endpoint.
-    pub(super) fn interfaces(&self) -> u32 {
-        if self.services.is_empty() { 1 } else { Beside::INTERFACES.into() }
     }
 }

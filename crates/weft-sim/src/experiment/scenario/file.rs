@@ -216,6 +216,15 @@ pub(super) fn traces(name: &str, text: &str) -> Result<Vec<(String, ExperimentEr
     Ok(raw.applications.into_iter().map(trace).collect())
 }
 
+/// Refuses applications in a file that goes beside the ranks of a command.
+pub(super) fn refuse_applications(name: &str, text: &str) -> Result<(), ExperimentError> {
+    let raw = parse(name, text)?;
+    let Some(application) = raw.applications.first() else { return Ok(()) };
+    let what = "the program of the command is the application";
+    let mend = "take [[applications]] out, or run the file with `weft traffic --scenario`";
+    Err(Text { name, text }.refuse(&application.span(), "applications", what, mend))
+}
+
 /// The traffic classes of a machine by their names; none, where it has one without a name.
 pub(super) struct NamedClasses<'m> {
     pub(super) names: &'m [String],
@@ -240,6 +249,14 @@ pub(super) struct OnMachine<'m> {
     pub(super) classes: NamedClasses<'m>,
     /// The longest message that its interface carries.
     pub(super) longest: Bytes,
+}
+
+impl<'m> OnMachine<'m> {
+    /// A machine with its layout.
+    pub(super) fn of(machine: &'m Machine, layout: &'m Layout) -> OnMachine<'m> {
+        let longest = machine.nic.model().longest_message();
+        OnMachine { layout, classes: NamedClasses::of(machine), longest }
+    }
 }
 
 /// Reads a scenario for a machine. `seed`: of permutations.
@@ -271,10 +288,6 @@ pub(super) fn read(
             "nothing is measured between warm_up and time",
             "write a time above warm_up",
         ));
-    }
-    if raw.flows.is_empty() && raw.applications.is_empty() && raw.clients.is_empty() {
-        let mend = "add [[flows]], [[applications]], or [[services]] and [[clients]]";
-        return Err(ExperimentError::input(format!("{name}: there are no flows; {mend}")));
     }
     let mut scenario = Scenario {
         time: Time::ZERO + end,
@@ -388,7 +401,8 @@ impl Flows<'_> {
             let mend = "let it start earlier";
             return Err(self.text.refuse(&at, start_field, "it is not before stop", mend));
         }
-        Ok((start, stop))
+        // Beside ranks the run may go on.
+        Ok((start, stop.min(self.end)))
     }
 
     /// Refuses a name that another has, and one that a terminal would act on.

@@ -10,6 +10,7 @@
 //! row that says why.
 
 mod applications;
+mod beside;
 mod file;
 mod row;
 mod saved;
@@ -26,14 +27,16 @@ use super::{
     MachineInput, Measured, Report, Request, add_crossed, machine,
 };
 use crate::telemetry::Telemetry;
+use applications::Ranks;
 pub use applications::{ApplicationFigures, traces};
-use applications::{HostsBeside, Ranks};
-use file::{NamedClasses, OnMachine, Scenario};
+pub(crate) use beside::GroupOutputs;
+use beside::HostsBeside;
+pub use beside::{BesideRanks, GroupRow, ScenarioFile};
+use file::{OnMachine, Scenario};
 pub use row::{Figures, FlowFigures, RunFigures, ScenarioRow};
 use saved::Saved;
 use serde::{Deserialize, Serialize};
 pub use services::{ClientFigures, ServiceFigures};
-use throughput::{Came, Counts};
 use transfers::Transfers;
 pub use transient::Transient;
 use transient::Watch;
@@ -45,10 +48,8 @@ use weft_results::{Conclusion, Ending, ResultsWriter, Stopwatch, Totals};
 use weft_topo::Layout;
 use weft_units::memory::peak_memory;
 use weft_units::{BitRate, Bytes, Span, Time};
-use weft_workload::host::{Beside, NoRanks, SharedHost, SharedParameters};
+use weft_workload::host::{NoRanks, SharedHost, SharedParameters};
 use weft_workload::replay::RankFailure;
-use weft_workload::scenario::{ScenarioOutput, ScenarioParameters};
-use weft_workload::services::key_value::KeyValueOutput;
 
 /// Epochs of a run: between them queues are looked at.
 const EPOCHS: u64 = 400;
@@ -101,9 +102,11 @@ impl Experiment for ScenarioRequest {
         let ways = self.ways()?;
         // The ways change neither endpoints nor links: a mistake of the file is one under all of them.
         let layout = assembly::layout(machine).map_err(ExperimentError::input)?;
-        let classes = NamedClasses::of(machine);
-        let on = OnMachine { layout: &layout, classes, longest: machine.nic.model().longest_message() };
-        let scenario = file::read((&self.name, &self.text), &on, self.seed)?;
+        let scenario = file::read((&self.name, &self.text), &OnMachine::of(machine, &layout), self.seed)?;
+        if scenario.flows.is_empty() && scenario.applications.is_empty() && scenario.clients.is_empty() {
+            let mend = "add [[flows]], [[applications]], or [[services]] and [[clients]]";
+            return Err(ExperimentError::input(format!("{}: there are no flows; {mend}", self.name)));
+        }
         check_rates(&self.name, &scenario, link_rate(machine, &layout))?;
         let follows_packets = options.follows_packets(machine)?;
         let saved = experiment.open::<Saved<Course>>(&layout, None, &[])?;
@@ -173,7 +176,14 @@ impl Experiment for ScenarioRequest {
             return Err(why);
         }
         let performance = experiment.performance(hops);
-        Ok(Findings { conclusion: ended, rows, totals, explained: Vec::new(), performance })
+        Ok(Findings {
+            conclusion: ended,
+            rows,
+            totals,
+            beside: Vec::new(),
+            explained: Vec::new(),
+            performance,
+        })
     }
 }
 
@@ -222,7 +232,8 @@ impl ScenarioRequest {
         let machine = machine::checked(&way.machine)?;
         let layout = assembly::layout(&machine).map_err(ExperimentError::input)?;
         assembly::check_interfaces(&machine, scenario.interfaces()).map_err(ExperimentError::input)?;
-        let parameters = SharedParameters { ranks: (), beside: building.beside(0, scenario) };
+        let beside = scenario.parameters(0, building.report_transfers);
+        let parameters = SharedParameters { ranks: (), beside };
         let mut beside = HostsBeside::new(scenario, self.seed);
         let mut host = |endpoint| beside.put(NoRanks, endpoint);
         let Building { threads, saved, follows_packets, .. } = building;
@@ -245,15 +256,6 @@ struct Building<'a> {
     report_transfers: bool,
     /// Whether tables want every packet.
     follows_packets: bool,
-}
-
-impl Building<'_> {
-    /// The parameters of what is beside the ranks, which leave virtual interfaces from this one on.
-    fn beside(&self, interface: u16, scenario: &Scenario) -> Beside {
-        let (flows, counted_from) = (scenario.flows.clone(), scenario.warm_up);
-        let flows = ScenarioParameters { flows, counted_from, report_transfers: self.report_transfers };
-        Beside { interface, flows, key_value: scenario.key_value() }
-    }
 }
 
 /// The runs that are done.
@@ -289,10 +291,9 @@ struct HighWater {
 struct Course {
     /// Epochs that are over.
     epochs: u64,
-    output: ScenarioOutput,
-    key_value: KeyValueOutput,
-    /// The state at the end of warm-up; `None`: it goes on.
-    warm_up: Option<WarmUp>,
+    gathered: GroupOutputs,
+    /// Time in which links had been off at the end of warm-up; `None`: it goes on.
+    off_in_warm_up: Option<Span>,
     transfers: Transfers,
     high: HighWater,
     watch: Option<Watch>,
@@ -302,14 +303,6 @@ struct Course {
     packets: PacketTable,
 }
 
-/// The state of a run at the end of its warm-up.
-#[derive(Default, Serialize, Deserialize)]
-struct WarmUp {
-    came: Came,
-    /// Time in which links had been off.
-    links_off: Span,
-}
-
 impl Simulated<'_> {
     /// The course of a run that begins.
     fn begin(&self) -> Course {
@@ -317,9 +310,8 @@ impl Simulated<'_> {
             self.request.telemetry.map(|every| Telemetry::new(self.run, self.options.looks(every)));
         Course {
             epochs: 0,
-            output: ScenarioOutput::default(),
-            key_value: KeyValueOutput::default(),
-            warm_up: None,
+            gathered: GroupOutputs::default(),
+            off_in_warm_up: None,
             transfers: Transfers::default(),
             high: HighWater::default(),
             watch: Watch::begin(self.scenario),
@@ -351,10 +343,10 @@ impl Simulated<'_> {
             self.control.progress.advance((f64::from(self.run) + share) / f64::from(self.of), &doing);
             let until = Time::from_ps(scenario.time.as_ps() / EPOCHS * epoch).min(scenario.time);
             let until = if epoch == EPOCHS { scenario.time } else { until };
-            if course.warm_up.is_none() && scenario.warm_up <= until {
+            if course.off_in_warm_up.is_none() && scenario.warm_up <= until {
                 self.advance(&mut *network, scenario.warm_up, &mut course, results.as_deref_mut())?;
-                let came = Came::by_now(&course.output, &*network);
-                course.warm_up = Some(WarmUp { came, links_off: network.crossed().counts.off });
+                course.gathered.end_warm_up(&*network);
+                course.off_in_warm_up = Some(network.crossed().counts.off);
             }
             let (progress, fault) =
                 self.advance(&mut *network, until, &mut course, results.as_deref_mut())?;
@@ -387,13 +379,11 @@ impl Simulated<'_> {
                 saved_at = until;
             }
         }
-        let Course { output, key_value, warm_up, mut transfers, high, watch, .. } = course;
+        let Course { mut gathered, off_in_warm_up, mut transfers, high, watch, .. } = course;
         let Course { mut telemetry, mut packets, .. } = course;
         let totals = &mut done.totals;
-        // A network that stands is at the beginning of its last window, in which something may have come.
-        let ends = output.flows.values().map(|flow| flow.last);
-        let last = ends.chain(key_value.clients.values().map(|tally| tally.last)).max().unwrap_or(Time::ZERO);
-        let end = network.now().max(last).min(scenario.time);
+        gathered.end(&*network);
+        let end = gathered.end_time(scenario, network.now());
         if let Some(results) = results {
             transfers.write((self.run, Time::NEVER), &mut Vec::new(), scenario, results)?;
             transfers.finish(self.run, scenario, results)?;
@@ -405,11 +395,10 @@ impl Simulated<'_> {
             results.epoch()?;
         }
         let crossed = network.crossed();
-        let came = Came::by_now(&output, &*network);
-        let warm_up = warm_up.unwrap_or_else(|| WarmUp { came: came.clone(), links_off: crossed.counts.off });
+        let off_in_warm_up = off_in_warm_up.unwrap_or(crossed.counts.off);
         totals.end = totals.end.max(end);
-        totals.messages += output.flows.values().map(|flow| flow.delivered).sum::<u64>() + key_value.messages;
-        let payload = came.sum() + key_value.payload;
+        totals.messages += gathered.messages();
+        let payload = gathered.payload();
         totals.payload += payload;
         // Energy is that of applications too, of which nobody counts what was delivered.
         let delivered = if scenario.applications.is_empty() { payload } else { Bytes::ZERO };
@@ -421,9 +410,9 @@ impl Simulated<'_> {
             paused_us: 0.0,
             pause_frames: 0,
             losses: crossed.counts,
-            transfers_failed: output.failed,
+            transfers_failed: gathered.flows.failed,
             links_off_us: crossed.counts.off.as_us_f64(),
-            links_off_in_warm_up_us: warm_up.links_off.as_us_f64(),
+            links_off_in_warm_up_us: off_in_warm_up.as_us_f64(),
             outages_after_end: machine::outages_after(self.faults, end),
             run_time_us: (end - Time::ZERO).as_us_f64(),
             packet_hops: crossed.packet_hops,
@@ -433,13 +422,10 @@ impl Simulated<'_> {
             of_run.paused_us += link.paused.as_us_f64();
             of_run.pause_frames += link.pause_frames;
         });
-        let counts = Counts { scenario, output: &output, before: &warm_up.came, came: &came, end };
-        let of_flows = row::of_groups(&counts).into_iter().map(Figures::Flows);
+        let (of_flows, of_services) = gathered.figures(scenario, end);
         let of_applications = applications::figures(scenario, &applications::ranks(&*network)).into_iter();
         let of_applications = of_applications.map(Figures::Application);
-        let of_clients = services::of_clients(scenario, &key_value, end).into_iter().map(Figures::Clients);
-        let of_services = services::of_services(scenario, &key_value, end).into_iter().map(Figures::Service);
-        let all = of_flows.chain(of_applications).chain(of_clients).chain(of_services);
+        let all = of_flows.into_iter().chain(of_applications).chain(of_services);
         let rows = scenario.all_groups().zip(all).map(|(group, figures)| ScenarioRow {
             run: self.run,
             congestion: congestion.to_owned(),
@@ -461,7 +447,7 @@ impl Simulated<'_> {
         course: &mut Course,
         mut results: Option<&mut ResultsWriter>,
     ) -> Result<(Progress, Option<RankFailure>), ExperimentError> {
-        let Course { output, key_value, transfers, telemetry, packets, .. } = course;
+        let Course { gathered, transfers, telemetry, packets, .. } = course;
         let flag = self.control.interrupt.flag();
         let progress = match (telemetry, results.as_deref_mut()) {
             (Some(telemetry), Some(results)) => telemetry.run_until(network, until, flag, results)?,
@@ -469,15 +455,14 @@ impl Simulated<'_> {
         };
         let mut fault = None;
         network.visit_outputs(&mut |part| {
-            output.take(&mut part.flows);
-            key_value.take(&mut part.key_value);
+            gathered.take(part);
             packets.take(R::hops(&mut part.ranks));
             R::hops(&mut part.ranks).clear();
             // The first of all, whatever partition has it.
             fault = [fault.take(), R::fault(&part.ranks)].into_iter().flatten().min();
         });
         if let Some(results) = results {
-            transfers.write((self.run, until), &mut output.transfers, self.scenario, results)?;
+            transfers.write((self.run, until), &mut gathered.flows.transfers, self.scenario, results)?;
             packets.write(self.run, until, results)?;
             results.epoch()?;
         }

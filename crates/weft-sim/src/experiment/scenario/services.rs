@@ -60,6 +60,10 @@ impl Scenario {
         KeyValueParameters {
             stores: self.services.iter().map(|service| service.plan.clone()).collect(),
             clients: self.clients.iter().map(|clients| clients.plan.clone()).collect(),
+            at: (0..)
+                .zip(&self.services)
+                .flat_map(|(number, of)| of.at.iter().map(move |at| (*at, number)))
+                .collect(),
             counted_from: self.warm_up,
         }
     }

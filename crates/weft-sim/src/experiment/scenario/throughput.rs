@@ -8,13 +8,12 @@
 //! Payload counts when it has come to its destination, whether or not its transfer is whole. So the figure
 //! depends neither on the sizes of transfers nor on how long the scenario goes on when they have ended.
 
-use super::applications::Ranks;
 use super::file::Scenario;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weft_network::SimulatedNetwork;
 use weft_units::{Bytes, Time};
-use weft_workload::host::{SharedHeader, SharedHost};
+use weft_workload::host::{RankHost, SharedHeader, SharedHost};
 use weft_workload::scenario::{FlowPlan, FlowTally, ScenarioOutput};
 
 /// Payload that has come since the run began, by flow.
@@ -23,7 +22,7 @@ pub(super) struct Came(BTreeMap<u32, Bytes>);
 
 impl Came {
     /// The payload that has come by now.
-    pub(super) fn by_now<R: Ranks>(
+    pub(super) fn by_now<R: RankHost>(
         output: &ScenarioOutput,
         network: &dyn SimulatedNetwork<SharedHost<R>>,
     ) -> Came {

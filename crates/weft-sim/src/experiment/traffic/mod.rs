@@ -284,7 +284,14 @@ impl Experiment for TrafficRequest {
         if let Some(timeline) = timeline {
             timeline.finish()?;
         }
-        Ok(Findings { conclusion, rows, totals, explained: Vec::new(), performance: run.performance(hops) })
+        Ok(Findings {
+            conclusion,
+            rows,
+            totals,
+            beside: Vec::new(),
+            explained: Vec::new(),
+            performance: run.performance(hops),
+        })
     }
 }
 
