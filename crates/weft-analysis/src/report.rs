@@ -199,8 +199,7 @@ fn facts(result: &StoredResult) -> Vec<(String, String)> {
     let performance = result.performance();
     let mut facts = vec![("machine".to_owned(), result.machine().to_owned())];
     let mut fact = |name: &str, text: String| facts.push((name.to_owned(), text));
-    let sets: Vec<&str> =
-        request["machine"]["sets"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let sets = result.changes();
     if !sets.is_empty() {
         fact("changed values", sets.join(", "));
     }

@@ -3,13 +3,14 @@
 //! A picture takes the finest level with few enough intervals; the tables are read twice, first to find the
 //! fullest, so that what is kept does not grow with the time.
 
+use super::field_unit::four_digits;
 use super::intervals::{Intervals, PS_PER_US};
 use super::panel::{Axis, Cells, Content, MAX_SERIES, Panel, Series};
 use super::shown::ShownRun;
 use std::collections::{BTreeMap, BTreeSet};
 use weft_results::{FlowRateRow, QueueRow, RateRow, ResultsError};
 
-/// Ports that are told apart in a stack; the grey of the next colour is that of all others.
+/// Ports in a stack.
 const STACKED: usize = 6;
 /// Queues in a heat map, at most.
 const MAX_QUEUES: usize = 48;
@@ -27,6 +28,8 @@ fn queue_name(&(switch, is_output, port): &PortQueue) -> String {
 struct Fill {
     intervals: Intervals,
     queues: Vec<(PortQueue, Vec<f64>)>,
+    /// The number of all others.
+    other_count: usize,
     /// All other queues together.
     others: Vec<f64>,
 }
@@ -45,6 +48,7 @@ fn fill(shown: &ShownRun<'_>, most: usize, held: fn(&QueueRow) -> u64) -> Result
     let intervals = Intervals::of(shown, end)?;
     let mut fullest: Vec<(PortQueue, u64)> = peaks.into_iter().collect();
     fullest.sort_by_key(|(queue, peak)| (std::cmp::Reverse(*peak), *queue));
+    let other_count = fullest.len().saturating_sub(most);
     fullest.truncate(most);
     let empty = || vec![0.0; intervals.count];
     let mut queues: Vec<(PortQueue, Vec<f64>)> =
@@ -61,25 +65,28 @@ fn fill(shown: &ShownRun<'_>, most: usize, held: fn(&QueueRow) -> u64) -> Result
             series[number] += held(&row) as f64 / BYTES_PER_KIB;
         }
     })?;
-    Ok(Fill { intervals, queues, others })
+    Ok(Fill { intervals, queues, other_count, others })
 }
 
-/// The mean fill of the fullest ports, and of all others, on top of each other.
+/// The mean fill of the fullest ports on top of each other. All others would hide them where there are many:
+/// the heading says how much they hold.
 pub(super) fn stacked(shown: &ShownRun<'_>) -> Result<Panel, ResultsError> {
-    let Fill { intervals, queues, others } = fill(shown, STACKED, |row| row.mean_held_bytes.get())?;
-    let fullest = queues.len();
-    let of = |(number, (label, values)): (usize, (String, Vec<f64>))| {
-        let colour = if number < fullest { number } else { STACKED };
-        let points = intervals.points(&values);
-        Series { label, points, colour, ..Series::default() }
+    let Fill { intervals, queues, other_count, others } =
+        fill(shown, STACKED, |row| row.mean_held_bytes.get())?;
+    let (mean, held) = (|values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64, &others);
+    let of_others = match mean(held) {
+        0.0 => String::new(),
+        kib => format!(", without {other_count} others that hold {} KiB in the mean", four_digits(kib)),
     };
-    let named = queues.into_iter().map(|(queue, values)| (queue_name(&queue), values));
-    let rest = others.iter().any(|value| *value > 0.0).then(|| ("all others".to_owned(), others.clone()));
-    let series = named.chain(rest).enumerate().map(of).collect();
+    let of = |(colour, (queue, values)): (usize, (PortQueue, Vec<f64>))| {
+        let points = intervals.points(&values);
+        Series { label: queue_name(&queue), points, colour, ..Series::default() }
+    };
+    let series = queues.into_iter().enumerate().map(of).collect();
     Ok(Panel {
-        title: shown.label.clone(),
+        title: format!("{}{of_others}", shown.label),
         x: intervals.axis(),
-        y: Axis::new("bytes in queues", "KiB"),
+        y: Axis::new("bytes in the fullest queues", "KiB"),
         content: Content::Stacked(series),
     })
 }

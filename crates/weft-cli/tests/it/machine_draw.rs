@@ -243,3 +243,13 @@ fn files_are_not_written_over() {
     assert!(refused(&["machine", "draw", &path("none.toml")]).contains("cannot read"));
     assert!(refused(&["machine", "draw", "exanest", "--force"]).contains("--output"));
 }
+
+/// Catches a drawing under the name of something else.
+#[test]
+fn a_drawing_is_named_svg() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.exe");
+    let said = refused(&["machine", "draw", "exanest", "-o", path.to_str().unwrap()]);
+    assert!(said.contains("x.exe: a drawing is SVG"), "{said}");
+    assert!(!path.exists());
+}
