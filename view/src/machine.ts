@@ -45,8 +45,8 @@ export class MachineTab {
   });
   private readonly range = h(
     "select",
-    { id: "range", title: "The value that has the last colour, of shares (m)" },
-    h("option", { value: "whole" }, "0 to 100 %"),
+    { id: "range", title: "The share that has the last colour (m)" },
+    h("option", { value: "whole" }, "100 %"),
     h("option", { value: "own" }, "run's own maximum"),
   );
   private readonly marks = h("div", { class: "marks", id: "marks" });
@@ -77,7 +77,7 @@ export class MachineTab {
       { class: "bar" },
       h("label", {}, "colour ", this.choice),
       h("label", {}, "several links: ", this.gathering),
-      h("label", {}, "colours: ", this.range),
+      h("label", {}, "up to ", this.range),
       this.legend,
       this.find,
     );

@@ -13,7 +13,7 @@ import {
 } from "./api";
 import { seriesColour } from "./colours";
 import { h, row, sortable } from "./dom";
-import { bytes, count, percent, short, time } from "./format";
+import { apart, bytes, columnName, count, measured, percent, short, time } from "./format";
 import { share } from "./pieces";
 import { pictureOf } from "./plot";
 import type { State } from "./state";
@@ -24,6 +24,8 @@ export abstract class Tab {
   readonly element: HTMLElement;
   /** Whether it is filled again each time that a run has written more. */
   protected readonly follows: boolean = true;
+  /** Whether a run that goes on has nothing for it yet: then it is looked at again. */
+  protected lacks = false;
   private isFresh = false;
 
   constructor(
@@ -33,16 +35,20 @@ export abstract class Tab {
     this.element = h("section", { class: name, id: `tab-${name}` });
     state.onChange(() => {
       this.isFresh = false;
-      if (!this.element.hidden && (this.follows || !state.isLive)) void this.show();
+      if (!this.element.hidden && (this.follows || this.lacks || !state.isLive)) void this.show();
     });
   }
 
   async show(): Promise<void> {
     if (this.isFresh) return;
     this.isFresh = true;
+    this.lacks = false;
+    // What takes long leaves no empty page.
+    if (!this.element.hasChildNodes()) this.element.append(h("p", { class: "empty" }, "reading …"));
     try {
       await this.fill();
     } catch (error) {
+      this.lacks = true;
       this.element.replaceChildren(h("p", { class: "empty" }, (error as Error).message));
     }
     document.documentElement.dataset.ready = this.name;
@@ -114,7 +120,8 @@ export class RanksTab extends Tab {
         const part = h("div", { class: "ranks-of" });
         if (this.state.results.length > 1) part.append(h("h2", {}, info.name));
         await this.timeline(part, of, info.has_timeline);
-        if (info.tables.includes("ranks")) part.append(rankBars(await get<RankRow[]>("ranks", of)));
+        const ranks = info.tables.includes("ranks") ? await get<RankRow[]>("ranks", of) : [];
+        if (ranks.length > 0) part.append(rankBars(ranks));
         return part;
       }),
     );
@@ -146,6 +153,7 @@ export class RanksTab extends Tab {
         timeline.element,
       );
     } catch (error) {
+      this.lacks = true;
       part.append(h("p", { class: "empty" }, (error as Error).message));
     }
   }
@@ -311,6 +319,7 @@ export class MessagesTab extends Tab {
         h("div", { class: "side" }, h("div", { class: "scroll" }, table), pieces),
       );
     } catch (error) {
+      this.lacks = true;
       return h("div", {}, heading, h("p", { class: "empty" }, (error as Error).message));
     }
   }
@@ -387,20 +396,22 @@ export class OverviewTab extends Tab {
         "div",
         { class: "columns" },
         h("div", {}, h("h3", {}, "What ran"), pairs(report.facts)),
-        h("div", {}, h("h3", {}, "Totals"), pairs(report.totals)),
+        h(
+          "div",
+          {},
+          h("h3", {}, this.state.isLive ? "So far" : "Totals"),
+          pairs(report.totals.map(([key, value]) => [key, apart(value)])),
+        ),
       ),
-      h("h3", {}, "Measured"),
+      rows.length > 0 ? h("h3", {}, "Measured") : null,
       h(
         "div",
-        { class: "scroll" },
+        { class: "scroll", ...(rows.length > 0 ? {} : { hidden: true }) },
         h(
           "table",
           { class: "figures" },
-          row(
-            names.map((of) => of.replaceAll("_", " ")),
-            "th",
-          ),
-          ...rows.map((cells) => row(cells)),
+          row(names.map(columnName), "th"),
+          ...rows.map((cells) => row(cells.map((cell, at) => measured(names[at], cell)))),
         ),
       ),
       hot.length > 0 ? h("h3", {}, "Busiest links") : null,

@@ -35,7 +35,7 @@ pub use error::StudyError;
 pub use file::{Commands, Study};
 pub use picture::StudyPicture;
 pub use point::Point;
-pub use stored::{StoredStudy, is_study};
+pub use stored::{StoredStudy, StudyAxis, is_study};
 pub use value::Value;
 
 /// The version of the data set and of the directory.

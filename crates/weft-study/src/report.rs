@@ -14,7 +14,7 @@ const TABLE_FIELDS: usize = 4;
 /// Cases and points on a page.
 const LISTED: usize = 500;
 /// Lines of a refused point's error that are shown.
-const REASON_LINES: usize = 4;
+const REASON_LINES: usize = 6;
 /// Endings of a run that went to its end.
 const GOOD_ENDS: [&str; 2] = ["finished", "horizon-reached"];
 
@@ -25,11 +25,10 @@ impl Failed {
         parts.collect::<Vec<_>>().join(" ")
     }
 
-    /// The error with its key and its mend: its first lines, without the blank ones and the text that they
-    /// point into.
+    /// The error with its key and its mend: its first lines, without blank ones and those that only point.
     pub fn reason(&self) -> Vec<&str> {
-        let lines = self.message.lines().map(str::trim_end);
-        lines.filter(|line| !line.trim().is_empty()).take(REASON_LINES).collect()
+        let lines = self.message.lines().map(str::trim);
+        lines.filter(|line| !line.is_empty() && !line.starts_with('|')).take(REASON_LINES).collect()
     }
 }
 

@@ -10,8 +10,10 @@ use super::shown::ShownRun;
 use std::collections::{BTreeMap, BTreeSet};
 use weft_results::{FlowRateRow, QueueRow, RateRow, ResultsError};
 
-/// Ports in a stack.
+/// Ports that are told apart in a stack; the grey of the next colour is that of all others.
 const STACKED: usize = 6;
+/// The share of all bytes from which on all others would hide the fullest ports.
+const MOST_OF_OTHERS: f64 = 0.75;
 /// Queues in a heat map, at most.
 const MAX_QUEUES: usize = 48;
 const BYTES_PER_KIB: f64 = 1024.0;
@@ -68,25 +70,34 @@ fn fill(shown: &ShownRun<'_>, most: usize, held: fn(&QueueRow) -> u64) -> Result
     Ok(Fill { intervals, queues, other_count, others })
 }
 
-/// The mean fill of the fullest ports on top of each other. All others would hide them where there are many:
-/// the heading says how much they hold.
+/// The mean fill of the fullest ports on top of each other, and that of all others above them. Where these
+/// hold so much that they would hide the fullest, the heading says it in place of an area.
 pub(super) fn stacked(shown: &ShownRun<'_>) -> Result<Panel, ResultsError> {
     let Fill { intervals, queues, other_count, others } =
         fill(shown, STACKED, |row| row.mean_held_bytes.get())?;
-    let (mean, held) = (|values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64, &others);
-    let of_others = match mean(held) {
-        0.0 => String::new(),
-        kib => format!(", without {other_count} others that hold {} KiB in the mean", four_digits(kib)),
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
+    let (held, of_fullest) = (mean(&others), queues.iter().map(|(_, values)| mean(values)).sum::<f64>());
+    let would_hide = held > MOST_OF_OTHERS * (held + of_fullest);
+    let left_out = match would_hide {
+        true => format!(", without {other_count} others that hold {} KiB in the mean", four_digits(held)),
+        false => String::new(),
     };
-    let of = |(colour, (queue, values)): (usize, (PortQueue, Vec<f64>))| {
+    let of = |(colour, (label, values)): (usize, (String, Vec<f64>))| {
         let points = intervals.points(&values);
-        Series { label: queue_name(&queue), points, colour, ..Series::default() }
+        Series { label, points, colour, ..Series::default() }
     };
-    let series = queues.into_iter().enumerate().map(of).collect();
+    let mut named: Vec<(String, Vec<f64>)> =
+        queues.into_iter().map(|(queue, values)| (queue_name(&queue), values)).collect();
+    let fullest = named.len();
+    if held > 0.0 && !would_hide {
+        named.push(("all others".to_owned(), others));
+    }
+    let mut series: Vec<Series> = named.into_iter().enumerate().map(of).collect();
+    series.iter_mut().skip(fullest).for_each(|others| others.colour = STACKED);
     Ok(Panel {
-        title: format!("{}{of_others}", shown.label),
+        title: format!("{}{left_out}", shown.label),
         x: intervals.axis(),
-        y: Axis::new("bytes in the fullest queues", "KiB"),
+        y: Axis::new("bytes in queues", "KiB"),
         content: Content::Stacked(series),
     })
 }

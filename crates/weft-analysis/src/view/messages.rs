@@ -54,7 +54,7 @@ pub struct HistogramBar {
 }
 
 /// Bars of a histogram between a time and its double.
-const BARS_PER_DOUBLING: u32 = 4;
+const BARS_PER_DOUBLING: u32 = 16;
 
 /// The number of the bar of a time: doublings, each in equal parts, so that integers decide.
 fn bar_of(ps: u64) -> u32 {
@@ -220,8 +220,8 @@ mod tests {
             let bar = bar_of(ps);
             assert!((bar_begin(bar)..bar_begin(bar + 1)).contains(&ps), "{ps} in {bar}");
         }
-        let bars = histogram(&[(8, 3), (10, 1)].into());
+        let bars = histogram(&[(64, 3), (66, 1)].into());
         assert_eq!(bars.iter().map(|bar| bar.count).collect::<Vec<_>>(), [3, 0, 1]);
-        assert_eq!(bars.iter().map(|bar| bar.from_ps).collect::<Vec<_>>(), [4, 5, 6]);
+        assert_eq!(bars.iter().map(|bar| bar.from_ps).collect::<Vec<_>>(), [16, 17, 18]);
     }
 }

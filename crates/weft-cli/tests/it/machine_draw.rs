@@ -253,3 +253,16 @@ fn a_drawing_is_named_svg() {
     assert!(said.contains("x.exe: a drawing is SVG"), "{said}");
     assert!(!path.exists());
 }
+
+/// Catches thousands of links between groups that become one filled disc, which nobody can read.
+#[test]
+fn many_links_shine_through() {
+    let text = drawn(&["slingshot-dragonfly"]);
+    let svg = Document::parse(&text).unwrap();
+    let lines = of_class(&svg, "link");
+    assert!(lines.len() > 2_000, "{}", lines.len());
+    let sheet = lines[0].parent().unwrap();
+    assert_eq!(sheet.attribute("opacity"), None);
+    let opacity: f64 = sheet.attribute("stroke-opacity").unwrap().parse().unwrap();
+    assert!((0.05..0.2).contains(&opacity), "{opacity}");
+}

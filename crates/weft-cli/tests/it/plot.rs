@@ -38,7 +38,7 @@ fn every_kind_is_drawn_or_says_what_it_needs() {
     let jam = run(incast, &at("jam"));
     let bare = run(&format!("{traffic} --tables flows"), &at("bare"));
     for (kind, label, needs) in [
-        ("load-curve", "latency (ns)", None),
+        ("load-curve", "latency (µs)", None),
         ("fct-cdf", "completion time (µs)", Some("--tables messages")),
         ("slow-down", "size of the message (bytes)", Some("--tables messages")),
         ("queue", "bytes in queues (KiB)", Some("--telemetry 10us")),
@@ -243,8 +243,8 @@ fn results_are_compared_by_price() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     let traffic = "traffic --pattern uniform --time 10us --load 0.3";
-    let prices = "--set links.endpoint.cost=10 --set links.endpoint.port_cost=5 --set links.switch.cost=30";
-    let twice = "--set links.endpoint.cost=40 --set links.endpoint.port_cost=0 --set links.switch.cost=60";
+    let prices = "--set links.endpoint.cost=10 --set links.endpoint.port_cost=5 --set links.tree.cost=30";
+    let twice = "--set links.endpoint.cost=40 --set links.endpoint.port_cost=0 --set links.tree.cost=60";
     let none = run(traffic, &at("none"));
     let one = run(&format!("{traffic} {prices}"), &at("one"));
     let two = run(&format!("{traffic} {twice}"), &at("two"));
