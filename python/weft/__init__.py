@@ -6,6 +6,8 @@ print(r.links.collect())
 r.plot.load_curve("curve.png")
 """
 
+from importlib.metadata import version as _version
+
 from weft import _libraries
 from weft._call import BadInput, EndedBadly, WeftError
 from weft._graph import NextHop
@@ -50,6 +52,9 @@ from weft._trace import Trace, trace
 
 _libraries.name_them()
 
+__version__: str = _version("weft")
+"""The version of weft, as `weft --version` prints it."""
+
 __all__ = [
     "BadInput",
     "Done",
@@ -68,6 +73,7 @@ __all__ = [
     "Study",
     "Trace",
     "WeftError",
+    "__version__",
     "allgather",
     "allgatherv",
     "allreduce",

@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from weft import _call, _graph
+from weft import _call, _graph, _html
 from weft._graph import NextHop
 from weft._picture import Picture
 from weft._toml import inline
@@ -84,6 +84,13 @@ class Machine:
         Path(path).write_text(text)
         on = replace(self, _keep=keep).set("topology.kind", "graph").set("topology.file", str(path))
         return on if routing is None else on.set("topology.routing", "table")
+
+    def _repr_html_(self) -> str:
+        figures = self.show()
+        plain = (str, int, float, bool)
+        said = {name.replace("_", " "): value for name, value in figures.items() if isinstance(value, plain)}
+        changes = {key: _toml(value) for key, value in self.changes}
+        return _html.facts({"machine": self.name, **changes, **said}) + self.draw().svg
 
     def draw(self, path: str | Path | None = None) -> Picture:
         """The switches and links as SVG, written to `path` where that is given."""

@@ -1,6 +1,5 @@
 """Results."""
 
-import html
 import json
 import tempfile
 from collections.abc import Sequence
@@ -9,13 +8,30 @@ from typing import Any
 
 import polars as pl
 
-from weft import _call, _figure
+from weft import _call, _figure, _html
 from weft._machine import Machine, machine
 from weft._picture import Picture, draw
 from weft._placement import Placement, mapping
 from weft._program import Program, RankProgram, program
 
 TABLES = "messages,flows,links,ranks,calls"
+# Columns of a row that a notebook shows, the most telling first: the case, then what came of it.
+TELLING = [
+    *("name", "group", "congestion", "job", "program", "trace", "size_bytes", "offered_load", "ranks"),
+    *(
+        "latency_mean_ns",
+        "latency_p99_ns",
+        "latency_us",
+        "accepted_load",
+        "bandwidth_gbps",
+        "throughput_gbps",
+    ),
+    *("slowdown", "fairness", "saturated", "time_us", "messages", "messages_per_second", "packets_dropped"),
+    *("seeds", "run_time_us"),
+]
+# Columns and rows of that table.
+COLUMNS = 10
+SHOWN = 30
 
 
 class Plots:
@@ -235,14 +251,20 @@ class Result:
 
     def _repr_html_(self) -> str:
         request = self.manifest["request"]
+        machine = request.get("machine", {})
         facts = {
             "command": request.get("command"),
-            "machine": request.get("machine", {}).get("name"),
+            "machine": " ".join([str(machine.get("name")), *machine.get("sets", [])]),
             "ended": self.manifest["ended"],
             "directory": str(self.directory),
         }
-        rows = "".join(f"<tr><th>{k}</th><td>{html.escape(str(v))}</td></tr>" for k, v in facts.items())
-        return f"<table>{rows}</table>{self.summary._repr_html_()}"
+        rows = self.manifest["rows"]
+        known = [name for name in TELLING if any(row.get(name) is not None for row in rows)][:COLUMNS]
+        more = f"<p>{len(rows) - SHOWN} more rows: see .summary</p>" if len(rows) > SHOWN else ""
+        table = _html.table([name.replace("_", " ") for name in known], _html.cells(rows[:SHOWN], known))
+        loads = {row.get("offered_load") for row in rows} - {None}
+        curve = self.plot.load_curve().svg if len(loads) > 1 else ""
+        return f"{_html.facts(facts)}{table}{more}{curve}"
 
     def __repr__(self) -> str:
         return f"weft.Result({str(self.directory)!r}, {self.manifest['ended']})"

@@ -4,6 +4,8 @@
 smoke.py
 """
 
+import re
+import subprocess
 import sys
 import tempfile
 from concurrent.futures import Executor
@@ -212,6 +214,22 @@ def check_experiments(folder: Path) -> None:
             assert set(result.messages.collect()["group"]) == {"incast", "small"}
 
 
+def check_forms(result: weft.Result, machine: weft.Machine) -> None:
+    """Catches a notebook's table as wide as all columns, text that is markup, a wrong version."""
+    form = result._repr_html_()
+    headings = re.findall("<th>([^<]*)</th>", form.split("</table>")[1])
+    assert headings[:2] == ["size bytes", "offered load"] and len(headings) <= 10, headings
+    assert "topology.k=4" in form and "<svg" in form
+    single = weft.traffic(machine, load=0.2, time="5us")
+    assert "<svg" not in single._repr_html_(), "one load is no curve"
+    form = machine._repr_html_()
+    assert "topology.k" in form and "endpoints" in form and "<svg" in form
+    said = subprocess.run(
+        [Path(sys.executable).with_name("weft"), "--version"], capture_output=True, text=True
+    ).stdout
+    assert weft.__version__ == said.split()[1], said
+
+
 def main() -> None:
     """Checks results, pictures, machines and errors."""
     with tempfile.TemporaryDirectory() as folder:
@@ -225,6 +243,7 @@ def main() -> None:
         picture = result.plot.load_curve(curve)
         assert curve.read_bytes().startswith(b"\x89PNG") and picture.data["kind"] == "load-curve"
         assert "<svg" in picture._repr_svg_() and "bxi3-fattree" in result._repr_html_()
+        check_forms(result, machine)
         kept = Path(folder, "kept")
         weft.traffic(machine, output=kept, load=0.2, time="5us")
         assert weft.open(kept).summary.height == 1

@@ -14,7 +14,9 @@ export interface ResultInfo {
   machine: string;
   ended: string;
   weft_version: string;
-  runs: { run: number; label: string }[];
+  /** Values of the machine that --set changed. */
+  changes: string[];
+  runs: { run: number; label: string; warm_up_us?: number | null }[];
   tables: string[];
   quantities: Quantity[];
   has_timeline: boolean;
@@ -47,6 +49,8 @@ export interface Drawing {
   port_class: number[];
   endpoint_names: string[];
   switch_names: string[];
+  /** Outages whose times the machine file says. */
+  outages: { of: string; from_ps: number; until_ps: number | null }[];
 }
 
 export interface FramesInfo {
@@ -92,6 +96,7 @@ export interface MessageList {
   payload_bytes: number;
   mean_ps: number;
   slowest: MessageRow[];
+  histogram: { from_ps: number; to_ps: number; count: number }[];
 }
 
 export interface PairPieces {

@@ -72,5 +72,21 @@ export function column(name: string, value: unknown): string {
 
 /** The name of a column for people. */
 export function columnName(name: string): string {
-  return name.replace(/_ps$|_pj$|_bytes$|_bits_per_second$/, "").replaceAll("_", " ");
+  return name.replace(/_(ps|ns|us|pj|bytes|gbps|bits_per_second)$/, "").replaceAll("_", " ");
+}
+
+/** A text with the thousands of a whole number apart. */
+export function apart(text: string): string {
+  return /^\d{5,}$/.test(text) ? count(Number(text)) : text;
+}
+
+/** A value of a measured row, by the unit that ends its name. */
+export function measured(name: string, text: string): string {
+  const value = Number(text);
+  if (text === "" || Number.isNaN(value)) return text;
+  if (name.endsWith("_ns")) return time(value * 1e3);
+  if (name.endsWith("_us")) return time(value * PS_PER_US);
+  if (name.endsWith("_gbps")) return `${short(value)} Gb/s`;
+  if (name.endsWith("_bytes")) return bytes(value);
+  return /^\d+$/.test(text) ? apart(text) : short(value);
 }

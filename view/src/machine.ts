@@ -7,6 +7,7 @@ import { h } from "./dom";
 import { count, time, valueText } from "./format";
 import { MachineMap, type Thing } from "./map";
 import { type Gathering, Pane } from "./pane";
+import { keep, place } from "./place";
 import type { State } from "./state";
 
 /** Results that are drawn side by side. */
@@ -42,6 +43,13 @@ export class MachineTab {
     id: "gathering",
     title: "Value of a thing of several links (a)",
   });
+  private readonly range = h(
+    "select",
+    { id: "range", title: "The share that has the last colour (m)" },
+    h("option", { value: "whole" }, "100 %"),
+    h("option", { value: "own" }, "run's own maximum"),
+  );
+  private readonly marks = h("div", { class: "marks", id: "marks" });
   private readonly slider = h("input", {
     type: "range",
     id: "time",
@@ -69,14 +77,17 @@ export class MachineTab {
       { class: "bar" },
       h("label", {}, "colour ", this.choice),
       h("label", {}, "several links: ", this.gathering),
+      h("label", {}, "up to ", this.range),
       this.legend,
       this.find,
     );
-    const timeBar = h("div", { class: "time" }, this.play, this.slider, this.clock, this.whole);
+    const track = h("div", { class: "track" }, this.slider, this.marks);
+    const timeBar = h("div", { class: "time" }, this.play, track, this.clock, this.whole);
     const left = h("div", { class: "drawing" }, bar, this.panes, timeBar, this.status);
     this.element.append(left, this.details.element);
     this.choice.addEventListener("change", () => this.pick(this.choice.value));
     this.gathering.addEventListener("change", () => this.gather(this.gathering.value as Gathering));
+    this.range.addEventListener("change", () => this.draw());
     this.slider.addEventListener("input", () => this.goTo(Number(this.slider.value)));
     this.play.addEventListener("click", () => this.toggle());
     this.whole.addEventListener("click", () => this.goTo(null));
@@ -100,8 +111,39 @@ export class MachineTab {
     made.forEach((map, result) => {
       if (map) this.add(map, result);
     });
+    this.restore();
     this.fillChoice();
     await this.reload();
+  }
+
+  /** Takes up what the address says. */
+  private restore(): void {
+    const { quantity, several, colours, at, chosen, second } = place();
+    this.quantity = this.known().find((one) => one.name === quantity) ?? this.quantity;
+    if (several) this.gather(several as Gathering);
+    if (colours) this.range.value = colours;
+    if (at && Number.isInteger(Number(at))) this.interval = Number(at);
+    const map = this.shown[0]?.pane.map;
+    const thing = (text: string | undefined) => {
+      const found = text && map ? named(map, text) : null;
+      return found && map && isIn(map, found) ? found : null;
+    };
+    if (thing(chosen)) this.choose(thing(chosen), false);
+    if (thing(second)) this.choose(thing(second), true);
+  }
+
+  /** Writes what is shown into the address. */
+  private keepPlace(): void {
+    const map = this.shown[0]?.pane.map;
+    const text = (thing: Thing | null) => (thing && map ? shortName(map, thing) : "");
+    keep({
+      quantity: this.quantity.name,
+      several: this.gathering.value === "mean" ? "mean" : "",
+      colours: this.range.value === "own" ? "own" : "",
+      at: this.interval === null || this.state.isLive ? "" : String(this.interval),
+      chosen: text(this.chosen),
+      second: text(this.second),
+    });
   }
 
   private add(map: MachineMap, result: number): void {
@@ -246,6 +288,10 @@ export class MachineTab {
       const ofAll = this.interval !== null && shown.frames ? shown.frames.most : highest(all[number]);
       most = Math.max(most, ofAll);
     });
+    // Shares look the same in every run, unless asked for otherwise.
+    const isShare = this.quantity.unit === "";
+    this.range.disabled = !isShare;
+    if (isShare && this.range.value === "whole") most = 1;
     this.shown.forEach((shown, number) => {
       shown.pane.values = { of: all[number], most };
       shown.pane.due();
@@ -261,7 +307,38 @@ export class MachineTab {
         : `${time(now * frames.interval_ps)} – ${time((now + 1) * frames.interval_ps)}`;
     this.whole.classList.toggle("on", now === null);
     this.slider.value = String(now ?? 0);
+    this.mark();
+    this.keepPlace();
     document.documentElement.dataset.interval = now === null ? "whole" : String(now);
+  }
+
+  /** Marks the warm-up and planned outages along the slider. */
+  private mark(): void {
+    const [first] = this.shown;
+    const frames = first?.frames;
+    const all = frames ? frames.count * frames.interval_ps : 0;
+    if (!first || all <= 0) {
+      this.marks.replaceChildren();
+      return;
+    }
+    const run = this.state.results[first.result].runs.find(
+      (one) => one.run === this.state.runOf(first.result),
+    );
+    const span = (kind: string, from: number, until: number, title: string) => {
+      const mark = h("span", { class: kind, title });
+      mark.style.left = `${(100 * from) / all}%`;
+      mark.style.width = `max(3px, ${(100 * Math.max(Math.min(until, all) - from, 0)) / all}%)`;
+      return mark;
+    };
+    const warmUp = (run?.warm_up_us ?? 0) * 1e6;
+    const outages = first.pane.map.drawing.outages.filter((one) => one.from_ps < all);
+    this.marks.replaceChildren(
+      ...(warmUp > 0 ? [span("warm-up", 0, warmUp, `warm-up, not measured: until ${time(warmUp)}`)] : []),
+      ...outages.map(({ of, from_ps, until_ps }) => {
+        const until = until_ps === null ? "for good" : `until ${time(until_ps)}`;
+        return span("outage", from_ps, until_ps ?? all, `${of}: off from ${time(from_ps)} on, ${until}`);
+      }),
+    );
   }
 
   private showScale(most: number): void {
@@ -353,6 +430,7 @@ export class MachineTab {
       pane.due();
     }
     if (map) void this.tellChosen();
+    this.keepPlace();
   }
 
   /** Figures of what is chosen, beside the machine. */
@@ -407,6 +485,10 @@ export class MachineTab {
         const at = known.findIndex((one) => one.name === this.quantity.name);
         this.pick(known[(at + 1) % known.length].name);
       },
+      m: () => {
+        this.range.value = this.range.value === "whole" ? "own" : "whole";
+        void this.draw();
+      },
       a: () => this.gather(this.gathering.value === "most" ? "mean" : "most"),
       Escape: () => this.choose(null, false),
       "/": () => this.find.focus(),
@@ -437,6 +519,17 @@ export function nameOf(map: MachineMap, thing: Thing): string {
   if (thing.kind === "switch") return map.switchName(thing.number);
   if (thing.kind === "part") return map.partName(thing.number);
   return map.linkName(thing.number);
+}
+
+/** The name by which a thing is found: `e 12`, `s 3`, `s 3 p 2`; of a part none. */
+function shortName(map: MachineMap, { kind, number }: Thing): string {
+  if (kind === "endpoint") return `e ${number}`;
+  if (kind === "switch") return `s ${number}`;
+  if (kind === "part") return "";
+  if (number < map.endpoints) return `e ${number}`;
+  const { first } = map.drawing.links;
+  const at = first.findLastIndex((begin) => begin <= number);
+  return `s ${at} p ${number - first[at]}`;
 }
 
 function named(map: MachineMap, text: string): Thing | null {

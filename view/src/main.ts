@@ -6,6 +6,7 @@ import { isDark } from "./colours";
 import { h, row } from "./dom";
 import { MachineTab } from "./machine";
 import type { Thing } from "./map";
+import { keep, place } from "./place";
 import { State } from "./state";
 import { MessagesTab, OverviewTab, PlotsTab, RanksTab, type Tab } from "./tabs";
 
@@ -19,6 +20,7 @@ const KEYS: [string, string][] = [
   ["Escape", "choose nothing"],
   ["q", "the next quantity"],
   ["a", "of several links: the highest value, or the mean"],
+  ["m", "colours of shares: 0 to 100 %, or up to the run's own maximum"],
   ["space", "play telemetry"],
   ["← →, with Ctrl ten", "the interval before, the next; on ranks: move"],
   ["Home, End", "the first interval, the last"],
@@ -109,7 +111,9 @@ class Page {
       h("main", {}, this.machine.element, ...this.tabs.map((tab) => tab.element)),
       this.help,
     );
-    this.show(0);
+    const { tab, theme: kept } = place();
+    if (kept === "dark" || kept === "light") document.documentElement.dataset.theme = kept;
+    this.show(Math.max(names.indexOf(tab ?? ""), 0));
     document.addEventListener("keydown", (event) => this.key(event));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.state.changed());
     const panes = () => this.machine.panesShown;
@@ -134,7 +138,10 @@ class Page {
   /** Names the results, and how they ended. */
   private tellResults(): void {
     const told = this.state.results
-      .map((result) => `${result.name}: weft ${result.command} on ${result.machine}, ${result.ended}`)
+      .map((result) => {
+        const changes = result.changes.length > 0 ? ` with ${result.changes.join(", ")}` : "";
+        return `${result.name}: weft ${result.command} on ${result.machine}${changes}, ${result.ended}`;
+      })
       .join("   ·   ");
     this.heading.textContent = told;
     this.heading.title = told;
@@ -158,10 +165,13 @@ class Page {
   }
 
   private fillRuns(): void {
-    this.state.run = this.state.results[0].runs[0]?.run ?? 0;
+    const { run } = place();
+    const { runs } = this.state.results[0];
+    this.state.run = runs.find((one) => String(one.run) === run)?.run ?? runs[0]?.run ?? 0;
     this.listRuns();
     this.runs.addEventListener("change", () => {
       this.state.run = Number(this.runs.value);
+      keep({ run: this.runs.value });
       this.state.changed();
     });
   }
@@ -169,6 +179,7 @@ class Page {
   /** Shows a tab by its number. */
   private show(number: number): void {
     this.shown = number;
+    keep({ tab: number > 0 ? this.tabs[number - 1].name : "" });
     delete document.documentElement.dataset.ready;
     this.machine.element.hidden = number !== 0;
     this.tabs.forEach((tab, place) => {
@@ -186,6 +197,7 @@ class Page {
 
   private turn(): void {
     document.documentElement.dataset.theme = isDark() ? "light" : "dark";
+    keep({ theme: document.documentElement.dataset.theme });
     this.state.changed();
   }
 

@@ -8,11 +8,12 @@ import {
   type PieceRow,
   type RankRow,
   type Report,
+  type ResultInfo,
   type Trace,
 } from "./api";
 import { seriesColour } from "./colours";
-import { h, row } from "./dom";
-import { bytes, count, percent, short, time } from "./format";
+import { h, row, sortable } from "./dom";
+import { apart, bytes, columnName, count, measured, percent, short, time } from "./format";
 import { share } from "./pieces";
 import { pictureOf } from "./plot";
 import type { State } from "./state";
@@ -23,6 +24,8 @@ export abstract class Tab {
   readonly element: HTMLElement;
   /** Whether it is filled again each time that a run has written more. */
   protected readonly follows: boolean = true;
+  /** Whether a run that goes on has nothing for it yet: then it is looked at again. */
+  protected lacks = false;
   private isFresh = false;
 
   constructor(
@@ -32,16 +35,20 @@ export abstract class Tab {
     this.element = h("section", { class: name, id: `tab-${name}` });
     state.onChange(() => {
       this.isFresh = false;
-      if (!this.element.hidden && (this.follows || !state.isLive)) void this.show();
+      if (!this.element.hidden && (this.follows || this.lacks || !state.isLive)) void this.show();
     });
   }
 
   async show(): Promise<void> {
     if (this.isFresh) return;
     this.isFresh = true;
+    this.lacks = false;
+    // What takes long leaves no empty page.
+    if (!this.element.hasChildNodes()) this.element.append(h("p", { class: "empty" }, "reading …"));
     try {
       await this.fill();
     } catch (error) {
+      this.lacks = true;
       this.element.replaceChildren(h("p", { class: "empty" }, (error as Error).message));
     }
     document.documentElement.dataset.ready = this.name;
@@ -113,7 +120,8 @@ export class RanksTab extends Tab {
         const part = h("div", { class: "ranks-of" });
         if (this.state.results.length > 1) part.append(h("h2", {}, info.name));
         await this.timeline(part, of, info.has_timeline);
-        if (info.tables.includes("ranks")) part.append(rankBars(await get<RankRow[]>("ranks", of)));
+        const ranks = info.tables.includes("ranks") ? await get<RankRow[]>("ranks", of) : [];
+        if (ranks.length > 0) part.append(rankBars(ranks));
         return part;
       }),
     );
@@ -145,6 +153,7 @@ export class RanksTab extends Tab {
         timeline.element,
       );
     } catch (error) {
+      this.lacks = true;
       part.append(h("p", { class: "empty" }, (error as Error).message));
     }
   }
@@ -272,6 +281,15 @@ export class MessagesTab extends Tab {
           told_.classList.add("on");
           void this.pieces(pieces, result, run, message);
         };
+        const sorts = [
+          message.source_endpoint,
+          message.destination_endpoint,
+          message.payload_bytes,
+          message.class,
+          message.hops,
+          message.posted_ps,
+          taken,
+        ];
         const told_ = h(
           "tr",
           {
@@ -282,7 +300,7 @@ export class MessagesTab extends Tab {
               if ((event as KeyboardEvent).key === "Enter") choose();
             },
           },
-          ...cells.map((cell) => h("td", {}, cell)),
+          ...cells.map((cell, column) => h("td", { "data-sort": sorts[column] }, cell)),
         );
         return told_;
       };
@@ -291,14 +309,17 @@ export class MessagesTab extends Tab {
         row(["from", "to", "bytes", "class", "links", "posted at", "time"], "th"),
         ...list.slowest.map(line),
       );
+      sortable(table);
       return h(
         "div",
         {},
         heading,
+        histogram(list),
         h("p", { class: "subtitle" }, told),
         h("div", { class: "side" }, h("div", { class: "scroll" }, table), pieces),
       );
     } catch (error) {
+      this.lacks = true;
       return h("div", {}, heading, h("p", { class: "empty" }, (error as Error).message));
     }
   }
@@ -314,6 +335,28 @@ export class MessagesTab extends Tab {
   }
 }
 
+/** How many messages took how long: a bar for each stretch of time, longer ones longer. */
+function histogram({ histogram: bars }: MessageList): HTMLElement | null {
+  if (bars.length < 2) return null;
+  const most = bars.reduce((so, bar) => Math.max(so, bar.count), 1);
+  const bar = ({ from_ps, to_ps, count: messages }: MessageList["histogram"][number]) => {
+    const title = `${count(messages)} messages took ${time(from_ps)} to ${time(to_ps)}`;
+    const place = h("span", { title, "data-count": messages }, h("i", {}));
+    const [filled] = place.children as unknown as [HTMLElement];
+    // The few are seen beside the many.
+    filled.style.height = messages > 0 ? `max(2px, ${(100 * messages) / most}%)` : "0";
+    return place;
+  };
+  const [first, last] = [bars[0].from_ps, bars[bars.length - 1].to_ps];
+  return h(
+    "figure",
+    { class: "histogram" },
+    h("figcaption", {}, `Messages by time from post to delivery; the highest bar has ${count(most)}`),
+    h("div", { class: "bars" }, ...bars.map(bar)),
+    h("p", { class: "ends" }, h("span", {}, time(first)), h("span", {}, time(last))),
+  );
+}
+
 /** What ran, and what came of it. */
 export class OverviewTab extends Tab {
   protected async fill(): Promise<void> {
@@ -321,11 +364,11 @@ export class OverviewTab extends Tab {
       this.state.results.map((_info, result) => get<Report>("report", { result })),
     );
     this.element.replaceChildren(
-      ...reports.map((report, result) => this.part(report, this.state.results[result].name)),
+      ...reports.map((report, result) => this.part(report, this.state.results[result])),
     );
   }
 
-  private part(report: Report, name: string): HTMLElement {
+  private part(report: Report, { name, runs }: ResultInfo): HTMLElement {
     const pairs = (list: [string, string][]) =>
       h(
         "table",
@@ -335,11 +378,12 @@ export class OverviewTab extends Tab {
     const [names, rows] = report.rows;
     const hot = (report.hot_links ?? []).map((link) =>
       row([
+        runs.find((one) => one.run === link.run)?.label || `run ${link.run}`,
         link.link,
         link.class,
         percent(link.utilization),
-        `${short(link.stall_us)} µs`,
-        `${short(link.paused_us)} µs`,
+        short(link.stall_us),
+        short(link.paused_us),
         count(link.lost),
       ]),
     );
@@ -352,29 +396,33 @@ export class OverviewTab extends Tab {
         "div",
         { class: "columns" },
         h("div", {}, h("h3", {}, "What ran"), pairs(report.facts)),
-        h("div", {}, h("h3", {}, "Totals"), pairs(report.totals)),
+        h(
+          "div",
+          {},
+          h("h3", {}, this.state.isLive ? "So far" : "Totals"),
+          pairs(report.totals.map(([key, value]) => [key, apart(value)])),
+        ),
       ),
-      h("h3", {}, "Measured"),
+      rows.length > 0 ? h("h3", {}, "Measured") : null,
       h(
         "div",
-        { class: "scroll" },
+        { class: "scroll", ...(rows.length > 0 ? {} : { hidden: true }) },
         h(
           "table",
           { class: "figures" },
-          row(
-            names.map((of) => of.replaceAll("_", " ")),
-            "th",
-          ),
-          ...rows.map((cells) => row(cells)),
+          row(names.map(columnName), "th"),
+          ...rows.map((cells) => row(cells.map((cell, at) => measured(names[at], cell)))),
         ),
       ),
       hot.length > 0 ? h("h3", {}, "Busiest links") : null,
       hot.length > 0
-        ? h(
-            "table",
-            { class: "figures" },
-            row(["link", "class", "utilization", "stall", "paused", "lost"], "th"),
-            ...hot,
+        ? sortable(
+            h(
+              "table",
+              { class: "figures", id: "hot-links" },
+              row(["run", "link", "class", "utilization", "stall (µs)", "paused (µs)", "lost"], "th"),
+              ...hot,
+            ),
           )
         : null,
       report.assumed.length > 0 ? h("h3", {}, "Assumed constants") : null,

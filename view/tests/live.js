@@ -26,6 +26,18 @@ const first = await later(0);
 assert.match(first.result, /goes on$/);
 assert.equal(first.interval, first.last, "the newest interval is not shown");
 await page.screenshot({ path: `${shots}/live.png` });
+// No tab is empty while the run goes on.
+for (const [key, said] of [
+  ["3", /table messages|Messages by sender/],
+  ["5", /virtual time/],
+  ["1", /utilization/],
+]) {
+  await page.keyboard.press(key);
+  await page.waitForFunction(
+    (of) => new RegExp(of).test(document.querySelector("main > section:not([hidden])").textContent),
+    said.source,
+  );
+}
 const second = await later(first.interval);
 assert.equal(second.interval, second.last, "the newest interval is not shown");
 // Who goes back stays there.

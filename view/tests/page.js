@@ -171,12 +171,55 @@ async function tabs() {
   const first = await page.locator("tr[data-time]").first().getAttribute("data-time");
   assert.equal(Number(first), list.slowest[0].delivered_ps - list.slowest[0].posted_ps);
   await shoot(page, "messages");
+  // The histogram has every message; a chosen heading sorts, the largest first.
+  const bars = await page
+    .locator(".histogram")
+    .first()
+    .locator("[data-count]")
+    .evaluateAll((all) => all.map((bar) => Number(bar.dataset.count)));
+  assert.equal(
+    bars.reduce((so, messages) => so + messages, 0),
+    list.count,
+  );
+  await page.locator("th .sort", { hasText: "posted at" }).first().click();
+  const posted = await page
+    .locator(".choosable")
+    .first()
+    .locator("td:nth-child(6)")
+    .evaluateAll((all) => all.map((cell) => Number(cell.dataset.sort)));
+  assert.deepEqual(
+    posted,
+    posted.toSorted((a, b) => b - a),
+  );
   await page.keyboard.press("5");
   await ready(page, "overview");
   await shoot(page, "overview");
+  assert.ok((await page.locator("#hot-links th").allTextContents()).includes("run"));
   // Nothing is wider than the window.
   assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
   assert.deepEqual(wrong, []);
+  await page.close();
+}
+
+/** A link restores what was shown; shares go to 100 % unless their own maximum is asked for. */
+async function links() {
+  const { page, wrong } = await opened(browser, one);
+  const scale = () => page.locator(".scale").textContent();
+  assert.match(await scale(), /100 %$/);
+  await page.locator("#range").selectOption("own");
+  await page.waitForFunction(() => !/100 %$/.test(document.querySelector(".scale").textContent));
+  await page.locator("#time").fill("7");
+  await page.waitForFunction(() => document.documentElement.dataset.interval === "7");
+  await chosen(page, { kind: "switch", number: 2 });
+  await page.waitForFunction(() => location.hash.includes("chosen=s+2"));
+  assert.ok((await page.locator("#marks .warm-up").count()) > 0, "the warm-up is not marked");
+  const address = page.url();
+  const again = await opened(browser, address);
+  assert.equal(await again.page.locator("#range").inputValue(), "own");
+  await again.page.waitForFunction(() => document.documentElement.dataset.interval === "7");
+  await again.page.waitForFunction(() => document.querySelector("#details").dataset.thing === "switch 2");
+  assert.deepEqual([...wrong, ...again.wrong], []);
+  await again.page.close();
   await page.close();
 }
 
@@ -195,7 +238,7 @@ async function names() {
 }
 
 try {
-  for (const check of [machine, coarse, tabs, names]) {
+  for (const check of [machine, coarse, tabs, links, names]) {
     await check();
     console.log(`${check.name}: ok`);
   }

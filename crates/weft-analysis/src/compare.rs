@@ -1,6 +1,7 @@
 //! Results beside each other: the rows of `run.json` that measured the same case, and whether they differ by
 //! more than their seeds do.
 
+use crate::picture::FieldUnit;
 use serde::Serialize;
 use serde_json::Value;
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -12,6 +13,8 @@ const CASE: [&str; 7] = ["congestion", "group", "job", "size_bytes", "offered_lo
 /// Ends of the names of fields that are measured.
 const MEASURED: [&str; 9] =
     ["_ns", "_us", "_gbps", "_per_second", "_load", "_bytes_per_s", "fairness", "slowdown", "_max_bytes"];
+/// Ends of the names of rates, of which more is better.
+const RATES: [&str; 4] = ["_gbps", "_per_second", "_load", "_bytes_per_s"];
 /// Fields with such ends that are no outcome.
 const ASKED: [&str; 6] =
     ["offered_load", "start_us", "warm_up_us", "links_off_us", "links_off_in_warm_up_us", "measured_us"];
@@ -38,6 +41,20 @@ pub struct ComparedRow {
     pub quantity: String,
     /// A value per result.
     pub values: Vec<ComparedValue>,
+}
+
+impl ComparedRow {
+    /// The heading and the values in a unit that people say.
+    pub fn told(&self) -> (String, Vec<ComparedValue>) {
+        let largest = self.values.iter().map(|value| value.value.abs()).fold(0.0, f64::max);
+        let quantity = FieldUnit::of(&self.quantity, largest);
+        let in_unit = |value: &ComparedValue| ComparedValue {
+            value: value.value * quantity.factor,
+            half_width: value.half_width.map(|half| half * quantity.factor),
+            ..*value
+        };
+        (quantity.heading(), self.values.iter().map(in_unit).collect())
+    }
 }
 
 /// A value, and how it compares with the first result's.
@@ -69,39 +86,77 @@ impl Comparison {
     /// Results that have no case in common.
     pub fn of(results: &[StoredResult], names: Vec<String>) -> Result<Comparison, ResultsError> {
         let across = ways_across(results);
-        let named = |result| {
-            rows(result).map(|row| (case_of(row, across.as_deref()), row)).collect::<Vec<(String, &Value)>>()
+        let named = |result| rows(result).map(|row| (case_of(row, across.as_deref()), row.clone())).collect();
+        let rows: Vec<Vec<(String, Value)>> = results.iter().map(named).collect();
+        Comparison::of_rows(&rows, names).ok_or_else(|| {
+            let why = "it has no row in common with the others: the same sizes and loads are compared, and \
+                       the same groups under the same congestion control"
+                .to_owned();
+            ResultsError::NothingToDraw { directory: results[0].directory.clone(), why }
+        })
+    }
+
+    /// The rows whose values are not all the same, and how many others there are.
+    pub fn differing(&self) -> (Vec<&ComparedRow>, usize) {
+        let differs = |row: &&ComparedRow| row.values.iter().any(|value| value.value != row.values[0].value);
+        let differing: Vec<&ComparedRow> = self.rows.iter().filter(differs).collect();
+        let same = self.rows.len() - differing.len();
+        (differing, same)
+    }
+
+    /// The comparison of rates divided by the price of each result's machine for an endpoint, in the currency
+    /// of the machine files. Other quantities are left out.
+    pub fn per_cost(&self, costs: &[f64]) -> Comparison {
+        let is_rate = |row: &&ComparedRow| RATES.iter().any(|end| row.quantity.ends_with(end));
+        let row = |row: &ComparedRow| {
+            let sample = |(value, cost): (&ComparedValue, &f64)| {
+                (value.value / cost, value.half_width.map(|half| half / cost))
+            };
+            let each: Vec<(f64, Option<f64>)> = row.values.iter().zip(costs).map(sample).collect();
+            let first = each.first().map_or(0.0, |(value, _)| *value);
+            // The test of the rates holds where prices are equal.
+            let has_one_price = costs.iter().all(|cost| *cost == costs[0]);
+            let value = |(number, (value, half_width)): (usize, (f64, Option<f64>))| ComparedValue {
+                value,
+                half_width,
+                change: (number > 0 && first != 0.0).then(|| value / first - 1.0),
+                p: row.values[number].p.filter(|_| has_one_price),
+            };
+            let values = each.into_iter().enumerate().map(value).collect();
+            ComparedRow { case: row.case.clone(), quantity: format!("{}_per_cost", row.quantity), values }
         };
-        let rows: Vec<Vec<(String, &Value)>> = results.iter().map(named).collect();
+        let rows = self.rows.iter().filter(is_rate).map(row).collect();
+        Comparison { results: self.results.clone(), rows, unmatched: self.unmatched.clone() }
+    }
+
+    /// Compares rows of `run.json`, each with the name of its case; `None`: no case is in all.
+    pub fn of_rows(rows: &[Vec<(String, Value)>], names: Vec<String>) -> Option<Comparison> {
         let mut order: Vec<String> = Vec::new();
         for (case, _) in rows.iter().flatten() {
             if !order.contains(case) {
                 order.push(case.clone());
             }
         }
-        let cases: Vec<BTreeMap<String, &Value>> =
-            rows.into_iter().map(|rows| rows.into_iter().collect()).collect();
-        let in_all = |case: &String| cases.iter().all(|cases| cases.contains_key(case));
+        let cases: Vec<BTreeMap<&str, &Value>> =
+            rows.iter().map(|rows| rows.iter().map(|(case, row)| (case.as_str(), row)).collect()).collect();
+        let in_all = |case: &String| cases.iter().all(|cases| cases.contains_key(case.as_str()));
         let (matched, unmatched): (Vec<String>, Vec<String>) = order.into_iter().partition(in_all);
         if matched.is_empty() {
-            let why = "it has no row in common with the others: the same sizes and loads are compared, and \
-                       the same groups under the same congestion control"
-                .to_owned();
-            return Err(ResultsError::NothingToDraw { directory: results[0].directory.clone(), why });
+            return None;
         }
         let mut rows = Vec::new();
         for case in matched {
-            let same: Vec<&Value> = cases.iter().map(|cases| cases[&case]).collect();
+            let same: Vec<&Value> = cases.iter().map(|cases| cases[case.as_str()]).collect();
             for quantity in measured(same[0]) {
                 let samples: Vec<Sample> = same.iter().filter_map(|row| sample(row, &quantity)).collect();
-                if samples.len() == results.len() {
+                if samples.len() == names.len() {
                     let values =
                         samples.iter().enumerate().map(|(n, sample)| compared(n, sample, &samples[0]));
                     rows.push(ComparedRow { case: case.clone(), quantity, values: values.collect() });
                 }
             }
         }
-        Ok(Comparison { results: names, rows, unmatched })
+        Some(Comparison { results: names, rows, unmatched })
     }
 }
 
@@ -159,11 +214,16 @@ fn measured(row: &Value) -> Vec<String> {
         .collect()
 }
 
+/// The field of a row with the interval of another field.
+pub fn interval_of(field: &str) -> String {
+    match field.strip_suffix("_ns") {
+        Some(name) => format!("{name}_interval_ns"),
+        None => format!("{field}_interval"),
+    }
+}
+
 fn sample(row: &Value, quantity: &str) -> Option<Sample> {
-    let interval = match quantity.rsplit_once('_') {
-        Some((name, unit)) if quantity.ends_with("_ns") => format!("{name}_interval_{unit}"),
-        _ => format!("{quantity}_interval"),
-    };
+    let interval = interval_of(quantity);
     let seeds = row["seeds"].as_u64().unwrap_or(1) as u32;
     let half = || Some((row[&interval]["high"].as_f64()? - row[&interval]["low"].as_f64()?) / 2.0);
     let spread = half().filter(|_| seeds > 1).map(|half| (half, seeds));
@@ -216,6 +276,27 @@ mod tests {
         let same = welch(&sample(10.0, 1.0), &sample(10.0, 2.0)).unwrap();
         assert!((same - 1.0).abs() < 1e-9, "{same}");
         assert_eq!(welch(&sample(10.0, 1.0), &Sample { mean: 1.0, spread: None }), None);
+    }
+
+    /// Catches a latency that is divided by a price, a rate that is not, and a change without the prices:
+    /// 0.6 for 300 is 0.002, 0.8 for 200 is 0.004, twice as much.
+    #[test]
+    fn rates_are_divided_by_prices() {
+        let value = |value| ComparedValue { value, half_width: Some(0.06), change: Some(9.0), p: Some(0.5) };
+        let row = |quantity: &str| ComparedRow {
+            case: String::new(),
+            quantity: quantity.to_owned(),
+            values: vec![value(0.6), value(0.8)],
+        };
+        let results = vec!["a".to_owned(), "b".to_owned()];
+        let rows = vec![row("accepted_load"), row("latency_mean_ns")];
+        let of = Comparison { results, rows, unmatched: Vec::new() }.per_cost(&[300.0, 200.0]);
+        let [row] = of.rows.as_slice() else { panic!("{of:?}") };
+        assert_eq!(row.quantity, "accepted_load_per_cost");
+        let [one, other] = row.values.as_slice() else { panic!("{row:?}") };
+        assert!((one.value - 0.002).abs() < 1e-12 && (other.value - 0.004).abs() < 1e-12, "{row:?}");
+        assert!((other.change.unwrap() - 1.0).abs() < 1e-9 && other.p.is_none(), "{row:?}");
+        assert!((other.half_width.unwrap() - 0.0003).abs() < 1e-12, "{row:?}");
     }
 
     /// Catches an interval of one seed, whose batches are no seeds, and fields that were asked for.

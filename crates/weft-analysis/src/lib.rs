@@ -11,14 +11,14 @@
 //! | `compare`, `report` | results beside each other; a result in one page |
 //! | `congestion` | congestion trees: root, branches, victims |
 //! | `picture` | what is drawn of results |
-//! | `trace_report` | what one page says on a trace |
+//! | `sections` | what one page says on a trace or a study |
 //! | `view` | what the page of `weft view` shows of results |
 
 mod compare;
 pub mod congestion;
 pub mod picture;
 pub mod report;
-pub mod trace_report;
+pub mod sections;
 pub mod view;
 
-pub use compare::{ComparedRow, ComparedValue, Comparison, is_case, is_measured};
+pub use compare::{ComparedRow, ComparedValue, Comparison, interval_of, is_case, is_measured};

@@ -8,7 +8,8 @@ use serde_json::Value;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use weft_results::{
-    AssumedConstant, Ending, LinkRow, MessagePieceRow, MessageRow, ResultsError, RunOf, StoredResult, Table,
+    AssumedConstant, Ending, LinkRow, MessagePieceRow, MessageRow, RateRow, ResultsError, RunOf,
+    StoredResult, Table,
 };
 use weft_units::{Energy, Time};
 
@@ -177,7 +178,7 @@ impl Report {
         Ok(Report {
             name: result.name(),
             facts: facts(result),
-            totals: totals(result),
+            totals: if result.is_live() { totals_so_far(result)? } else { totals(result) },
             warnings: warnings(result, trees.as_deref().unwrap_or_default()),
             rows: rows(result),
             pictures: Vec::new(),
@@ -199,8 +200,7 @@ fn facts(result: &StoredResult) -> Vec<(String, String)> {
     let performance = result.performance();
     let mut facts = vec![("machine".to_owned(), result.machine().to_owned())];
     let mut fact = |name: &str, text: String| facts.push((name.to_owned(), text));
-    let sets: Vec<&str> =
-        request["machine"]["sets"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let sets = result.changes();
     if !sets.is_empty() {
         fact("changed values", sets.join(", "));
     }
@@ -224,6 +224,25 @@ fn facts(result: &StoredResult) -> Vec<(String, String)> {
     fact("ended", result.ended());
     fact("weft", manifest.weft_version.clone());
     facts
+}
+
+/// Facts about a run that goes on: how far its telemetry is, what links have carried, and what is written.
+fn totals_so_far(result: &StoredResult) -> Result<Vec<(String, String)>, ResultsError> {
+    let mut lines = Vec::new();
+    if result.has(Table::Rates) {
+        let (mut end, mut bytes) = (Time::ZERO, 0);
+        result.visit(|row: RateRow| {
+            if row.level == 0 {
+                end = end.max(row.end_ps);
+                bytes += row.packet_bytes.get();
+            }
+        })?;
+        lines.push(total("virtual_time_ps", &Value::from(end.as_ps())));
+        lines.push(("bytes carried by links".to_owned(), bytes.to_string()));
+    }
+    let rows = result.manifest.tables.iter();
+    lines.extend(rows.map(|(table, of)| (format!("rows of {}", table.name()), of.rows.to_string())));
+    Ok(lines)
 }
 
 fn totals(result: &StoredResult) -> Vec<(String, String)> {

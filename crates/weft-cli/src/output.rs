@@ -7,7 +7,7 @@ use comfy_table::{CellAlignment, Row, Table, presets};
 use rustix::termios::tcgetwinsize;
 use serde::Serialize;
 use std::io::{self, BufWriter, IsTerminal, Write};
-use weft_analysis::trace_report::TraceTable;
+use weft_analysis::sections::ReportTable;
 
 /// Spaces before the rest of a line that is too long for the terminal, behind those that the line begins
 /// with.
@@ -107,12 +107,12 @@ pub fn table<const N: usize>(
     laid_out(&header, &numbers, rows)
 }
 
-/// A table of a trace, or nothing where it has no rows; with what it leaves off.
-pub fn trace_table(table: &TraceTable) -> String {
+/// A table of a trace or a study, or nothing where it has no rows; with what it leaves off.
+pub fn report_table(table: &ReportTable) -> String {
     if table.rows.is_empty() {
         return String::new();
     }
-    let header: Vec<&str> = table.columns.iter().map(|column| column.name).collect();
+    let header: Vec<&str> = table.columns.iter().map(|column| column.name.as_ref()).collect();
     let numbers: Vec<bool> = table.columns.iter().map(|column| column.is_number).collect();
     let lines = laid_out(&header, &numbers, table.rows.iter());
     match table.left_off.as_str() {

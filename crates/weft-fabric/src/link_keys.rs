@@ -4,6 +4,9 @@ use crate::link_layer::{ErrorRate, Fec, LinkProtocol};
 use weft_keys::Cost;
 use weft_units::{BitRate, Bytes, EnergyPerBit, LineCode, Power, Span};
 
+/// Above this a price is a slip of the unit: a million machines of a million links still fit in 64 bits.
+const MAX_PRICE: u32 = 10_000_000;
+
 weft_keys::keys! {
     /// One kind of link, per direction, as a table gives it: what it leaves out is another table's.
     #[derive(Clone, Debug, Default)]
@@ -37,6 +40,10 @@ weft_keys::keys! {
         /// Logic of the switch behind the link that deals with a packet before arbitration, a time or cycles
         /// of the switch's clock; none where not given.
         routing: Option<Cost>;
+        /// Price of a link with its cable, in whole units of the file's own currency, such as 120.
+        cost: Option<u32>, within(0, MAX_PRICE);
+        /// Price of each port of a switch or an interface that such a link ends at, in the same currency.
+        port_cost: Option<u32>, within(0, MAX_PRICE);
     }
 }
 

@@ -11,7 +11,7 @@
 //! | `colour` | colours that people with any kind of sight tell apart |
 //! | `image` | the two formats |
 //! | `page` | reports and comparisons as HTML |
-//! | `trace_page` | the same of a trace |
+//! | `sections_page` | the same of a trace or a study |
 //!
 //! The font of bitmaps is Noto Sans (SIL Open Font License), so that no font need be installed.
 
@@ -20,7 +20,7 @@ mod colour;
 mod draw;
 mod image;
 pub mod page;
-mod trace_page;
+mod sections_page;
 
 pub use image::{DrawError, png, svg};
-pub use trace_page::trace_report;
+pub use sections_page::sectioned_report;

@@ -5,6 +5,7 @@ use crate::axis::number;
 use crate::image::{DrawError, svg};
 use html_escape::encode_safe;
 use weft_analysis::congestion::{CongestionTree, TreeFlow};
+use weft_analysis::picture::{FieldUnit, Picture, four_digits, time_unit};
 use weft_analysis::report::{CriticalPath, HotLink, LatencyCase, ProgramCalls, Report, SlowMessage};
 use weft_analysis::{ComparedRow, ComparedValue, Comparison};
 
@@ -13,6 +14,21 @@ const LONGEST_PIECES: usize = 6;
 
 /// Branches and flows of a tree that are listed.
 const LISTED_OF_TREE: usize = 8;
+
+/// Between thousands: narrow, and no place to break a line.
+const THIN_SPACE: char = '\u{202f}';
+
+/// Headings of a report, in their order.
+const PARTS: [&str; 8] = [
+    "Key figures",
+    "Pictures",
+    "Where the latency goes",
+    "Congestion trees",
+    "Slowest messages",
+    "Hot links",
+    "Critical path",
+    "Assumed constants",
+];
 
 const STYLE: &str = "
 :root { color-scheme: light dark; --line: #8885; --soft: #8882; --ink: #0072b2; }
@@ -60,8 +76,19 @@ impl Page {
         self
     }
 
+    /// A heading to which contents lead.
     fn heading(&mut self, text: &str) -> &mut Page {
-        self.markup("<h2>").text(text).markup("</h2>\n")
+        self.markup("<h2 id=\"").text(&anchor(text)).markup("\">").text(text).markup("</h2>\n")
+    }
+
+    /// Links to headings.
+    fn contents(&mut self, headings: &[&str]) -> &mut Page {
+        self.markup("<nav><ul>");
+        for heading in headings {
+            self.markup("<li><a href=\"#").text(&anchor(heading)).markup("\">").text(heading);
+            self.markup("</a></li>\n");
+        }
+        self.markup("</ul></nav>\n")
     }
 
     /// A remark in grey.
@@ -104,8 +131,9 @@ impl Page {
         for row in rows {
             self.markup("<tr>");
             for (cell, (_, numbers)) in row.iter().zip(headings) {
+                let shown = if *numbers { separated(cell) } else { cell.clone() };
                 self.markup(if *numbers { "<td class=\"number\">" } else { "<td>" })
-                    .text(cell)
+                    .text(&shown)
                     .markup("</td>");
             }
             self.markup("</tr>\n");
@@ -119,6 +147,50 @@ impl Page {
     }
 }
 
+/// The name of a heading in links.
+fn anchor(heading: &str) -> String {
+    heading.to_lowercase().replace(' ', "-")
+}
+
+/// A number with its thousands apart; other texts as they are.
+fn separated(text: &str) -> String {
+    let whole = text.find(|sign: char| !sign.is_ascii_digit()).unwrap_or(text.len());
+    if whole < 5 || !text[whole..].chars().next().is_none_or(|sign| ". ".contains(sign)) {
+        return text.to_owned();
+    }
+    let mut apart = String::new();
+    for (place, digit) in text[..whole].chars().enumerate() {
+        if place > 0 && (whole - place).is_multiple_of(3) {
+            apart.push(THIN_SPACE);
+        }
+        apart.push(digit);
+    }
+    apart + &text[whole..]
+}
+
+/// Headings and cells of the measured rows in units that people say.
+fn measured((columns, rows): &(Vec<String>, Vec<Vec<String>>)) -> (Vec<String>, Vec<Vec<String>>) {
+    let number = |row: &Vec<String>, column: usize| row.get(column)?.parse::<f64>().ok();
+    let quantity = |(column, name): (usize, &String)| {
+        let is_case = weft_analysis::is_case(name);
+        let values = || rows.iter().filter_map(|row| number(row, column));
+        let all = rows.iter().filter(|row| !row.get(column).is_none_or(|cell| cell.is_empty())).count();
+        let is_measured = !is_case && values().count() == all && values().any(|value| value.fract() != 0.0);
+        is_measured.then(|| FieldUnit::of(name, values().map(f64::abs).fold(0.0, f64::max)))
+    };
+    let quantities: Vec<Option<FieldUnit>> = columns.iter().enumerate().map(quantity).collect();
+    let headings = columns.iter().zip(&quantities).map(|(name, quantity)| match quantity {
+        Some(quantity) => quantity.heading(),
+        None => name.replace('_', " "),
+    });
+    let cell = |(text, quantity): (&String, &Option<FieldUnit>)| match (quantity, text.parse::<f64>()) {
+        (Some(quantity), Ok(value)) => four_digits(value * quantity.factor),
+        _ => text.clone(),
+    };
+    let cells = rows.iter().map(|row| row.iter().zip(&quantities).map(cell).collect());
+    (headings.collect(), cells.collect())
+}
+
 /// The report of one result.
 ///
 /// # Errors
@@ -129,12 +201,13 @@ pub fn report(report: &Report) -> Result<String, DrawError> {
     for warning in &report.warnings {
         page.warning(warning);
     }
-    page.heading("Key figures").facts(&report.totals);
-    let (columns, rows) = &report.rows;
+    page.contents(&PARTS);
+    let totals = report.totals.iter().map(|(name, text)| (name.clone(), separated(text))).collect::<Vec<_>>();
+    page.heading("Key figures").facts(&totals);
+    let (names, rows) = measured(&report.rows);
     if !rows.is_empty() {
-        let names: Vec<String> = columns.iter().map(|column| column.replace('_', " ")).collect();
         let headings: Vec<Heading<'_>> = names.iter().map(|name| (name.as_str(), true)).collect();
-        page.table(&headings, rows.iter().cloned());
+        page.table(&headings, rows.into_iter());
     }
     page.heading("Pictures");
     for picture in &report.pictures {
@@ -223,7 +296,9 @@ fn latency<'a>(page: &'a mut Page, cases: &[LatencyCase]) -> &'a mut Page {
     let row = |case: &LatencyCase| {
         let all: f64 = case.legs.iter().map(|(_, time)| time).sum();
         let leg = |(_, time): &(String, f64)| {
-            format!("{time:.1} ns ({:.1} %)", if all > 0.0 { time / all * 100.0 } else { 0.0 })
+            let (unit, factor) = time_unit(all);
+            let share = if all > 0.0 { time / all * 100.0 } else { 0.0 };
+            format!("{} {unit} ({share:.1} %)", four_digits(time * factor))
         };
         std::iter::once(case.of.clone()).chain(case.legs.iter().map(leg)).collect()
     };
@@ -323,8 +398,11 @@ fn critical_path(page: &mut Page, path: &CriticalPath) {
     page.table(&headings, path.categories.iter().map(row));
 }
 
-/// Results beside each other.
-pub fn comparison(comparison: &Comparison) -> String {
+/// Results beside each other, with pictures of all of them.
+///
+/// # Errors
+/// A picture that cannot be drawn.
+pub fn comparison(comparison: &Comparison, pictures: &[Picture]) -> Result<String, DrawError> {
     let mut page = Page::new("weft: comparison");
     page.markup("<h1>Comparison</h1>\n<p>Changes are against <b>").text(&comparison.results[0]).markup(
         "</b>. An interval is one of 95 % over seeds; p is the probability of so large a difference between \
@@ -337,16 +415,24 @@ pub fn comparison(comparison: &Comparison) -> String {
             headings.extend([("change", true), ("p", true)]);
         }
     }
-    page.table(&headings, comparison.rows.iter().map(compared));
+    let (differing, same) = comparison.differing();
+    page.table(&headings, differing.into_iter().map(compared));
+    if same > 0 {
+        page.remark(&format!("The same in all: {same} quantities; weft compare --json has them."));
+    }
     if !comparison.unmatched.is_empty() {
         page.remark(&format!("Cases that not all have: {}", comparison.unmatched.join("; ")));
     }
-    page.end()
+    for picture in pictures {
+        page.figure(&svg(picture)?);
+    }
+    Ok(page.end())
 }
 
 fn compared(row: &ComparedRow) -> Vec<String> {
-    let mut cells = vec![row.case.clone(), row.quantity.clone()];
-    for (number, value) in row.values.iter().enumerate() {
+    let (quantity, values) = row.told();
+    let mut cells = vec![row.case.clone(), quantity];
+    for (number, value) in values.iter().enumerate() {
         cells.push(value_text(value));
         if number > 0 {
             cells.extend([change_text(value), p_text(value)]);
@@ -366,7 +452,10 @@ pub fn value_text(value: &ComparedValue) -> String {
 
 /// A change in percent.
 pub fn change_text(value: &ComparedValue) -> String {
-    value.change.map_or_else(String::new, |change| format!("{:+.2} %", change * 100.0))
+    value.change.map_or_else(String::new, |change| match format!("{:+.2} %", change * 100.0).as_str() {
+        "+0.00 %" | "-0.00 %" => "0 %".to_owned(),
+        text => text.to_owned(),
+    })
 }
 
 /// A probability.
@@ -384,6 +473,39 @@ mod tests {
     use weft_results::AssumedConstant;
 
     const HOSTILE: &str = "<img src=x onerror=alert(1)><script>alert(2)</script>";
+
+    /// Catches thousands that nobody can read, and figures that are taken apart where they are no numbers.
+    #[test]
+    fn thousands_are_apart() {
+        for (text, apart) in [
+            ("1234567", "1\u{202f}234\u{202f}567"),
+            ("12345.678", "12\u{202f}345.678"),
+            ("20000 ± 3", "20\u{202f}000 ± 3"),
+            ("9999", "9999"),
+            ("123456abc", "123456abc"),
+            ("rank 100000", "rank 100000"),
+        ] {
+            assert_eq!(separated(text), apart);
+        }
+    }
+
+    /// Catches a table of a page in ns where people say µs, and sizes that become measured.
+    #[test]
+    fn rows_are_in_units_that_people_say() {
+        let columns = ["size_bytes", "latency_mean_ns", "messages"].map(str::to_owned).to_vec();
+        let rows = vec![["4096", "12500.5000", "7"].map(str::to_owned).to_vec()];
+        let (headings, cells) = measured(&(columns, rows));
+        assert_eq!(headings, ["size bytes", "latency mean (µs)", "messages"]);
+        assert_eq!(cells[0], ["4096", "12.5", "7"]);
+    }
+
+    /// Catches `-0.00 %`.
+    #[test]
+    fn a_change_of_nothing_has_no_sign() {
+        let change = |change| ComparedValue { value: 1.0, half_width: None, change: Some(change), p: None };
+        let texts = [-1e-9, 1e-9, -0.5].map(|of| change_text(&change(of)));
+        assert_eq!(texts, ["0 %", "0 %", "-50.00 %"]);
+    }
 
     /// Catches text of a result that becomes markup anywhere on the page.
     #[test]
@@ -430,7 +552,7 @@ mod tests {
             rows: vec![ComparedRow { case: text(), quantity: text(), values: Vec::new() }],
             unmatched: vec![text()],
         };
-        for page in [report(&report_of).unwrap(), comparison(&compared)] {
+        for page in [report(&report_of).unwrap(), comparison(&compared, &[]).unwrap()] {
             assert!(!page.contains("<img") && !page.contains("<script"), "{page}");
             assert!(page.contains("&lt;script&gt;") && page.contains("default-src 'none'"));
         }

@@ -67,6 +67,13 @@ pub enum ResultsError {
         .0.display()
     )]
     StillWritten(PathBuf),
+    /// A run was killed before its end.
+    #[error(
+        "{} holds no result: the run that wrote it was killed before its end, and no process writes it any \
+         more; run its command again with --force",
+        .0.display()
+    )]
+    Killed(PathBuf),
     /// A table of flows over time, of a network that does not count them.
     #[error(
         "the ideal network does not count by flow: leave `flow_rates` out of --tables, or take a machine \

@@ -2,6 +2,7 @@
 
 use crate::error::ResultsError;
 use crate::files::{MANIFEST, PERFORMANCE, WORKING, read_json};
+use crate::lock::DirectoryLock;
 use crate::manifest::{Performance, RunManifest};
 use crate::reading::read_manifest;
 use crate::row::{Row, Unreadable};
@@ -42,7 +43,9 @@ impl StoredResult {
     /// A directory without a result, one that is still being written, and results of other versions.
     pub fn open(directory: &Path) -> Result<StoredResult, ResultsError> {
         if !directory.join(MANIFEST).is_file() && directory.join(WORKING).is_dir() {
-            return Err(ResultsError::StillWritten(directory.to_owned()));
+            let is_locked = DirectoryLock::check(directory, &directory.join(WORKING)).is_err();
+            let why = if is_locked { ResultsError::StillWritten } else { ResultsError::Killed };
+            return Err(why(directory.to_owned()));
         }
         Ok(StoredResult { directory: directory.to_owned(), manifest: read_manifest(directory)?, live: None })
     }
@@ -62,6 +65,12 @@ impl StoredResult {
     /// The name of the machine.
     pub fn machine(&self) -> &str {
         self.manifest.request["machine"]["name"].as_str().unwrap_or("machine")
+    }
+
+    /// The values of the machine that `--set` has changed, such as `topology.k=4`.
+    pub fn changes(&self) -> Vec<&str> {
+        let sets = self.manifest.request["machine"]["sets"].as_array();
+        sets.into_iter().flatten().filter_map(Value::as_str).collect()
     }
 
     /// The command that wrote it, such as `traffic`.

@@ -2,6 +2,7 @@
 //! that a study that was interrupted continues, nothing is done twice, and nothing is there by halves.
 
 use crate::FORMAT_VERSION;
+use crate::case::cases;
 use crate::error::StudyError;
 use crate::file::Study;
 use crate::point::Point;
@@ -14,7 +15,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 /// The manifest of a study.
-const MANIFEST: &str = "study.json";
+pub(crate) const MANIFEST: &str = "study.json";
 /// The folder of points.
 const POINTS: &str = "points";
 /// The file of rows.
@@ -37,7 +38,7 @@ pub struct Outcome<'a> {
 }
 
 /// A point that was refused. It is tried again the next time.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Failed {
     /// The point.
     pub id: String,
@@ -50,7 +51,7 @@ pub struct Failed {
 }
 
 /// The state of a study: what is done, and what was refused.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Summary {
     /// The directory.
     pub directory: PathBuf,
@@ -77,13 +78,62 @@ struct Kept {
 
 /// `study.json`.
 #[derive(Serialize, Deserialize)]
-struct Manifest {
-    format_version: u32,
-    weft_version: String,
-    study: String,
+pub(crate) struct Manifest {
+    #[serde(flatten)]
+    version: WriterVersion,
+    /// The text of the study file.
+    pub(crate) study: String,
+    /// All points, in their order.
+    pub(crate) points: Vec<Point>,
     /// Once all has been collected.
     #[serde(skip_serializing_if = "Option::is_none")]
-    summary: Option<serde_json::Value>,
+    pub(crate) summary: Option<Summary>,
+}
+
+/// Who wrote a manifest: what every version of weft can read of it.
+#[derive(Serialize, Deserialize)]
+struct WriterVersion {
+    format_version: u32,
+    weft_version: String,
+}
+
+impl Manifest {
+    /// The manifest of the study in `directory`.
+    ///
+    /// # Errors
+    /// One that cannot be read, is damaged, or is of another version.
+    pub(crate) fn read(directory: &Path) -> Result<Manifest, StudyError> {
+        let path = directory.join(MANIFEST);
+        let text = fs::read(&path).map_err(StudyError::file("read", &path))?;
+        let damaged = |error: serde_json::Error| StudyError::DamagedManifest {
+            path: path.clone(),
+            why: error.to_string(),
+        };
+        let WriterVersion { format_version, weft_version } =
+            serde_json::from_slice(&text).map_err(damaged)?;
+        if (format_version, weft_version.as_str()) != (FORMAT_VERSION, env!("CARGO_PKG_VERSION")) {
+            let found = format!("weft {weft_version} in format version {format_version}");
+            return Err(StudyError::Version { path: directory.to_owned(), found });
+        }
+        serde_json::from_slice(&text).map_err(damaged)
+    }
+}
+
+/// The document that the command of a finished point printed.
+///
+/// # Errors
+/// A file that cannot be read, or is damaged.
+pub(crate) fn document(directory: &Path, id: &str) -> Result<serde_json::Value, StudyError> {
+    let path = point_file(directory, id);
+    let text = fs::read(&path).map_err(StudyError::file("read", &path))?;
+    let kept: Kept = serde_json::from_slice(&text)
+        .map_err(|error| StudyError::Damaged { path, why: error.to_string() })?;
+    Ok(kept.document)
+}
+
+/// The file of a finished point.
+pub(crate) fn point_file(directory: &Path, id: &str) -> PathBuf {
+    directory.join(POINTS).join(format!("{id}.json"))
 }
 
 /// The directory of a study that is worked on.
@@ -112,7 +162,7 @@ impl StudyDirectory {
         let manifest = path.join(MANIFEST);
         let mut files = fs::read_dir(path).map_err(StudyError::file("read", path))?;
         if manifest.is_file() {
-            if anew { clear(path)? } else { check_version(&manifest)? }
+            if anew { clear(path)? } else { Manifest::read(path).map(drop)? }
         } else if files.next().is_some() {
             return Err(StudyError::NotAStudy(path.to_owned()));
         }
@@ -182,17 +232,13 @@ impl StudyDirectory {
     pub fn finish(&self) -> Result<Summary, StudyError> {
         let mut documents = Vec::new();
         for point in self.study.points.iter().filter(|point| self.done.contains(&point.id)) {
-            let path = self.file(&point.id);
-            let text = fs::read(&path).map_err(StudyError::file("read", &path))?;
-            let damaged = |why: String| StudyError::Damaged { path: path.clone(), why };
-            let kept: Kept = serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))?;
-            documents.push((point, kept.document));
+            documents.push((point, document(&self.path, &point.id)?));
         }
         let place = |failed: &Failed| self.study.points.iter().position(|point| point.id == failed.id);
         let mut failed = self.failed.clone();
         failed.sort_by_key(place);
         let rows = table::rows(&documents);
-        let intervals = table::intervals(&documents);
+        let intervals = table::intervals(&cases(&documents));
         for (name, frame) in [(ROWS, &rows), (INTERVALS, &intervals)] {
             let path = self.path.join(name);
             let bytes = frame.parquet(name).map_err(|error| StudyError::File {
@@ -210,21 +256,19 @@ impl StudyDirectory {
             intervals: intervals.height(),
             failed,
         };
-        self.write_manifest(Some(serde_json::to_value(&summary).map_err(|error| StudyError::Damaged {
-            path: self.path.join(MANIFEST),
-            why: error.to_string(),
-        })?))?;
+        self.write_manifest(Some(summary.clone()))?;
         Ok(summary)
     }
 
     fn file(&self, id: &str) -> PathBuf {
-        self.path.join(POINTS).join(format!("{id}.json"))
+        point_file(&self.path, id)
     }
 
-    fn write_manifest(&self, summary: Option<serde_json::Value>) -> Result<(), StudyError> {
+    fn write_manifest(&self, summary: Option<Summary>) -> Result<(), StudyError> {
         let weft_version = env!("CARGO_PKG_VERSION").to_owned();
-        let study = self.study.text.clone();
-        let manifest = Manifest { format_version: FORMAT_VERSION, weft_version, study, summary };
+        let version = WriterVersion { format_version: FORMAT_VERSION, weft_version };
+        let Study { text, points, .. } = &self.study;
+        let manifest = Manifest { version, study: text.clone(), points: points.clone(), summary };
         self.write(&self.path.join(MANIFEST), &json(&manifest))
     }
 
@@ -262,16 +306,4 @@ fn clear(path: &Path) -> Result<(), StudyError> {
         gone(fs::remove_file(&file)).map_err(StudyError::file("remove", &file))?;
     }
     Ok(())
-}
-
-fn check_version(path: &Path) -> Result<(), StudyError> {
-    let text = fs::read(path).map_err(StudyError::file("read", path))?;
-    let manifest: Manifest = serde_json::from_slice(&text)
-        .map_err(|error| StudyError::Damaged { path: path.to_owned(), why: error.to_string() })?;
-    let Manifest { format_version, weft_version, .. } = manifest;
-    if (format_version, weft_version.as_str()) == (FORMAT_VERSION, env!("CARGO_PKG_VERSION")) {
-        return Ok(());
-    }
-    let found = format!("weft {weft_version} in format version {format_version}");
-    Err(StudyError::Version { path: path.parent().unwrap_or(path).to_owned(), found })
 }

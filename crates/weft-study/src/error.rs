@@ -70,6 +70,25 @@ pub enum StudyError {
         /// The contradiction.
         why: String,
     },
+    /// The manifest of a study does not read any more.
+    #[error(
+        "{} is damaged ({why}); name another directory with -o, or begin anew with --force",
+        path.display()
+    )]
+    DamagedManifest {
+        /// The file.
+        path: PathBuf,
+        /// The contradiction.
+        why: String,
+    },
+    /// A study of which nothing can be shown as it was asked for.
+    #[error("{} has nothing to draw: {why}", path.display())]
+    NothingToShow {
+        /// The directory.
+        path: PathBuf,
+        /// The reason, with the mend.
+        why: String,
+    },
     /// A failure of the file system.
     #[error("cannot {action} {}: {source}", path.display())]
     File {

@@ -11,25 +11,35 @@
 //! | `point` | a point: parameters, the words of its command, the name that its causes give it |
 //! | `value` | a value of a parameter |
 //! | `directory` | what is done of a study; nothing is done twice |
+//! | `case` | means and intervals over seeds |
 //! | `table` | the data set: a row per point and measured row; intervals over seeds |
+//! | `stored` | a study's directory that is read: its cases, and which parameters vary |
+//! | `picture`, `report` | what is drawn and said of it |
 //!
 //! Nothing here runs a command: `weft sweep` starts processes, and Python any executor, over the same words.
 
+mod case;
 mod directory;
 mod error;
 mod file;
+mod picture;
 mod point;
+mod report;
+mod stored;
 mod table;
 mod value;
 
+pub use case::{Case, Mean};
 pub use directory::{Failed, Outcome, StudyDirectory, Summary};
 pub use error::StudyError;
 pub use file::{Commands, Study};
+pub use picture::StudyPicture;
 pub use point::Point;
+pub use stored::{StoredStudy, StudyAxis, is_study};
 pub use value::Value;
 
 /// The version of the data set and of the directory.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
 
 #[cfg(test)]
 mod tests;

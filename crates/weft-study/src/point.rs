@@ -1,7 +1,7 @@
 //! A point of a study: one call of a command.
 
 use crate::value::Value;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 
@@ -29,7 +29,7 @@ impl Key {
 }
 
 /// A point: parameters and a seed.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Point {
     /// The name: a digest of all that its result depends on.
     pub id: String,

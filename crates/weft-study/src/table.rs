@@ -1,6 +1,7 @@
 //! The data set of a study: columns of any parameters and any rows.
 
 use crate::FORMAT_VERSION;
+use crate::case::{Case, Mean, OF_THE_COMPUTER, parameters};
 use crate::point::Point;
 use parquet::basic::{Compression, LogicalType, Repetition};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
@@ -10,17 +11,8 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::{Type, TypePtr};
 use serde_json::{Number, Value as Json};
-use statrs::distribution::{ContinuousCDF, StudentsT};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use weft_analysis::{is_case, is_measured};
-
-/// Upper quantile of two-sided intervals of 95 %.
-const UPPER_QUANTILE: f64 = 0.975;
-
-/// Fields of a row that tell of the computer it was simulated on: the same study is the same data set.
-const OF_THE_COMPUTER: [&str; 4] =
-    ["build_time_s", "packet_hops_per_second", "peak_memory_bytes", "wall_seconds"];
 
 /// Columns of the same height. Each has the type of its values, or texts where these differ.
 #[derive(Default)]
@@ -152,18 +144,6 @@ fn write<T: DataType>(
     Ok(())
 }
 
-/// The parameters of a point, with those of one of its rows; `seed`: with it. A parameter may be a list for
-/// each entry of which there is a row, as of ways to control congestion: then the row's own entry stands.
-fn parameters(point: &Point, row: &Json, seed: bool) -> Vec<(String, Json)> {
-    let mut cells = vec![("command".to_owned(), Json::from(point.words[0].clone()))];
-    for (name, value) in point.parameters.iter().filter(|(name, _)| seed || name != "seed") {
-        let own = Some(&row[name.as_str()]).filter(|own| is_case(name) && !own.is_null());
-        let given = || serde_json::to_value(value).unwrap_or(Json::Null);
-        cells.push((name.clone(), own.cloned().unwrap_or_else(given)));
-    }
-    cells
-}
-
 /// The values of a measured row: those of objects within it by `name.part`; lists have no column.
 fn flat(name: &str, value: &Json, cells: &mut Vec<(String, Json)>) {
     match value {
@@ -197,97 +177,29 @@ pub(crate) fn rows(documents: &[(&Point, Json)]) -> Frame {
     frame
 }
 
-/// A group of rows that differ by their seeds.
-#[derive(Default)]
-struct Group {
-    parameters: Vec<(String, Json)>,
-    case: Vec<(String, Json)>,
-    /// Measured values by their names, in the order of the first row.
-    values: Vec<(String, Vec<f64>)>,
-    seeds: u64,
-}
-
 /// A row per case: means over seeds, and intervals of Student's t distribution at 95 %.
-pub(crate) fn intervals(documents: &[(&Point, Json)]) -> Frame {
-    let mut order: Vec<Group> = Vec::new();
-    let mut known: BTreeMap<String, usize> = BTreeMap::new();
-    for (point, document) in documents {
-        for json in document["rows"].as_array().into_iter().flatten() {
-            let Some(row) = json.as_object() else { continue };
-            let parameters = parameters(point, json, false);
-            let asked: Vec<&str> = point.parameters.iter().map(|(name, _)| name.as_str()).collect();
-            let case: Vec<(String, Json)> = row
-                .iter()
-                .filter(|(name, value)| is_case(name) && !value.is_null() && !asked.contains(&name.as_str()))
-                .map(|(name, value)| (name.clone(), value.clone()))
-                .collect();
-            let name = format!("{parameters:?} {case:?}");
-            let number = *known.entry(name).or_insert_with(|| {
-                order.push(Group { parameters, case, ..Group::default() });
-                order.len() - 1
-            });
-            let group = &mut order[number];
-            group.seeds += 1;
-            for (name, value) in row.iter().filter(|(name, _)| is_outcome(name)) {
-                let Some(value) = value.as_f64() else { continue };
-                match group.values.iter_mut().find(|(other, _)| other == name) {
-                    Some((_, values)) => values.push(value),
-                    None => group.values.push((name.clone(), vec![value])),
-                }
-            }
-        }
-    }
+pub(crate) fn intervals(cases: &[Case]) -> Frame {
     let mut frame = Frame::default();
-    for Group { parameters, case, values, seeds } in order {
-        let mut cells = [parameters, case].concat();
-        cells.push(("seeds".to_owned(), Json::from(seeds)));
-        for (name, values) in values {
-            let (mean, half) = mean_and_half_width(&values);
+    for case in cases {
+        let mut cells = [&case.parameters[..], &case.measured_of].concat();
+        cells.push(("seeds".to_owned(), Json::from(case.seeds)));
+        for (name, Mean { mean, half_width }) in &case.means {
             let number = |value: f64| Number::from_f64(value).map_or(Json::Null, Json::Number);
-            let bound = |sign: f64| half.map_or(Json::Null, |half| number(mean + sign * half));
+            let bound = |sign: f64| half_width.map_or(Json::Null, |half| number(mean + sign * half));
             cells.extend([
+                (name.clone(), number(*mean)),
                 (format!("{name}.low"), bound(-1.0)),
                 (format!("{name}.high"), bound(1.0)),
-                (name, number(mean)),
             ]);
-            // The mean stands before its bounds.
-            let at = cells.len();
-            cells[at - 3..].rotate_right(1);
         }
         frame.push(cells);
     }
     frame
 }
 
-fn is_outcome(name: &str) -> bool {
-    is_measured(name) && !OF_THE_COMPUTER.contains(&name)
-}
-
-/// The mean, and half the width of its interval; `None` for one value.
-fn mean_and_half_width(values: &[f64]) -> (f64, Option<f64>) {
-    let count = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / count;
-    if values.len() < 2 {
-        return (mean, None);
-    }
-    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    let error = (squares / (count - 1.0) / count).sqrt();
-    let quantile = StudentsT::new(0.0, 1.0, count - 1.0).ok().map(|t| t.inverse_cdf(UPPER_QUANTILE));
-    (mean, quantile.map(|quantile| quantile * error))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Three values 1, 2, 3: mean 2, deviation 1; t of two degrees of freedom is 4.302653 in tables of it.
-    #[test]
-    fn intervals_are_those_of_the_tables() {
-        let (mean, half) = mean_and_half_width(&[1.0, 2.0, 3.0]);
-        assert!((mean - 2.0).abs() < 1e-12);
-        assert!((half.unwrap() - 4.302_653 / 3f64.sqrt()).abs() < 1e-5, "{half:?}");
-        assert_eq!(mean_and_half_width(&[5.0]), (5.0, None));
-    }
 
     /// Catches a column that begins late or ends early, and one of several types.
     #[test]

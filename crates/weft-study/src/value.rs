@@ -1,11 +1,11 @@
 //! A value of a parameter, as TOML has it.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use toml::de::DeValue;
 
 /// A value.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Value {
     /// A truth value: an option with or without its word.

@@ -28,7 +28,7 @@ use serde_json::{Value, json};
 use weft_analysis::picture::{PictureKind, ShownPart};
 use weft_analysis::report::Report;
 use weft_analysis::view::{self, LinkNumbers, MessageFilter, Quantity};
-use weft_results::{RankRow, ResultsError, Table};
+use weft_results::{RankRow, ResultsError, RunOf, Table};
 use weft_sim::experiment::machine::MachineMap;
 use weft_units::{EndpointId, PortId, SwitchId};
 
@@ -76,9 +76,9 @@ impl Refusal {
 
 impl From<ResultsError> for Refusal {
     fn from(error: ResultsError) -> Refusal {
-        use ResultsError::{NoTable, NotYet, NothingToDraw, StillWritten};
+        use ResultsError::{Killed, NoTable, NotYet, NothingToDraw, StillWritten};
         match error {
-            NoTable { .. } | NotYet { .. } | NothingToDraw { .. } | StillWritten(_) => {
+            NoTable { .. } | NotYet { .. } | NothingToDraw { .. } | StillWritten(_) | Killed(_) => {
                 Refusal::absent(error.to_string())
             }
             _ => Refusal::failed(error.to_string()),
@@ -224,7 +224,13 @@ fn described(shown: &Shown) -> Value {
     let runs = result.runs();
     let runs: Vec<Value> = match runs.is_empty() {
         true => vec![json!({ "run": 0, "label": "" })],
-        false => runs.iter().map(|run| json!({ "run": run.run, "label": run.label() })).collect(),
+        false => {
+            let of = |run: &RunOf<'_>| {
+                let warm_up = &run.row["warm_up_us"];
+                json!({ "run": run.run, "label": run.label(), "warm_up_us": warm_up })
+            };
+            runs.iter().map(of).collect()
+        }
     };
     let tables: Vec<&str> =
         Table::ALL.into_iter().filter(|table| result.has(*table)).map(Table::name).collect();
@@ -237,6 +243,7 @@ fn described(shown: &Shown) -> Value {
         "directory": result.directory,
         "command": result.command(),
         "machine": result.machine(),
+        "changes": result.changes(),
         "ended": result.ended(),
         "weft_version": result.manifest.weft_version,
         "runs": runs,

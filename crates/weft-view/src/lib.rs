@@ -40,6 +40,6 @@ mod source;
 mod timeline;
 mod token;
 
-pub use server::{PAGE_MEND, Server, ViewError, has_page};
+pub use server::{MakePage, PAGE_MEND, Server, ViewError, has_page};
 pub use shown::Shown;
 pub use token::Token;

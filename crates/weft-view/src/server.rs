@@ -27,9 +27,12 @@ const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; st
     connect-src 'self'; img-src 'self' data: blob:; base-uri 'none'; form-action 'none'; \
     frame-ancestors 'none'";
 
-/// Headers of every answer.
-const HEADERS: [(&str, &str); 6] = [
-    ("Content-Security-Policy", CONTENT_SECURITY_POLICY),
+/// The rules of a page that is one file: its own styles, and nothing else.
+const RULES_OF_ONE_FILE: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; \
+    base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// Headers of every answer, besides the rules.
+const HEADERS: [(&str, &str); 5] = [
     ("X-Content-Type-Options", "nosniff"),
     ("Referrer-Policy", "no-referrer"),
     ("Cross-Origin-Resource-Policy", "same-origin"),
@@ -67,12 +70,17 @@ pub fn has_page() -> bool {
     page::is_there()
 }
 
+/// Makes a page that is one file; or says why it cannot.
+pub type MakePage = Box<dyn Fn() -> Result<String, String> + Send + Sync>;
+
 /// A server of results.
 pub struct Server {
     listener: TcpListener,
     port: u16,
     token: Token,
     source: Source,
+    /// The page in place of that of results.
+    page: Option<MakePage>,
 }
 
 impl Server {
@@ -93,6 +101,14 @@ impl Server {
         Server::of(port, Source::live(directory))
     }
 
+    /// The same for one page, made anew whenever it is asked for.
+    ///
+    /// # Errors
+    /// As of [`Server::new`].
+    pub fn of_page(port: u16, page: MakePage) -> Result<Server, ViewError> {
+        Ok(Server { page: Some(page), ..Server::of(port, Source::of(Vec::new()))? })
+    }
+
     /// The run is over: from now on its whole result is shown, if there is one.
     pub fn end_live(&self) {
         self.source.end();
@@ -108,7 +124,7 @@ impl Server {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
         let port = listener.local_addr().map_err(failed)?.port();
-        Ok(Server { listener, port, token, source })
+        Ok(Server { listener, port, token, source, page: None })
     }
 
     /// The address, with the token.
@@ -141,7 +157,9 @@ impl Server {
         while let Ok(Asked { head, answer_to }) = next() {
             let with_content = !head.as_ref().is_ok_and(|head| head.method == "HEAD");
             let response = head.and_then(|head| self.response(&head)).unwrap_or_else(refusal);
-            answer_to.answer(|mut to| response.write(&HEADERS, with_content, &mut to));
+            let rules = if self.page.is_some() { RULES_OF_ONE_FILE } else { CONTENT_SECURITY_POLICY };
+            let headers = [&[("Content-Security-Policy", rules)], &HEADERS[..]].concat();
+            answer_to.answer(|mut to| response.write(&headers, with_content, &mut to));
         }
     }
 
@@ -173,6 +191,10 @@ impl Server {
             });
         }
         let name = rest.split('?').next().unwrap_or("");
+        if let Some(make) = self.page.as_ref().filter(|_| name.is_empty()) {
+            let page = make().map_err(|why| Refusal { status: 500, why })?;
+            return Ok(Response::of("text/html; charset=utf-8", page.into_bytes()));
+        }
         let file = page::file(name);
         let file =
             file.ok_or_else(|| Refusal { status: 404, why: format!("the page has no file {name}") })?;

@@ -1,7 +1,9 @@
 //! Latency and throughput over the offered load: rows of `run.json`.
 
+use super::field_unit::time_unit;
 use super::panel::{Axis, Content, MAX_SERIES, Panel, Series};
 use super::shown::Shown;
+use crate::compare::interval_of;
 use serde_json::Value;
 use weft_results::{ResultsError, StoredResult};
 
@@ -37,12 +39,18 @@ pub(super) fn panels(shown: Shown<'_>) -> Result<Vec<Panel>, ResultsError> {
         Some("capacity") => Axis::new("offered load", "share of the capacity"),
         _ => load(),
     };
-    let latency: Vec<Series> = mean.into_iter().zip(tail).flat_map(|(mean, tail)| [mean, tail]).collect();
+    let mut latency: Vec<Series> = mean.into_iter().zip(tail).flat_map(|(mean, tail)| [mean, tail]).collect();
+    let largest = latency.iter().flat_map(|line| &line.points).map(|point| point[1]).fold(0.0, f64::max);
+    let (unit, factor) = time_unit(largest);
+    for line in &mut latency {
+        line.points.iter_mut().for_each(|point| point[1] *= factor);
+        line.interval.iter_mut().flatten().for_each(|bound| *bound *= factor);
+    }
     Ok(vec![
         Panel {
             title: "latency".to_owned(),
             x: load(),
-            y: Axis::new("latency", "ns").log(),
+            y: Axis::new("latency", unit).log(),
             content: Content::Lines(latency),
         },
         Panel {
@@ -80,10 +88,7 @@ fn load(row: &Value) -> f64 {
 
 /// A value over the load, with its interval where every row has one.
 fn line(rows: &[&Value], value: &str) -> Series {
-    let interval = match value.strip_suffix("_ns") {
-        Some(name) => format!("{name}_interval_ns"),
-        None => format!("{value}_interval"),
-    };
+    let interval = interval_of(value);
     let known = rows.iter().filter(|row| row[value].is_number());
     let bounds = |row: &&&Value| Some([row[&interval]["low"].as_f64()?, row[&interval]["high"].as_f64()?]);
     let points: Vec<[f64; 2]> =

@@ -6,6 +6,7 @@
 //! | file | pictures |
 //! |---|---|
 //! | `panel`, `shown` | none: a picture as data; the runs that one shows |
+//! | `field_unit` | none: a measured field in the unit that people say |
 //! | `load_curve` | latency and throughput over load |
 //! | `congestion` | congestion trees |
 //! | `completion` | distribution of completion times; slow-down by size |
@@ -19,6 +20,7 @@
 
 mod completion;
 mod congestion;
+mod field_unit;
 mod intervals;
 mod jobs;
 mod links;
@@ -30,6 +32,7 @@ mod switch_queues;
 mod telemetry;
 mod throughput;
 
+pub use field_unit::{FieldUnit, four_digits, time_unit};
 pub use panel::{Axis, Cells, Content, MAX_SERIES, Panel, Picture, Segments, Series};
 pub use ranks::PairValues;
 pub use shown::{ShownPart, ShownWindow};
@@ -198,9 +201,13 @@ impl PictureKind {
             PictureKind::CommunicationMatrix => shown.each(ranks::matrix)?,
         };
         let mut panels = panels;
-        if panels.len() == 1 {
-            panels[0].title.clear();
+        if let [only] = panels.as_mut_slice() {
+            // The picture's heading names the run; what the panel leaves out stays.
+            let label = shown.runs(1)?.first().map_or_else(String::new, |run| run.label.clone());
+            let remark = only.title.strip_prefix(label.as_str()).unwrap_or_default();
+            only.title = remark.trim_start_matches(", ").to_owned();
         }
+        panels.iter_mut().for_each(Panel::enlarge_units);
         Ok(Picture {
             kind: self.name(),
             title: self.title().to_owned(),

@@ -99,6 +99,81 @@ pub struct Cells {
     pub unit: &'static str,
 }
 
+/// Units, the next larger ones, and how many of them these are.
+const LARGER: [(&str, &str, f64); 5] =
+    [("ns", "µs", 1e3), ("µs", "ms", 1e3), ("ms", "s", 1e3), ("Gb/s", "Tb/s", 1e3), ("KiB", "MiB", 1024.0)];
+/// The value in a larger unit from which on it takes the place of the smaller one.
+const LARGER_FROM: f64 = 10.0;
+
+/// The unit in which people say values up to `largest`, and the factor of values in it.
+fn enlarged(unit: &'static str, largest: f64) -> (&'static str, f64) {
+    match LARGER.into_iter().find(|(small, _, size)| *small == unit && largest >= LARGER_FROM * size) {
+        Some((_, large, size)) => {
+            let (unit, factor) = enlarged(large, largest / size);
+            (unit, factor / size)
+        }
+        None => (unit, 1.0),
+    }
+}
+
+impl Panel {
+    /// Takes larger units where values are tens of thousands of the unit: 14 ms, and not 14 k µs.
+    pub(super) fn enlarge_units(&mut self) {
+        let [mut x, mut y] = [0.0_f64; 2];
+        self.content.visit(|coordinate| match coordinate {
+            Coordinate::X(value) => x = x.max(value.abs()),
+            Coordinate::Y(value) => y = y.max(value.abs()),
+        });
+        if let Content::Stacked(series) = &self.content {
+            // Areas reach up to their sum.
+            let highest = |line: &Series| line.points.iter().map(|point| point[1]).fold(0.0, f64::max);
+            y = y.max(series.iter().map(highest).sum());
+        }
+        let ((x_unit, by_x), (y_unit, by_y)) = (enlarged(self.x.unit, x), enlarged(self.y.unit, y));
+        (self.x.unit, self.y.unit) = (x_unit, y_unit);
+        self.content.visit(|coordinate| match coordinate {
+            Coordinate::X(value) => *value *= by_x,
+            Coordinate::Y(value) => *value *= by_y,
+        });
+        if let Content::Cells(cells) = &mut self.content {
+            let largest = cells.values.iter().flatten().copied().fold(0.0, f64::max);
+            let (unit, factor) = enlarged(cells.unit, largest);
+            cells.unit = unit;
+            cells.values.iter_mut().flatten().for_each(|value| *value *= factor);
+        }
+    }
+}
+
+/// A coordinate of a panel's contents.
+enum Coordinate<'c> {
+    X(&'c mut f64),
+    Y(&'c mut f64),
+}
+
+impl Content {
+    /// Visits every coordinate.
+    fn visit(&mut self, mut visit: impl FnMut(Coordinate<'_>)) {
+        match self {
+            Content::Lines(series) | Content::Stacked(series) => {
+                for line in series {
+                    for [x, y] in &mut line.points {
+                        visit(Coordinate::X(x));
+                        visit(Coordinate::Y(y));
+                    }
+                    line.interval.iter_mut().flatten().for_each(|bound| visit(Coordinate::Y(bound)));
+                }
+            }
+            Content::Segments(all) => {
+                for [x0, y0, x1, y1] in all.iter_mut().flat_map(|one| &mut one.segments) {
+                    [x0, x1].map(|x| visit(Coordinate::X(x)));
+                    [y0, y1].map(|y| visit(Coordinate::Y(y)));
+                }
+            }
+            Content::Cells(cells) => cells.edges.iter_mut().for_each(|edge| visit(Coordinate::X(edge))),
+        }
+    }
+}
+
 impl Axis {
     /// An axis of numbers that begins at zero.
     pub fn new(label: impl Into<String>, unit: &'static str) -> Axis {
@@ -118,5 +193,44 @@ impl Axis {
     /// The text beside the axis.
     pub fn text(&self) -> String {
         if self.unit.is_empty() { self.label.clone() } else { format!("{} ({})", self.label, self.unit) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches an axis in thousands of a unit, coordinates that stay behind their axis, and names that are
+    /// multiplied.
+    #[test]
+    fn units_are_those_that_people_say() {
+        let line = Series {
+            points: vec![[0.0, 1.0], [14_000.0, 45_000.0]],
+            interval: vec![[0.5, 2.0], [44_000.0, 46_000.0]],
+            ..Series::default()
+        };
+        let mut panel = Panel {
+            title: String::new(),
+            x: Axis::new("time", "µs"),
+            y: Axis::new("rate", "Gb/s"),
+            content: Content::Lines(vec![line]),
+        };
+        panel.enlarge_units();
+        assert_eq!((panel.x.unit, panel.y.unit), ("ms", "Tb/s"));
+        let Content::Lines(lines) = &panel.content else { panic!("{panel:?}") };
+        assert_eq!(lines[0].points[1], [14.0, 45.0]);
+        assert_eq!(lines[0].interval[1], [44.0, 46.0]);
+        let cells = Cells {
+            edges: vec![0.0, 9_000.0],
+            values: vec![vec![20_480.0]],
+            label: String::new(),
+            unit: "KiB",
+        };
+        let y = Axis::names("queue", vec!["a".to_owned()]);
+        let mut panel = Panel { y, content: Content::Cells(cells), x: Axis::new("time", "µs"), ..panel };
+        panel.enlarge_units();
+        assert_eq!(panel.x.unit, "µs");
+        let Content::Cells(cells) = &panel.content else { panic!("{panel:?}") };
+        assert_eq!((cells.unit, cells.values[0][0], cells.edges[1]), ("MiB", 20.0, 9_000.0));
     }
 }

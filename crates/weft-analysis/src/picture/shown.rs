@@ -46,6 +46,15 @@ pub(crate) struct ShownRun<'a> {
     pub(crate) window: ShownWindow,
 }
 
+/// A list of changed values that fits below a heading.
+fn shortened(changes: &str) -> String {
+    const MOST: usize = 80;
+    match changes.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", &changes[..end]),
+        None => changes.to_owned(),
+    }
+}
+
 impl<'a> Shown<'a> {
     /// The names of the results: those of their directories, or their whole paths where these are equal.
     pub(crate) fn names(self) -> Vec<String> {
@@ -97,7 +106,7 @@ impl<'a> Shown<'a> {
         self.runs(1)?.iter().map(of).collect()
     }
 
-    /// The machines and, of a picture of one run where there are several, which.
+    /// The machines with their changed values and, of a picture of one run where there are several, which.
     pub(super) fn subtitle(self, is_of_one_run: bool) -> String {
         let of = |result: &StoredResult| {
             let request = &result.manifest.request;
@@ -107,7 +116,9 @@ impl<'a> Shown<'a> {
                 ("scenario", Some(name)) => format!("traffic --scenario {name}"),
                 (command, _) => command.to_owned(),
             };
-            format!("weft {command}{work} on {}", result.machine())
+            let changes = result.changes().join(", ");
+            let changes = if changes.is_empty() { changes } else { format!(" with {}", shortened(&changes)) };
+            format!("weft {command}{work} on {}{changes}", result.machine())
         };
         let mut parts: Vec<String> = self.results.iter().map(of).collect();
         parts.dedup();

@@ -3,6 +3,7 @@
 //! A picture takes the finest level with few enough intervals; the tables are read twice, first to find the
 //! fullest, so that what is kept does not grow with the time.
 
+use super::field_unit::four_digits;
 use super::intervals::{Intervals, PS_PER_US};
 use super::panel::{Axis, Cells, Content, MAX_SERIES, Panel, Series};
 use super::shown::ShownRun;
@@ -11,6 +12,8 @@ use weft_results::{FlowRateRow, QueueRow, RateRow, ResultsError};
 
 /// Ports that are told apart in a stack; the grey of the next colour is that of all others.
 const STACKED: usize = 6;
+/// The share of all bytes from which on all others would hide the fullest ports.
+const MOST_OF_OTHERS: f64 = 0.75;
 /// Queues in a heat map, at most.
 const MAX_QUEUES: usize = 48;
 const BYTES_PER_KIB: f64 = 1024.0;
@@ -27,6 +30,8 @@ fn queue_name(&(switch, is_output, port): &PortQueue) -> String {
 struct Fill {
     intervals: Intervals,
     queues: Vec<(PortQueue, Vec<f64>)>,
+    /// The number of all others.
+    other_count: usize,
     /// All other queues together.
     others: Vec<f64>,
 }
@@ -45,6 +50,7 @@ fn fill(shown: &ShownRun<'_>, most: usize, held: fn(&QueueRow) -> u64) -> Result
     let intervals = Intervals::of(shown, end)?;
     let mut fullest: Vec<(PortQueue, u64)> = peaks.into_iter().collect();
     fullest.sort_by_key(|(queue, peak)| (std::cmp::Reverse(*peak), *queue));
+    let other_count = fullest.len().saturating_sub(most);
     fullest.truncate(most);
     let empty = || vec![0.0; intervals.count];
     let mut queues: Vec<(PortQueue, Vec<f64>)> =
@@ -61,23 +67,35 @@ fn fill(shown: &ShownRun<'_>, most: usize, held: fn(&QueueRow) -> u64) -> Result
             series[number] += held(&row) as f64 / BYTES_PER_KIB;
         }
     })?;
-    Ok(Fill { intervals, queues, others })
+    Ok(Fill { intervals, queues, other_count, others })
 }
 
-/// The mean fill of the fullest ports, and of all others, on top of each other.
+/// The mean fill of the fullest ports on top of each other, and that of all others above them. Where these
+/// hold so much that they would hide the fullest, the heading says it in place of an area.
 pub(super) fn stacked(shown: &ShownRun<'_>) -> Result<Panel, ResultsError> {
-    let Fill { intervals, queues, others } = fill(shown, STACKED, |row| row.mean_held_bytes.get())?;
-    let fullest = queues.len();
-    let of = |(number, (label, values)): (usize, (String, Vec<f64>))| {
-        let colour = if number < fullest { number } else { STACKED };
+    let Fill { intervals, queues, other_count, others } =
+        fill(shown, STACKED, |row| row.mean_held_bytes.get())?;
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
+    let (held, of_fullest) = (mean(&others), queues.iter().map(|(_, values)| mean(values)).sum::<f64>());
+    let would_hide = held > MOST_OF_OTHERS * (held + of_fullest);
+    let left_out = match would_hide {
+        true => format!(", without {other_count} others that hold {} KiB in the mean", four_digits(held)),
+        false => String::new(),
+    };
+    let of = |(colour, (label, values)): (usize, (String, Vec<f64>))| {
         let points = intervals.points(&values);
         Series { label, points, colour, ..Series::default() }
     };
-    let named = queues.into_iter().map(|(queue, values)| (queue_name(&queue), values));
-    let rest = others.iter().any(|value| *value > 0.0).then(|| ("all others".to_owned(), others.clone()));
-    let series = named.chain(rest).enumerate().map(of).collect();
+    let mut named: Vec<(String, Vec<f64>)> =
+        queues.into_iter().map(|(queue, values)| (queue_name(&queue), values)).collect();
+    let fullest = named.len();
+    if held > 0.0 && !would_hide {
+        named.push(("all others".to_owned(), others));
+    }
+    let mut series: Vec<Series> = named.into_iter().enumerate().map(of).collect();
+    series.iter_mut().skip(fullest).for_each(|others| others.colour = STACKED);
     Ok(Panel {
-        title: shown.label.clone(),
+        title: format!("{}{left_out}", shown.label),
         x: intervals.axis(),
         y: Axis::new("bytes in queues", "KiB"),
         content: Content::Stacked(series),

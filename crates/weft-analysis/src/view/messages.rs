@@ -38,6 +38,51 @@ pub struct Messages {
     pub mean_ps: f64,
     /// The slowest of them, the slowest first.
     pub slowest: Vec<MessageRow>,
+    /// The number of messages by their time, ascending. Bars without a message lie only between others.
+    pub histogram: Vec<HistogramBar>,
+}
+
+/// Messages whose times are about the same.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct HistogramBar {
+    /// The shortest time, in ps.
+    pub from_ps: u64,
+    /// The first time that is too long, in ps.
+    pub to_ps: u64,
+    /// The number of messages.
+    pub count: u64,
+}
+
+/// Bars of a histogram between a time and its double.
+const BARS_PER_DOUBLING: u32 = 16;
+
+/// The number of the bar of a time: doublings, each in equal parts, so that integers decide.
+fn bar_of(ps: u64) -> u32 {
+    let ps = ps.max(u64::from(BARS_PER_DOUBLING));
+    let doubling = ps.ilog2();
+    let part = ((ps - (1 << doubling)) as u128 * u128::from(BARS_PER_DOUBLING)) >> doubling;
+    doubling * BARS_PER_DOUBLING + part as u32
+}
+
+/// The shortest time of a bar, in ps.
+fn bar_begin(bar: u32) -> u64 {
+    let (doubling, part) = (bar / BARS_PER_DOUBLING, bar % BARS_PER_DOUBLING);
+    let parts = u128::from(BARS_PER_DOUBLING + part);
+    // The first time that bar_of puts here.
+    ((parts << doubling).div_ceil(u128::from(BARS_PER_DOUBLING))).min(u128::from(u64::MAX)) as u64
+}
+
+/// Bars from the first to the last with a message.
+fn histogram(counts: &BTreeMap<u32, u64>) -> Vec<HistogramBar> {
+    let (Some((first, _)), Some((last, _))) = (counts.first_key_value(), counts.last_key_value()) else {
+        return Vec::new();
+    };
+    let bar = |number: u32| HistogramBar {
+        from_ps: bar_begin(number),
+        to_ps: bar_begin(number + 1),
+        count: counts.get(&number).copied().unwrap_or(0),
+    };
+    (*first..=*last).map(bar).collect()
 }
 
 /// Pieces of the time of messages between two endpoints.
@@ -77,6 +122,7 @@ pub fn messages(result: &StoredResult, filter: MessageFilter) -> Result<Messages
     let (mut count, mut bytes, mut sum) = (0_u64, 0_u64, 0.0);
     let mut heap: BinaryHeap<Reverse<(u64, u32, u64)>> = BinaryHeap::new();
     let mut kept: BTreeMap<(u32, u64), MessageRow> = BTreeMap::new();
+    let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
     result.visit(|row: MessageRow| {
         if !filter.takes(&row) {
             return;
@@ -85,6 +131,7 @@ pub fn messages(result: &StoredResult, filter: MessageFilter) -> Result<Messages
         count += 1;
         bytes += row.payload_bytes.get();
         sum += time as f64;
+        *counts.entry(bar_of(time)).or_default() += 1;
         if heap.len() >= filter.limit && heap.peek().is_none_or(|Reverse((least, ..))| time <= *least) {
             return;
         }
@@ -99,7 +146,8 @@ pub fn messages(result: &StoredResult, filter: MessageFilter) -> Result<Messages
     })?;
     let mut slowest: Vec<MessageRow> = kept.into_values().collect();
     slowest.sort_by_key(|row| Reverse(time(row)));
-    Ok(Messages { count, payload_bytes: bytes, mean_ps: sum / count.max(1) as f64, slowest })
+    let mean_ps = sum / count.max(1) as f64;
+    Ok(Messages { count, payload_bytes: bytes, mean_ps, slowest, histogram: histogram(&counts) })
 }
 
 /// The pieces of a message, in the order of time.
@@ -157,4 +205,23 @@ pub fn between(
         }
     })?;
     Ok(PairPieces { messages, mean_ps: sum * share, pieces })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches a time that falls between two bars, or into one that does not hold it.
+    #[test]
+    fn every_time_is_in_its_bar() {
+        let mut times: Vec<u64> = (1..2000).collect();
+        times.extend((0..63).flat_map(|doubling| [(1 << doubling) - 1, 1 << doubling, (1 << doubling) + 1]));
+        for ps in times.into_iter().filter(|ps| *ps >= u64::from(BARS_PER_DOUBLING)) {
+            let bar = bar_of(ps);
+            assert!((bar_begin(bar)..bar_begin(bar + 1)).contains(&ps), "{ps} in {bar}");
+        }
+        let bars = histogram(&[(64, 3), (66, 1)].into());
+        assert_eq!(bars.iter().map(|bar| bar.count).collect::<Vec<_>>(), [3, 0, 1]);
+        assert_eq!(bars.iter().map(|bar| bar.from_ps).collect::<Vec<_>>(), [16, 17, 18]);
+    }
 }

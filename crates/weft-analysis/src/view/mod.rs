@@ -18,6 +18,6 @@ mod totals;
 pub use details::{EndpointDetails, LinkDetails, SwitchDetails, endpoint, link, switch};
 pub use frames::{Frames, MAX_ENTRIES, MAX_INTERVALS};
 pub use link_numbers::LinkNumbers;
-pub use messages::{MessageFilter, Messages, PairPieces, PieceSum, between, messages, pieces};
+pub use messages::{HistogramBar, MessageFilter, Messages, PairPieces, PieceSum, between, messages, pieces};
 pub use quantity::Quantity;
 pub use totals::{held, totals};

@@ -149,11 +149,14 @@ fn figures_text(figures: &MachineFigures) -> String {
     let by_class: Vec<String> =
         figures.links_by_class.iter().map(|count| format!("{} {}", count.links, count.class)).collect();
     let by_class = by_class.join(", ");
+    let cost = figures.cost.map_or_else(String::new, |cost| {
+        format!("; price {}, {:.1} for an endpoint", cost.total, cost.per_endpoint())
+    });
     let lines = [
         ["endpoints", &figures.endpoints.to_string()],
         ["switches", &figures.switches.to_string()],
         ["hosts, cores", &format!("{}, {}", figures.hosts, figures.cores)],
-        ["links", &format!("{} ({by_class})", figures.links)],
+        ["links", &format!("{} ({by_class}){cost}", figures.links)],
         ["diameter", &format!("{} hops", figures.diameter_hops)],
         ["mean distance", &format!("{:.4} hops", figures.mean_distance_hops)],
         ["bisection", &format!("{} links, {}", figures.bisection_links, figures.bisection_cut)],

@@ -12,13 +12,15 @@ use std::path::{Path, PathBuf};
 use weft_analysis::picture::{Picture, PictureKind, ShownPart, ShownWindow};
 use weft_results::{StoredResult, Table};
 use weft_sim::experiment::trace::{self, TracePicture};
+use weft_study::{StoredStudy, StudyPicture, is_study};
 use weft_units::{Span, Time};
 
 /// Options of `weft plot`.
 #[derive(Args)]
 #[command(after_help = after_help())]
 pub struct PlotOptions {
-    /// Directories that weft wrote with -o, of which several come into one picture, or a trace in any format
+    /// Directories that weft wrote with -o, of which several come into one picture; or that of one study; or
+    /// a trace in any format
     #[arg(value_name = "DIR", required = true, value_hint = ValueHint::AnyPath)]
     directories: Vec<PathBuf>,
 
@@ -43,6 +45,15 @@ pub struct PlotOptions {
     /// Time until which they are shown; by default the end
     #[arg(long, value_name = "TIME")]
     to: Option<Span>,
+
+    /// Of a study: the parameter of the horizontal axis; by default the load or the size, or else the first
+    /// that has numbers
+    #[arg(long, value_name = "PARAMETER")]
+    x: Option<String>,
+
+    /// Of a study: the measured field, such as latency_mean_ns; by default the two most telling ones
+    #[arg(long, value_name = "FIELD")]
+    y: Option<String>,
 
     /// Replace a picture that is there
     #[arg(long)]
@@ -73,6 +84,7 @@ fn after_help() -> String {
 enum Subject<'a> {
     Results(Vec<StoredResult>, PictureKind),
     Trace(&'a Path, TracePicture),
+    Study(StoredStudy),
 }
 
 impl PlotOptions {
@@ -82,12 +94,13 @@ impl PlotOptions {
         let what = match &subject {
             Subject::Results(_, what) => what.name(),
             Subject::Trace(_, what) => what.name(),
+            Subject::Study(_) => "study",
         };
         let path = self.output.clone().unwrap_or_else(|| PathBuf::from(format!("{what}.svg")));
         let form = Form::of(&path)?;
         let file = OutputFile { option: "--output", contents: "picture", path: &path };
         match &subject {
-            Subject::Results(..) => {
+            Subject::Results(..) | Subject::Study(_) => {
                 self.directories.iter().try_for_each(|directory| file.refuse_within(directory))?;
             }
             Subject::Trace(trace, _) => file.refuse_trace(&[trace], &self.speed.options())?,
@@ -98,6 +111,7 @@ impl PlotOptions {
         let picture = match subject {
             Subject::Results(results, what) => what.of(&results, self.part())?,
             Subject::Trace(path, what) => trace::picture(path, &self.speed.options(), what)?,
+            Subject::Study(study) => study.picture(&StudyPicture { x: self.x, y: self.y })?,
         };
         write_whole(&path, &form.drawn(&picture)?)?;
         if self.format.json {
@@ -123,6 +137,22 @@ impl PlotOptions {
             && from >= to
         {
             return Err(Failure::input(format!("--from {from} is not before --to {to}; change them round")));
+        }
+        if let [one] = self.directories.as_slice()
+            && is_study(one)
+        {
+            if what.is_some() || self.run.or(self.from.map(|_| 0)).or(self.to.map(|_| 0)).is_some() {
+                let why =
+                    "--what, --run, --from, --to: a study is drawn over its parameters; say --x and --y";
+                return Err(Failure::input(why));
+            }
+            self.speed.refuse_for_results()?;
+            return Ok(Subject::Study(StoredStudy::open(one)?));
+        }
+        if self.x.is_some() || self.y.is_some() {
+            return Err(Failure::input(
+                "--x, --y: they are of a study; leave them out, or name one study alone",
+            ));
         }
         match self.directories.as_slice() {
             [one] if is_named_trace(one)? => {

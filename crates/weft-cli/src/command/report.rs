@@ -1,4 +1,4 @@
-//! `weft report`: a result, or a trace, in one page.
+//! `weft report`: a result, a study or a trace in one page.
 
 use super::explain::explained_again;
 use super::trace::{SpeedOptions, is_named_trace};
@@ -9,14 +9,16 @@ use crate::place::{OutputFile, write_whole};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 use weft_analysis::report::{CriticalPath, Report};
+use weft_analysis::sections::SectionedReport;
 use weft_results::StoredResult;
 use weft_sim::experiment::machine::MachineMap;
 use weft_sim::experiment::{read_request, trace};
+use weft_study::{StoredStudy, is_study};
 
 /// Options of `weft report`.
 #[derive(Args)]
 pub struct ReportPageOptions {
-    /// A directory that weft wrote with -o, or a trace in any format
+    /// A directory that weft wrote with -o, of a result or a study, or a trace in any format
     #[arg(value_name = "DIR", value_hint = ValueHint::AnyPath)]
     directory: PathBuf,
 
@@ -45,6 +47,9 @@ pub struct ReportPageOptions {
 impl ReportPageOptions {
     /// Writes it.
     pub fn run(self) -> Result<Status, Failure> {
+        if is_study(&self.directory) {
+            return self.of_study();
+        }
         match is_named_trace(&self.directory)? {
             true => self.of_trace(),
             false => self.of_result(),
@@ -66,7 +71,28 @@ impl ReportPageOptions {
             file.refuse_existing()?;
         }
         let report = trace::report(trace, &self.speed.options())?;
-        let page = weft_plot::trace_report(&report).map_err(|error| Failure::bug(error.to_string()))?;
+        self.write(&report)
+    }
+
+    fn of_study(self) -> Result<Status, Failure> {
+        self.speed.refuse_for_results()?;
+        if self.explain {
+            let why = "--explain: a study has no times of messages; run one of its points with -o DIR, and \
+                       explain that";
+            return Err(Failure::input(why));
+        }
+        let file = OutputFile { option: "--output", contents: "page", path: &self.output };
+        file.refuse_within(&self.directory)?;
+        if !self.force {
+            file.refuse_existing()?;
+        }
+        let report = StoredStudy::open(&self.directory)?.report()?;
+        self.write(&report)
+    }
+
+    /// Writes the page of a trace or a study.
+    fn write(&self, report: &SectionedReport) -> Result<Status, Failure> {
+        let page = weft_plot::sectioned_report(report).map_err(|error| Failure::bug(error.to_string()))?;
         write_whole(&self.output, page.as_bytes())?;
         if self.report.format.json {
             let document = serde_json::json!({ "command": "report", "file": self.output, "report": report });

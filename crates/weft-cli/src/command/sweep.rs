@@ -25,12 +25,14 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use weft_sim::experiment::ProgressListener as _;
-use weft_study::{Failed, Outcome, Point, Summary};
+use weft_study::{Failed, Outcome, Point, StoredStudy, Summary};
 
 /// How often a wish to end is looked for.
 const INTERRUPT_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 /// Points that were refused and are shown with their error.
 const FAILURES_SHOWN: usize = 5;
+/// Cases in the table at the end.
+const CASES_SHOWN: usize = 40;
 
 /// Options of `weft sweep`.
 #[derive(Args)]
@@ -86,7 +88,8 @@ impl SweepOptions {
         if self.report.format.json {
             output::document(&serde_json::json!({ "command": "sweep", "summary": summary }))?;
         } else {
-            output::text(&text(&summary))?;
+            let study = StoredStudy::open(&summary.directory)?;
+            output::text(&text(&summary, &study))?;
         }
         if !is_whole {
             say!("weft: interrupted; the same command continues the study");
@@ -242,17 +245,15 @@ fn list(missing: &[Point], json: bool) -> Result<Status, Failure> {
     Ok(Status::Done)
 }
 
-/// The parameters of a refused point, and the first line of its error.
+/// The parameters of a refused point, and its error with key and mend.
 fn failure_line(failed: &Failed) -> String {
-    let first = failed.message.lines().next().unwrap_or_default();
-    let parameters: Vec<String> =
-        failed.parameters.iter().map(|(name, value)| format!("{name}={}", value.set())).collect();
-    format!("{}: {first}", parameters.join(" "))
+    format!("{}: {}", failed.label(), failed.reason().join("\n    "))
 }
 
-fn text(summary: &Summary) -> String {
+fn text(summary: &Summary, study: &StoredStudy) -> String {
     let Summary { directory, points, done, rows, intervals, failed } = summary;
-    let mut text = format!("{done} of {points} points done, {} refused\n", failed.len());
+    let mut text = output::report_table(&study.table(CASES_SHOWN));
+    text += &format!("{done} of {points} points done, {} refused\n", failed.len());
     for failed in failed.iter().take(FAILURES_SHOWN) {
         text += &format!("  {}\n", failure_line(failed));
     }
@@ -262,6 +263,7 @@ fn text(summary: &Summary) -> String {
     }
     let name = directory.display();
     text + &format!(
-        "{name}/study.parquet: {rows} rows\n{name}/intervals.parquet: {intervals} rows, over seeds\n"
+        "{name}/study.parquet: {rows} rows\n{name}/intervals.parquet: {intervals} rows, over seeds\n\
+         weft plot, report and view show it\n"
     )
 }

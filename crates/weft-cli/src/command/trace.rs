@@ -255,7 +255,7 @@ fn stats_text(stats: &TraceStats) -> String {
         tables::evolution(stats, FIRST),
         tables::ranks(stats, FIRST),
     ];
-    let parts = parts.iter().map(output::trace_table).filter(|part| !part.is_empty());
+    let parts = parts.iter().map(output::report_table).filter(|part| !part.is_empty());
     let parts: String = parts.map(|part| part + "\n").collect();
     let summary = format!(
         "{} ranks, {} pairs that send; {:.3} us of computation, {:.3} to {:.3} us in one rank\n",

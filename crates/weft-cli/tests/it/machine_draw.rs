@@ -243,3 +243,26 @@ fn files_are_not_written_over() {
     assert!(refused(&["machine", "draw", &path("none.toml")]).contains("cannot read"));
     assert!(refused(&["machine", "draw", "exanest", "--force"]).contains("--output"));
 }
+
+/// Catches a drawing under the name of something else.
+#[test]
+fn a_drawing_is_named_svg() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.exe");
+    let said = refused(&["machine", "draw", "exanest", "-o", path.to_str().unwrap()]);
+    assert!(said.contains("x.exe: a drawing is SVG"), "{said}");
+    assert!(!path.exists());
+}
+
+/// Catches thousands of links between groups that become one filled disc, which nobody can read.
+#[test]
+fn many_links_shine_through() {
+    let text = drawn(&["slingshot-dragonfly"]);
+    let svg = Document::parse(&text).unwrap();
+    let lines = of_class(&svg, "link");
+    assert!(lines.len() > 2_000, "{}", lines.len());
+    let sheet = lines[0].parent().unwrap();
+    assert_eq!(sheet.attribute("opacity"), None);
+    let opacity: f64 = sheet.attribute("stroke-opacity").unwrap().parse().unwrap();
+    assert!((0.05..0.2).contains(&opacity), "{opacity}");
+}

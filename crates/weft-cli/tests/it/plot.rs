@@ -38,7 +38,7 @@ fn every_kind_is_drawn_or_says_what_it_needs() {
     let jam = run(incast, &at("jam"));
     let bare = run(&format!("{traffic} --tables flows"), &at("bare"));
     for (kind, label, needs) in [
-        ("load-curve", "latency (ns)", None),
+        ("load-curve", "latency (µs)", None),
         ("fct-cdf", "completion time (µs)", Some("--tables messages")),
         ("slow-down", "size of the message (bytes)", Some("--tables messages")),
         ("queue", "bytes in queues (KiB)", Some("--telemetry 10us")),
@@ -222,9 +222,42 @@ fn results_are_compared_over_seeds() {
     assert!(changed[1]["p"].as_f64().unwrap() < 0.05, "{changed}");
     let page = at("c.html");
     let output = weft(&["compare", &one, &slower, "--html", page.to_str().unwrap()]);
-    assert!(String::from_utf8(output.stdout).unwrap().contains("latency_mean_ns"));
-    assert!(fs::read_to_string(&page).unwrap().contains("Welch"));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("latency mean (µs)") && !text.contains("0.00 %"), "{text}");
+    let html = fs::read_to_string(&page).unwrap();
+    assert!(html.contains("Welch") && html.contains("latency mean (µs)"));
+    // Lines of both results in one picture, which names what was changed.
+    assert!(html.contains("<svg") && html.contains("links.endpoint.latency=900ns"));
+    // The messages are the same in both: a row of them says nothing.
+    assert!(html.contains("The same in all"));
+    let said = String::from_utf8(weft(&["compare", &one, &same]).stdout).unwrap();
+    assert!(said.starts_with("no difference"), "{said}");
     assert!(refused(&["compare", &one, &other]).contains("no row in common"));
+}
+
+/// Catches prices that are not those of the machine's file, and a machine without them that is compared. The
+/// tree of k = 4 and n = 2 has 16 endpoints, each with a link at 10 and two ports at 5, and 16 links between
+/// switches at 30: 20 + 30 = 50 for an endpoint.
+#[test]
+fn results_are_compared_by_price() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let traffic = "traffic --pattern uniform --time 10us --load 0.3";
+    let prices = "--set links.endpoint.cost=10 --set links.endpoint.port_cost=5 --set links.tree.cost=30";
+    let twice = "--set links.endpoint.cost=40 --set links.endpoint.port_cost=0 --set links.tree.cost=60";
+    let none = run(traffic, &at("none"));
+    let one = run(&format!("{traffic} {prices}"), &at("one"));
+    let two = run(&format!("{traffic} {twice}"), &at("two"));
+    let of = |words: &[&str]| {
+        let rows = json(words)["comparison"]["rows"].as_array().unwrap().clone();
+        rows.into_iter().find(|row| row["quantity"].as_str().unwrap().starts_with("accepted_load")).unwrap()
+    };
+    let load = of(&["compare", &one, &two, "--json"])["values"][0]["value"].as_f64().unwrap();
+    let priced = of(&["compare", &one, &two, "--per", "cost", "--json"])["values"].clone();
+    assert!((priced[0]["value"].as_f64().unwrap() - load / 50.0).abs() < 1e-9, "{priced}");
+    assert!((priced[1]["change"].as_f64().unwrap() + 0.5).abs() < 1e-9, "{priced}");
+    let said = refused(&["compare", &none, &one, "--per", "cost"]);
+    assert!(said.contains("no price") && said.contains("links.endpoint.cost"), "{said}");
 }
 
 /// Catches groups of a scenario, or ways to control congestion, that are thrown together in pictures, left

@@ -2,8 +2,10 @@
 
 use crate::common::{json, refused, weft};
 use crate::outlets::SCENARIO;
+use crate::view::View;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Row;
+use serde_json::Value;
 use std::fs;
 
 const STUDY: &str = "command = \"traffic\"\nseeds = 2\n[fixed]\nmachine = \"bxi3-fattree\"\ntime = \"5us\"\n\
@@ -79,4 +81,89 @@ fn mistakes_are_told_before_anything_runs() {
         said.contains("study.toml:5: `fixed.time`: invalid value '5 parsecs' for '--time <TIME>'"),
         "{said}"
     );
+}
+
+/// Catches a study's folder that one of the commands does not take, a table in ns, a picture of another axis
+/// than was asked for, and a refused point without its key and its mend.
+#[test]
+fn a_study_is_shown_by_every_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let study = STUDY.replace("[0.2, 0.4]", "[0.2, 0.4]\npattern = [\"uniform\", \"permutation\"]");
+    fs::write(at("study.toml"), study).unwrap();
+    let output = weft(&["sweep", &at("study.toml"), "-o", &at("st"), "--quiet"]);
+    let said = String::from_utf8(output.stdout).unwrap();
+    let heading = said.lines().next().unwrap();
+    assert!(heading.contains("latency mean (µs)") && heading.contains("accepted load"), "{said}");
+    assert!(said.contains(" ± ") && said.contains("permutation"), "{said}");
+    // A mean of the table is that of the seeds' rows, computed here from the points' own documents.
+    let means =
+        points(&at("st")).into_iter().filter(|(words, _)| words.contains("--load 0.2 --pattern uniform"));
+    let means: Vec<f64> =
+        means.map(|(_, document)| document["rows"][0]["latency_mean_ns"].as_f64().unwrap()).collect();
+    assert_eq!(means.len(), 2);
+    let mean = means.iter().sum::<f64>() / 2.0 / 1e3;
+    let picture = |words: &[&str]| {
+        let path = at("picture.svg");
+        json(&[&["plot", &at("st"), "-o", &path, "--force", "--json"], words].concat())["picture"].clone()
+    };
+    let usual = picture(&[]);
+    assert_eq!(usual["panels"][0]["x"]["label"], "load");
+    assert_eq!(usual["panels"][0]["y"]["unit"], "µs");
+    let line = &usual["panels"][0]["content"]["lines"][0];
+    assert_eq!(line["label"], "uniform");
+    assert!((line["points"][0][1].as_f64().unwrap() - mean).abs() < 1e-9, "{line} {mean}");
+    let over = picture(&["--x", "pattern", "--y", "accepted_load"]);
+    assert_eq!(over["panels"][0]["x"]["names"], serde_json::json!(["uniform", "permutation"]));
+    let said = refused(&["plot", &at("st"), "--x", "size", "-o", &at("no.svg")]);
+    assert!(said.contains("--x: size does not vary; choose from load, pattern"), "{said}");
+    json(&["report", &at("st"), "-o", &at("st.html"), "--json"]);
+    let page = fs::read_to_string(at("st.html")).unwrap();
+    assert!(
+        page.contains("<svg") && page.contains("weft traffic --machine") && page.contains("id=\"part-2\"")
+    );
+    let view = View::of(&[&at("st")]);
+    let served = view.text("");
+    assert!(served.contains("<svg") && served.contains("permutation"), "{served}");
+    let compared = json(&["compare", &at("st"), "--json"])["comparison"].clone();
+    assert_eq!(compared["results"], serde_json::json!(["pattern=uniform", "pattern=permutation"]));
+    assert_eq!(compared["rows"][0]["case"], "load 0.2");
+    let itself = json(&["compare", &at("st"), &at("st"), "--json"])["comparison"].clone();
+    let is_same = |row: &Value| row["values"][0]["value"] == row["values"][1]["value"];
+    assert!(itself["rows"].as_array().unwrap().iter().all(is_same));
+    let said = refused(&["compare", &at("st"), &at("st"), "--by", "load"]);
+    assert!(said.contains("--by: it is of one study"), "{said}");
+}
+
+/// Catches a refused point that names neither key nor mend, and a damaged study with the mend of a point.
+#[test]
+fn what_is_refused_says_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let study =
+        STUDY.replace("[0.2, 0.4]", "[0.2]\nset.topology.n = [2, 99999]").replace("seeds = 2", "seeds = 1");
+    fs::write(at("study.toml"), study).unwrap();
+    let output = weft(&["sweep", &at("study.toml"), "-o", &at("st"), "--quiet"]);
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said.contains("topology.n=99999 seed=1: the machine cannot be used"), "{said}");
+    assert!(said.contains("1 | topology.k=4") && said.contains("= help: make it smaller"), "{said}");
+    json(&["report", &at("st"), "-o", &at("st.html"), "--json"]);
+    assert!(fs::read_to_string(at("st.html")).unwrap().contains("make it smaller"));
+    fs::write(at("st/study.json"), "{").unwrap();
+    for words in [&["plot", &at("st")][..], &["sweep", &at("study.toml"), "-o", &at("st")]] {
+        let said = refused(words);
+        assert!(said.contains("study.json is damaged") && said.contains("--force"), "{said}");
+    }
+}
+
+/// The words and the document of each finished point.
+fn points(study: &str) -> Vec<(String, Value)> {
+    let files = fs::read_dir(format!("{study}/points")).unwrap();
+    let read = |path: std::path::PathBuf| serde_json::from_slice::<Value>(&fs::read(path).unwrap()).unwrap();
+    let point = |kept: Value| {
+        let words = kept["words"].as_array().unwrap().iter().map(|word| word.as_str().unwrap());
+        (words.collect::<Vec<_>>().join(" "), kept["document"].clone())
+    };
+    files.map(|file| point(read(file.unwrap().path()))).collect()
 }

@@ -56,6 +56,14 @@ impl View {
         serde_json::from_slice(&answer.body).unwrap()
     }
 
+    /// The text at an address below the token.
+    pub fn text(&self, path: &str) -> String {
+        let answer = self.get(path);
+        let text = String::from_utf8_lossy(&answer.body).into_owned();
+        assert_eq!(answer.status, 200, "{path}: {text}");
+        text
+    }
+
     fn numbers(&self, path: &str) -> Vec<f32> {
         let answer = self.get(path);
         assert!(answer.head.contains("application/octet-stream"), "{path}: {}", answer.head);
@@ -357,6 +365,9 @@ fn what_cannot_be_shown_is_refused() {
     assert!(said.contains("format version 9"), "{said}");
     let writing = at("writing");
     fs::create_dir_all(writing.join(".weft")).unwrap();
+    assert!(refused(&["view", writing.to_str().unwrap()]).contains("killed before its end"));
+    let locked = fs::File::open(&writing).unwrap();
+    locked.lock().unwrap();
     assert!(refused(&["view", writing.to_str().unwrap()]).contains("still being written"));
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
@@ -364,6 +375,8 @@ fn what_cannot_be_shown_is_refused() {
     assert!(said.contains(&format!("port {port}")) && said.contains("busy"), "{said}");
     let said = refused(&["view", &out, "--timeline", at("t.json").to_str().unwrap()]);
     assert!(said.contains("--timeline") && said.contains("is no file"), "{said}");
+    let program = env!("CARGO_BIN_EXE_weft");
+    assert!(refused(&["view", &out, "--timeline", program]).contains("is no timeline, which is JSON"));
 }
 
 /// Catches energy of another link or unit, sleep that is no share of the time, and both on offer where

@@ -1,11 +1,13 @@
 //! Facts about a machine that need no run: values, figures, proofs, a drawing, differences from another.
 
+mod cost;
 mod diff;
 mod draw;
 mod groups;
 mod map;
 mod self_test;
 
+pub use cost::{MachineCost, cost};
 pub use diff::{FigureDifference, KeyDifference, MachineDifferences, diff};
 pub use draw::draw;
 pub use map::{MachineDrawing, MachineMap, MachinePath, PathError};
@@ -94,6 +96,9 @@ pub struct MachineFigures {
     pub links: u64,
     /// The same by kind.
     pub links_by_class: Vec<LinkCount>,
+    /// The price of links and ports, in the currency of the file; `None`: it does not say all of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<MachineCost>,
     /// The most links between two endpoints on a minimal path, injection and ejection included.
     pub diameter_hops: u32,
     /// Mean over all ordered pairs of distinct endpoints that can reach each other.
@@ -496,6 +501,7 @@ pub fn show(
             .iter()
             .map(|count| LinkCount { class: count.class.clone(), links: count.links })
             .collect(),
+        cost: cost::priced(&machine, &layout).ok(),
         diameter_hops: figures.diameter + 2,
         mean_distance_hops: figures.mean_distance + 2.0,
         bisection_links: figures.bisection.links,

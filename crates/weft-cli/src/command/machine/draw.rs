@@ -33,6 +33,12 @@ impl DrawOptions {
         if let Some(path) = &self.output {
             let file = OutputFile { option: "--output", contents: "drawing", path };
             file.refuse_inputs(&[Path::new(self.machine.get())])?;
+            if path.extension().is_some_and(|extension| extension != "svg") {
+                let path = path.display();
+                return Err(Failure::input(format!(
+                    "--output {path}: a drawing is SVG; name it so, as in m.svg"
+                )));
+            }
             if !self.force {
                 file.refuse_existing()?;
             }

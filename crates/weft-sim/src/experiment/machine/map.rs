@@ -6,8 +6,9 @@ use crate::experiment::{ExperimentError, MachineInput};
 use serde::Serialize;
 use weft_analysis::congestion::LinkFrom;
 use weft_analysis::view::LinkNumbers;
+use weft_machine::{FaultRule, FaultyLinks, Outage};
 use weft_topo::{Attachment, Layout, Outline, Places, Point, Topology as _, UnknownEndpoint, idle_path};
-use weft_units::{EndpointId, PortId, SwitchId};
+use weft_units::{EndpointId, PortId, Span, SwitchId, Time};
 
 /// The reach of a switch's endpoints around it, as a share of the distance of nearest switches.
 const REACH: f64 = 0.44;
@@ -23,6 +24,18 @@ pub struct MachineMap {
     layout: Layout,
     places: Places,
     numbers: LinkNumbers,
+    outages: Vec<PlannedOutage>,
+}
+
+/// Links that the machine file takes off at a time that it says.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct PlannedOutage {
+    /// The links, such as `switch 0`.
+    pub of: String,
+    /// The time from which on they are off.
+    pub from_ps: Time,
+    /// The time from which on they are not any more; `None`: they stay off.
+    pub until_ps: Option<Time>,
 }
 
 /// The drawing of a machine, in columns: millions of objects would take the page seconds.
@@ -64,6 +77,8 @@ pub struct MachineDrawing<'m> {
     pub endpoint_names: Vec<String>,
     /// Names of switches; empty where they are numbers.
     pub switch_names: Vec<String>,
+    /// Outages at times that the machine file says, in its order.
+    pub outages: &'m [PlannedOutage],
 }
 
 /// The way of a packet through the idle machine.
@@ -105,6 +120,25 @@ pub enum PathError {
     },
 }
 
+/// The outages of a rule whose times are written in the machine file: random ones depend on the seed.
+fn planned(rule: &FaultRule) -> Vec<PlannedOutage> {
+    let outage = |links: &FaultyLinks, off_at: Span, on_at: Option<Span>| PlannedOutage {
+        of: match links {
+            FaultyLinks::All => "all links".to_owned(),
+            FaultyLinks::Class(class) => format!("links of class {class}"),
+            FaultyLinks::Of(name) => name.clone(),
+            FaultyLinks::Between(one, other) => format!("{one} to {other}"),
+        },
+        from_ps: Time::ZERO + off_at,
+        until_ps: on_at.map(|on| Time::ZERO + on),
+    };
+    match &rule.outage {
+        Outage::Never | Outage::Random { .. } => Vec::new(),
+        Outage::Once { off_at, on_at } => vec![outage(&rule.links, *off_at, *on_at)],
+        Outage::Schedule(all) => all.iter().map(|one| outage(&one.links, one.off_at, one.on_at)).collect(),
+    }
+}
+
 impl MachineMap {
     /// The map of a machine.
     ///
@@ -114,7 +148,8 @@ impl MachineMap {
         let (machine, layout) = assembled(input)?;
         let places = machine.topology.places(&layout);
         let numbers = numbers(&layout);
-        Ok(MachineMap { name: machine.name, title: machine.title, layout, places, numbers })
+        let outages = machine.faults.iter().flat_map(planned).collect();
+        Ok(MachineMap { name: machine.name, title: machine.title, layout, places, numbers, outages })
     }
 
     /// Numbers of its links.
@@ -161,6 +196,7 @@ impl MachineMap {
                 .collect(),
             endpoint_names: if has_names { (0..layout.endpoints()).map(name_of).collect() } else { vec![] },
             switch_names: if has_switch_names { switches().map(switch_name).collect() } else { vec![] },
+            outages: &self.outages,
         }
     }
 

@@ -4,7 +4,7 @@ use super::picture::subtitle;
 use super::{ExperimentError, TraceInfo, TraceOptions, TracePicture, TraceStats, read, tables};
 use std::path::Path;
 use weft_analysis::picture::Picture;
-use weft_analysis::trace_report::{TraceReport, TraceSection, TraceTable};
+use weft_analysis::sections::{ReportSection, ReportTable, SectionedReport};
 use weft_formats::{Trace, TraceError};
 
 /// Rows of a table of the page.
@@ -14,11 +14,11 @@ const MOST_ROWS: usize = 256;
 ///
 /// # Errors
 /// A trace that cannot be read.
-pub fn report(path: &Path, options: &TraceOptions) -> Result<TraceReport, ExperimentError> {
+pub fn report(path: &Path, options: &TraceOptions) -> Result<SectionedReport, ExperimentError> {
     let of = |trace: &Trace| Ok::<_, TraceError>((TraceInfo::of(trace)?, TraceStats::of(trace)?));
     let ((info, stats), _) = read(path, options, of)?;
     let name = path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into());
-    Ok(TraceReport {
+    Ok(SectionedReport {
         name,
         facts: facts(&info, &stats),
         warnings: warnings(&stats),
@@ -70,9 +70,9 @@ fn warnings(stats: &TraceStats) -> Vec<String> {
 }
 
 /// The sections that have something to show.
-fn sections(stats: &TraceStats, subtitle: &str) -> Vec<TraceSection> {
+fn sections(stats: &TraceStats, subtitle: &str) -> Vec<ReportSection> {
     let pictures = |kind: TracePicture| -> Vec<Picture> { kind.of(stats, subtitle).into_iter().collect() };
-    let section = |title: &str, remark: &str, kind, tables: Vec<TraceTable>| TraceSection {
+    let section = |title: &str, remark: &str, kind, tables: Vec<ReportTable>| ReportSection {
         title: title.to_owned(),
         remark: remark.to_owned(),
         pictures: pictures(kind),
@@ -100,7 +100,7 @@ fn sections(stats: &TraceStats, subtitle: &str) -> Vec<TraceSection> {
             TracePicture::CollectiveSizes,
             vec![tables::collectives(stats, MOST_ROWS), tables::collective_sizes(stats, MOST_ROWS)],
         ),
-        TraceSection {
+        ReportSection {
             title: "Communicators".to_owned(),
             remark: "A name is the first member, and the number among its communicators.".to_owned(),
             pictures: Vec::new(),

@@ -1,32 +1,33 @@
 //! The statistics of a trace as tables for people: the text of `weft trace stats`, and the page of
 //! `weft report`. Each has at most so many rows, and says what it leaves off.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
-use weft_analysis::trace_report::{TraceColumn, TraceTable};
+use weft_analysis::sections::{ReportColumn, ReportTable};
 use weft_formats::{CommunicatorStats, EvolutionInterval, MemberKind, TraceStats};
 
 /// A column of numbers.
-const fn number(name: &'static str) -> TraceColumn {
-    TraceColumn { name, is_number: true }
+const fn number(name: &'static str) -> ReportColumn {
+    ReportColumn { name: Cow::Borrowed(name), is_number: true }
 }
 
 /// A column of words.
-const fn word(name: &'static str) -> TraceColumn {
-    TraceColumn { name, is_number: false }
+const fn word(name: &'static str) -> ReportColumn {
+    ReportColumn { name: Cow::Borrowed(name), is_number: false }
 }
 
 /// The first `most` of rows of `what`.
 fn table(
-    columns: &[TraceColumn],
+    columns: &[ReportColumn],
     rows: impl ExactSizeIterator<Item = Vec<String>>,
     most: usize,
     what: &str,
-) -> TraceTable {
+) -> ReportTable {
     let left_off = match rows.len().saturating_sub(most) {
         0 => String::new(),
         more => format!("{more} more {what}"),
     };
-    TraceTable { columns: columns.to_vec(), rows: rows.take(most).collect(), left_off }
+    ReportTable { columns: columns.to_vec(), rows: rows.take(most).collect(), left_off }
 }
 
 /// The text of a class of sizes.
@@ -38,7 +39,7 @@ fn sizes(from_bytes: u64, to_bytes: u64) -> String {
 }
 
 /// Operations by kind, the most frequent first.
-pub fn operations(stats: &TraceStats, most: usize) -> TraceTable {
+pub fn operations(stats: &TraceStats, most: usize) -> ReportTable {
     let mut kinds: Vec<_> = stats.operations_by_kind.iter().collect();
     kinds.sort_by_key(|(name, count)| (Reverse(**count), **name));
     let rows = kinds.into_iter().map(|(name, count)| vec![(*name).to_owned(), count.to_string()]);
@@ -46,7 +47,7 @@ pub fn operations(stats: &TraceStats, most: usize) -> TraceTable {
 }
 
 /// Messages by size.
-pub fn message_sizes(stats: &TraceStats, most: usize) -> TraceTable {
+pub fn message_sizes(stats: &TraceStats, most: usize) -> ReportTable {
     let rows = stats.message_sizes.iter().map(|class| {
         let size = sizes(class.from_bytes, class.to_bytes);
         vec![size, class.messages.to_string(), class.message_bytes.to_string()]
@@ -56,7 +57,7 @@ pub fn message_sizes(stats: &TraceStats, most: usize) -> TraceTable {
 }
 
 /// Collectives by kind.
-pub fn collectives(stats: &TraceStats, most: usize) -> TraceTable {
+pub fn collectives(stats: &TraceStats, most: usize) -> ReportTable {
     let rows = stats.collectives.iter().map(|(name, of)| {
         let range = match (of.sizes.first(), of.sizes.last()) {
             (Some(least), Some(largest)) => sizes(least.from_bytes, largest.to_bytes),
@@ -77,7 +78,7 @@ pub fn collectives(stats: &TraceStats, most: usize) -> TraceTable {
 }
 
 /// The calls of each kind of collective by size.
-pub fn collective_sizes(stats: &TraceStats, most: usize) -> TraceTable {
+pub fn collective_sizes(stats: &TraceStats, most: usize) -> ReportTable {
     let mut rows = Vec::new();
     for (name, of) in &stats.collectives {
         for class in &of.sizes {
@@ -93,7 +94,7 @@ pub fn collective_sizes(stats: &TraceStats, most: usize) -> TraceTable {
 }
 
 /// Communicators; those with most bytes first, if not all are shown.
-pub fn communicators(stats: &TraceStats, most: usize) -> TraceTable {
+pub fn communicators(stats: &TraceStats, most: usize) -> ReportTable {
     let mut shown: Vec<&CommunicatorStats> = stats.communicator_rows.iter().collect();
     if shown.len() > most {
         let bytes = |one: &CommunicatorStats| one.totals.message_bytes + one.totals.collective_send_bytes;
@@ -123,7 +124,7 @@ pub fn communicators(stats: &TraceStats, most: usize) -> TraceTable {
 }
 
 /// The pairs of ranks that send most bytes.
-pub fn pairs(stats: &TraceStats, most: usize) -> TraceTable {
+pub fn pairs(stats: &TraceStats, most: usize) -> ReportTable {
     let rows = stats.top_pairs.iter().take(most).map(|pair| {
         let cells = [u64::from(pair.from_rank), u64::from(pair.to_rank), pair.messages, pair.message_bytes];
         cells.map(|cell| cell.to_string()).to_vec()
@@ -131,11 +132,11 @@ pub fn pairs(stats: &TraceStats, most: usize) -> TraceTable {
     let columns = [number("from rank"), number("to rank"), number("messages"), number("bytes")];
     let more = stats.pairs - rows.len() as u64;
     let left_off = if more == 0 { String::new() } else { format!("{more} more pairs, which send less") };
-    TraceTable { left_off, ..table(&columns, rows, most, "") }
+    ReportTable { left_off, ..table(&columns, rows, most, "") }
 }
 
 /// Operations over time; intervals are put together until there are at most `most`.
-pub fn evolution(stats: &TraceStats, most: usize) -> TraceTable {
+pub fn evolution(stats: &TraceStats, most: usize) -> ReportTable {
     let intervals = &stats.evolution.rows;
     let group = intervals.len().div_ceil(most).max(1);
     let rows = intervals.chunks(group).map(|group| {
@@ -164,7 +165,7 @@ pub fn evolution(stats: &TraceStats, most: usize) -> TraceTable {
 }
 
 /// The ranks.
-pub fn ranks(stats: &TraceStats, most: usize) -> TraceTable {
+pub fn ranks(stats: &TraceStats, most: usize) -> ReportTable {
     let rows = stats.rows.iter().map(|row| {
         let counts = [
             row.messages_sent,

@@ -6,6 +6,8 @@ use svg::node::element::{Circle, Element, Group, Path, Rectangle, Text, Title};
 use svg::{Document, Node};
 use weft_topo::Point;
 
+/// Lines from which on each is drawn faintly.
+const MANY_LINES: usize = 1_000;
 /// Colours of classes of links: the first is that of endpoints. Okabe and Ito 2008, for all eyes, and some
 /// more.
 const COLOURS: [&str; 10] = [
@@ -25,6 +27,8 @@ pub struct Canvas {
     lines: Vec<Group>,
     labels: Vec<Group>,
     shapes: Vec<Group>,
+    /// Whether each line goes from any place to any other, so that many are one filled shape.
+    lines_cross: bool,
     /// Everything that was drawn lies between these.
     corners: Option<(Point, Point)>,
 }
@@ -83,6 +87,11 @@ pub fn rectangle(at: Point, width: f64, height: f64) -> Rectangle {
 }
 
 impl Canvas {
+    /// A drawing whose lines go from any place to any other.
+    pub fn of_crossing_lines() -> Canvas {
+        Canvas { lines_cross: true, ..Canvas::default() }
+    }
+
     /// Makes room for what lies within this distance of a point.
     pub fn reach(&mut self, at: Point, distance: f64) {
         let (low, high) = self.corners.unwrap_or((at, at));
@@ -135,11 +144,17 @@ impl Canvas {
         let mut drawing = Group::new()
             .set("class", "drawing")
             .set("transform", format!("translate({} {})", short(right), short(down)));
-        let opacity = if self.lines.len() > 2_000 { 0.5 } else { 0.85 };
+        let lines = self.lines.len();
+        let opacity = match lines {
+            // Each shines through.
+            MANY_LINES.. if self.lines_cross => ("stroke-opacity", (300.0 / lines as f64).clamp(0.05, 0.3)),
+            2_001.. => ("opacity", 0.5),
+            _ => ("opacity", 0.85),
+        };
         for layer in [self.outlines, self.lines, self.labels, self.shapes].into_iter().enumerate() {
             let mut group = Group::new();
             if layer.0 == 1 {
-                group = group.set("opacity", opacity);
+                group = group.set(opacity.0, short(opacity.1));
             }
             for shape in layer.1 {
                 group = group.add(shape);

@@ -66,7 +66,7 @@ pub fn drawn(layout: &Layout, places: &Places) -> (Canvas, Option<String>) {
             }
         })
         .collect();
-    let mut canvas = Canvas::default();
+    let mut canvas = Canvas::of_crossing_lines();
     let is_full = bundles.lines.len() > MAX_LINES;
     let lines = bundles.lines.iter().filter(|line| !is_full || line.ends.0 == 0);
     let shown: Vec<&Line> = lines.collect();
@@ -129,7 +129,8 @@ fn draw_line(
     let aside = 4.0 * f64::from(line.beside);
     let written = |at: Point| format!("{} {}", short(at.x + aside), short(at.y + aside));
     let told = format!("{} – {}: {}, {class}", from.name, to.name, counted(line.links, "link"));
-    let width = if lines > 400 { 0.7 } else { 1.2 } * (1.0 + 0.45 * (line.links as f64).log2()).min(7.0);
+    let thin = if lines > 400 { 0.7 * (400.0 / lines as f64).sqrt() } else { 1.2 };
+    let width = thin * (1.0 + 0.45 * (line.links as f64).log2()).min(7.0);
     canvas.line(line, format!("M{}L{}", written(from.at), written(to.at)), &told, width);
     if line.links > 1 && lines <= 120 {
         // Not in the middle, where lines meet.
