@@ -1,0 +1,15 @@
+//! A network without packets: messages are fluids that share links max-min fairly.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `lone` | a message that is alone on its path |
+//! | `shares` | what each fluid gets of the links that it crosses |
+//! | `network` | hosts, interfaces and fluids in virtual time |
+
+mod lone;
+mod network;
+mod shares;
+
+pub use lone::{Engine, LoneCase, LoneMessage, LoneMessages, Taken};
+pub use network::{FlowEvent, FlowNetwork, FlowSetup, FlowSite, LineUse, MessageKey};
+pub use shares::{FluidId, LineId, NewShare, Shares};
