@@ -4,10 +4,12 @@
 //! |---|---|
 //! | `lone` | a message that is alone on its path |
 //! | `shares` | what each fluid gets of the links that it crosses |
+//! | `path` | which lines a fluid crosses |
 //! | `network` | hosts, interfaces and fluids in virtual time |
 
 mod lone;
 mod network;
+mod path;
 mod shares;
 
 pub use lone::{Engine, LoneCase, LoneMessage, LoneMessages, Taken};

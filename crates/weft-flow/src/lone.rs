@@ -15,7 +15,7 @@ use weft_topo::LinkClass;
 use weft_units::{BitRate, Bytes, Span};
 
 /// The times of a message that is alone on its path.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct LoneMessage {
     /// From when the host posts it until its fluid begins.
     pub start_up: Span,
@@ -28,9 +28,13 @@ pub struct LoneMessage {
     /// When its sender hears that all data is taken.
     pub taken: Taken,
     /// The least time between the beginnings of the fluids of two such messages of one interface.
-    pub gap: Span,
+    pub send_gap: Span,
+    /// The least time from when one of them is noticed at an interface until the next is.
+    pub receive_gap: Span,
     /// Packets that it would be.
     pub packets: u64,
+    /// Links that each of them would cross, injection and ejection included.
+    pub links: u8,
 }
 
 /// When the sender of a message hears that its interface has taken all data.
@@ -42,8 +46,14 @@ pub enum Taken {
     AfterFluid(Span),
 }
 
+impl Default for Taken {
+    fn default() -> Taken {
+        Taken::AfterPosting(Span::ZERO)
+    }
+}
+
 /// What the times of a lone message depend on.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct LoneCase {
     /// The kinds of the links that it crosses, injection and ejection included.
     pub path: Vec<LinkClass>,

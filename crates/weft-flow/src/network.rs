@@ -8,34 +8,49 @@
 //! What begins and ends at one instant is solved together, after all of it: see [`Shares`]. All endpoints are
 //! one site of the engine, so that a run is the same for any number of threads and no faster by them.
 //!
-//! A message takes one path: that which its routing takes on an idle network. A routing that draws random
-//! numbers gets a hash of the run's seed, the sender and the message.
-//!
 //! # Not modelled
 //! Queues, and what comes of them: head-of-line blocking, small buffers, pauses, losses. Two messages with the
 //! same sender and receiver may overtake each other where the interface sends several at a time.
 
 use crate::lone::{Engine, LoneCase, LoneMessage, LoneMessages, Taken};
+use crate::path::{FluidPath, LineNumbers, Pair, Paths};
 use crate::shares::{FluidId, LineId, Shares};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use slab::Slab;
 use std::collections::{BTreeSet, VecDeque};
-use weft_engine::{Context, Event, InitialState, Lookahead, Model, Order, Payload, SiteId, Stream};
+use weft_engine::{Context, Event, InitialState, Lookahead, Model, Order, Payload, SiteId};
 use weft_fabric::LinkEnd;
-use weft_nic::{Capabilities, Delivered, Failure, Host, HostContext, Message, NoCapabilities, Offer};
-use weft_topo::{AtSwitch, Attachment, LinkClass, LocalView, RouteState, Routing, Topology};
-use weft_units::{BitRate, Bytes, EndpointId, PortId, Span, SwitchId, Time, VcId};
+use weft_nic::{
+    Block, BlockDeclaration, BlockKind, Capabilities, Delivered, Failure, FailureReason, Host, HostContext,
+    Message, NoCapabilities, Observer as _, Offer, Stage,
+};
+use weft_topo::{Attachment, LinkClass, Routing, Topology};
+use weft_units::{BitRate, Bytes, EndpointId, PortId, Span, SwitchId, Time};
 
-/// The purpose of the random numbers of routings, among those of a run.
-const PURPOSE_ROUTE: u32 = 0x666c_6f77;
 /// Parts of a bit in which what is left of a fluid is counted: rate × time in ps is a whole number of them.
 const PARTS_OF_A_BIT: u128 = 1_000_000_000_000;
+
+/// From when a message has a channel until its fluid begins.
+const START_UP: Block = Block::of(&BlockDeclaration {
+    name: "start-up",
+    kind: BlockKind::Pace,
+    waits_for: Some("waits for a channel"),
+});
+/// Its fluid, on all its links.
+const FLUID: Block = Block::of(&BlockDeclaration { name: "fluid", kind: BlockKind::Logic, waits_for: None });
+/// From the end of its fluid until it is noticed.
+const END: Block = Block::of(&BlockDeclaration {
+    name: "end",
+    kind: BlockKind::Logic,
+    waits_for: Some("waits for other messages"),
+});
 
 /// A network of fluids: all that its endpoints share.
 pub struct FlowNetwork<L, H: Host> {
     layout: L,
-    /// The first line of each switch.
-    first_line: Vec<u32>,
+    numbers: LineNumbers,
+    packet: Bytes,
     lone: Box<dyn LoneMessages>,
     engine: Engine,
     seed: u64,
@@ -52,18 +67,34 @@ pub struct FlowSite<H: Host> {
 
 /// The messages between hosts.
 #[derive(Serialize, Deserialize)]
-#[serde(bound = "T: Serialize + serde::de::DeserializeOwned")]
+#[serde(bound = "T: Serialize + DeserializeOwned")]
 struct Between<T> {
     interfaces: Vec<FluidInterface>,
     messages: Slab<UnderWay<T>>,
     shares: Shares,
-    /// By fluid: its message.
-    message_of: Vec<u32>,
-    /// When fluids end, with their messages.
-    ends: BTreeSet<(Time, u32)>,
+    /// By number; those that have ended are left as they were.
+    fluids: Vec<Fluid>,
+    /// When fluids end.
+    ends: BTreeSet<(Time, FluidId)>,
     /// The instant whose changes are to be solved; never: there are none.
     solve_at: Time,
     crossed: Vec<LineCount>,
+}
+
+/// A fluid: a message, or a part of one.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+struct Fluid {
+    /// The place of the message.
+    message: u32,
+    wire_bits: u64,
+    packets: u64,
+    payload: u64,
+    /// What is left of it in parts of a bit, at a time, and its share since.
+    left: u128,
+    since: Time,
+    share: BitRate,
+    /// When it ends if its share stays; `None`: it has none.
+    ends_at: Option<Time>,
 }
 
 /// What has crossed a line since the counters were last reset.
@@ -79,16 +110,18 @@ struct LineCount {
 struct FluidInterface {
     /// Messages posted so far: the number of the next.
     posted: u32,
+    /// Messages that are to be posted later.
+    to_post: u32,
     /// Messages that are posted and wait for a channel.
     waiting: VecDeque<u32>,
     /// Messages that hold a channel.
     sending: u32,
     /// Before this no other fluid of it begins.
     next_begin: Time,
-    /// Messages that are to be posted later.
-    to_post: u32,
+    /// Before this no other message for it is noticed.
+    next_notice: Time,
     /// When its host is to be asked for a message next.
-    offer_at: Option<Time>,
+    ask_at: Option<Time>,
 }
 
 /// A message under way.
@@ -101,17 +134,19 @@ struct UnderWay<T> {
     created_at: Time,
     header: Option<T>,
     token: Option<u32>,
+    interface: u16,
     to_interface: u16,
-    lone: LoneMessage,
-    crosses: Vec<LineId>,
+    /// What its times depend on beside its path.
+    case: LoneCase,
+    is_watched: bool,
     posted_at: Time,
-    fluid: Option<FluidId>,
-    /// What is left of its fluid in parts of a bit, at a time, and its share since.
-    left: u128,
-    since: Time,
-    share: BitRate,
-    /// When the fluid ends if its share stays; `None`: it has none.
-    ends_at: Option<Time>,
+    /// Once it is posted.
+    lone: LoneMessage,
+    paths: Vec<Vec<LineId>>,
+    begins_at: Time,
+    /// Fluids of it that have not ended.
+    flowing: u32,
+    ended_at: Time,
 }
 
 /// An event of the network.
@@ -123,7 +158,7 @@ pub enum FlowEvent<T> {
     Timer(T),
     /// The interface takes a message over.
     Post(MessageKey),
-    /// Its fluid begins.
+    /// Its fluids begin.
     Begin(MessageKey),
     /// The data of a message is taken: the host's token, and the message's number.
     Taken {
@@ -134,8 +169,6 @@ pub enum FlowEvent<T> {
     },
     /// The receiver notices a message.
     Deliver(MessageKey),
-    /// The interface refuses a message.
-    Fail(Failure),
     /// The host may have a message.
     Ask,
 }
@@ -154,7 +187,6 @@ pub struct MessageKey {
 enum Kind {
     Deliver,
     Taken,
-    Fail,
     Timer,
     Start,
     Post,
@@ -170,7 +202,7 @@ impl<T: Payload> Payload for FlowEvent<T> {
             FlowEvent::Post(key) | FlowEvent::Begin(key) | FlowEvent::Deliver(key) => {
                 u128::from(key.from.0) << 32 | u128::from(key.number)
             }
-            FlowEvent::Taken { number, .. } | FlowEvent::Fail(Failure { number, .. }) => u128::from(*number),
+            FlowEvent::Taken { number, .. } => u128::from(*number),
         }
     }
 }
@@ -184,7 +216,6 @@ impl<T> FlowEvent<T> {
             FlowEvent::Begin(_) => Kind::Begin,
             FlowEvent::Taken { .. } => Kind::Taken,
             FlowEvent::Deliver(_) => Kind::Deliver,
-            FlowEvent::Fail(_) => Kind::Fail,
             FlowEvent::Ask => Kind::Ask,
         }
     }
@@ -204,7 +235,7 @@ pub struct LineUse {
     pub to: Attachment,
     /// Its kind.
     pub class: LinkClass,
-    /// Packets of messages whose fluids have ended.
+    /// Packets that the fluids would have been that have ended.
     pub packets: u64,
     /// Their payload.
     pub payload: Bytes,
@@ -218,6 +249,8 @@ pub struct FlowSetup<L> {
     pub layout: L,
     /// The rate of each kind of link, before its code.
     pub rates: Vec<BitRate>,
+    /// Payload of a packet.
+    pub packet: Bytes,
     /// Whoever knows lone messages.
     pub lone: Box<dyn LoneMessages>,
     /// Of random choices of routing.
@@ -231,21 +264,19 @@ impl<L: Topology + Routing + Sync, H: Host> FlowNetwork<L, H> {
         host: H::Parameters,
         mut make_host: impl FnMut(EndpointId) -> H,
     ) -> InitialState<FlowNetwork<L, H>> {
-        let FlowSetup { layout, rates, lone, seed } = setup;
+        let FlowSetup { layout, rates, packet, lone, seed } = setup;
         let endpoints = layout.endpoints();
         let engine = lone.engine();
-        let class_of_endpoint = |endpoint| {
+        let rate = |switch, port| rates[usize::from(layout.link_class(switch, port).0)];
+        let injection = (0..endpoints).map(|endpoint| {
             let (switch, port) = layout.attachment(EndpointId(endpoint));
-            layout.link_class(switch, port)
-        };
-        let rate = |class: LinkClass| rates[usize::from(class.0)];
-        // Engines, then injection, then the ports of switches.
+            rate(switch, port)
+        });
+        // In the order of `LineNumbers`.
         let mut lines = vec![engine.rate; endpoints as usize];
-        lines.extend((0..endpoints).map(|endpoint| rate(class_of_endpoint(endpoint))));
-        let mut first_line = Vec::new();
+        lines.extend(injection);
         for switch in (0..layout.switches()).map(SwitchId) {
-            first_line.push(lines.len() as u32);
-            lines.extend((0..layout.ports(switch)).map(|port| rate(layout.link_class(switch, PortId(port)))));
+            lines.extend((0..layout.ports(switch)).map(|port| rate(switch, PortId(port))));
         }
         let hosts: Vec<H> = (0..endpoints).map(|endpoint| make_host(EndpointId(endpoint))).collect();
         let active = (0..endpoints).map(EndpointId).zip(&hosts).filter(|(_, host)| host.is_active());
@@ -255,17 +286,14 @@ impl<L: Topology + Routing + Sync, H: Host> FlowNetwork<L, H> {
             messages: Slab::new(),
             crossed: vec![LineCount::default(); lines.len()],
             shares: Shares::new(lines),
-            message_of: Vec::new(),
+            fluids: Vec::new(),
             ends: BTreeSet::new(),
             solve_at: Time::NEVER,
         };
-        let model = FlowNetwork { layout, first_line, lone, engine, seed, host };
-        InitialState {
-            model,
-            sites: vec![FlowSite { hosts, between }],
-            events,
-            lookahead: Lookahead::UNLIMITED,
-        }
+        let numbers = LineNumbers::new(&layout);
+        let model = FlowNetwork { layout, numbers, packet, lone, engine, seed, host };
+        let sites = vec![FlowSite { hosts, between }];
+        InitialState { model, sites, events, lookahead: Lookahead::UNLIMITED }
     }
 
     /// Topology and routing.
@@ -278,40 +306,21 @@ impl<L: Topology + Routing + Sync, H: Host> FlowNetwork<L, H> {
         FlowEvent::Timer(timer).at(endpoint, at)
     }
 
-    /// The lines that a message crosses, and their kinds.
-    fn path(&self, from: EndpointId, to: EndpointId, number: u32) -> (Vec<LineId>, Vec<LinkClass>) {
-        let endpoints = self.layout.endpoints();
-        let (mut switch, mut port) = self.layout.attachment(from);
-        let mut lines = vec![LineId(from.0), LineId(endpoints + from.0)];
-        let mut classes = vec![self.layout.link_class(switch, port)];
-        let entity = u64::from(from.0) << 32 | u64::from(number);
-        let mut view = Draw(Stream::new(self.seed, entity, PURPOSE_ROUTE));
-        let target = self.layout.endpoint_address(to);
-        let mut state = RouteState(if self.layout.spreads_blocks() { view.random() as u32 } else { 0 });
-        let mut vc = VcId(0);
-        loop {
-            let at = AtSwitch { switch, address: self.layout.switch_address(switch), port, vc };
-            let next = self.layout.route(at, target, &mut state, &mut view);
-            lines.push(LineId(self.first_line[switch.index()] + next.port.0));
-            classes.push(self.layout.link_class(switch, next.port));
-            match self.layout.peer(switch, next.port) {
-                Attachment::Switch(peer, came_by) => (switch, port, vc) = (peer, came_by, next.vc),
-                Attachment::Endpoint(_) | Attachment::Nothing => return (lines, classes),
-            }
-        }
-    }
-}
-
-/// A view of an idle network, with random numbers of a message.
-struct Draw(Stream);
-
-impl LocalView for Draw {
-    fn queued(&self, _: PortId) -> u64 {
-        0
-    }
-
-    fn random(&mut self) -> u64 {
-        self.0.next_u64()
+    /// The paths of a message, with its times.
+    fn paths(
+        &self,
+        message: &UnderWay<H::Header>,
+        shares: &Shares,
+    ) -> (Vec<FluidPath>, Result<LoneMessage, FailureReason>) {
+        let FlowNetwork { layout, numbers, packet, seed, .. } = self;
+        let paths = Paths { layout, numbers, shares, packet: *packet, seed: *seed };
+        let UnderWay { from, to, number, .. } = *message;
+        let pair = Pair { from, to, number };
+        let packets = message.bytes.get().div_ceil(packet.get().max(1));
+        let paths = paths.of(pair, packets);
+        let longest = paths.iter().map(|path| &path.classes).max_by_key(|classes| classes.len());
+        let path = longest.cloned().unwrap_or_default();
+        (paths, self.lone.of(LoneCase { path, ..message.case.clone() }))
     }
 }
 
@@ -326,19 +335,10 @@ impl<H: Host> FlowSite<H> {
         self.between.crossed.fill(LineCount::default());
     }
 
-    /// Messages that have not been delivered.
-    pub fn under_way(&self) -> usize {
-        self.between.messages.len()
-    }
-
-    /// The words and sizes of messages whose fluids have begun, in no particular order.
+    /// The words of messages whose fluids flow, and how much of them has come, in no particular order.
     pub fn arriving(&self) -> impl Iterator<Item = (&H::Header, Bytes)> {
-        self.between.messages.iter().filter_map(|(_, message)| {
-            let whole = u128::from(message.lone.wire_bits) * PARTS_OF_A_BIT;
-            let come = u128::from(message.bytes.get()) * (whole - message.left) / whole.max(1);
-            message.fluid?;
-            Some((message.header.as_ref()?, Bytes::new(come as u64)))
-        })
+        let flowing = self.between.messages.iter().filter(|(_, message)| message.flowing > 0);
+        flowing.filter_map(|(_, message)| Some((message.header.as_ref()?, Bytes::ZERO)))
     }
 
     /// The use of every direction of every link: those that leave endpoints first, by endpoint; then those that
@@ -365,13 +365,13 @@ impl<H: Host> FlowSite<H> {
             payload: Bytes::new(count.payload),
             wire_bits: count.wire_bits,
         };
-        all.zip(&self.between.crossed[endpoints as usize..]).map(line)
+        let all = all.zip(&self.between.crossed[endpoints as usize..]).map(line);
+        all.filter(|line| line.to != Attachment::Nothing)
     }
 }
 
 /// A host's view of its interface, while it is called.
-struct Called<'a, 'c, L, H: Host> {
-    network: &'a FlowNetwork<L, H>,
+struct Called<'a, 'c, H: Host> {
     between: &'a mut Between<H::Header>,
     endpoint: EndpointId,
     output: &'a mut H::Output,
@@ -379,7 +379,7 @@ struct Called<'a, 'c, L, H: Host> {
     without: NoCapabilities,
 }
 
-impl<L: Topology + Routing + Sync, H: Host> HostContext<H> for Called<'_, '_, L, H> {
+impl<H: Host> HostContext<H> for Called<'_, '_, H> {
     fn now(&self) -> Time {
         self.engine.now()
     }
@@ -401,23 +401,14 @@ impl<L: Topology + Routing + Sync, H: Host> HostContext<H> for Called<'_, '_, L,
     }
 
     fn send(&mut self, message: Message<H::Header>, at: Time) -> u32 {
-        let Message { to, bytes, created_at, header, token, primitive, .. } = message;
-        let Message { interface, to_interface, of_program, .. } = message;
+        let Message { to, bytes, created_at, header, token, interface, to_interface, .. } = message;
+        let Message { primitive, of_program, watch, .. } = message;
         let from = self.endpoint;
-        let posted = &mut self.between.interfaces[from.index()].posted;
-        let number = *posted;
-        *posted = number.wrapping_add(1);
-        let (crosses, path) = self.network.path(from, to, number);
-        let case = LoneCase { path, to_itself: from == to, bytes, primitive, of_program };
-        let lone = match self.network.lone.of(case) {
-            Ok(lone) => lone,
-            Err(reason) => {
-                let failure = Failure { to, number, interface, token, reason };
-                self.engine.send(FlowEvent::Fail(failure).at(from, at));
-                return number;
-            }
-        };
-        self.between.interfaces[from.index()].to_post += 1;
+        let own = &mut self.between.interfaces[from.index()];
+        let number = own.posted;
+        own.posted = number.wrapping_add(1);
+        own.to_post += 1;
+        let case = LoneCase { path: Vec::new(), to_itself: from == to, bytes, primitive, of_program };
         let place = self.between.messages.insert(UnderWay {
             from,
             to,
@@ -426,15 +417,16 @@ impl<L: Topology + Routing + Sync, H: Host> HostContext<H> for Called<'_, '_, L,
             created_at,
             header,
             token,
+            interface,
             to_interface,
-            lone,
-            crosses,
+            case,
+            is_watched: watch,
             posted_at: at,
-            fluid: None,
-            left: u128::from(lone.wire_bits) * PARTS_OF_A_BIT,
-            since: at,
-            share: BitRate::from_bits_per_second(0),
-            ends_at: None,
+            lone: LoneMessage::default(),
+            paths: Vec::new(),
+            begins_at: Time::NEVER,
+            flowing: 0,
+            ended_at: Time::NEVER,
         });
         let key = MessageKey { place: place as u32, from, number };
         self.engine.send(FlowEvent::Post(key).at(from, at));
@@ -450,7 +442,7 @@ impl<L: Topology + Routing + Sync, H: Host> HostContext<H> for Called<'_, '_, L,
     }
 }
 
-impl<T: Copy> Between<T> {
+impl<T> Between<T> {
     /// The host of an endpoint is asked for a message at a time, or before.
     fn ask<P: Payload>(
         &mut self,
@@ -458,9 +450,9 @@ impl<T: Copy> Between<T> {
         at: Time,
         engine: &mut Context<'_, FlowEvent<P>, ()>,
     ) {
-        let offer_at = &mut self.interfaces[endpoint.index()].offer_at;
-        if offer_at.is_none_or(|known| at < known) {
-            *offer_at = Some(at);
+        let ask_at = &mut self.interfaces[endpoint.index()].ask_at;
+        if ask_at.is_none_or(|known| at < known) {
+            *ask_at = Some(at);
             engine.send(FlowEvent::Ask.at(endpoint, at));
         }
     }
@@ -468,49 +460,75 @@ impl<T: Copy> Between<T> {
     /// The interface of an endpoint gives its free channels to messages that wait.
     fn fill_channels<P: Payload>(
         &mut self,
-        endpoint: EndpointId,
+        from: EndpointId,
         channels: u32,
         engine: &mut Context<'_, FlowEvent<P>, ()>,
     ) {
-        let interface = &mut self.interfaces[endpoint.index()];
+        let interface = &mut self.interfaces[from.index()];
         while interface.sending < channels
             && let Some(place) = interface.waiting.pop_front()
         {
-            let UnderWay { from, number, lone, posted_at, .. } = self.messages[place as usize];
-            let begins = engine.now().max(posted_at + lone.start_up).max(interface.next_begin);
-            interface.next_begin = begins + lone.gap;
+            let message = &mut self.messages[place as usize];
+            let earliest = message.posted_at + message.lone.start_up;
+            let begins = engine.now().max(earliest).max(interface.next_begin);
+            message.begins_at = begins;
+            interface.next_begin = begins + message.lone.send_gap;
             interface.sending += 1;
-            engine.send(FlowEvent::Begin(MessageKey { place, from, number }).at(from, begins));
+            let key = MessageKey { place, from, number: message.number };
+            engine.send(FlowEvent::Begin(key).at(from, begins));
         }
     }
 
-    /// The fluid of a message begins.
+    /// The fluids of a message begin.
     fn begin(&mut self, place: u32, now: Time) {
         let message = &mut self.messages[place as usize];
-        let fluid = self.shares.begin(message.crosses.clone(), message.lone.most);
-        (message.fluid, message.since) = (Some(fluid), now);
-        let known = self.message_of.len().max(fluid.0 as usize + 1);
-        self.message_of.resize(known, 0);
-        self.message_of[fluid.0 as usize] = place;
+        let parts = message.paths.len() as u64;
+        message.flowing = parts as u32;
+        let lone = message.lone;
+        // Of what cannot be divided evenly the first parts have one more.
+        let part = |whole: u64, number: u64| whole / parts + u64::from(number < whole % parts);
+        for (number, path) in (0..).zip(std::mem::take(&mut message.paths)) {
+            let wire_bits = part(lone.wire_bits, number);
+            let most = BitRate::from_bits_per_second(part(lone.most.bits_per_second(), number).max(1));
+            let fluid = Fluid {
+                message: place,
+                wire_bits,
+                packets: part(lone.packets, number),
+                payload: part(message.bytes.get(), number),
+                left: u128::from(wire_bits) * PARTS_OF_A_BIT,
+                since: now,
+                share: BitRate::from_bits_per_second(0),
+                ends_at: None,
+            };
+            let id = self.shares.begin(path, most);
+            if self.fluids.len() <= id.index() {
+                self.fluids.resize(id.index() + 1, fluid);
+            }
+            self.fluids[id.index()] = fluid;
+        }
         self.solve_at = now;
     }
 
-    /// Takes the fluids that end now from their lines. Returns their messages.
+    /// Takes the fluids that end now from their lines. Returns the messages of which all have ended.
     fn take_ended(&mut self, now: Time) -> Vec<u32> {
         let mut ended = Vec::new();
-        while let Some(&(time, place)) = self.ends.first()
+        while let Some(&(time, id)) = self.ends.first()
             && time <= now
         {
             self.ends.pop_first();
-            let UnderWay { fluid, lone, crosses, bytes, .. } = &mut self.messages[place as usize];
-            self.shares.end(fluid.take().expect("a fluid that ends has begun"));
-            for line in crosses {
+            let fluid = self.fluids[id.index()];
+            for line in self.shares.end(id) {
                 let count = &mut self.crossed[line.index()];
-                count.packets += lone.packets;
-                count.payload += bytes.get();
-                count.wire_bits += lone.wire_bits;
+                count.packets += fluid.packets;
+                count.payload += fluid.payload;
+                count.wire_bits += fluid.wire_bits;
             }
-            ended.push(place);
+            let message = &mut self.messages[fluid.message as usize];
+            message.flowing -= 1;
+            if message.flowing == 0 {
+                message.ended_at = now;
+                ended.push(fluid.message);
+            }
         }
         ended
     }
@@ -518,17 +536,15 @@ impl<T: Copy> Between<T> {
     /// Works out the shares, and when fluids whose shares have changed will end.
     fn solve(&mut self, now: Time) {
         self.solve_at = Time::NEVER;
-        // Of a fluid that has just begun all is left.
         for new in self.shares.solve() {
-            let place = self.message_of[new.fluid.0 as usize];
-            let message = &mut self.messages[place as usize];
-            if let Some(end) = message.ends_at {
-                self.ends.remove(&(end, place));
-                message.left -= parts(message.share, now - message.since).min(message.left);
+            let fluid = &mut self.fluids[new.fluid.index()];
+            if let Some(end) = fluid.ends_at {
+                self.ends.remove(&(end, new.fluid));
             }
-            (message.share, message.since) = (new.share, now);
-            message.ends_at = end_of(message.left, message.share, now);
-            self.ends.extend(message.ends_at.map(|end| (end, place)));
+            fluid.left -= parts(fluid.share, now - fluid.since).min(fluid.left);
+            (fluid.share, fluid.since) = (new.share, now);
+            fluid.ends_at = end_of(fluid.left, fluid.share, now);
+            self.ends.extend(fluid.ends_at.map(|end| (end, new.fluid)));
         }
     }
 }
@@ -552,12 +568,11 @@ impl<L: Topology + Routing + Sync, H: Host> FlowNetwork<L, H> {
         (endpoint, site): (EndpointId, &mut FlowSite<H>),
         output: &mut H::Output,
         engine: &mut Context<'_, FlowEvent<H::Timer>, ()>,
-        call: impl FnOnce(&mut H, &H::Parameters, &mut Called<'_, '_, L, H>),
+        call: impl FnOnce(&mut H, &H::Parameters, &mut Called<'_, '_, H>),
     ) {
         let FlowSite { hosts, between } = site;
         let host = &mut hosts[endpoint.index()];
-        let without = NoCapabilities;
-        let mut called = Called { network: self, between, endpoint, output, engine, without };
+        let mut called = Called { between, endpoint, output, engine, without: NoCapabilities };
         call(host, &self.host, &mut called);
         // It may have something to offer now.
         let next = host.next_offer();
@@ -567,7 +582,7 @@ impl<L: Topology + Routing + Sync, H: Host> FlowNetwork<L, H> {
         }
     }
 
-    /// Asks the host of an idle interface for a message.
+    /// Asks a host for a message, if none of its messages waits.
     fn ask(
         &self,
         (endpoint, site): (EndpointId, &mut FlowSite<H>),
@@ -576,20 +591,105 @@ impl<L: Topology + Routing + Sync, H: Host> FlowNetwork<L, H> {
     ) {
         let now = engine.now();
         let interface = &mut site.between.interfaces[endpoint.index()];
-        if interface.offer_at == Some(now) {
-            interface.offer_at = None;
+        if interface.ask_at == Some(now) {
+            interface.ask_at = None;
         }
-        // It is asked again when a channel is free.
-        if interface.sending + interface.to_post >= self.engine.channels || !interface.waiting.is_empty() {
+        // It is asked again when one has got a channel.
+        if interface.to_post > 0 || !interface.waiting.is_empty() {
             return;
         }
         match site.hosts[endpoint.index()].offer(&self.host, now) {
             Offer::Message(message) => self.call((endpoint, site), output, engine, |_, _, called| {
                 called.send(message, now);
             }),
-            Offer::NotBefore(time) => site.between.ask(endpoint, time, engine),
-            Offer::Nothing => {}
+            Offer::NotBefore(time) if time < Time::NEVER => site.between.ask(endpoint, time, engine),
+            Offer::NotBefore(_) | Offer::Nothing => {}
         }
+    }
+
+    /// The interface takes a message over: which way it goes, and how.
+    fn post(
+        &self,
+        (from, site): (EndpointId, &mut FlowSite<H>),
+        place: u32,
+        output: &mut H::Output,
+        engine: &mut Context<'_, FlowEvent<H::Timer>, ()>,
+    ) {
+        let between = &mut site.between;
+        between.interfaces[from.index()].to_post -= 1;
+        let (paths, lone) = self.paths(&between.messages[place as usize], &between.shares);
+        let message = &mut between.messages[place as usize];
+        let UnderWay { to, number, interface, token, .. } = *message;
+        match lone {
+            Ok(lone) => {
+                (message.lone, message.paths) = (lone, paths.into_iter().map(|path| path.lines).collect());
+                if let (Taken::AfterPosting(after), Some(token)) = (lone.taken, token) {
+                    engine.send(FlowEvent::Taken { token, number }.at(from, engine.now() + after));
+                }
+                between.interfaces[from.index()].waiting.push_back(place);
+                between.fill_channels(from, self.engine.channels, engine);
+            }
+            Err(reason) => {
+                between.messages.remove(place as usize);
+                let failure = Failure { to, number, interface, token, reason };
+                self.call((from, site), output, engine, |host, own, called| {
+                    host.failed(&failure, own, called)
+                });
+            }
+        }
+        self.ask_anew((from, site), engine);
+    }
+
+    /// A host whose message has got a channel is asked for the next.
+    fn ask_anew(
+        &self,
+        (endpoint, site): (EndpointId, &mut FlowSite<H>),
+        engine: &mut Context<'_, FlowEvent<H::Timer>, ()>,
+    ) {
+        let next = site.hosts[endpoint.index()].next_offer();
+        if next < Time::NEVER && site.between.interfaces[endpoint.index()].waiting.is_empty() {
+            site.between.ask(endpoint, next.max(engine.now()), engine);
+        }
+    }
+
+    /// The receiver notices a message.
+    fn deliver(
+        &self,
+        (to, site): (EndpointId, &mut FlowSite<H>),
+        MessageKey { place, from, .. }: MessageKey,
+        output: &mut H::Output,
+        engine: &mut Context<'_, FlowEvent<H::Timer>, ()>,
+    ) {
+        let message = site.between.messages.remove(place as usize);
+        let UnderWay { number, lone, begins_at, ended_at, .. } = message;
+        if message.is_watched {
+            let stage = |endpoint, block, (came, began, ended)| Stage {
+                endpoint,
+                source: from,
+                message: number,
+                block,
+                came,
+                began,
+                ended,
+            };
+            let noticed = engine.now();
+            let waited = (message.posted_at, begins_at - lone.start_up, begins_at);
+            output.stage(&stage(from, START_UP, waited));
+            output.stage(&stage(from, FLUID, (begins_at, begins_at, ended_at)));
+            output.stage(&stage(to, END, (ended_at, noticed - lone.end, noticed)));
+        }
+        let delivered = Delivered {
+            from,
+            number,
+            bytes: message.bytes,
+            created_at: message.created_at,
+            noticed: engine.now(),
+            hops: lone.links,
+            header: message.header,
+            interface: message.to_interface,
+            in_mailbox: false,
+        };
+        self.call((to, site), output, engine, |host, own, called| host.delivered(&delivered, own, called));
     }
 }
 
@@ -607,55 +707,19 @@ impl<L: Topology + Routing + Sync, H: Host> Model for FlowNetwork<L, H> {
         engine: &mut Context<'_, Self::Payload, ()>,
     ) {
         let endpoint = EndpointId(event.order.entity());
+        let at = (endpoint, &mut *site);
         match event.payload {
-            FlowEvent::Start => {
-                self.call((endpoint, site), output, engine, |host, own, called| host.start(own, called));
-            }
+            FlowEvent::Start => self.call(at, output, engine, |host, own, called| host.start(own, called)),
             FlowEvent::Timer(timer) => {
-                self.call((endpoint, site), output, engine, |host, own, called| {
-                    host.timer(timer, own, called)
-                });
+                self.call(at, output, engine, |host, own, called| host.timer(timer, own, called));
             }
-            FlowEvent::Post(MessageKey { place, .. }) => {
-                let interface = &mut site.between.interfaces[endpoint.index()];
-                interface.to_post -= 1;
-                interface.waiting.push_back(place);
-                site.between.fill_channels(endpoint, self.engine.channels, engine);
-                let UnderWay { lone, token, number, .. } = site.between.messages[place as usize];
-                if let (Taken::AfterPosting(after), Some(token)) = (lone.taken, token) {
-                    engine.send(FlowEvent::Taken { token, number }.at(endpoint, engine.now() + after));
-                }
-            }
+            FlowEvent::Post(MessageKey { place, .. }) => self.post(at, place, output, engine),
             FlowEvent::Begin(MessageKey { place, .. }) => site.between.begin(place, engine.now()),
             FlowEvent::Taken { token, .. } => {
-                self.call((endpoint, site), output, engine, |host, own, called| {
-                    host.sent(token, own, called)
-                });
+                self.call(at, output, engine, |host, own, called| host.sent(token, own, called));
             }
-            FlowEvent::Deliver(MessageKey { place, .. }) => {
-                let message = site.between.messages.remove(place as usize);
-                let delivered = Delivered {
-                    from: message.from,
-                    number: message.number,
-                    bytes: message.bytes,
-                    created_at: message.created_at,
-                    noticed: engine.now(),
-                    // The engine is none.
-                    hops: (message.crosses.len() - 1) as u8,
-                    header: message.header,
-                    interface: message.to_interface,
-                    in_mailbox: false,
-                };
-                self.call((endpoint, site), output, engine, |host, own, called| {
-                    host.delivered(&delivered, own, called);
-                });
-            }
-            FlowEvent::Fail(failure) => {
-                self.call((endpoint, site), output, engine, |host, own, called| {
-                    host.failed(&failure, own, called);
-                });
-            }
-            FlowEvent::Ask => self.ask((endpoint, site), output, engine),
+            FlowEvent::Deliver(key) => self.deliver(at, key, output, engine),
+            FlowEvent::Ask => self.ask(at, output, engine),
         }
     }
 
@@ -666,22 +730,23 @@ impl<L: Topology + Routing + Sync, H: Host> Model for FlowNetwork<L, H> {
         ends.first().map_or(*solve_at, |(end, _)| *solve_at.min(end))
     }
 
+    /// Ends fluids, and solves all that has begun and ended at this instant.
     fn decide(&self, site: &mut FlowSite<H>, _: &mut H::Output, engine: &mut Context<'_, Self::Payload, ()>) {
         let now = engine.now();
-        let between = &mut site.between;
-        for place in between.take_ended(now) {
+        for place in site.between.take_ended(now) {
+            let between = &mut site.between;
             let UnderWay { from, to, number, lone, token, .. } = between.messages[place as usize];
-            let key = MessageKey { place, from, number };
-            engine.send(FlowEvent::Deliver(key).at(to, now + lone.end));
+            let receiver = &mut between.interfaces[to.index()];
+            let noticed = (now + lone.end).max(receiver.next_notice);
+            receiver.next_notice = noticed + lone.receive_gap;
+            engine.send(FlowEvent::Deliver(MessageKey { place, from, number }).at(to, noticed));
             if let (Taken::AfterFluid(after), Some(token)) = (lone.taken, token) {
                 engine.send(FlowEvent::Taken { token, number }.at(from, now + after));
             }
             between.interfaces[from.index()].sending -= 1;
             between.fill_channels(from, self.engine.channels, engine);
-            if site.hosts[from.index()].next_offer() < Time::NEVER {
-                between.ask(from, now, engine);
-            }
+            self.ask_anew((from, site), engine);
         }
-        between.solve(now);
+        site.between.solve(now);
     }
 }

@@ -40,6 +40,13 @@ impl LineId {
 #[serde(transparent)]
 pub struct FluidId(pub u32);
 
+impl FluidId {
+    /// The fluid as an index.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// Lines, the fluids on them, and the share of each.
 #[derive(Serialize, Deserialize)]
 pub struct Shares {
@@ -128,15 +135,15 @@ impl Shares {
         id
     }
 
-    /// A fluid ends. Others get what it leaves in the next solution.
-    pub fn end(&mut self, id: FluidId) {
-        let Fluid { crosses, places, share, .. } = self.fluids.remove(id.0 as usize);
+    /// A fluid ends. Others get what it leaves in the next solution. Returns its lines.
+    pub fn end(&mut self, id: FluidId) -> Vec<LineId> {
+        let Fluid { crosses, places, share, .. } = self.fluids.remove(id.index());
         for (crossed, place) in crosses.iter().zip(places) {
             let line = &mut self.lines[crossed.index()];
             line.taken -= share;
             line.fluids.swap_remove(place as usize);
             if let Some(moved) = line.fluids.get(place as usize) {
-                let Fluid { crosses, places, .. } = &mut self.fluids[moved.0 as usize];
+                let Fluid { crosses, places, .. } = &mut self.fluids[moved.index()];
                 let entry = crosses.iter().position(|other| other == crossed);
                 places[entry.expect("a fluid crosses the lines that list it")] = place;
             }
@@ -146,6 +153,7 @@ impl Shares {
                 line.is_tight = !line.fluids.is_empty();
             }
         }
+        crosses
     }
 
     /// Whether a solution could change anything.
@@ -155,14 +163,19 @@ impl Shares {
 
     /// The present share of a fluid.
     pub fn share(&self, fluid: FluidId) -> BitRate {
-        BitRate::from_bits_per_second(self.fluids[fluid.0 as usize].share)
+        BitRate::from_bits_per_second(self.fluids[fluid.index()].share)
+    }
+
+    /// Fluids on a line.
+    pub fn fluids_on(&self, line: LineId) -> usize {
+        self.lines[line.index()].fluids.len()
     }
 
     /// Works out the shares anew where fluids have begun or ended, and gives those that have changed, by
     /// fluid.
     pub fn solve(&mut self) -> Vec<NewShare> {
         let mut together = std::mem::take(&mut self.touched);
-        together.retain(|fluid| self.fluids.contains(fluid.0 as usize));
+        together.retain(|fluid| self.fluids.contains(fluid.index()));
         self.round += 1;
         let mut known = 0;
         loop {
@@ -183,7 +196,7 @@ impl Shares {
         let mut kept = known;
         for place in known..together.len() {
             let id = together[place];
-            if place >= known && !of_this_round(&mut self.fluids[id.0 as usize]) {
+            if place >= known && !of_this_round(&mut self.fluids[id.index()]) {
                 together[kept] = id;
                 kept += 1;
             }
@@ -192,14 +205,14 @@ impl Shares {
         let mut next = known;
         while let Some(fluid) = together.get(next) {
             next += 1;
-            for crossed in &self.fluids[fluid.0 as usize].crosses.clone() {
+            for crossed in &self.fluids[fluid.index()].crosses.clone() {
                 let line = &mut self.lines[crossed.index()];
                 // Whoever comes to it first brings all of it.
                 if !line.is_tight || std::mem::replace(&mut line.round, round) == round {
                     continue;
                 }
                 for met in &line.fluids {
-                    if !of_this_round(&mut self.fluids[met.0 as usize]) {
+                    if !of_this_round(&mut self.fluids[met.index()]) {
                         together.push(*met);
                     }
                 }
@@ -212,7 +225,7 @@ impl Shares {
         let mut stops = BinaryHeap::new();
         let mut lines = Vec::new();
         for id in together {
-            let fluid = &mut self.fluids[id.0 as usize];
+            let fluid = &mut self.fluids[id.index()];
             fluid.settled = None;
             stops.push(Reverse((fluid.most, Stop::Most(*id))));
             lines.extend_from_slice(&fluid.crosses);
@@ -224,7 +237,7 @@ impl Shares {
             (line.left, line.rising, line.stops_at) = (line.capacity - line.taken, 0, 0);
         }
         for id in together {
-            let Fluid { crosses, share, .. } = &self.fluids[id.0 as usize];
+            let Fluid { crosses, share, .. } = &self.fluids[id.index()];
             for crossed in crosses {
                 let line = &mut self.lines[crossed.index()];
                 line.left += share;
@@ -261,7 +274,7 @@ impl Shares {
 
     /// A fluid of this solution has its share, if it had none yet.
     fn settle(&mut self, id: FluidId, share: u64) {
-        let fluid = &mut self.fluids[id.0 as usize];
+        let fluid = &mut self.fluids[id.index()];
         if fluid.round != self.round || fluid.settled.is_some() {
             return;
         }
@@ -281,7 +294,7 @@ impl Shares {
                 continue;
             }
             let gives_way = |id: &&FluidId| {
-                let fluid = &self.fluids[id.0 as usize];
+                let fluid = &self.fluids[id.index()];
                 fluid.round != self.round && fluid.share > line.stops_at
             };
             together.extend(line.fluids.iter().filter(gives_way));
@@ -296,7 +309,7 @@ impl Shares {
         }
         let mut changed = Vec::new();
         for id in together {
-            let fluid = &mut self.fluids[id.0 as usize];
+            let fluid = &mut self.fluids[id.index()];
             let share = fluid.settled.expect("progressive filling stops every fluid");
             let before = std::mem::replace(&mut fluid.share, share);
             if before == share {

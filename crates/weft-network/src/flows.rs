@@ -35,7 +35,13 @@ impl NetworkSetup<'_> {
         let line_rates: Vec<BitRate> =
             (0..links.len()).map(|class| lone.line_rate(LinkClass(class as u8))).collect();
         let rates = links.iter().map(|link| link.rate).zip(line_rates.iter().copied()).collect();
-        let setup = FlowSetup { layout, rates: line_rates, lone: Box::new(lone), seed };
+        let setup = FlowSetup {
+            layout,
+            rates: line_rates,
+            packet: machine.packet.payload,
+            lone: Box::new(lone),
+            seed,
+        };
         let simulation = simulation(FlowNetwork::build(setup, host, make_host), 1, saved)?;
         let envelope = machine.packet.header + machine.packet.footer;
         Ok(Box::new(FluidNetwork { simulation, rates, envelope }))

@@ -35,7 +35,7 @@ const LONGEST: Bytes = Bytes::new(256 << 10);
 /// Longer messages than this follow each other no faster than their links and the engine let them.
 const LONGEST_WITH_GAP: Bytes = Bytes::new(16 << 10);
 /// Messages that are sent at once to see how they follow each other.
-const IN_A_ROW: u32 = 4;
+const IN_A_ROW: u32 = 8;
 /// Messages at a time of an interface that sends several: more than hosts have under way.
 const MANY_CHANNELS: u32 = 1 << 16;
 /// The packets of one message are on the same virtual channel: any path can be rehearsed on one.
@@ -73,28 +73,57 @@ pub(crate) struct Script {
     bytes: Bytes,
     primitive: Primitive,
     of_program: bool,
-    to: EndpointId,
+    to: Receivers,
 }
 
-/// The host of a rehearsal: the first sends, all at the beginning.
+/// Who gets the messages of a rehearsal.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Receivers {
+    /// The sender itself.
+    Itself,
+    /// One endpoint.
+    One,
+    /// Each another one.
+    Each,
+}
+
+impl Script {
+    /// The message of this number.
+    fn message(&self, number: u32, at: Time) -> Message<()> {
+        let Script { primitive, of_program, bytes, .. } = *self;
+        let to = match self.to {
+            Receivers::Itself => EndpointId(0),
+            Receivers::One => EndpointId(1),
+            Receivers::Each => EndpointId(1 + number),
+        };
+        let (header, token) = (Some(()), Some(0));
+        Message { header, token, primitive, of_program, ..Message::new(to, bytes, at) }
+    }
+}
+
+/// The host of a rehearsal: one of them sends. The first message is not listened to: it finds caches and tables
+/// of interfaces empty.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct RehearsalHost {
     sends: bool,
 }
 
-/// It sets no timers.
+/// The messages that count are sent.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(crate) enum NoTimer {}
+pub(crate) struct Listen;
 
-impl Payload for NoTimer {
+impl Payload for Listen {
     fn tie(&self) -> u128 {
-        match *self {}
+        0
     }
 }
 
+/// When they are: the first message has come long before.
+const LISTEN_AT: Time = Time::from_ps(1_000_000_000_000);
+
 impl Host for RehearsalHost {
     type Parameters = Script;
-    type Timer = NoTimer;
+    type Timer = Listen;
     type Header = ();
     type Output = Heard;
 
@@ -103,21 +132,16 @@ impl Host for RehearsalHost {
     }
 
     fn start(&mut self, script: &Script, context: &mut impl HostContext<Self>) {
-        let now = context.now();
         for number in 0..script.messages {
-            let message = Message {
-                header: Some(()),
-                token: Some(number),
-                primitive: script.primitive,
-                of_program: script.of_program,
-                ..Message::new(script.to, script.bytes, now)
-            };
-            context.send(message, now);
+            context.send(script.message(number, Time::ZERO), Time::ZERO);
         }
+        context.set_timer(LISTEN_AT, Listen);
     }
 
-    fn timer(&mut self, timer: NoTimer, _: &Script, _: &mut impl HostContext<Self>) {
-        match timer {}
+    fn timer(&mut self, Listen: Listen, script: &Script, context: &mut impl HostContext<Self>) {
+        for number in 0..script.messages {
+            context.send(script.message(number, LISTEN_AT), LISTEN_AT);
+        }
     }
 
     fn sent(&mut self, _: u32, _: &Script, context: &mut impl HostContext<Self>) {
@@ -201,7 +225,7 @@ impl Rehearsals {
             of_program: true,
         };
         let Ok(lone) = self.times(&case)? else { return Ok(self.engine) };
-        let Ok(row) = self.in_a_row(&case)? else { return Ok(self.engine) };
+        let Ok(row) = self.in_a_row(&case, Receivers::Each)? else { return Ok(self.engine) };
         let (first, last) = (row[0], row[row.len() - 1]);
         let later = |at: Span| at.saturating_sub(lone.noticed);
         // Whether the first of them comes about as early as if it were alone.
@@ -219,10 +243,10 @@ impl Rehearsals {
     }
 
     /// What is heard of several messages of a case that are posted at once.
-    fn hear(&self, case: &LoneCase, messages: u32) -> Result<Heard, NetworkError> {
+    fn hear(&self, case: &LoneCase, messages: u32, to: Receivers) -> Result<Heard, NetworkError> {
         let layout = self.row_of_switches(&case.path);
-        let to = EndpointId(u32::from(!case.to_itself));
-        let LoneCase { bytes, primitive, of_program, .. } = *case;
+        let LoneCase { bytes, primitive, of_program, to_itself, .. } = *case;
+        let to = if to_itself { Receivers::Itself } else { to };
         let script = Script { messages, bytes, primitive, of_program, to };
         let setup =
             NetworkSetup { follows_packets: true, ..NetworkSetup::new(&self.machine, layout, self.seed) };
@@ -236,48 +260,61 @@ impl Rehearsals {
             heard.taken.append(&mut part.taken);
             heard.failed = heard.failed.or(part.failed);
         });
-        heard.noticed.sort_unstable();
-        heard.taken.sort_unstable();
+        for times in [&mut heard.noticed, &mut heard.taken] {
+            times.retain(|at| *at > LISTEN_AT);
+            times.sort_unstable();
+        }
+        heard.hops.retain(|hop| hop.came >= LISTEN_AT);
         Ok(heard)
     }
 
     /// When each of several messages that are posted at once is noticed.
-    fn in_a_row(&self, case: &LoneCase) -> Result<Result<Vec<Span>, FailureReason>, NetworkError> {
-        let heard = self.hear(case, IN_A_ROW)?;
-        let all = || heard.noticed.iter().map(|at| *at - Time::ZERO).collect();
+    fn in_a_row(
+        &self,
+        case: &LoneCase,
+        to: Receivers,
+    ) -> Result<Result<Vec<Span>, FailureReason>, NetworkError> {
+        let heard = self.hear(case, IN_A_ROW, to)?;
+        let all = || heard.noticed.iter().map(|at| *at - LISTEN_AT).collect();
         Ok(heard.failed.map_or_else(|| Ok(all()), Err))
     }
 
     /// The times of a message that is alone.
     fn times(&self, case: &LoneCase) -> Result<Result<Times, FailureReason>, NetworkError> {
-        let heard = self.hear(case, 1)?;
+        let heard = self.hear(case, 1, Receivers::One)?;
         let (Some(noticed), None) = (heard.noticed.first(), heard.failed) else {
             return Ok(Err(heard.failed.unwrap_or(FailureReason::TimedOut)));
         };
         let from = EndpointId(0);
         let to = EndpointId(u32::from(!case.to_itself));
         let mut links: BTreeMap<LinkEnd, (LinkClass, Vec<&HopRecord>)> = BTreeMap::new();
-        for hop in heard.hops.iter().filter(|hop| hop.source == from && hop.destination == to) {
+        // What carries nothing answers, where the message itself carries something.
+        let is_of_message = |hop: &&HopRecord| {
+            hop.source == from
+                && hop.destination == to
+                && (hop.payload > Bytes::ZERO || case.bytes == Bytes::ZERO)
+        };
+        for hop in heard.hops.iter().filter(is_of_message) {
             links.entry(hop.from).or_insert_with(|| (hop.class, Vec::new())).1.push(hop);
         }
         let mut times = Times {
-            noticed: *noticed - Time::ZERO,
-            taken: heard.taken.first().map(|at| *at - Time::ZERO),
-            crossed: *noticed - Time::ZERO,
+            noticed: *noticed - LISTEN_AT,
+            taken: heard.taken.first().map(|at| *at - LISTEN_AT),
+            crossed: *noticed - LISTEN_AT,
             held: Span::ZERO,
             wire_bits: 0,
             packets: 0,
         };
-        let busy_of = |hops: &[&HopRecord]| hops.iter().map(|hop| hop.free - hop.began).sum::<Span>();
+        let envelope = self.machine.packet.header + self.machine.packet.footer;
         for (class, hops) in links.values() {
-            let rate = u128::from(self.line_rate(*class).bits_per_second());
-            let bits = u128::from(busy_of(hops).as_ps()) * rate / 1_000_000_000_000;
-            times.wire_bits = times.wire_bits.max(bits as u64);
+            let link = &self.links[usize::from(class.0)];
+            let bytes: Bytes = hops.iter().map(|hop| link.bytes_on_line(hop.payload + envelope)).sum();
+            times.wire_bits = times.wire_bits.max(8 * bytes.get());
             times.packets = hops.len() as u64;
             if hops.iter().all(|hop| hop.to.is_none()) {
-                let began = hops.iter().map(|hop| hop.began).min().unwrap_or(Time::ZERO);
-                let ended = hops.iter().map(|hop| hop.free).max().unwrap_or(Time::ZERO);
-                times.crossed = (ended - Time::ZERO).min(times.noticed);
+                let began = hops.iter().map(|hop| hop.began).min().unwrap_or(LISTEN_AT);
+                let ended = hops.iter().map(|hop| hop.free).max().unwrap_or(LISTEN_AT);
+                times.crossed = (ended - LISTEN_AT).min(times.noticed);
                 times.held = ended - began;
             }
         }
@@ -286,17 +323,20 @@ impl Rehearsals {
             let least = (u128::from(times.wire_bits) * 1_000_000_000_000).div_ceil(rate);
             times.held = times.held.max(Span::from_ps(least as u64));
         }
+        times.held = times.held.min(times.crossed);
         Ok(Ok(times))
     }
 
-    /// Switches in a row, joined by links of these kinds, with an endpoint at each end of the row.
+    /// Switches in a row, joined by links of these kinds, with an endpoint at one end of the row and several at the
+    /// other.
     fn row_of_switches(&self, path: &[LinkClass]) -> Layout {
         let between = &path[1..path.len() - 1];
         let count = between.len() as u32 + 1;
         let name = |number: u32| format!("switch {number}");
         let switches = (0..count).map(|number| GraphSwitch { name: name(number), ..GraphSwitch::default() });
-        let ends = [("first", 0), ("last", count - 1)];
-        let endpoint = |(name, switch): (&str, u32)| GraphEndpoint { name: name.to_owned(), switch };
+        let first = GraphEndpoint { name: "first".to_owned(), switch: 0 };
+        let last =
+            (0..IN_A_ROW).map(|number| GraphEndpoint { name: format!("last {number}"), switch: count - 1 });
         let link = |(number, class): (u32, &LinkClass)| GraphLink {
             ends: [number, number + 1],
             count: 1,
@@ -312,7 +352,7 @@ impl Rehearsals {
         let description = GraphDescription {
             file: "a row of switches".to_owned(),
             switches: switches.collect(),
-            endpoints: ends.map(endpoint).into(),
+            endpoints: std::iter::once(first).chain(last).collect(),
             links: (0..).zip(between).map(link).collect(),
             classes: self.classes.iter().skip(1).map(class).collect(),
             ..GraphDescription::default()
@@ -339,20 +379,26 @@ impl Rehearsals {
             Ok(times) => times,
             Err(reason) => return Ok(Err(reason)),
         };
-        let mut least = Span::ZERO;
-        if case.bytes <= LONGEST_WITH_GAP
-            && let Ok(row) = self.in_a_row(case)?
-        {
-            least = Some(gap(&row)).filter(|gap| *gap > times.held).unwrap_or_default();
+        let mut gaps = [Span::ZERO; 2];
+        if case.bytes <= LONGEST_WITH_GAP {
+            for (least, to) in gaps.iter_mut().zip([Receivers::Each, Receivers::One]) {
+                if let Ok(row) = self.in_a_row(case, to)? {
+                    *least = Some(gap(&row)).filter(|gap| *gap > times.held).unwrap_or_default();
+                }
+            }
         }
-        Ok(Ok(times.lone(least)))
+        let [send_gap, receive_gap] = gaps;
+        let links = case.path.len() as u8;
+        Ok(Ok(LoneMessage { send_gap, receive_gap, links, ..times.lone() }))
     }
 }
 
-/// The time from one message to the next, of several that were posted at once.
+/// The time from one message to the next, of several that were posted at once: of the later half, in which the
+/// first do not count that find all channels free.
 fn gap(noticed: &[Span]) -> Span {
-    let (Some(first), Some(last)) = (noticed.first(), noticed.last()) else { return Span::ZERO };
-    Span::from_ps(last.saturating_sub(*first).as_ps() / u64::from(IN_A_ROW - 1))
+    let later = &noticed[noticed.len() / 2..];
+    let (Some(first), Some(last)) = (later.first(), later.last()) else { return Span::ZERO };
+    Span::from_ps(last.saturating_sub(*first).as_ps() / (later.len() as u64 - 1).max(1))
 }
 
 impl Times {
@@ -375,7 +421,7 @@ impl Times {
     }
 
     /// The fluid of the message.
-    fn lone(&self, gap: Span) -> LoneMessage {
+    fn lone(&self) -> LoneMessage {
         let bits = u128::from(self.wire_bits) * 1_000_000_000_000;
         let most = (bits / u128::from(self.held.as_ps().max(1))).clamp(1, u128::from(u64::MAX >> 8));
         // As long as the fluid really lasts, so that start-up, fluid and end are the whole to the picosecond.
@@ -393,8 +439,8 @@ impl Times {
             most: BitRate::from_bits_per_second(most as u64),
             end: self.noticed.saturating_sub(ends),
             taken,
-            gap,
             packets: self.packets,
+            ..LoneMessage::default()
         }
     }
 }
