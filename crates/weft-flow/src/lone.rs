@@ -29,6 +29,9 @@ pub struct LoneMessage {
     pub taken: Taken,
     /// The least time between the beginnings of the fluids of two such messages of one interface.
     pub send_gap: Span,
+    /// Whether it holds a channel of its interface until its fluid ends. One that fits into the buffer of a switch
+    /// does not: its interface is done with it when it would be on an idle network.
+    pub holds_channel: bool,
     /// The least time from when one of them is noticed at an interface until the next is.
     pub receive_gap: Span,
     /// Packets that it would be.

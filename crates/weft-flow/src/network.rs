@@ -78,6 +78,8 @@ struct Between<T> {
     ends: BTreeSet<(Time, FluidId)>,
     /// The instant whose changes are to be solved; never: there are none.
     solve_at: Time,
+    /// By line: fluids that will cross it and have not begun.
+    planned: Vec<u32>,
     crossed: Vec<LineCount>,
 }
 
@@ -284,6 +286,7 @@ impl<L: Topology + Routing + Sync, H: Host> FlowNetwork<L, H> {
         let between = Between {
             interfaces: vec![FluidInterface::default(); endpoints as usize],
             messages: Slab::new(),
+            planned: vec![0; lines.len()],
             crossed: vec![LineCount::default(); lines.len()],
             shares: Shares::new(lines),
             fluids: Vec::new(),
@@ -310,10 +313,11 @@ impl<L: Topology + Routing + Sync, H: Host> FlowNetwork<L, H> {
     fn paths(
         &self,
         message: &UnderWay<H::Header>,
-        shares: &Shares,
+        between: &Between<H::Header>,
     ) -> (Vec<FluidPath>, Result<LoneMessage, FailureReason>) {
         let FlowNetwork { layout, numbers, packet, seed, .. } = self;
-        let paths = Paths { layout, numbers, shares, packet: *packet, seed: *seed };
+        let Between { shares, planned, .. } = between;
+        let paths = Paths { layout, numbers, shares, planned, packet: *packet, seed: *seed };
         let UnderWay { from, to, number, .. } = *message;
         let pair = Pair { from, to, number };
         let packets = message.bytes.get().div_ceil(packet.get().max(1));
@@ -488,6 +492,7 @@ impl<T> Between<T> {
         // Of what cannot be divided evenly the first parts have one more.
         let part = |whole: u64, number: u64| whole / parts + u64::from(number < whole % parts);
         for (number, path) in (0..).zip(std::mem::take(&mut message.paths)) {
+            path.iter().for_each(|line| self.planned[line.index()] -= 1);
             let wire_bits = part(lone.wire_bits, number);
             let most = BitRate::from_bits_per_second(part(lone.most.bits_per_second(), number).max(1));
             let fluid = Fluid {
@@ -617,12 +622,13 @@ impl<L: Topology + Routing + Sync, H: Host> FlowNetwork<L, H> {
     ) {
         let between = &mut site.between;
         between.interfaces[from.index()].to_post -= 1;
-        let (paths, lone) = self.paths(&between.messages[place as usize], &between.shares);
+        let (paths, lone) = self.paths(&between.messages[place as usize], between);
         let message = &mut between.messages[place as usize];
         let UnderWay { to, number, interface, token, .. } = *message;
         match lone {
             Ok(lone) => {
                 (message.lone, message.paths) = (lone, paths.into_iter().map(|path| path.lines).collect());
+                message.paths.iter().flatten().for_each(|line| between.planned[line.index()] += 1);
                 if let (Taken::AfterPosting(after), Some(token)) = (lone.taken, token) {
                     engine.send(FlowEvent::Taken { token, number }.at(from, engine.now() + after));
                 }
@@ -637,6 +643,17 @@ impl<L: Topology + Routing + Sync, H: Host> FlowNetwork<L, H> {
                 });
             }
         }
+        self.ask_anew((from, site), engine);
+    }
+
+    /// A message of an endpoint gives its channel back.
+    fn free_channel(
+        &self,
+        (from, site): (EndpointId, &mut FlowSite<H>),
+        engine: &mut Context<'_, FlowEvent<H::Timer>, ()>,
+    ) {
+        site.between.interfaces[from.index()].sending -= 1;
+        site.between.fill_channels(from, self.engine.channels, engine);
         self.ask_anew((from, site), engine);
     }
 
@@ -714,7 +731,12 @@ impl<L: Topology + Routing + Sync, H: Host> Model for FlowNetwork<L, H> {
                 self.call(at, output, engine, |host, own, called| host.timer(timer, own, called));
             }
             FlowEvent::Post(MessageKey { place, .. }) => self.post(at, place, output, engine),
-            FlowEvent::Begin(MessageKey { place, .. }) => site.between.begin(place, engine.now()),
+            FlowEvent::Begin(MessageKey { place, .. }) => {
+                site.between.begin(place, engine.now());
+                if !site.between.messages[place as usize].lone.holds_channel {
+                    self.free_channel((endpoint, site), engine);
+                }
+            }
             FlowEvent::Taken { token, .. } => {
                 self.call(at, output, engine, |host, own, called| host.sent(token, own, called));
             }
@@ -743,9 +765,9 @@ impl<L: Topology + Routing + Sync, H: Host> Model for FlowNetwork<L, H> {
             if let (Taken::AfterFluid(after), Some(token)) = (lone.taken, token) {
                 engine.send(FlowEvent::Taken { token, number }.at(from, now + after));
             }
-            between.interfaces[from.index()].sending -= 1;
-            between.fill_channels(from, self.engine.channels, engine);
-            self.ask_anew((from, site), engine);
+            if lone.holds_channel {
+                self.free_channel((from, site), engine);
+            }
         }
         site.between.solve(now);
     }

@@ -45,6 +45,8 @@ pub(crate) struct Paths<'a, L> {
     pub layout: &'a L,
     pub numbers: &'a LineNumbers,
     pub shares: &'a Shares,
+    /// By line: fluids that will cross it and have not begun.
+    pub planned: &'a [u32],
     /// Payload of a packet: what a fluid counts for in a queue.
     pub packet: Bytes,
     pub seed: u64,
@@ -87,16 +89,24 @@ struct View<'a, L> {
     random: Stream,
 }
 
+impl<L> View<'_, L> {
+    /// Bytes that wait for a port, if each fluid on its line has a packet there.
+    fn queued_at(&self, switch: SwitchId, port: PortId) -> u64 {
+        let Paths { numbers, shares, planned, packet, .. } = self.paths;
+        let line = numbers.port(switch, port);
+        let own = self.own.iter().filter(|path| path.lines.contains(&line)).count();
+        let fluids = shares.fluids_on(line) + own + planned[line.index()] as usize;
+        fluids as u64 * packet.get()
+    }
+}
+
 impl<L> LocalView for View<'_, L> {
     fn queued(&self, port: PortId) -> u64 {
-        let line = self.paths.numbers.port(self.switch, port);
-        let own = self.own.iter().filter(|path| path.lines.contains(&line)).count();
-        (self.paths.shares.fluids_on(line) + own) as u64 * self.paths.packet.get()
+        self.queued_at(self.switch, port)
     }
 
     fn published(&self, switch: SwitchId, port: PortId) -> u64 {
-        let line = self.paths.numbers.port(switch, port);
-        self.paths.shares.fluids_on(line) as u64 * self.paths.packet.get()
+        self.queued_at(switch, port)
     }
 
     fn turn(&mut self) -> u32 {

@@ -22,7 +22,7 @@ use weft_assembly as assembly;
 use weft_engine::Payload;
 use weft_fabric::{HopRecord, LinkEnd, LinkParameters};
 use weft_flow::{Engine, LoneCase, LoneMessage, LoneMessages, Taken};
-use weft_machine::Machine;
+use weft_machine::{Fabric, Machine};
 use weft_nic::{Delivered, Failure, FailureReason, Host, HostContext, Message, Observer, Offer, Primitive};
 use weft_topo::{
     Graph, GraphClass, GraphDescription, GraphEndpoint, GraphLayout, GraphLink, GraphRouting, GraphSwitch,
@@ -48,6 +48,8 @@ pub(crate) struct Rehearsals {
     classes: Vec<String>,
     links: Vec<LinkParameters>,
     seed: u64,
+    /// Of a switch, for a virtual channel.
+    buffer: Bytes,
     engine: Engine,
     known: Mutex<BTreeMap<LoneCase, Result<LoneMessage, FailureReason>>>,
 }
@@ -202,7 +204,11 @@ impl Rehearsals {
         let links = assembly::links(&machine, layout).unwrap_or_default();
         let engine = Engine { rate: BitRate::from_bits_per_second(u64::MAX >> 8), channels: 1 };
         let known = Mutex::default();
-        let mut rehearsals = Rehearsals { machine, classes, links, seed, engine, known };
+        let buffer = match &machine.fabric {
+            Fabric::Packet { switch, .. } => switch.buffer,
+            Fabric::Ideal(_) => Bytes::ZERO,
+        };
+        let mut rehearsals = Rehearsals { machine, classes, links, seed, buffer, engine, known };
         rehearsals.engine = rehearsals.hear_engine()?;
         Ok(rehearsals)
     }
@@ -389,7 +395,10 @@ impl Rehearsals {
         }
         let [send_gap, receive_gap] = gaps;
         let links = case.path.len() as u8;
-        Ok(Ok(LoneMessage { send_gap, receive_gap, links, ..times.lone() }))
+        let holds_channel = times.wire_bits > 8 * self.buffer.get();
+        // The interface goes on when the message is past it.
+        let send_gap = if holds_channel { send_gap } else { send_gap.max(times.held) };
+        Ok(Ok(LoneMessage { send_gap, receive_gap, holds_channel, links, ..times.lone() }))
     }
 }
 

@@ -10,6 +10,7 @@ mod common;
 mod explain;
 mod failures;
 mod flow_control;
+mod flows;
 mod formats;
 mod jobs;
 mod machine;
