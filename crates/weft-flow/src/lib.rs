@@ -12,6 +12,6 @@ mod network;
 mod path;
 mod shares;
 
-pub use lone::{Engine, LoneCase, LoneMessage, LoneMessages, Taken};
-pub use network::{FlowEvent, FlowNetwork, FlowSetup, FlowSite, LineUse, MessageKey};
+pub use lone::{DataTaken, LoneCase, LoneMessage, LoneMessages, SharedEngine};
+pub use network::{FlowEvent, FlowNetwork, FlowSetup, FlowSite, LineUse, MessageHandle};
 pub use shares::{FluidId, LineId, NewShare, Shares};

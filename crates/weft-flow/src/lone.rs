@@ -25,12 +25,12 @@ pub struct LoneMessage {
     pub most: BitRate,
     /// From when its fluid ends until the receiving host notices it.
     pub end: Span,
-    /// When its sender hears that all data is taken.
-    pub taken: Taken,
+    /// The time at which its sender hears that all data is taken.
+    pub taken: DataTaken,
     /// The least time between the beginnings of the fluids of two such messages of one interface.
     pub send_gap: Span,
-    /// Whether it holds a channel of its interface until its fluid ends. One that fits into the buffer of a switch
-    /// does not: its interface is done with it when it would be on an idle network.
+    /// Whether it holds a channel of its interface until its fluid ends. One that fits into the buffer of a
+    /// switch does not: its interface is done with it when it would be on an idle network.
     pub holds_channel: bool,
     /// The least time from when one of them is noticed at an interface until the next is.
     pub receive_gap: Span,
@@ -40,22 +40,22 @@ pub struct LoneMessage {
     pub links: u8,
 }
 
-/// When the sender of a message hears that its interface has taken all data.
+/// The time at which the sender of a message hears that its interface has taken all data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum Taken {
+pub enum DataTaken {
     /// So long after it was posted, whatever happens to it on the way.
     AfterPosting(Span),
     /// So long after the end of its fluid.
     AfterFluid(Span),
 }
 
-impl Default for Taken {
-    fn default() -> Taken {
-        Taken::AfterPosting(Span::ZERO)
+impl Default for DataTaken {
+    fn default() -> DataTaken {
+        DataTaken::AfterPosting(Span::ZERO)
     }
 }
 
-/// What the times of a lone message depend on.
+/// A message as far as its times depend on it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct LoneCase {
     /// The kinds of the links that it crosses, injection and ejection included.
@@ -72,7 +72,7 @@ pub struct LoneCase {
 
 /// The interfaces of a machine, as far as fluids see them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Engine {
+pub struct SharedEngine {
     /// The rate of the engine that all messages of an interface share.
     pub rate: BitRate,
     /// Messages whose fluids an interface sends at a time.
@@ -88,5 +88,5 @@ pub trait LoneMessages: Send + Sync {
     fn of(&self, case: LoneCase) -> Result<LoneMessage, FailureReason>;
 
     /// The engine of an interface.
-    fn engine(&self) -> Engine;
+    fn engine(&self) -> SharedEngine;
 }

@@ -5,15 +5,15 @@
 //!                                                                     ▲ │
 //!                                             shares of all fluids ───┘ └─► ends at left / share
 //! ```
-//! What begins and ends at one instant is solved together, after all of it: see [`Shares`]. All endpoints are
-//! one site of the engine, so that a run is the same for any number of threads and no faster by them.
+//! What begins and ends at one instant is solved together, after all of it: see [`Shares`]. All endpoints
+//! are one site of the engine, so that a run is the same for any number of threads and no faster by them.
 //!
 //! # Not modelled
-//! Queues, and what comes of them: head-of-line blocking, small buffers, pauses, losses. Two messages with the
-//! same sender and receiver may overtake each other where the interface sends several at a time.
+//! Queues, and what comes of them: head-of-line blocking, small buffers, pauses, losses. Two messages with
+//! the same sender and receiver may overtake each other where the interface sends several at a time.
 
-use crate::lone::{Engine, LoneCase, LoneMessage, LoneMessages, Taken};
-use crate::path::{FluidPath, LineNumbers, Pair, Paths};
+use crate::lone::{DataTaken, LoneCase, LoneMessage, LoneMessages, SharedEngine};
+use crate::path::{FluidPath, LineNumbers, MessageEnds, PathFinder};
 use crate::shares::{FluidId, LineId, Shares};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -37,7 +37,7 @@ const START_UP: Block = Block::of(&BlockDeclaration {
     kind: BlockKind::Pace,
     waits_for: Some("waits for a channel"),
 });
-/// Its fluid, on all its links.
+/// The fluid of a message, on all its links.
 const FLUID: Block = Block::of(&BlockDeclaration { name: "fluid", kind: BlockKind::Logic, waits_for: None });
 /// From the end of its fluid until it is noticed.
 const END: Block = Block::of(&BlockDeclaration {
@@ -52,7 +52,7 @@ pub struct FlowNetwork<L, H: Host> {
     numbers: LineNumbers,
     packet: Bytes,
     lone: Box<dyn LoneMessages>,
-    engine: Engine,
+    engine: SharedEngine,
     seed: u64,
     host: H::Parameters,
 }
@@ -74,7 +74,7 @@ struct Between<T> {
     shares: Shares,
     /// By number; those that have ended are left as they were.
     fluids: Vec<Fluid>,
-    /// When fluids end.
+    /// The fluids that have shares, by when they end.
     ends: BTreeSet<(Time, FluidId)>,
     /// The instant whose changes are to be solved; never: there are none.
     solve_at: Time,
@@ -91,15 +91,15 @@ struct Fluid {
     wire_bits: u64,
     packets: u64,
     payload: u64,
-    /// What is left of it in parts of a bit, at a time, and its share since.
+    /// The parts of a bit that are left of it at a time, and its share since.
     left: u128,
     since: Time,
     share: BitRate,
-    /// When it ends if its share stays; `None`: it has none.
+    /// The time at which it ends if its share stays; `None`: it has none.
     ends_at: Option<Time>,
 }
 
-/// What has crossed a line since the counters were last reset.
+/// Counts of a line since the counters were last reset.
 #[derive(Clone, Copy, Default, Serialize, Deserialize)]
 struct LineCount {
     packets: u64,
@@ -122,7 +122,7 @@ struct FluidInterface {
     next_begin: Time,
     /// Before this no other message for it is noticed.
     next_notice: Time,
-    /// When its host is to be asked for a message next.
+    /// The time at which its host is to be asked for a message next.
     ask_at: Option<Time>,
 }
 
@@ -138,7 +138,7 @@ struct UnderWay<T> {
     token: Option<u32>,
     interface: u16,
     to_interface: u16,
-    /// What its times depend on beside its path.
+    /// The message as far as its times depend on it, without its path.
     case: LoneCase,
     is_watched: bool,
     posted_at: Time,
@@ -159,9 +159,9 @@ pub enum FlowEvent<T> {
     /// A timer of the host.
     Timer(T),
     /// The interface takes a message over.
-    Post(MessageKey),
-    /// Its fluids begin.
-    Begin(MessageKey),
+    Post(MessageHandle),
+    /// The fluids of a message begin.
+    Begin(MessageHandle),
     /// The data of a message is taken: the host's token, and the message's number.
     Taken {
         /// The host's name for the message.
@@ -170,14 +170,14 @@ pub enum FlowEvent<T> {
         number: u32,
     },
     /// The receiver notices a message.
-    Deliver(MessageKey),
+    Deliver(MessageHandle),
     /// The host may have a message.
     Ask,
 }
 
 /// A message: its place in the list of those under way, and its name, by which events are ordered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct MessageKey {
+pub struct MessageHandle {
     place: u32,
     from: EndpointId,
     number: u32,
@@ -186,7 +186,7 @@ pub struct MessageKey {
 /// Kinds of events. **Their order decides results**: an endpoint handles those of one instant in this order.
 #[derive(Clone, Copy)]
 #[repr(u32)]
-enum Kind {
+enum FlowEventKind {
     Deliver,
     Taken,
     Timer,
@@ -210,15 +210,15 @@ impl<T: Payload> Payload for FlowEvent<T> {
 }
 
 impl<T> FlowEvent<T> {
-    fn kind(&self) -> Kind {
+    fn kind(&self) -> FlowEventKind {
         match self {
-            FlowEvent::Start => Kind::Start,
-            FlowEvent::Timer(_) => Kind::Timer,
-            FlowEvent::Post(_) => Kind::Post,
-            FlowEvent::Begin(_) => Kind::Begin,
-            FlowEvent::Taken { .. } => Kind::Taken,
-            FlowEvent::Deliver(_) => Kind::Deliver,
-            FlowEvent::Ask => Kind::Ask,
+            FlowEvent::Start => FlowEventKind::Start,
+            FlowEvent::Timer(_) => FlowEventKind::Timer,
+            FlowEvent::Post(_) => FlowEventKind::Post,
+            FlowEvent::Begin(_) => FlowEventKind::Begin,
+            FlowEvent::Taken { .. } => FlowEventKind::Taken,
+            FlowEvent::Deliver(_) => FlowEventKind::Deliver,
+            FlowEvent::Ask => FlowEventKind::Ask,
         }
     }
 
@@ -233,15 +233,15 @@ impl<T> FlowEvent<T> {
 pub struct LineUse {
     /// The end at which the link begins.
     pub from: LinkEnd,
-    /// Its other end.
+    /// The other end.
     pub to: Attachment,
-    /// Its kind.
+    /// The kind of the link.
     pub class: LinkClass,
     /// Packets that the fluids would have been that have ended.
     pub packets: u64,
     /// Their payload.
     pub payload: Bytes,
-    /// What they have put on the line, before its code, in bits.
+    /// Bits that they have put on the line, before its code.
     pub wire_bits: u64,
 }
 
@@ -317,9 +317,9 @@ impl<L: Topology + Routing + Sync, H: Host> FlowNetwork<L, H> {
     ) -> (Vec<FluidPath>, Result<LoneMessage, FailureReason>) {
         let FlowNetwork { layout, numbers, packet, seed, .. } = self;
         let Between { shares, planned, .. } = between;
-        let paths = Paths { layout, numbers, shares, planned, packet: *packet, seed: *seed };
+        let paths = PathFinder { layout, numbers, shares, planned, packet: *packet, seed: *seed };
         let UnderWay { from, to, number, .. } = *message;
-        let pair = Pair { from, to, number };
+        let pair = MessageEnds { from, to, number };
         let packets = message.bytes.get().div_ceil(packet.get().max(1));
         let paths = paths.of(pair, packets);
         let longest = paths.iter().map(|path| &path.classes).max_by_key(|classes| classes.len());
@@ -345,8 +345,8 @@ impl<H: Host> FlowSite<H> {
         flowing.filter_map(|(_, message)| Some((message.header.as_ref()?, Bytes::ZERO)))
     }
 
-    /// The use of every direction of every link: those that leave endpoints first, by endpoint; then those that
-    /// leave switches, by switch and port.
+    /// The use of every direction of every link: those that leave endpoints first, by endpoint; then those
+    /// that leave switches, by switch and port.
     pub fn lines<L: Topology>(&self, layout: &L) -> impl Iterator<Item = LineUse> {
         let endpoints = layout.endpoints();
         let of_endpoint = move |endpoint| {
@@ -374,8 +374,14 @@ impl<H: Host> FlowSite<H> {
     }
 }
 
+/// An endpoint, in the site of all.
+struct FluidNode<'a, H: Host> {
+    endpoint: EndpointId,
+    site: &'a mut FlowSite<H>,
+}
+
 /// A host's view of its interface, while it is called.
-struct Called<'a, 'c, H: Host> {
+struct HostView<'a, 'c, H: Host> {
     between: &'a mut Between<H::Header>,
     endpoint: EndpointId,
     output: &'a mut H::Output,
@@ -383,7 +389,7 @@ struct Called<'a, 'c, H: Host> {
     without: NoCapabilities,
 }
 
-impl<H: Host> HostContext<H> for Called<'_, '_, H> {
+impl<H: Host> HostContext<H> for HostView<'_, '_, H> {
     fn now(&self) -> Time {
         self.engine.now()
     }
@@ -432,7 +438,7 @@ impl<H: Host> HostContext<H> for Called<'_, '_, H> {
             flowing: 0,
             ended_at: Time::NEVER,
         });
-        let key = MessageKey { place: place as u32, from, number };
+        let key = MessageHandle { place: place as u32, from, number };
         self.engine.send(FlowEvent::Post(key).at(from, at));
         number
     }
@@ -478,7 +484,7 @@ impl<T> Between<T> {
             message.begins_at = begins;
             interface.next_begin = begins + message.lone.send_gap;
             interface.sending += 1;
-            let key = MessageKey { place, from, number: message.number };
+            let key = MessageHandle { place, from, number: message.number };
             engine.send(FlowEvent::Begin(key).at(from, begins));
         }
     }
@@ -554,12 +560,12 @@ impl<T> Between<T> {
     }
 }
 
-/// What goes over a line at a rate in a time, in parts of a bit.
+/// Parts of a bit that go over a line at a rate in a time.
 fn parts(rate: BitRate, time: Span) -> u128 {
     u128::from(rate.bits_per_second()) * u128::from(time.as_ps())
 }
 
-/// When a fluid of which so much is left ends; `None`: it does not move.
+/// The time at which a fluid ends of which so much is left; `None`: it does not move.
 fn end_of(left: u128, share: BitRate, now: Time) -> Option<Time> {
     let rate = u128::from(share.bits_per_second());
     let ps = left.checked_div(rate)? + u128::from(left % rate != 0);
@@ -570,14 +576,14 @@ impl<L: Topology + Routing + Sync, H: Host> FlowNetwork<L, H> {
     /// Calls a host with the view of its interface.
     fn call(
         &self,
-        (endpoint, site): (EndpointId, &mut FlowSite<H>),
+        FluidNode { endpoint, site }: FluidNode<'_, H>,
         output: &mut H::Output,
         engine: &mut Context<'_, FlowEvent<H::Timer>, ()>,
-        call: impl FnOnce(&mut H, &H::Parameters, &mut Called<'_, '_, H>),
+        call: impl FnOnce(&mut H, &H::Parameters, &mut HostView<'_, '_, H>),
     ) {
         let FlowSite { hosts, between } = site;
         let host = &mut hosts[endpoint.index()];
-        let mut called = Called { between, endpoint, output, engine, without: NoCapabilities };
+        let mut called = HostView { between, endpoint, output, engine, without: NoCapabilities };
         call(host, &self.host, &mut called);
         // It may have something to offer now.
         let next = host.next_offer();
@@ -590,7 +596,7 @@ impl<L: Topology + Routing + Sync, H: Host> FlowNetwork<L, H> {
     /// Asks a host for a message, if none of its messages waits.
     fn ask(
         &self,
-        (endpoint, site): (EndpointId, &mut FlowSite<H>),
+        FluidNode { endpoint, site }: FluidNode<'_, H>,
         output: &mut H::Output,
         engine: &mut Context<'_, FlowEvent<H::Timer>, ()>,
     ) {
@@ -604,9 +610,11 @@ impl<L: Topology + Routing + Sync, H: Host> FlowNetwork<L, H> {
             return;
         }
         match site.hosts[endpoint.index()].offer(&self.host, now) {
-            Offer::Message(message) => self.call((endpoint, site), output, engine, |_, _, called| {
-                called.send(message, now);
-            }),
+            Offer::Message(message) => {
+                self.call(FluidNode { endpoint, site }, output, engine, |_, _, called| {
+                    called.send(message, now);
+                })
+            }
             Offer::NotBefore(time) if time < Time::NEVER => site.between.ask(endpoint, time, engine),
             Offer::NotBefore(_) | Offer::Nothing => {}
         }
@@ -615,7 +623,7 @@ impl<L: Topology + Routing + Sync, H: Host> FlowNetwork<L, H> {
     /// The interface takes a message over: which way it goes, and how.
     fn post(
         &self,
-        (from, site): (EndpointId, &mut FlowSite<H>),
+        FluidNode { endpoint: from, site }: FluidNode<'_, H>,
         place: u32,
         output: &mut H::Output,
         engine: &mut Context<'_, FlowEvent<H::Timer>, ()>,
@@ -629,7 +637,7 @@ impl<L: Topology + Routing + Sync, H: Host> FlowNetwork<L, H> {
             Ok(lone) => {
                 (message.lone, message.paths) = (lone, paths.into_iter().map(|path| path.lines).collect());
                 message.paths.iter().flatten().for_each(|line| between.planned[line.index()] += 1);
-                if let (Taken::AfterPosting(after), Some(token)) = (lone.taken, token) {
+                if let (DataTaken::AfterPosting(after), Some(token)) = (lone.taken, token) {
                     engine.send(FlowEvent::Taken { token, number }.at(from, engine.now() + after));
                 }
                 between.interfaces[from.index()].waiting.push_back(place);
@@ -638,29 +646,29 @@ impl<L: Topology + Routing + Sync, H: Host> FlowNetwork<L, H> {
             Err(reason) => {
                 between.messages.remove(place as usize);
                 let failure = Failure { to, number, interface, token, reason };
-                self.call((from, site), output, engine, |host, own, called| {
+                self.call(FluidNode { endpoint: from, site }, output, engine, |host, own, called| {
                     host.failed(&failure, own, called)
                 });
             }
         }
-        self.ask_anew((from, site), engine);
+        self.ask_anew(FluidNode { endpoint: from, site }, engine);
     }
 
     /// A message of an endpoint gives its channel back.
     fn free_channel(
         &self,
-        (from, site): (EndpointId, &mut FlowSite<H>),
+        FluidNode { endpoint: from, site }: FluidNode<'_, H>,
         engine: &mut Context<'_, FlowEvent<H::Timer>, ()>,
     ) {
         site.between.interfaces[from.index()].sending -= 1;
         site.between.fill_channels(from, self.engine.channels, engine);
-        self.ask_anew((from, site), engine);
+        self.ask_anew(FluidNode { endpoint: from, site }, engine);
     }
 
     /// A host whose message has got a channel is asked for the next.
     fn ask_anew(
         &self,
-        (endpoint, site): (EndpointId, &mut FlowSite<H>),
+        FluidNode { endpoint, site }: FluidNode<'_, H>,
         engine: &mut Context<'_, FlowEvent<H::Timer>, ()>,
     ) {
         let next = site.hosts[endpoint.index()].next_offer();
@@ -672,8 +680,8 @@ impl<L: Topology + Routing + Sync, H: Host> FlowNetwork<L, H> {
     /// The receiver notices a message.
     fn deliver(
         &self,
-        (to, site): (EndpointId, &mut FlowSite<H>),
-        MessageKey { place, from, .. }: MessageKey,
+        FluidNode { endpoint: to, site }: FluidNode<'_, H>,
+        MessageHandle { place, from, .. }: MessageHandle,
         output: &mut H::Output,
         engine: &mut Context<'_, FlowEvent<H::Timer>, ()>,
     ) {
@@ -706,7 +714,9 @@ impl<L: Topology + Routing + Sync, H: Host> FlowNetwork<L, H> {
             interface: message.to_interface,
             in_mailbox: false,
         };
-        self.call((to, site), output, engine, |host, own, called| host.delivered(&delivered, own, called));
+        self.call(FluidNode { endpoint: to, site }, output, engine, |host, own, called| {
+            host.delivered(&delivered, own, called)
+        });
     }
 }
 
@@ -724,17 +734,17 @@ impl<L: Topology + Routing + Sync, H: Host> Model for FlowNetwork<L, H> {
         engine: &mut Context<'_, Self::Payload, ()>,
     ) {
         let endpoint = EndpointId(event.order.entity());
-        let at = (endpoint, &mut *site);
+        let at = FluidNode { endpoint, site: &mut *site };
         match event.payload {
             FlowEvent::Start => self.call(at, output, engine, |host, own, called| host.start(own, called)),
             FlowEvent::Timer(timer) => {
                 self.call(at, output, engine, |host, own, called| host.timer(timer, own, called));
             }
-            FlowEvent::Post(MessageKey { place, .. }) => self.post(at, place, output, engine),
-            FlowEvent::Begin(MessageKey { place, .. }) => {
+            FlowEvent::Post(MessageHandle { place, .. }) => self.post(at, place, output, engine),
+            FlowEvent::Begin(MessageHandle { place, .. }) => {
                 site.between.begin(place, engine.now());
                 if !site.between.messages[place as usize].lone.holds_channel {
-                    self.free_channel((endpoint, site), engine);
+                    self.free_channel(FluidNode { endpoint, site }, engine);
                 }
             }
             FlowEvent::Taken { token, .. } => {
@@ -761,12 +771,12 @@ impl<L: Topology + Routing + Sync, H: Host> Model for FlowNetwork<L, H> {
             let receiver = &mut between.interfaces[to.index()];
             let noticed = (now + lone.end).max(receiver.next_notice);
             receiver.next_notice = noticed + lone.receive_gap;
-            engine.send(FlowEvent::Deliver(MessageKey { place, from, number }).at(to, noticed));
-            if let (Taken::AfterFluid(after), Some(token)) = (lone.taken, token) {
+            engine.send(FlowEvent::Deliver(MessageHandle { place, from, number }).at(to, noticed));
+            if let (DataTaken::AfterFluid(after), Some(token)) = (lone.taken, token) {
                 engine.send(FlowEvent::Taken { token, number }.at(from, now + after));
             }
             if lone.holds_channel {
-                self.free_channel((from, site), engine);
+                self.free_channel(FluidNode { endpoint: from, site }, engine);
             }
         }
         site.between.solve(now);

@@ -5,8 +5,8 @@
 //! ```
 //! A routing that keeps the packets of a pair on one path keeps the fluid on it. One that spreads them gets
 //! several fluids for a message, each on the path that a packet would take: random numbers are drawn from a
-//! hash of the run's seed, the sender, the message and the fluid, and a queue is as long as there are fluids on
-//! its line, a packet for each. So what an adaptive routing would see building up sends it elsewhere.
+//! hash of the run's seed, the sender, the message and the fluid, and a queue is as long as there are fluids
+//! on its line, a packet for each. So what an adaptive routing would see building up sends it elsewhere.
 
 use crate::shares::{LineId, Shares};
 use weft_engine::Stream;
@@ -20,7 +20,7 @@ pub(crate) const SPREAD: u64 = 8;
 
 /// A message whose paths are asked for.
 #[derive(Clone, Copy)]
-pub(crate) struct Pair {
+pub(crate) struct MessageEnds {
     pub from: EndpointId,
     pub to: EndpointId,
     /// The message, counted by its sender.
@@ -40,8 +40,8 @@ pub(crate) struct FluidPath {
     pub classes: Vec<LinkClass>,
 }
 
-/// Where paths are looked for.
-pub(crate) struct Paths<'a, L> {
+/// The network in which paths are looked for.
+pub(crate) struct PathFinder<'a, L> {
     pub layout: &'a L,
     pub numbers: &'a LineNumbers,
     pub shares: &'a Shares,
@@ -81,18 +81,18 @@ impl LineNumbers {
 }
 
 /// The view of a routing: the fluids on the lines of a switch.
-struct View<'a, L> {
-    paths: &'a Paths<'a, L>,
+struct FluidView<'a, L> {
+    paths: &'a PathFinder<'a, L>,
     switch: SwitchId,
-    /// Paths of the same message.
+    /// PathFinder of the same message.
     own: &'a [FluidPath],
     random: Stream,
 }
 
-impl<L> View<'_, L> {
+impl<L> FluidView<'_, L> {
     /// Bytes that wait for a port, if each fluid on its line has a packet there.
     fn queued_at(&self, switch: SwitchId, port: PortId) -> u64 {
-        let Paths { numbers, shares, planned, packet, .. } = self.paths;
+        let PathFinder { numbers, shares, planned, packet, .. } = self.paths;
         let line = numbers.port(switch, port);
         let own = self.own.iter().filter(|path| path.lines.contains(&line)).count();
         let fluids = shares.fluids_on(line) + own + planned[line.index()] as usize;
@@ -100,7 +100,7 @@ impl<L> View<'_, L> {
     }
 }
 
-impl<L> LocalView for View<'_, L> {
+impl<L> LocalView for FluidView<'_, L> {
     fn queued(&self, port: PortId) -> u64 {
         self.queued_at(self.switch, port)
     }
@@ -118,9 +118,9 @@ impl<L> LocalView for View<'_, L> {
     }
 }
 
-impl<L: Topology + Routing> Paths<'_, L> {
+impl<L: Topology + Routing> PathFinder<'_, L> {
     /// The paths of a message of so many packets: one, or several where the routing spreads packets.
-    pub fn of(&self, pair: Pair, packets: u64) -> Vec<FluidPath> {
+    pub fn of(&self, pair: MessageEnds, packets: u64) -> Vec<FluidPath> {
         let count = if self.layout.is_deterministic() { 1 } else { SPREAD.min(packets).max(1) };
         let mut paths = Vec::new();
         for part in 0..count {
@@ -130,8 +130,8 @@ impl<L: Topology + Routing> Paths<'_, L> {
     }
 
     /// The path of a part of a message.
-    fn one(&self, pair: Pair, part: u64, own: &[FluidPath]) -> FluidPath {
-        let Pair { from, to, number } = pair;
+    fn one(&self, pair: MessageEnds, part: u64, own: &[FluidPath]) -> FluidPath {
+        let MessageEnds { from, to, number } = pair;
         let (mut switch, mut port) = self.layout.attachment(from);
         let mut path = FluidPath {
             lines: vec![self.numbers.engine(from), self.numbers.injection(from)],
@@ -139,7 +139,7 @@ impl<L: Topology + Routing> Paths<'_, L> {
         };
         let entity = u64::from(from.0) << 32 | u64::from(number);
         let random = Stream::new(self.seed ^ part, entity, PURPOSE_PATH);
-        let mut view = View { paths: self, switch, own, random };
+        let mut view = FluidView { paths: self, switch, own, random };
         let target = self.layout.endpoint_address(to);
         let block = if self.layout.spreads_blocks() { view.random() as u32 } else { 0 };
         let (mut state, mut vc) = (RouteState(block), VcId(0));

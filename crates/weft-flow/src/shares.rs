@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   all rates rise together ──► the first line is full, or a fluid goes as fast as it can
-//!                                 └──► its fluids keep that rate; what they take is taken off all their lines;
+//!                                 └──► its fluids keep that rate, which is taken off all their lines;
 //!                                      the others rise on
 //! ```
 //! A line is **tight** where it has stopped a fluid. Fluids that meet at a tight line depend on each other;
@@ -11,8 +11,8 @@
 //! whose other fluids go faster, those join in.
 //!
 //! Rates are whole bits per second, rounded down: of a line of which `n` fluids share what is left, up to
-//! `n - 1` bit/s stay unused. Where several lines are full at one rate, the one with the lowest number is taken
-//! first.
+//! `n - 1` bit/s stay unused. Where several lines are full at one rate, the one with the lowest number is
+//! taken first.
 //!
 //! # Source
 //! D. Bertsekas and R. Gallager, Data Networks, 2nd ed., §6.5.2 (progressive filling).
@@ -50,7 +50,7 @@ impl FluidId {
 /// Lines, the fluids on them, and the share of each.
 #[derive(Serialize, Deserialize)]
 pub struct Shares {
-    lines: Vec<Line>,
+    lines: Vec<SharedLine>,
     fluids: Slab<Fluid>,
     /// Fluids from which the next solution begins; some may have ended.
     touched: Vec<FluidId>,
@@ -59,7 +59,7 @@ pub struct Shares {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Line {
+struct SharedLine {
     capacity: u64,
     /// The sum of the shares of its fluids.
     taken: u64,
@@ -76,7 +76,7 @@ struct Line {
 #[derive(Serialize, Deserialize)]
 struct Fluid {
     crosses: Vec<LineId>,
-    /// Its place in the list of each of these lines.
+    /// The place in the list of each of these lines.
     places: Vec<u32>,
     /// The most that it can go.
     most: u64,
@@ -91,13 +91,13 @@ struct Fluid {
 pub struct NewShare {
     /// The fluid.
     pub fluid: FluidId,
-    /// Its share from now on.
+    /// The share that it has from now on.
     pub share: BitRate,
 }
 
-/// What stops a fluid: a line, or how fast it can go. Lines come first at one rate.
+/// A thing that stops a fluid: a line, or how fast it can go. Lines come first at one rate.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Stop {
+enum FillStop {
     Line(LineId),
     Most(FluidId),
 }
@@ -105,7 +105,7 @@ enum Stop {
 impl Shares {
     /// Lines of these rates, numbered in their order, without fluids.
     pub fn new(rates: impl IntoIterator<Item = BitRate>) -> Shares {
-        let line = |rate: BitRate| Line {
+        let line = |rate: BitRate| SharedLine {
             capacity: rate.bits_per_second(),
             taken: 0,
             is_tight: false,
@@ -227,7 +227,7 @@ impl Shares {
         for id in together {
             let fluid = &mut self.fluids[id.index()];
             fluid.settled = None;
-            stops.push(Reverse((fluid.most, Stop::Most(*id))));
+            stops.push(Reverse((fluid.most, FillStop::Most(*id))));
             lines.extend_from_slice(&fluid.crosses);
         }
         lines.sort_unstable();
@@ -246,12 +246,12 @@ impl Shares {
         }
         for id in &lines {
             let line = &self.lines[id.index()];
-            stops.push(Reverse((line.left / u64::from(line.rising), Stop::Line(*id))));
+            stops.push(Reverse((line.left / u64::from(line.rising), FillStop::Line(*id))));
         }
         while let Some(Reverse((rate, stop))) = stops.pop() {
             match stop {
-                Stop::Most(fluid) => self.settle(fluid, rate),
-                Stop::Line(id) => {
+                FillStop::Most(fluid) => self.settle(fluid, rate),
+                FillStop::Line(id) => {
                     let line = &mut self.lines[id.index()];
                     if line.rising == 0 {
                         continue;

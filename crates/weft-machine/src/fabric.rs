@@ -23,8 +23,8 @@ weft_keys::keys! {
     /// The model that carries the packets.
     #[derive(Clone, Copy, Debug)]
     pub(super) struct FabricKeys {
-        /// `packet`: links and switches; `flow`: the same, with messages that share links as fluids, without packets
-        /// and queues; `ideal`: LogGP without queues.
+        /// `packet`: links and switches; `flow`: the same, with messages that share links as fluids, without
+        /// packets and queues; `ideal`: LogGP without queues.
         kind: FabricKind;
         /// The way in which input buffers are kept from overflowing; `credits` where not given.
         flow_control: FlowName = FlowName::Credits;

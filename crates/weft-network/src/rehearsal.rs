@@ -21,7 +21,7 @@ use std::sync::{Mutex, PoisonError};
 use weft_assembly as assembly;
 use weft_engine::Payload;
 use weft_fabric::{HopRecord, LinkEnd, LinkParameters};
-use weft_flow::{Engine, LoneCase, LoneMessage, LoneMessages, Taken};
+use weft_flow::{DataTaken, LoneCase, LoneMessage, LoneMessages, SharedEngine};
 use weft_machine::{Fabric, Machine};
 use weft_nic::{Delivered, Failure, FailureReason, Host, HostContext, Message, Observer, Offer, Primitive};
 use weft_topo::{
@@ -50,11 +50,11 @@ pub(crate) struct Rehearsals {
     seed: u64,
     /// Of a switch, for a virtual channel.
     buffer: Bytes,
-    engine: Engine,
+    engine: SharedEngine,
     known: Mutex<BTreeMap<LoneCase, Result<LoneMessage, FailureReason>>>,
 }
 
-/// What was heard of the messages of a rehearsal.
+/// Everything that was heard of the messages of a rehearsal.
 #[derive(Default)]
 pub(crate) struct Heard {
     hops: Vec<HopRecord>,
@@ -103,8 +103,8 @@ impl Script {
     }
 }
 
-/// The host of a rehearsal: one of them sends. The first message is not listened to: it finds caches and tables
-/// of interfaces empty.
+/// The host of a rehearsal: one of them sends. The first messages are not listened to: they find caches and
+/// tables of interfaces empty.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct RehearsalHost {
     sends: bool,
@@ -120,7 +120,7 @@ impl Payload for Listen {
     }
 }
 
-/// When they are: the first message has come long before.
+/// The time at which they are: the first message has come long before.
 const LISTEN_AT: Time = Time::from_ps(1_000_000_000_000);
 
 impl Host for RehearsalHost {
@@ -177,7 +177,7 @@ impl Host for RehearsalHost {
 struct Times {
     noticed: Span,
     taken: Option<Span>,
-    /// When the last link was done with it.
+    /// The time at which the last link was done with it.
     crossed: Span,
     /// For how long it kept the last link, or the slowest.
     held: Span,
@@ -202,7 +202,7 @@ impl Rehearsals {
         };
         let classes: Vec<String> = layout.link_classes().into_iter().map(str::to_owned).collect();
         let links = assembly::links(&machine, layout).unwrap_or_default();
-        let engine = Engine { rate: BitRate::from_bits_per_second(u64::MAX >> 8), channels: 1 };
+        let engine = SharedEngine { rate: BitRate::from_bits_per_second(u64::MAX >> 8), channels: 1 };
         let known = Mutex::default();
         let buffer = match &machine.fabric {
             Fabric::Packet { switch, .. } => switch.buffer,
@@ -221,7 +221,7 @@ impl Rehearsals {
     }
 
     /// The engine of an interface: two endpoints of one switch, and several long messages at once.
-    fn hear_engine(&self) -> Result<Engine, NetworkError> {
+    fn hear_engine(&self) -> Result<SharedEngine, NetworkError> {
         let endpoint = self.classes.iter().position(|class| class == ENDPOINT_CLASS).unwrap_or(0);
         let case = LoneCase {
             path: vec![LinkClass(endpoint as u8); 2],
@@ -245,10 +245,10 @@ impl Rehearsals {
         };
         let rate = u64::try_from(together.max(alone)).unwrap_or(u64::MAX >> 8);
         let channels = if one_by_one { 1 } else { MANY_CHANNELS };
-        Ok(Engine { rate: BitRate::from_bits_per_second(rate), channels })
+        Ok(SharedEngine { rate: BitRate::from_bits_per_second(rate), channels })
     }
 
-    /// What is heard of several messages of a case that are posted at once.
+    /// Listens to several messages of a case that are posted at once.
     fn hear(&self, case: &LoneCase, messages: u32, to: Receivers) -> Result<Heard, NetworkError> {
         let layout = self.row_of_switches(&case.path);
         let LoneCase { bytes, primitive, of_program, to_itself, .. } = *case;
@@ -274,7 +274,7 @@ impl Rehearsals {
         Ok(heard)
     }
 
-    /// When each of several messages that are posted at once is noticed.
+    /// The times at which several messages are noticed that are posted at once.
     fn in_a_row(
         &self,
         case: &LoneCase,
@@ -333,16 +333,15 @@ impl Rehearsals {
         Ok(Ok(times))
     }
 
-    /// Switches in a row, joined by links of these kinds, with an endpoint at one end of the row and several at the
-    /// other.
+    /// Switches in a row, joined by links of these kinds, with an endpoint at one end of the row and several
+    /// at the other.
     fn row_of_switches(&self, path: &[LinkClass]) -> Layout {
         let between = &path[1..path.len() - 1];
         let count = between.len() as u32 + 1;
         let name = |number: u32| format!("switch {number}");
         let switches = (0..count).map(|number| GraphSwitch { name: name(number), ..GraphSwitch::default() });
         let first = GraphEndpoint { name: "first".to_owned(), switch: 0 };
-        let last =
-            (0..IN_A_ROW).map(|number| GraphEndpoint { name: format!("last {number}"), switch: count - 1 });
+        let last = |number| GraphEndpoint { name: format!("last {number}"), switch: count - 1 };
         let link = |(number, class): (u32, &LinkClass)| GraphLink {
             ends: [number, number + 1],
             count: 1,
@@ -358,7 +357,7 @@ impl Rehearsals {
         let description = GraphDescription {
             file: "a row of switches".to_owned(),
             switches: switches.collect(),
-            endpoints: std::iter::once(first).chain(last).collect(),
+            endpoints: std::iter::once(first).chain((0..IN_A_ROW).map(last)).collect(),
             links: (0..).zip(between).map(link).collect(),
             classes: self.classes.iter().skip(1).map(class).collect(),
             ..GraphDescription::default()
@@ -402,8 +401,8 @@ impl Rehearsals {
     }
 }
 
-/// The time from one message to the next, of several that were posted at once: of the later half, in which the
-/// first do not count that find all channels free.
+/// The time from one message to the next, of several that were posted at once: of the later half. The first
+/// find all channels free.
 fn gap(noticed: &[Span]) -> Span {
     let later = &noticed[noticed.len() / 2..];
     let (Some(first), Some(last)) = (later.first(), later.last()) else { return Span::ZERO };
@@ -438,9 +437,9 @@ impl Times {
         let start_up = self.crossed.saturating_sub(lasts);
         let ends = start_up + lasts;
         let taken = match self.taken {
-            Some(taken) if taken <= start_up => Taken::AfterPosting(taken),
-            Some(taken) => Taken::AfterFluid(taken.saturating_sub(ends)),
-            None => Taken::AfterPosting(Span::ZERO),
+            Some(taken) if taken <= start_up => DataTaken::AfterPosting(taken),
+            Some(taken) => DataTaken::AfterFluid(taken.saturating_sub(ends)),
+            None => DataTaken::AfterPosting(Span::ZERO),
         };
         LoneMessage {
             start_up,
@@ -465,7 +464,7 @@ impl LoneMessages for Rehearsals {
         lone
     }
 
-    fn engine(&self) -> Engine {
+    fn engine(&self) -> SharedEngine {
         self.engine
     }
 }

@@ -55,9 +55,8 @@ fn scenario(flows: &[(&str, u32, u32)], more: &[&str]) -> Value {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("own.toml");
     let flow = |(name, from, to): &(&str, u32, u32)| {
-        format!(
-            "[[flows]]\nname = \"{name}\"\nrole = \"background\"\nfrom = \"{from}\"\nto = \"{to}\"\nsize = \"1M\"\n"
-        )
+        let ends = format!("from = \"{from}\"\nto = \"{to}\"\nsize = \"1M\"\n");
+        format!("[[flows]]\nname = \"{name}\"\nrole = \"background\"\n{ends}")
     };
     let flows: String = flows.iter().map(flow).collect();
     fs::write(&path, format!("[scenario]\ntitle = \"own\"\ntime = \"20ms\"\n{flows}")).unwrap();
@@ -65,8 +64,8 @@ fn scenario(flows: &[(&str, u32, u32)], more: &[&str]) -> Value {
     json(&[&["traffic", "--scenario", file, "--json"], &MACHINE[..], &FLOW, more].concat())
 }
 
-/// Catches fluids that do not share a link, and shares that are not max-min: those that one link stops, and one
-/// that gets what they leave of another.
+/// Catches fluids that do not share a link, and shares that are not max-min: those that one link stops, and
+/// one that gets what they leave of another.
 #[test]
 fn messages_get_max_min_shares() {
     let rate = |report: &Value, name: &str| number(group(report, "as the machine", name), "goodput_gbps");
