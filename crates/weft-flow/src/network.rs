@@ -5,7 +5,8 @@
 //!                                                                     ▲ │
 //!                                             shares of all fluids ───┘ └─► ends at left / share
 //! ```
-//! What begins and ends at one instant is solved together, after all of it: see [`Shares`]. All endpoints
+//! What begins and ends at one instant is solved together, after all of it: see [`Shares`]. In a crowd, what
+//! begins and ends within a small part of a message's time is. All endpoints
 //! are one site of the engine, so that a run is the same for any number of threads and no faster by them.
 //!
 //! # Not modelled
@@ -14,7 +15,7 @@
 
 use crate::lone::{DataTaken, LoneCase, LoneMessage, LoneMessages, SharedEngine};
 use crate::path::{FluidPath, LineNumbers, MessageEnds, PathFinder};
-use crate::shares::{FluidId, LineId, Shares};
+use crate::shares::{FluidId, LineId, NewShare, Shares};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use slab::Slab;
@@ -30,6 +31,10 @@ use weft_units::{BitRate, Bytes, EndpointId, PortId, Span, SwitchId, Time};
 
 /// Parts of a bit in which what is left of a fluid is counted: rate × time in ps is a whole number of them.
 const PARTS_OF_A_BIT: u128 = 1_000_000_000_000;
+
+/// While fluids meet all the time, shares are worked out so many times within the time that a message takes
+/// alone: what begins or ends in between waits for the next solution.
+const SOLUTIONS_PER_MESSAGE: u64 = 32;
 
 /// From when a message has a channel until its fluid begins.
 const START_UP: Block = Block::of(&BlockDeclaration {
@@ -76,8 +81,9 @@ struct Between<T> {
     fluids: Vec<Fluid>,
     /// The fluids that have shares, by when they end.
     ends: BTreeSet<(Time, FluidId)>,
-    /// The instant whose changes are to be solved; never: there are none.
+    /// The time of the next solution; never: nothing has changed. That of the last one.
     solve_at: Time,
+    solved_at: Time,
     /// By line: fluids that will cross it and have not begun.
     planned: Vec<u32>,
     crossed: Vec<LineCount>,
@@ -292,6 +298,7 @@ impl<L: Topology + Routing + Sync, H: Host> FlowNetwork<L, H> {
             fluids: Vec::new(),
             ends: BTreeSet::new(),
             solve_at: Time::NEVER,
+            solved_at: Time::ZERO,
         };
         let numbers = LineNumbers::new(&layout);
         let model = FlowNetwork { layout, numbers, packet, lone, engine, seed, host };
@@ -494,7 +501,7 @@ impl<T> Between<T> {
         let message = &mut self.messages[place as usize];
         let parts = message.paths.len() as u64;
         message.flowing = parts as u32;
-        let lone = message.lone;
+        let (lone, bytes) = (message.lone, message.bytes);
         // Of what cannot be divided evenly the first parts have one more.
         let part = |whole: u64, number: u64| whole / parts + u64::from(number < whole % parts);
         for (number, path) in (0..).zip(std::mem::take(&mut message.paths)) {
@@ -505,7 +512,7 @@ impl<T> Between<T> {
                 message: place,
                 wire_bits,
                 packets: part(lone.packets, number),
-                payload: part(message.bytes.get(), number),
+                payload: part(bytes.get(), number),
                 left: u128::from(wire_bits) * PARTS_OF_A_BIT,
                 since: now,
                 share: BitRate::from_bits_per_second(0),
@@ -516,8 +523,32 @@ impl<T> Between<T> {
                 self.fluids.resize(id.index() + 1, fluid);
             }
             self.fluids[id.index()] = fluid;
+            self.give(id, self.shares.share(id), now);
         }
-        self.solve_at = now;
+        self.solve_within(lone, now);
+    }
+
+    /// Has shares worked out where fluids have begun or ended: at this instant, or a part of such a message's
+    /// time after the last solution.
+    fn solve_within(&mut self, lone: LoneMessage, now: Time) {
+        if self.shares.is_touched() {
+            let ps =
+                u128::from(lone.wire_bits) * PARTS_OF_A_BIT / u128::from(lone.most.bits_per_second().max(1));
+            let pause = Span::from_ps(ps as u64 / SOLUTIONS_PER_MESSAGE);
+            self.solve_at = self.solve_at.min(now.max(self.solved_at.saturating_add(pause)));
+        }
+    }
+
+    /// A fluid has another share from now on.
+    fn give(&mut self, id: FluidId, share: BitRate, now: Time) {
+        let fluid = &mut self.fluids[id.index()];
+        if let Some(end) = fluid.ends_at {
+            self.ends.remove(&(end, id));
+        }
+        fluid.left -= parts(fluid.share, now - fluid.since).min(fluid.left);
+        (fluid.share, fluid.since) = (share, now);
+        fluid.ends_at = end_of(fluid.left, share, now);
+        self.ends.extend(fluid.ends_at.map(|end| (end, id)));
     }
 
     /// Takes the fluids that end now from their lines. Returns the messages of which all have ended.
@@ -535,11 +566,13 @@ impl<T> Between<T> {
                 count.wire_bits += fluid.wire_bits;
             }
             let message = &mut self.messages[fluid.message as usize];
+            let lone = message.lone;
             message.flowing -= 1;
             if message.flowing == 0 {
                 message.ended_at = now;
                 ended.push(fluid.message);
             }
+            self.solve_within(lone, now);
         }
         ended
     }
@@ -547,15 +580,9 @@ impl<T> Between<T> {
     /// Works out the shares, and when fluids whose shares have changed will end.
     fn solve(&mut self, now: Time) {
         self.solve_at = Time::NEVER;
-        for new in self.shares.solve() {
-            let fluid = &mut self.fluids[new.fluid.index()];
-            if let Some(end) = fluid.ends_at {
-                self.ends.remove(&(end, new.fluid));
-            }
-            fluid.left -= parts(fluid.share, now - fluid.since).min(fluid.left);
-            (fluid.share, fluid.since) = (new.share, now);
-            fluid.ends_at = end_of(fluid.left, fluid.share, now);
-            self.ends.extend(fluid.ends_at.map(|end| (end, new.fluid)));
+        self.solved_at = now;
+        for NewShare { fluid, share } in self.shares.solve() {
+            self.give(fluid, share, now);
         }
     }
 }
@@ -779,6 +806,8 @@ impl<L: Topology + Routing + Sync, H: Host> Model for FlowNetwork<L, H> {
                 self.free_channel(FluidNode { endpoint: from, site }, engine);
             }
         }
-        site.between.solve(now);
+        if site.between.solve_at <= now {
+            site.between.solve(now);
+        }
     }
 }

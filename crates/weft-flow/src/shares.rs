@@ -120,7 +120,8 @@ impl Shares {
     }
 
     /// A fluid begins on these lines, each of which is named once, no faster than `most`, which is not zero.
-    /// It has a share from the next [solution](Shares::solve) on.
+    /// Where all of them have so much left it goes as fast at once, and changes nobody's share. Elsewhere it
+    /// has a share from the next [solution](Shares::solve) on.
     pub fn begin(&mut self, crosses: Vec<LineId>, most: BitRate) -> FluidId {
         let id = FluidId(self.fluids.vacant_key() as u32);
         let place_on = |line: &LineId| {
@@ -130,8 +131,16 @@ impl Shares {
         };
         let places = crosses.iter().map(place_on).collect();
         let most = most.bits_per_second();
-        self.fluids.insert(Fluid { crosses, places, most, share: 0, round: 0, settled: None });
-        self.touched.push(id);
+        let has_room = |crossed: &LineId| {
+            let line = &self.lines[crossed.index()];
+            line.capacity - line.taken >= most
+        };
+        let share = if crosses.iter().all(has_room) { most } else { 0 };
+        crosses.iter().for_each(|crossed| self.lines[crossed.index()].taken += share);
+        self.fluids.insert(Fluid { crosses, places, most, share, round: 0, settled: None });
+        if share == 0 {
+            self.touched.push(id);
+        }
         id
     }
 

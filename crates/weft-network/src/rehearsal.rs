@@ -36,8 +36,8 @@ const LONGEST: Bytes = Bytes::new(256 << 10);
 const LONGEST_WITH_GAP: Bytes = Bytes::new(16 << 10);
 /// Messages that are sent at once to see how they follow each other.
 const IN_A_ROW: u32 = 8;
-/// Messages at a time of an interface that sends several: more than hosts have under way.
-const MANY_CHANNELS: u32 = 1 << 16;
+/// Messages at a time of an interface that sends several: as many as were heard.
+const MANY_CHANNELS: u32 = IN_A_ROW;
 /// The packets of one message are on the same virtual channel: any path can be rehearsed on one.
 const ENDPOINT_CLASS: &str = "endpoint";
 
