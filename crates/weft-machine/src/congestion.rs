@@ -41,10 +41,18 @@ impl RawCongestion {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum ControlledNetwork {
     Ideal,
+    /// Messages are fluids.
+    Flows,
     /// Full buffers lose no packets.
     Lossless,
     /// They do.
     Lossy,
+}
+
+impl ControlledNetwork {
+    fn has_packets(self) -> bool {
+        matches!(self, ControlledNetwork::Lossless | ControlledNetwork::Lossy)
+    }
 }
 
 /// Checks the section. `classes`: the algorithms that traffic classes name. `None`: a problem was reported;
@@ -60,13 +68,19 @@ pub(super) fn check(
         None => (CongestionRule::default(), None),
     };
     let mut by_class = [None; MAX_CLASSES];
-    if network != ControlledNetwork::Ideal {
+    if network.has_packets() {
         by_class.iter_mut().zip(classes).for_each(|(place, kind)| *place = kind);
     }
     let rule = CongestionRule { by_class, ..rule };
     if rule.keys.kind == CongestionKind::None {
         let is_controlled = by_class.iter().flatten().any(|kind| *kind != CongestionKind::None);
         return Some(is_controlled.then_some(rule));
+    }
+    let is_set = locations.as_ref().is_some_and(|locations| locations.of("kind").is_set());
+    if network == ControlledNetwork::Flows && !is_set {
+        // What the machine has in packets is not asked of fluids.
+        reader.forget("congestion");
+        return Some(None);
     }
     match rule.check(network) {
         Ok(()) => Some(Some(rule)),
@@ -90,6 +104,14 @@ impl CongestionRule {
             return Err(Problem::new(
                 "the ideal network has no queues, and nothing whose congestion could be controlled",
                 "not on this network",
+                "write fabric.kind = \"packet\", or congestion.kind = \"none\"",
+            )
+            .of("kind"));
+        }
+        if network == ControlledNetwork::Flows {
+            return Err(Problem::new(
+                "fluids have no queues, and nothing whose congestion could be controlled",
+                "not with flows",
                 "write fabric.kind = \"packet\", or congestion.kind = \"none\"",
             )
             .of("kind"));

@@ -23,7 +23,8 @@ weft_keys::keys! {
     /// The model that carries the packets.
     #[derive(Clone, Copy, Debug)]
     pub(super) struct FabricKeys {
-        /// `packet`: links and switches; `ideal`: LogGP without queues.
+        /// `packet`: links and switches; `flow`: the same, with messages that share links as fluids, without
+        /// packets and queues; `ideal`: LogGP without queues.
         kind: FabricKind;
         /// The way in which input buffers are kept from overflowing; `credits` where not given.
         flow_control: FlowName = FlowName::Credits;
@@ -62,6 +63,7 @@ weft_keys::words! {
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub(super) enum FabricKind: "Fabric", "a model of the fabric" {
         Packet = "packet",
+        Flow = "flow",
         Ideal = "ideal",
     }
 }
@@ -79,7 +81,7 @@ weft_keys::words! {
 impl FabricKeys {
     /// From when a link fails or comes back to when switches route around it; `None`: they do not.
     pub(super) fn reroute_after(&self, reader: &mut Reader<'_>) -> Option<Span> {
-        if self.kind == FabricKind::Ideal {
+        if self.kind != FabricKind::Packet {
             reader.forget("fabric.reroute");
             reader.forget("fabric.reroute_after");
             return None;
@@ -90,10 +92,16 @@ impl FabricKeys {
         }
     }
 
+    /// Whether messages are fluids.
+    pub(super) fn has_flows(&self) -> bool {
+        self.kind == FabricKind::Flow
+    }
+
     /// The network as congestion control sees it.
     pub(super) fn controlled(&self) -> ControlledNetwork {
         match (self.kind, self.flow_control) {
             (FabricKind::Ideal, _) => ControlledNetwork::Ideal,
+            (FabricKind::Flow, _) => ControlledNetwork::Flows,
             (FabricKind::Packet, FlowName::Drop) => ControlledNetwork::Lossy,
             (FabricKind::Packet, _) => ControlledNetwork::Lossless,
         }
@@ -206,7 +214,7 @@ pub(super) fn check(
 ) -> Option<(PacketFormat, Fabric)> {
     let RawFabricSections { fabric, packet, links, switch, ideal, routing_channels, location, .. } = raw;
     let format = packet.format;
-    let is_packet = fabric.kind == FabricKind::Packet;
+    let is_packet = fabric.kind != FabricKind::Ideal;
     let links = match links {
         Some(links) => {
             let clock = switch.as_ref().and_then(|switch| Some(switch.parameters?.clock));

@@ -223,6 +223,18 @@ impl FaultKeys {
     }
 }
 
+/// Refuses rules that are asked for by a `--set` where messages are fluids.
+pub(super) fn refuse_set(rules: &[Row<FaultRule>], reader: &mut Reader<'_>) {
+    if let Some(rule) = rules.iter().find(|rule| rule.location.is_set()) {
+        let problem = Problem::new(
+            "fluids have no packets that links could lose, and keep to their paths",
+            "not with flows",
+            "write fabric.kind = \"packet\", or leave the faults out",
+        );
+        reader.report(rule.location, problem);
+    }
+}
+
 /// Checks that rules name classes which the topology has; without one they go unchecked.
 pub(super) fn check(
     rules: Vec<Row<FaultRule>>,

@@ -167,6 +167,10 @@ pub struct Machine {
     /// routes do not change.
     #[serde(default)]
     pub reroute_after: Option<Span>,
+    /// Whether messages share its links as fluids: there are no packets, and none of the queues, faults and
+    /// congestion that packets have.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub flows: bool,
     /// Power of switches and interfaces.
     #[serde(default)]
     pub power: MachinePower,
@@ -410,26 +414,31 @@ fn check(raw: RawMachine, reader: &mut Reader<'_>) -> Option<Machine> {
     }
     let groups = multicast::check(raw.multicast.unwrap_or_default(), reader);
     let labels = raw.labels.map_or(Some(Labels::default()), |labels| labels.keys);
+    if of_fabric.is_some_and(|keys| keys.has_flows()) {
+        faults::refuse_set(raw.faults.as_deref().unwrap_or_default(), reader);
+    }
     let rules = faults::check(raw.faults.unwrap_or_default(), link_classes.as_deref(), reader);
     let host = raw.host.check(|host| [host.check(endpoints)], reader);
     let messaging = raw.messaging.check();
     let (topology, (packet, fabric)) = (topology?, fabric?);
     let queue_board = queue_board::check((raw.queue_board, raw.location), &topology.parameters, reader)?;
-    let is_ideal = matches!(fabric, Fabric::Ideal(_));
-    if is_ideal {
+    let flows = of_fabric.is_some_and(|keys| keys.has_flows());
+    let has_packets = !flows && !matches!(fabric, Fabric::Ideal(_));
+    if !has_packets {
         reader.forget("faults");
         reader.forget("queue_board");
         reader.forget("nic.power");
     }
     let (switch, interface) = (power.0?, power.1?);
-    let power = if is_ideal { MachinePower::default() } else { MachinePower { switch, interface } };
+    let power = if has_packets { MachinePower { switch, interface } } else { MachinePower::default() };
     Some(Machine {
         power,
         multicast: groups?,
         labels: labels?,
-        queue_board: queue_board.filter(|_| !is_ideal),
+        flows,
+        queue_board: queue_board.filter(|_| has_packets),
         congestion: congestion?,
-        faults: if is_ideal { Vec::new() } else { rules? },
+        faults: if has_packets { rules? } else { Vec::new() },
         reroute_after,
         name: raw.machine.name,
         title: raw.machine.title,

@@ -11,7 +11,9 @@
 
 mod any_nic;
 mod energy;
+mod flows;
 mod hosts;
+mod rehearsal;
 
 pub use any_nic::{AnyAnnouncement, AnyNic, AnyParameters, AnyTimer, OfModel};
 pub use energy::{MachineEnergy, PartUse, PoweredPart};
@@ -257,6 +259,9 @@ impl<'a> NetworkSetup<'a> {
         make_host: impl FnMut(EndpointId) -> H,
     ) -> Result<Box<dyn SimulatedNetwork<H>>, NetworkError> {
         let host = host_parameters;
+        if self.machine.flows {
+            return self.build_flows(host, make_host);
+        }
         let parameters = match &self.machine.nic {
             machine::Nic::Overheads(nic) => {
                 let may_fail = assembly::links_may_fail(self.machine, &self.layout);

@@ -12,7 +12,7 @@ use weft_fabric::{Interface, Purpose};
 use weft_units::{Address, Bytes, EndpointId, Span, Time};
 
 /// By which of its primitives an interface with several carries a message.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
 pub enum Primitive {
     /// The one that suits its size.
     #[default]

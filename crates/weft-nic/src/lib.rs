@@ -45,7 +45,8 @@ pub mod transport;
 pub use apenetx::{ApenetxNic, ApenetxParameters, ApenetxTimer};
 pub use block::{Block, BlockDeclaration, BlockKind};
 pub use capability::{
-    AllreduceAccelerator, Capabilities, HostMemory, Mailboxes, QuietTime, RegisterAccess, RegisterError,
+    AllreduceAccelerator, Capabilities, HostMemory, Mailboxes, NoCapabilities, QuietTime, RegisterAccess,
+    RegisterError,
 };
 pub use communication_ip::{CommunicationIpNic, CommunicationIpParameters, CommunicationIpTimer};
 pub use exanet::{

@@ -12,6 +12,7 @@ mod connections;
 mod explain;
 mod failures;
 mod flow_control;
+mod flows;
 mod formats;
 mod jobs;
 mod machine;

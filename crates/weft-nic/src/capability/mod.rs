@@ -52,6 +52,6 @@ pub trait Capabilities {
 }
 
 /// An interface without capabilities.
-pub(crate) struct NoCapabilities;
+pub struct NoCapabilities;
 
 impl Capabilities for NoCapabilities {}

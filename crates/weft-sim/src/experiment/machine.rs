@@ -529,8 +529,10 @@ pub fn check(input: &MachineInput) -> Result<MachineCheck, ExperimentError> {
     let lines = |text: String| -> Vec<String> { text.lines().map(|line| line.trim().to_owned()).collect() };
     let assumed = machine.doubtful().map(value).collect();
     let plan = assembly::channel_plan(&machine, &layout).map_err(ExperimentError::input)?;
-    let (Fabric::Packet { switch, .. }, Some(plan)) = (&machine.fabric, plan) else {
-        let proof = vec!["the ideal network has no buffers to wait for".to_owned()];
+    let (Fabric::Packet { switch, .. }, Some(plan)) = (&machine.fabric, plan.filter(|_| !machine.flows))
+    else {
+        let network = if machine.flows { "a network of fluids" } else { "the ideal network" };
+        let proof = vec![format!("{network} has no buffers to wait for")];
         let (endpoint_proof, message_classes) = (Vec::new(), Vec::new());
         let (machine, deadlock_free, headroom) = (machine.name, true, Vec::new());
         let failures = None;

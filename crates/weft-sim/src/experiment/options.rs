@@ -68,6 +68,7 @@ impl ExperimentOptions {
             (Fabric::Ideal { .. }, _) => {
                 self.follows_none("the ideal network has no links that packets wait for")?;
             }
+            _ if machine.flows => self.follows_none("messages are fluids here, and no packets")?,
             (_, Some(_)) => self.follows_none("a run that is saved does not follow them")?,
             _ => {}
         }

@@ -63,7 +63,7 @@ pub(crate) fn seconds(machine: &Machine, program: &Operations) -> Result<f64, Ex
     }
     let scale = operations as f64 / sampled.max(1) as f64;
     let mut seconds = operations as f64 / OPERATIONS_PER_SECOND;
-    if matches!(machine.fabric, Fabric::Packet { .. }) {
+    if matches!(machine.fabric, Fabric::Packet { .. }) && !machine.flows {
         seconds += packets as f64 * scale / PACKETS_PER_SECOND;
     }
     Ok(seconds)

@@ -33,6 +33,12 @@ pub(super) fn pattern(
     let mut rng = Stream::new(seed, 0, PURPOSE_PATTERN);
     let mut settings = Settings::default();
     if kind == PatternKind::Multicast {
+        if machine.flows {
+            return Err(ExperimentError::input(
+                "pattern multicast: switches copy packets, and fabric.kind = flow has none; set \
+                 fabric.kind=packet, or choose another pattern",
+            ));
+        }
         if !machine.nic.model().multicasts() {
             return Err(ExperimentError::input(
                 "pattern multicast: the interface of this machine sends to one endpoint at a time (TR-488 \

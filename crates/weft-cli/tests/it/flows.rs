@@ -1,0 +1,109 @@
+//! `fabric.kind = flow`: messages as fluids.
+
+use crate::common::{group, json, number, refused, rows, weft};
+use serde_json::Value;
+use std::fs;
+
+const FLOW: [&str; 2] = ["--set", "fabric.kind=flow"];
+
+fn latencies(machine: &[&str], more: &[&str]) -> Vec<(u64, f64)> {
+    let words = [&["osu", "latency", "--sizes", "1:1M", "--json"], machine, more].concat();
+    let report = json(&words);
+    let sizes = report["rows"].as_array().unwrap().iter();
+    sizes.map(|row| (row["size_bytes"].as_u64().unwrap(), number(row, "latency_us"))).collect()
+}
+
+/// Catches start-ups, ends and rates of fluids that are not those of the machine's own interface and links.
+#[test]
+fn a_lone_message_takes_as_long_as_in_packets() {
+    let machines: [&[&str]; 9] = [
+        &["-m", "exanest"],
+        &["-m", "exanest", "--from", "M1QAF1", "--to", "M1QAF2"],
+        &["-m", "exanest", "--from", "M1QAF1", "--to", "M5QBF3"],
+        &["-m", "carvnet-spineleaf"],
+        &["-m", "apenetx-u200"],
+        &["-m", "bxi2-fattree"],
+        &["-m", "bxi3-dragonfly"],
+        &["-m", "communication-ip"],
+        &["-m", "ethernet-100g-spineleaf"],
+    ];
+    for machine in machines {
+        let pairs = latencies(machine, &[]).into_iter().zip(latencies(machine, &FLOW));
+        for ((bytes, packets), (_, fluid)) in pairs {
+            // Concepts, "Flows": where blocks of the Communication IP work on one packet while others wait.
+            let allowed = if bytes < 4096 { 0.03 } else { 0.02 };
+            let error = fluid / packets - 1.0;
+            assert!(error.abs() < allowed, "{machine:?}, {bytes} bytes: {fluid} us, in packets {packets}");
+        }
+    }
+}
+
+/// A leaf-spine network with a single spine: 98.04 Gb/s of payload on every link.
+const MACHINE: [&str; 8] = [
+    "-m",
+    "ethernet-100g-spineleaf",
+    "--set",
+    "topology.leaves=3",
+    "--set",
+    "topology.endpoints_per_leaf=4",
+    "--set",
+    "topology.spines=1",
+];
+const PAYLOAD: f64 = 98.039;
+
+fn scenario(flows: &[(&str, u32, u32)], more: &[&str]) -> Value {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("own.toml");
+    let flow = |(name, from, to): &(&str, u32, u32)| {
+        let ends = format!("from = \"{from}\"\nto = \"{to}\"\nsize = \"1M\"\n");
+        format!("[[flows]]\nname = \"{name}\"\nrole = \"background\"\n{ends}")
+    };
+    let flows: String = flows.iter().map(flow).collect();
+    fs::write(&path, format!("[scenario]\ntitle = \"own\"\ntime = \"20ms\"\n{flows}")).unwrap();
+    let file = path.to_str().unwrap();
+    json(&[&["traffic", "--scenario", file, "--json"], &MACHINE[..], &FLOW, more].concat())
+}
+
+/// Catches fluids that do not share a link, and shares that are not max-min: those that one link stops, and
+/// one that gets what they leave of another.
+#[test]
+fn messages_get_max_min_shares() {
+    let rate = |report: &Value, name: &str| number(group(report, "as the machine", name), "goodput_gbps");
+    let alone = scenario(&[("a", 0, 4)], &[]);
+    let two = scenario(&[("a", 0, 4), ("b", 1, 4)], &[]);
+    let near = |found: f64, right: f64| assert!((found / right - 1.0).abs() < 0.01, "{found}, not {right}");
+    near(rate(&alone, "a"), PAYLOAD);
+    ["a", "b"].map(|name| near(rate(&two, name), PAYLOAD / 2.0));
+    // Four leave the first leaf by one link; two of them come to the second by the link of a fifth.
+    let five = [("a", 0, 4), ("b", 1, 5), ("c", 2, 8), ("d", 3, 9), ("e", 10, 6)];
+    let shared = scenario(&five, &[]);
+    ["a", "b", "c", "d"].map(|name| near(rate(&shared, name), PAYLOAD / 4.0));
+    near(rate(&shared, "e"), PAYLOAD / 2.0);
+}
+
+/// Catches a run that depends on threads.
+#[test]
+fn threads_change_nothing() {
+    let words =
+        ["traffic", "-m", "bxi3-dragonfly", "--pattern", "uniform", "--size", "16K", "--messages", "3"];
+    let run = |threads| rows(&json(&[&words[..], &["--json", "--threads", threads], &FLOW].concat()));
+    assert_eq!(run("1"), run("2"));
+}
+
+/// Catches a request that fluids cannot carry out and do not refuse.
+#[test]
+fn what_fluids_cannot_do_is_refused() {
+    let exanest = ["-m", "exanest", "--set", "fabric.kind=flow"];
+    let load = ["traffic", "--load", "0.1"];
+    let of = |more: &[&str]| refused(&[&load[..], &exanest, more].concat());
+    assert!(of(&["--set", "congestion.kind=acc"]).contains("fluids have no queues"));
+    assert!(of(&["--set", "faults=[{of=\"all\", drop=10}]"]).contains("fluids have no packets"));
+    assert!(of(&["--set", "fabric.kind=flows"]).contains("did you mean `flow`?"));
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("out");
+    assert!(of(&["--tables", "packets", "-o", output.to_str().unwrap()]).contains("messages are fluids"));
+    assert!(!output.exists());
+    let accelerated = ["osu", "allreduce", "--ranks", "4", "--sizes", "64:64", "--algorithm", "accelerator"];
+    let output = weft(&[&accelerated[..], &exanest].concat());
+    assert!(String::from_utf8_lossy(&output.stderr).contains("this machine has none"));
+}

@@ -1,0 +1,158 @@
+//! The paths of fluids: lines from the engine of the sender to the port of the receiver.
+//!
+//! ```text
+//!   engine of the sender ─ injection ─ port ─ port ─ … ─ port of the receiver's switch
+//! ```
+//! A routing that keeps the packets of a pair on one path keeps the fluid on it. One that spreads them gets
+//! several fluids for a message, each on the path that a packet would take: random numbers are drawn from a
+//! hash of the run's seed, the sender, the message and the fluid, and a queue is as long as there are fluids
+//! on its line, a packet for each. So what an adaptive routing would see building up sends it elsewhere.
+
+use crate::shares::{LineId, Shares};
+use weft_engine::Stream;
+use weft_topo::{AtSwitch, Attachment, LinkClass, LocalView, RouteState, Routing, Topology};
+use weft_units::{Bytes, EndpointId, PortId, SwitchId, VcId};
+
+/// The purpose of the random numbers of paths, among those of a run.
+const PURPOSE_PATH: u32 = 0x666c_6f77;
+/// Fluids of a message whose packets would spread over several paths.
+pub(crate) const SPREAD: u64 = 8;
+
+/// A message whose paths are asked for.
+#[derive(Clone, Copy)]
+pub(crate) struct MessageEnds {
+    pub from: EndpointId,
+    pub to: EndpointId,
+    /// The message, counted by its sender.
+    pub number: u32,
+}
+
+/// The numbers of lines: engines of endpoints, injection links, then the ports of switches.
+pub(crate) struct LineNumbers {
+    endpoints: u32,
+    /// By switch: its first line.
+    first: Vec<u32>,
+}
+
+/// A path: its lines, and the kinds of its links.
+pub(crate) struct FluidPath {
+    pub lines: Vec<LineId>,
+    pub classes: Vec<LinkClass>,
+}
+
+/// The network in which paths are looked for.
+pub(crate) struct PathFinder<'a, L> {
+    pub layout: &'a L,
+    pub numbers: &'a LineNumbers,
+    pub shares: &'a Shares,
+    /// By line: fluids that will cross it and have not begun.
+    pub planned: &'a [u32],
+    /// Payload of a packet: what a fluid counts for in a queue.
+    pub packet: Bytes,
+    pub seed: u64,
+}
+
+impl LineNumbers {
+    pub fn new(layout: &impl Topology) -> LineNumbers {
+        let endpoints = layout.endpoints();
+        let mut next = 2 * endpoints;
+        let first_of = |switch: u32| {
+            let first = next;
+            next += layout.ports(SwitchId(switch));
+            first
+        };
+        LineNumbers { endpoints, first: (0..layout.switches()).map(first_of).collect() }
+    }
+
+    /// The engine of an endpoint.
+    pub fn engine(&self, endpoint: EndpointId) -> LineId {
+        LineId(endpoint.0)
+    }
+
+    /// The link from an endpoint to its switch.
+    pub fn injection(&self, endpoint: EndpointId) -> LineId {
+        LineId(self.endpoints + endpoint.0)
+    }
+
+    /// The link at a port of a switch.
+    pub fn port(&self, switch: SwitchId, port: PortId) -> LineId {
+        LineId(self.first[switch.index()] + port.0)
+    }
+}
+
+/// The view of a routing: the fluids on the lines of a switch.
+struct FluidView<'a, L> {
+    paths: &'a PathFinder<'a, L>,
+    switch: SwitchId,
+    /// PathFinder of the same message.
+    own: &'a [FluidPath],
+    random: Stream,
+}
+
+impl<L> FluidView<'_, L> {
+    /// Bytes that wait for a port, if each fluid on its line has a packet there.
+    fn queued_at(&self, switch: SwitchId, port: PortId) -> u64 {
+        let PathFinder { numbers, shares, planned, packet, .. } = self.paths;
+        let line = numbers.port(switch, port);
+        let own = self.own.iter().filter(|path| path.lines.contains(&line)).count();
+        let fluids = shares.fluids_on(line) + own + planned[line.index()] as usize;
+        fluids as u64 * packet.get()
+    }
+}
+
+impl<L> LocalView for FluidView<'_, L> {
+    fn queued(&self, port: PortId) -> u64 {
+        self.queued_at(self.switch, port)
+    }
+
+    fn published(&self, switch: SwitchId, port: PortId) -> u64 {
+        self.queued_at(switch, port)
+    }
+
+    fn turn(&mut self) -> u32 {
+        self.random.next_u64() as u32
+    }
+
+    fn random(&mut self) -> u64 {
+        self.random.next_u64()
+    }
+}
+
+impl<L: Topology + Routing> PathFinder<'_, L> {
+    /// The paths of a message of so many packets: one, or several where the routing spreads packets.
+    pub fn of(&self, pair: MessageEnds, packets: u64) -> Vec<FluidPath> {
+        let count = if self.layout.is_deterministic() { 1 } else { SPREAD.min(packets).max(1) };
+        let mut paths = Vec::new();
+        for part in 0..count {
+            paths.push(self.one(pair, part, &paths));
+        }
+        paths
+    }
+
+    /// The path of a part of a message.
+    fn one(&self, pair: MessageEnds, part: u64, own: &[FluidPath]) -> FluidPath {
+        let MessageEnds { from, to, number } = pair;
+        let (mut switch, mut port) = self.layout.attachment(from);
+        let mut path = FluidPath {
+            lines: vec![self.numbers.engine(from), self.numbers.injection(from)],
+            classes: vec![self.layout.link_class(switch, port)],
+        };
+        let entity = u64::from(from.0) << 32 | u64::from(number);
+        let random = Stream::new(self.seed ^ part, entity, PURPOSE_PATH);
+        let mut view = FluidView { paths: self, switch, own, random };
+        let target = self.layout.endpoint_address(to);
+        let block = if self.layout.spreads_blocks() { view.random() as u32 } else { 0 };
+        let (mut state, mut vc) = (RouteState(block), VcId(0));
+        loop {
+            view.switch = switch;
+            let at = AtSwitch { switch, address: self.layout.switch_address(switch), port, vc };
+            let next = self.layout.route(at, target, &mut state, &mut view);
+            path.lines.push(self.numbers.port(switch, next.port));
+            path.classes.push(self.layout.link_class(switch, next.port));
+            match self.layout.peer(switch, next.port) {
+                Attachment::Switch(peer, came_by) => (switch, port, vc) = (peer, came_by, next.vc),
+                Attachment::Endpoint(_) | Attachment::Nothing => return path,
+            }
+        }
+    }
+}
