@@ -138,6 +138,8 @@ async function machine() {
 const ABSENT = {
   "congestion-trees": "no congestion tree",
   "flow-rates": "no table flow_rates",
+  "job-rates": "no table job_rates",
+  throughput: "no table flow_rates",
   "link-energy": "nothing of the power",
 };
 
