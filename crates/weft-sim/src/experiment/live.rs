@@ -266,7 +266,7 @@ impl LiveAccount {
             drawing.finish()?;
         }
         let end = self.account.end(ranks, network);
-        if conclusion.ended == Ending::Finished && self.account.beside().is_none() {
+        if conclusion.ended == Ending::Finished && !self.account.ends_amid_others(ranks) {
             network.report_until(end);
         }
         let beside = self.account.group_rows(network);

@@ -210,7 +210,7 @@ fn a_scenario_is_the_same_however_it_is_run() {
 }
 
 /// Catches a replay beside flows, a store and its clients that depends on threads, or on having been
-/// interrupted in their warm-up, or after the scenario's time, and resumed; and messages that stay in the
+/// interrupted in their warm-up, or after it, and resumed; and messages that stay in the
 /// mailbox of an interface.
 #[test]
 fn a_replay_beside_a_scenario_is_the_same_however_it_is_run() {
@@ -239,12 +239,12 @@ fn a_replay_beside_a_scenario_is_the_same_however_it_is_run() {
         assert_eq!(reports[0].beside, reports[1].beside);
         let of = |group: &str| &reports[0].beside.iter().find(|row| row.group == group).unwrap().figures;
         let Figures::Clients(clients) = of("clients") else { panic!("clients have figures of clients") };
-        // Each has 64 answers and more, if none is kept from coming.
-        assert!(clients.requests > 100 && clients.requests_under_way <= 12, "{name}: {clients:?}");
+        // The mailbox of the store takes 64 requests on `exanest`.
+        assert!(clients.requests > 64 && clients.requests_under_way <= 12, "{name}: {clients:?}");
         assert!((clients.measured_us - 80.0).abs() < 1e-9, "{name}: {clients:?}");
         assert!(reports[0].rows[0].row.figures.run_time_us > 120.0, "{name}: it goes on after the scenario");
         let save_every = Some(Span::from_us(10));
-        for (threads, epoch) in [(1, 90), (3, 410)] {
+        for (threads, epoch) in [(1, 90), (3, 300)] {
             let directory = into(&format!("at-{epoch}"));
             let first = ExperimentOptions { save_every, ..options(threads, Some(directory.clone())) };
             let ended = run(&first, epoch).ended;

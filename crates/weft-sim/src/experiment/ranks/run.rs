@@ -339,7 +339,7 @@ impl RankRun {
             Progress::Dry => {
                 let conclusion = self.conclusion();
                 // What is stuck stays so for as long as time passes.
-                if conclusion.ended == Ending::Finished && self.account.beside().is_none() {
+                if conclusion.ended == Ending::Finished && !self.account.ends_amid_others(&self.ranks()) {
                     let end = self.end();
                     self.network.report_until(end);
                 }
@@ -347,7 +347,7 @@ impl RankRun {
             }
             Progress::Interrupted => return Ok(RunStep::Ended(Ending::Interrupted.into())),
             // What is beside the ranks does not hold the end up.
-            Progress::Reached if self.account.beside().is_some() => {
+            Progress::Reached if self.account.beside().is_some_and(|beside| until <= beside.time()) => {
                 let mut ranks = self.ranks().into_iter();
                 if ranks.all(|rank| rank.finished && rank.end <= until) {
                     return Ok(RunStep::Ended(Ending::Finished.into()));

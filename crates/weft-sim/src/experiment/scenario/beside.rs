@@ -85,6 +85,11 @@ impl BesideRanks {
         HostsBeside::new(&self.scenario, self.seed)
     }
 
+    /// The time from which on nothing begins: a network with ranks alone would go on alike.
+    pub(crate) fn time(&self) -> Time {
+        self.scenario.time
+    }
+
     /// The next time after `now` at which it is looked whether the ranks have ended; `None`: nothing begins
     /// any more, and the network goes dry by itself.
     pub(crate) fn next_look(&self, now: Time) -> Option<Time> {
