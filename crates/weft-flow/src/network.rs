@@ -595,7 +595,7 @@ fn parts(rate: BitRate, time: Span) -> u128 {
 /// The time at which a fluid ends of which so much is left; `None`: it does not move.
 fn end_of(left: u128, share: BitRate, now: Time) -> Option<Time> {
     let rate = u128::from(share.bits_per_second());
-    let ps = left.checked_div(rate)? + u128::from(left % rate != 0);
+    let ps = left.checked_div(rate)? + u128::from(!left.is_multiple_of(rate));
     Some(now.saturating_add(Span::from_ps(u64::try_from(ps).unwrap_or(u64::MAX))))
 }
 

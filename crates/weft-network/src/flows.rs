@@ -118,6 +118,7 @@ impl<H: Host> SimulatedNetwork<H> for FluidNetwork<H> {
                 paused: Span::ZERO,
                 pause_frames: 0,
                 most_held: Bytes::ZERO,
+                fair_rate: None,
                 counts: PacketCounts::default(),
                 power: None,
             });

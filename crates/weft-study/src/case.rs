@@ -60,9 +60,12 @@ pub(crate) fn parameters(point: &Point, row: &Json, seed: bool) -> Vec<(String, 
     cells
 }
 
+/// By outcome, its values over seeds.
+type Outcomes = Vec<(String, Vec<f64>)>;
+
 /// The cases of finished points, in their order.
 pub(crate) fn cases(documents: &[(&Point, Json)]) -> Vec<Case> {
-    let mut order: Vec<(Case, Vec<(String, Vec<f64>)>)> = Vec::new();
+    let mut order: Vec<(Case, Outcomes)> = Vec::new();
     let mut known: BTreeMap<String, usize> = BTreeMap::new();
     for (point, document) in documents {
         for json in document["rows"].as_array().into_iter().flatten() {
@@ -89,7 +92,7 @@ pub(crate) fn cases(documents: &[(&Point, Json)]) -> Vec<Case> {
             }
         }
     }
-    let finished = |(mut case, values): (Case, Vec<(String, Vec<f64>)>)| {
+    let finished = |(mut case, values): (Case, Outcomes)| {
         case.means = values.into_iter().map(|(name, values)| (name, mean(&values))).collect();
         case
     };

@@ -9,6 +9,9 @@ use serde_json::{Value as Json, json};
 use weft_analysis::picture::{FieldUnit, four_digits};
 use weft_analysis::sections::{ReportColumn, ReportSection, ReportTable, SectionedReport};
 
+/// Rows of cases, each with its name.
+pub type NamedRows = Vec<(String, Json)>;
+
 /// Fields of the table of cases beside the most telling ones.
 const TABLE_FIELDS: usize = 4;
 /// Cases and points on a page.
@@ -136,8 +139,8 @@ impl StoredStudy {
         warnings
     }
 
-    /// The cases in the form of rows of `run.json`, for comparisons: of each its name and its row.
-    pub fn rows(&self) -> Vec<(String, Json)> {
+    /// The cases in the form of rows of `run.json`, for comparisons.
+    pub fn rows(&self) -> NamedRows {
         let axes = self.axes();
         let of = |case: &crate::Case| {
             let named = axes.iter().map(|axis| {
@@ -153,7 +156,7 @@ impl StoredStudy {
     ///
     /// # Errors
     /// A parameter that does not vary.
-    pub fn apart(&self, by: Option<&str>) -> Result<Vec<(String, Vec<(String, Json)>)>, StudyError> {
+    pub fn apart(&self, by: Option<&str>) -> Result<Vec<(String, NamedRows)>, StudyError> {
         let axes = self.axes();
         let named = |name: &str| axes.iter().find(|axis| axis.name == name);
         let axis = match by {

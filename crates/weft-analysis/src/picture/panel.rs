@@ -165,8 +165,8 @@ impl Content {
             }
             Content::Segments(all) => {
                 for [x0, y0, x1, y1] in all.iter_mut().flat_map(|one| &mut one.segments) {
-                    [x0, x1].map(|x| visit(Coordinate::X(x)));
-                    [y0, y1].map(|y| visit(Coordinate::Y(y)));
+                    [x0, x1].into_iter().for_each(|x| visit(Coordinate::X(x)));
+                    [y0, y1].into_iter().for_each(|y| visit(Coordinate::Y(y)));
                 }
             }
             Content::Cells(cells) => cells.edges.iter_mut().for_each(|edge| visit(Coordinate::X(edge))),

@@ -73,11 +73,11 @@ fn messages_get_max_min_shares() {
     let two = scenario(&[("a", 0, 4), ("b", 1, 4)], &[]);
     let near = |found: f64, right: f64| assert!((found / right - 1.0).abs() < 0.01, "{found}, not {right}");
     near(rate(&alone, "a"), PAYLOAD);
-    ["a", "b"].map(|name| near(rate(&two, name), PAYLOAD / 2.0));
+    ["a", "b"].into_iter().for_each(|name| near(rate(&two, name), PAYLOAD / 2.0));
     // Four leave the first leaf by one link; two of them come to the second by the link of a fifth.
     let five = [("a", 0, 4), ("b", 1, 5), ("c", 2, 8), ("d", 3, 9), ("e", 10, 6)];
     let shared = scenario(&five, &[]);
-    ["a", "b", "c", "d"].map(|name| near(rate(&shared, name), PAYLOAD / 4.0));
+    ["a", "b", "c", "d"].into_iter().for_each(|name| near(rate(&shared, name), PAYLOAD / 4.0));
     near(rate(&shared, "e"), PAYLOAD / 2.0);
 }
 
