@@ -89,7 +89,7 @@ class Machine:
         figures = self.show()
         plain = (str, int, float, bool)
         said = {name.replace("_", " "): value for name, value in figures.items() if isinstance(value, plain)}
-        changes = {key: _toml(value) for key, value in self.changes}
+        changes = {key: inline(value) for key, value in self.changes}
         return _html.facts({"machine": self.name, **changes, **said}) + self.draw().svg
 
     def draw(self, path: str | Path | None = None) -> Picture:

@@ -9,7 +9,7 @@ pub(crate) use transmit::{BareOutputs, BufferedOutputs, Crossing, Outputs};
 use super::buffer::Buffered;
 use super::combined::CrossbarPort;
 use super::occupancy::InputOccupancy;
-use super::queues::{LiveView, Occupancy, QueueView};
+use super::queues::{LinkStateView, Occupancy, QueueView};
 use super::{QueueMeter, Replication, Sink, SwitchContext};
 use crate::arbiter::ArbiterState;
 use crate::channel::Channel;
@@ -323,7 +323,7 @@ impl SwitchState {
         constants: &Constants,
     ) -> RouteChoice {
         let Arrival { now, at, .. } = *arrival;
-        let mut view = LiveView(QueueView { now, constants, state: self, has_counted: false });
+        let mut view = LinkStateView(QueueView { now, constants, state: self, has_counted: false });
         match &constants.reroutes {
             Some(reroutes) => reroutes.next_hop(arrival, packet, topology, &mut view),
             None => RouteChoice::Own(topology.route(at, packet.address, &mut packet.route, &mut view)),

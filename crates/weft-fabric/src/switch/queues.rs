@@ -97,9 +97,9 @@ impl LocalView for QueueView<'_> {
 }
 
 /// The same where links of the switch may be off: their queues are longer than any other.
-pub(super) struct LiveView<'a>(pub(super) QueueView<'a>);
+pub(super) struct LinkStateView<'a>(pub(super) QueueView<'a>);
 
-impl LocalView for LiveView<'_> {
+impl LocalView for LinkStateView<'_> {
     fn queued(&self, port: PortId) -> u64 {
         self.0.state.longest_if_off(port.index(), self.0.queued(port), self.0.now)
     }
