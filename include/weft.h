@@ -369,7 +369,7 @@ int weft_interface_read(weft_interface *interface, void *local, size_t length, w
 // costs virtual time and may hand over to others: so does one that waits for a word in memory.
 ptrdiff_t weft_interface_poll(weft_interface *interface, weft_interface_completion *completions, size_t count);
 
-// Asks the key-value store of a node, an endpoint of the machine with one of the [[services]] of `weft run
+// Asks the key-value store of a node, an endpoint of the machine with one of the services of `weft run
 // --scenario`, for the value of a key. weft_poll gives a completion with WEFT_SERVED when the answer has
 // come: `length` is the size of the value, or 8 where the key has none. The model knows sizes, and no
 // contents. -EINVAL: `key` is above 65535.

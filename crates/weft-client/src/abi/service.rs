@@ -28,7 +28,7 @@ unsafe fn ask(rank: *mut Handle, wanted: ServiceCall, context: *mut c_void) -> c
     0
 }
 
-/// Asks the key-value store of a node, an endpoint of the machine with one of the [[services]] of `weft run
+/// Asks the key-value store of a node, an endpoint of the machine with one of the services of `weft run
 /// --scenario`, for the value of a key. weft_poll gives a completion with WEFT_SERVED when the answer has
 /// come: `length` is the size of the value, or 8 where the key has none. The model knows sizes, and no
 /// contents. -EINVAL: `key` is above 65535.

@@ -51,7 +51,7 @@ impl PendingWork {
 pub(super) struct WorkCounter(Option<Arc<PendingWork>>);
 
 impl WorkCounter {
-    /// WorkCounts from now on.
+    /// Counts from now on.
     pub fn begin(&mut self) -> Arc<PendingWork> {
         Arc::clone(self.0.get_or_insert_default())
     }
