@@ -41,9 +41,9 @@ weft_keys::keys! {
         /// of the switch's clock; none where not given.
         routing: Option<Cost>;
         /// Price of a link with its cable, in whole units of the file's own currency, such as 120.
-        cost: Option<u32>, within(0, MAX_PRICE);
+        cost: Option<u32>, within(1, MAX_PRICE);
         /// Price of each port of a switch or an interface that such a link ends at, in the same currency.
-        port_cost: Option<u32>, within(0, MAX_PRICE);
+        port_cost: Option<u32>, within(1, MAX_PRICE);
     }
 }
 

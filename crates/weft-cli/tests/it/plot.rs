@@ -132,7 +132,7 @@ fn pictures_take_the_place_of_nothing() {
     assert!(wrong.contains("no run 7, but 2"), "{wrong}");
     assert!(refused(&["plot", &at("nowhere"), "-o", &at("q.svg")]).contains("no run.json"));
     fs::create_dir_all(folder.path().join("open/.weft")).unwrap();
-    assert!(refused(&["plot", &at("open"), "-o", &at("q.svg")]).contains("still being written"));
+    assert!(refused(&["plot", &at("open"), "-o", &at("q.svg")]).contains("was killed before its end"));
 }
 
 /// Catches a page without its parts, and a machine's hostile name that becomes markup.
@@ -244,7 +244,7 @@ fn results_are_compared_by_price() {
     let at = |name: &str| folder.path().join(name);
     let traffic = "traffic --pattern uniform --time 10us --load 0.3";
     let prices = "--set links.endpoint.cost=10 --set links.endpoint.port_cost=5 --set links.tree.cost=30";
-    let twice = "--set links.endpoint.cost=40 --set links.endpoint.port_cost=0 --set links.tree.cost=60";
+    let twice = "--set links.endpoint.cost=40 --set links.tree.cost=60";
     let none = run(traffic, &at("none"));
     let one = run(&format!("{traffic} {prices}"), &at("one"));
     let two = run(&format!("{traffic} {twice}"), &at("two"));

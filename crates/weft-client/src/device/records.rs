@@ -360,7 +360,7 @@ mod tests {
     /// Catches a kind of post that the simulator does not know.
     #[test]
     fn kinds_of_posts_are_their_numbers() {
-        let last = PostKind::Restrict as u32;
+        let last = PostKind::ServicePut as u32;
         assert!((1..=last).all(|number| PostKind::of(number).is_some_and(|kind| kind as u32 == number)));
         assert_eq!([0, last + 1, u32::MAX].map(PostKind::of), [None; 3]);
     }

@@ -290,6 +290,7 @@ fn changes_of_routes_close_no_circle() {
     let pause =
         FlowControl::Pause(PauseParameters { headroom: None, hysteresis: None, response: Span::ZERO });
     let flows = [(FlowControl::Credits, 1), (FlowControl::Credits, 2), (pause, 1), (FlowControl::Drop, 1)];
+    let mut full = 0;
     for (kind, (flow_control, seed)) in KINDS.into_iter().flat_map(|kind| flows.map(|flow| (kind, flow))) {
         let mut machine = plain(layout.clone(), kind, 1);
         machine.switch.flow_control = flow_control;
@@ -303,7 +304,8 @@ fn changes_of_routes_close_no_circle() {
         checked(&mut run);
         let lost = census(&run).faults;
         assert!(lost.reconfigured > 50, "{kind:?}: {lost:?}");
-        assert_eq!(lost.full > 0, flow_control == FlowControl::Drop, "{kind:?}: {lost:?}");
+        assert!(lost.full == 0 || flow_control == FlowControl::Drop, "{kind:?}: {lost:?}");
+        full += lost.full;
         let state = run.save().unwrap();
         for threads in [2, 3, 8] {
             let mut other = Simulation::new(begin_outages(&machine, &script, around), threads);
@@ -317,6 +319,7 @@ fn changes_of_routes_close_no_circle() {
         checked(&mut queueing);
         assert_eq!(census(&queueing), census(&run), "{kind:?}");
     }
+    assert!(full > 0, "no buffer has overflowed");
 }
 
 fn layout_kind(parameters: &TopologyParameters) -> usize {

@@ -227,7 +227,7 @@ fn what_cannot_be_measured_is_refused() {
     let said = refused(&OsuRequest { algorithm: Some("binomal".to_owned()), ..bcast.clone() });
     assert!(said.contains("binomial"), "{said}");
     assert!(refused(&request("exanest", Benchmark::Bw, &[0])).contains("0 bytes has none"));
-    assert!(refused(&request("exanest", Benchmark::Latency, &[1 << 31])).contains("at most"));
+    assert!(refused(&request("exanest", Benchmark::Latency, &[1 << 40])).contains("at most"));
     let none = Repetitions { iterations: Iterations::Exactly(0), ..Repetitions::default() };
     assert!(refused(&OsuRequest { repetitions: none, ..latency() }).contains("--iterations 0"));
     let without = Repetitions { barrier: false, ..Repetitions::default() };
