@@ -23,7 +23,10 @@ pub struct Failure {
 #[non_exhaustive]
 pub enum FailureReason {
     /// It was repeated up to the limit.
-    #[error("it was repeated until the limit and never acknowledged: is the way there down?")]
+    #[error(
+        "it was repeated until the limit and never acknowledged: is the way there down, or the time-out \
+         shorter than its queues?"
+    )]
     TimedOut,
     /// Sender and receiver are not of one protection domain.
     #[error("the receiver is of another protection domain; open both interfaces with the same one")]
