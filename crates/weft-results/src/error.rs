@@ -76,8 +76,8 @@ pub enum ResultsError {
     Killed(PathBuf),
     /// A table of flows over time, of a network that does not count them.
     #[error(
-        "the ideal network does not count by flow: leave `flow_rates` out of --tables, or take a machine \
-         with `fabric.kind = \"packet\"`"
+        "only packets are counted by flow: leave `flow_rates` out of --tables, or take a machine with \
+         `fabric.kind = \"packet\"`"
     )]
     NoFlowRates,
     /// Telemetry that would fill a disk.
@@ -110,6 +110,21 @@ pub enum ResultsError {
         /// The number of looks, or the one that is not exceeded.
         looks: u64,
         /// An interval at which there are fewer than are refused.
+        enough: Option<String>,
+    },
+    /// Telemetry whose looks take much longer than what is simulated between them.
+    #[error(
+        "telemetry every {every} would look for more than ten seconds at each microsecond of virtual \
+         time: {}, or look all the same with --force",
+        match enough {
+            Some(enough) => format!("look every {enough} or less often"),
+            None => "leave it out".to_owned(),
+        }
+    )]
+    SlowLooks {
+        /// The interval.
+        every: String,
+        /// An interval whose looks are quick enough.
         enough: Option<String>,
     },
     /// A result that is still being written lacks a table, which comes at its end or while it goes on.

@@ -30,6 +30,9 @@ const ROW_TENTHS_OF_BYTES: u128 = 23;
 /// Telemetry that is refused unless it is forced: bytes on the disk, and looks.
 const MOST_BYTES: u128 = 100_000_000_000;
 const MOST_LOOKS: u64 = 1_000_000;
+/// The same of a run of which nobody knows how long it will be: real time of looks for a microsecond of
+/// virtual time.
+const MOST_SECONDS_PER_US: f64 = 10.0;
 /// Time of a look at a link, its row included, measured with `weft traffic -m bxi3-fattree --load 0.1 --time
 /// 100us` with and without `--telemetry 100ns`.
 const SECONDS_PER_LINK: f64 = 1000e-9;
@@ -181,6 +184,8 @@ impl TelemetryLooks {
 pub(crate) struct Telemetry {
     run: u32,
     looks: TelemetryLooks,
+    /// Whether nobody knows how long the run will be.
+    is_open_ended: bool,
     next: Time,
     /// Counters at the last look.
     before: Vec<Counters>,
@@ -202,6 +207,7 @@ impl Telemetry {
         Telemetry {
             run,
             looks,
+            is_open_ended: false,
             next,
             before: Vec::new(),
             flows_before: BTreeMap::new(),
@@ -210,6 +216,11 @@ impl Telemetry {
             meters_queues: false,
             watched_jobs: None,
         }
+    }
+
+    /// The same of a run that is as long as its program.
+    pub fn open_ended(self) -> Telemetry {
+        Telemetry { is_open_ended: true, ..self }
     }
 
     /// The same, of jobs as well.
@@ -242,11 +253,30 @@ impl Telemetry {
         })
     }
 
-    /// Refuses a look after too many, where nobody knew how long the run would be; unless that was forced.
-    fn refuse_endless(&self, now: Time) -> Result<(), ResultsError> {
+    /// Refuses looks that take for ever, and one after too many, where nobody knew how long the run would be;
+    /// unless that was forced.
+    fn refuse_endless<H: Host>(
+        &self,
+        network: &dyn SimulatedNetwork<H>,
+        now: Time,
+    ) -> Result<(), ResultsError> {
         let TelemetryLooks { every, forced } = self.looks;
+        if forced {
+            return Ok(());
+        }
+        if self.is_open_ended && self.before.is_empty() {
+            let mut links = 0;
+            network.visit_links(&mut |_| links += 1);
+            let seconds = |every| TelemetryLooks { every, forced }.seconds(Span::from_us(1), links);
+            if seconds(every) > MOST_SECONDS_PER_US {
+                let powers = std::iter::successors(Some(every), |interval| interval.checked_mul(10));
+                let enough = powers.into_iter().find(|interval| seconds(*interval) <= MOST_SECONDS_PER_US);
+                let (every, enough) = (every.to_string(), enough.map(|interval| interval.to_string()));
+                return Err(ResultsError::SlowLooks { every, enough });
+            }
+        }
         let passed = now - Time::ZERO;
-        if forced || self.looks.during(passed) <= MOST_LOOKS {
+        if self.looks.during(passed) <= MOST_LOOKS {
             return Ok(());
         }
         let enough = every.checked_mul(1000).map(|interval| interval.to_string());
@@ -280,7 +310,7 @@ impl Telemetry {
                 return Ok(progress);
             }
             if stop == self.next {
-                self.refuse_endless(stop)?;
+                self.refuse_endless(network, stop)?;
                 self.look(network, stop, results)?;
                 network.restart_queue_meters();
                 self.next = stop.saturating_add(self.looks.every);

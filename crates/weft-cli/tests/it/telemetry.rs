@@ -240,7 +240,10 @@ fn flow_rates_add_up_to_what_flows_delivered() {
         refused(&words(&all))
     };
     assert!(asked("--tables flow_rates").contains("add --telemetry TIME"));
-    assert!(asked("--tables flow_rates --telemetry 1us --set fabric.kind=ideal").contains("ideal network"));
+    assert!(
+        asked("--tables flow_rates --telemetry 1us --set fabric.kind=ideal")
+            .contains("only packets are counted by flow")
+    );
     let said = asked("--time 100ms --telemetry 1ns");
     assert!(said.contains("GB: look every 100ns or less often"), "{said}");
     // Of a small machine that would fill no disk, and never end.
@@ -254,6 +257,11 @@ fn flow_rates_add_up_to_what_flows_delivered() {
     let out = folder.path().join("refused");
     let said = refused(&[&self::words(&words)[..], &["-o", out.to_str().unwrap()]].concat());
     assert!(said.contains("look every 100ps or less often, or look all the same with --force"), "{said}");
+    // Of a program nobody knows how long it runs.
+    let out = folder.path().join("osu");
+    let osu = "osu latency -m exanest --sizes 1K:1K --telemetry 1ps";
+    let said = refused(&[&self::words(osu)[..], &["-o", out.to_str().unwrap()]].concat());
+    assert!(said.contains("at each microsecond of virtual time: look every"), "{said}");
 }
 
 /// Catches a packet that is not followed, one that is followed twice, times that go backwards, rows that

@@ -209,7 +209,7 @@ impl Account {
     /// comes of each job, where there are jobs to be told apart.
     pub fn watch_links(&mut self, looks: TelemetryLooks, jobs: Option<WatchedJobs>) {
         self.tally.telemetry.get_or_insert_with(|| {
-            let telemetry = Telemetry::new(self.run, looks);
+            let telemetry = Telemetry::new(self.run, looks).open_ended();
             match jobs {
                 Some(jobs) => telemetry.by_job(jobs),
                 None => telemetry,
