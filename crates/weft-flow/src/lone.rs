@@ -27,7 +27,7 @@ pub struct LoneMessage {
     pub end: Span,
     /// The time at which its sender hears that all data is taken.
     pub taken: DataTaken,
-    /// The least time between the beginnings of the fluids of two such messages of one interface.
+    /// The least time from when an interface begins to send one of them until it begins to send the next.
     pub send_gap: Span,
     /// Whether it holds a channel of its interface until its fluid ends. One that fits into the buffer of a
     /// switch does not: its interface is done with it when it would be on an idle network.

@@ -13,28 +13,22 @@
 //! Queues, and what comes of them: head-of-line blocking, small buffers, pauses, losses. Two messages with
 //! the same sender and receiver may overtake each other where the interface sends several at a time.
 
+use crate::event::{FlowEvent, MessageHandle};
 use crate::lone::{DataTaken, LoneCase, LoneMessage, LoneMessages, SharedEngine};
+use crate::messages::{Between, FluidInterface, LineCount, UnderWay};
 use crate::path::{FluidPath, LineNumbers, MessageEnds, PathFinder};
-use crate::shares::{FluidId, LineId, NewShare, Shares};
-use serde::de::DeserializeOwned;
+use crate::shares::{LineId, Shares};
 use serde::{Deserialize, Serialize};
 use slab::Slab;
-use std::collections::{BTreeSet, VecDeque};
-use weft_engine::{Context, Event, InitialState, Lookahead, Model, Order, Payload, SiteId};
+use std::collections::BTreeSet;
+use weft_engine::{Context, Event, InitialState, Lookahead, Model};
 use weft_fabric::LinkEnd;
 use weft_nic::{
     Block, BlockDeclaration, BlockKind, Capabilities, Delivered, Failure, FailureReason, Host, HostContext,
     Message, NoCapabilities, Observer as _, Offer, Stage,
 };
 use weft_topo::{Attachment, LinkClass, Routing, Topology};
-use weft_units::{BitRate, Bytes, EndpointId, PortId, Span, SwitchId, Time};
-
-/// Parts of a bit in which what is left of a fluid is counted: rate × time in ps is a whole number of them.
-const PARTS_OF_A_BIT: u128 = 1_000_000_000_000;
-
-/// While fluids meet all the time, shares are worked out so many times within the time that a message takes
-/// alone: what begins or ends in between waits for the next solution.
-const SOLUTIONS_PER_MESSAGE: u64 = 32;
+use weft_units::{BitRate, Bytes, EndpointId, PortId, SwitchId, Time};
 
 /// From when a message has a channel until its fluid begins.
 const START_UP: Block = Block::of(&BlockDeclaration {
@@ -68,170 +62,6 @@ pub struct FlowNetwork<L, H: Host> {
 pub struct FlowSite<H: Host> {
     hosts: Vec<H>,
     between: Between<H::Header>,
-}
-
-/// The messages between hosts.
-#[derive(Serialize, Deserialize)]
-#[serde(bound = "T: Serialize + DeserializeOwned")]
-struct Between<T> {
-    interfaces: Vec<FluidInterface>,
-    messages: Slab<UnderWay<T>>,
-    shares: Shares,
-    /// By number; those that have ended are left as they were.
-    fluids: Vec<Fluid>,
-    /// The fluids that have shares, by when they end.
-    ends: BTreeSet<(Time, FluidId)>,
-    /// The time of the next solution; never: nothing has changed. That of the last one.
-    solve_at: Time,
-    solved_at: Time,
-    /// By line: fluids that will cross it and have not begun.
-    planned: Vec<u32>,
-    crossed: Vec<LineCount>,
-}
-
-/// A fluid: a message, or a part of one.
-#[derive(Clone, Copy, Serialize, Deserialize)]
-struct Fluid {
-    /// The place of the message.
-    message: u32,
-    wire_bits: u64,
-    packets: u64,
-    payload: u64,
-    /// The parts of a bit that are left of it at a time, and its share since.
-    left: u128,
-    since: Time,
-    share: BitRate,
-    /// The time at which it ends if its share stays; `None`: it has none.
-    ends_at: Option<Time>,
-}
-
-/// Counts of a line since the counters were last reset.
-#[derive(Clone, Copy, Default, Serialize, Deserialize)]
-struct LineCount {
-    packets: u64,
-    payload: u64,
-    wire_bits: u64,
-}
-
-/// The interface of an endpoint.
-#[derive(Clone, Default, Serialize, Deserialize)]
-struct FluidInterface {
-    /// Messages posted so far: the number of the next.
-    posted: u32,
-    /// Messages that are to be posted later.
-    to_post: u32,
-    /// Messages that are posted and wait for a channel.
-    waiting: VecDeque<u32>,
-    /// Messages that hold a channel.
-    sending: u32,
-    /// Before this no other fluid of it begins.
-    next_begin: Time,
-    /// Before this no other message for it is noticed.
-    next_notice: Time,
-    /// The time at which its host is to be asked for a message next.
-    ask_at: Option<Time>,
-}
-
-/// A message under way.
-#[derive(Serialize, Deserialize)]
-struct UnderWay<T> {
-    from: EndpointId,
-    to: EndpointId,
-    number: u32,
-    bytes: Bytes,
-    created_at: Time,
-    header: Option<T>,
-    token: Option<u32>,
-    interface: u16,
-    to_interface: u16,
-    /// The message as far as its times depend on it, without its path.
-    case: LoneCase,
-    is_watched: bool,
-    posted_at: Time,
-    /// Once it is posted.
-    lone: LoneMessage,
-    paths: Vec<Vec<LineId>>,
-    begins_at: Time,
-    /// Fluids of it that have not ended.
-    flowing: u32,
-    ended_at: Time,
-}
-
-/// An event of the network.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub enum FlowEvent<T> {
-    /// The host begins.
-    Start,
-    /// A timer of the host.
-    Timer(T),
-    /// The interface takes a message over.
-    Post(MessageHandle),
-    /// The fluids of a message begin.
-    Begin(MessageHandle),
-    /// The data of a message is taken: the host's token, and the message's number.
-    Taken {
-        /// The host's name for the message.
-        token: u32,
-        /// The message, counted by its sender.
-        number: u32,
-    },
-    /// The receiver notices a message.
-    Deliver(MessageHandle),
-    /// The host may have a message.
-    Ask,
-}
-
-/// A message: its place in the list of those under way, and its name, by which events are ordered.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct MessageHandle {
-    place: u32,
-    from: EndpointId,
-    number: u32,
-}
-
-/// Kinds of events. **Their order decides results**: an endpoint handles those of one instant in this order.
-#[derive(Clone, Copy)]
-#[repr(u32)]
-enum FlowEventKind {
-    Deliver,
-    Taken,
-    Timer,
-    Start,
-    Post,
-    Begin,
-    Ask,
-}
-
-impl<T: Payload> Payload for FlowEvent<T> {
-    fn tie(&self) -> u128 {
-        match self {
-            FlowEvent::Start | FlowEvent::Ask => 0,
-            FlowEvent::Timer(timer) => timer.tie(),
-            FlowEvent::Post(key) | FlowEvent::Begin(key) | FlowEvent::Deliver(key) => {
-                u128::from(key.from.0) << 32 | u128::from(key.number)
-            }
-            FlowEvent::Taken { number, .. } => u128::from(*number),
-        }
-    }
-}
-
-impl<T> FlowEvent<T> {
-    fn kind(&self) -> FlowEventKind {
-        match self {
-            FlowEvent::Start => FlowEventKind::Start,
-            FlowEvent::Timer(_) => FlowEventKind::Timer,
-            FlowEvent::Post(_) => FlowEventKind::Post,
-            FlowEvent::Begin(_) => FlowEventKind::Begin,
-            FlowEvent::Taken { .. } => FlowEventKind::Taken,
-            FlowEvent::Deliver(_) => FlowEventKind::Deliver,
-            FlowEvent::Ask => FlowEventKind::Ask,
-        }
-    }
-
-    /// The event of an endpoint at a time.
-    fn at(self, endpoint: EndpointId, time: Time) -> Event<FlowEvent<T>> {
-        Event { time, site: SiteId(0), order: Order::new(endpoint.0, self.kind() as u32), payload: self }
-    }
 }
 
 /// The use of a line since the counters were last reset.
@@ -346,10 +176,19 @@ impl<H: Host> FlowSite<H> {
         self.between.crossed.fill(LineCount::default());
     }
 
-    /// The words of messages whose fluids flow, and how much of them has come, in no particular order.
-    pub fn arriving(&self) -> impl Iterator<Item = (&H::Header, Bytes)> {
-        let flowing = self.between.messages.iter().filter(|(_, message)| message.flowing > 0);
-        flowing.filter_map(|(_, message)| Some((message.header.as_ref()?, Bytes::ZERO)))
+    /// The words of messages whose fluids have begun, and how much of their payload has come by `now`, in no
+    /// particular order.
+    pub fn arriving(&self, now: Time) -> impl Iterator<Item = (&H::Header, Bytes)> {
+        self.between.messages.iter().filter_map(move |(_, message)| {
+            let flowing = message.flowing.iter().map(|id| self.between.fluids[id.index()].came(now));
+            let came = message.came + flowing.sum::<u64>();
+            Some((message.header.as_ref()?, Bytes::new(came)))
+        })
+    }
+
+    /// A line whose fluids have more of it than there is; `None`: there is none.
+    pub fn overfull_line(&self) -> Option<LineId> {
+        self.between.shares.overfull()
     }
 
     /// The use of every direction of every link: those that leave endpoints first, by endpoint; then those
@@ -442,7 +281,8 @@ impl<H: Host> HostContext<H> for HostView<'_, '_, H> {
             lone: LoneMessage::default(),
             paths: Vec::new(),
             begins_at: Time::NEVER,
-            flowing: 0,
+            flowing: Vec::new(),
+            came: 0,
             ended_at: Time::NEVER,
         });
         let key = MessageHandle { place: place as u32, from, number };
@@ -457,146 +297,6 @@ impl<H: Host> HostContext<H> for HostView<'_, '_, H> {
     fn capabilities(&mut self) -> &mut dyn Capabilities {
         &mut self.without
     }
-}
-
-impl<T> Between<T> {
-    /// The host of an endpoint is asked for a message at a time, or before.
-    fn ask<P: Payload>(
-        &mut self,
-        endpoint: EndpointId,
-        at: Time,
-        engine: &mut Context<'_, FlowEvent<P>, ()>,
-    ) {
-        let ask_at = &mut self.interfaces[endpoint.index()].ask_at;
-        if ask_at.is_none_or(|known| at < known) {
-            *ask_at = Some(at);
-            engine.send(FlowEvent::Ask.at(endpoint, at));
-        }
-    }
-
-    /// The interface of an endpoint gives its free channels to messages that wait.
-    fn fill_channels<P: Payload>(
-        &mut self,
-        from: EndpointId,
-        channels: u32,
-        engine: &mut Context<'_, FlowEvent<P>, ()>,
-    ) {
-        let interface = &mut self.interfaces[from.index()];
-        while interface.sending < channels
-            && let Some(place) = interface.waiting.pop_front()
-        {
-            let message = &mut self.messages[place as usize];
-            let earliest = message.posted_at + message.lone.start_up;
-            let begins = engine.now().max(earliest).max(interface.next_begin);
-            message.begins_at = begins;
-            interface.next_begin = begins + message.lone.send_gap;
-            interface.sending += 1;
-            let key = MessageHandle { place, from, number: message.number };
-            engine.send(FlowEvent::Begin(key).at(from, begins));
-        }
-    }
-
-    /// The fluids of a message begin.
-    fn begin(&mut self, place: u32, now: Time) {
-        let message = &mut self.messages[place as usize];
-        let parts = message.paths.len() as u64;
-        message.flowing = parts as u32;
-        let (lone, bytes) = (message.lone, message.bytes);
-        // Of what cannot be divided evenly the first parts have one more.
-        let part = |whole: u64, number: u64| whole / parts + u64::from(number < whole % parts);
-        for (number, path) in (0..).zip(std::mem::take(&mut message.paths)) {
-            path.iter().for_each(|line| self.planned[line.index()] -= 1);
-            let wire_bits = part(lone.wire_bits, number);
-            let most = BitRate::from_bits_per_second(part(lone.most.bits_per_second(), number).max(1));
-            let fluid = Fluid {
-                message: place,
-                wire_bits,
-                packets: part(lone.packets, number),
-                payload: part(bytes.get(), number),
-                left: u128::from(wire_bits) * PARTS_OF_A_BIT,
-                since: now,
-                share: BitRate::from_bits_per_second(0),
-                ends_at: None,
-            };
-            let id = self.shares.begin(path, most);
-            if self.fluids.len() <= id.index() {
-                self.fluids.resize(id.index() + 1, fluid);
-            }
-            self.fluids[id.index()] = fluid;
-            self.give(id, self.shares.share(id), now);
-        }
-        self.solve_within(lone, now);
-    }
-
-    /// Has shares worked out where fluids have begun or ended: at this instant, or a part of such a message's
-    /// time after the last solution.
-    fn solve_within(&mut self, lone: LoneMessage, now: Time) {
-        if self.shares.is_touched() {
-            let ps =
-                u128::from(lone.wire_bits) * PARTS_OF_A_BIT / u128::from(lone.most.bits_per_second().max(1));
-            let pause = Span::from_ps(ps as u64 / SOLUTIONS_PER_MESSAGE);
-            self.solve_at = self.solve_at.min(now.max(self.solved_at.saturating_add(pause)));
-        }
-    }
-
-    /// A fluid has another share from now on.
-    fn give(&mut self, id: FluidId, share: BitRate, now: Time) {
-        let fluid = &mut self.fluids[id.index()];
-        if let Some(end) = fluid.ends_at {
-            self.ends.remove(&(end, id));
-        }
-        fluid.left -= parts(fluid.share, now - fluid.since).min(fluid.left);
-        (fluid.share, fluid.since) = (share, now);
-        fluid.ends_at = end_of(fluid.left, share, now);
-        self.ends.extend(fluid.ends_at.map(|end| (end, id)));
-    }
-
-    /// Takes the fluids that end now from their lines. Returns the messages of which all have ended.
-    fn take_ended(&mut self, now: Time) -> Vec<u32> {
-        let mut ended = Vec::new();
-        while let Some(&(time, id)) = self.ends.first()
-            && time <= now
-        {
-            self.ends.pop_first();
-            let fluid = self.fluids[id.index()];
-            for line in self.shares.end(id) {
-                let count = &mut self.crossed[line.index()];
-                count.packets += fluid.packets;
-                count.payload += fluid.payload;
-                count.wire_bits += fluid.wire_bits;
-            }
-            let message = &mut self.messages[fluid.message as usize];
-            let lone = message.lone;
-            message.flowing -= 1;
-            if message.flowing == 0 {
-                message.ended_at = now;
-                ended.push(fluid.message);
-            }
-            self.solve_within(lone, now);
-        }
-        ended
-    }
-
-    /// Works out the shares, and when fluids whose shares have changed will end.
-    fn solve(&mut self, now: Time) {
-        self.solve_at = Time::NEVER;
-        self.solved_at = now;
-        for NewShare { fluid, share } in self.shares.solve() {
-            self.give(fluid, share, now);
-        }
-    }
-}
-
-/// Parts of a bit that go over a line at a rate in a time.
-fn parts(rate: BitRate, time: Span) -> u128 {
-    u128::from(rate.bits_per_second()) * u128::from(time.as_ps())
-}
-
-/// The time at which a fluid ends of which so much is left; `None`: it does not move.
-fn end_of(left: u128, share: BitRate, now: Time) -> Option<Time> {
-    let rate = u128::from(share.bits_per_second());
-    let ps = left.checked_div(rate)? + u128::from(!left.is_multiple_of(rate));
-    Some(now.saturating_add(Span::from_ps(u64::try_from(ps).unwrap_or(u64::MAX))))
 }
 
 impl<L: Topology + Routing + Sync, H: Host> FlowNetwork<L, H> {
@@ -635,6 +335,10 @@ impl<L: Topology + Routing + Sync, H: Host> FlowNetwork<L, H> {
         // It is asked again when one has got a channel.
         if interface.to_post > 0 || !interface.waiting.is_empty() {
             return;
+        }
+        if now < interface.next_send {
+            let at = interface.next_send;
+            return site.between.ask(endpoint, at, engine);
         }
         match site.hosts[endpoint.index()].offer(&self.host, now) {
             Offer::Message(message) => {
@@ -768,12 +472,7 @@ impl<L: Topology + Routing + Sync, H: Host> Model for FlowNetwork<L, H> {
                 self.call(at, output, engine, |host, own, called| host.timer(timer, own, called));
             }
             FlowEvent::Post(MessageHandle { place, .. }) => self.post(at, place, output, engine),
-            FlowEvent::Begin(MessageHandle { place, .. }) => {
-                site.between.begin(place, engine.now());
-                if !site.between.messages[place as usize].lone.holds_channel {
-                    self.free_channel(FluidNode { endpoint, site }, engine);
-                }
-            }
+            FlowEvent::Begin(MessageHandle { place, .. }) => site.between.begin(place, engine.now()),
             FlowEvent::Taken { token, .. } => {
                 self.call(at, output, engine, |host, own, called| host.sent(token, own, called));
             }

@@ -180,6 +180,16 @@ impl Shares {
         self.lines[line.index()].fluids.len()
     }
 
+    /// A line whose fluids have more of it together than its rate, or another sum than is counted; `None`:
+    /// there is none.
+    pub fn overfull(&self) -> Option<LineId> {
+        let is_wrong = |line: &SharedLine| {
+            let sum: u64 = line.fluids.iter().map(|fluid| self.fluids[fluid.index()].share).sum();
+            sum != line.taken || sum > line.capacity
+        };
+        (0..).map(LineId).zip(&self.lines).find(|(_, line)| is_wrong(line)).map(|(id, _)| id)
+    }
+
     /// Works out the shares anew where fluids have begun or ended, and gives those that have changed, by
     /// fluid.
     pub fn solve(&mut self) -> Vec<NewShare> {

@@ -211,6 +211,11 @@ impl Machine {
         self.constants.iter().filter(|constant| constant.kind.is_doubtful())
     }
 
+    /// Whether packets carry its messages, and not fluids or the ideal network.
+    pub fn has_packets(&self) -> bool {
+        !self.flows && matches!(self.fabric, Fabric::Packet { .. })
+    }
+
     /// Number of hosts.
     pub fn hosts(&self) -> u64 {
         self.topology.endpoints() / u64::from(self.host.endpoints_per_host)

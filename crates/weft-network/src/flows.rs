@@ -8,7 +8,7 @@ use weft_fabric::{FlowCount, FlowId, QueueReport, Stuck};
 use weft_flow::{FlowNetwork, FlowSetup, LineUse};
 use weft_nic::{BlockWork, Host, Refused};
 use weft_topo::{Layout, LinkClass, Topology as _};
-use weft_units::{BitRate, Bytes, EndpointId, PacketCounts, Span, Time};
+use weft_units::{BitRate, Bytes, EndpointId, Span, Time};
 
 /// Messages as fluids.
 pub(crate) struct FluidNetwork<H: Host> {
@@ -87,7 +87,8 @@ impl<H: Host> SimulatedNetwork<H> for FluidNetwork<H> {
     }
 
     fn visit_arriving(&self, visit: &mut dyn FnMut(&H::Header, Bytes)) {
-        let arriving = self.simulation.sites().flat_map(|(_, site)| site.arriving());
+        let now = self.simulation.now();
+        let arriving = self.simulation.sites().flat_map(|(_, site)| site.arriving(now));
         arriving.for_each(|(header, come)| visit(header, come));
     }
 
@@ -106,21 +107,11 @@ impl<H: Host> SimulatedNetwork<H> for FluidNetwork<H> {
             let bits = u128::from(line.wire_bits) * 1_000_000_000_000;
             let busy = bits.checked_div(u128::from(line_rate.bits_per_second())).unwrap_or(0);
             visit(LinkUse {
-                from: line.from,
-                to: line.to,
-                class: classes[class].to_owned(),
-                rate,
                 packets: line.packets,
                 packet_bytes: line.payload + Bytes::new(line.packets * self.envelope.get()),
                 payload: line.payload,
                 busy: Span::from_ps(busy as u64),
-                stalled: Span::ZERO,
-                paused: Span::ZERO,
-                pause_frames: 0,
-                most_held: Bytes::ZERO,
-                fair_rate: None,
-                counts: PacketCounts::default(),
-                power: None,
+                ..LinkUse::unused(line.from, line.to, classes[class].to_owned(), rate)
             });
         }
     }
@@ -167,7 +158,8 @@ impl<H: Host> SimulatedNetwork<H> for FluidNetwork<H> {
     }
 
     fn check(&self) -> Result<(), LostData> {
-        Ok(())
+        let full = self.simulation.sites().find_map(|(_, site)| site.overfull_line());
+        full.map_or(Ok(()), |line| Err(LostData(format!("line {} carries more than its rate", line.0))))
     }
 
     fn events_handled(&self) -> u64 {

@@ -68,6 +68,29 @@ pub struct LinkUse {
     pub power: Option<PowerReport>,
 }
 
+impl LinkUse {
+    /// A link of a class that nothing has used, without queues, faults and power.
+    pub fn unused(from: LinkEnd, to: Attachment, class: String, rate: BitRate) -> LinkUse {
+        LinkUse {
+            from,
+            to,
+            class,
+            rate,
+            packets: 0,
+            packet_bytes: Bytes::ZERO,
+            payload: Bytes::ZERO,
+            busy: Span::ZERO,
+            stalled: Span::ZERO,
+            paused: Span::ZERO,
+            pause_frames: 0,
+            most_held: Bytes::ZERO,
+            fair_rate: None,
+            counts: PacketCounts::default(),
+            power: None,
+        }
+    }
+}
+
 weft_units::counters! {
     /// The packets that have crossed links.
     pub struct Crossed {
@@ -631,22 +654,14 @@ impl<H: Host, N: Nic<H>> SimulatedNetwork<H> for IdealNetwork<H, N> {
 
     fn visit_links(&self, visit: &mut dyn FnMut(LinkUse)) {
         for (endpoint, packets, payload) in self.simulation.sites().flat_map(|(_, site)| site.sent()) {
+            let rate = self.rate.unwrap_or(BitRate::from_bits_per_second(0));
+            let (from, busy) = (LinkEnd::Endpoint(endpoint), self.rate.map(|rate| rate.span(payload)));
             visit(LinkUse {
-                from: LinkEnd::Endpoint(endpoint),
-                to: Attachment::Nothing,
-                class: "ideal".to_owned(),
-                rate: self.rate.unwrap_or(BitRate::from_bits_per_second(0)),
                 packets,
                 packet_bytes: payload,
                 payload,
-                busy: self.rate.map_or(Span::ZERO, |rate| rate.span(payload)),
-                stalled: Span::ZERO,
-                paused: Span::ZERO,
-                pause_frames: 0,
-                most_held: Bytes::ZERO,
-                fair_rate: None,
-                counts: PacketCounts::default(),
-                power: None,
+                busy: busy.unwrap_or_default(),
+                ..LinkUse::unused(from, Attachment::Nothing, "ideal".to_owned(), rate)
             });
         }
     }

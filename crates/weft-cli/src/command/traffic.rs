@@ -12,12 +12,12 @@ use clap::{Args, ValueEnum, ValueHint};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use weft_results::Table;
-use weft_sim::experiment::Request;
 use weft_sim::experiment::load::Load;
 use weft_sim::experiment::scenario::{ScenarioRequest, traces, ways};
 use weft_sim::experiment::traffic::{
     Interval, Layer, LoadOf, MachinePart, PatternKind, TrafficReport, TrafficRequest, TrafficRow,
 };
+use weft_sim::experiment::{Request, machine};
 use weft_units::ledger::{TrafficLosses, View as _};
 use weft_units::{Bytes, Span};
 
@@ -127,17 +127,18 @@ impl TrafficOptions {
     pub fn run(self, words: &[String]) -> Result<Status, Failure> {
         let inputs: Vec<_> = self.machine.file().into_iter().collect();
         let mut options = self.simulation.experiment_options(words, false, &inputs)?;
-        // The flows of a scenario are few, and what each gets is what one wants to see.
-        if let (Some(_), Some(_), Some(output)) =
-            (&self.scenario, self.simulation.results.telemetry, &mut options.output)
-            && !output.tables.contains(&Table::FlowRates)
-        {
-            output.tables.push(Table::FlowRates);
-        }
         let request = match &self.scenario {
             Some(path) => Request::Scenario(self.scenario_request(path)?),
             None => Request::Traffic(self.request()?),
         };
+        // The flows of a scenario are few, and what each gets is what one wants to see, where it is counted.
+        if let (Request::Scenario(request), Some(output)) = (&request, &mut options.output)
+            && request.telemetry.is_some()
+            && !output.tables.contains(&Table::FlowRates)
+            && machine::checked(&request.machine)?.has_packets()
+        {
+            output.tables.push(Table::FlowRates);
+        }
         run_and_show(&request, &options, self.simulation.report, ListOptions::default())
     }
 

@@ -52,7 +52,7 @@ const MACHINE: [&str; 8] = [
 /// A link's time for a message of 1 MB, at its 98.039 Gb/s of payload.
 const ALONE_US: f64 = 8.0 * 1_048_576.0 / 98_039.0;
 
-fn scenario(flows: &[(&str, u32, u32)], more: &[&str]) -> Value {
+fn scenario(flows: &[(&str, u32, u32)], time: &str) -> Value {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("own.toml");
     let flow = |(name, from, to): &(&str, u32, u32)| {
@@ -60,9 +60,9 @@ fn scenario(flows: &[(&str, u32, u32)], more: &[&str]) -> Value {
         format!("[[flows]]\nname = \"{name}\"\nrole = \"background\"\n{ends}")
     };
     let flows: String = flows.iter().map(flow).collect();
-    fs::write(&path, format!("[scenario]\ntitle = \"own\"\ntime = \"20ms\"\n{flows}")).unwrap();
+    fs::write(&path, format!("[scenario]\ntitle = \"own\"\ntime = \"{time}\"\n{flows}")).unwrap();
     let file = path.to_str().unwrap();
-    json(&[&["traffic", "--scenario", file, "--json"], &MACHINE[..], &FLOW, more].concat())
+    json(&[&["traffic", "--scenario", file, "--json"], &MACHINE[..], &FLOW].concat())
 }
 
 /// Catches fluids that do not share a link, and shares that are not max-min: those that one link stops, and
@@ -72,18 +72,55 @@ fn messages_get_max_min_shares() {
     let latency =
         |report: &Value, name: &str| number(group(report, "as the machine", name), "latency_mean_us");
     // What a message takes beside its time on links is not shared.
-    let rest = latency(&scenario(&[("a", 0, 4)], &[]), "a") - ALONE_US;
+    let rest = latency(&scenario(&[("a", 0, 4)], "20ms"), "a") - ALONE_US;
     assert!((0.0..5.0).contains(&rest), "{rest}");
     let takes = |report: &Value, name: &str, times: f64| {
         let (found, right) = (latency(report, name), times * ALONE_US + rest);
         assert!((found / right - 1.0).abs() < 0.02, "{name}: {found}, not {right}");
     };
-    let two = scenario(&[("a", 0, 4), ("b", 1, 4)], &[]);
+    let two = scenario(&[("a", 0, 4), ("b", 1, 4)], "20ms");
     ["a", "b"].into_iter().for_each(|name| takes(&two, name, 2.0));
     // Four leave the first leaf by one link; two of them come to the second by the link of a fifth.
-    let five = scenario(&[("a", 0, 4), ("b", 1, 5), ("c", 2, 8), ("d", 3, 9), ("e", 10, 6)], &[]);
+    let five = scenario(&[("a", 0, 4), ("b", 1, 5), ("c", 2, 8), ("d", 3, 9), ("e", 10, 6)], "20ms");
     ["a", "b", "c", "d"].into_iter().for_each(|name| takes(&five, name, 4.0));
     takes(&five, "e", 2.0);
+}
+
+/// Catches a rate without what has come of messages that are under way at the end: here of the third.
+#[test]
+fn rates_count_what_has_come_by_the_end() {
+    let report = scenario(&[("a", 0, 4), ("b", 1, 5), ("c", 2, 8), ("d", 3, 9)], "1ms");
+    let row = group(&report, "as the machine", "a");
+    let right = 8.0 * 1_048_576.0 / (4.0 * ALONE_US * 1000.0);
+    assert_eq!(row["transfers"], 2);
+    assert!((number(row, "throughput_gbps") / right - 1.0).abs() < 0.02, "{row}, not {right}");
+}
+
+/// Catches an interface that does not overlap the start-ups of short messages, or takes a message for sent
+/// when all of it has come: it would carry less than is offered.
+#[test]
+fn short_messages_follow_each_other_as_in_packets() {
+    let star = ["--set", "topology.kind=star", "--set", "topology.endpoints=4", "--time", "20us"];
+    let words = ["traffic", "-m", MACHINE[1], "--pattern", "uniform", "--load", "0.6", "--json"];
+    let run = |more: &[&str]| json(&[&words[..], &star, more].concat())["rows"][0].clone();
+    let (packets, fluids) = (run(&[]), run(&FLOW));
+    let ratio = |key: &str| number(&fluids, key) / number(&packets, key);
+    assert!((ratio("accepted_load") - 1.0).abs() < 0.02, "{fluids}");
+    assert!((ratio("latency_mean_ns") - 1.0).abs() < 0.1, "{fluids}, in packets {packets}");
+}
+
+/// Catches telemetry of a scenario that is refused for a table that nobody has asked for.
+#[test]
+fn telemetry_of_a_scenario_has_the_rates_of_links() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, out) = (folder.path().join("own.toml"), folder.path().join("out"));
+    let flow = "[[flows]]\nname = \"a\"\nrole = \"background\"\nfrom = \"0\"\nto = \"4\"\nsize = \"1M\"\n";
+    fs::write(&file, format!("[scenario]\ntitle = \"own\"\ntime = \"1ms\"\n{flow}")).unwrap();
+    let words = ["traffic", "--telemetry", "100us", "--json", "--scenario", file.to_str().unwrap(), "-o"];
+    let words = [&words[..], &[out.to_str().unwrap()], &MACHINE, &FLOW].concat();
+    json(&words);
+    assert!(out.join("rates.parquet").exists() && !out.join("flow_rates.parquet").exists());
+    assert!(refused(&[&words[..], &["--force", "--tables", "flow_rates"]].concat()).contains("by flow"));
 }
 
 /// Catches a run that depends on threads.

@@ -63,26 +63,12 @@ mod tests {
     use super::*;
     use weft_assembly::layout;
     use weft_machine::load;
-    use weft_units::{BitRate, Bytes, EndpointId, PacketCounts, PortId, SwitchId};
+    use weft_units::{BitRate, EndpointId, PortId, SwitchId};
 
     fn link(from: u32, busy_ps: u64) -> LinkUse {
-        LinkUse {
-            from: LinkEnd::Endpoint(EndpointId(from)),
-            to: Attachment::Switch(SwitchId(from), PortId(0)),
-            class: "x".to_owned(),
-            rate: BitRate::from_gigabits(10),
-            packets: 1,
-            packet_bytes: Bytes::new(1),
-            payload: Bytes::new(1),
-            busy: Span::from_ps(busy_ps),
-            stalled: Span::ZERO,
-            paused: Span::ZERO,
-            pause_frames: 0,
-            most_held: Bytes::ZERO,
-            fair_rate: None,
-            counts: PacketCounts::default(),
-            power: None,
-        }
+        let ends = (LinkEnd::Endpoint(EndpointId(from)), Attachment::Switch(SwitchId(from), PortId(0)));
+        let unused = LinkUse::unused(ends.0, ends.1, "x".to_owned(), BitRate::from_gigabits(10));
+        LinkUse { busy: Span::from_ps(busy_ps), ..unused }
     }
 
     /// Catches a list that is not sorted, or in which equals change places.

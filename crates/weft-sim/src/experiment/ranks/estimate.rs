@@ -2,7 +2,7 @@
 
 use crate::experiment::ExperimentError;
 use weft_assembly as assembly;
-use weft_machine::{Fabric, Machine};
+use weft_machine::Machine;
 use weft_trace::op::{Collective, Op, StreamId};
 use weft_trace::streams;
 use weft_units::{Bytes, RankId};
@@ -63,7 +63,7 @@ pub(crate) fn seconds(machine: &Machine, program: &Operations) -> Result<f64, Ex
     }
     let scale = operations as f64 / sampled.max(1) as f64;
     let mut seconds = operations as f64 / OPERATIONS_PER_SECOND;
-    if matches!(machine.fabric, Fabric::Packet { .. }) && !machine.flows {
+    if machine.has_packets() {
         seconds += packets as f64 * scale / PACKETS_PER_SECOND;
     }
     Ok(seconds)
