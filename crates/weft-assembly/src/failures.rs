@@ -100,7 +100,7 @@ impl Failures {
             return Err(AssemblyError::CutOff { cut: describe(last, layout) });
         }
         let Failures { wiring, states, .. } = self;
-        let between_switches = |dead: &Dead| -> Dead {
+        let inner_of = |dead: &Dead| -> Dead {
             let is_inner = |&&(switch, port): &&(SwitchId, PortId)| {
                 matches!(layout.peer(switch, port), Attachment::Switch(..))
             };
@@ -109,7 +109,7 @@ impl Failures {
         let mut numbers: BTreeMap<Dead, usize> = BTreeMap::new();
         let mut timeline: Vec<InForce> = Vec::new();
         for state in &states {
-            let dead = between_switches(&state.dead);
+            let dead = inner_of(&state.dead);
             let next = numbers.len();
             let number = (!dead.is_empty()).then(|| *numbers.entry(dead).or_insert(next));
             timeline.push(InForce { from: state.interval.from + after, tables: number });
@@ -131,6 +131,14 @@ impl Failures {
         sets.sort_by_key(|(number, _)| *number);
         let tables = sets.iter().map(|(_, dead)| UpDownTables::new(&wiring, dead)).collect();
         Ok(Reroutes { wiring, tables, timeline, is_adaptive: !layout.is_deterministic() })
+    }
+
+    /// Whether a link between two switches is ever off, which another route may avoid.
+    pub fn between_switches(&self, layout: &Layout) -> bool {
+        let is_inner = |&(switch, port): &(SwitchId, PortId)| {
+            matches!(layout.peer(switch, port), Attachment::Switch(..))
+        };
+        self.states.iter().any(|state| state.dead.iter().any(is_inner))
     }
 
     /// Which endpoints are cut off when, in words, for messages.

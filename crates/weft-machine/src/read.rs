@@ -109,11 +109,14 @@ impl Reader<'_> {
         self.diagnostics.push(problem.at(location, self.sources));
     }
 
-    /// Drops the values at `path` and below from the table of constants: they are not in use.
-    pub fn forget(&mut self, path: &str) {
-        self.constants.retain(|constant| {
-            constant.path.strip_prefix(path).is_none_or(|rest| !(rest.is_empty() || rest.starts_with('.')))
-        });
+    /// Drops the values at `path` and below from the table of constants: they are not in use. Gives the
+    /// path of the first that a `--set` asked for, where there is one.
+    pub fn forget(&mut self, path: &str) -> Option<String> {
+        let below = |constant: &mut Constant| {
+            constant.path.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        let dropped: Vec<Constant> = self.constants.extract_if(.., below).collect();
+        dropped.into_iter().find(|constant| constant.kind == Kind::Set).map(|constant| constant.path)
     }
 
     /// Adds a value that follows from others.

@@ -1,6 +1,6 @@
 //! Reliable connections of interfaces that are modelled by their overheads, and detours, by the command.
 
-use crate::common::{json, number, rows, weft};
+use crate::common::{json, number, refused, rows, weft};
 use serde_json::Value;
 
 /// A tree of 32 endpoints: leaves are switches 0 to 7, those above them 8 to 15, roots 16 to 23.
@@ -199,4 +199,35 @@ fn a_dead_switch_loses_no_message_between_others() {
     let (came, failed) = (number(&leaf, "messages"), number(&leaf, "messages_failed"));
     // What its four endpoints send and get, as far as it had not come by then.
     assert!(came + failed >= 256.0 && failed > 0.0 && failed <= 64.0, "{leaf}");
+}
+
+/// Catches a run that does not say that its routing upsets its connections, or says so of one that does not.
+#[test]
+fn what_a_routing_will_do_to_connections_is_said() {
+    let said = |more: &str| {
+        let words = words(&format!("traffic {TREE} --pattern permutation --messages 1 --size 4K {more}"));
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        String::from_utf8(weft(&words).stderr).unwrap()
+    };
+    let (order, routes) = ("takes packets in order", "goes on sending into links that are off");
+    let [go_back, selective] = KINDS.map(|kind| reliable(kind, "50us", 7));
+    assert!(said(&go_back).contains(order));
+    assert!(!said(&selective).contains(order));
+    let one_path = "--set topology.routing=d-mod-k";
+    assert!(!said(&format!("{go_back} {one_path}")).contains(order));
+    // Without faults these connections acknowledge nothing, and so send nothing again.
+    assert!(!said("--set nic.reliability.kind=go-back-n").contains(order));
+    let root_off = "--set 'faults=[{of=\"switch 16\", off_at=\"1us\", on_at=\"2us\"}]'";
+    assert!(!said(root_off).contains(routes), "adaptive routings look away");
+    assert!(said(&format!("{root_off} {one_path}")).contains(routes));
+    assert!(!said(&format!("{root_off} {one_path} --set fabric.reroute=up-down")).contains(routes));
+}
+
+/// Catches a `--set` of another interface's key, which would change nothing and say nothing.
+#[test]
+fn connections_of_other_interfaces_are_refused() {
+    let set = "nic.reliability.kind=go-back-n";
+    let said = refused(&["traffic", "-m", "exanest", "--load", "0.1", "--set", set]);
+    assert!(said.contains("`nic.reliability.kind` has no effect with nic.model = \"exanet\""), "{said}");
+    assert!(said.contains("nic.model = \"overheads\""), "{said}");
 }

@@ -123,8 +123,32 @@ fn mistakes_are_named_with_line_field_and_mend() {
         ),
         (flows("from = \"0\"\nto = \"1\"\nsize = \"big\"\n"), "own.toml:9: `flows.size`", "\"64K\""),
         (flows("from = \"0-2\"\nto = \"3,4\"\nsize = \"1K\"\n"), "`flows.to`", "spread"),
-        (flows("from = \"0\"\nto = \"1\"\nsize = \"1K\"\ncolour = \"red\"\n"), "colour", "unknown field"),
-        (head.replace("10us", "0us") + "[[flows]]\n", "own.toml", "missing field"),
+        (
+            flows("from = \"0\"\nto = \"1\"\nsize = \"1K\"\ncolour = \"red\"\n"),
+            "own.toml:10: unknown field `colour`",
+            "write one of these",
+        ),
+        (head.replace("10us", "0us") + "[[flows]]\n", "own.toml:4: missing field `name`", "add it"),
+        (
+            flows("from = \"0\"\nto = \"1\"\nsize = 4096\n"),
+            "own.toml:9: `size`: invalid type: integer `4096`",
+            "in quotes, with its unit where it has one: \"4096\"",
+        ),
+        (
+            flows("from = \"0\"\nto = \"1\"\nsize = \"1K\"\ntransfers = -1\n"),
+            "own.toml:10: `transfers`: invalid value: integer `-1`",
+            "write a whole number without quotes",
+        ),
+        (
+            flows("from = \"0\"\nto = \"1\"\ndistribution = 7\n"),
+            "own.toml:9: `distribution`: expected the name of a distribution",
+            "[[100, 0.5], [1000, 1.0]]",
+        ),
+        (
+            flows("from = \"0\"\nto = \"1\"\nsize = \"1K\"\n").replace("\"a\"", "\"\""),
+            "own.toml:5: `flows.name`: it is empty",
+            "write a name",
+        ),
         (
             flows("from = \"0\"\nto = \"1\"\ndistribution = [[100, -0.5], [500, 2.0]]\n"),
             "own.toml:9: `flows.distribution`: -0.5 is no share",

@@ -21,10 +21,12 @@ pub use communication_ip::CommunicationIpNic;
 pub use exanet::ExanetNic;
 pub use rdma::Rdma;
 
+use super::diagnostic::Placed as _;
 use super::part_power::RawPartPower;
 use super::read::{Reader, section_of_keys};
 use super::table::Table;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use weft_fabric::parameters::PacketFormat;
 use weft_keys::{Misfit, Problem};
 use weft_msg::{PostCosts, Protocol};
@@ -167,6 +169,12 @@ pub trait InterfaceModel {
     /// The longest message that it carries. By default what leaves room for sums of bytes.
     fn longest_message(&self) -> Bytes {
         Bytes::new(1 << 62)
+    }
+
+    /// Whether it takes the packets of a connection in order alone, so that a routing of several paths has
+    /// them sent again. Some do only where links may lose packets.
+    fn wants_order(&self, _links_may_fail: bool) -> bool {
+        false
     }
 
     /// Checks that it can name every endpoint of a topology.
@@ -337,13 +345,23 @@ impl Host {
     }
 }
 
-/// Checks `[nic]`. The keys of other models may stand in the file, and are not in use.
+/// Checks `[nic]`. The keys of other models may stand in the file, and are not in use; a `--set` of one is
+/// refused, since whoever writes it expects that something changes.
 pub(super) fn check_nic(raw: RawNic, format: Option<&PacketFormat>, reader: &mut Reader<'_>) -> Option<Nic> {
     let model = raw.chosen?.model;
     let own = model.keys();
-    let others = NicModel::ALL.iter().flat_map(|other| other.keys());
-    for key in others.filter(|key| !own.contains(key)) {
-        reader.forget(&format!("nic.{key}"));
+    let others: BTreeSet<&str> = NicModel::ALL.iter().flat_map(|other| other.keys()).collect();
+    for key in others.into_iter().filter(|key| !own.contains(key)) {
+        if let Some(path) = reader.forget(&format!("nic.{key}")) {
+            let having = NicModel::ALL.iter().filter(|other| other.keys().contains(&key));
+            let having: Vec<String> = having.map(|other| format!("\"{}\"", other.name())).collect();
+            let problem = Problem::new(
+                format!("`{path}` has no effect with nic.model = \"{}\"", model.name()),
+                "asked for by --set",
+                format!("leave it out, or choose a model that has it: nic.model = {}", having.join(" or ")),
+            );
+            reader.diagnostics.push(problem.nowhere());
+        }
     }
     model.read(raw, format, reader)
 }

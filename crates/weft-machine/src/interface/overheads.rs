@@ -30,6 +30,10 @@ impl InterfaceModel for OverheadsParameters {
         false
     }
 
+    fn wants_order(&self, links_may_fail: bool) -> bool {
+        self.reliability.on_links(links_may_fail).takes_in_order()
+    }
+
     fn multicasts(&self) -> bool {
         true
     }

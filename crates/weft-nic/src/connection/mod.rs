@@ -132,7 +132,7 @@ impl ConnectionParameters {
     }
 
     /// Whether the receiver takes packets of a connection in order alone.
-    pub(crate) const fn takes_in_order(&self) -> bool {
+    pub const fn takes_in_order(&self) -> bool {
         matches!(self.kind, Retransmission::GoBackN)
     }
 

@@ -7,7 +7,7 @@
 //! ```
 
 use super::explain::Explained;
-use super::machine::{assumed, described, warn_of_cuts};
+use super::machine::{assumed, described, warn_of_failures, warn_of_order};
 use super::scenario::GroupRow;
 use super::{
     Control, Estimate, ExperimentError, ExperimentOptions, Manifest, Measured, Preparation, Report, Request,
@@ -32,7 +32,8 @@ pub struct ExperimentRun<'a> {
 }
 
 impl ExperimentRun<'_> {
-    /// Says what will be taken, warns where outages of these seeds cut the network, and opens the results.
+    /// Says what will be taken, warns of failures of these seeds and of packets out of order, and opens the
+    /// results.
     /// With them comes the state of the last snapshot, where the run resumes from it.
     ///
     /// It is for work that nothing speaks against: of what is refused nothing is estimated.
@@ -44,7 +45,8 @@ impl ExperimentRun<'_> {
     ) -> Result<Option<S>, ExperimentError> {
         let progress = self.control.progress;
         estimate.into_iter().for_each(|estimate| progress.estimate(estimate));
-        warn_of_cuts(self.machine, layout, seeds, progress)?;
+        warn_of_failures(self.machine, layout, seeds, progress)?;
+        warn_of_order(self.machine, layout, progress);
         let (writer, saved) = self.options.open(&self.request)?;
         self.writer = writer;
         Ok(saved)

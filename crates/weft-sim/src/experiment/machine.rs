@@ -323,8 +323,21 @@ pub fn links(input: &MachineInput) -> Result<impl Iterator<Item = LinkName> + us
     Ok(endpoints.chain(switches))
 }
 
-/// Says before a run which endpoints its failures cut off, and when, for each seed that draws its own.
-pub(crate) fn warn_of_cuts(
+/// Says before a run that its routing upsets connections which want their packets in order.
+pub(crate) fn warn_of_order(machine: &Machine, layout: &Layout, progress: &dyn ProgressListener) {
+    let wants_order = || machine.nic.model().wants_order(assembly::links_may_fail(machine, layout));
+    if machine.has_packets() && !layout.is_deterministic() && wants_order() {
+        progress.warn(
+            "nic.reliability.kind = \"go-back-n\" takes packets in order, and this routing sends those of a pair \
+             over several paths: each that is overtaken is sent again, with all behind it; choose \
+             \"selective-repeat\", or a routing of one path",
+        );
+    }
+}
+
+/// Says before a run which endpoints its failures cut off, and when, for each seed that draws its own; and
+/// whether its routes lead on into links that are off.
+pub(crate) fn warn_of_failures(
     machine: &Machine,
     layout: &Layout,
     seeds: &[u64],
@@ -340,6 +353,13 @@ pub(crate) fn warn_of_cuts(
         let Some(failures) = assembly::failures(faults.as_ref(), layout, machine) else { continue };
         let drawn = if is_random { format!("seed {seed}: ") } else { String::new() };
         failures.cuts(layout).iter().for_each(|line| progress.warn(&format!("{drawn}{line}")));
+        let keeps_routes = machine.reroute_after.is_none() && layout.is_deterministic();
+        if keeps_routes && failures.between_switches(layout) {
+            progress.warn(&format!(
+                "{drawn}this routing goes on sending into links that are off, and what goes there is lost; \
+                 fabric.reroute = \"up-down\" leads around them"
+            ));
+        }
     }
     Ok(())
 }

@@ -110,7 +110,10 @@ struct RawApplication {
 }
 
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "expected the name of a distribution, or [[bytes, share up to it], …] such as [[100, 0.5], [1000, 1.0]]"
+)]
 enum RawDistribution {
     Name(String),
     Points(Vec<(u64, f64)>),
@@ -180,6 +183,33 @@ impl Text<'_> {
         ExperimentError::input(format!("{}:{line}: `{field}`: {what}; {mend}", self.name))
     }
 
+    /// What the reader of TOML refuses: the key where the place has one, and the mend.
+    fn refuse_toml(&self, error: &toml::de::Error) -> ExperimentError {
+        let at = error.span().unwrap_or(0..0);
+        let before = &self.text[..at.start.min(self.text.len())];
+        let start_of_line = &before[before.rfind('\n').map_or(0, |end| end + 1)..];
+        let message = error.message().trim().replace('\n', "; ");
+        let value = self.text.get(at.clone()).unwrap_or_default();
+        let mend = if message.contains("expected a string") {
+            format!("write it in quotes, with its unit where it has one: \"{value}\"")
+        } else if message.contains("expected u64") || message.contains("expected u32") {
+            "write a whole number without quotes, 0 or more".to_owned()
+        } else if message.starts_with("unknown field") {
+            "take it out, or write one of these".to_owned()
+        } else if message.starts_with("missing field") {
+            "add it".to_owned()
+        } else {
+            "scenarios are TOML; see congestion/scenarios.md in the book".to_owned()
+        };
+        match start_of_line.split_once('=') {
+            Some((key, _)) => self.refuse(&at, key.trim(), &message, &mend),
+            None => {
+                let line = before.matches('\n').count() + 1;
+                ExperimentError::input(format!("{}:{line}: {message}; {mend}", self.name))
+            }
+        }
+    }
+
     /// A quantity that is written as text.
     fn read<T: std::str::FromStr>(
         &self,
@@ -195,8 +225,7 @@ impl Text<'_> {
 }
 
 fn parse(name: &str, text: &str) -> Result<RawFile, ExperimentError> {
-    let parsed = toml::from_str(text);
-    parsed.map_err(|error| ExperimentError::input(format!("{name}: this is no scenario\n{error}")))
+    toml::from_str(text).map_err(|error| Text { name, text }.refuse_toml(&error))
 }
 
 /// The traces that a scenario names, each with the error that says that it is not there.
@@ -405,7 +434,7 @@ impl Flows<'_> {
         Ok((start, stop.min(self.end)))
     }
 
-    /// Refuses a name that another has, and one that a terminal would act on.
+    /// Refuses an empty name, one that another has, and one that a terminal would act on.
     fn check_unused(
         &self,
         field: &str,
@@ -415,6 +444,14 @@ impl Flows<'_> {
         if let Some(control) = name.get_ref().chars().find(|sign| sign.is_control()) {
             let what = format!("it holds a control character, {}", control.escape_unicode());
             return Err(self.text.refuse(&name.span(), field, &what, "leave it out"));
+        }
+        if name.get_ref().trim().is_empty() {
+            return Err(self.text.refuse(
+                &name.span(),
+                field,
+                "it is empty",
+                "write a name of one word or more",
+            ));
         }
         if scenario.all_groups().any(|other| other.name == *name.get_ref()) {
             let what = format!("two groups are called \"{}\"", name.get_ref());
