@@ -89,6 +89,8 @@ pub(crate) struct InputOccupancy {
     asked: Box<[u64]>,
     /// Those channels.
     asking: u32,
+    /// The edge at which they are to be looked at.
+    look_at: Time,
     /// By output.
     paused: Box<[Paused]>,
     /// Pause frames that each output's line has carried since the counters were last reset.
@@ -121,6 +123,7 @@ impl InputOccupancy {
             departures: BinaryHeap::new(),
             asked: vec![0; channels.div_ceil(64)].into(),
             asking: 0,
+            look_at: Time::NEVER,
             paused: vec![Paused::default(); ports].into(),
             frames: vec![0; ports].into(),
         }
@@ -134,6 +137,11 @@ impl InputOccupancy {
             self.inputs[departure.channel as usize].held -= departure.space;
             self.departures.pop();
         }
+    }
+
+    /// The edge at which the senders that pause are to be looked at.
+    pub(super) fn look_at(&self) -> Time {
+        self.look_at
     }
 
     fn first_departure(&self) -> Time {
@@ -228,7 +236,7 @@ impl SwitchState {
             occupancy.asking += 1;
             let first = occupancy.first_departure();
             self.send_pause(from, true, context);
-            self.arbitrate_at_or_after(first, constants);
+            self.look_at_senders(first, constants);
         }
         Admission::Whole
     }
@@ -271,7 +279,17 @@ impl SwitchState {
         }
         occupancy.departures.push(Reverse(BufferDeparture { time, channel, space }));
         if occupancy.asking > 0 {
-            self.arbitrate_at_or_after(time, constants);
+            self.look_at_senders(time, constants);
+        }
+    }
+
+    /// Makes sure that the senders that pause are looked at by the first edge from `time` on.
+    fn look_at_senders(&mut self, time: Time, constants: &Constants) {
+        if let Some(occupancy) = &mut self.occupancy
+            && time < occupancy.look_at
+        {
+            occupancy.look_at = occupancy.look_at.min(constants.switch.clock.edge_at_or_after(time));
+            self.decision = self.decision.min(occupancy.look_at);
         }
     }
 
@@ -280,6 +298,7 @@ impl SwitchState {
     pub(crate) fn resume_senders<T>(&mut self, context: &mut SwitchContext<'_, T, impl Sink>) {
         let SwitchContext { now, constants, .. } = *context;
         let Some(occupancy) = &mut self.occupancy else { return };
+        occupancy.look_at = Time::NEVER;
         if occupancy.asking == 0 {
             return;
         }
@@ -302,7 +321,7 @@ impl SwitchState {
             && occupancy.asking > 0
         {
             let first = occupancy.first_departure();
-            self.arbitrate_at_or_after(first, constants);
+            self.look_at_senders(first, constants);
         }
     }
 

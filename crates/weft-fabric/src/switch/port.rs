@@ -498,12 +498,11 @@ impl SwitchState {
         }
     }
 
-    /// Puts the next arbitration of a crossbar off to the first edge at which an output is to be looked at.
+    /// Puts the next arbitration of a crossbar off to the first edge at which an output, or a sender that
+    /// pauses, is to be looked at.
     pub(crate) fn settle_decision(&mut self) {
-        // The occupancy of buffers asks for edges of its own, to send what it has for senders.
-        if self.occupancy.is_none() {
-            self.decision = self.look_at.iter().copied().min().unwrap_or(Time::NEVER);
-        }
+        let senders = self.occupancy.as_ref().map_or(Time::NEVER, |occupancy| occupancy.look_at());
+        self.decision = self.look_at.iter().copied().min().unwrap_or(Time::NEVER).min(senders);
     }
 
     /// Makes sure that arbitration happens at the first edge from `time` on.

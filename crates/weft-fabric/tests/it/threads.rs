@@ -183,7 +183,7 @@ fn threads_epochs_and_resumes_change_nothing() {
 /// steps shorter than a clock cycle none passes, since a step may always end before it is granted its output.
 #[test]
 fn steps_shorter_than_a_cycle_change_nothing() {
-    for (index, (machine, _)) in machines().into_iter().enumerate() {
+    for (index, (machine, _)) in machines().into_iter().chain([sleeping()]).enumerate() {
         let script = random_script(&machine.layout, 256, Load { packets: 12, gap_ps: 30_000, seed: 9 });
         let mut at_once = machine.begin(&script, 1);
         assert_eq!(until(&mut at_once, Time::NEVER), Progress::Dry);

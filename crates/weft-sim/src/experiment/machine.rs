@@ -328,8 +328,8 @@ pub(crate) fn warn_of_order(machine: &Machine, layout: &Layout, progress: &dyn P
     let wants_order = || machine.nic.model().wants_order(assembly::links_may_fail(machine, layout));
     if machine.has_packets() && !layout.is_deterministic() && wants_order() {
         progress.warn(
-            "nic.reliability.kind = \"go-back-n\" takes packets in order, and this routing sends those of a pair \
-             over several paths: each that is overtaken is sent again, with all behind it; choose \
+            "nic.reliability.kind = \"go-back-n\" takes packets in order, and this routing sends those of a \
+             pair over several paths: each that is overtaken is sent again, with all behind it; choose \
              \"selective-repeat\", or a routing of one path",
         );
     }

@@ -112,7 +112,7 @@ struct RawApplication {
 #[derive(Deserialize)]
 #[serde(
     untagged,
-    expecting = "expected the name of a distribution, or [[bytes, share up to it], …] such as [[100, 0.5], [1000, 1.0]]"
+    expecting = "expected the name of a distribution, or points such as [[100, 0.5], [1000, 1.0]]"
 )]
 enum RawDistribution {
     Name(String),
@@ -183,7 +183,7 @@ impl Text<'_> {
         ExperimentError::input(format!("{}:{line}: `{field}`: {what}; {mend}", self.name))
     }
 
-    /// What the reader of TOML refuses: the key where the place has one, and the mend.
+    /// An error of the reader of TOML: the key where the place has one, and the mend.
     fn refuse_toml(&self, error: &toml::de::Error) -> ExperimentError {
         let at = error.span().unwrap_or(0..0);
         let before = &self.text[..at.start.min(self.text.len())];
