@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Load curves of the topologies, against the tables and pictures that the book has of them.
 
-Usage: run.py [--weft PATH] [--write] [NAME...]
+Usage: run.py [--weft PATH] [--write | --draw] [NAME...]
 
 curves.toml beside this file lists them. The model is made of whole numbers, so a curve must be the same to
 the last digit as its table, docs/src/curves/NAME.csv: one that is not is an error that names the row.
---write writes the tables and draws the pictures anew, docs/src/curves/NAME.svg.
+--write writes the tables and draws the pictures anew, docs/src/curves/NAME.svg;
+--draw draws the pictures of the tables that are there, without running a curve.
 """
 
 import argparse
@@ -95,6 +96,12 @@ def table_of(rows: list[Row]) -> str:
     return text.getvalue()
 
 
+def rows_in(table: Path) -> list[Row]:
+    """The rows of a table of the book."""
+    with table.open(newline="") as file:
+        return [Row(*row) for row in list(csv.reader(file))[1:]]
+
+
 def draw(curve: dict, rows: list[Row], bound: float | None, path: Path) -> None:
     """Accepted load and mean latency over the offered load, and the bound."""
     # Only who draws needs it.
@@ -120,9 +127,11 @@ def draw(curve: dict, rows: list[Row], bound: float | None, path: Path) -> None:
         for axis in (accepted, latency):
             axis.axvline(bound, color="k", ls="--", lw=0.8, label=f"bound of {curve['routings'][0]}")
     for axis in (accepted, latency):
-        axis.set(xlabel="offered load", ylim=(0, None), xlim=(0, max(last, bound or 0) + 0.05))
+        # Room above the highest point, which the axis from zero would otherwise cut.
+        highest = max(axis.dataLim.ymax, 0.0) * 1.06
+        axis.set(xlabel="offered load", ylim=(0, highest), xlim=(0, max(last, bound or 0) + 0.05))
     accepted.set(ylabel="accepted load")
-    latency.set(ylabel="mean latency below saturation (us)")
+    latency.set(ylabel="mean latency below saturation (µs)")
     accepted.legend(fontsize=8)
     figure.suptitle(curve["title"], fontsize=10)
     figure.savefig(path, metadata={"Date": None})
@@ -145,6 +154,7 @@ def main() -> int:
     )
     parser.add_argument("--weft", default=str(ROOT / "target/release/weft"), metavar="PATH")
     parser.add_argument("--write", action="store_true", help="write tables and pictures")
+    parser.add_argument("--draw", action="store_true", help="draw the pictures of the tables that are there")
     parser.add_argument("names", nargs="*", metavar="NAME")
     options = parser.parse_args()
     described = tomllib.loads((HERE / "curves.toml").read_text())
@@ -156,8 +166,12 @@ def main() -> int:
     for curve in curves:
         if options.names and curve["name"] not in options.names:
             continue
+        table = BOOK / f"{curve['name']}.csv"
+        if options.draw:
+            draw(curve, rows_in(table), bound_of(command, curve), table.with_suffix(".svg"))
+            continue
         rows = [row for routing in curve["routings"] for row in rows_of(command, curve, routing)]
-        found, table = table_of(rows), BOOK / f"{curve['name']}.csv"
+        found = table_of(rows)
         if options.write:
             BOOK.mkdir(exist_ok=True)
             table.write_text(found)

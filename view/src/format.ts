@@ -31,6 +31,12 @@ export function time(ps: number): string {
   return `${ps} ps`;
 }
 
+/** A time of an axis in µs that ends at `end`, in the unit that suits the whole axis: ticks stay apart. */
+export function tick(at: number, end: number): string {
+  const [unit, size] = end >= 1e7 ? ["s", 1e6] : end >= 1e4 ? ["ms", 1e3] : ["µs", 1];
+  return `${Number((at / Number(size)).toPrecision(12))} ${unit}`;
+}
+
 /** Bytes in binary units. */
 export function bytes(value: number): string {
   let [size, unit] = [value, 0];

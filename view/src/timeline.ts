@@ -3,7 +3,7 @@
 import type { Trace, TraceEvent } from "./api";
 import { seriesColour } from "./colours";
 import { h, styled } from "./dom";
-import { short, time } from "./format";
+import { short, tick, time } from "./format";
 
 /** Height of a track in pixels. */
 const TRACK = 18;
@@ -206,7 +206,7 @@ export class Timeline {
     for (let at = Math.ceil(this.from / step) * step; at <= this.to; at += step) {
       const x = this.x(at);
       context.fillRect(x, TOP - 5, 1, 5);
-      if (x < width - 40) context.fillText(`${short(Number(at.toPrecision(12)))} µs`, x + 3, TOP / 2);
+      if (x < width - 40) context.fillText(tick(at, this.to), x + 3, TOP / 2);
     }
   }
 

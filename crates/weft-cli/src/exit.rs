@@ -4,10 +4,12 @@ use crate::output;
 use crate::standard_error::say;
 use clap::error::ErrorKind;
 use std::io::IsTerminal;
+use std::path::Path;
 use weft_host::ExecuteError;
 use weft_host::record::RecordError;
 use weft_results::{Ending, ResultsError};
 use weft_sim::experiment::ExperimentError;
+use weft_study::is_study;
 
 /// An exit status.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -113,8 +115,25 @@ impl From<ResultsError> for Failure {
             ResultsError::DiskFull(_) | ResultsError::FileTooLarge(_) => Status::EndedBadly,
             _ => Status::BadInput,
         };
-        Failure { status, message: error.to_string() }
+        let message = match &error {
+            ResultsError::NotAResult(path) if is_study(path) => of_study(path),
+            ResultsError::NotAResult(path) if !path.exists() => {
+                format!("{} is not there; name a directory that weft wrote with -o", path.display())
+            }
+            other => other.to_string(),
+        };
+        Failure { status, message }
     }
+}
+
+/// The refusal of a study's directory where one result is wanted.
+fn of_study(directory: &Path) -> String {
+    let shown = directory.display();
+    format!(
+        "{shown} is a study, whose runs kept their rows alone, and here one result is wanted; weft plot, \
+         report, view and compare take {shown} alone. For one of its points run its command, which weft \
+         report lists, with -o DIR, and name that DIR"
+    )
 }
 
 impl From<ExecuteError> for Failure {

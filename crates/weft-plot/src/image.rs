@@ -44,7 +44,12 @@ pub fn svg(picture: &Picture) -> Result<String, DrawError> {
         draw(&area, picture, 1.0).map_err(|e| DrawError(e.to_string()))?;
         area.present().map_err(|e| DrawError(e.to_string()))?;
     }
-    Ok(text)
+    Ok(crisp(text))
+}
+
+/// Areas without smoothed edges: cells of a heat map would show light lines between them at other scales.
+fn crisp(text: String) -> String {
+    text.replace("<rect ", "<rect shape-rendering=\"crispEdges\" ")
 }
 
 /// The picture as PNG.
@@ -152,6 +157,27 @@ mod tests {
         }
         let lines = svg(&picture(contents()[0].clone())).unwrap();
         assert!(lines.contains("&lt;b&gt;one&lt;/b&gt;"));
+    }
+
+    /// Catches a picture whose black text stands on the black of a dark page: it has a white ground of its
+    /// own, as large as itself. Catches light lines between the cells of a heat map at other scales.
+    #[test]
+    fn svg_brings_its_ground_and_its_areas_touch() {
+        for content in contents() {
+            let text = svg(&picture(content)).unwrap();
+            let document = roxmltree::Document::parse(&text).unwrap();
+            let root = document.root_element();
+            let ground = root.first_element_child().unwrap();
+            assert!(
+                ground.has_tag_name("rect") && ground.attribute("fill") == Some("#FFFFFF"),
+                "{text:.300}"
+            );
+            for size in ["width", "height"] {
+                assert_eq!(ground.attribute(size), root.attribute(size));
+            }
+            let mut areas = document.descendants().filter(|node| node.has_tag_name("rect"));
+            assert!(areas.all(|area| area.attribute("shape-rendering") == Some("crispEdges")));
+        }
     }
 
     /// Catches a bitmap without a font, and one of another size than it says.

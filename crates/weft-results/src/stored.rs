@@ -83,6 +83,11 @@ impl StoredResult {
         self.manifest.tables.contains_key(&table)
     }
 
+    /// The rows of a table; 0 where it is not there.
+    pub fn rows_of(&self, table: Table) -> u64 {
+        self.manifest.tables.get(&table).map_or(0, |summary| summary.rows)
+    }
+
     /// The runs, in order.
     pub fn runs(&self) -> Vec<RunOf<'_>> {
         let of = |(number, row): (usize, &'_ Value)| {

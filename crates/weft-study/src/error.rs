@@ -63,7 +63,10 @@ pub enum StudyError {
     )]
     Busy(PathBuf),
     /// A file of the directory does not read any more.
-    #[error("{} is damaged ({why}); remove it, and its point is run again", path.display())]
+    #[error(
+        "{} is damaged ({why}); remove it, and weft sweep with the same study and -o runs its point again",
+        path.display()
+    )]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -76,6 +79,18 @@ pub enum StudyError {
         path.display()
     )]
     DamagedManifest {
+        /// The file.
+        path: PathBuf,
+        /// The contradiction.
+        why: String,
+    },
+    /// The same of one that is only shown.
+    #[error(
+        "{} is damaged ({why}); run the study again: weft sweep STUDY.toml -o {} --force",
+        path.display(),
+        path.parent().unwrap_or(Path::new(".")).display()
+    )]
+    DamagedStudy {
         /// The file.
         path: PathBuf,
         /// The contradiction.

@@ -48,7 +48,10 @@ impl StoredStudy {
     /// # Errors
     /// A directory without one, of another version of weft, or with a damaged file.
     pub fn open(directory: &Path) -> Result<StoredStudy, StudyError> {
-        let manifest = Manifest::read(directory)?;
+        let manifest = Manifest::read(directory).map_err(|error| match error {
+            StudyError::DamagedManifest { path, why } => StudyError::DamagedStudy { path, why },
+            other => other,
+        })?;
         let is_done = |point: &&Point| point_file(directory, &point.id).is_file();
         let documents: Vec<(&Point, Json)> = manifest
             .points

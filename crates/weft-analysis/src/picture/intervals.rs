@@ -26,7 +26,10 @@ impl Intervals {
             Err(ResultsError::NothingToDraw { directory: shown.result.directory.clone(), why })
         };
         if end == 0 {
-            return nothing("saw nothing; see --run");
+            return nothing(
+                "saw nothing that this picture shows (flows, of fabric.kind = flow, fill no queues); choose \
+                 another --what, such as rates or link-utilization, or another --run",
+            );
         }
         let (from, to) = (shown.window.from.as_ps(), shown.window.to.map_or(end, |to| to.as_ps().min(end)));
         if from >= to {

@@ -24,8 +24,8 @@ pub struct PlotOptions {
     #[arg(value_name = "DIR", required = true, value_hint = ValueHint::AnyPath)]
     directories: Vec<PathBuf>,
 
-    /// The picture; by default a load curve of several loads, else queues with telemetry, else links; of a
-    /// trace the communication matrix
+    /// The picture; by default a load curve of several loads, else queues with telemetry, or rates where
+    /// nothing queued, else links, or completion times; of a trace the communication matrix
     #[arg(long, value_name = "KIND", value_parser = suggested(kinds(), StringValueParser::new()))]
     #[arg(hide_possible_values = true)]
     what: Option<String>,
@@ -197,11 +197,19 @@ fn usual(results: &[StoredResult]) -> PictureKind {
     let loads = |result: &StoredResult| {
         result.manifest.rows.iter().filter(|row| row["offered_load"].is_number()).count()
     };
-    match results.iter().all(|result| loads(result) > 1) {
-        true => PictureKind::LoadCurve,
-        false if results.iter().all(|result| result.has(Table::Queues)) => PictureKind::QueueHeatMap,
-        false => PictureKind::LinkUtilization,
+    if results.iter().all(|result| loads(result) > 1) {
+        return PictureKind::LoadCurve;
     }
+    // In the order of how much they tell. Flows fill no queues, so their table is empty.
+    let of_tables = [
+        (Table::Queues, PictureKind::QueueHeatMap),
+        (Table::Rates, PictureKind::Rates),
+        (Table::Links, PictureKind::LinkUtilization),
+        (Table::Messages, PictureKind::FctCdf),
+    ];
+    let is_drawn = |table| results.iter().all(|result| result.rows_of(table) > 0);
+    let found = of_tables.into_iter().find(|(table, _)| is_drawn(*table));
+    found.map_or(PictureKind::LinkUtilization, |(_, kind)| kind)
 }
 
 /// The form of a picture.

@@ -74,6 +74,28 @@ fn every_kind_is_drawn_or_says_what_it_needs() {
     }
 }
 
+/// Catches a default picture without data: flows fill no queues, so their table of them is empty. Catches a
+/// result without the table of links, whose default picture was that of links.
+#[test]
+fn the_usual_picture_has_data() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let traffic = "traffic --pattern uniform --load 0.4 --time 5us";
+    let flows = run(&format!("{traffic} --set fabric.kind=flow --telemetry 1us"), &at("flows"));
+    let messages = run(&format!("{traffic} --tables messages"), &at("messages"));
+    for (result, kind) in [(&flows, "rates"), (&messages, "fct-cdf")] {
+        let path = at(&format!("{kind}.svg")).to_str().unwrap().to_owned();
+        let picture = json(&["plot", result, "-o", &path, "--json"])["picture"].clone();
+        assert_eq!(picture["kind"], kind);
+        let lines = picture["panels"][0]["content"]["lines"].as_array().unwrap();
+        let points = lines.iter().flat_map(|line| line["points"].as_array().unwrap());
+        assert!(points.into_iter().any(|point| point[1].as_f64().unwrap() > 0.0), "{kind} is empty");
+    }
+    let no = at("no.svg").to_str().unwrap().to_owned();
+    let said = refused(&["plot", &flows, "--what", "queue", "-o", &no]);
+    assert!(said.contains("fill no queues") && said.contains("rates or link-utilization"), "{said}");
+}
+
 /// Catches a window that shows other intervals than its own, queues that are not the deepest of their switch,
 /// and a window of a picture that has no time.
 #[test]

@@ -151,10 +151,39 @@ fn what_is_refused_says_why() {
     json(&["report", &at("st"), "-o", &at("st.html"), "--json"]);
     assert!(fs::read_to_string(at("st.html")).unwrap().contains("make it smaller"));
     fs::write(at("st/study.json"), "{").unwrap();
-    for words in [&["plot", &at("st")][..], &["sweep", &at("study.toml"), "-o", &at("st")]] {
-        let said = refused(words);
-        assert!(said.contains("study.json is damaged") && said.contains("--force"), "{said}");
+    let said = refused(&["sweep", &at("study.toml"), "-o", &at("st")]);
+    assert!(
+        said.contains("study.json is damaged") && said.contains("name another directory with -o"),
+        "{said}"
+    );
+    // Who only looks at it is not told of options of weft sweep as if they were its own.
+    for command in ["plot", "report", "view", "compare"] {
+        let said = refused(&[command, &at("st")]);
+        let mend = format!("run the study again: weft sweep STUDY.toml -o {} --force", at("st"));
+        assert!(said.contains("study.json is damaged") && said.contains(&mend), "{command}: {said}");
     }
+}
+
+/// Catches a study's folder that commands of one result call unfinished, without a word of what it is.
+#[test]
+fn commands_of_one_result_say_what_a_study_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    fs::create_dir(at("st")).unwrap();
+    fs::write(at("st/study.json"), "{}").unwrap();
+    let study = at("st");
+    for words in
+        [&["explain", &study][..], &["rerun", &study], &["view", &study, &study], &["plot", &study, &study]]
+    {
+        let said = refused(words);
+        assert!(
+            said.contains("is a study") && said.contains("weft plot, report, view and compare"),
+            "{said}"
+        );
+        assert!(said.contains("run its command"), "{said}");
+    }
+    let said = refused(&["explain", &at("nowhere")]);
+    assert!(said.contains("nowhere is not there"), "{said}");
 }
 
 /// The words and the document of each finished point.
