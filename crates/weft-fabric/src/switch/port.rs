@@ -223,7 +223,14 @@ impl SwitchState {
     /// Packets of the link of an output, as they were at `until`.
     #[inline]
     pub(crate) fn counts(&self, output: usize, until: Time) -> LinkCounts {
-        LinkCounts::of(self.ports[output].carried, (self.faults.get(output), self.layers.get(output)), until)
+        let mut link = LinkCounts::default();
+        self.add_counts(output, &mut link, until);
+        link
+    }
+
+    #[inline]
+    pub(crate) fn add_counts(&self, output: usize, sum: &mut LinkCounts, until: Time) {
+        sum.add(self.ports[output].carried, (self.faults.get(output), self.layers.get(output)), until);
     }
 
     /// Links that acknowledgements have crossed since the counters were last reset.
