@@ -26,19 +26,21 @@ weft_units::counters! {
 }
 
 impl LinkCounts {
-    /// Counts one direction of a link. `state`: its fault and its layer.
+    /// Adds one direction of a link, with its fault and its layer. Most have nothing but packets.
     #[inline]
-    pub(crate) fn of(
+    pub(crate) fn add(
+        &mut self,
         carried: CarriedCounts,
-        state: (Option<&Fault>, Option<&LayerState>),
+        (fault, layer): (Option<&Fault>, Option<&LayerState>),
         until: Time,
-    ) -> LinkCounts {
-        let (fault, layer) = state;
-        let mut counts = fault.map_or_else(PacketCounts::default, |fault| fault.counts(until));
-        if let Some(layer) = layer {
-            counts += layer.counts();
+    ) {
+        self.packets += carried.packets;
+        if let Some(fault) = fault {
+            self.counts += fault.counts(until);
         }
-        LinkCounts { packets: carried.packets, delivered: 0, counts }
+        if let Some(counts) = layer.and_then(LayerState::counts) {
+            self.counts += *counts;
+        }
     }
 }
 
@@ -63,17 +65,19 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
     fn counts_of(&self, site: &Site<N>, until: Time) -> LinkCounts {
         let mut sum = LinkCounts::default();
         for endpoint in &site.endpoints {
-            sum += endpoint.counts(until);
+            endpoint.add_counts(&mut sum, until);
         }
         let switch = site.switch.state();
         for output in 0..switch.links() {
-            let link = switch.counts(output, until);
-            match switch.ports[output].peer {
-                Peer::Nothing => continue,
-                Peer::Endpoint(_) => sum.delivered += link.packets - link.counts.lost(),
-                Peer::Switch { .. } => {}
+            let peer = switch.ports[output].peer;
+            if peer == Peer::Nothing {
+                continue;
             }
-            sum += link;
+            let LinkCounts { packets, counts, .. } = sum;
+            switch.add_counts(output, &mut sum, until);
+            if let Peer::Endpoint(_) = peer {
+                sum.delivered += sum.packets - packets - (sum.counts.lost() - counts.lost());
+            }
             if let Some(occupancy) = &switch.occupancy {
                 sum.counts += occupancy.filled(self.constants.channels.of_port(output)).counts();
             }
@@ -85,12 +89,17 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
 impl<N: Interface> Endpoint<N> {
     /// The counts of its link, and of its interface.
     pub(crate) fn counts(&self, until: Time) -> LinkCounts {
-        let state = (self.fault.as_deref(), self.layer.as_deref());
-        let mut link = LinkCounts::of(self.carried, state, until);
-        link.counts.resent = self.flow_table.as_ref().map_or(0, |flow_table| flow_table.resent);
-        if let Some(ledger) = self.interface.counts() {
-            link.counts += ledger.counts;
-        }
+        let mut link = LinkCounts::default();
+        self.add_counts(&mut link, until);
         link
+    }
+
+    #[inline]
+    fn add_counts(&self, sum: &mut LinkCounts, until: Time) {
+        sum.add(self.carried, (self.fault.as_deref(), self.layer.as_deref()), until);
+        sum.counts.resent += self.flow_table.as_ref().map_or(0, |flow_table| flow_table.resent);
+        if let Some(ledger) = self.interface.counts() {
+            sum.counts += ledger.counts;
+        }
     }
 }

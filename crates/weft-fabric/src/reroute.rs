@@ -191,7 +191,7 @@ impl Reroutes {
         }
         // Until routes change, what passes and what queues goes the same way.
         let undisturbed_until = undisturbed_until.min(self.change_after(changes));
-        switch.arrive(packet, undisturbed_until, context);
+        switch.arrive_with_care(packet, undisturbed_until, context);
         self.await_change(switch, constants);
     }
 

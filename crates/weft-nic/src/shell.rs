@@ -132,7 +132,7 @@ impl<B: NicBoard<H>, H: Host> NicShell<B, H> {
     }
 
     /// The host and its node, as the fabric calls them.
-    #[inline]
+    #[inline(always)]
     fn hosted<'a, 'b, 'c>(
         &'a mut self,
         parameters: &'a NicParameters<B::Parameters, H::Parameters>,
@@ -304,7 +304,7 @@ impl<B: NicBoard<H>, H: Host> Interface for NicShell<B, H> {
         B::announced(&mut self.hosted(parameters, context), announced);
     }
 
-    #[inline]
+    #[inline(always)]
     fn received(
         &mut self,
         packet: &Packet,
@@ -323,7 +323,7 @@ impl<B: NicBoard<H>, H: Host> Interface for NicShell<B, H> {
         self.board.next_injection(&self.host, free, &parameters.interface)
     }
 
-    #[inline]
+    #[inline(always)]
     fn inject(
         &mut self,
         parameters: &Self::Parameters,

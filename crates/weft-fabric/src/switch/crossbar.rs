@@ -336,7 +336,14 @@ impl<B: InputBuffers> Crossbar<B> {
         let survey = Survey::at(now);
         let mut requests =
             CrossbarRequests { switch: self, constants, output, survey, turn: None, random: None };
-        let chosen = A::lend(&mut arbiter, |arbiter| arbiter.choose(output, &mut requests));
+        // Not by `lend`: its closure would not be compiled into this in quick builds.
+        let chosen = match A::MEMORYLESS {
+            Some(mut own) => own.choose(output, &mut requests),
+            None => match arbiter.as_deref_mut().and_then(A::of) {
+                Some(own) => own.choose(output, &mut requests),
+                None => None,
+            },
+        };
         let CrossbarRequests { survey, turn, random, .. } = requests;
         if A::MEMORYLESS.is_none() {
             self.arbiter = arbiter;

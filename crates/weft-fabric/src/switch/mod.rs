@@ -103,6 +103,7 @@ macro_rules! each {
 
 impl Switch {
     /// The ports.
+    #[inline]
     pub(crate) fn state(&self) -> &SwitchState {
         each!(self, switch => &switch.state)
     }
@@ -147,6 +148,32 @@ impl Switch {
         undisturbed_until: Time,
         context: &mut SwitchContext<'_, T, impl Sink>,
     ) {
+        match self.state().queue_meter {
+            None => self.take_in::<false, T>(packet, undisturbed_until, context),
+            Some(_) => self.arrive_with_care(packet, undisturbed_until, context),
+        }
+    }
+
+    /// The same where routes change or queues are metered. On its own: few runs do either.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn arrive_with_care<T: Topology + Routing>(
+        &mut self,
+        packet: &Packet,
+        undisturbed_until: Time,
+        context: &mut SwitchContext<'_, T, impl Sink>,
+    ) {
+        self.take_in::<true, T>(packet, undisturbed_until, context);
+    }
+
+    /// `CARE`: its queues may be metered.
+    #[inline(always)]
+    fn take_in<const CARE: bool, T: Topology + Routing>(
+        &mut self,
+        packet: &Packet,
+        undisturbed_until: Time,
+        context: &mut SwitchContext<'_, T, impl Sink>,
+    ) {
         let trimmed;
         let mut packet = packet;
         if !context.constants.has_credits {
@@ -160,7 +187,7 @@ impl Switch {
             }
         }
         let constants = context.constants;
-        if let Some(meter) = &mut self.state_mut().queue_meter {
+        if CARE && let Some(meter) = &mut self.state_mut().queue_meter {
             meter.enter_input(constants.channels.number(packet.channel()), constants.space(packet));
         }
         if packet.is_multicast() {
@@ -173,7 +200,7 @@ impl Switch {
                 Switch::Combined(switch) => switch.arrive_apart(packet, undisturbed_until, context),
             }
         }
-        if let Some(meter) = &mut self.state_mut().queue_meter {
+        if CARE && let Some(meter) = &mut self.state_mut().queue_meter {
             meter.settle_input(constants.channels.number(packet.channel()));
         }
     }

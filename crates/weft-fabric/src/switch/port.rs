@@ -223,7 +223,14 @@ impl SwitchState {
     /// Packets of the link of an output, as they were at `until`.
     #[inline]
     pub(crate) fn counts(&self, output: usize, until: Time) -> LinkCounts {
-        LinkCounts::of(self.ports[output].carried, (self.faults.get(output), self.layers.get(output)), until)
+        let mut link = LinkCounts::default();
+        self.add_counts(output, &mut link, until);
+        link
+    }
+
+    #[inline]
+    pub(crate) fn add_counts(&self, output: usize, sum: &mut LinkCounts, until: Time) {
+        sum.add(self.ports[output].carried, (self.faults.get(output), self.layers.get(output)), until);
     }
 
     /// Links that acknowledgements have crossed since the counters were last reset.
@@ -392,6 +399,15 @@ impl SwitchState {
         self.give_back(credit, tail, constants, context.sink);
     }
 
+    /// A packet with this space leaves the queue of an input that is metered.
+    #[cold]
+    #[inline(never)]
+    fn leave_metered(&mut self, space: Credit, constants: &Constants) {
+        if let Some(meter) = &mut self.queue_meter {
+            meter.leave_input(constants.channels.number(space.channel), space.amount);
+        }
+    }
+
     /// Space in an input buffer becomes free: the credit, which names the input's channel, goes back to the
     /// sender.
     #[inline]
@@ -402,10 +418,9 @@ impl SwitchState {
         constants: &Constants,
         sink: &mut impl Sink,
     ) {
-        let Credit { channel, amount } = credit;
-        let Channel { port, vc } = channel;
-        if let Some(meter) = &mut self.queue_meter {
-            meter.leave_input(constants.channels.number(channel), amount);
+        let Credit { channel: Channel { port, vc }, amount } = credit;
+        if self.queue_meter.is_some() {
+            self.leave_metered(credit, constants);
         }
         let input = &mut self.ports[usize::from(port)];
         let link = constants.link(input.class);

@@ -38,16 +38,22 @@ impl<'a> Occupancy<'a> {
     /// Bytes that wait for or occupy the buffer behind an output, at `now`.
     #[inline]
     pub(super) fn queued(&self, output: usize, now: Time) -> u64 {
-        let returned = self.returning.of(output).filter(|(time, _)| *time <= now);
-        self.beyond(output, returned.map(|(_, credit)| credit.amount).sum())
+        // Here and below loops, and neither `sum` nor `zip`, which quick builds would call for each output.
+        let mut freed = 0;
+        for (time, credit) in self.returning.of(output) {
+            freed += if time <= now { credit.amount } else { 0 };
+        }
+        self.beyond(output, freed)
     }
 
     /// The same, where `freed` of the credits have returned and are not counted yet.
     #[inline]
     fn beyond(&self, output: usize, freed: u32) -> u64 {
         let credits = &self.credits[self.channels.of_port(output)];
-        let taken = credits.iter().zip(self.spaces).map(|(credits, &space)| credits.taken_of(space));
-        let taken = taken.sum::<u32>();
+        let mut taken = 0;
+        for (vc, credits) in credits.iter().enumerate() {
+            taken += credits.taken_of(self.spaces[vc]);
+        }
         self.unit.bytes(taken - freed).get() + u64::from(self.ports[output].waiting)
     }
 }

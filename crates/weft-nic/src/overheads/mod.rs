@@ -399,9 +399,10 @@ struct Leaving {
 }
 
 impl<H: Host> OverheadsHosted<'_, '_, '_, H> {
-    /// The next packet of a message that goes for the first time.
-    #[inline]
-    fn inject_message(&mut self) -> Injection {
+    /// The next packet of a message that goes for the first time. `RELIABLE`: connections may be reliable.
+    // Into both of its callers: in a function of its own, the surroundings would lie in memory.
+    #[inline(always)]
+    fn inject_message<const RELIABLE: bool>(&mut self) -> Injection {
         let Hosted { host, parameters: of_host, node } = self;
         let NicNode { hardware: board, parameters, fabric, .. } = node;
         let now = fabric.now();
@@ -409,6 +410,7 @@ impl<H: Host> OverheadsHosted<'_, '_, '_, H> {
             return Injection::NotBefore(board.transmit.next_packet);
         }
         let OverheadsBoard { transmit, reliable, .. } = &mut **board;
+        let reliable = if RELIABLE { reliable.as_mut() } else { None };
         let has_room = |to, pair| {
             let reliable = reliable.as_ref();
             reliable.is_none_or(|reliable| reliable.has_room(to, pair, &parameters.reliability))
@@ -441,14 +443,14 @@ impl<H: Host> OverheadsHosted<'_, '_, '_, H> {
                     let class = fabric.class_of(&message.purpose, bytes);
                     let pair = reliable::pair_of(&message, class);
                     let number = board.transmit.take_number();
-                    let is_reliable = board.reliable.is_some();
+                    let is_reliable = RELIABLE && board.reliable.is_some();
                     if header.is_some() || watch || bytes > parameters.payload || is_reliable {
                         let interface = to_interface;
                         let header = MessageHeader { bytes, created_at, header, watch, interface };
                         fabric.announce(to, number, Announcement::Message(header));
                     }
                     let mut has_room = true;
-                    if let Some(reliable) = &mut board.reliable {
+                    if RELIABLE && let Some(reliable) = &mut board.reliable {
                         reliable.accept(number, &message, parameters.packets_of(bytes));
                         has_room = reliable.has_room(to, pair, &parameters.reliability);
                     }
@@ -517,7 +519,8 @@ impl<H: Host> OverheadsHosted<'_, '_, '_, H> {
         let (gap, block) = (parameters.message_gap, Block::INTERFACE);
         let supplied = watched::Supplied { message: number, last, now, gap, pace, block };
         let watch = board.transmit.watched.supply(endpoint, &supplied, fabric.output());
-        if board.reliable.is_some()
+        if RELIABLE
+            && board.reliable.is_some()
             && let Some(packet) = node.first_time(&leaving, watch)
         {
             return Injection::Packet(packet);
@@ -534,7 +537,7 @@ impl<H: Host> OverheadsHosted<'_, '_, '_, H> {
     }
 
     /// A packet of a message is taken. The receiving side is done with it at `done`.
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, packet: &Packet, done: Time) {
         let Packet { source: from, message: number, hops, .. } = *packet;
         let NicNode { hardware: board, parameters, fabric, .. } = &mut self.node;
@@ -671,7 +674,7 @@ impl<H: Host> NicBoard<H> for OverheadsBoard<H> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn received(hosted: &mut OverheadsHosted<'_, '_, '_, H>, packet: &Packet) {
         let NicNode { hardware: board, parameters, fabric, .. } = &mut hosted.node;
         let done = board.receiver_free.max(fabric.now()) + parameters.receive_packet;
@@ -696,12 +699,12 @@ impl<H: Host> NicBoard<H> for OverheadsBoard<H> {
         next.min(reliable.ready().max(self.transmit.next_packet))
     }
 
-    #[inline]
+    #[inline(always)]
     fn inject(hosted: &mut OverheadsHosted<'_, '_, '_, H>) -> Injection {
         if hosted.node.hardware.reliable.is_some() {
             return hosted.inject_reliably();
         }
-        hosted.inject_message()
+        hosted.inject_message::<false>()
     }
 
     fn unfinished(&self) -> (usize, usize) {

@@ -311,7 +311,7 @@ impl<H: Host> OverheadsHosted<'_, '_, '_, H> {
             let ready = reliable.map_or(Time::NEVER, Reliable::ready);
             Injection::not_before(time.min(if ready > now { ready } else { Time::NEVER }))
         };
-        match self.inject_message() {
+        match self.inject_message::<true>() {
             Injection::NotBefore(time) => later(self, time),
             Injection::Nothing => later(self, self.node.hardware.transmit.next_post(now)),
             packet => packet,

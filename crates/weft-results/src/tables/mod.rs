@@ -56,6 +56,13 @@ macro_rules! tables {
                 }
             }
 
+            /// The reason for which it is written.
+            const fn reason(self) -> WrittenBy {
+                match self {
+                    $(Table::$table => <$row as Row>::WRITTEN_BY,)+
+                }
+            }
+
             /// Does what depends on the type of its rows.
             pub(crate) fn with_row<W: WithRow>(self, what: W) -> W::Output {
                 match self {
@@ -139,7 +146,7 @@ impl Table {
     }
 
     fn written_by(these: &[WrittenBy]) -> Vec<Table> {
-        Table::ALL.into_iter().filter(|table| these.contains(&table.declaration().written_by)).collect()
+        Table::ALL.into_iter().filter(|table| these.contains(&table.reason())).collect()
     }
 
     /// The table of a name.
@@ -157,16 +164,16 @@ impl fmt::Display for Table {
 impl FromStr for Table {
     type Err = String;
     fn from_str(text: &str) -> Result<Table, String> {
-        let known = Table::named().into_iter().map(Table::name).collect::<Vec<_>>().join(", ");
+        let known = || Table::named().into_iter().map(Table::name).collect::<Vec<_>>().join(", ");
         let Some(table) = Table::by_name(text.trim()) else {
-            return Err(format!("there is no table `{text}`; choose from {known}"));
+            return Err(format!("there is no table `{text}`; choose from {}", known()));
         };
-        let TableDeclaration { written_by, options, .. } = table.declaration();
-        if written_by != WrittenBy::Option {
+        if table.reason() != WrittenBy::Option {
             return Ok(table);
         }
+        let options = table.declaration().options;
         let option = options.split([' ', ',']).next().unwrap_or(options);
-        Err(format!("{option} writes `{table}`; choose from {known} here"))
+        Err(format!("{option} writes `{table}`; choose from {} here", known()))
     }
 }
 
