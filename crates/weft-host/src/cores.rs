@@ -5,7 +5,8 @@
 //! simulation goes on on its own core. That pays while nothing else wants one of the two cores, and while
 //! turns are short. If the simulation often waits so long for a turn that it gives its core away, the job is
 //! put on one core for a moment. It stays there if it makes more turns in that time. From time to time the
-//! other way is tried again.
+//! other way is tried again. A job of a few ranks begins on one core: there a turn is two switches, while on
+//! two its ranks yield to each other.
 
 use crate::lock::lock;
 use crate::wall::Stopwatch;
@@ -95,6 +96,13 @@ impl Pace {
 }
 
 impl Placement {
+    /// Of a job of so many ranks.
+    pub fn of(ranks: u32) -> Placement {
+        let together = ranks <= MAX_SPINNING_RANKS;
+        let wait = if together { SLICES_UNTIL_RETRY } else { 0 };
+        Placement(Mutex::new(Pace { together, wait, ..Pace::default() }))
+    }
+
     fn pace(&self) -> MutexGuard<'_, Pace> {
         lock(&self.0)
     }
@@ -160,6 +168,14 @@ mod tests {
         let faster_together = run((1000, 3000), 50, 1000);
         assert!(share(&faster_together) >= 1000 - 1000 / SLICES_UNTIL_RETRY as usize - 2);
         assert_eq!(share(&run((1000, 1050), 50, 40)), 1, "that may be chance");
+    }
+
+    /// Catches a few ranks that begin on a core apart, and many that do not.
+    #[test]
+    fn a_few_ranks_begin_on_the_core_of_the_simulation() {
+        let begins = |ranks| Placement::of(ranks).set(Some(APART));
+        assert_eq!(begins(2), Some(Cores { ranks: APART.simulation, ..APART }));
+        assert_eq!(begins(MAX_SPINNING_RANKS + 1), Some(APART));
     }
 
     /// Catches turns that are counted as over when the job cannot run elsewhere.

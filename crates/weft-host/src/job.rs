@@ -196,7 +196,7 @@ impl Job {
             stopping: AtomicBool::new(false),
             released: AtomicBool::new(false),
             watchdog: setup.watchdog,
-            placement: Placement::default(),
+            placement: Placement::of(count),
             turns_under_way: AtomicU32::new(0),
             output: OnceLock::new(),
         })
