@@ -5,6 +5,8 @@
  *   target/quick/weft run -m apenetx-u280 -n 2 --ppn 1 -- build/examples/qcm_ping_pong --completion kernel
  *
  * --completion PATH  machine, kernel, remapped, direct or user-queue; default machine
+ * --memory KIND,KIND  of the buffers that are sent from and received into: machine, host, gpu-direct or gpu-staged;
+ *                    default machine
  * --blocking         waits for the end of each transmission
  *
  * SPDX-License-Identifier: Apache-2.0 OR MIT
@@ -25,6 +27,27 @@ static void check(int status, const char *what)
     if (status < 0) {
         fprintf(stderr, "%s: %s\n", what, strerror(-status));
         exit(1);
+    }
+}
+
+static const char *const KINDS[] = {"machine", "host", "gpu-direct", "gpu-staged"};
+
+/* The kinds of memory of a pair of names, "gpu-direct,host". */
+static void kinds_of(char *names, enum qcm_memory kinds[2])
+{
+    char *comma = strchr(names, ',');
+    if (comma)
+        *comma = '\0';
+    const char *const each[2] = {names, comma ? comma + 1 : ""};
+    for (int place = 0; place < 2; place++) {
+        int kind = QCM_MEMORY_MACHINE;
+        while (kind <= QCM_MEMORY_GPU_STAGED && strcmp(each[place], KINDS[kind]) != 0)
+            kind++;
+        if (kind > QCM_MEMORY_GPU_STAGED) {
+            fprintf(stderr, "--memory: write two of machine, host, gpu-direct and gpu-staged, as gpu-direct,host\n");
+            exit(2);
+        }
+        kinds[place] = (enum qcm_memory)kind;
     }
 }
 
@@ -54,14 +77,17 @@ int main(int count, char **arguments)
 {
     static unsigned char out[LARGEST], in[LARGEST];
     enum qcm_completion path = QCM_MACHINE;
+    enum qcm_memory kinds[2] = {QCM_MEMORY_MACHINE, QCM_MEMORY_MACHINE};
     unsigned flags = 0;
     for (int place = 1; place < count; place++) {
         if (strcmp(arguments[place], "--completion") == 0 && place + 1 < count)
             path = path_of(arguments[++place]);
+        else if (strcmp(arguments[place], "--memory") == 0 && place + 1 < count)
+            kinds_of(arguments[++place], kinds);
         else if (strcmp(arguments[place], "--blocking") == 0)
             flags = QCM_BLOCKING;
         else {
-            fprintf(stderr, "usage: qcm_ping_pong [--completion PATH] [--blocking]\n");
+            fprintf(stderr, "usage: qcm_ping_pong [--completion PATH] [--memory KIND,KIND] [--blocking]\n");
             return 2;
         }
     }
@@ -77,8 +103,8 @@ int main(int count, char **arguments)
         return 2;
     }
     uint32_t me = qcm_number(card);
-    check(qcm_register(card, out, sizeof out, QCM_MACHINE, &source), "qcm_register");
-    check(qcm_register(card, in, sizeof in, path, &target), "qcm_register");
+    check(qcm_register_in(card, kinds[0], out, sizeof out, QCM_MACHINE, &source), "qcm_register_in");
+    check(qcm_register_in(card, kinds[1], in, sizeof in, path, &target), "qcm_register_in");
     check(qcm_handshake(card, 1 - me, target, &theirs), "qcm_handshake");
     if (me == 0)
         printf("completions: %s\n", PATHS[path]);

@@ -120,6 +120,25 @@
 // Of weft_interface_deliver, added to a path: the target answers, and the completion comes with that.
 #define WEFT_ANSWERED (1 << 8)
 
+// Of weft_interface_deliver: a buffer lies in the kind of memory that the machine file names.
+#define WEFT_MEMORY_MACHINE 0
+
+// In that of the host.
+#define WEFT_MEMORY_HOST 1
+
+// In that of a GPU, which the interface reads and writes.
+#define WEFT_MEMORY_GPU_DIRECT 2
+
+// In that of a GPU, by way of a buffer in the host.
+#define WEFT_MEMORY_GPU_STAGED 3
+
+// The lowest bit of the kind of the buffer that is sent from, added to a path: WEFT_MEMORY_HOST <<
+// WEFT_SOURCE_SHIFT.
+#define WEFT_SOURCE_SHIFT 9
+
+// The same of the buffer at the target.
+#define WEFT_TARGET_SHIFT 11
+
 // A rank: this process's side of the job.
 typedef struct weft_rank weft_rank;
 
@@ -350,7 +369,10 @@ int weft_interface_write(weft_interface *interface,
 // the interface has the data, and the buffer may be used again. A second one comes with an errno if the
 // target cannot carry it out. `path` says how the process at the target learns of it, on machines whose
 // interface has several paths: WEFT_PATH_MACHINE, WEFT_PATH_KERNEL, ... With WEFT_ANSWERED added the target
-// answers, and there is one completion, which comes with the answer. -EINVAL: there is no such path.
+// answers, and there is one completion, which comes with the answer. On machines whose hosts have a GPU,
+// the kind of memory that each of the two buffers lies in may be added too: WEFT_MEMORY_GPU_DIRECT <<
+// WEFT_SOURCE_SHIFT, and << WEFT_TARGET_SHIFT; where it is not, it is as the machine file says. On a card
+// whose host has no GPU the completion has ENODEV. -EINVAL: there is no such path.
 int weft_interface_deliver(weft_interface *interface,
                            const void *local,
                            size_t length,

@@ -53,6 +53,7 @@ struct qcm_buffer {
     char *memory;
     size_t length;
     enum qcm_completion path;
+    enum qcm_memory kind;
     size_t under_way;
     uint64_t seen;                /* the completion that was last taken */
     volatile uint64_t completion; /* written by the card or the driver */
@@ -121,9 +122,15 @@ uint64_t qcm_clock_ps(const qcm *card)
 
 int qcm_register(qcm *card, void *memory, size_t length, enum qcm_completion path, qcm_buffer **registered)
 {
+    return qcm_register_in(card, QCM_MEMORY_MACHINE, memory, length, path, registered);
+}
+
+int qcm_register_in(qcm *card, enum qcm_memory kind, void *memory, size_t length, enum qcm_completion path,
+                    qcm_buffer **registered)
+{
     if (!card || !memory || !length || length >> LENGTH_BITS || !registered)
         return -EINVAL;
-    if ((unsigned)path > QCM_USER_QUEUE)
+    if ((unsigned)path > QCM_USER_QUEUE || (unsigned)kind > QCM_MEMORY_GPU_STAGED)
         return -EINVAL;
     qcm_buffer *buffer = calloc(1, sizeof *buffer);
     if (!buffer)
@@ -132,6 +139,7 @@ int qcm_register(qcm *card, void *memory, size_t length, enum qcm_completion pat
     buffer->memory = memory;
     buffer->length = length;
     buffer->path = path;
+    buffer->kind = kind;
     buffer->memory_key = buffer->completion_key = UINT64_MAX;
     int status = weft_register(card->rank, memory, length, WEFT_ACCESS_WRITE, &buffer->memory_key);
     if (status == 0)
@@ -176,7 +184,8 @@ int qcm_handshake(qcm *card, uint32_t peer, const qcm_buffer *own, qcm_remote *t
         .completion = (uint64_t)(uintptr_t)&own->completion,
         .node = place.node,
         .queue = place.interface,
-        .path = (uint16_t)own->path,
+        .path = (uint8_t)own->path,
+        .kind = (uint8_t)own->kind,
     };
     weft_completion done;
     int status = weft_receive(card->rank, peer, HANDSHAKE_TAG, 0, theirs, sizeof *theirs,
@@ -218,7 +227,7 @@ int qcm_send(qcm_buffer *from, size_t offset, size_t length, const qcm_remote *t
         return -EINVAL;
     if (to_offset > to->length || length > to->length - to_offset || flags & ~QCM_BLOCKING)
         return -EINVAL;
-    if (to->path > QCM_USER_QUEUE)
+    if (to->path > QCM_USER_QUEUE || to->kind > QCM_MEMORY_GPU_STAGED)
         return -EINVAL;
     qcm *card = from->card;
     uint64_t sequence = ++from->sent & SEQUENCE_MASK;
@@ -231,8 +240,10 @@ int qcm_send(qcm_buffer *from, size_t offset, size_t length, const qcm_remote *t
     }
     bool blocking = flags & QCM_BLOCKING;
     weft_address place = {.memory = to->address + to_offset, .node = to->node, .interface = to->queue, .domain = 0};
+    uint32_t memories = (uint32_t)from->kind << WEFT_SOURCE_SHIFT | (uint32_t)to->kind << WEFT_TARGET_SHIFT;
     int status = weft_interface_deliver(card->queue, from->memory + offset, length, place, to->completion, word,
-                                        to->path | (blocking ? WEFT_ANSWERED : 0), (void *)(uintptr_t)card->last);
+                                        to->path | memories | (blocking ? WEFT_ANSWERED : 0),
+                                        (void *)(uintptr_t)card->last);
     if (status < 0)
         return status;
     *request = (struct request){.id = card->last, .buffer = from, .under_way = true, .blocking = blocking};

@@ -30,6 +30,14 @@ enum qcm_completion {
     QCM_USER_QUEUE = 4, /* the card writes it into the completion queue, mapped into the process */
 };
 
+/* The memory that a buffer lies in. */
+enum qcm_memory {
+    QCM_MEMORY_MACHINE = 0,    /* as nic.gpu.source and nic.gpu.target of the machine file say */
+    QCM_MEMORY_HOST = 1,       /* that of the host */
+    QCM_MEMORY_GPU_DIRECT = 2, /* that of a GPU, which the card reads and writes */
+    QCM_MEMORY_GPU_STAGED = 3, /* that of a GPU, copied by way of the host */
+};
+
 /* Of qcm_send: waits for the end of this transmission, which is the answer of the peer's card: its data is there, or
  * why it is not. Without it the call returns at once, and the end is that the own card has the data. */
 #define QCM_BLOCKING (1u << 0)
@@ -47,7 +55,8 @@ typedef struct {
     uint64_t completion; /* virtual address of its completion */
     uint32_t node;       /* the card */
     uint16_t queue;      /* the peer's queue there */
-    uint16_t path;       /* an enum qcm_completion */
+    uint8_t path;        /* an enum qcm_completion */
+    uint8_t kind;        /* an enum qcm_memory */
 } qcm_remote;
 
 /* An RX done event: data has been written. */
@@ -72,6 +81,12 @@ uint64_t qcm_clock_ps(const qcm *card);
 /* Registers memory. -EINVAL: no memory, or no such path. -ENOMEM. */
 int qcm_register(qcm *card, void *memory, size_t length, enum qcm_completion path, qcm_buffer **buffer);
 
+/* The same of a buffer in memory of this kind: two buffers of a process may differ. Its bytes lie at `memory` all the
+ * same; the kind says what reaching them costs. -EINVAL also: no such kind. That the hosts have no GPU is told by
+ * transmissions, as -ENODEV. */
+int qcm_register_in(qcm *card, enum qcm_memory kind, void *memory, size_t length, enum qcm_completion path,
+                    qcm_buffer **buffer);
+
 /* Deregisters it: it must not be used any more, and what peers still send to it is not written. -EBUSY: a transmission
  * of it has not ended; call qcm_flush. */
 int qcm_deregister(qcm_buffer *buffer);
@@ -85,8 +100,9 @@ int qcm_handshake(qcm *card, uint32_t peer, const qcm_buffer *own, qcm_remote *t
 int qcm_send(qcm_buffer *from, size_t offset, size_t length, const qcm_remote *to, size_t to_offset, unsigned flags);
 
 /* Waits for the end of all transmissions: the first of their errors since the last call, or 0. -EFAULT: the peer has
- * registered no such memory. -ENETUNREACH: no such card. -ENXIO: no such queue. The card of a peer that refuses what
- * was sent without QCM_BLOCKING says so later: the first call after its answer tells it. */
+ * registered no such memory. -ENODEV: either buffer is in a GPU, and the hosts have none. -ENETUNREACH: no such card.
+ * -ENXIO: no such queue. The card of a peer that refuses what was sent without QCM_BLOCKING says so later: the first
+ * call after its answer tells it. */
 int qcm_flush(qcm *card);
 
 /* Looks at the completion of a buffer: 1 and what has come since it was last looked at, the newest where it was

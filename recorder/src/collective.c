@@ -15,7 +15,7 @@ struct blocks {
 
 struct sizes {
     uint64_t send, receive;
-    uint64_t element; /* 0: not a reduction */
+    struct elements elements;
     struct blocks send_blocks, receive_blocks;
     const void *given, *taken; /* the buffers; NULL: none */
 };
@@ -98,7 +98,7 @@ static uint8_t *put_blocks(uint8_t *at, struct blocks blocks)
 static void record_collective(struct how how, enum collective kind, const struct communicator *comm, int root,
                               const struct sizes *sizes)
 {
-    size_t most = (12 + 2 * ((size_t)sizes->send_blocks.members + (size_t)sizes->receive_blocks.members + 6)) *
+    size_t most = (14 + 2 * ((size_t)sizes->send_blocks.members + (size_t)sizes->receive_blocks.members + 6)) *
                   NUMBER_MAX;
     if (most > scratch.body_capacity) {
         scratch.body = reallocate(scratch.body, most, 1);
@@ -109,7 +109,9 @@ static void record_collective(struct how how, enum collective kind, const struct
     at = put_number(at, root < 0 ? 0 : 1 + (uint64_t)world_rank(comm, root));
     at = put_number(at, sizes->send);
     at = put_number(at, sizes->receive);
-    at = put_number(at, sizes->element);
+    at = put_number(at, sizes->elements.bytes);
+    at = put_number(at, sizes->elements.type);
+    at = put_number(at, sizes->elements.operation);
     at = put_blocks(at, sizes->send_blocks);
     at = put_blocks(at, sizes->receive_blocks);
     at = put_address(at, sizes->given);
@@ -146,35 +148,35 @@ void broadcast_called(struct how how, const void *buffer, int64_t count, MPI_Dat
 }
 
 void inner_collective_called(enum collective kind, const struct communicator *comm, int root, uint64_t bytes,
-                             uint64_t element)
+                             struct elements elements)
 {
-    record_collective(BLOCKING, kind, comm, root, &(struct sizes){.send = bytes, .receive = bytes, .element = element});
+    record_collective(BLOCKING, kind, comm, root,
+                      &(struct sizes){.send = bytes, .receive = bytes, .elements = elements});
 }
 
 void reduction_called(struct how how, enum collective kind, const void *send, const void *receive, int64_t count,
-                      MPI_Datatype type, int root, MPI_Comm handle)
+                      struct elements elements, int root, MPI_Comm handle)
 {
     struct communicator *comm = communicator_of(handle);
     if (!comm)
         return;
-    uint64_t element = type_bytes(1, type);
-    uint64_t bytes = count > 0 ? (uint64_t)count * element : 0;
+    uint64_t bytes = count > 0 ? (uint64_t)count * elements.bytes : 0;
     bool takes = kind == COLLECTIVE_REDUCE ? comm->rank == root : kind != COLLECTIVE_EXSCAN || comm->rank > 0;
     record_collective(how, kind, comm, root,
                       &(struct sizes){.send = bytes,
                                       .receive = bytes,
-                                      .element = element,
+                                      .elements = elements,
                                       .given = send,
                                       .taken = takes ? receive : NULL});
 }
 
 void reduce_scatter_called(struct how how, const void *send, const void *receive, struct counts counts,
-                           MPI_Datatype type, MPI_Comm handle)
+                           MPI_Datatype type, struct elements elements, MPI_Comm handle)
 {
     struct communicator *comm = communicator_of(handle);
     if (!comm)
         return;
-    struct sizes sizes = {.element = type_bytes(1, type), .given = send, .taken = receive};
+    struct sizes sizes = {.elements = elements, .given = send, .taken = receive};
     sizes.receive_blocks = member_blocks(RECEIVE_SIDE, comm->size, counts, &type, true);
     sizes.send = sum(sizes.receive_blocks);
     sizes.receive = sizes.receive_blocks.bytes[comm->rank];
@@ -182,13 +184,13 @@ void reduce_scatter_called(struct how how, const void *send, const void *receive
 }
 
 void reduce_scatter_block_called(struct how how, const void *send, const void *receive, int64_t count,
-                                 MPI_Datatype type, MPI_Comm handle)
+                                 struct elements elements, MPI_Comm handle)
 {
     struct communicator *comm = communicator_of(handle);
     if (!comm)
         return;
-    struct sizes sizes = {
-        .element = type_bytes(1, type), .receive = type_bytes(count, type), .given = send, .taken = receive};
+    uint64_t bytes = count > 0 ? (uint64_t)count * elements.bytes : 0;
+    struct sizes sizes = {.elements = elements, .receive = bytes, .given = send, .taken = receive};
     sizes.send = sizes.receive * (uint64_t)comm->size;
     record_collective(how, COLLECTIVE_REDUCE_SCATTER_BLOCK, comm, -1, &sizes);
 }

@@ -112,19 +112,22 @@ enum {
     NEW_MEMBERS_BYTES = 4     /* from the first of the new members to the others */
 };
 
+#define WORDS ((struct elements){.bytes = 4})
+
 static void record_agreement(const struct communicator *parent, bool splits)
 {
     if (!clock_is_virtual() || !parent->recorded)
         return;
     if (splits)
-        inner_collective_called(COLLECTIVE_ALLGATHER, parent, -1, COLOUR_AND_KEY_BYTES, 4);
-    inner_collective_called(COLLECTIVE_ALLREDUCE, parent, -1, CONTEXT_MASK_BYTES, 4);
+        inner_collective_called(COLLECTIVE_ALLGATHER, parent, -1, COLOUR_AND_KEY_BYTES, WORDS);
+    inner_collective_called(COLLECTIVE_ALLREDUCE, parent, -1, CONTEXT_MASK_BYTES,
+                            (struct elements){4, DATA_INT32, REDUCTION_BAND});
 }
 
 void record_inner_duplicate(const struct communicator *comm)
 {
     record_agreement(comm, false);
-    inner_collective_called(COLLECTIVE_BROADCAST, comm, 0, NEW_MEMBERS_BYTES, 4);
+    inner_collective_called(COLLECTIVE_BROADCAST, comm, 0, NEW_MEMBERS_BYTES, WORDS);
 }
 
 static void adopt(MPI_Comm handle, bool agreed, uint64_t id)
@@ -155,9 +158,9 @@ static void adopt(MPI_Comm handle, bool agreed, uint64_t id)
     else
         record_unrecorded(true);
     if (comm->recorded && clock_is_virtual()) {
-        inner_collective_called(COLLECTIVE_BROADCAST, comm, 0, NEW_MEMBERS_BYTES, 4);
+        inner_collective_called(COLLECTIVE_BROADCAST, comm, 0, NEW_MEMBERS_BYTES, WORDS);
         if (!agreed) /* the recorder's own */
-            inner_collective_called(COLLECTIVE_BROADCAST, comm, 0, sizeof comm->id, 1);
+            inner_collective_called(COLLECTIVE_BROADCAST, comm, 0, sizeof comm->id, (struct elements){.bytes = 1});
     }
     recorder_unlock();
 }

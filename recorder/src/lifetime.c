@@ -111,6 +111,7 @@ static void start(void)
     if (!all_open(part_open(directory, &header)))
         return;
     communicators_start();
+    reductions_start();
     atexit(close_at_exit);
     recorder_begin_time();
     recorder.active = true;

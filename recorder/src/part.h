@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PART_VERSION 2
+#define PART_VERSION 3
 
 enum record_tag {
     RECORD_NONE = 0,

@@ -223,6 +223,32 @@ struct pending_dup {
 };
 void idup_posted(MPI_Comm comm, MPI_Comm *new_comm, MPI_Request request);
 
+/* ---- Reductions (reduction.c) ------------------------------------------------------------------------------------ */
+
+/* One more than the place in weft_trace::DataType. */
+enum data_type {
+    DATA_UNKNOWN, DATA_INT8, DATA_INT16, DATA_INT32, DATA_INT64, DATA_UINT8, DATA_UINT16, DATA_UINT32, DATA_UINT64,
+    DATA_FLOAT32, DATA_FLOAT64, DATA_OTHER,
+};
+
+/* One more than the place in weft_trace::ReductionOperation. */
+enum reduction {
+    REDUCTION_UNKNOWN, REDUCTION_MAX, REDUCTION_MIN, REDUCTION_SUM, REDUCTION_PROD, REDUCTION_LAND, REDUCTION_BAND,
+    REDUCTION_LOR, REDUCTION_BOR, REDUCTION_LXOR, REDUCTION_BXOR, REDUCTION_MINLOC, REDUCTION_MAXLOC, REDUCTION_OTHER,
+};
+
+/* The elements of a collective, and what a reduction computes of them. */
+struct elements {
+    uint64_t bytes; /* of one; 0: not a reduction */
+    enum data_type type;
+    enum reduction operation;
+};
+
+/* MPI is up: its handles can be found. */
+void reductions_start(void);
+
+struct elements elements_of(MPI_Datatype type, MPI_Op op);
+
 /* ---- Collectives (collective.c) ---------------------------------------------------------------------------------- */
 
 /* In the order of weft_trace::op::Collective. */
@@ -251,16 +277,16 @@ static inline struct counts wide_counts(const MPI_Count *counts)
 
 /* One that MPI calls by itself. `bytes` are those of the vector, or of a block. */
 void inner_collective_called(enum collective kind, const struct communicator *comm, int root, uint64_t bytes,
-                             uint64_t element);
+                             struct elements elements);
 void barrier_called(struct how how, MPI_Comm comm);
 void broadcast_called(struct how how, const void *buffer, int64_t count, MPI_Datatype type, int root, MPI_Comm comm);
 /* reduce, allreduce, scan, exscan; root -1: none */
 void reduction_called(struct how how, enum collective kind, const void *send, const void *receive, int64_t count,
-                      MPI_Datatype type, int root, MPI_Comm comm);
+                      struct elements elements, int root, MPI_Comm comm);
 void reduce_scatter_called(struct how how, const void *send, const void *receive, struct counts counts,
-                           MPI_Datatype type, MPI_Comm comm);
+                           MPI_Datatype type, struct elements elements, MPI_Comm comm);
 void reduce_scatter_block_called(struct how how, const void *send, const void *receive, int64_t count,
-                                 MPI_Datatype type, MPI_Comm comm);
+                                 struct elements elements, MPI_Comm comm);
 /* gather, scatter, allgather, alltoall: the size of one block on the significant side */
 void blocks_called(struct how how, enum collective kind, const void *send, int64_t send_count, MPI_Datatype send_type,
                    const void *receive, int64_t receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm);

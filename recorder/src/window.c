@@ -20,9 +20,9 @@ static void record_creation(const struct communicator *comm)
     if (!clock_is_virtual())
         return;
     record_inner_duplicate(comm);
-    inner_collective_called(COLLECTIVE_ALLREDUCE, comm, -1, 1, 1);
-    inner_collective_called(COLLECTIVE_ALLREDUCE, comm, -1, 4, 4);
-    inner_collective_called(COLLECTIVE_ALLGATHER, comm, -1, 24, 1);
+    inner_collective_called(COLLECTIVE_ALLREDUCE, comm, -1, 1, (struct elements){.bytes = 1});
+    inner_collective_called(COLLECTIVE_ALLREDUCE, comm, -1, 4, (struct elements){.bytes = 4});
+    inner_collective_called(COLLECTIVE_ALLGATHER, comm, -1, 24, (struct elements){.bytes = 1});
 }
 
 /* Not under the lock: it agrees on the window's id with a broadcast. */
@@ -51,7 +51,7 @@ void window_created(const void *base, int64_t bytes, MPI_Comm handle, MPI_Win wi
             part_commit(RECORD_WINDOW, put_address(at, base));
         }
         if (clock_is_virtual()) /* the recorder's own */
-            inner_collective_called(COLLECTIVE_BROADCAST, comm, 0, sizeof window->id, 1);
+            inner_collective_called(COLLECTIVE_BROADCAST, comm, 0, sizeof window->id, (struct elements){.bytes = 1});
     }
     handle_map_insert(&windows, HANDLE_KEY(win), (uintptr_t)window);
     recorder_unlock();

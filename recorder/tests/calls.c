@@ -188,6 +188,28 @@ static void collectives(void)
     MPI_Waitall(3, requests, MPI_STATUSES_IGNORE);
 }
 
+static void own_operation(void *given, void *taken, int *count, MPI_Datatype *type)
+{
+    (void)given, (void)taken, (void)count, (void)type;
+}
+
+static void reductions(void)
+{
+    MPI_Op own;
+    MPI_Datatype pair;
+    MPI_Op_create(own_operation, 1, &own);
+    MPI_Type_contiguous(2, MPI_INT, &pair);
+    MPI_Type_commit(&pair);
+    MPI_Allreduce(buffer, other, 3, MPI_LONG, MPI_BXOR, WORLD);
+    MPI_Allreduce(buffer, other, 3, MPI_FLOAT, MPI_SUM, WORLD);
+    MPI_Allreduce(buffer, other, 3, MPI_DOUBLE_PRECISION, MPI_MIN, WORLD);
+    MPI_Allreduce(buffer, other, 3, MPI_UINT16_T, MPI_LAND, WORLD);
+    MPI_Allreduce(buffer, other, 3, MPI_2INT, MPI_MINLOC, WORLD);
+    MPI_Allreduce(buffer, other, 3, pair, own, WORLD);
+    MPI_Type_free(&pair);
+    MPI_Op_free(&own);
+}
+
 static void communicators(void)
 {
     MPI_Comm dup, half, grid, row, later, between, some;
@@ -438,7 +460,8 @@ int main(int argc, char **argv)
         void (*run)(void);
     } cases[] = {
         {"sends", sends}, {"several", several}, {"pairs", pairs}, {"probes", probes}, {"persistent", persistent},
-        {"types", types}, {"collectives", collectives}, {"communicators", communicators}, {"windows", windows},
+        {"types", types}, {"collectives", collectives}, {"reductions", reductions},
+        {"communicators", communicators}, {"windows", windows},
         {"buffers", buffers}, {"odds", odds}, {"newer", newer}, {"killed", killed}, {"aborted", aborted},
         {"stuck", stuck}, {"computes", computes}, {"threads", threads},
     };

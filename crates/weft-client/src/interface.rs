@@ -75,6 +75,8 @@ impl WantedDomain {
 pub struct Delivery {
     /// The path of the completion at the target.
     pub path: WantedPath,
+    /// The memory of the buffer that is sent from, and of that at the target.
+    pub memories: [WantedMemory; 2],
     /// Whether the target answers; else the write ends when the interface has its data.
     pub is_answered: bool,
 }
@@ -82,8 +84,37 @@ pub struct Delivery {
 impl Delivery {
     /// The delivery that `weft_interface_deliver` means by a number; `None`: there is no such path.
     pub fn of(number: u32) -> Option<Delivery> {
-        let path = WantedPath::of(number & !flag::ANSWERED)?;
-        Some(Delivery { path, is_answered: number & flag::ANSWERED != 0 })
+        const SHIFTS: [u32; 2] = [flag::SOURCE_SHIFT, flag::TARGET_SHIFT];
+        let kinds: u32 = SHIFTS.iter().map(|shift| flag::MEMORY_GPU_STAGED << shift).sum();
+        let path = WantedPath::of(number & !flag::ANSWERED & !kinds)?;
+        let memories = SHIFTS.map(|shift| WantedMemory::of(number >> shift));
+        Some(Delivery { path, memories, is_answered: number & flag::ANSWERED != 0 })
+    }
+}
+
+/// The kind of memory that a process says a buffer lies in, on interfaces that tell kinds apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+pub enum WantedMemory {
+    /// The machine's.
+    Machine = flag::MEMORY_MACHINE,
+    /// That of the host.
+    Host = flag::MEMORY_HOST,
+    /// That of a GPU, which the interface reads and writes.
+    GpuDirect = flag::MEMORY_GPU_DIRECT,
+    /// That of a GPU, by way of a buffer in the host.
+    GpuStaged = flag::MEMORY_GPU_STAGED,
+}
+
+impl WantedMemory {
+    /// The kind that the lowest two bits of a number mean.
+    pub const fn of(number: u32) -> WantedMemory {
+        match number & flag::MEMORY_GPU_STAGED {
+            flag::MEMORY_MACHINE => WantedMemory::Machine,
+            flag::MEMORY_HOST => WantedMemory::Host,
+            flag::MEMORY_GPU_DIRECT => WantedMemory::GpuDirect,
+            _ => WantedMemory::GpuStaged,
+        }
     }
 }
 
@@ -222,6 +253,17 @@ mod tests {
         }
     }
 
+    /// Catches a kind of memory that is another buffer's.
+    #[test]
+    fn deliveries_name_the_memories_of_both_buffers() {
+        let number = flag::MEMORY_GPU_DIRECT << flag::SOURCE_SHIFT | flag::PATH_DIRECT;
+        let delivery = Delivery::of(number | flag::MEMORY_GPU_STAGED << flag::TARGET_SHIFT).unwrap();
+        assert_eq!(delivery.path, WantedPath::Direct);
+        assert_eq!(delivery.memories, [WantedMemory::GpuDirect, WantedMemory::GpuStaged]);
+        let [source, target] = Delivery::of(flag::ANSWERED).unwrap().memories;
+        assert_eq!([source, target], [WantedMemory::Machine; 2]);
+    }
+
     /// Catches a path that is another one's, and bits without a meaning that pass.
     #[test]
     fn deliveries_are_a_path_and_a_bit() {
@@ -231,9 +273,7 @@ mod tests {
                 assert_eq!((delivery.path as u32, delivery.is_answered), (number, is_answered));
             }
         }
-        assert!(
-            [5, 8, flag::ANSWERED | 5, flag::ANSWERED << 1].map(Delivery::of).iter().all(Option::is_none)
-        );
+        assert!([5, 8, flag::ANSWERED | 5, 1 << 13].map(Delivery::of).iter().all(Option::is_none));
     }
 
     /// Catches a notice that reaches another interface, or one that has been closed; and an end that is told

@@ -79,6 +79,19 @@ pub mod flag {
     pub const PATH_USER_QUEUE: u32 = 4;
     /// Of weft_interface_deliver, added to a path: the target answers, and the completion comes with that.
     pub const ANSWERED: u32 = 1 << 8;
+    /// Of weft_interface_deliver: a buffer lies in the kind of memory that the machine file names.
+    pub const MEMORY_MACHINE: u32 = 0;
+    /// In that of the host.
+    pub const MEMORY_HOST: u32 = 1;
+    /// In that of a GPU, which the interface reads and writes.
+    pub const MEMORY_GPU_DIRECT: u32 = 2;
+    /// In that of a GPU, by way of a buffer in the host.
+    pub const MEMORY_GPU_STAGED: u32 = 3;
+    /// The lowest bit of the kind of the buffer that is sent from, added to a path: WEFT_MEMORY_HOST <<
+    /// WEFT_SOURCE_SHIFT.
+    pub const SOURCE_SHIFT: u32 = 9;
+    /// The same of the buffer at the target.
+    pub const TARGET_SHIFT: u32 = 11;
 }
 
 /// The outcome of an operation.

@@ -185,6 +185,7 @@ pub(crate) fn errno(reason: FailureReason) -> i32 {
         FailureReason::NoNode => libc::ENETUNREACH,
         FailureReason::TimedOut => libc::ETIMEDOUT,
         FailureReason::TooLarge => libc::EMSGSIZE,
+        FailureReason::Memory => libc::ENODEV,
         _ => libc::EIO,
     }
 }

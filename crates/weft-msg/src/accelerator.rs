@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   Process ── accelerator_limit? ──▶ Nic       by the table: another algorithm outside the limits
-//!           ── allreduce(group, bytes, element, token) ──▶ Nic
+//!           ── allreduce(group, bytes, element, reduction, token) ──▶ Nic
 //!           ◀── accelerated(token) ─────────────────────── Nic
 //! ```
 //! The interface keeps the calls of a group apart by their number, and cuts a vector into the blocks that
@@ -10,12 +10,9 @@
 //!
 //! # Source
 //! TR-488 §4.7, §6.1.5.
-//!
-//! # Not modelled
-//! The operation and whether an element is an integer: the trace says neither, so any is taken for one that
-//! the accelerator has (sum, minimum and maximum of int, float and double in TR-488 §4.7).
 
 use crate::communicator::Group;
+use weft_trace::Reduction;
 use weft_units::Bytes;
 
 /// One member's call of an allreduce.
@@ -29,4 +26,6 @@ pub struct Allreduce<'a> {
     pub bytes: Bytes,
     /// Size of one element, in bytes.
     pub element: u32,
+    /// The computation, as far as it is known.
+    pub reduction: Reduction,
 }

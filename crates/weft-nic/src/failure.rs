@@ -42,6 +42,11 @@ pub enum FailureReason {
         "its data lies beyond the 39 bits of a virtual address; use a lower address, or a shorter message"
     )]
     Address,
+    /// A buffer is said to lie in memory that the hosts do not have.
+    #[error(
+        "a buffer of it lies in the memory of a GPU, and the hosts have none; give the machine a [nic.gpu]"
+    )]
+    Memory,
     /// It is larger than the primitive that it asked for carries.
     #[error("it is larger than a small message may be; send it as a write")]
     TooLarge,

@@ -15,10 +15,12 @@
 mod address_space;
 mod kind;
 pub mod op;
+mod reduction;
 mod region;
 mod source;
 
 pub use address_space::AddressSpace;
 pub use kind::Kind;
+pub use reduction::{DataType, Reduction, ReductionOperation};
 pub use region::{NotARegion, Region, RegionMark, regions};
 pub use source::{Cursor, ReadError, TraceSource, has_streams, streams};

@@ -8,6 +8,7 @@
 //! `MPI_Sendrecv` is an isend, an irecv and a waitall. Every rank in an operation is a rank of the
 //! world communicator, also where the program named it within a smaller one.
 
+use crate::reduction::Reduction;
 use serde::{Deserialize, Serialize};
 use weft_units::{Address, Bytes, RankId, Span};
 
@@ -136,6 +137,8 @@ pub struct CollectiveSizes {
     pub receive_counts: Vec<u64>,
     /// Size of one element: reductions are split between elements only. 0 is read as 1.
     pub element: u32,
+    /// The computation of a reduction, as far as it is known.
+    pub reduction: Reduction,
 }
 
 /// The places of a collective's buffers in the rank's memory; `None`: not known, or there is none, as where

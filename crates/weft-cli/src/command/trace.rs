@@ -250,6 +250,7 @@ fn stats_text(stats: &TraceStats) -> String {
         tables::operations(stats, KINDS),
         tables::message_sizes(stats, KINDS),
         tables::collectives(stats, KINDS),
+        tables::reductions(stats, KINDS),
         tables::pairs(stats, FIRST),
         tables::communicators(stats, communicators),
         tables::evolution(stats, FIRST),

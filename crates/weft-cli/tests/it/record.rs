@@ -160,10 +160,16 @@ fn short(op: &Op) -> String {
                 _ => format!(" {side}{counts:?}"),
             };
             let element = if sizes.element == 0 { String::new() } else { format!(" of {}B", sizes.element) };
+            let operation = sizes.reduction.operation.map_or(String::new(), |it| format!(" {it}"));
+            let data_type = sizes.reduction.data_type.map_or(String::new(), |it| format!(" {it}"));
             let (send, receive) =
                 (counts("send", &sizes.send_counts), counts("receive", &sizes.receive_counts));
             let bytes = format!("{}/{}", sizes.send.get(), sizes.receive.get());
-            format!("{kind:?} {}{root} {bytes}{element}{send}{receive}{}", id(comm.0), number(request))
+            format!(
+                "{kind:?} {}{root} {bytes}{element}{operation}{data_type}{send}{receive}{}",
+                id(comm.0),
+                number(request)
+            )
         }
         Op::Communicator { comm, members } => format!("communicator {} {:?}", id(comm.0), ranks(members)),
         Op::Window { window, comm, bytes, .. } => {
@@ -366,6 +372,25 @@ fn derived_types_count_by_their_size() {
     }
 }
 
+/// Catches a type or an operation that is lost, or is taken for another, under any MPI.
+#[test]
+#[ignore = "needs the recorder: make -C recorder check"]
+fn reductions_with_their_types_and_operations() {
+    for run in case("reductions", 2) {
+        run.expect(
+            1,
+            &[
+                "Allreduce world 24/24 of 8B bxor int64",
+                "Allreduce world 12/12 of 4B sum float32",
+                "Allreduce world 24/24 of 8B min float64",
+                "Allreduce world 6/6 of 2B land uint16",
+                "Allreduce world 24/24 of 8B minloc other",
+                "Allreduce world 24/24 of 8B other other",
+            ],
+        );
+    }
+}
+
 /// Catches large counts read as small ones, and persistent collectives recorded when they are made.
 #[test]
 #[ignore = "needs the recorder: make -C recorder check"]
@@ -377,9 +402,9 @@ fn what_came_with_mpi_4() {
         run.expect(
             1,
             &[
-                "Allreduce world 12/12 of 4B #2",
+                "Allreduce world 12/12 of 4B sum int32 #2",
                 "wait #2",
-                "Allreduce world 12/12 of 4B #2",
+                "Allreduce world 12/12 of 4B sum int32 #2",
                 "wait #2",
                 "irecv any tag 1 world 24B #1 matched 0 tag 1",
                 "wait #1",
@@ -402,8 +427,8 @@ fn collectives_with_their_sizes() {
             &[
                 "Barrier world 0/0",
                 "Broadcast world root 2 20/20",
-                "Reduce world root 1 48/48 of 8B",
-                "Allreduce world 28/28 of 4B",
+                "Reduce world root 1 48/48 of 8B sum float64",
+                "Allreduce world 28/28 of 4B max int32",
                 "Gather world root 3 8/8",
                 "Gatherv world root 0 8/0",
                 "Scatter world root 0 12/12",
@@ -413,10 +438,10 @@ fn collectives_with_their_sizes() {
                 "Alltoall world 8/8",
                 "Alltoallv world 40/40 send[4, 8, 12, 16] receive[4, 8, 12, 16]",
                 "Alltoallv world 40/40 send[4, 8, 12, 16] receive[4, 8, 12, 16]",
-                "ReduceScatter world 40/8 of 4B receive[4, 8, 12, 16]",
-                "ReduceScatterBlock world 32/8 of 4B",
-                "Scan world 8/8 of 4B",
-                "Exscan world 8/8 of 4B",
+                "ReduceScatter world 40/8 of 4B sum int32 receive[4, 8, 12, 16]",
+                "ReduceScatterBlock world 32/8 of 4B sum int32",
+                "Scan world 8/8 of 4B sum int32",
+                "Exscan world 8/8 of 4B sum int32",
                 "Barrier world 0/0 #2",
                 "Broadcast world root 2 20/20 #3",
                 "Allgatherv world 8/40 receive[4, 8, 12, 16] #4",

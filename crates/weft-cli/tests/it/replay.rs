@@ -4,6 +4,7 @@ use crate::common::{json, refused, weft};
 use std::path::{Path, PathBuf};
 use weft_formats::{TraceHeader, TraceWriter};
 use weft_trace::op::*;
+use weft_trace::{DataType, Reduction, ReductionOperation};
 use weft_units::{Bytes, RankId, Span};
 
 /// A ring of ranks: each computes, passes a message on, and all add something up, `rounds` times.
@@ -91,6 +92,52 @@ fn a_replay_answers_in_json() {
     let text = weft(&["replay", "-m", "exanest", trace, "--quiet"]).stdout;
     let text = String::from_utf8(text).unwrap();
     assert!(text.contains("busiest links") && text.contains("switch of M1QAF1"), "{text}");
+}
+
+/// A trace of four ranks that reduce ten vectors of 64 bytes.
+fn reductions(path: &Path, element: u32, reduction: Reduction) {
+    let header = TraceHeader { ranks: 4, ..TraceHeader::default() };
+    let mut writer = TraceWriter::create(path, header).unwrap();
+    for rank in 0..4 {
+        writer.begin_rank(RankId(rank)).unwrap();
+        for _ in 0..10 {
+            let (send, receive) = (Bytes::new(64), Bytes::new(64));
+            let sizes = CollectiveSizes { send, receive, element, reduction, ..CollectiveSizes::default() };
+            let (kind, comm, root, request) = (Collective::Allreduce, CommId::WORLD, None, None);
+            let buffers = CollectiveBuffers::default();
+            writer.push(&Op::Collective { kind, comm, root, sizes, request, buffers }).unwrap();
+        }
+    }
+    writer.finish().unwrap();
+}
+
+/// Catches reductions that TR-488 §4.7 does not have and the accelerator computes all the same, such as an
+/// exclusive or of longs, and those that it has and software computes.
+#[test]
+fn the_accelerator_computes_only_what_it_has() {
+    use ReductionOperation::{BitwiseXor, Max, Sum};
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("reductions.weft");
+    let accelerator = "messaging.algorithms=[{operation=\"allreduce\", algorithm=\"accelerator\"}]";
+    // Messages of software; the accelerator has none.
+    let messages = |element, operation, data_type| {
+        reductions(&path, element, Reduction { operation, data_type });
+        let words = ["replay", "-m", "exanest", path.to_str().unwrap(), "--ppn", "1", "--json", "--quiet"];
+        let answer = json(&[&words[..], &["--set", accelerator]].concat());
+        answer["rows"][0]["messages"].as_u64().unwrap()
+    };
+    // Two rounds of recursive doubling.
+    let by_software = 10 * 4 * 2;
+    assert_eq!(messages(8, Some(BitwiseXor), Some(DataType::Int64)), by_software);
+    assert_eq!(messages(8, Some(Sum), Some(DataType::Int64)), by_software);
+    assert_eq!(messages(4, Some(BitwiseXor), Some(DataType::Int32)), by_software);
+    assert_eq!(messages(4, Some(Sum), Some(DataType::Float32)), 0);
+    assert_eq!(messages(8, Some(Max), Some(DataType::Float64)), 0);
+    assert_eq!(messages(4, Some(Max), Some(DataType::Int32)), 0);
+    let stats = String::from_utf8(weft(&["trace", "stats", path.to_str().unwrap()]).stdout).unwrap();
+    assert!(stats.contains("max of int32"), "{stats}");
+    // A trace of an earlier build says neither: a sum of floating-point numbers.
+    assert_eq!(messages(8, None, None), 0);
 }
 
 /// Catches a trace that lacks calls of its program, and a replay or its page that does not say so.

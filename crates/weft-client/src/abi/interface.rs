@@ -205,7 +205,10 @@ pub unsafe extern "C" fn weft_interface_write(
 /// the interface has the data, and the buffer may be used again. A second one comes with an errno if the
 /// target cannot carry it out. `path` says how the process at the target learns of it, on machines whose
 /// interface has several paths: WEFT_PATH_MACHINE, WEFT_PATH_KERNEL, ... With WEFT_ANSWERED added the target
-/// answers, and there is one completion, which comes with the answer. -EINVAL: there is no such path.
+/// answers, and there is one completion, which comes with the answer. On machines whose hosts have a GPU,
+/// the kind of memory that each of the two buffers lies in may be added too: WEFT_MEMORY_GPU_DIRECT <<
+/// WEFT_SOURCE_SHIFT, and << WEFT_TARGET_SHIFT; where it is not, it is as the machine file says. On a card
+/// whose host has no GPU the completion has ENODEV. -EINVAL: there is no such path.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weft_interface_deliver(
     interface: *mut InterfaceHandle,

@@ -113,6 +113,10 @@ impl Post {
     pub const PATH_SHIFT: u32 = 8;
     /// The bits of the path.
     pub const PATH_MASK: u32 = 7;
+    /// RDMA write: the lowest of the two bits of the memory that its source lies in, as of `weft.h`.
+    pub const SOURCE_SHIFT: u32 = 11;
+    /// The same of its target.
+    pub const TARGET_SHIFT: u32 = 13;
 }
 
 impl Post {

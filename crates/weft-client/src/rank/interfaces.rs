@@ -112,7 +112,9 @@ impl Rank {
         self.enter(Call::Write);
         let silent = if delivery.is_answered { 0 } else { Post::SILENT };
         let notifies = if place != 0 { Post::NOTIFIES } else { 0 };
-        let flags = silent | notifies | (delivery.path as u32) << Post::PATH_SHIFT;
+        let [source, target] = delivery.memories.map(|memory| memory as u32);
+        let memories = source << Post::SOURCE_SHIFT | target << Post::TARGET_SHIFT;
+        let flags = silent | notifies | memories | (delivery.path as u32) << Post::PATH_SHIFT;
         self.write_by(Post { notify: place, data, flags, ..transfer.descriptor(number) });
     }
 

@@ -10,6 +10,7 @@ use crate::error::TraceError;
 use crate::input::Input;
 use std::sync::Arc;
 use weft_trace::op::{Collective, CollectiveSizes, SendMode};
+use weft_trace::{Reduction, ReductionOperation};
 use weft_units::Bytes;
 
 /// Handles of communicators that MPI makes itself.
@@ -109,10 +110,10 @@ impl Meaning<'_> {
             "MPI_Iprobe" | "MPI_Probe" => self.probe(call == "MPI_Iprobe")?,
             "MPI_Barrier" => self.collective(Collective::Barrier, 0, CollectiveSizes::default())?,
             "MPI_Bcast" => self.rooted(Collective::Broadcast, [2, 3], self.vector()?)?,
-            "MPI_Reduce" => self.rooted(Collective::Reduce, [3, 4], self.vector()?)?,
-            "MPI_Allreduce" => self.collective(Collective::Allreduce, 3, self.vector()?)?,
-            "MPI_Scan" => self.collective(Collective::Scan, 3, self.vector()?)?,
-            "MPI_Exscan" => self.collective(Collective::Exscan, 3, self.vector()?)?,
+            "MPI_Reduce" => self.rooted(Collective::Reduce, [3, 4], self.reduced()?)?,
+            "MPI_Allreduce" => self.collective(Collective::Allreduce, 3, self.reduced()?)?,
+            "MPI_Scan" => self.collective(Collective::Scan, 3, self.reduced()?)?,
+            "MPI_Exscan" => self.collective(Collective::Exscan, 3, self.reduced()?)?,
             "MPI_Gather" => self.rooted(Collective::Gather, [3, 4], self.one_block(1)?)?,
             "MPI_Scatter" => self.rooted(Collective::Scatter, [3, 4], self.one_block(1)?)?,
             "MPI_Gatherv" => self.rooted(Collective::Gatherv, [4, 5], self.gatherv()?)?,
@@ -367,6 +368,19 @@ impl Meaning<'_> {
         Ok(CollectiveSizes { send: bytes, receive: bytes, element, ..CollectiveSizes::default() })
     }
 
+    /// Count, datatype and operation of a reduction.
+    fn reduced(&self) -> Result<CollectiveSizes, String> {
+        Ok(CollectiveSizes { reduction: self.reduction(), ..self.vector()? })
+    }
+
+    /// Datatype and operation of a reduction, which stand behind its count or counts.
+    fn reduction(&self) -> Reduction {
+        Reduction {
+            operation: operation(self.arguments.number(2)),
+            data_type: self.types.data_type(self.arguments.number(1)),
+        }
+    }
+
     fn block(&self, count: usize) -> Result<Bytes, String> {
         self.types.bytes(self.arguments.number(count), self.arguments.number(count + 1))
     }
@@ -415,7 +429,7 @@ impl Meaning<'_> {
     fn alltoallv(&self) -> Result<CollectiveSizes, String> {
         let (send_counts, send) = self.blocks(0, self.arguments.number(1))?;
         let (receive_counts, receive) = self.blocks(2, self.arguments.number(2))?;
-        Ok(CollectiveSizes { send, receive, send_counts, receive_counts, element: 0 })
+        Ok(CollectiveSizes { send, receive, send_counts, receive_counts, ..CollectiveSizes::default() })
     }
 
     /// Each block has a datatype of its own.
@@ -431,15 +445,37 @@ impl Meaning<'_> {
         };
         let (send_counts, send) = side(0, 2)?;
         let (receive_counts, receive) = side(3, 5)?;
-        Ok(CollectiveSizes { send, receive, send_counts, receive_counts, element: 0 })
+        Ok(CollectiveSizes { send, receive, send_counts, receive_counts, ..CollectiveSizes::default() })
     }
 
     fn reduce_scatter(&self) -> Result<CollectiveSizes, String> {
         let datatype = self.arguments.number(1);
         let (receive_counts, send) = self.blocks(0, datatype)?;
         let element = self.element(datatype)?;
-        Ok(CollectiveSizes { send, receive_counts, element, ..CollectiveSizes::default() })
+        let reduction = self.reduction();
+        Ok(CollectiveSizes { send, receive_counts, element, reduction, ..CollectiveSizes::default() })
     }
+}
+
+/// The operation of a reduction by its handle: those of MPI-1 in DUMPI's order, `MPI_REPLACE`, none, and
+/// those that the program has made.
+fn operation(handle: i64) -> Option<ReductionOperation> {
+    const STANDARD: [ReductionOperation; 12] = [
+        ReductionOperation::Max,
+        ReductionOperation::Min,
+        ReductionOperation::Sum,
+        ReductionOperation::Product,
+        ReductionOperation::LogicalAnd,
+        ReductionOperation::BitwiseAnd,
+        ReductionOperation::LogicalOr,
+        ReductionOperation::BitwiseOr,
+        ReductionOperation::LogicalXor,
+        ReductionOperation::BitwiseXor,
+        ReductionOperation::MinLocation,
+        ReductionOperation::MaxLocation,
+    ];
+    let place = usize::try_from(handle).ok()?.checked_sub(1)?;
+    Some(STANDARD.get(place).copied().unwrap_or(ReductionOperation::Other))
 }
 
 fn wrong_ranges() -> String {

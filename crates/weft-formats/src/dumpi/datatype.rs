@@ -2,6 +2,7 @@
 
 use crate::weft::MAX_BYTES;
 use std::collections::BTreeMap;
+use weft_trace::DataType;
 use weft_units::Bytes;
 
 /// Handle of the first datatype that a program makes.
@@ -9,6 +10,18 @@ const FIRST_MADE: u16 = 28;
 
 /// `MPI_LONG_LONG_INT` is another name of `MPI_LONG_LONG`; the table of a file has the size of one of them.
 const LONG_LONG: [u16; 2] = [16, 18];
+
+/// Handles of the signed integers: char, short, int, long, and both names of long long.
+const SIGNED: [i64; 6] = [3, 7, 9, 11, 16, 18];
+
+/// Handles of the unsigned integers, in the same order.
+const UNSIGNED: [i64; 5] = [4, 8, 10, 12, 17];
+
+/// Handle of `MPI_FLOAT`.
+const FLOAT: i64 = 13;
+
+/// Handle of `MPI_DOUBLE`.
+const DOUBLE: i64 = 14;
 
 /// Bytes of the datatypes of MPI where the file has no table of them, by handle.
 const STANDARD: [u32; FIRST_MADE as usize] =
@@ -38,6 +51,18 @@ impl Datatypes {
                 "datatype {handle}, whose size no call before tells; let the program ask for it with \
                  MPI_Type_size, or copy the file again"
             )
+        })
+    }
+
+    /// The type of the elements of a reduction. `None`: a handle that is none.
+    pub(super) fn data_type(&self, handle: i64) -> Option<DataType> {
+        let bytes = self.size(handle).ok()?;
+        Some(match handle {
+            signed if SIGNED.contains(&signed) => DataType::signed(bytes),
+            unsigned if UNSIGNED.contains(&unsigned) => DataType::unsigned(bytes),
+            FLOAT => DataType::Float32,
+            DOUBLE => DataType::Float64,
+            _ => DataType::Other,
         })
     }
 

@@ -6,12 +6,13 @@ use super::stream::MAGIC;
 use crate::calls::CallTrace;
 use crate::error::TraceError;
 use proptest::prelude::*;
-use weft_trace::TraceSource as _;
 use weft_trace::op::{Collective, CollectiveSizes, CommId, Op, RankRange, RequestId, SendMode, StreamId};
+use weft_trace::{DataType, ReductionOperation, TraceSource as _};
 use weft_units::{Bytes, RankId, Span};
 
 /// An argument of a call.
 enum Arg {
+    B(u8),
     H(u16),
     I(i32),
     L(Vec<i32>),
@@ -21,7 +22,7 @@ enum Arg {
     Text(&'static str),
 }
 
-use Arg::{H, I, L, S, T};
+use Arg::{B, H, I, L, S, T};
 
 /// A call that takes a microsecond, and begins at this one.
 struct Made(&'static str, u32, Vec<Arg>);
@@ -50,6 +51,7 @@ fn file(calls: &[Made]) -> Vec<u8> {
         }
         for argument in arguments {
             match argument {
+                B(value) => bytes.push(*value),
                 H(value) => bytes.extend(value.to_be_bytes()),
                 I(value) => bytes.extend(value.to_be_bytes()),
                 L(values) => {
@@ -193,6 +195,24 @@ fn a_wildcard_has_the_message_of_its_status() {
     );
     // The last is from MPI_PROC_NULL: nothing.
     assert_eq!(ops.iter().filter(|op| matches!(op, Op::Irecv { .. })).count(), 1);
+}
+
+/// Catches types and operations that are lost, or taken for others.
+#[test]
+fn a_reduction_keeps_its_type_and_its_operation() {
+    use ReductionOperation::{BitwiseXor, Max, Other, Sum};
+    for (datatype, operation, expected) in [
+        (INT, 1, (Some(Max), Some(DataType::Int32))),
+        (14, 3, (Some(Sum), Some(DataType::Float64))),
+        (11, 10, (Some(BitwiseXor), Some(DataType::Int64))),
+        (12, 15, (Some(Other), Some(DataType::Uint64))),
+        (23, 0, (None, Some(DataType::Other))),
+    ] {
+        let call = Made("MPI_Allreduce", 0, vec![I(2), H(datatype), B(operation), H(WORLD)]);
+        let ops = of_one(&[call]).unwrap();
+        let Op::Collective { sizes, .. } = &ops[0] else { panic!("{ops:?}") };
+        assert_eq!((sizes.reduction.operation, sizes.reduction.data_type), expected);
+    }
 }
 
 /// Catches bad input that is believed, and an error without its place or its mend.

@@ -364,7 +364,7 @@ impl<'a> ProfileLine<'a> {
     fn alltoallv(&self) -> Result<CollectiveSizes, String> {
         let (send_counts, send) = self.counts(2, 5)?;
         let (receive_counts, receive) = self.counts(8, 11)?;
-        Ok(CollectiveSizes { send, receive, send_counts, receive_counts, element: 0 })
+        Ok(CollectiveSizes { send, receive, send_counts, receive_counts, ..CollectiveSizes::default() })
     }
 
     fn reduce_scatter(&self) -> Result<CollectiveSizes, String> {

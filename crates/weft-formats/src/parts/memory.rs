@@ -97,7 +97,7 @@ mod tests {
                     receive: Bytes::new(BLOCK),
                     send_counts: vec![BLOCK, 0, BLOCK],
                     receive_counts: vec![0, 3 * BLOCK, BLOCK],
-                    element: 0,
+                    ..CollectiveSizes::default()
                 },
                 buffers: CollectiveBuffers {
                     send: Some(Address::new(send)),

@@ -26,7 +26,7 @@ use weft_trace::op::Op;
 use weft_units::RankId;
 
 /// The version of the parts that is read.
-pub const PARTS_VERSION: u32 = 2;
+pub const PARTS_VERSION: u32 = 3;
 
 /// Why parts cannot be read or converted.
 #[derive(Debug, thiserror::Error)]

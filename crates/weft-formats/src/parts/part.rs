@@ -361,6 +361,7 @@ pub(super) mod tests {
     use std::io;
     use weft_trace::op::RankRange;
     use weft_trace::op::{Collective, CollectiveBuffers, CollectiveSizes, SendMode};
+    use weft_trace::{DataType, Reduction, ReductionOperation};
     use weft_units::Address;
 
     pub(in crate::parts) fn header_bytes(rank: u32, size: u32) -> Vec<u8> {
@@ -389,14 +390,15 @@ pub(super) mod tests {
         &[7, 3, 0, 0, 0, 0, 8, 1, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF], // a cancelled one
         &[10, 2, 2, 3, 1],                                  // waitany of 2 and 3: the second
         // alltoallv, its send buffer unknown
-        &[11, 0, 11, 0, 0, 0, 24, 8, 0, 1, 4, 8, 8, 0, 8, 2, 4, 1, 2, 8, 0, 0x90, 0xC0, 0x04],
-        &[12, 1, 5, 1, 3, 3, 2],       // communicator (1, 5): 3, 1
-        &[17, 6, 3, b'f', b'o', b'o'], // the name of call 6
-        &[18, 6],                      // an unrecorded call
-        &[16, 2, b'h', b'i'],          // a marker
-        &[20, 3, 14, 0, 0],            // a probe that found a message of 3, tag 7
-        &[21, 3, 14, 0, 0],            // a test that did
-        &[19, 1],                      // MPI_Finalize
+        &[11, 0, 11, 0, 0, 0, 24, 8, 0, 0, 0, 1, 4, 8, 8, 0, 8, 2, 4, 1, 2, 8, 0, 0x90, 0xC0, 0x04],
+        &[12, 1, 5, 1, 3, 3, 2],                          // communicator (1, 5): 3, 1
+        &[17, 6, 3, b'f', b'o', b'o'],                    // the name of call 6
+        &[18, 6],                                         // an unrecorded call
+        &[16, 2, b'h', b'i'],                             // a marker
+        &[20, 3, 14, 0, 0],                               // a probe that found a message of 3, tag 7
+        &[21, 3, 14, 0, 0],                               // a test that did
+        &[11, 0, 3, 0, 0, 0, 8, 8, 8, 4, 10, 0, 0, 0, 0], // allreduce of a long by exclusive or
+        &[19, 1],                                         // MPI_Finalize
     ];
 
     /// Catches a field read in the wrong order or with the wrong encoding.
@@ -437,7 +439,7 @@ pub(super) mod tests {
                     receive: Bytes::new(8),
                     send_counts: vec![8, 8, 0, 8],
                     receive_counts: vec![0, 0, 8, 0],
-                    element: 0,
+                    ..CollectiveSizes::default()
                 },
                 request: None,
                 buffers: CollectiveBuffers { send: None, receive: Some(BEGIN) },
@@ -449,6 +451,23 @@ pub(super) mod tests {
             Op::Marker { text: "hi".into() },
             Op::Probe { from: RankId(3), tag: 7, comm: CommId::WORLD, tested: false },
             Op::Probe { from: RankId(3), tag: 7, comm: CommId::WORLD, tested: true },
+            Op::Collective {
+                kind: Collective::Allreduce,
+                comm: CommId::WORLD,
+                root: None,
+                sizes: CollectiveSizes {
+                    send: Bytes::new(8),
+                    receive: Bytes::new(8),
+                    element: 8,
+                    reduction: Reduction {
+                        operation: Some(ReductionOperation::BitwiseXor),
+                        data_type: Some(DataType::Int64),
+                    },
+                    ..CollectiveSizes::default()
+                },
+                request: None,
+                buffers: CollectiveBuffers::default(),
+            },
         ];
         assert_eq!(ops, expected);
         assert_eq!(part.end(), Some(PartEnd::Finalized));
@@ -490,6 +509,8 @@ pub(super) mod tests {
             (&[8, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F], "64 bits"),
             (&[10, 1, 2, 1], "completed request 1"),
             (&[11, 0, 20], "collective 20"),
+            (&[11, 0, 3, 0, 0, 0, 8, 8, 8, 12], "data type 12"),
+            (&[11, 0, 3, 0, 0, 0, 8, 8, 8, 4, 14], "operation of a reduction 14"),
             (&[12, 0, 1, 1, 2, 2, 3], "outside the world"),
             (&[18, 3], "call 3 has no name"),
             (&[16, 0xFF, 0xFF, 0xFF, 0x7F], "a text of"),

@@ -6,6 +6,7 @@ use weft_trace::op::{
     Collective, CollectiveBuffers, CollectiveSizes, CommId, OneSided, Op, RankRange, RequestId, SendMode,
     WindowSync,
 };
+use weft_trace::{DataType, Reduction, ReductionOperation};
 use weft_units::{Bytes, RankId};
 
 /// A rank that has been checked against the size of the world.
@@ -78,6 +79,12 @@ pub(super) fn blocks<R: BufRead>(source: &mut Source<R>, size: u64) -> Result<Ve
     Ok(blocks)
 }
 
+/// One of a list, which has the number of its place and one more; 0 for none.
+fn listed<T: Copy, R: BufRead>(all: &[T], source: &mut Source<R>, what: &str) -> Result<Option<T>, Stop> {
+    let number = source.below(all.len() as u64 + 1, what)?;
+    Ok(number.checked_sub(1).map(|place| all[place as usize]))
+}
+
 pub(super) fn collective<R: BufRead>(source: &mut Source<R>, size: u64) -> Result<Op, Stop> {
     let request = Some(source.request()?).filter(|request| request.0 != 0);
     let kind = COLLECTIVES[source.below(COLLECTIVES.len() as u64, "collective")? as usize];
@@ -86,9 +93,12 @@ pub(super) fn collective<R: BufRead>(source: &mut Source<R>, size: u64) -> Resul
     let send = Bytes::new(source.number()?);
     let receive = Bytes::new(source.number()?);
     let element = u32::try_from(source.number()?).unwrap_or(u32::MAX);
+    let data_type = listed(DataType::ALL, source, "data type")?;
+    let operation = listed(ReductionOperation::ALL, source, "operation of a reduction")?;
+    let reduction = Reduction { operation, data_type };
     let send_counts = blocks(source, size)?;
     let receive_counts = blocks(source, size)?;
-    let sizes = CollectiveSizes { send, receive, send_counts, receive_counts, element };
+    let sizes = CollectiveSizes { send, receive, send_counts, receive_counts, element, reduction };
     let buffers = CollectiveBuffers { send: source.address()?, receive: source.address()? };
     Ok(Op::Collective { kind, comm, root, sizes, buffers, request })
 }

@@ -1,5 +1,6 @@
 //! The lines of one rank, and what they mean.
 
+use super::datatype::datatype;
 use crate::calls::{
     Calls, CommRef, Completed, Manner, MessageEnd, MpiCall, OtherSide, RequestKey, TimedCall,
 };
@@ -8,11 +9,9 @@ use crate::flop_rate::FlopRate;
 use crate::input::InputReader;
 use crate::weft::MAX_BYTES;
 use std::collections::BTreeMap;
+use weft_trace::Reduction;
 use weft_trace::op::{Collective, CollectiveSizes, SendMode};
 use weft_units::{Bytes, Span};
-
-/// Bytes of SimGrid's datatypes, by their number.
-const DATATYPES: [u64; 25] = [8, 4, 1, 2, 8, 4, 1, 8, 1, 1, 2, 4, 8, 8, 16, 4, 1, 1, 2, 4, 8, 1, 2, 4, 8];
 
 /// The size of a receive that does not say it: SimGrid takes that of the message.
 const ANY_SIZE: Bytes = Bytes::new(MAX_BYTES);
@@ -157,19 +156,19 @@ impl Actions {
             "bcast" => rooted(Collective::Broadcast, words.root(1)?, words.vector(2)?),
             "reduce" => {
                 self.then_compute(&words, 1)?;
-                rooted(Collective::Reduce, words.root(2)?, words.vector(3)?)
+                rooted(Collective::Reduce, words.root(2)?, words.reduced(3)?)
             }
             "allreduce" => {
                 self.then_compute(&words, 1)?;
-                collective(Collective::Allreduce, words.vector(2)?)
+                collective(Collective::Allreduce, words.reduced(2)?)
             }
             "scan" => {
                 self.then_compute(&words, 1)?;
-                collective(Collective::Scan, words.vector(2)?)
+                collective(Collective::Scan, words.reduced(2)?)
             }
             "exscan" => {
                 self.then_compute(&words, 1)?;
-                collective(Collective::Exscan, words.vector(2)?)
+                collective(Collective::Exscan, words.reduced(2)?)
             }
             "alltoall" => collective(Collective::Alltoall, words.blocks(2)?),
             "allgather" => collective(Collective::Allgather, words.blocks(2)?),
@@ -362,8 +361,10 @@ impl ActionWords<'_> {
     /// The bytes of a datatype, which may be left out.
     fn datatype(&self, place: usize) -> Result<u64, String> {
         let Some(word) = self.words.get(place) else { return Ok(self.default) };
-        let size = word.parse().ok().and_then(|number: usize| DATATYPES.get(number).copied());
-        size.ok_or_else(|| self.wrong(place, "the number of a datatype of SimGrid, 0 to 24"))
+        let known = word.parse().ok().and_then(datatype);
+        known
+            .map(|(size, _)| size)
+            .ok_or_else(|| self.wrong(place, "the number of a datatype of SimGrid, 0 to 24"))
     }
 
     /// The root, which may be left out.
@@ -384,6 +385,18 @@ impl ActionWords<'_> {
             element: size as u32,
             ..CollectiveSizes::default()
         })
+    }
+
+    /// One buffer that is reduced. SimGrid does not say by which operation.
+    fn reduced(&self, datatype: usize) -> Result<CollectiveSizes, String> {
+        Ok(CollectiveSizes { reduction: self.reduction(datatype), ..self.vector(datatype)? })
+    }
+
+    /// The reduction, as far as it is known, whose datatype is at this place, and has been read.
+    fn reduction(&self, place: usize) -> Reduction {
+        let number = self.words.get(place).and_then(|word| word.parse().ok());
+        let data_type = number.and_then(datatype).map(|(_, data_type)| data_type);
+        Reduction { operation: None, data_type }
     }
 
     /// Two blocks, whose datatypes begin at this place.
@@ -438,6 +451,7 @@ impl ActionWords<'_> {
             send: sum(&receive_counts),
             receive_counts,
             element,
+            reduction: self.reduction(1 + ranks),
             ..CollectiveSizes::default()
         })
     }
@@ -447,6 +461,6 @@ impl ActionWords<'_> {
         let send_counts = self.counts(1, ranks, self.datatype(datatype)?)?;
         let receive_counts = self.counts(2 + ranks, ranks, self.datatype(datatype + 1)?)?;
         let (send, receive) = (sum(&send_counts), sum(&receive_counts));
-        Ok(CollectiveSizes { send, receive, send_counts, receive_counts, element: 0 })
+        Ok(CollectiveSizes { send, receive, send_counts, receive_counts, ..CollectiveSizes::default() })
     }
 }

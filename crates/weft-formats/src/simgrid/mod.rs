@@ -9,6 +9,7 @@
 //! Computation is in floating-point operations. Their speed is asked for, or stands in a comment before the
 //! first line: `# speed: 1Gf`, which SimGrid passes over.
 
+mod datatype;
 mod files;
 mod line;
 mod writer;

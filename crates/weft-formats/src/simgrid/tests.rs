@@ -8,6 +8,7 @@ use std::path::Path;
 use weft_trace::op::{
     Collective, CollectiveBuffers, CollectiveSizes, CommId, Op, RequestId, SendMode, StreamId,
 };
+use weft_trace::{DataType, Reduction};
 use weft_units::{Bytes, RankId, Span};
 
 fn ops(trace: &Trace) -> Result<Vec<Vec<Op>>, TraceError> {
@@ -162,9 +163,10 @@ fn collective() -> impl Strategy<Value = Op> {
     };
     prop_oneof![
         Just(op(Collective::Barrier, None, sizes())),
-        (block(), 0..RANKS, prop_oneof![Just(1), Just(4), Just(8)]).prop_map(
-            move |(bytes, root, element)| {
-                let sizes = CollectiveSizes { send: bytes, receive: bytes, element, ..sizes() };
+        (block(), 0..RANKS, prop::sample::select(TYPES.to_vec())).prop_map(
+            move |(bytes, root, (element, data_type))| {
+                let reduction = Reduction { operation: None, data_type: Some(data_type) };
+                let sizes = CollectiveSizes { send: bytes, receive: bytes, element, reduction, ..sizes() };
                 op(Collective::Reduce, Some(root), sizes)
             }
         ),
@@ -176,7 +178,7 @@ fn collective() -> impl Strategy<Value = Op> {
             op(
                 Collective::Alltoallv,
                 None,
-                CollectiveSizes { send, receive, send_counts, receive_counts, element: 0 },
+                CollectiveSizes { send, receive, send_counts, receive_counts, ..sizes() },
             )
         }),
         (block(), counts(), 0..RANKS).prop_map(move |(send, receive_counts, root)| {
@@ -225,6 +227,15 @@ fn step() -> impl Strategy<Value = Vec<Op>> {
         }),
     ]
 }
+
+/// Sizes of elements with their types.
+const TYPES: [(u32, DataType); 5] = [
+    (1, DataType::Other),
+    (4, DataType::Float32),
+    (4, DataType::Int32),
+    (8, DataType::Float64),
+    (8, DataType::Uint64),
+];
 
 proptest! {
     /// Catches an operation that comes back as another, at the usual speed and at an odd one.

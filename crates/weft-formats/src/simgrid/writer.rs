@@ -3,6 +3,7 @@
 //! Counts are bytes, but those of reductions, whose elements keep their size. A send or a receive that the
 //! next operation waits for is written as the blocking one.
 
+use super::datatype::{BYTE, elements};
 use crate::error::TraceError;
 use crate::flop_rate::FlopRate;
 use crate::format::FormatWriter;
@@ -17,9 +18,6 @@ use tempfile::NamedTempFile;
 use weft_trace::Kind;
 use weft_trace::op::{Collective, CollectiveSizes, CommId, Op, RequestId, SendMode};
 use weft_units::RankId;
-
-/// Datatypes of SimGrid by the bytes of one: byte, short, int, double and long double.
-const ELEMENTS: [(u64, u32); 5] = [(1, 6), (2, 3), (4, 1), (8, 0), (16, 14)];
 
 /// Writes one trace.
 pub(super) struct ActionWriter {
@@ -209,7 +207,7 @@ impl ActionWriter {
 
     fn collective(&mut self, kind: Collective, root: u32, sizes: &CollectiveSizes) -> Result<(), TraceError> {
         let (send, receive) = (sizes.send.get(), sizes.receive.get());
-        let (count, datatype) = elements(send, sizes.element);
+        let (count, datatype) = elements(send, sizes);
         match kind {
             Collective::Barrier => self.action(format_args!("barrier")),
             Collective::Broadcast => self.action(format_args!("bcast {count} {root} {datatype}")),
@@ -239,9 +237,9 @@ impl ActionWriter {
             Collective::ReduceScatter => {
                 let size = u64::from(sizes.element).max(1);
                 // One datatype for all blocks: bytes, where the elements do not fit in one of them.
-                let fits = |&&block: &&u64| elements(block, sizes.element) == (block / size, datatype);
+                let fits = |&&block: &&u64| elements(block, sizes) == (block / size, datatype);
                 let all_fit = sizes.receive_counts.iter().filter(fits).count() == sizes.receive_counts.len();
-                let (size, datatype) = if all_fit { (size, datatype) } else { ELEMENTS[0] };
+                let (size, datatype) = if all_fit { (size, datatype) } else { (1, BYTE) };
                 let counts = self.list(&sizes.receive_counts, size);
                 self.action(format_args!("reducescatter{counts} 0 {datatype}"))
             }
@@ -266,13 +264,6 @@ impl ActionWriter {
         }
         text
     }
-}
-
-/// The number of elements in some bytes, and the number of their datatype: bytes, where no datatype fits.
-fn elements(bytes: u64, element: u32) -> (u64, u32) {
-    let fits = |&&(size, _): &&(u64, u32)| size == u64::from(element) && bytes.is_multiple_of(size);
-    let (size, datatype) = ELEMENTS.iter().find(fits).copied().unwrap_or(ELEMENTS[0]);
-    (bytes / size, datatype)
 }
 
 impl FormatWriter for ActionWriter {

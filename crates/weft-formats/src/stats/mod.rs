@@ -30,6 +30,7 @@ use serde::Serialize;
 use sizes::{CallSizes, MessageSizes};
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
+use weft_trace::Reduction;
 use weft_trace::op::Op;
 use weft_units::RankId;
 
@@ -106,6 +107,10 @@ pub struct CollectiveStats {
     pub receive_bytes: u64,
     /// Calls by size, classes without calls left out.
     pub sizes: Vec<CallSizeClass>,
+    /// Of reductions: calls by operation and type of the elements, such as `sum of float64`, as far as the
+    /// trace says.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub reductions: BTreeMap<String, u64>,
 }
 
 impl TraceStats {
@@ -224,6 +229,9 @@ impl TraceCount {
                 collective.non_blocking_calls += u64::from(request.is_some());
                 collective.send_bytes = collective.send_bytes.saturating_add(sizes.send.get());
                 collective.receive_bytes = collective.receive_bytes.saturating_add(sizes.receive.get());
+                if sizes.reduction != Reduction::default() {
+                    *collective.reductions.entry(sizes.reduction.to_string()).or_default() += 1;
+                }
                 classes.add(sizes);
                 self.communicators.totals(*comm).collective(sizes);
             }

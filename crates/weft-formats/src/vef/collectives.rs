@@ -266,7 +266,7 @@ impl VefCollectives {
                 let (send, receive) = (sum(&send_counts), sum(&receive_counts));
                 (
                     Collective::Alltoallv,
-                    CollectiveSizes { send, receive, send_counts, receive_counts, element: 1 },
+                    CollectiveSizes { send, receive, send_counts, receive_counts, ..none() },
                 )
             }
         };

@@ -134,7 +134,7 @@ fn each_collective_has_its_sizes() {
     let of =
         |operation, sizes, rank| match operations(&*open(&lines(operation, sizes)).unwrap(), rank, 0).pop() {
             Some(Op::Collective { kind, root, sizes, .. }) => {
-                let CollectiveSizes { send, receive, send_counts, receive_counts, element } = sizes;
+                let CollectiveSizes { send, receive, send_counts, receive_counts, element, .. } = sizes;
                 let root = root.map(|root| root.0);
                 (kind, root, [send.get(), receive.get(), element.into()], send_counts, receive_counts)
             }

@@ -4,10 +4,10 @@ use super::column::{Columns, Lists, Place, Texts};
 use super::row::{MAX_BYTES, MAX_SPAN_PS, RowError, address, check_members, missing, ranges};
 use super::schema::{Column, MAX_ENTRIES};
 use crate::error::TraceError;
-use weft_trace::Kind;
 use weft_trace::op::{
     CollectiveBuffers, CollectiveSizes, CommId, EventId, Op, RankRange, RequestId, WindowId,
 };
+use weft_trace::{DataType, Kind, Reduction, ReductionOperation};
 use weft_units::{Address, Bytes, RankId, Span};
 
 /// Rows, the first of which is the next of its rank. Takes up to 90 bytes for each, mostly below
@@ -36,6 +36,8 @@ pub(crate) struct Batch {
     members: Lists<u64>,
     buffer: Vec<u64>,
     receive_buffer: Vec<u64>,
+    reduction: Vec<Option<ReductionOperation>>,
+    data_type: Vec<Option<DataType>>,
 }
 
 impl Batch {
@@ -86,8 +88,12 @@ impl Batch {
             columns.lists(Column::Members, &mut self.members)?,
         ];
         let complete = complete.into_iter().fold(len, usize::min);
-        let texts = columns.texts(Column::Operation, &mut places, &mut self.present)?;
-        self.read_kinds(texts.as_ref(), &places[..complete.min(places.len())], fault)
+        let mut names = NameColumns { columns, present: &mut self.present, fault };
+        self.reduction = names.read(Column::Reduction, ReductionOperation::from_name)?;
+        self.data_type = names.read(Column::DataType, DataType::from_name)?;
+        let kinds = names.read(Column::Operation, Kind::from_name)?;
+        self.kinds.extend(kinds.into_iter().take(complete).map_while(|kind| kind));
+        Ok(())
     }
 
     /// Keeps the texts themselves. Returns for how many rows.
@@ -106,31 +112,47 @@ impl Batch {
         self.text.ends.len()
     }
 
-    fn read_kinds(
-        &mut self,
-        names: Option<&Texts>,
-        places: &[Place],
-        fault: impl Fn(usize, RowError) -> TraceError,
-    ) -> Result<(), TraceError> {
-        let Some(names) = names else { return Ok(()) };
-        let known: Vec<Option<Kind>> = names.iter().map(Kind::from_name).collect();
-        for (row, place) in places.iter().enumerate() {
-            let Some(kind) = known[place.0 as usize] else {
-                let name = names.text(*place);
-                let name = String::from_utf8_lossy(name.get(..40).unwrap_or(name)).into_owned();
-                let reason = format!("no operation is called `{name}`; use the weft that wrote the file");
-                return Err(fault(row, (Column::Operation, reason)));
-            };
-            self.kinds.push(kind);
-        }
-        Ok(())
-    }
-
     /// The operation of a row of a program of so many ranks. Columns that its kind does not have are not
     /// looked at.
     #[inline]
     pub(crate) fn op(&self, row: usize, ranks: u32) -> Result<Op, RowError> {
         RowOf { batch: self, row, present: self.present[row], ranks }.op(self.kinds[row])
+    }
+}
+
+/// Reads columns whose texts are names of values.
+struct NameColumns<'a, F> {
+    columns: &'a Columns<'a>,
+    present: &'a mut [u32],
+    fault: F,
+}
+
+impl<F: Fn(usize, RowError) -> TraceError> NameColumns<'_, F> {
+    /// For each row the value of this name, `None` where the column is null; no rows where all are.
+    fn read<T: Copy>(
+        &mut self,
+        column: Column,
+        from_name: fn(&[u8]) -> Option<T>,
+    ) -> Result<Vec<Option<T>>, TraceError> {
+        let mut places = Vec::new();
+        let Some(names) = self.columns.texts(column, &mut places, self.present)? else {
+            return Ok(Vec::new());
+        };
+        let known: Vec<Option<T>> = names.iter().map(from_name).collect();
+        let mut values = Vec::with_capacity(places.len());
+        for (row, place) in places.into_iter().enumerate() {
+            let is_null = self.present[row] & 1 << column as u32 == 0;
+            let value = if is_null { None } else { known[place.0 as usize] };
+            if value.is_none() && !is_null {
+                let name = names.text(place);
+                let name = String::from_utf8_lossy(name.get(..40).unwrap_or(name)).into_owned();
+                let column_name = column.name().replace('_', " ");
+                let reason = format!("no {column_name} is called `{name}`; use the weft that wrote the file");
+                return Err((self.fault)(row, (column, reason)));
+            }
+            values.push(value);
+        }
+        Ok(values)
     }
 }
 
@@ -197,6 +219,10 @@ impl<'a> RowOf<'a> {
                     )?,
                     send_counts: self.counts(&batch.send_counts, Column::SendCounts)?,
                     receive_counts: self.counts(&batch.receive_counts, Column::ReceiveCounts)?,
+                    reduction: Reduction {
+                        operation: batch.reduction.get(self.row).copied().flatten(),
+                        data_type: batch.data_type.get(self.row).copied().flatten(),
+                    },
                 },
                 buffers: CollectiveBuffers {
                     send: self.buffer()?,

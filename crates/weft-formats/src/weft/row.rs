@@ -2,9 +2,8 @@
 
 use super::schema::{Column, MAX_ENTRIES};
 use std::borrow::Cow;
-use weft_trace::AddressSpace;
-use weft_trace::Kind;
 use weft_trace::op::{Op, RankRange, RequestId};
+use weft_trace::{AddressSpace, DataType, Kind, ReductionOperation};
 use weft_units::Address;
 
 /// Largest size in bytes that is believed: a pebibyte.
@@ -39,6 +38,8 @@ pub(crate) struct Row<'a> {
     pub(crate) members: Cow<'a, [i64]>,
     pub(crate) buffer: Option<u64>,
     pub(crate) receive_buffer: Option<u64>,
+    pub(crate) reduction: Option<&'static str>,
+    pub(crate) data_type: Option<&'static str>,
 }
 
 impl<'a> Row<'a> {
@@ -64,6 +65,8 @@ impl<'a> Row<'a> {
             members: Cow::Borrowed(&[]),
             buffer: None,
             receive_buffer: None,
+            reduction: None,
+            data_type: None,
         }
     }
 
@@ -111,6 +114,8 @@ impl<'a> Row<'a> {
                 receive_counts: Cow::Borrowed(&sizes.receive_counts),
                 buffer: number(&buffers.send),
                 receive_buffer: number(&buffers.receive),
+                reduction: sizes.reduction.operation.map(ReductionOperation::name),
+                data_type: sizes.reduction.data_type.map(DataType::name),
                 ..row
             },
             Op::Communicator { comm, members } => Row {

@@ -40,8 +40,10 @@
 //! | `members` | communicator: first, stride, count of each range of world ranks, one after the other |
 //! | `buffer` | the rank's virtual address of what is sent, received, exposed, moved, given to a collective |
 //! | `receive_buffer` | that of what is taken from a collective |
+//! | `reduction` | of reductions: [`weft_trace::ReductionOperation::name`] |
+//! | `data_type` | of reductions: [`weft_trace::DataType::name`] |
 //!
-//! Files of earlier builds end with `members`: all buffers are null there.
+//! Files of earlier builds end with `members`, or with `receive_buffer`: what comes after is null there.
 
 use crate::header::TraceHeader;
 use parquet::schema::parser::parse_message_type;
@@ -70,6 +72,8 @@ const SCHEMA: &str = "message weft_trace {
   optional group members (LIST) { repeated group list { required int64 element; } }
   optional int64 buffer (INTEGER(64,false));
   optional int64 receive_buffer (INTEGER(64,false));
+  optional binary reduction (STRING);
+  optional binary data_type (STRING);
 }";
 
 /// The columns, in the order of the schema.
@@ -96,11 +100,13 @@ pub(crate) enum Column {
     Members,
     Buffer,
     ReceiveBuffer,
+    Reduction,
+    DataType,
 }
 
 impl Column {
     /// All columns; each lies at its own index.
-    pub(crate) const ALL: [Column; 21] = [
+    pub(crate) const ALL: [Column; 23] = [
         Column::Rank,
         Column::Operation,
         Column::SpanPs,
@@ -122,6 +128,8 @@ impl Column {
         Column::Members,
         Column::Buffer,
         Column::ReceiveBuffer,
+        Column::Reduction,
+        Column::DataType,
     ];
 
     /// The first of the columns that files of earlier builds do not have.
@@ -150,6 +158,8 @@ impl Column {
             Column::Members => "members",
             Column::Buffer => "buffer",
             Column::ReceiveBuffer => "receive_buffer",
+            Column::Reduction => "reduction",
+            Column::DataType => "data_type",
         }
     }
 }

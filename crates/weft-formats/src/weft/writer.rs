@@ -202,14 +202,17 @@ struct Group {
     members: Values<Int64Type>,
     buffer: Values<Int64Type>,
     receive_buffer: Values<Int64Type>,
+    reduction: Values<ByteArrayType>,
+    data_type: Values<ByteArrayType>,
 }
 
 impl Group {
     fn push(&mut self, rank: u32, row: &Row) {
         let int32 = |value: Option<u32>| value.map(u32::cast_signed);
         let int64 = |value: Option<u64>| value.map(u64::cast_signed);
+        let name = |name: &'static str| ByteArray::from(Bytes::from_static(name.as_bytes()));
         self.rank.values.push(rank.cast_signed());
-        self.operation.values.push(ByteArray::from(Bytes::from_static(row.kind.name().as_bytes())));
+        self.operation.values.push(name(row.kind.name()));
         self.span_ps.push(int64(row.span_ps));
         self.peer.push(int32(row.peer));
         self.tag.push(row.tag);
@@ -229,6 +232,8 @@ impl Group {
         self.members.push_list(row.members.iter().copied());
         self.buffer.push(int64(row.buffer));
         self.receive_buffer.push(int64(row.receive_buffer));
+        self.reduction.push(row.reduction.map(name));
+        self.data_type.push(row.data_type.map(name));
         self.rows += 1;
         self.entries += row.entries();
     }
@@ -256,6 +261,8 @@ impl Group {
         self.members.write(&mut group)?;
         self.buffer.write(&mut group)?;
         self.receive_buffer.write(&mut group)?;
+        self.reduction.write(&mut group)?;
+        self.data_type.write(&mut group)?;
         group.close()?;
         Ok(())
     }

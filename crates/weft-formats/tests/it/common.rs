@@ -8,8 +8,8 @@ use proptest::option;
 use proptest::prelude::*;
 use std::path::Path;
 use weft_formats::{Trace, TraceHeader, TraceWriter};
-use weft_trace::AddressSpace;
 use weft_trace::op::*;
+use weft_trace::{AddressSpace, DataType, Reduction, ReductionOperation};
 use weft_units::{Address, Bytes, RankId, Span};
 
 pub const RANKS: u32 = 5;
@@ -34,6 +34,13 @@ fn collective() -> impl Strategy<Value = Collective> {
         Just(Collective::Alltoallv),
         Just(Collective::NeighborAlltoallv),
     ]
+}
+
+/// Operation and type, each of which may be unknown.
+fn reduction() -> impl Strategy<Value = Reduction> {
+    let operation = option::of(prop::sample::select(ReductionOperation::ALL));
+    let data_type = option::of(prop::sample::select(DataType::ALL));
+    (operation, data_type).prop_map(|(operation, data_type)| Reduction { operation, data_type })
 }
 
 fn mode() -> impl Strategy<Value = SendMode> {
@@ -96,7 +103,7 @@ pub fn any_op() -> impl Strategy<Value = Op> {
             collective(),
             comm(),
             option::of(any_rank()),
-            (size(), size(), counts(), counts(), any::<u32>()),
+            (size(), size(), counts(), counts(), (any::<u32>(), reduction())),
             (buffer(), buffer()).prop_map(|(send, receive)| CollectiveBuffers { send, receive }),
             option::of(request())
         )
@@ -105,11 +112,12 @@ pub fn any_op() -> impl Strategy<Value = Op> {
                     kind,
                     comm,
                     root,
-                    (send, receive, send_counts, receive_counts, element),
+                    (send, receive, send_counts, receive_counts, (element, reduction)),
                     buffers,
                     request,
                 )| {
-                    let sizes = CollectiveSizes { send, receive, send_counts, receive_counts, element };
+                    let sizes =
+                        CollectiveSizes { send, receive, send_counts, receive_counts, element, reduction };
                     Op::Collective { kind, comm, root, sizes, buffers, request }
                 }
             ),

@@ -5,6 +5,7 @@
 use crate::common::*;
 use proptest::prelude::*;
 use weft_formats::{Trace, TraceError, TraceHeader, TraceWriter};
+use weft_trace::Reduction;
 use weft_trace::op::*;
 use weft_units::{Address, Bytes, RankId, Span};
 
@@ -76,9 +77,9 @@ proptest! {
 }
 
 /// Catches a reader that refuses the recordings of earlier builds, or reads their other columns shifted:
-/// these were made before there were columns of buffers.
+/// these were made before there were columns of buffers and reductions.
 #[test]
-fn traces_without_buffers_are_read() {
+fn traces_of_earlier_builds_are_read() {
     let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/trace");
     let ops = |name: &str| -> Vec<Op> {
         let trace = Trace::open(format!("{corpus}/{name}.weft")).unwrap();
@@ -88,6 +89,9 @@ fn traces_without_buffers_are_read() {
         let ops = ops(name);
         assert_eq!(ops.len(), operations, "{name}");
         for op in ops {
+            if let Op::Collective { sizes, .. } = &op {
+                assert_eq!(sizes.reduction, Reduction::default());
+            }
             let buffers = match op {
                 Op::Isend { buffer, .. } | Op::Irecv { buffer, .. } => [buffer, None],
                 Op::Window { buffer, .. } | Op::OneSided { buffer, .. } => [buffer, None],

@@ -9,9 +9,9 @@ use crate::nonsense::Nonsense;
 use crate::rank_memory::{PageFault, RankMemory};
 use crate::virtual_interfaces::{Carried, What, ended, errno, field_errno, put};
 use weft_client::device::{Notice, NoticeKind, Post, PostKind};
-use weft_client::interface::{WantedDomain, WantedPath};
+use weft_client::interface::{WantedDomain, WantedMemory, WantedPath};
 use weft_msg::EnvelopeKind;
-use weft_nic::apenetx::CompletionPath;
+use weft_nic::apenetx::{ChosenDelivery, CompletionPath, MemoryKind};
 use weft_nic::gvas::{Gvas, Pdid};
 use weft_nic::{Delivered, Failure, HostContext, Message, MessageOptions, Primitive};
 use weft_units::{Address, Bytes, EndpointId, RankId, Time};
@@ -437,15 +437,23 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
     }
 }
 
-/// The path of completions that a post chooses; `None`: there is no such path.
+/// The delivery that a post chooses; `None`: there is no such path.
 fn chosen(post: &Post) -> Option<MessageOptions> {
-    Some(match WantedPath::of(post.flags >> Post::PATH_SHIFT & Post::PATH_MASK)? {
-        WantedPath::Machine => MessageOptions::NONE,
-        WantedPath::Kernel => MessageOptions::of(&CompletionPath::Kernel),
-        WantedPath::Remapped => MessageOptions::of(&CompletionPath::Remapped),
-        WantedPath::Direct => MessageOptions::of(&CompletionPath::Direct),
-        WantedPath::UserQueue => MessageOptions::of(&CompletionPath::UserQueue),
-    })
+    let completion = match WantedPath::of(post.flags >> Post::PATH_SHIFT & Post::PATH_MASK)? {
+        WantedPath::Machine => None,
+        WantedPath::Kernel => Some(CompletionPath::Kernel),
+        WantedPath::Remapped => Some(CompletionPath::Remapped),
+        WantedPath::Direct => Some(CompletionPath::Direct),
+        WantedPath::UserQueue => Some(CompletionPath::UserQueue),
+    };
+    let memory = |shift: u32| match WantedMemory::of(post.flags >> shift) {
+        WantedMemory::Machine => None,
+        WantedMemory::Host => Some(MemoryKind::Host),
+        WantedMemory::GpuDirect => Some(MemoryKind::GpuDirect),
+        WantedMemory::GpuStaged => Some(MemoryKind::GpuStaged),
+    };
+    let (source, target) = (memory(Post::SOURCE_SHIFT), memory(Post::TARGET_SHIFT));
+    Some(ChosenDelivery { completion, source, target }.options())
 }
 
 /// The virtual interface that a post names at its target; one that no endpoint has, where the number is no

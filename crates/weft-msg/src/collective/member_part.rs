@@ -8,6 +8,7 @@ use crate::algorithms::rule::CollectiveSize;
 use crate::envelope::MAX_MESSAGE_BYTES;
 use crate::error::MsgError;
 use serde::{Deserialize, Serialize};
+use weft_trace::Reduction;
 use weft_trace::op::{Collective, CollectiveSizes};
 use weft_units::Bytes;
 
@@ -129,6 +130,8 @@ pub(crate) struct MemberPart {
     pub root: u32,
     /// Size of one element.
     pub element: u32,
+    /// The computation of a reduction.
+    pub reduction: Reduction,
     /// Bytes given and taken.
     pub sizes: BlockSizes,
     /// How the two collectives are carried out that some algorithms consist of.
@@ -153,6 +156,7 @@ impl MemberPart {
             me,
             root,
             element: given.element.max(1),
+            reduction: given.reduction,
             sizes,
             stages: Stages::default(),
             neighbours: Neighbours::default(),

@@ -136,7 +136,9 @@ mod tests {
             let bytes = Bytes::new(total);
             let members = receive_counts.len() as u32;
             let (send, receive, send_counts) = (bytes, bytes, vec![]);
-            let sizes = CollectiveSizes { send, receive, send_counts, receive_counts, element };
+            let sizes = CollectiveSizes {
+                send, receive, send_counts, receive_counts, element, ..CollectiveSizes::default()
+            };
             let place = |me| MemberPlace { members, me, root: 0 };
             let parts: Vec<MemberPart> = (0..members)
                 .map(|me| MemberPart::new(Collective::Allgatherv, place(me), &sizes).unwrap()).collect();

@@ -27,7 +27,8 @@ impl Process {
     fn allreduce(&self, comm: CommIndex, part: &MemberPart, bytes: u64) -> Allreduce<'_> {
         let group = self.communicators.group(comm);
         let number = self.communicators.begun(comm);
-        Allreduce { group, number, bytes: Bytes::new(bytes), element: part.element }
+        let (element, reduction) = (part.element, part.reduction);
+        Allreduce { group, number, bytes: Bytes::new(bytes), element, reduction }
     }
 }
 

@@ -78,6 +78,7 @@ pub fn sizes(trial: &Trial, members: u32, me: u32) -> CollectiveSizes {
         send_counts,
         receive_counts,
         element,
+        ..CollectiveSizes::default()
     }
 }
 

@@ -28,6 +28,7 @@
 
 mod card_to_host;
 mod completion;
+mod delivery;
 mod descriptor;
 mod gpu;
 mod host_to_card;
@@ -40,6 +41,7 @@ mod translation;
 
 pub use card_to_host::Announcement;
 pub use completion::{ChosenCompletion, CompletionPath, CompletionState, KernelWait};
+pub use delivery::ChosenDelivery;
 pub use descriptor::{DescriptorEvent, DescriptorState};
 pub use gpu::{GpuParameters, MemoryKind};
 pub use parameters::{

@@ -4,7 +4,7 @@ use super::card_to_host::{Announcement, CardToHost, Written};
 use super::descriptor::{Descriptor, DescriptorState};
 use super::host_to_card::{FetchedPacket, HostToCard, Port, Reading, Taken};
 use super::process::{Call, Processes};
-use super::{ApenetxParameters, ApenetxTimer, CardPart};
+use super::{ApenetxParameters, ApenetxTimer, CardPart, ChosenDelivery};
 use crate::capability::{Capabilities, QuietTime};
 use crate::failure::{Failure, FailureReason};
 use crate::host::{Delivered, Host, Message, Offer};
@@ -205,8 +205,10 @@ impl<H: Host> CardNode<'_, '_, '_, H> {
             self.fabric.set_timer(at, ApenetxTimer::Failed);
             return number;
         }
-        let completion = *options.get().unwrap_or(&self.parameters.card_to_host.completion);
+        let chosen: ChosenDelivery = options.get().copied().unwrap_or_default();
+        let completion = chosen.completion.unwrap_or(self.parameters.card_to_host.completion);
         let [source, target] = self.parameters.memories(of_program);
+        let (source, target) = (chosen.source.unwrap_or(source), chosen.target.unwrap_or(target));
         let announcement =
             Announcement { bytes, created_at, header, interface: to_interface, completion, target };
         self.fabric.announce(to, number, announcement);
@@ -245,6 +247,10 @@ impl<H: Host> CardNode<'_, '_, '_, H> {
         let queues = self.parameters.card.queues;
         if u32::from(message.interface) >= queues || u32::from(message.to_interface) >= queues {
             Some(FailureReason::NoInterface)
+        } else if self.parameters.gpu.is_none()
+            && message.options.get().is_some_and(|chosen: &ChosenDelivery| chosen.needs_gpu())
+        {
+            Some(FailureReason::Memory)
         } else {
             (message.to.index() >= self.fabric.endpoints()).then_some(FailureReason::NoNode)
         }

@@ -11,8 +11,9 @@ use weft_msg::{
     AcceleratorLimit, Body, Envelope, InterfaceAnswer, OneSidedPath, OperationKind, Posting, Protocol,
     Transport,
 };
-use weft_nic::allreduce::{AcceleratorError, AcceleratorLimits, DataType};
+use weft_nic::allreduce::{AcceleratorError, AcceleratorLimits, DataType, Operation};
 use weft_nic::{HostContext, MessageOptions, Primitive, TokenWhenAcknowledged};
+use weft_trace::Reduction;
 use weft_trace::op::CommId;
 use weft_units::{EndpointId, RankId, Time};
 
@@ -60,10 +61,10 @@ pub(super) fn accelerator_limit(
     limits: Option<AcceleratorLimits>,
     members: &[EndpointId],
     element: u32,
+    reduction: Reduction,
 ) -> Option<AcceleratorLimit> {
     let Some(limits) = limits else { return Some(AcceleratorLimit::Absent) };
-    if data_type(element).is_none() {
-        let what = format!("elements of {element} bytes");
+    if let Err(what) = accelerated(element, reduction) {
         return Some(AcceleratorLimit::Unsupported { what });
     }
     limits.check(members).err().map(|error| match error {
@@ -82,13 +83,29 @@ pub(super) fn accelerator_limit(
     })
 }
 
-/// A type of elements of this size: traces do not say more, and all of one size take the same time.
-pub(super) fn data_type(element: u32) -> Option<DataType> {
-    match element {
-        4 => Some(DataType::Float),
-        8 => Some(DataType::Double),
-        _ => None,
-    }
+/// The operation and the type of an allreduce as the accelerator has them (TR-488 §4.7). A trace that does
+/// not say which is taken for a sum of floating-point numbers of the elements' size: all that the
+/// accelerator has take the same time.
+///
+/// # Errors
+/// What the accelerator does not compute, in words.
+pub(super) fn accelerated(element: u32, reduction: Reduction) -> Result<(Operation, DataType), String> {
+    use weft_trace::{DataType as Element, ReductionOperation};
+    let Reduction { operation, data_type } = reduction;
+    let operation = match operation {
+        None | Some(ReductionOperation::Sum) => Operation::Sum,
+        Some(ReductionOperation::Min) => Operation::Min,
+        Some(ReductionOperation::Max) => Operation::Max,
+        Some(other) => return Err(format!("the operation {other}")),
+    };
+    let data_type = match (data_type, element) {
+        (Some(Element::Int32), _) => DataType::Int,
+        (Some(Element::Float32), _) | (None, 4) => DataType::Float,
+        (Some(Element::Float64), _) | (None, 8) => DataType::Double,
+        (Some(other), _) => return Err(format!("elements of the type {other}")),
+        (None, element) => return Err(format!("elements of {element} bytes")),
+    };
+    Ok((operation, data_type))
 }
 
 /// The accelerator's number of a group. It tells groups apart by program, first rank and the count of that
@@ -144,13 +161,35 @@ mod tests {
     use super::*;
     use weft_units::Bytes;
 
+    /// Catches a reduction that the accelerator of TR-488 §4.7 does not have, such as an exclusive or of
+    /// longs, and one that it has and is refused.
+    #[test]
+    fn the_accelerator_has_what_the_text_lists() {
+        use weft_trace::{DataType as Element, ReductionOperation};
+        let of = |operation, data_type, element| accelerated(element, Reduction { operation, data_type });
+        for &operation in ReductionOperation::ALL {
+            for &data_type in Element::ALL {
+                let has = matches!(operation.name(), "sum" | "min" | "max")
+                    && matches!(data_type.name(), "int32" | "float32" | "float64");
+                assert_eq!(of(Some(operation), Some(data_type), 8).is_ok(), has, "{operation} {data_type}");
+            }
+        }
+        // Of traces that say less, as much as can be known is.
+        assert_eq!(of(None, None, 4), Ok((Operation::Sum, DataType::Float)));
+        assert_eq!(of(None, None, 8), Ok((Operation::Sum, DataType::Double)));
+        assert_eq!(of(None, Some(Element::Int64), 8), Err("elements of the type int64".to_owned()));
+        let exclusive_or = Some(ReductionOperation::BitwiseXor);
+        assert_eq!(of(exclusive_or, None, 4), Err("the operation bxor".to_owned()));
+    }
+
     /// Catches a limit that a user is not told of, or not how to keep.
     #[test]
     fn every_limit_of_the_accelerator_says_what_to_do() {
         let limits = AcceleratorLimits { ranks: 64, board: 4, vector: Bytes::new(256) };
         let said = |limits, members: &[u32], element| {
             let members: Vec<_> = members.iter().copied().map(EndpointId).collect();
-            accelerator_limit(limits, &members, element).map(|limit| limit.to_string()).unwrap_or_default()
+            let limit = accelerator_limit(limits, &members, element, Reduction::default());
+            limit.map(|limit| limit.to_string()).unwrap_or_default()
         };
         let of = |members: &[u32]| said(Some(limits), members, 8);
         let first = |ranks| (0..ranks).collect::<Vec<u32>>();

@@ -1,7 +1,7 @@
 //! The interface and the processor of a rank, for one call of its messaging.
 
 use super::account::RankAccount;
-use super::interface::{accelerator_group, accelerator_limit, data_type, options, primitive, purpose};
+use super::interface::{accelerated, accelerator_group, accelerator_limit, options, primitive, purpose};
 use super::rails::PendingSend;
 use super::record::{CallRecord, Cause, MessageId, PostedMessage};
 use super::{ReceivedMessage, ReplayHeader, ReplayHost, ReplayParameters};
@@ -12,7 +12,7 @@ use weft_msg::{
     AcceleratorLimit, Allreduce, Envelope, EnvelopeKind, Group, GroupPosting, Hierarchy, InMemory,
     MulticastLimit, OperationKind, Posting, RailChoice, RailsBy, SendToken, Stripe, Transport, Work, stripes,
 };
-use weft_nic::allreduce::{AllreduceRequest, DataType, Operation};
+use weft_nic::allreduce::AllreduceRequest;
 use weft_nic::{HostContext, Message, Primitive};
 use weft_trace::Kind;
 use weft_trace::op::RequestId;
@@ -291,20 +291,22 @@ impl<C: HostContext<ReplayHost>> Transport for CallTransport<'_, '_, C> {
 
     fn accelerator_limit(&mut self, allreduce: &Allreduce<'_>) -> Option<AcceleratorLimit> {
         let limits = self.context.host.capabilities().accelerator().and_then(|it| it.limits());
-        accelerator_limit(limits, &self.endpoints(allreduce), allreduce.element)
+        accelerator_limit(limits, &self.endpoints(allreduce), allreduce.element, allreduce.reduction)
     }
 
     fn allreduce(&mut self, allreduce: &Allreduce<'_>, token: SendToken) {
         let after = self.step_before_post();
         let key = self.keep(token);
+        let (operation, data_type) = accelerated(allreduce.element, allreduce.reduction)
+            .expect("messaging asks for what is within the accelerator's limits only");
         let request = AllreduceRequest {
             group: accelerator_group(allreduce.group.comm(), self.account.program),
             sequence: allreduce.number,
             members: self.endpoints(allreduce),
             own: allreduce.group.me(),
             bytes: allreduce.bytes,
-            operation: Operation::Sum,
-            data_type: data_type(allreduce.element).unwrap_or(DataType::Float),
+            operation,
+            data_type,
             token: key,
             interface: self.context.interface(),
             watch: after.is_some(),

@@ -6,7 +6,7 @@ use weft_engine::{InitialState, Simulation};
 use weft_fabric::parameters::{IdealParameters, PacketFormat};
 use weft_fabric::{FaultParameters, Ideal, Network, NetworkParameters};
 use weft_nic::apenetx::{
-    CardParameters, CardToHostParameters, CompletionPath, HostToCardParameters, KernelWait,
+    CardParameters, CardToHostParameters, ChosenDelivery, CompletionPath, HostToCardParameters, KernelWait,
     SoftwareParameters,
 };
 use weft_nic::iommu::{FaultModel, IommuParameters};
@@ -20,8 +20,7 @@ use weft_units::{Address, BitRate, Bytes, Clock, EndpointId, Span, Time};
 
 /// The options of a message with a path of completions.
 fn chosen(path: CompletionPath) -> MessageOptions {
-    let all: &'static [CompletionPath; 4] = &CompletionPath::ALL;
-    MessageOptions::of(all.iter().find(|known| **known == path).unwrap())
+    ChosenDelivery { completion: Some(path), ..ChosenDelivery::default() }.options()
 }
 
 /// A message that a host posts.

@@ -77,6 +77,18 @@ pub fn collectives(stats: &TraceStats, most: usize) -> ReportTable {
     table(&columns, rows, most, "collectives")
 }
 
+/// Calls of reductions by what they compute, as far as the trace says.
+pub fn reductions(stats: &TraceStats, most: usize) -> ReportTable {
+    let mut rows = Vec::new();
+    for (name, of) in &stats.collectives {
+        for (reduction, calls) in &of.reductions {
+            rows.push(vec![(*name).to_owned(), reduction.clone(), calls.to_string()]);
+        }
+    }
+    let columns = [word("collective"), word("reduction"), number("calls")];
+    table(&columns, rows.into_iter(), most, "reductions")
+}
+
 /// The calls of each kind of collective by size.
 pub fn collective_sizes(stats: &TraceStats, most: usize) -> ReportTable {
     let mut rows = Vec::new();
