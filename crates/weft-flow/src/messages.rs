@@ -29,11 +29,11 @@ pub(crate) struct Between<T> {
     pub(crate) interfaces: Vec<FluidInterface>,
     pub(crate) messages: Slab<UnderWay<T>>,
     pub(crate) shares: Shares,
-    pub(crate) streams: Slab<Stream>,
+    pub(crate) streams: Slab<FluidStream>,
     /// By number; those that have ended are left as they were.
     pub(crate) fluids: Vec<Fluid>,
     /// The streams that move, by when they end.
-    pub(crate) ends: BTreeSet<(Time, StreamId)>,
+    pub(crate) ends: BTreeSet<(Time, FluidStreamId)>,
     /// The time of the next solution; never: nothing has changed. That of the last one.
     pub(crate) solve_at: Time,
     pub(crate) solved_at: Time,
@@ -43,12 +43,12 @@ pub(crate) struct Between<T> {
 }
 
 /// A stream, from when it begins until it ends; the number is used again then.
-pub(crate) type StreamId = u32;
+pub(crate) type FluidStreamId = u32;
 
 /// A message, or a part of one: what its fluids carry together. Where a routing looks at queues, what goes
 /// over each path is not fixed before, so that a slow path carries less; elsewhere a stream is one fluid.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Stream {
+pub(crate) struct FluidStream {
     /// The place of the message.
     pub(crate) message: u32,
     pub(crate) wire_bits: u64,
@@ -66,14 +66,14 @@ pub(crate) struct Stream {
 /// A fluid: what a stream carries over one path.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Fluid {
-    pub(crate) stream: StreamId,
+    pub(crate) stream: FluidStreamId,
     pub(crate) share: u64,
     /// The parts of a bit that it has carried by then.
     pub(crate) since: Time,
     pub(crate) carried: u128,
 }
 
-impl Stream {
+impl FluidStream {
     /// The payload that has come by a time.
     pub(crate) fn came(&self, now: Time) -> u64 {
         let whole = u128::from(self.wire_bits) * PARTS_OF_A_BIT;
@@ -141,7 +141,7 @@ pub(crate) struct UnderWay<T> {
     pub(crate) adapts: bool,
     pub(crate) begins_at: Time,
     /// Streams of it that have not ended, and the payload of those that have.
-    pub(crate) flowing: Vec<StreamId>,
+    pub(crate) flowing: Vec<FluidStreamId>,
     pub(crate) came: u64,
     pub(crate) ended_at: Time,
 }
@@ -198,7 +198,7 @@ impl<T> Between<T> {
         let of_stream = |whole: u64, number: u64| if adapts { whole } else { part(whole, number) };
         for (number, own) in (0..).zip(paths.chunks(if adapts { paths.len() } else { 1 })) {
             let wire_bits = of_stream(lone.wire_bits, number);
-            let stream = Stream {
+            let stream = FluidStream {
                 message: place,
                 wire_bits,
                 packets: of_stream(lone.packets, number),
@@ -209,7 +209,7 @@ impl<T> Between<T> {
                 ends_at: None,
                 fluids: Vec::with_capacity(own.len()),
             };
-            let stream = self.streams.insert(stream) as StreamId;
+            let stream = self.streams.insert(stream) as FluidStreamId;
             self.messages[place as usize].flowing.push(stream);
             for (number, path) in (number..).zip(own) {
                 let most = part(lone.most.bits_per_second(), number).max(1);
@@ -239,7 +239,7 @@ impl<T> Between<T> {
     }
 
     /// The end of a stream is known, if its shares stay.
-    fn await_end(&mut self, id: StreamId, now: Time) {
+    fn await_end(&mut self, id: FluidStreamId, now: Time) {
         let stream = &mut self.streams[id as usize];
         stream.ends_at = end_of(stream.left, stream.share, now);
         self.ends.extend(stream.ends_at.map(|end| (end, id)));
@@ -268,8 +268,8 @@ impl<T> Between<T> {
     }
 
     /// The fluids of a stream that has ended leave their lines, which count what each has carried.
-    fn leave_lines(&mut self, stream: &Stream, now: Time) {
-        let Stream { fluids, packets, payload, wire_bits, .. } = stream;
+    fn leave_lines(&mut self, stream: &FluidStream, now: Time) {
+        let FluidStream { fluids, packets, payload, wire_bits, .. } = stream;
         fluids.iter().for_each(|id| {
             self.fluids[id.index()].take(0, now);
         });

@@ -66,10 +66,10 @@ struct SharedLine {
     /// The sum of the shares of its fluids, and of what they could go.
     taken: u64,
     wanted: u64,
-    /// What is left of it in a filling, and the most that fluids ask of that which have no share yet.
+    /// The rest of it in a filling, and the most that fluids ask of that which have no share yet.
     left: u64,
     asked: u64,
-    /// How many they are.
+    /// The number of those fluids.
     rising: u32,
     /// The last solution and the last filling that it took part in.
     round: u32,
@@ -82,7 +82,7 @@ struct SharedLine {
 
 #[derive(Serialize, Deserialize)]
 struct Fluid {
-    crosses: Box<[Crossing]>,
+    crosses: Box<[CrossedLine]>,
     /// The most that it can go.
     most: u64,
     share: u64,
@@ -95,7 +95,7 @@ struct Fluid {
 
 /// A line of a fluid.
 #[derive(Clone, Copy, Serialize, Deserialize)]
-struct Crossing {
+struct CrossedLine {
     line: LineId,
     /// The place of the fluid in the line's list.
     place: u32,
@@ -148,7 +148,7 @@ impl Shares {
             line.taken += share;
             line.wanted += most;
             line.fluids.push(id);
-            Crossing { line: *id_of, place: line.fluids.len() as u32 - 1 }
+            CrossedLine { line: *id_of, place: line.fluids.len() as u32 - 1 }
         };
         let crosses = crosses.iter().map(cross).collect();
         self.fluids.insert(Fluid { crosses, most, share, settled: 0, is_settled: false, round: 0 });
@@ -161,7 +161,7 @@ impl Shares {
     /// A fluid ends. Others get what it leaves in the next solution.
     pub fn end(&mut self, id: FluidId) {
         let Fluid { crosses, share, most, .. } = self.fluids.remove(id.index());
-        for Crossing { line: crossed, place } in &crosses {
+        for CrossedLine { line: crossed, place } in &crosses {
             let line = &mut self.lines[crossed.index()];
             line.taken -= share;
             line.wanted -= most;
@@ -272,7 +272,7 @@ impl Shares {
             let fluid = &mut fluids[id.index()];
             fluid.is_settled = false;
             fastest.push((fluid.most, *id));
-            for Crossing { line: id, .. } in &fluid.crosses {
+            for CrossedLine { line: id, .. } in &fluid.crosses {
                 let line = &mut lines[id.index()];
                 if line.filling != *filling {
                     line.filling = *filling;
@@ -329,7 +329,7 @@ impl Shares {
             return;
         }
         (fluid.settled, fluid.is_settled) = (share, true);
-        for Crossing { line, .. } in &fluid.crosses {
+        for CrossedLine { line, .. } in &fluid.crosses {
             let line = &mut self.lines[line.index()];
             line.left -= share;
             line.rising -= 1;
@@ -364,7 +364,7 @@ impl Shares {
                 continue;
             }
             fluid.share = share;
-            for Crossing { line, .. } in &fluid.crosses {
+            for CrossedLine { line, .. } in &fluid.crosses {
                 let taken = &mut self.lines[line.index()].taken;
                 *taken = *taken - before + share;
             }

@@ -74,7 +74,8 @@ proptest! {
         for step in steps.into_iter().chain([Step::Solve]) {
             match step {
                 Step::Begin((crosses, most)) => {
-                    let id = shares.begin(&crosses.iter().map(|line| LineId(*line)).collect::<Vec<_>>(), rate(most));
+                    let lines: Vec<_> = crosses.iter().map(|line| LineId(*line)).collect();
+                    let id = shares.begin(&lines, rate(most));
                     prop_assert!(fluids.insert(id.0, (crosses, most)).is_none());
                 }
                 Step::End(place) => {
