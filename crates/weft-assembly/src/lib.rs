@@ -414,6 +414,10 @@ const BYTES_PER_SWITCH: u64 = 512;
 /// Bytes of a packet in a buffer or on a link, with the events that move it. A busy network holds about
 /// one per port.
 const BYTES_PER_PACKET: u64 = 96;
+/// Bytes of a line that fluids share: a direction of a link, or an engine.
+const BYTES_PER_LINE: u64 = 128;
+/// Bytes of a message as fluids on eight paths, as measured on a Megafly of 33,792 endpoints.
+const BYTES_PER_FLUID_MESSAGE: u64 = 2560;
 /// The program itself, measured as `weft traffic -m carvnet-spineleaf --load 0.05`.
 const BYTES_ALWAYS: u64 = 21 << 20;
 
@@ -428,6 +432,10 @@ pub fn memory_estimate(machine: &Machine, bytes_per_endpoint_host: u64) -> Bytes
     let hosts = product(endpoints, BYTES_PER_ENDPOINT.saturating_add(bytes_per_endpoint_host));
     let network = match &machine.fabric {
         Fabric::Ideal(_) => product(endpoints, BYTES_PER_PACKET),
+        Fabric::Packet { .. } if machine.flows => {
+            let lines = narrow(counts.ports).saturating_add(product(endpoints, 2));
+            sum(&[product(lines, BYTES_PER_LINE), product(endpoints, BYTES_PER_FLUID_MESSAGE)])
+        }
         Fabric::Packet { switch, .. } => {
             let needed = counts.virtual_channels.max(1).saturating_mul(switch.channels.classes.count());
             let virtual_channels = u64::from(switch.channels.total.unwrap_or(needed));

@@ -9,6 +9,7 @@
 //! way lets a message of this size go. What blocks and links take one after the other lies in front of it and
 //! behind it.
 
+use crate::messages::PARTS_OF_A_BIT;
 use serde::{Deserialize, Serialize};
 use weft_nic::{FailureReason, Primitive};
 use weft_topo::LinkClass;
@@ -38,6 +39,14 @@ pub struct LoneMessage {
     pub packets: u64,
     /// Links that each of them would cross, injection and ejection included.
     pub links: u8,
+}
+
+impl LoneMessage {
+    /// How long its fluid lasts.
+    pub(crate) fn lasts(&self) -> Span {
+        let parts = u128::from(self.wire_bits) * PARTS_OF_A_BIT;
+        Span::from_ps((parts / u128::from(self.most.bits_per_second().max(1))) as u64)
+    }
 }
 
 /// The time at which the sender of a message hears that its interface has taken all data.

@@ -29,10 +29,11 @@ pub(crate) struct Between<T> {
     pub(crate) interfaces: Vec<FluidInterface>,
     pub(crate) messages: Slab<UnderWay<T>>,
     pub(crate) shares: Shares,
+    pub(crate) streams: Slab<FluidStream>,
     /// By number; those that have ended are left as they were.
     pub(crate) fluids: Vec<Fluid>,
-    /// The fluids that have shares, by when they end.
-    pub(crate) ends: BTreeSet<(Time, FluidId)>,
+    /// The streams that move, by when they end.
+    pub(crate) ends: BTreeSet<(Time, FluidStreamId)>,
     /// The time of the next solution; never: nothing has changed. That of the last one.
     pub(crate) solve_at: Time,
     pub(crate) solved_at: Time,
@@ -41,28 +42,52 @@ pub(crate) struct Between<T> {
     pub(crate) crossed: Vec<LineCount>,
 }
 
-/// A fluid: a message, or a part of one.
-#[derive(Clone, Copy, Serialize, Deserialize)]
-pub(crate) struct Fluid {
+/// A stream, from when it begins until it ends; the number is used again then.
+pub(crate) type FluidStreamId = u32;
+
+/// A message, or a part of one: what its fluids carry together. Where a routing looks at queues, what goes
+/// over each path is not fixed before, so that a slow path carries less; elsewhere a stream is one fluid.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct FluidStream {
     /// The place of the message.
     pub(crate) message: u32,
     pub(crate) wire_bits: u64,
     pub(crate) packets: u64,
     pub(crate) payload: u64,
-    /// The parts of a bit that are left of it at a time, and its share since.
+    /// The parts of a bit that are left of it at a time, and the shares of its fluids together since.
     pub(crate) left: u128,
     pub(crate) since: Time,
-    pub(crate) share: BitRate,
-    /// The time at which it ends if its share stays; `None`: it has none.
+    pub(crate) share: u64,
+    /// The time at which it ends if its shares stay; `None`: it has none.
     pub(crate) ends_at: Option<Time>,
+    pub(crate) fluids: Vec<FluidId>,
 }
 
-impl Fluid {
+/// A fluid: what a stream carries over one path.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct Fluid {
+    pub(crate) stream: FluidStreamId,
+    pub(crate) share: u64,
+    /// The parts of a bit that it has carried by then.
+    pub(crate) since: Time,
+    pub(crate) carried: u128,
+}
+
+impl FluidStream {
     /// The payload that has come by a time.
     pub(crate) fn came(&self, now: Time) -> u64 {
         let whole = u128::from(self.wire_bits) * PARTS_OF_A_BIT;
         let gone = whole - self.left + parts(self.share, now.saturating_since(self.since)).min(self.left);
         (u128::from(self.payload) * (gone / PARTS_OF_A_BIT) / u128::from(self.wire_bits.max(1))) as u64
+    }
+}
+
+impl Fluid {
+    /// It has another share from now on. Returns what it had.
+    fn take(&mut self, share: u64, now: Time) -> u64 {
+        self.carried += parts(self.share, now - self.since);
+        self.since = now;
+        std::mem::replace(&mut self.share, share)
     }
 }
 
@@ -111,10 +136,12 @@ pub(crate) struct UnderWay<T> {
     pub(crate) posted_at: Time,
     /// Once it is posted.
     pub(crate) lone: LoneMessage,
-    pub(crate) paths: Vec<Vec<LineId>>,
+    pub(crate) paths: Vec<Box<[LineId]>>,
+    /// Whether its routing has looked at queues.
+    pub(crate) adapts: bool,
     pub(crate) begins_at: Time,
-    /// Fluids of it that have not ended, and the payload of those that have.
-    pub(crate) flowing: Vec<FluidId>,
+    /// Streams of it that have not ended, and the payload of those that have.
+    pub(crate) flowing: Vec<FluidStreamId>,
     pub(crate) came: u64,
     pub(crate) ended_at: Time,
 }
@@ -162,104 +189,145 @@ impl<T> Between<T> {
     /// The fluids of a message begin.
     pub(crate) fn begin(&mut self, place: u32, now: Time) {
         let message = &mut self.messages[place as usize];
-        let parts = message.paths.len() as u64;
-        message.flowing.clear();
-        let (lone, bytes) = (message.lone, message.bytes);
+        let (lone, bytes, adapts) = (message.lone, message.bytes, message.adapts);
+        let paths = std::mem::take(&mut message.paths);
+        paths.iter().flatten().for_each(|line| self.planned[line.index()] -= 1);
+        let count = paths.len() as u64;
         // Of what cannot be divided evenly the first parts have one more.
-        let part = |whole: u64, number: u64| whole / parts + u64::from(number < whole % parts);
-        for (number, path) in (0..).zip(std::mem::take(&mut message.paths)) {
-            path.iter().for_each(|line| self.planned[line.index()] -= 1);
-            let wire_bits = part(lone.wire_bits, number);
-            let most = BitRate::from_bits_per_second(part(lone.most.bits_per_second(), number).max(1));
-            let fluid = Fluid {
+        let part = |whole: u64, number: u64| whole / count + u64::from(number < whole % count);
+        let of_stream = |whole: u64, number: u64| if adapts { whole } else { part(whole, number) };
+        for (number, own) in (0..).zip(paths.chunks(if adapts { paths.len() } else { 1 })) {
+            let wire_bits = of_stream(lone.wire_bits, number);
+            let stream = FluidStream {
                 message: place,
                 wire_bits,
-                packets: part(lone.packets, number),
-                payload: part(bytes.get(), number),
+                packets: of_stream(lone.packets, number),
+                payload: of_stream(bytes.get(), number),
                 left: u128::from(wire_bits) * PARTS_OF_A_BIT,
                 since: now,
-                share: BitRate::from_bits_per_second(0),
+                share: 0,
                 ends_at: None,
+                fluids: Vec::with_capacity(own.len()),
             };
-            let id = self.shares.begin(path, most);
-            if self.fluids.len() <= id.index() {
-                self.fluids.resize(id.index() + 1, fluid);
+            let stream = self.streams.insert(stream) as FluidStreamId;
+            self.messages[place as usize].flowing.push(stream);
+            for (number, path) in (number..).zip(own) {
+                let most = part(lone.most.bits_per_second(), number).max(1);
+                let id = self.shares.begin(path, BitRate::from_bits_per_second(most));
+                let share = self.shares.share(id).bits_per_second();
+                let fluid = Fluid { stream, share, since: now, carried: 0 };
+                if self.fluids.len() <= id.index() {
+                    self.fluids.resize(id.index() + 1, fluid);
+                }
+                self.fluids[id.index()] = fluid;
+                let stream = &mut self.streams[stream as usize];
+                stream.fluids.push(id);
+                stream.share += share;
             }
-            self.fluids[id.index()] = fluid;
-            self.messages[place as usize].flowing.push(id);
-            self.give(id, self.shares.share(id), now);
+            self.await_end(stream, now);
         }
-        self.solve_within(lone, now);
+        self.solve_within(lone.lasts(), now);
     }
 
     /// Has shares worked out where fluids have begun or ended: at this instant, or a part of such a message's
     /// time after the last solution.
-    pub(crate) fn solve_within(&mut self, lone: LoneMessage, now: Time) {
+    fn solve_within(&mut self, lasts: Span, now: Time) {
         if self.shares.is_touched() {
-            let ps =
-                u128::from(lone.wire_bits) * PARTS_OF_A_BIT / u128::from(lone.most.bits_per_second().max(1));
-            let pause = Span::from_ps(ps as u64 / SOLUTIONS_PER_MESSAGE);
+            let pause = Span::from_ps(lasts.as_ps() / SOLUTIONS_PER_MESSAGE);
             self.solve_at = self.solve_at.min(now.max(self.solved_at.saturating_add(pause)));
         }
     }
 
-    /// A fluid has another share from now on.
-    pub(crate) fn give(&mut self, id: FluidId, share: BitRate, now: Time) {
-        let fluid = &mut self.fluids[id.index()];
-        if let Some(end) = fluid.ends_at {
-            self.ends.remove(&(end, id));
-        }
-        fluid.left -= parts(fluid.share, now - fluid.since).min(fluid.left);
-        (fluid.share, fluid.since) = (share, now);
-        fluid.ends_at = end_of(fluid.left, share, now);
-        self.ends.extend(fluid.ends_at.map(|end| (end, id)));
+    /// The end of a stream is known, if its shares stay.
+    fn await_end(&mut self, id: FluidStreamId, now: Time) {
+        let stream = &mut self.streams[id as usize];
+        stream.ends_at = end_of(stream.left, stream.share, now);
+        self.ends.extend(stream.ends_at.map(|end| (end, id)));
     }
 
-    /// Takes the fluids that end now from their lines. Returns the messages of which all have ended.
+    /// Takes the streams that end now from their lines. Returns the messages of which all have ended.
     pub(crate) fn take_ended(&mut self, now: Time) -> Vec<u32> {
         let mut ended = Vec::new();
         while let Some(&(time, id)) = self.ends.first()
             && time <= now
         {
             self.ends.pop_first();
-            let fluid = self.fluids[id.index()];
-            for line in self.shares.end(id) {
-                let count = &mut self.crossed[line.index()];
-                count.packets += fluid.packets;
-                count.payload += fluid.payload;
-                count.wire_bits += fluid.wire_bits;
-            }
-            let message = &mut self.messages[fluid.message as usize];
-            let lone = message.lone;
+            let stream = self.streams.remove(id as usize);
+            self.leave_lines(&stream, now);
+            let message = &mut self.messages[stream.message as usize];
+            let lasted = message.lone.lasts().max(now - message.begins_at);
             message.flowing.retain(|flowing| *flowing != id);
-            message.came += fluid.payload;
+            message.came += stream.payload;
             if message.flowing.is_empty() {
                 message.ended_at = now;
-                ended.push(fluid.message);
+                ended.push(stream.message);
             }
-            self.solve_within(lone, now);
+            self.solve_within(lasted, now);
         }
         ended
     }
 
-    /// Works out the shares, and when fluids whose shares have changed will end.
+    /// The fluids of a stream that has ended leave their lines, which count what each has carried.
+    fn leave_lines(&mut self, stream: &FluidStream, now: Time) {
+        let FluidStream { fluids, packets, payload, wire_bits, .. } = stream;
+        fluids.iter().for_each(|id| {
+            self.fluids[id.index()].take(0, now);
+        });
+        let whole = fluids.iter().map(|id| self.fluids[id.index()].carried).sum::<u128>() / PARTS_OF_A_BIT;
+        // What is counted of all up to one of them, so that nothing is lost by rounding.
+        let (mut carried, mut before) = (0, [0; 3]);
+        for id in fluids {
+            carried += self.fluids[id.index()].carried;
+            let is_last = Some(id) == fluids.last();
+            let of = |all: u64| {
+                let part = u128::from(all) * (carried / PARTS_OF_A_BIT);
+                if is_last { all } else { part.checked_div(whole).unwrap_or(0) as u64 }
+            };
+            let upto = [of(*packets), of(*payload), of(*wire_bits)];
+            for line in self.shares.lines_of(*id) {
+                let count = &mut self.crossed[line.index()];
+                count.packets += upto[0] - before[0];
+                count.payload += upto[1] - before[1];
+                count.wire_bits += upto[2] - before[2];
+            }
+            before = upto;
+            self.shares.end(*id);
+        }
+    }
+
+    /// Works out the shares, and when streams whose shares have changed will end.
     pub(crate) fn solve(&mut self, now: Time) {
         self.solve_at = Time::NEVER;
         self.solved_at = now;
+        let mut changed = Vec::new();
         for NewShare { fluid, share } in self.shares.solve() {
-            self.give(fluid, share, now);
+            let share = share.bits_per_second();
+            let fluid = &mut self.fluids[fluid.index()];
+            let id = fluid.stream;
+            let before = fluid.take(share, now);
+            let stream = &mut self.streams[id as usize];
+            stream.left -= parts(stream.share, now - stream.since).min(stream.left);
+            stream.since = now;
+            if let Some(end) = stream.ends_at.take() {
+                self.ends.remove(&(end, id));
+            }
+            changed.push(id);
+            stream.share = stream.share - before + share;
         }
+        changed.sort_unstable();
+        changed.dedup();
+        changed.into_iter().for_each(|id| self.await_end(id, now));
     }
 }
 
 /// Parts of a bit that go over a line at a rate in a time.
-pub(crate) fn parts(rate: BitRate, time: Span) -> u128 {
-    u128::from(rate.bits_per_second()) * u128::from(time.as_ps())
+fn parts(rate: u64, time: Span) -> u128 {
+    u128::from(rate) * u128::from(time.as_ps())
 }
 
 /// The time at which a fluid ends of which so much is left; `None`: it does not move.
-pub(crate) fn end_of(left: u128, share: BitRate, now: Time) -> Option<Time> {
-    let rate = u128::from(share.bits_per_second());
+fn end_of(left: u128, share: u64, now: Time) -> Option<Time> {
+    let rate = u128::from(share);
     let ps = left.checked_div(rate)? + u128::from(!left.is_multiple_of(rate));
     Some(now.saturating_add(Span::from_ps(u64::try_from(ps).unwrap_or(u64::MAX))))
 }

@@ -125,6 +125,7 @@ impl<L: Topology + Routing + Sync, H: Host> FlowNetwork<L, H> {
             planned: vec![0; lines.len()],
             crossed: vec![LineCount::default(); lines.len()],
             shares: Shares::new(lines),
+            streams: Slab::new(),
             fluids: Vec::new(),
             ends: BTreeSet::new(),
             solve_at: Time::NEVER,
@@ -180,7 +181,7 @@ impl<H: Host> FlowSite<H> {
     /// particular order.
     pub fn arriving(&self, now: Time) -> impl Iterator<Item = (&H::Header, Bytes)> {
         self.between.messages.iter().filter_map(move |(_, message)| {
-            let flowing = message.flowing.iter().map(|id| self.between.fluids[id.index()].came(now));
+            let flowing = message.flowing.iter().map(|id| self.between.streams[*id as usize].came(now));
             let came = message.came + flowing.sum::<u64>();
             Some((message.header.as_ref()?, Bytes::new(came)))
         })
@@ -280,6 +281,7 @@ impl<H: Host> HostContext<H> for HostView<'_, '_, H> {
             posted_at: at,
             lone: LoneMessage::default(),
             paths: Vec::new(),
+            adapts: false,
             begins_at: Time::NEVER,
             flowing: Vec::new(),
             came: 0,
@@ -366,7 +368,8 @@ impl<L: Topology + Routing + Sync, H: Host> FlowNetwork<L, H> {
         let UnderWay { to, number, interface, token, .. } = *message;
         match lone {
             Ok(lone) => {
-                (message.lone, message.paths) = (lone, paths.into_iter().map(|path| path.lines).collect());
+                (message.lone, message.adapts) = (lone, paths.iter().any(|path| path.looked));
+                message.paths = paths.into_iter().map(|path| path.lines.into_boxed_slice()).collect();
                 message.paths.iter().flatten().for_each(|line| between.planned[line.index()] += 1);
                 if let (DataTaken::AfterPosting(after), Some(token)) = (lone.taken, token) {
                     engine.send(FlowEvent::Taken { token, number }.at(from, engine.now() + after));

@@ -6,9 +6,11 @@
 //! A routing that keeps the packets of a pair on one path keeps the fluid on it. One that spreads them gets
 //! several fluids for a message, each on the path that a packet would take: random numbers are drawn from a
 //! hash of the run's seed, the sender, the message and the fluid, and a queue is as long as there are fluids
-//! on its line, a packet for each. So what an adaptive routing would see building up sends it elsewhere.
+//! on its line, a packet for each, and longer where they are held back further on: in packets a crowded link
+//! fills the buffers before it. So what an adaptive routing would see building up sends it elsewhere.
 
 use crate::shares::{LineId, Shares};
+use std::cell::Cell;
 use weft_engine::Stream;
 use weft_topo::{AtSwitch, Attachment, LinkClass, LocalView, RouteState, Routing, Topology};
 use weft_units::{Bytes, EndpointId, PortId, SwitchId, VcId};
@@ -34,10 +36,11 @@ pub(crate) struct LineNumbers {
     first: Vec<u32>,
 }
 
-/// A path: its lines, and the kinds of its links.
+/// A path: its lines, the kinds of its links, and whether the routing looked at queues.
 pub(crate) struct FluidPath {
     pub lines: Vec<LineId>,
     pub classes: Vec<LinkClass>,
+    pub looked: bool,
 }
 
 /// The network in which paths are looked for.
@@ -87,16 +90,18 @@ struct FluidView<'a, L> {
     /// PathFinder of the same message.
     own: &'a [FluidPath],
     random: Stream,
+    looked: Cell<bool>,
 }
 
 impl<L> FluidView<'_, L> {
     /// Bytes that wait for a port, if each fluid on its line has a packet there.
     fn queued_at(&self, switch: SwitchId, port: PortId) -> u64 {
+        self.looked.set(true);
         let PathFinder { numbers, shares, planned, packet, .. } = self.paths;
         let line = numbers.port(switch, port);
         let own = self.own.iter().filter(|path| path.lines.contains(&line)).count();
-        let fluids = shares.fluids_on(line) + own + planned[line.index()] as usize;
-        fluids as u64 * packet.get()
+        let fluids = shares.waiting_on(line) + own as u64 + u64::from(planned[line.index()]);
+        fluids * packet.get()
     }
 }
 
@@ -136,10 +141,11 @@ impl<L: Topology + Routing> PathFinder<'_, L> {
         let mut path = FluidPath {
             lines: vec![self.numbers.engine(from), self.numbers.injection(from)],
             classes: vec![self.layout.link_class(switch, port)],
+            looked: false,
         };
         let entity = u64::from(from.0) << 32 | u64::from(number);
         let random = Stream::new(self.seed ^ part, entity, PURPOSE_PATH);
-        let mut view = FluidView { paths: self, switch, own, random };
+        let mut view = FluidView { paths: self, switch, own, random, looked: Cell::new(false) };
         let target = self.layout.endpoint_address(to);
         let block = if self.layout.spreads_blocks() { view.random() as u32 } else { 0 };
         let (mut state, mut vc) = (RouteState(block), VcId(0));
@@ -151,7 +157,10 @@ impl<L: Topology + Routing> PathFinder<'_, L> {
             path.classes.push(self.layout.link_class(switch, next.port));
             match self.layout.peer(switch, next.port) {
                 Attachment::Switch(peer, came_by) => (switch, port, vc) = (peer, came_by, next.vc),
-                Attachment::Endpoint(_) | Attachment::Nothing => return path,
+                Attachment::Endpoint(_) | Attachment::Nothing => {
+                    path.looked = view.looked.get();
+                    return path;
+                }
             }
         }
     }

@@ -55,35 +55,50 @@ pub struct Shares {
     /// Fluids from which the next solution begins; some may have ended.
     touched: Vec<FluidId>,
     /// Counts solutions, to mark what takes part in one.
-    round: u64,
+    round: u32,
+    /// Counts fillings: a solution has one, or more.
+    filling: u32,
 }
 
 #[derive(Serialize, Deserialize)]
 struct SharedLine {
     capacity: u64,
-    /// The sum of the shares of its fluids.
+    /// The sum of the shares of its fluids, and of what they could go.
     taken: u64,
-    is_tight: bool,
-    fluids: Vec<FluidId>,
-    /// The solution that it takes part in, with what is left of it there for so many fluids.
-    round: u64,
+    wanted: u64,
+    /// The rest of it in a filling, and the most that fluids ask of that which have no share yet.
     left: u64,
+    asked: u64,
+    /// The number of those fluids.
     rising: u32,
-    /// The rate at which it stops fluids of this solution; 0: it does not.
-    stops_at: u64,
+    /// The last solution and the last filling that it took part in.
+    round: u32,
+    filling: u32,
+    is_tight: bool,
+    /// Whether it stops fluids of this filling, and the rate.
+    stops_at: Option<u64>,
+    fluids: Vec<FluidId>,
 }
 
 #[derive(Serialize, Deserialize)]
 struct Fluid {
-    crosses: Vec<LineId>,
-    /// The place in the list of each of these lines.
-    places: Vec<u32>,
+    crosses: Box<[CrossedLine]>,
     /// The most that it can go.
     most: u64,
     share: u64,
-    /// The solution that it takes part in, with its share there, once it has one.
-    round: u64,
-    settled: Option<u64>,
+    /// The share of this filling, once it has one.
+    settled: u64,
+    is_settled: bool,
+    /// The last solution that it took part in.
+    round: u32,
+}
+
+/// A line of a fluid.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+struct CrossedLine {
+    line: LineId,
+    /// The place of the fluid in the line's list.
+    place: u32,
 }
 
 /// A fluid whose share has changed.
@@ -95,66 +110,66 @@ pub struct NewShare {
     pub share: BitRate,
 }
 
-/// A thing that stops a fluid: a line, or how fast it can go. Lines come first at one rate.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum FillStop {
-    Line(LineId),
-    Most(FluidId),
-}
-
 impl Shares {
     /// Lines of these rates, numbered in their order, without fluids.
     pub fn new(rates: impl IntoIterator<Item = BitRate>) -> Shares {
         let line = |rate: BitRate| SharedLine {
             capacity: rate.bits_per_second(),
             taken: 0,
-            is_tight: false,
-            fluids: Vec::new(),
-            round: 0,
+            wanted: 0,
             left: 0,
+            asked: 0,
             rising: 0,
-            stops_at: 0,
+            round: 0,
+            filling: 0,
+            is_tight: false,
+            stops_at: None,
+            fluids: Vec::new(),
         };
         let lines = rates.into_iter().map(line).collect();
-        Shares { lines, fluids: Slab::new(), touched: Vec::new(), round: 0 }
+        Shares { lines, fluids: Slab::new(), touched: Vec::new(), round: 0, filling: 0 }
     }
 
     /// A fluid begins on these lines, each of which is named once, no faster than `most`, which is not zero.
     /// Where all of them have so much left it goes as fast at once, and changes nobody's share. Elsewhere it
     /// has a share from the next [solution](Shares::solve) on.
-    pub fn begin(&mut self, crosses: Vec<LineId>, most: BitRate) -> FluidId {
+    pub fn begin(&mut self, crosses: &[LineId], most: BitRate) -> FluidId {
         let id = FluidId(self.fluids.vacant_key() as u32);
-        let place_on = |line: &LineId| {
-            let fluids = &mut self.lines[line.index()].fluids;
-            fluids.push(id);
-            fluids.len() as u32 - 1
-        };
-        let places = crosses.iter().map(place_on).collect();
-        let most = most.bits_per_second();
+        // A line lets none go faster.
+        let slowest = crosses.iter().map(|line| self.lines[line.index()].capacity).min();
+        let most = most.bits_per_second().min(slowest.unwrap_or(u64::MAX));
         let has_room = |crossed: &LineId| {
             let line = &self.lines[crossed.index()];
             line.capacity - line.taken >= most
         };
         let share = if crosses.iter().all(has_room) { most } else { 0 };
-        crosses.iter().for_each(|crossed| self.lines[crossed.index()].taken += share);
-        self.fluids.insert(Fluid { crosses, places, most, share, round: 0, settled: None });
+        let cross = |id_of: &LineId| {
+            let line = &mut self.lines[id_of.index()];
+            line.taken += share;
+            line.wanted += most;
+            line.fluids.push(id);
+            CrossedLine { line: *id_of, place: line.fluids.len() as u32 - 1 }
+        };
+        let crosses = crosses.iter().map(cross).collect();
+        self.fluids.insert(Fluid { crosses, most, share, settled: 0, is_settled: false, round: 0 });
         if share == 0 {
             self.touched.push(id);
         }
         id
     }
 
-    /// A fluid ends. Others get what it leaves in the next solution. Returns its lines.
-    pub fn end(&mut self, id: FluidId) -> Vec<LineId> {
-        let Fluid { crosses, places, share, .. } = self.fluids.remove(id.index());
-        for (crossed, place) in crosses.iter().zip(places) {
+    /// A fluid ends. Others get what it leaves in the next solution.
+    pub fn end(&mut self, id: FluidId) {
+        let Fluid { crosses, share, most, .. } = self.fluids.remove(id.index());
+        for CrossedLine { line: crossed, place } in &crosses {
             let line = &mut self.lines[crossed.index()];
             line.taken -= share;
-            line.fluids.swap_remove(place as usize);
-            if let Some(moved) = line.fluids.get(place as usize) {
-                let Fluid { crosses, places, .. } = &mut self.fluids[moved.index()];
-                let entry = crosses.iter().position(|other| other == crossed);
-                places[entry.expect("a fluid crosses the lines that list it")] = place;
+            line.wanted -= most;
+            line.fluids.swap_remove(*place as usize);
+            if let Some(moved) = line.fluids.get(*place as usize) {
+                let mut crosses = self.fluids[moved.index()].crosses.iter_mut();
+                let entry = crosses.find(|other| other.line == *crossed);
+                entry.expect("a fluid crosses the lines that list it").place = *place;
             }
             if line.is_tight {
                 // Through one of them the solution finds all.
@@ -162,7 +177,6 @@ impl Shares {
                 line.is_tight = !line.fluids.is_empty();
             }
         }
-        crosses
     }
 
     /// Whether a solution could change anything.
@@ -175,9 +189,17 @@ impl Shares {
         BitRate::from_bits_per_second(self.fluids[fluid.index()].share)
     }
 
-    /// Fluids on a line.
-    pub fn fluids_on(&self, line: LineId) -> usize {
-        self.lines[line.index()].fluids.len()
+    /// The lines of a fluid.
+    pub fn lines_of(&self, fluid: FluidId) -> impl Iterator<Item = LineId> {
+        self.fluids[fluid.index()].crosses.iter().map(|crossing| crossing.line)
+    }
+
+    /// Fluids on a line, each for so many as it is slower than it could be on this line alone.
+    pub fn waiting_on(&self, line: LineId) -> u64 {
+        let SharedLine { fluids, capacity, taken, wanted, .. } = &self.lines[line.index()];
+        let could = u128::from(*wanted.min(capacity));
+        let times = fluids.len() as u128 * could / u128::from((*taken).max(1));
+        if *taken == 0 { fluids.len() as u64 } else { times as u64 }
     }
 
     /// A line whose fluids have more of it together than its rate, or another sum than is counted; `None`:
@@ -210,28 +232,29 @@ impl Shares {
 
     /// Adds all fluids that those from `known` on meet at tight lines, and whom these meet.
     fn add_all_who_meet(&mut self, together: &mut Vec<FluidId>, known: usize) {
-        let round = self.round;
-        let of_this_round = |fluid: &mut Fluid| std::mem::replace(&mut fluid.round, round) == round;
+        let Shares { lines, fluids, round, .. } = self;
+        let mut is_new = |id: FluidId| std::mem::replace(&mut fluids[id.index()].round, *round) != *round;
         let mut kept = known;
         for place in known..together.len() {
             let id = together[place];
-            if place >= known && !of_this_round(&mut self.fluids[id.index()]) {
+            if is_new(id) {
                 together[kept] = id;
                 kept += 1;
             }
         }
         together.truncate(kept);
         let mut next = known;
-        while let Some(fluid) = together.get(next) {
+        while let Some(id) = together.get(next) {
             next += 1;
-            for crossed in &self.fluids[fluid.index()].crosses.clone() {
-                let line = &mut self.lines[crossed.index()];
+            for place in 0..fluids[id.index()].crosses.len() {
+                let crossed = fluids[together[next - 1].index()].crosses[place].line;
+                let line = &mut lines[crossed.index()];
                 // Whoever comes to it first brings all of it.
-                if !line.is_tight || std::mem::replace(&mut line.round, round) == round {
+                if !line.is_tight || std::mem::replace(&mut line.round, *round) == *round {
                     continue;
                 }
                 for met in &line.fluids {
-                    if !of_this_round(&mut self.fluids[met.index()]) {
+                    if std::mem::replace(&mut fluids[met.index()].round, *round) != *round {
                         together.push(*met);
                     }
                 }
@@ -239,67 +262,75 @@ impl Shares {
         }
     }
 
-    /// Fills what others leave of the lines with these fluids. Returns their lines.
+    /// Fills what others leave of the lines with these fluids. Returns the lines that could stop them.
     fn fill(&mut self, together: &[FluidId]) -> Vec<LineId> {
-        let mut stops = BinaryHeap::new();
-        let mut lines = Vec::new();
+        self.filling += 1;
+        let Shares { lines, fluids, filling, .. } = self;
+        let mut crossed = Vec::new();
+        let mut fastest = Vec::with_capacity(together.len());
         for id in together {
-            let fluid = &mut self.fluids[id.index()];
-            fluid.settled = None;
-            stops.push(Reverse((fluid.most, FillStop::Most(*id))));
-            lines.extend_from_slice(&fluid.crosses);
-        }
-        lines.sort_unstable();
-        lines.dedup();
-        for id in &lines {
-            let line = &mut self.lines[id.index()];
-            (line.left, line.rising, line.stops_at) = (line.capacity - line.taken, 0, 0);
-        }
-        for id in together {
-            let Fluid { crosses, share, .. } = &self.fluids[id.index()];
-            for crossed in crosses {
-                let line = &mut self.lines[crossed.index()];
-                line.left += share;
+            let fluid = &mut fluids[id.index()];
+            fluid.is_settled = false;
+            fastest.push((fluid.most, *id));
+            for CrossedLine { line: id, .. } in &fluid.crosses {
+                let line = &mut lines[id.index()];
+                if line.filling != *filling {
+                    line.filling = *filling;
+                    (line.left, line.asked, line.rising) = (line.capacity - line.taken, 0, 0);
+                    crossed.push(*id);
+                }
+                line.left += fluid.share;
+                line.asked += fluid.most;
                 line.rising += 1;
             }
         }
-        for id in &lines {
-            let line = &self.lines[id.index()];
-            stops.push(Reverse((line.left / u64::from(line.rising), FillStop::Line(*id))));
-        }
-        while let Some(Reverse((rate, stop))) = stops.pop() {
-            match stop {
-                FillStop::Most(fluid) => self.settle(fluid, rate),
-                FillStop::Line(id) => {
-                    let line = &mut self.lines[id.index()];
-                    if line.rising == 0 {
-                        continue;
-                    }
-                    let now = line.left / u64::from(line.rising);
-                    if now > rate {
-                        // Some of its fluids have stopped below that elsewhere.
-                        stops.push(Reverse((now, stop)));
-                        continue;
-                    }
-                    line.stops_at = rate.max(1);
-                    for fluid in line.fluids.clone() {
-                        self.settle(fluid, rate);
-                    }
-                }
+        // Nobody is stopped by a line on which all can go as fast as they can.
+        crossed.retain(|id| {
+            let line = &mut lines[id.index()];
+            line.stops_at = None;
+            line.is_tight &= line.asked > line.left;
+            line.asked > line.left
+        });
+        fastest.sort_unstable_by_key(|(most, _)| *most);
+        let level = |line: &SharedLine| line.left / u64::from(line.rising);
+        let stops = crossed.iter().map(|id| Reverse((level(&lines[id.index()]), *id)));
+        let mut stops: BinaryHeap<_> = stops.collect();
+        let mut fastest = fastest.into_iter().peekable();
+        loop {
+            // Of a line and a fluid at one rate the line comes first.
+            let line = stops.peek().map(|Reverse((rate, _))| *rate);
+            let next = fastest.next_if(|(most, _)| line.is_none_or(|rate| *most < rate));
+            if let Some((most, id)) = next {
+                self.settle(id, most);
+                continue;
             }
+            let Some(Reverse((rate, id))) = stops.pop() else { return crossed };
+            let line = &mut self.lines[id.index()];
+            if line.rising == 0 {
+                continue;
+            }
+            let now = level(line);
+            if now > rate {
+                // Some of its fluids have stopped below that elsewhere.
+                stops.push(Reverse((now, id)));
+                continue;
+            }
+            line.stops_at = Some(rate);
+            let on_it = std::mem::take(&mut line.fluids);
+            on_it.iter().for_each(|fluid| self.settle(*fluid, rate));
+            self.lines[id.index()].fluids = on_it;
         }
-        lines
     }
 
     /// A fluid of this solution has its share, if it had none yet.
     fn settle(&mut self, id: FluidId, share: u64) {
         let fluid = &mut self.fluids[id.index()];
-        if fluid.round != self.round || fluid.settled.is_some() {
+        if fluid.round != self.round || fluid.is_settled {
             return;
         }
-        fluid.settled = Some(share);
-        for crossed in &fluid.crosses {
-            let line = &mut self.lines[crossed.index()];
+        (fluid.settled, fluid.is_settled) = (share, true);
+        for CrossedLine { line, .. } in &fluid.crosses {
+            let line = &mut self.lines[line.index()];
             line.left -= share;
             line.rising -= 1;
         }
@@ -309,12 +340,10 @@ impl Shares {
     fn add_who_must_give_way(&self, together: &mut Vec<FluidId>, lines: &[LineId]) {
         for id in lines {
             let line = &self.lines[id.index()];
-            if line.stops_at == 0 {
-                continue;
-            }
+            let Some(rate) = line.stops_at else { continue };
             let gives_way = |id: &&FluidId| {
                 let fluid = &self.fluids[id.index()];
-                fluid.round != self.round && fluid.share > line.stops_at
+                fluid.round != self.round && fluid.share > rate
             };
             together.extend(line.fluids.iter().filter(gives_way));
         }
@@ -324,18 +353,19 @@ impl Shares {
     fn take(&mut self, together: &[FluidId], lines: &[LineId]) -> Vec<NewShare> {
         for id in lines {
             let line = &mut self.lines[id.index()];
-            line.is_tight = line.stops_at > 0;
+            line.is_tight = line.stops_at.is_some();
         }
         let mut changed = Vec::new();
         for id in together {
             let fluid = &mut self.fluids[id.index()];
-            let share = fluid.settled.expect("progressive filling stops every fluid");
-            let before = std::mem::replace(&mut fluid.share, share);
+            assert!(fluid.is_settled, "progressive filling stops every fluid");
+            let (before, share) = (fluid.share, fluid.settled);
             if before == share {
                 continue;
             }
-            for crossed in &fluid.crosses {
-                let taken = &mut self.lines[crossed.index()].taken;
+            fluid.share = share;
+            for CrossedLine { line, .. } in &fluid.crosses {
+                let taken = &mut self.lines[line.index()].taken;
                 *taken = *taken - before + share;
             }
             changed.push(NewShare { fluid: *id, share: BitRate::from_bits_per_second(share) });

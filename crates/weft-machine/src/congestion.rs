@@ -110,7 +110,8 @@ impl CongestionRule {
         }
         if network == ControlledNetwork::Flows {
             return Err(Problem::new(
-                "fluids have no queues, and nothing whose congestion could be controlled",
+                "fluids have no queues whose congestion could be controlled; their shares are max-min fair, \
+                 which is what acc aims at",
                 "not with flows",
                 "write fabric.kind = \"packet\", or congestion.kind = \"none\"",
             )

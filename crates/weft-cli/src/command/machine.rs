@@ -178,7 +178,11 @@ fn figures_text(figures: &MachineFigures) -> String {
     });
     let bounds = output::table(["pattern", "channel-load bound", ""], [false, true, false], bounds);
     let headroom = headroom_text(&figures.headroom);
-    format!("{head}\n{bounds}\n{headroom}{}", values_text(&figures.values))
+    let without_effect = match &figures.without_effect[..] {
+        [] => String::new(),
+        keys => format!("\nwithout effect under flows: {}\n", keys.join(", ")),
+    };
+    format!("{head}\n{bounds}\n{headroom}{}{without_effect}", values_text(&figures.values))
 }
 
 /// The head-room of each kind of links, with a warning where the machine keeps less than it needs.

@@ -132,13 +132,39 @@ fn threads_change_nothing() {
     assert_eq!(run("1"), run("2"));
 }
 
+/// Catches keys that a machine carries in vain under flows, and that nobody names.
+#[test]
+fn keys_without_effect_are_listed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("own.toml");
+    let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/../../machines/ethernet-100g-spineleaf.toml");
+    let text = fs::read_to_string(shipped).unwrap();
+    fs::write(&path, format!("{text}\n[[faults]]\nof = \"all\"\ndrop = 10\n")).unwrap();
+    let show = |more: &[&str]| json(&[&["machine", "show", path.to_str().unwrap(), "--json"], more].concat());
+    assert_eq!(show(&FLOW)["without_effect"], serde_json::json!(["faults.0"]));
+    assert!(show(&[]).get("without_effect").is_none());
+}
+
+/// Catches parts of a message over paths that an adaptive routing chose, which do not share what is left: the
+/// message would last as long as the most crowded of them.
+#[test]
+fn adaptive_messages_carry_as_much_as_in_packets() {
+    let words = ["traffic", "-m", "bxi3-dragonfly", "--pattern", "adversarial", "--size", "256K"];
+    let run = |more: &[&str]| {
+        let report = json(&[&words[..], &["--messages", "4", "--json"], more].concat());
+        number(&report["rows"][0], "accepted_load")
+    };
+    let (packets, fluids) = (run(&[]), run(&FLOW));
+    assert!((fluids / packets - 1.0).abs() < 0.15, "{fluids}, in packets {packets}");
+}
+
 /// Catches a request that fluids cannot carry out and do not refuse.
 #[test]
 fn what_fluids_cannot_do_is_refused() {
     let exanest = ["-m", "exanest", "--set", "fabric.kind=flow"];
     let load = ["traffic", "--load", "0.1"];
     let of = |more: &[&str]| refused(&[&load[..], &exanest, more].concat());
-    assert!(of(&["--set", "congestion.kind=acc"]).contains("fluids have no queues"));
+    assert!(of(&["--set", "congestion.kind=acc"]).contains("their shares are max-min fair"));
     assert!(of(&["--set", "faults=[{of=\"all\", drop=10}]"]).contains("fluids have no packets"));
     assert!(of(&["--set", "fabric.kind=flows"]).contains("did you mean `flow`?"));
     let folder = tempfile::tempdir().unwrap();

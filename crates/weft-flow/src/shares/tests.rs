@@ -74,7 +74,8 @@ proptest! {
         for step in steps.into_iter().chain([Step::Solve]) {
             match step {
                 Step::Begin((crosses, most)) => {
-                    let id = shares.begin(crosses.iter().map(|line| LineId(*line)).collect(), rate(most));
+                    let lines: Vec<_> = crosses.iter().map(|line| LineId(*line)).collect();
+                    let id = shares.begin(&lines, rate(most));
                     prop_assert!(fluids.insert(id.0, (crosses, most)).is_none());
                 }
                 Step::End(place) => {
@@ -115,8 +116,8 @@ proptest! {
                 .iter()
                 .map(|place| {
                     let (crosses, most) = &wishes[*place];
-                    let crosses = crosses.iter().map(|line| LineId(*line)).collect();
-                    (*place, shares.begin(crosses, rate(*most)))
+                    let crosses: Vec<_> = crosses.iter().map(|line| LineId(*line)).collect();
+                    (*place, shares.begin(&crosses, rate(*most)))
                 })
                 .collect();
             shares.solve();
@@ -137,9 +138,9 @@ proptest! {
 #[test]
 fn a_long_fluid_gets_its_tightest_line() {
     let mut shares = Shares::new([rate(10), rate(9)]);
-    let long = shares.begin(vec![LineId(0), LineId(1)], rate(100));
-    let first = shares.begin(vec![LineId(0)], rate(100));
-    let second = [(); 2].map(|()| shares.begin(vec![LineId(1)], rate(100)));
+    let long = shares.begin(&[LineId(0), LineId(1)], rate(100));
+    let first = shares.begin(&[LineId(0)], rate(100));
+    let second = [(); 2].map(|()| shares.begin(&[LineId(1)], rate(100)));
     shares.solve();
     let of = |shares: &Shares, fluid| shares.share(fluid).bits_per_second();
     assert_eq!([long, first, second[0], second[1]].map(|fluid| of(&shares, fluid)), [3, 7, 3, 3]);

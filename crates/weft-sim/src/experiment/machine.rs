@@ -118,6 +118,9 @@ pub struct MachineFigures {
     pub memory_estimate_bytes: u64,
     /// Every value with its source.
     pub values: Vec<MachineValue>,
+    /// The keys that packets would heed and fluids do not, where messages are fluids.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub without_effect: Vec<String>,
 }
 
 /// The report of `weft machine check`.
@@ -531,9 +534,22 @@ pub fn show(
         headroom: headroom(&machine, &layout),
         memory_estimate_bytes: assembly::memory_estimate(&machine, 0).get(),
         values: machine.constants.iter().map(value).collect(),
+        without_effect: without_effect(input, &machine)?,
         title: machine.title,
         machine: machine.name,
     })
+}
+
+/// The keys of a machine that it has with packets and not with fluids.
+fn without_effect(input: &MachineInput, machine: &Machine) -> Result<Vec<String>, ExperimentError> {
+    if !machine.flows {
+        return Ok(Vec::new());
+    }
+    let sets = input.sets.iter().map(String::as_str).chain(["fabric.kind=packet"]);
+    let sets = sets.map(str::to_owned).collect();
+    let packets = checked(&MachineInput { sets, ..input.clone() })?;
+    let has = |path: &str| machine.constants.iter().any(|constant| constant.path == path);
+    Ok(packets.constants.into_iter().map(|constant| constant.path).filter(|path| !has(path)).collect())
 }
 
 /// The deadlock proof.
