@@ -384,6 +384,7 @@ fn groups_and_neighbours_are_replayed() {
             send_counts: only(next),
             receive_counts: only(before),
             element: 1,
+            ..CollectiveSizes::default()
         };
         let (comm, kind, root) = (CommId::WORLD, Collective::NeighborAlltoallv, None);
         vec![
