@@ -5,8 +5,8 @@
 //! simulation goes on on its own core. That pays while nothing else wants one of the two cores, and while
 //! turns are short. If the simulation often waits so long for a turn that it gives its core away, the job is
 //! put on one core for a moment. It stays there if it makes more turns in that time. From time to time the
-//! other way is tried again. A job of a few ranks begins on one core: there a turn is two switches, while on
-//! two its ranks yield to each other.
+//! other way is tried again. A job of a few ranks begins on one core, where a turn is two switches: on two its
+//! ranks yield to each other, which is quick where both cores are idle and slow where they are not.
 
 use crate::lock::lock;
 use crate::wall::Stopwatch;
@@ -20,6 +20,8 @@ const MAX_SPINNING_RANKS: u32 = 4;
 
 /// Real time for which turns are counted before one and two cores are compared.
 const SLICE_TIME: Duration = Duration::from_millis(100);
+/// Slices until a few ranks are tried on a core of their own: where both cores are idle, turns are shorter.
+const SLICES_UNTIL_FIRST_TRY: u32 = 2;
 /// Slices between two comparisons.
 const SLICES_UNTIL_RETRY: u32 = 50;
 /// Turns between two reads of the real clock.
@@ -99,7 +101,7 @@ impl Placement {
     /// Of a job of so many ranks.
     pub fn of(ranks: u32) -> Placement {
         let together = ranks <= MAX_SPINNING_RANKS;
-        let wait = if together { SLICES_UNTIL_RETRY } else { 0 };
+        let wait = if together { SLICES_UNTIL_FIRST_TRY } else { 0 };
         Placement(Mutex::new(Pace { together, wait, ..Pace::default() }))
     }
 
