@@ -5,8 +5,8 @@
 //! simulation goes on on its own core. That pays while nothing else wants one of the two cores, and while
 //! turns are short. If the simulation often waits so long for a turn that it gives its core away, the job is
 //! put on one core for a moment. It stays there if it makes more turns in that time. From time to time the
-//! other way is tried again. A job of a few ranks begins on one core, where a turn is two switches: on two its
-//! ranks yield to each other, which is quick where both cores are idle and slow where they are not.
+//! other way is tried again. A job of a few ranks begins on one core, where a turn is two switches. On two
+//! its ranks yield to each other, which is quick where both cores are idle and slow where they are not.
 
 use crate::lock::lock;
 use crate::wall::Stopwatch;
