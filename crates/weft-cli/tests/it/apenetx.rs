@@ -152,9 +152,10 @@ fn the_registration_of_a_buffer_names_its_memory() {
     let [host, source, target, both] =
         ["host,host", "gpu-direct,host", "host,gpu-direct", "gpu-direct,gpu-direct"].map(time);
     assert!(host < target && target < source && source < both, "{host} {target} {source} {both}");
-    // A copy to the host, 6 us and 32 KiB at 160 Gb/s, comes before all else: 7.638 us.
+    // A copy to the host, 6 us and 32 KiB at 160 Gb/s, comes before all else: 7.638 us. The peer notices the
+    // message when it looks again, 50 ns after each look in vain.
     let staged = time("gpu-staged,host") - host;
-    assert!((staged - 7.638).abs() < 0.002, "{staged}");
+    assert!((staged - 7.638).abs() < 0.1, "{staged}");
     // As the machine file says where the program does not: the host.
     assert_eq!(time("machine,machine"), host);
     assert_eq!(run(&ping_pong, &["--memory", "gpu"]).status.code(), Some(2));

@@ -354,7 +354,7 @@ fn what_cannot_be_shown_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let out = result(&folder.path().join("out"));
     let at = |name: &str| folder.path().join(name);
-    assert!(refused(&["view", at("none").to_str().unwrap()]).contains("no run.json"));
+    assert!(refused(&["view", at("none").to_str().unwrap()]).contains("none is not there"));
     let old = at("old");
     fs::create_dir(&old).unwrap();
     let manifest = fs::read_to_string(Path::new(&out).join("run.json")).unwrap();
