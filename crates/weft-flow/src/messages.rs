@@ -18,9 +18,13 @@ use weft_units::{BitRate, Bytes, EndpointId, Span, Time};
 /// Parts of a bit in which what is left of a fluid is counted: rate × time in ps is a whole number of them.
 pub(crate) const PARTS_OF_A_BIT: u128 = 1_000_000_000_000;
 
-/// While fluids meet all the time, shares are worked out so many times within the time that a message takes
-/// alone: what begins or ends in between waits for the next solution.
-pub(crate) const SOLUTIONS_PER_MESSAGE: u64 = 32;
+/// While fluids meet all the time, shares are worked out so many times within the time that a message takes:
+/// what begins or ends in between waits for the next solution.
+const SOLUTIONS_PER_MESSAGE: u64 = 32;
+/// The same where there are more fluids than this: a solution takes seconds there, and what one of so many
+/// leaves matters to few.
+const SOLUTIONS_IN_A_HUGE_CROWD: u64 = 8;
+const HUGE_CROWD: usize = 1 << 18;
 
 /// The messages between hosts.
 #[derive(Serialize, Deserialize)]
@@ -233,7 +237,9 @@ impl<T> Between<T> {
     /// time after the last solution.
     fn solve_within(&mut self, lasts: Span, now: Time) {
         if self.shares.is_touched() {
-            let pause = Span::from_ps(lasts.as_ps() / SOLUTIONS_PER_MESSAGE);
+            let is_huge = self.shares.fluids() > HUGE_CROWD;
+            let solutions = if is_huge { SOLUTIONS_IN_A_HUGE_CROWD } else { SOLUTIONS_PER_MESSAGE };
+            let pause = Span::from_ps(lasts.as_ps() / solutions);
             self.solve_at = self.solve_at.min(now.max(self.solved_at.saturating_add(pause)));
         }
     }

@@ -179,6 +179,11 @@ impl Shares {
         }
     }
 
+    /// How many fluids there are.
+    pub fn fluids(&self) -> usize {
+        self.fluids.len()
+    }
+
     /// Whether a solution could change anything.
     pub fn is_touched(&self) -> bool {
         !self.touched.is_empty()
