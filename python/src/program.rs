@@ -162,7 +162,14 @@ fn operation(of: &Bound<'_, PyAny>) -> PyResult<Op> {
             let (_, root, (send, receive), (send_counts, receive_counts), element, request): Collective =
                 of.extract()?;
             let (send, receive) = (Bytes::new(send), Bytes::new(receive));
-            let sizes = CollectiveSizes { send, receive, send_counts, receive_counts, element };
+            let sizes = CollectiveSizes {
+                send,
+                receive,
+                send_counts,
+                receive_counts,
+                element,
+                ..CollectiveSizes::default()
+            };
             let (root, request) = (root.map(RankId), request.map(RequestId));
             Op::Collective { kind, comm, root, sizes, buffers: CollectiveBuffers::default(), request }
         }
