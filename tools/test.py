@@ -53,7 +53,19 @@ LINT = [
     Check("what a rank loads, with its oldest Rust", ["tools/check_oldest_rust.sh"]),
 ]
 
+# A workspace of its own, whose wheel only `make dist` and `make test-long` build.
+PYTHON_PACKAGE = [
+    "cargo",
+    "check",
+    "--locked",
+    "--manifest-path",
+    "python/Cargo.toml",
+    "--target-dir",
+    "target",
+]
+
 TESTS = [
+    Check("the Python package compiles", PYTHON_PACKAGE),
     Check("cargo test", ["cargo", "test", "--locked", "--workspace", "--no-fail-fast"]),
     Check("control words of ExaNet", [sys.executable, "tests/wire/check.py"]),
     Check("same results", [str(VENV / "python"), "tools/same.py"]),

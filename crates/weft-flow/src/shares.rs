@@ -179,7 +179,7 @@ impl Shares {
         }
     }
 
-    /// How many fluids there are.
+    /// The number of fluids.
     pub fn fluids(&self) -> usize {
         self.fluids.len()
     }
