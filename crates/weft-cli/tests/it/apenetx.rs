@@ -166,7 +166,8 @@ fn the_registration_of_a_buffer_names_its_memory() {
     let folder = tempfile::tempdir().unwrap();
     let machine = folder.path().join("no-gpu.toml");
     std::fs::write(&machine, [before, after].concat()).unwrap();
-    let output = run_on(machine.to_str().unwrap(), &ping_pong, &["--memory", "gpu-direct,host"]);
+    let output =
+        run_on(machine.to_str().unwrap(), &ping_pong, &["--memory", "gpu-direct,host", "--blocking"]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success() && said.contains("No such device"), "{said}");
 }
