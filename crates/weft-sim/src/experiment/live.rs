@@ -266,7 +266,7 @@ impl LiveAccount {
             drawing.finish()?;
         }
         let end = self.account.end(ranks, network);
-        if conclusion.ended == Ending::Finished && !self.account.ends_amid_others(ranks) {
+        if conclusion.ended == Ending::Finished && !self.account.ends_amid_others(ranks, network.now()) {
             network.report_until(end);
         }
         let beside = self.account.group_rows(network);

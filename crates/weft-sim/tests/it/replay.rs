@@ -258,6 +258,31 @@ fn a_replay_beside_a_scenario_is_the_same_however_it_is_run() {
     }
 }
 
+/// Catches a replay that waits for a message of a flow which takes far longer than its ranks and the
+/// scenario, and links that were busy for more than all of its time.
+#[test]
+fn a_replay_ends_with_its_ranks_amid_a_long_message() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("halo.weft");
+    write(&trace, 6, |rank| halo(6, rank));
+    let text = "[scenario]\ntitle = \"long\"\ntime = \"20us\"\n[[flows]]\nname = \"long\"\n\
+                role = \"background\"\nfrom = \"8\"\nto = \"9\"\nsize = \"16M\"\n";
+    let request = ReplayRequest {
+        scenario: Some(ScenarioFile { name: "long.toml".to_owned(), text: text.to_owned() }),
+        ranks_per_host: Some(1),
+        ..request(machine("exanest", &[]), &[&trace])
+    };
+    let report = request.run(&options(1, None), InterruptAt::new(u32::MAX).control()).unwrap();
+    assert_eq!(report.ended, Ending::Finished);
+    let figures = &report.rows[0].row.figures;
+    assert!(figures.run_time_us > 20.0, "{figures:?}");
+    // At 16 Gb/s the message takes 8 ms.
+    assert!(figures.run_time_us < 1_000.0, "{figures:?}");
+    assert!(!figures.busiest_links.is_empty());
+    assert!(figures.busiest_links.iter().all(|link| link.utilization <= 1.0), "{figures:?}");
+    assert!(figures.packet_hops < 16 << 12, "each packet has at most 256 B, and far from all are sent");
+}
+
 #[test]
 fn exanest_is_deterministic() {
     the_same_however_it_is_run("exanest", &[], Mapping::Linear, (100, 64));

@@ -144,16 +144,16 @@ impl Account {
         beside.map_or_else(Vec::new, |beside| beside.rows(self.run, &mut self.tally.beside, network))
     }
 
-    /// Whether a run with these ranks ends while something beside them goes on.
-    pub fn ends_amid_others(&self, ranks: &[RankReport]) -> bool {
-        self.beside.as_ref().is_some_and(|beside| end_of(ranks) <= beside.time())
+    /// Whether a run with these ranks, which has come to `now`, has gone on for what is beside them.
+    pub fn ends_amid_others(&self, ranks: &[RankReport], now: Time) -> bool {
+        self.beside.is_some() && end_of(ranks) <= now
     }
 
     /// The end of a run with these ranks: that of the last, or the time that the network has reached where
     /// something is beside them that goes on.
     pub fn end<H: Host>(&self, ranks: &[RankReport], network: &dyn SimulatedNetwork<H>) -> Time {
         let end = end_of(ranks);
-        if self.ends_amid_others(ranks) { end.max(network.now()) } else { end }
+        if self.ends_amid_others(ranks, network.now()) { network.now() } else { end }
     }
 
     /// Every message is to be broken down, by the record of the critical path.

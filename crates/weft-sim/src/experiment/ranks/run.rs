@@ -311,7 +311,7 @@ impl RankRun {
         save_at: Option<Time>,
         around: &mut Surroundings<'_>,
     ) -> Result<RunStep, ExperimentError> {
-        let look = self.account.beside().and_then(|beside| beside.next_look(self.network.now()));
+        let look = self.account.beside().map(|beside| beside.next_look(self.network.now()));
         let times = [save_at, look].into_iter().flatten();
         let until = times.fold(self.account.epoch_end(), Time::min);
         let before = self.network.events_handled();
@@ -339,7 +339,8 @@ impl RankRun {
             Progress::Dry => {
                 let conclusion = self.conclusion();
                 // What is stuck stays so for as long as time passes.
-                if conclusion.ended == Ending::Finished && !self.account.ends_amid_others(&self.ranks()) {
+                let amid_others = self.account.ends_amid_others(&self.ranks(), self.network.now());
+                if conclusion.ended == Ending::Finished && !amid_others {
                     let end = self.end();
                     self.network.report_until(end);
                 }
@@ -347,7 +348,7 @@ impl RankRun {
             }
             Progress::Interrupted => return Ok(RunStep::Ended(Ending::Interrupted.into())),
             // What is beside the ranks does not hold the end up.
-            Progress::Reached if self.account.beside().is_some_and(|beside| until <= beside.time()) => {
+            Progress::Reached if self.account.beside().is_some() => {
                 let mut ranks = self.ranks().into_iter();
                 if ranks.all(|rank| rank.finished && rank.end <= until) {
                     return Ok(RunStep::Ended(Ending::Finished.into()));

@@ -85,17 +85,13 @@ impl BesideRanks {
         HostsBeside::new(&self.scenario, self.seed)
     }
 
-    /// The time from which on nothing begins: a network with ranks alone would go on alike.
-    pub(crate) fn time(&self) -> Time {
-        self.scenario.time
-    }
-
-    /// The next time after `now` at which it is looked whether the ranks have ended; `None`: nothing begins
-    /// any more, and the network goes dry by itself.
-    pub(crate) fn next_look(&self, now: Time) -> Option<Time> {
+    /// The next time after `now` at which it is looked whether the ranks have ended. What has begun by the
+    /// scenario's time may take much longer than they do.
+    pub(crate) fn next_look(&self, now: Time) -> Time {
         let time = self.scenario.time;
         let every = Span::from_ps((time.as_ps() / LOOKS).max(1));
-        (now < time).then(|| Time::from_ps((now.as_ps() / every.as_ps() + 1) * every.as_ps()).min(time))
+        let next = Time::from_ps((now.as_ps() / every.as_ps() + 1).saturating_mul(every.as_ps()));
+        if now < time { next.min(time) } else { next }
     }
 
     /// The time at which a network with these must stop next, for what has been gathered; `None`: none.
