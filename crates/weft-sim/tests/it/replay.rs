@@ -267,12 +267,22 @@ fn a_replay_ends_with_its_ranks_amid_a_long_message() {
     write(&trace, 6, |rank| halo(6, rank));
     let text = "[scenario]\ntitle = \"long\"\ntime = \"20us\"\n[[flows]]\nname = \"long\"\n\
                 role = \"background\"\nfrom = \"8\"\nto = \"9\"\nsize = \"16M\"\n";
-    let request = ReplayRequest {
-        scenario: Some(ScenarioFile { name: "long.toml".to_owned(), text: text.to_owned() }),
-        ranks_per_host: Some(1),
-        ..request(machine("exanest", &[]), &[&trace])
+    let run = |time: &str, save_every| {
+        let text = text.replace("20us", time);
+        let request = ReplayRequest {
+            scenario: Some(ScenarioFile { name: "long.toml".to_owned(), text }),
+            ranks_per_host: Some(1),
+            ..request(machine("exanest", &[]), &[&trace])
+        };
+        let directory = folder.path().join(format!("{time}-{}", Option::is_some(&save_every)));
+        let own = ExperimentOptions { save_every, ..options(1, Some(directory.clone())) };
+        let interrupt = InterruptAt::new(u32::MAX);
+        (request.run(&own, interrupt.control()).unwrap(), digest(&directory).unwrap())
     };
-    let report = request.run(&options(1, None), InterruptAt::new(u32::MAX).control()).unwrap();
+    let (report, whole) = run("20us", None);
+    // Where a run is saved does not matter, and a scenario of an instant is not looked at for ever.
+    assert_eq!(run("20us", Some(Span::from_ps(100_003))).1, whole);
+    assert_eq!(run("400ps", None).0.ended, Ending::Finished);
     assert_eq!(report.ended, Ending::Finished);
     let figures = &report.rows[0].row.figures;
     assert!(figures.run_time_us > 20.0, "{figures:?}");

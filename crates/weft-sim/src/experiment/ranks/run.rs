@@ -347,8 +347,9 @@ impl RankRun {
                 return Ok(RunStep::Ended(conclusion));
             }
             Progress::Interrupted => return Ok(RunStep::Ended(Ending::Interrupted.into())),
-            // What is beside the ranks does not hold the end up.
-            Progress::Reached if self.account.beside().is_some() => {
+            // What is beside the ranks does not hold the end up. At other stops, such as those of snapshots,
+            // nobody looks: the end would depend on them.
+            Progress::Reached if look == Some(until) => {
                 let mut ranks = self.ranks().into_iter();
                 if ranks.all(|rank| rank.finished && rank.end <= until) {
                     return Ok(RunStep::Ended(Ending::Finished.into()));

@@ -86,11 +86,13 @@ impl BesideRanks {
     }
 
     /// The next time after `now` at which it is looked whether the ranks have ended. What has begun by the
-    /// scenario's time may take much longer than they do.
+    /// scenario's time may take much longer than they do, and they much longer than it: each time that the
+    /// run is twice as long the looks are half as many. They do not depend on where else a run stops.
     pub(crate) fn next_look(&self, now: Time) -> Time {
         let time = self.scenario.time;
-        let every = Span::from_ps((time.as_ps() / LOOKS).max(1));
-        let next = Time::from_ps((now.as_ps() / every.as_ps() + 1).saturating_mul(every.as_ps()));
+        let doublings = (now.as_ps() / time.as_ps().max(1)).checked_ilog2().unwrap_or(0);
+        let every = (time.as_ps() / LOOKS).max(1) << doublings;
+        let next = Time::from_ps((now.as_ps() / every + 1).saturating_mul(every));
         if now < time { next.min(time) } else { next }
     }
 
