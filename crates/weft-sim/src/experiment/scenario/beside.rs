@@ -19,7 +19,7 @@ use weft_assembly as assembly;
 use weft_machine::Machine;
 use weft_network::SimulatedNetwork;
 use weft_topo::Layout;
-use weft_units::{Bytes, EndpointId, Span, Time};
+use weft_units::{Bytes, EndpointId, Time};
 use weft_workload::host::{Beside, RankHost, SharedHost, SharedOutput};
 use weft_workload::scenario::{Generators, ScenarioOutput, ScenarioParameters};
 use weft_workload::services::key_value::{KeyValue, KeyValueOutput};
