@@ -1,7 +1,7 @@
 //! Study files.
 //!
 //! ```toml
-//! command = "traffic"                 # traffic, osu, replay or run
+//! command = "traffic"                 # traffic, osu, app, replay or run
 //! seeds = 3                           # 1, 2 and 3; or a list of seeds
 //!
 //! [fixed]                             # the same in all points: options of the command, _ or - between words
@@ -32,7 +32,7 @@ const MAX_POINTS: usize = 100_000;
 /// The longest study file.
 const MAX_FILE_BYTES: u64 = 16 << 20;
 /// Commands that measure rows.
-const COMMANDS: [&str; 4] = ["traffic", "osu", "replay", "run"];
+const COMMANDS: [&str; 5] = ["traffic", "osu", "app", "replay", "run"];
 /// Options that the sweep itself gives or takes the place of.
 const OWN: [&str; 8] = ["seed", "seeds", "set", "output", "force", "json", "quiet", "tables"];
 /// The name of a case, which is no option.

@@ -11,7 +11,7 @@ const FILES: [&str; 5] = ["machine", "scenario", "map", "traces", "program"];
 /// A parameter: an option of the command, or a key of the machine.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Key {
-    /// An option, such as `load`, or what stands without one: `benchmark`, `traces`, `program`.
+    /// An option, such as `load`, or what stands without one: `app`, `benchmark`, `traces`, `program`.
     Option(String),
     /// A key of `--set`, such as `topology.k`.
     Set(String),
@@ -54,7 +54,7 @@ impl Point {
                 Key::Option(name) => {
                     let words = located(folder, name, value, &mut causes);
                     match (name.as_str(), value) {
-                        ("benchmark" | "traces", _) => head.extend(words),
+                        ("benchmark" | "traces" | "app", _) => head.extend(words),
                         ("program", _) => {
                             tail = words;
                             tail.insert(0, "--".to_owned());

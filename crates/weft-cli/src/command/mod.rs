@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod app;
 mod breakdown;
 mod compare;
 mod doctor;
@@ -37,6 +38,8 @@ pub enum Command {
     Traffic(traffic::TrafficOptions),
     /// Run the OSU micro-benchmarks on simulated ranks: latency, bandwidth, collectives
     Osu(osu::OsuOptions),
+    /// Run an application kernel, which needs no recording, on any number of simulated ranks
+    App(app::AppOptions),
     /// Run a real MPI program and record a trace of it
     Record(record::RecordOptions),
     /// Run a real MPI program in virtual time
@@ -76,6 +79,7 @@ impl Command {
             Command::Machine(command) => command.run(),
             Command::Traffic(options) => options.run(words),
             Command::Osu(options) => options.run(words),
+            Command::App(options) => options.run(words),
             Command::Record(options) => options.run(),
             Command::Run(options) => options.run(words),
             Command::Trace(command) => command.run(),

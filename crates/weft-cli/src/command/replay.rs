@@ -26,12 +26,27 @@ use weft_units::Span;
 /// Options of `weft replay`.
 #[derive(Args)]
 pub struct ReplayOptions {
-    #[command(flatten)]
-    machine: MachineOptions,
-
-    /// Traces in any format; several are replayed side by side
+    /// Traces in any format, or kernels of weft app such as halo3d@64,steps=10, unless a file is called so;
+    /// several are replayed side by side
     #[arg(required = true, value_name = "TRACE", value_hint = ValueHint::FilePath)]
     traces: Vec<PathBuf>,
+
+    #[command(flatten)]
+    jobs: JobOptions,
+}
+
+impl ReplayOptions {
+    /// Runs it.
+    pub fn run(self, words: &[String]) -> Result<Status, Failure> {
+        self.jobs.run(&self.traces, words)
+    }
+}
+
+/// Options of a replay beside its traces.
+#[derive(Args)]
+pub struct JobOptions {
+    #[command(flatten)]
+    machine: MachineOptions,
 
     #[command(flatten)]
     places: PlaceOptions,
@@ -111,27 +126,27 @@ fn parse_start(text: &str) -> Result<Span, String> {
     }
 }
 
-impl ReplayOptions {
-    /// Runs it.
-    pub fn run(mut self, words: &[String]) -> Result<Status, Failure> {
-        let others = self.machine.set_others(&as_recorded(&self.recorded())?);
+impl JobOptions {
+    /// Replays `traces`.
+    pub fn run(mut self, traces: &[PathBuf], words: &[String]) -> Result<Status, Failure> {
+        let others = self.machine.set_others(&as_recorded(&recorded(traces))?);
         self.live.ask_for_telemetry(&mut self.simulation.results);
         let inputs = self.machine.file().into_iter().chain(self.places.file());
         let inputs = inputs.chain(self.beside.file());
-        let inputs: Vec<_> = inputs.chain(self.traces.iter().map(PathBuf::as_path)).collect();
+        let inputs: Vec<_> = inputs.chain(traces.iter().map(PathBuf::as_path)).collect();
         let mut options = self.simulation.experiment_options(words, self.breakdown, &inputs)?;
         if let Some(path) = &options.timeline {
-            let traces: Vec<&Path> = self.traces.iter().map(PathBuf::as_path).collect();
+            let traces: Vec<&Path> = traces.iter().map(PathBuf::as_path).collect();
             let file = OutputFile { option: "--timeline", contents: "timeline", path };
             file.refuse_trace(&traces, &self.speed.options())?;
         }
         if let Some(output) = &mut options.output {
-            let has_jobs = self.traces.len() > 1 && self.beside.file().is_none();
+            let has_jobs = traces.len() > 1 && self.beside.file().is_none();
             let rates = self.simulation.results.telemetry.is_some() && has_jobs;
             output.tables.extend(rates.then_some(Table::JobRates));
             output.tables.extend(self.links_by_job.then_some(Table::JobLinks));
         }
-        let request = Request::Replay(self.request()?);
+        let request = Request::Replay(self.request(traces)?);
         if !others.is_empty() && !self.simulation.report.quiet {
             say!(
                 "weft: the trace is of weft run and is replayed with its library: --set {}; give others \
@@ -148,12 +163,6 @@ impl ReplayOptions {
         }
     }
 
-    /// Those of its traces that are files.
-    fn recorded(&self) -> Vec<&Path> {
-        let files = self.traces.iter().filter(|path| called::program(path).is_none());
-        files.map(PathBuf::as_path).collect()
-    }
-
     /// A trace, or the program of this name that the caller steps.
     fn input(&self, path: &Path) -> Result<TraceInput, ExperimentError> {
         match called::program(path) {
@@ -162,14 +171,14 @@ impl ReplayOptions {
         }
     }
 
-    fn request(&self) -> Result<ReplayRequest, Failure> {
+    fn request(&self, traces: &[PathBuf]) -> Result<ReplayRequest, Failure> {
         let wildcards = match self.wildcards {
             WildcardChoice::Recorded => Wildcards::Recorded,
             WildcardChoice::Free => Wildcards::Free,
         };
         Ok(ReplayRequest {
             machine: self.machine.input()?,
-            traces: self.traces.iter().map(|path| self.input(path)).collect::<Result<_, _>>()?,
+            traces: traces.iter().map(|path| self.input(path)).collect::<Result<_, _>>()?,
             starts: self.start.clone(),
             isolated: self.isolated,
             map: self.places.mapping()?,
@@ -184,6 +193,11 @@ impl ReplayOptions {
             scenario: self.beside.read()?,
         })
     }
+}
+
+/// Those of the traces that the caller does not step.
+fn recorded(traces: &[PathBuf]) -> Vec<&Path> {
+    traces.iter().map(PathBuf::as_path).filter(|path| called::program(path).is_none()).collect()
 }
 
 /// The fields of the request, at the top of the JSON document.

@@ -130,6 +130,9 @@ impl RerunOptions {
 /// Makes sure that a trace is what it was.
 pub fn check_trace(trace: &mut TraceInput) -> Result<(), Failure> {
     trace.program().map_err(|error| Failure::input(error.to_string()))?;
+    if !trace.is_file() {
+        return Ok(());
+    }
     // Without performance.json nobody knows where it was: it may be in the current folder.
     let path =
         if trace.path.as_os_str().is_empty() { PathBuf::from(&trace.name) } else { trace.path.clone() };

@@ -10,6 +10,7 @@
 //! A [`Request`] holds everything that the results depend on, the text of the machine file included, so
 //! that it can be run again from `run.json` alone. [`ExperimentOptions`] hold the rest.
 
+pub mod app;
 mod busiest;
 mod control;
 mod energy;

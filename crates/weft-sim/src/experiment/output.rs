@@ -52,10 +52,9 @@ impl Output {
 /// The paths of a request's traces from the root, so that a rerun finds them from any folder.
 fn absolute_trace_paths(request: &Request) -> Result<Vec<PathBuf>, ResultsError> {
     let absolute = |path: &Path| std::path::absolute(path).map_err(|e| ResultsError::file("read", path, e));
-    let path = |trace: &TraceInput| match trace.stepped {
-        // It is no file.
-        Some(_) => Ok(PathBuf::new()),
-        None => absolute(&trace.path),
+    let path = |trace: &TraceInput| match trace.is_file() {
+        true => absolute(&trace.path),
+        false => Ok(PathBuf::new()),
     };
     request.traces().iter().map(path).collect()
 }

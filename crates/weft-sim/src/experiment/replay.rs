@@ -29,16 +29,18 @@ pub use weft_trace::{NotARegion, Region};
 pub use weft_workload::replay::ComputeScale;
 
 use super::scenario::ScenarioFile;
+use super::trace::kernel_called;
 use super::{EnergyFigures, ExperimentError, MachineInput, Report};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use weft_app::KernelName;
 use weft_formats::FlopRate;
 use weft_results::file_digest;
 use weft_units::Span;
 
-/// A trace to replay, or a program to be stepped.
+/// A trace to replay, an application kernel, or a program to be stepped.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TraceInput {
     /// The file's name without the folder, or the program's.
@@ -52,14 +54,20 @@ pub struct TraceInput {
     /// The path on this computer; results do not depend on it.
     #[serde(skip)]
     pub path: PathBuf,
+    /// The kernel, where it is no trace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<KernelName>,
     /// The program, where it is no trace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stepped: Option<SteppedProgram>,
 }
 
 impl TraceInput {
-    /// The trace at `path`.
+    /// The trace at `path`; where there is none, the kernel that is called so.
     pub fn at(path: &Path) -> Result<TraceInput, ExperimentError> {
+        if let Some(kernel) = kernel_called(path) {
+            return Ok(TraceInput::kernel(kernel.map_err(ExperimentError::input)?));
+        }
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
         // A device may have no end.
         let is_file = path.metadata().map_or(true, |found| found.is_file());
@@ -68,14 +76,27 @@ impl TraceInput {
             return Err(ExperimentError::input(format!("{path} is not a regular file; name a trace")));
         }
         let digest = file_digest(path)?.to_string();
-        Ok(TraceInput { name, digest, speed: None, path: path.to_owned(), stepped: None })
+        let path = path.to_owned();
+        Ok(TraceInput { name, digest, speed: None, path, kernel: None, stepped: None })
+    }
+
+    /// A kernel.
+    pub fn kernel(kernel: KernelName) -> TraceInput {
+        let (name, kernel) = (kernel.to_string(), Some(kernel));
+        TraceInput { name, digest: String::new(), speed: None, path: PathBuf::new(), kernel, stepped: None }
     }
 
     /// A program that is stepped while it runs.
     pub fn stepped(program: Arc<dyn Stepped>) -> TraceInput {
         let name = program.name().to_owned();
         let stepped = SteppedProgram { ranks: program.ranks(), program: Some(program) };
-        TraceInput { name, digest: String::new(), speed: None, path: PathBuf::new(), stepped: Some(stepped) }
+        let (path, stepped) = (PathBuf::new(), Some(stepped));
+        TraceInput { name, digest: String::new(), speed: None, path, kernel: None, stepped }
+    }
+
+    /// Whether it is read from a file.
+    pub fn is_file(&self) -> bool {
+        self.kernel.is_none() && self.stepped.is_none()
     }
 
     /// The program to be stepped; `None`: it is a trace.

@@ -11,6 +11,7 @@
 //! machine's library.
 
 use crate::experiment::ExperimentError;
+use crate::experiment::trace::kernel_called;
 use std::path::Path;
 use weft_formats::{Trace, TraceHeader};
 
@@ -35,6 +36,9 @@ const LIBRARY_CALLS: [&str; 5] = [
 pub fn as_recorded(traces: &[impl AsRef<Path>]) -> Result<Vec<(&'static str, String)>, ExperimentError> {
     for path in traces {
         // Only weft records in virtual time.
+        if kernel_called(path.as_ref()).is_some() {
+            continue;
+        }
         if Trace::format_of(path).is_some_and(|format| format != OWN_FORMAT) {
             continue;
         }

@@ -5,6 +5,7 @@ use crate::experiment::ExperimentError;
 use crate::experiment::ranks::Placement;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use weft_app::Kernel;
 use weft_formats::{Trace, TraceError, TraceOptions};
 use weft_machine::Machine;
 use weft_topo::Layout;
@@ -96,7 +97,11 @@ fn open_trace(input: &TraceInput) -> Result<Trace, ExperimentError> {
         weft_formats::validate(&trace)?;
         Ok::<_, TraceError>(trace)
     };
-    let trace = open(&input.path).map_err(ExperimentError::input)?;
+    let trace = match &input.kernel {
+        // Tests of the applications make sure that their operations are in order.
+        Some(kernel) => Trace::from(Kernel::new(kernel).map_err(ExperimentError::input)?),
+        None => open(&input.path).map_err(ExperimentError::input)?,
+    };
     let counts = &trace.metadata().operations;
     let operations: Vec<_> = Kind::ALL
         .iter()

@@ -12,6 +12,7 @@ use super::file::{self, Scenario};
 use super::{Building, ScenarioRequest, Way};
 use crate::experiment::ranks::{check_joined, hosts, progress_rule};
 use crate::experiment::replay::{self, TraceInput};
+use crate::experiment::trace::kernel_called;
 use crate::experiment::{ExperimentError, machine};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -48,6 +49,10 @@ pub struct ApplicationFigures {
 pub fn traces(name: &str, text: &str, folder: &Path) -> Result<Vec<TraceInput>, ExperimentError> {
     let named = file::traces(name, text)?;
     let open = |(path, missing): (String, ExperimentError)| {
+        let kernel = kernel_called(Path::new(&path));
+        if let Some(kernel) = kernel.filter(|_| !folder.join(&path).exists()) {
+            return Ok(TraceInput::kernel(kernel.map_err(ExperimentError::input)?));
+        }
         let path = folder.join(path);
         if !path.exists() {
             return Err(missing);

@@ -15,7 +15,8 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::num::NonZeroU32;
-use std::path::{Path, PathBuf};
+use std::path::{MAIN_SEPARATOR, Path, PathBuf};
+use weft_app::{AppError, Kernel, KernelName};
 use weft_formats::parts::Parts;
 use weft_formats::{ConvertedTrace, Trace, TraceConversion};
 use weft_msg::{AlgorithmTable, Protocol, Wildcards};
@@ -30,11 +31,11 @@ pub use weft_formats::{
 const FIRST_PART: &str = "rank-00000.part";
 
 /// Whether a path is a trace, by its content, or something that a trace is made of: a file, or the parts of a
-/// recording. A directory of results is none.
+/// recording, or the name of a kernel. A directory of results is none.
 pub fn is_trace(path: &Path) -> bool {
     match path.is_dir() {
         true => path.join(FIRST_PART).is_file(),
-        false => path.exists() || parts_of(path).is_some(),
+        false => path.exists() || parts_of(path).is_some() || kernel_called(path).is_some(),
     }
 }
 
@@ -110,7 +111,7 @@ pub struct NewTrace {
 /// `output` exists and `force` is not given, or what cannot be read or written.
 pub fn convert(request: &ConvertRequest<'_>) -> Result<NewTrace, ExperimentError> {
     let ConvertRequest { input, output, format, options, machine, force } = request;
-    if parts_of(input).is_none() && !input.exists() {
+    if parts_of(input).is_none() && !input.exists() && kernel_called(input).is_none() {
         let why = format!(
             "{} is no folder of parts and no trace: it is not there; name a trace, or parts, such as \
              run.weft.parts, which a recording leaves where it is cut off",
@@ -174,8 +175,7 @@ fn read<T, E: Into<Box<dyn Error + Send + Sync>>>(
 ) -> Result<(T, Option<PathBuf>), ExperimentError> {
     let read = |trace: &Trace| read(trace).map_err(ExperimentError::input);
     let Some(folder) = parts_of(path) else {
-        let trace = Trace::open_with(path, options).map_err(ExperimentError::input)?;
-        return Ok((read(&trace)?, None));
+        return Ok((read(&open(path, options)?)?, None));
     };
     let no_room = |error| format!("no room for the parts of {} as one trace: {error}", folder.display());
     let temporary = tempfile::tempdir().map_err(|error| ExperimentError::input(no_room(error)))?;
@@ -184,6 +184,24 @@ fn read<T, E: Into<Box<dyn Error + Send + Sync>>>(
     parts.convert(&file, |_| {}).map_err(ExperimentError::input)?;
     let trace = Trace::open(&file).map_err(ExperimentError::input)?;
     Ok((read(&trace)?, Some(folder)))
+}
+
+/// Opens the trace at `path`; where there is none, the kernel that is called so.
+fn open(path: &Path, options: &TraceOptions) -> Result<Trace, ExperimentError> {
+    match kernel_called(path) {
+        Some(name) => {
+            let kernel = name.and_then(|name| Kernel::new(&name)).map_err(ExperimentError::input)?;
+            Ok(Trace::from(kernel))
+        }
+        None => Trace::open_with(path, options).map_err(ExperimentError::input),
+    }
+}
+
+/// The kernel that `path` calls, such as `halo3d@64`; `None`: a file of that name exists, or no kernel can have
+/// it.
+pub(crate) fn kernel_called(path: &Path) -> Option<Result<KernelName, AppError>> {
+    let text = path.to_str().filter(|text| text.contains('@') && !text.contains(MAIN_SEPARATOR))?;
+    (!path.exists()).then(|| text.parse())
 }
 
 /// The folder of parts that `path` stands for: itself, or the one beside a trace that is being recorded.

@@ -1,0 +1,86 @@
+//! An application: its name, its laws, its options, and how it becomes a kernel.
+
+use crate::block::Block;
+use crate::options::{AppOption, Options};
+
+/// An application.
+pub struct App {
+    /// The name on the command line.
+    pub name: &'static str,
+    /// What it does, in one line.
+    pub summary: &'static str,
+    /// The laws of its messages and computations, with their source.
+    pub laws: &'static str,
+    /// The programs that it agrees with.
+    pub checked: Checked,
+    /// Its options with their defaults.
+    pub options: &'static [AppOption],
+    /// Its operations.
+    pub build: fn(&Options<'_>) -> Result<Vec<Block>, AppError>,
+}
+
+/// Whether a kernel was compared with the program that it stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Checked {
+    /// Tests compare it with recordings of this program, as far as the text says.
+    Against(&'static str),
+    /// It was compared with nothing, for this reason.
+    Unchecked(&'static str),
+}
+
+/// Why there is no such kernel.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum AppError {
+    /// The text does not name a kernel.
+    #[error("`{text}`: {reason}; write NAME@RANKS[,OPTION=VALUE...], such as halo3d@64,steps=10")]
+    Name {
+        /// The text.
+        text: String,
+        /// The fault.
+        reason: String,
+    },
+    /// No application has this name.
+    #[error("there is no application `{name}`; {suggestion}")]
+    UnknownApp {
+        /// The name.
+        name: String,
+        /// The one that is like it, or all.
+        suggestion: String,
+    },
+    /// The application has no such option.
+    #[error("{app} has no option `{option}`; {suggestion}")]
+    UnknownOption {
+        /// The application.
+        app: &'static str,
+        /// The option.
+        option: String,
+        /// The one that is like it, or all.
+        suggestion: String,
+    },
+    /// An option has a value that it cannot have.
+    #[error("{app}: {option}={value}: expected {expected}; {mend}")]
+    Value {
+        /// The application.
+        app: &'static str,
+        /// The option.
+        option: &'static str,
+        /// The value.
+        value: String,
+        /// What was expected.
+        expected: String,
+        /// What to write.
+        mend: String,
+    },
+    /// The ranks do not make what the application needs.
+    #[error("{app} on {ranks} ranks: {reason}; {mend}")]
+    Ranks {
+        /// The application.
+        app: &'static str,
+        /// Number of ranks.
+        ranks: u32,
+        /// The fault.
+        reason: String,
+        /// What to write.
+        mend: String,
+    },
+}

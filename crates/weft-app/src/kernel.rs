@@ -1,0 +1,141 @@
+//! A kernel as a trace: the operations of any rank from any position.
+
+use crate::app::AppError;
+use crate::apps;
+use crate::block::{self, Block};
+use crate::name::KernelName;
+use crate::options::Options;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use weft_formats::{FormatReader, TraceError, TraceHeader, TraceMetadata};
+use weft_trace::op::{Op, StreamId};
+use weft_trace::{Cursor, Kind, ReadError, TraceSource};
+use weft_units::{Bytes, RankId};
+
+/// A kernel. Clones share it.
+#[derive(Clone)]
+pub struct Kernel(Arc<Operations>);
+
+struct Operations {
+    name: String,
+    blocks: Vec<Block>,
+    metadata: TraceMetadata,
+}
+
+impl Kernel {
+    /// The kernel of this name.
+    ///
+    /// # Errors
+    /// There is no such application, or it has no such options or values.
+    pub fn new(name: &KernelName) -> Result<Kernel, AppError> {
+        let app = apps::find(&name.app)?;
+        let options = Options::new(app, name.ranks, &name.options)?;
+        let blocks = (app.build)(&options)?;
+        Ok(Kernel::of(name.to_string(), name.ranks, blocks))
+    }
+
+    /// A kernel of these blocks on `ranks` ranks; `name` stands for it in messages and results.
+    pub fn of(name: String, ranks: u32, blocks: Vec<Block>) -> Kernel {
+        let metadata = TraceMetadata {
+            format_version: 1,
+            header: TraceHeader {
+                ranks,
+                command: vec!["weft".to_owned(), "app".to_owned(), name.clone()],
+                recorder: concat!("weft ", env!("CARGO_PKG_VERSION")).to_owned(),
+                ..TraceHeader::default()
+            },
+            operations: operations(&blocks, ranks),
+            rank_operations: (0..ranks).map(|rank| block::length(&blocks, rank)).collect(),
+            rank_streams: Vec::new(),
+        };
+        Kernel(Arc::new(Operations { name, blocks, metadata }))
+    }
+}
+
+/// Operations by their kinds. Each phase is gone through once: its later passes have the same kinds.
+fn operations(blocks: &[Block], ranks: u32) -> BTreeMap<String, u64> {
+    let mut operations: BTreeMap<Kind, u64> = BTreeMap::new();
+    block::for_each_phase(blocks, 1, &mut |phase, passes| {
+        for rank in 0..ranks {
+            for step in 0..phase.length(rank) {
+                *operations.entry(phase.operation(rank, 0, step).kind()).or_default() += passes;
+            }
+        }
+    });
+    operations.into_iter().map(|(kind, count)| (kind.name().to_owned(), count)).collect()
+}
+
+impl TraceSource for Kernel {
+    fn file(&self) -> &str {
+        &self.0.name
+    }
+
+    fn ranks(&self) -> u32 {
+        self.0.metadata.header.ranks
+    }
+
+    fn operations(&self) -> u64 {
+        self.0.metadata.rank_operations.iter().sum()
+    }
+
+    fn operations_of(&self, kind: Kind) -> u64 {
+        self.0.metadata.operations.get(kind.name()).copied().unwrap_or(0)
+    }
+
+    fn cursor_operations(&self) -> u64 {
+        1
+    }
+
+    fn is_interrupted(&self) -> bool {
+        false
+    }
+
+    fn stream_at(&self, rank: RankId, _: StreamId, position: u64) -> Result<Box<dyn Cursor>, ReadError> {
+        let (file, ranks) = (self.0.name.clone(), self.ranks());
+        if rank.0 >= ranks {
+            return Err(TraceError::NoSuchRank { file, rank: rank.0, ranks }.into());
+        }
+        Ok(Box::new(KernelCursor { kernel: self.clone(), rank: rank.0, position }))
+    }
+}
+
+impl FormatReader for Kernel {
+    fn format(&self) -> &'static str {
+        "kernel"
+    }
+
+    fn metadata(&self) -> &TraceMetadata {
+        &self.0.metadata
+    }
+
+    fn file_bytes(&self) -> Bytes {
+        Bytes::ZERO
+    }
+
+    fn files(&self) -> Vec<std::path::PathBuf> {
+        Vec::new()
+    }
+}
+
+/// The operations of a rank from a position on.
+struct KernelCursor {
+    kernel: Kernel,
+    rank: u32,
+    position: u64,
+}
+
+impl Iterator for KernelCursor {
+    type Item = Result<Op, ReadError>;
+
+    fn next(&mut self) -> Option<Result<Op, ReadError>> {
+        let op = block::operation(&self.kernel.0.blocks, self.rank, self.position)?;
+        self.position += 1;
+        Some(Ok(op))
+    }
+}
+
+impl Cursor for KernelCursor {
+    fn next_position(&self) -> u64 {
+        self.position
+    }
+}

@@ -1,0 +1,48 @@
+//! A collective of all ranks.
+
+use super::{RECEIVE_BUFFER, SEND_BUFFER};
+use crate::block::Phase;
+use weft_trace::op::{Collective, CollectiveBuffers, CollectiveSizes, CommId, Op};
+use weft_trace::{DataType, Reduction, ReductionOperation};
+use weft_units::{Bytes, RankId};
+
+/// A blocking collective of the world communicator; of the root, where it has one, rank 0.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AllRanks {
+    /// Which.
+    pub kind: Collective,
+    /// The vector of a reduction, the buffer of a broadcast, otherwise one rank's block.
+    pub bytes: Bytes,
+    /// Type of its elements.
+    pub data_type: DataType,
+    /// Size of one.
+    pub element: u32,
+}
+
+impl AllRanks {
+    /// The sum of `elements` numbers of 64 bits over all ranks, known to all of them.
+    pub fn sum(elements: u64) -> AllRanks {
+        let bytes = Bytes::new(8 * elements);
+        AllRanks { kind: Collective::Allreduce, bytes, data_type: DataType::Float64, element: 8 }
+    }
+}
+
+impl Phase for AllRanks {
+    fn length(&self, _: u32) -> u64 {
+        1
+    }
+
+    fn operation(&self, _: u32, _: u64, _: u64) -> Op {
+        let AllRanks { kind, bytes, data_type, element } = *self;
+        let reduces = matches!(kind, Collective::Reduce | Collective::Allreduce);
+        let operation = reduces.then_some(ReductionOperation::Sum);
+        let reduction = Reduction { operation, data_type: Some(data_type) };
+        let sizes =
+            CollectiveSizes { send: bytes, receive: bytes, element, reduction, ..CollectiveSizes::default() };
+        let is_broadcast = kind == Collective::Broadcast;
+        let buffers =
+            CollectiveBuffers { send: Some(SEND_BUFFER), receive: (!is_broadcast).then_some(RECEIVE_BUFFER) };
+        let root = (is_broadcast || kind == Collective::Reduce).then_some(RankId(0));
+        Op::Collective { kind, comm: CommId::WORLD, root, sizes, buffers, request: None }
+    }
+}

@@ -1,0 +1,16 @@
+//! What a phase of a kernel does. One file each.
+
+mod collective;
+mod computation;
+mod exchange;
+
+pub use collective::AllRanks;
+pub use computation::Computation;
+pub use exchange::{Exchange, Neighbour, Neighbours, SendStyle};
+
+use weft_units::Address;
+
+/// All that a rank sends lies here.
+const SEND_BUFFER: Address = Address::new(0x10_0000_0000);
+/// All that it receives.
+const RECEIVE_BUFFER: Address = Address::new(0x20_0000_0000);
