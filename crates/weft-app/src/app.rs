@@ -1,27 +1,27 @@
 //! An application: its name, its laws, its options, and how it becomes a kernel.
 
-use crate::block::Block;
 use crate::options::{AppOption, Options};
+use crate::part::KernelPart;
 
 /// An application.
 pub struct App {
     /// The name on the command line.
     pub name: &'static str,
-    /// What it does, in one line.
+    /// The summary, in one line.
     pub summary: &'static str,
     /// The laws of its messages and computations, with their source.
     pub laws: &'static str,
     /// The programs that it agrees with.
-    pub checked: Checked,
-    /// Its options with their defaults.
+    pub checked: Verification,
+    /// The options with their defaults.
     pub options: &'static [AppOption],
-    /// Its operations.
-    pub build: fn(&Options<'_>) -> Result<Vec<Block>, AppError>,
+    /// The function from options to operations.
+    pub build: fn(&Options<'_>) -> Result<Vec<KernelPart>, AppError>,
 }
 
 /// Whether a kernel was compared with the program that it stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Checked {
+pub enum Verification {
     /// Tests compare it with recordings of this program, as far as the text says.
     Against(&'static str),
     /// It was compared with nothing, for this reason.
@@ -66,9 +66,9 @@ pub enum AppError {
         option: &'static str,
         /// The value.
         value: String,
-        /// What was expected.
+        /// The values that it can have.
         expected: String,
-        /// What to write.
+        /// The mend.
         mend: String,
     },
     /// The ranks do not make what the application needs.
@@ -80,7 +80,7 @@ pub enum AppError {
         ranks: u32,
         /// The fault.
         reason: String,
-        /// What to write.
+        /// The mend.
         mend: String,
     },
 }

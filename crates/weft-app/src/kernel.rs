@@ -2,9 +2,9 @@
 
 use crate::app::AppError;
 use crate::apps;
-use crate::block::{self, Block};
 use crate::name::KernelName;
 use crate::options::Options;
+use crate::part::{self, KernelPart};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use weft_formats::{FormatReader, TraceError, TraceHeader, TraceMetadata};
@@ -14,11 +14,11 @@ use weft_units::{Bytes, RankId};
 
 /// A kernel. Clones share it.
 #[derive(Clone)]
-pub struct Kernel(Arc<Operations>);
+pub struct Kernel(Arc<KernelBody>);
 
-struct Operations {
+struct KernelBody {
     name: String,
-    blocks: Vec<Block>,
+    parts: Vec<KernelPart>,
     metadata: TraceMetadata,
 }
 
@@ -30,12 +30,12 @@ impl Kernel {
     pub fn new(name: &KernelName) -> Result<Kernel, AppError> {
         let app = apps::find(&name.app)?;
         let options = Options::new(app, name.ranks, &name.options)?;
-        let blocks = (app.build)(&options)?;
-        Ok(Kernel::of(name.to_string(), name.ranks, blocks))
+        let parts = (app.build)(&options)?;
+        Ok(Kernel::of(name.to_string(), name.ranks, parts))
     }
 
-    /// A kernel of these blocks on `ranks` ranks; `name` stands for it in messages and results.
-    pub fn of(name: String, ranks: u32, blocks: Vec<Block>) -> Kernel {
+    /// A kernel of these parts on `ranks` ranks; `name` stands for it in messages and results.
+    pub fn of(name: String, ranks: u32, parts: Vec<KernelPart>) -> Kernel {
         let metadata = TraceMetadata {
             format_version: 1,
             header: TraceHeader {
@@ -44,18 +44,18 @@ impl Kernel {
                 recorder: concat!("weft ", env!("CARGO_PKG_VERSION")).to_owned(),
                 ..TraceHeader::default()
             },
-            operations: operations(&blocks, ranks),
-            rank_operations: (0..ranks).map(|rank| block::length(&blocks, rank)).collect(),
+            operations: operations(&parts, ranks),
+            rank_operations: (0..ranks).map(|rank| part::length(&parts, rank)).collect(),
             rank_streams: Vec::new(),
         };
-        Kernel(Arc::new(Operations { name, blocks, metadata }))
+        Kernel(Arc::new(KernelBody { name, parts, metadata }))
     }
 }
 
-/// Operations by their kinds. Each phase is gone through once: its later passes have the same kinds.
-fn operations(blocks: &[Block], ranks: u32) -> BTreeMap<String, u64> {
+/// KernelBody by their kinds. Each phase is gone through once: its later passes have the same kinds.
+fn operations(parts: &[KernelPart], ranks: u32) -> BTreeMap<String, u64> {
     let mut operations: BTreeMap<Kind, u64> = BTreeMap::new();
-    block::for_each_phase(blocks, 1, &mut |phase, passes| {
+    part::for_each_phase(parts, 1, &mut |phase, passes| {
         for rank in 0..ranks {
             for step in 0..phase.length(rank) {
                 *operations.entry(phase.operation(rank, 0, step).kind()).or_default() += passes;
@@ -128,7 +128,7 @@ impl Iterator for KernelCursor {
     type Item = Result<Op, ReadError>;
 
     fn next(&mut self) -> Option<Result<Op, ReadError>> {
-        let op = block::operation(&self.kernel.0.blocks, self.rank, self.position)?;
+        let op = part::operation(&self.kernel.0.parts, self.rank, self.position)?;
         self.position += 1;
         Some(Ok(op))
     }

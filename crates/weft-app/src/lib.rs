@@ -1,8 +1,8 @@
 //! Application kernels: what the ranks of an application compute, send and reduce, at any scale.
 //!
 //! ```text
-//!   lammps@512,atoms=32000 ── App::build ──▶ [Block, Block, …] ── Kernel ──▶ operations of any rank from any
-//!   name, ranks, options      apps/*.rs      phases and repeats              position, as a trace has them
+//!   lammps@512,atoms=32000 ── App::build ──▶ [KernelPart, …] ──▶ Kernel ──▶ operations of any rank
+//!   name, ranks, options      apps/*.rs      phases, repeats               from any position, as of a trace
 //! ```
 //! A kernel is a function of rank and position: a million operations take no memory, and a run that was saved
 //! goes on where it was. Each application is one file in `apps`, which states its laws and their source, and
@@ -11,21 +11,21 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`apps`] | the applications, one file each |
-//! | [`block`] | phases one after the other, and repeated |
-//! | [`phase`] | what a phase does: computation, messages between neighbours, a collective |
+//! | [`part`] | phases one after the other, and repeated |
+//! | [`phase`] | the kinds of phases: computation, messages between neighbours, a collective |
 //! | [`grid`] | ranks in a grid, and how a number of them is factored into one |
 //! | [`kernel`] | a kernel as a trace |
 //! | [`options`] | options in the application's words |
 
 mod app;
 pub mod apps;
-pub mod block;
 pub mod grid;
 pub mod kernel;
 mod name;
 pub mod options;
+pub mod part;
 pub mod phase;
 
-pub use app::{App, AppError, Checked};
+pub use app::{App, AppError, Verification};
 pub use kernel::Kernel;
 pub use name::KernelName;

@@ -12,7 +12,7 @@ pub struct AppOption {
     pub name: &'static str,
     /// The value where none is given.
     pub default: &'static str,
-    /// What it says, with its unit.
+    /// The meaning, with the unit.
     pub about: &'static str,
 }
 
@@ -52,8 +52,8 @@ impl<'a> Options<'a> {
         self.ranks
     }
 
-    /// The option and its value as text. Asking for an option that the application does not declare is a fault
-    /// of its file, which the tests of all applications find.
+    /// The option and its value as text. Whoever asks for an option that is not declared has a fault, which
+    /// the tests of all applications find.
     fn value(&self, name: &str) -> (&'static AppOption, &str) {
         let option = self.app.options.iter().find(|option| option.name == name);
         let Some(option) = option else { panic!("{} declares no option {name}", self.app.name) };

@@ -1,24 +1,24 @@
-//! Exchange of halos on a grid of three dimensions.
+//! NeighbourExchange of halos on a grid of three dimensions.
 //!
-//! Each rank has a box of grid points. In each step it sends the points at its surface to the ranks whose boxes
-//! touch its own, and computes a stencil on all its points.
+//! Each rank has a box of grid points. In each step it sends the points at its surface to the ranks whose
+//! boxes touch its own, and computes a stencil on all its points.
 
-use crate::app::{App, AppError, Checked};
-use crate::block::Block;
+use crate::app::{App, AppError, Verification};
 use crate::grid::{RankGrid, directions, least_surface};
 use crate::options::{AppOption, Options};
-use crate::phase::{Computation, Exchange, Neighbour, Neighbours, SendStyle};
+use crate::part::KernelPart;
+use crate::phase::{Computation, NeighbourExchange, NeighbourList, NeighbourMessages, SendStyle};
 use weft_units::Bytes;
 
 /// The application.
 pub const APP: App = App {
     name: "halo3d",
     summary: "exchange of halos of a stencil on a grid of three dimensions",
-    laws: "A rank sends each neighbour the points where their boxes touch, `variables` numbers of 8 bytes each: \
-           a face has nx x ny points, an edge nx, a corner 1. A point takes 2 operations per point of the \
-           stencil, and each variable of it is read and written once (a stencil whose planes fit into a cache). \
-           This is geometry; no document is its source.",
-    checked: Checked::Unchecked("a pattern, not a program"),
+    laws: "A rank sends each neighbour the points where their boxes touch, `variables` numbers of 8 bytes \
+           each: a face has nx x ny points, an edge nx, a corner 1. A point takes 2 operations per point of \
+           the stencil, and each variable of it is read and written once (a stencil whose planes fit into a \
+           cache). This is geometry; no document is its source.",
+    checked: Verification::Unchecked("a pattern, not a program"),
     options: &[
         AppOption { name: "local", default: "64x64x64", about: "grid points of a rank" },
         AppOption { name: "variables", default: "1", about: "numbers per grid point" },
@@ -29,7 +29,7 @@ pub const APP: App = App {
     build,
 };
 
-fn build(options: &Options<'_>) -> Result<Vec<Block>, AppError> {
+fn build(options: &Options<'_>) -> Result<Vec<KernelPart>, AppError> {
     let local = options.extents("local", 1..=1 << 20)?;
     let variables = options.count("variables", 1..=1 << 20)?;
     let stencil = [7, 27][options.word("stencil", &["7", "27"])?];
@@ -42,8 +42,8 @@ fn build(options: &Options<'_>) -> Result<Vec<Block>, AppError> {
     let offsets = directions().filter(|offset| stencil == 27 || is_face(offset)).collect();
     let halo = Halo { grid, local, offsets, number: 8 * variables };
     let stencil = Computation { flops: 2 * stencil * numbers, bytes: Bytes::new(2 * 8 * numbers) };
-    let exchange = Exchange { neighbours: halo, style: SendStyle::Nonblocking };
-    Ok(vec![Block::repeat(steps, vec![exchange.into(), stencil.into()])])
+    let exchange = NeighbourExchange { neighbours: halo, style: SendStyle::Nonblocking };
+    Ok(vec![KernelPart::repeat(steps, vec![exchange.into(), stencil.into()])])
 }
 
 fn is_face(offset: &[i32; 3]) -> bool {
@@ -72,12 +72,12 @@ impl Halo {
     }
 }
 
-impl Neighbours for Halo {
+impl NeighbourList for Halo {
     fn count(&self, rank: u32) -> u32 {
         self.all(rank).count() as u32
     }
 
-    fn neighbour(&self, rank: u32, index: u32) -> Neighbour {
+    fn neighbour(&self, rank: u32, index: u32) -> NeighbourMessages {
         let found = self.all(rank).nth(index as usize);
         let (direction, neighbour) = found.unwrap_or_else(|| unreachable!("{index} is below the count"));
         let along = |(step, points): (&i32, u64)| if *step == 0 { points } else { 1 };
@@ -86,6 +86,6 @@ impl Neighbours for Halo {
         // A message has the number of its direction. What comes from a neighbour goes the other way.
         let back = self.offsets.len() - 1 - direction;
         let (send_tag, receive_tag) = (direction as i32, back as i32);
-        Neighbour { rank: neighbour, send: bytes, send_tag, receive: bytes, receive_tag }
+        NeighbourMessages { rank: neighbour, send: bytes, send_tag, receive: bytes, receive_tag }
     }
 }

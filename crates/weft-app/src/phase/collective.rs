@@ -1,7 +1,7 @@
 //! A collective of all ranks.
 
 use super::{RECEIVE_BUFFER, SEND_BUFFER};
-use crate::block::Phase;
+use crate::part::KernelPhase;
 use weft_trace::op::{Collective, CollectiveBuffers, CollectiveSizes, CommId, Op};
 use weft_trace::{DataType, Reduction, ReductionOperation};
 use weft_units::{Bytes, RankId};
@@ -27,7 +27,7 @@ impl AllRanks {
     }
 }
 
-impl Phase for AllRanks {
+impl KernelPhase for AllRanks {
     fn length(&self, _: u32) -> u64 {
         1
     }

@@ -1,6 +1,6 @@
 //! A computation: floating-point operations, and bytes of memory that they move.
 
-use crate::block::Phase;
+use crate::part::KernelPhase;
 use weft_trace::op::Op;
 use weft_units::{Bytes, Span};
 
@@ -13,7 +13,7 @@ pub struct Computation {
     pub bytes: Bytes,
 }
 
-impl Phase for Computation {
+impl KernelPhase for Computation {
     fn length(&self, _: u32) -> u64 {
         u64::from(self.flops > 0 || self.bytes > Bytes::ZERO)
     }

@@ -1,13 +1,13 @@
 //! Messages between neighbours, in both directions.
 
 use super::{RECEIVE_BUFFER, SEND_BUFFER};
-use crate::block::Phase;
+use crate::part::KernelPhase;
 use weft_trace::op::{CommId, Op, RequestId, SendMode};
 use weft_units::{Bytes, RankId};
 
 /// A rank with which another exchanges messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Neighbour {
+pub struct NeighbourMessages {
     /// The rank.
     pub rank: u32,
     /// Payload of the message to it.
@@ -21,12 +21,12 @@ pub struct Neighbour {
 }
 
 /// The neighbours of every rank.
-pub trait Neighbours: Send + Sync {
+pub trait NeighbourList: Send + Sync {
     /// Number of neighbours of `rank`.
     fn count(&self, rank: u32) -> u32;
 
-    /// Neighbour `index` of `rank`, below its count.
-    fn neighbour(&self, rank: u32, index: u32) -> Neighbour;
+    /// NeighbourMessages `index` of `rank`, below its count.
+    fn neighbour(&self, rank: u32, index: u32) -> NeighbourMessages;
 }
 
 /// How a program sends to its neighbours, after it has posted a receive from each.
@@ -39,16 +39,16 @@ pub enum SendStyle {
 }
 
 /// One exchange of every rank with all its neighbours.
-pub struct Exchange<N> {
+pub struct NeighbourExchange<N> {
     /// The neighbours.
     pub neighbours: N,
     /// How messages are sent.
     pub style: SendStyle,
 }
 
-impl<N: Neighbours> Exchange<N> {
+impl<N: NeighbourList> NeighbourExchange<N> {
     fn receive(&self, rank: u32, index: u32) -> Op {
-        let Neighbour { rank: from, receive: bytes, receive_tag, .. } =
+        let NeighbourMessages { rank: from, receive: bytes, receive_tag, .. } =
             self.neighbours.neighbour(rank, index);
         Op::Irecv {
             from: Some(RankId(from)),
@@ -62,13 +62,14 @@ impl<N: Neighbours> Exchange<N> {
     }
 
     fn send(&self, rank: u32, index: u32, request: u32) -> Op {
-        let Neighbour { rank: to, send: bytes, send_tag: tag, .. } = self.neighbours.neighbour(rank, index);
+        let NeighbourMessages { rank: to, send: bytes, send_tag: tag, .. } =
+            self.neighbours.neighbour(rank, index);
         let (to, request, mode) = (RankId(to), RequestId(request), SendMode::Standard);
         Op::Isend { to, tag, comm: CommId::WORLD, bytes, mode, buffer: Some(SEND_BUFFER), request }
     }
 }
 
-impl<N: Neighbours> Phase for Exchange<N> {
+impl<N: NeighbourList> KernelPhase for NeighbourExchange<N> {
     fn length(&self, rank: u32) -> u64 {
         let count = u64::from(self.neighbours.count(rank));
         match self.style {

@@ -1,4 +1,4 @@
-//! What a phase of a kernel does. One file each.
+//! The kinds of phases of a kernel. One file each.
 
 mod collective;
 mod computation;
@@ -6,7 +6,7 @@ mod exchange;
 
 pub use collective::AllRanks;
 pub use computation::Computation;
-pub use exchange::{Exchange, Neighbour, Neighbours, SendStyle};
+pub use exchange::{NeighbourExchange, NeighbourList, NeighbourMessages, SendStyle};
 
 use weft_units::Address;
 

@@ -8,13 +8,13 @@ use clap::{ArgMatches, Args, FromArgMatches, Subcommand};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use weft_sim::experiment::app::{self, App, Checked, KernelName};
+use weft_sim::experiment::app::{self, App, KernelName, Verification};
 
 /// A kernel to be run, or a question about kernels.
 pub enum AppOptions {
     /// A kernel on a machine.
     Run(Box<RunOptions>),
-    /// What there is to know without running one.
+    /// A question about kernels.
     About(AppCommand),
 }
 
@@ -65,7 +65,7 @@ pub struct RunOptions {
     jobs: JobOptions,
 }
 
-/// What there is to know of applications without running one.
+/// Questions about kernels, without running one.
 #[derive(Subcommand)]
 pub enum AppCommand {
     /// List the applications, and what each was checked against
@@ -128,8 +128,8 @@ struct OptionDocument {
 fn document(app: &App) -> AppDocument {
     let App { name, summary, laws, checked, options, .. } = *app;
     let (checked, checked_against) = match checked {
-        Checked::Against(program) => (true, program),
-        Checked::Unchecked(why) => (false, why),
+        Verification::Against(program) => (true, program),
+        Verification::Unchecked(why) => (false, why),
     };
     let option = |option: &app::AppOption| OptionDocument {
         name: option.name,
@@ -142,8 +142,8 @@ fn document(app: &App) -> AppDocument {
 
 fn checked(app: &App) -> String {
     match app.checked {
-        Checked::Against(program) => program.to_owned(),
-        Checked::Unchecked(why) => format!("unchecked: {why}"),
+        Verification::Against(program) => program.to_owned(),
+        Verification::Unchecked(why) => format!("unchecked: {why}"),
     }
 }
 

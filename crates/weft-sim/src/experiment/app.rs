@@ -1,7 +1,7 @@
 //! Application kernels, as commands list them.
 
 pub use weft_app::options::AppOption;
-pub use weft_app::{App, AppError, Checked, KernelName};
+pub use weft_app::{App, AppError, KernelName, Verification};
 
 /// All applications, in the order of lists.
 pub fn all() -> impl Iterator<Item = &'static App> {

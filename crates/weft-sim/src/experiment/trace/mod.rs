@@ -197,8 +197,8 @@ fn open(path: &Path, options: &TraceOptions) -> Result<Trace, ExperimentError> {
     }
 }
 
-/// The kernel that `path` calls, such as `halo3d@64`; `None`: a file of that name exists, or no kernel can have
-/// it.
+/// The kernel that `path` calls, such as `halo3d@64`; `None`: a file of that name exists, or no kernel can
+/// have it.
 pub(crate) fn kernel_called(path: &Path) -> Option<Result<KernelName, AppError>> {
     let text = path.to_str().filter(|text| text.contains('@') && !text.contains(MAIN_SEPARATOR))?;
     (!path.exists()).then(|| text.parse())
