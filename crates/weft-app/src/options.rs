@@ -60,6 +60,12 @@ impl<'a> Options<'a> {
         (option, self.given.get(name).map_or(option.default, String::as_str))
     }
 
+    /// Whether the option was given, and not with its default.
+    pub fn is_given(&self, name: &str) -> bool {
+        let (option, text) = self.value(name);
+        text != option.default
+    }
+
     /// A number within limits.
     ///
     /// # Errors

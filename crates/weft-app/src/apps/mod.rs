@@ -1,11 +1,13 @@
 //! The applications, one file each. To add one, write its file and give it a line in [`ALL`].
 
 mod halo3d;
+mod hpcg;
+mod minife;
 
 use crate::app::{App, AppError};
 
 /// All applications, in the order of lists.
-pub const ALL: &[&App] = &[&halo3d::APP];
+pub const ALL: &[&App] = &[&halo3d::APP, &hpcg::APP, &minife::APP];
 
 /// The application of this name.
 ///

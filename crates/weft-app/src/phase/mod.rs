@@ -3,10 +3,12 @@
 mod collective;
 mod computation;
 mod exchange;
+mod halo;
 
 pub use collective::AllRanks;
 pub use computation::Computation;
 pub use exchange::{NeighbourExchange, NeighbourList, NeighbourMessages, SendStyle};
+pub use halo::{GridHalo, HaloTags, Stencil};
 
 use weft_units::Address;
 

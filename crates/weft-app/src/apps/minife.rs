@@ -1,0 +1,210 @@
+//! miniFE: conjugate gradients on a finite-element matrix.
+//!
+//! The elements of a box are bisected among the ranks: along z, then y, then x, and so on. A rank owns the
+//! nodes at the low corners of its elements, and those on the high faces of the whole box. An iteration is
+//! ```text
+//!   r·r   allreduce        A·p   halo        p·Ap   allreduce
+//! ```
+
+use crate::app::{App, AppError, Verification};
+use crate::options::{AppOption, Options};
+use crate::part::KernelPart;
+use crate::phase::{AllRanks, Computation, NeighbourExchange, NeighbourList, NeighbourMessages, SendStyle};
+use std::ops::Range;
+use weft_units::Bytes;
+
+/// The application.
+pub const APP: App = App {
+    name: "minife",
+    summary: "miniFE: conjugate gradients on a finite-element matrix of a box",
+    laws: "Source: miniFE 2.0 (reference version, CSR). The box is bisected along z, y and x in turn. Before \
+           a product a rank sends each neighbour 8 bytes for each of its nodes that a node of the neighbour \
+           touches; two sums of 8 bytes an iteration. A row has 27 nonzeros, of 8 bytes and an index of 4, \
+           and a pointer of 4. A product takes 2 operations a nonzero, a dot product 2 a row, an update 3. \
+           Only the solution of the system is modelled; the document reports its time.",
+    checked: Verification::Against("miniFE 2.0: messages and sums of an iteration, tests/apps"),
+    options: &[
+        AppOption { name: "local", default: "64x64x64", about: "elements of a rank" },
+        AppOption { name: "global", default: "-", about: "elements of all ranks, in the place of `local`" },
+        AppOption { name: "iterations", default: "200", about: "number of iterations" },
+    ],
+    build,
+};
+
+/// Nonzeros of a row.
+const NONZEROS: u64 = 27;
+/// The tag of a halo.
+const TAG: i32 = 99;
+
+fn build(options: &Options<'_>) -> Result<Vec<KernelPart>, AppError> {
+    let ranks = options.ranks();
+    let elements = match options.is_given("global") {
+        true => options.extents("global", 1..=1 << 24)?,
+        false => {
+            let (local, [x, y, z]) = (options.extents("local", 1..=1 << 12)?, shape(ranks).map(u64::from));
+            [local[0] * x, local[1] * y, local[2] * z]
+        }
+    };
+    let bisection = Bisection { ranks, elements };
+    if let Some(rank) = (0..ranks).find(|rank| bisection.nodes(*rank).iter().any(Range::is_empty)) {
+        let expected = format!("more elements: rank {rank} of {ranks} has none");
+        return Err(options.refuse_value("global", expected));
+    }
+    let iterations = options.count("iterations", 1..=1 << 20)?;
+    // The ranks with the most nodes set the pace; all are taken to have as many.
+    let nodes = |rank| bisection.nodes(rank).iter().map(|range| range.end - range.start).product::<u64>();
+    let rows = (0..ranks).map(nodes).max().unwrap_or(1);
+    let computation = |flops: u64, bytes: u64| -> KernelPart {
+        Computation { flops: flops * rows, bytes: Bytes::new(bytes * rows) }.into()
+    };
+    let product = || computation(2 * NONZEROS, NONZEROS * (8 + 4) + 4 + 2 * 8);
+    let dot = || computation(2, 2 * 8);
+    let updates = |times: u64| computation(3 * times, 3 * 8 * times);
+    let halo = || -> KernelPart {
+        NeighbourExchange { neighbours: Bisection { ..bisection }, style: SendStyle::Blocking }.into()
+    };
+    let sum = || -> KernelPart { AllRanks::sum(1).into() };
+    let start = vec![updates(1), halo(), product(), updates(1), dot(), sum()];
+    // The first iteration has the sum of the start.
+    let first = vec![updates(1), halo(), product(), dot(), sum(), updates(2)];
+    let later = vec![dot(), sum(), updates(1), halo(), product(), dot(), sum(), updates(2)];
+    Ok(vec![
+        KernelPart::repeat(1, start),
+        KernelPart::repeat(1, first),
+        KernelPart::repeat(iterations - 1, later),
+    ])
+}
+
+/// The grid that ranks make when they are bisected: the prime factors, large ones first, to z, y, x in turn.
+fn shape(ranks: u32) -> [u32; 3] {
+    let (mut shape, mut axis, mut rest) = ([1; 3], 2, ranks);
+    let mut factor = ranks;
+    while rest > 1 {
+        factor = (2..=factor.min(rest)).rev().find(|prime| is_prime_factor(*prime, rest)).unwrap_or(rest);
+        shape[axis] *= factor;
+        rest /= factor;
+        axis = (axis + 2) % 3;
+    }
+    shape
+}
+
+fn is_prime_factor(number: u32, of: u32) -> bool {
+    of.is_multiple_of(number) && (2..number).all(|divisor| !number.is_multiple_of(divisor))
+}
+
+/// A box of elements, bisected among ranks.
+#[derive(Clone, Copy)]
+struct Bisection {
+    ranks: u32,
+    elements: [u64; 3],
+}
+
+/// A box of nodes, or of elements.
+type Box3 = [Range<u64>; 3];
+
+/// Ranks that share a box, and the axis along which it is split next.
+struct Shared {
+    ranks: Range<u32>,
+    elements: Box3,
+    axis: usize,
+}
+
+impl Shared {
+    /// The lower and the upper half; `None`: one rank has it all.
+    fn halves(&self) -> Option<[Shared; 2]> {
+        let ranks = self.ranks.end - self.ranks.start;
+        if ranks == 1 {
+            return None;
+        }
+        let (lower, upper) = (ranks / 2, ranks - ranks / 2);
+        let along = &self.elements[self.axis];
+        let upper_elements = (along.end - along.start) * u64::from(upper) / u64::from(ranks);
+        let (rank, element) = (self.ranks.start + lower, along.end - upper_elements);
+        let half = |ranks: Range<u32>, along: Range<u64>| {
+            let mut elements = self.elements.clone();
+            elements[self.axis] = along;
+            Shared { ranks, elements, axis: (self.axis + 2) % 3 }
+        };
+        Some([
+            half(self.ranks.start..rank, along.start..element),
+            half(rank..self.ranks.end, element..along.end),
+        ])
+    }
+}
+
+impl Bisection {
+    fn root(&self) -> Shared {
+        Shared { ranks: 0..self.ranks, elements: self.elements.map(|end| 0..end), axis: 2 }
+    }
+
+    /// The nodes that belong to these elements.
+    fn nodes_of(&self, elements: &Box3) -> Box3 {
+        let along = |axis: usize| {
+            let Range { start, end } = elements[axis].clone();
+            start..end + u64::from(end == self.elements[axis] && start < end)
+        };
+        [along(0), along(1), along(2)]
+    }
+
+    /// The nodes of a rank.
+    fn nodes(&self, rank: u32) -> Box3 {
+        let mut shared = self.root();
+        while let Some([lower, upper]) = shared.halves() {
+            shared = if lower.ranks.contains(&rank) { lower } else { upper };
+        }
+        self.nodes_of(&shared.elements)
+    }
+
+    /// The ranks of which nodes touch those of `rank`, with their nodes, in the order in which the rows of
+    /// `rank` meet them.
+    fn touching(&self, rank: u32) -> Vec<(u32, Box3)> {
+        let own = self.nodes(rank);
+        let around = grown(&own);
+        let (mut open, mut touching) = (vec![self.root()], Vec::new());
+        while let Some(shared) = open.pop() {
+            let nodes = self.nodes_of(&shared.elements);
+            if overlap(&around, &nodes) == 0 {
+                continue;
+            }
+            match shared.halves() {
+                Some(halves) => open.extend(halves),
+                None if shared.ranks.start == rank => {}
+                None => touching.push((shared.ranks.start, nodes)),
+            }
+        }
+        touching.sort_by_key(|(neighbour, nodes)| {
+            let first = |axis: usize| own[axis].start.max(nodes[axis].start.saturating_sub(1));
+            ([first(2), first(1), first(0)], *neighbour)
+        });
+        touching
+    }
+}
+
+/// The box with the nodes that touch it.
+fn grown(nodes: &Box3) -> Box3 {
+    nodes.clone().map(|range| range.start.saturating_sub(1)..range.end + 1)
+}
+
+/// Nodes that are in both.
+fn overlap(one: &Box3, other: &Box3) -> u64 {
+    let both = one.iter().zip(other);
+    both.map(|(one, other)| one.end.min(other.end).saturating_sub(one.start.max(other.start))).product()
+}
+
+impl NeighbourList for Bisection {
+    fn count(&self, rank: u32) -> u32 {
+        self.touching(rank).len() as u32
+    }
+
+    fn neighbour(&self, rank: u32, index: u32) -> NeighbourMessages {
+        let (neighbour, nodes) = &self.touching(rank)[index as usize];
+        let own = self.nodes(rank);
+        NeighbourMessages {
+            rank: *neighbour,
+            send: Bytes::new(8 * overlap(&own, &grown(nodes))),
+            send_tag: TAG,
+            receive: Bytes::new(8 * overlap(&grown(&own), nodes)),
+            receive_tag: TAG,
+        }
+    }
+}
