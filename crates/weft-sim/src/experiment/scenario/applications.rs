@@ -47,12 +47,14 @@ pub struct ApplicationFigures {
 /// names one.
 pub fn traces(name: &str, text: &str, folder: &Path) -> Result<Vec<TraceInput>, ExperimentError> {
     let named = file::traces(name, text)?;
-    let open = |(path, missing): (String, ExperimentError)| {
-        let path = folder.join(path);
-        if !path.exists() {
-            return Err(missing);
+    let open = |trace: file::NamedTrace| {
+        let path = folder.join(&trace.path);
+        match path.metadata() {
+            Err(_) => Err(trace.missing),
+            // A device may have no end.
+            Ok(found) if !found.is_file() => Err(trace.no_file),
+            Ok(_) => TraceInput::at(&path),
         }
-        TraceInput::at(&path)
     };
     named.into_iter().map(open).collect()
 }
@@ -149,14 +151,7 @@ impl ScenarioRequest {
             let seats = application.on.iter().flat_map(|&endpoint| std::iter::repeat_n(endpoint, per_host));
             let at: Vec<EndpointId> = seats.take(trace.ranks() as usize).collect();
             if at.len() < trace.ranks() as usize {
-                return Err(ExperimentError::input(format!(
-                    "{}: \"{}\" has {} ranks, and there are {} places; name more endpoints with `on`, leave \
-                     `map` out, or raise `ranks_per_host`",
-                    self.name,
-                    application.group.name,
-                    trace.ranks(),
-                    at.len()
-                )));
+                return Err(application.places.too_few(at.len(), trace.ranks()));
             }
             Ok((trace, at))
         };
@@ -195,8 +190,8 @@ impl ScenarioRequest {
         parameters.rails = assembly::rails(&machine, &layout).map_err(ExperimentError::input)?;
         let fullest = parameters.seating().fullest_endpoint().map_or(0, |(_, ranks)| ranks);
         let interface = fullest * parameters.rails;
-        assembly::check_interfaces(&machine, interface + scenario.interfaces())
-            .map_err(ExperimentError::input)?;
+        let users = assembly::InterfaceUsers { ranks: interface, beside: scenario.interfaces() };
+        assembly::check_interfaces(&machine, users).map_err(ExperimentError::input)?;
         parameters.follow_topology(&layout);
         let groups =
             if multicasts { parameters.make_groups(machine.multicast.len() as u32) } else { Vec::new() };
