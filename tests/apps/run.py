@@ -2,7 +2,8 @@
 """Compares application kernels with recordings of the programs that they stand for, operation by operation.
 
 The programs lie beside this tree: --with-apps names a folder with the sources of HPCG
-(github.com/hpcg-benchmark/hpcg) as `hpcg` and of miniFE (github.com/Mantevo/miniFE) as `miniFE`. A program that
+(github.com/hpcg-benchmark/hpcg) as `hpcg` and of miniFE (github.com/Mantevo/miniFE) as `miniFE`. A program
+that
 is not there is said to be skipped. Computation is not compared: kernels have operations and bytes, recordings
 have times.
 """

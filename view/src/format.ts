@@ -71,7 +71,7 @@ export function column(name: string, value: unknown): string {
   if (name.endsWith("_ps")) return time(value);
   if (name.endsWith("_pj")) return energy(value / 1e6);
   if (name.endsWith("bits_per_second")) return `${short(value / 1e9)} Gb/s`;
-  if (name.endsWith("_bytes")) return bytes(value);
+  if (name === "bytes" || name.endsWith("_bytes")) return bytes(value);
   if (name === "utilization" || name.endsWith("_share")) return percent(value);
   return count(value);
 }

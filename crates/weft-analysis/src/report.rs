@@ -2,7 +2,7 @@
 
 use crate::compare::{case_of, is_case};
 use crate::congestion::{CongestionTree, Ways, congestion_trees};
-use crate::picture::{Picture, PictureKind, ShownPart};
+use crate::picture::{Picture, PictureKind, ShownPart, four_digits, time_unit};
 use serde::Serialize;
 use serde_json::Value;
 use std::cmp::Reverse;
@@ -207,8 +207,8 @@ fn facts(result: &StoredResult) -> Vec<(String, String)> {
     if let Some(performance) = &performance {
         fact("command", performance.command.join(" "));
         fact("started", performance.started.clone());
-        let hops = performance.packet_hops_per_second;
-        fact("simulated in", format!("{:.1} s, {hops:.0} packet-hops/s", performance.wall_seconds));
+        let hops = four_digits(performance.packet_hops_per_second / 1e3);
+        fact("simulated in", format!("{:.1} s, {hops} k packet-hops/s", performance.wall_seconds));
     }
     let scenario = if result.command() == "scenario" { request } else { &request["scenario"] };
     if let Some(name) = scenario["name"].as_str() {
@@ -217,13 +217,24 @@ fn facts(result: &StoredResult) -> Vec<(String, String)> {
     for key in ["pattern", "benchmark", "congestion", "layer", "time", "seeds", "ranks", "map", "program"] {
         match &request[key] {
             Value::Null => {}
-            Value::String(text) => fact(key, text.clone()),
-            other => fact(key, other.to_string()),
+            other => fact(key, words_of(key, other)),
         }
     }
     fact("ended", result.ended());
     fact("weft", manifest.weft_version.clone());
     facts
+}
+
+/// A value of a request as people write it: text without quotes, a program with its arguments, a list.
+fn words_of(key: &str, value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(all) => {
+            let between = if key == "program" { " " } else { ", " };
+            all.iter().map(|one| words_of(key, one)).collect::<Vec<_>>().join(between)
+        }
+        other => other.to_string(),
+    }
 }
 
 /// Facts about a run that goes on: how far its telemetry is, what links have carried, and what is written.
@@ -258,14 +269,17 @@ fn totals(result: &StoredResult) -> Vec<(String, String)> {
     lines
 }
 
-/// A total for people, in the unit of its name.
+/// A total for people: a time in the unit that people say, all else in the unit of its name.
 fn total(name: &str, value: &Value) -> (String, String) {
-    for (suffix, unit, factor) in [("_ps", "µs", PS_PER_US), ("_pj", "µJ", PJ_PER_UJ)] {
-        if let (Some(name), Some(value)) = (name.strip_suffix(suffix), value.as_f64()) {
-            return (format!("{} ({unit})", name.replace('_', " ")), format!("{:.3}", value / factor));
+    let named = |name: &str, unit: &str| format!("{} ({unit})", name.replace('_', " "));
+    match (name.strip_suffix("_ps"), name.strip_suffix("_pj"), value.as_f64()) {
+        (Some(name), _, Some(ps)) => {
+            let (unit, factor) = time_unit(ps / 1e3);
+            (named(name, unit), format!("{:.3}", ps / 1e3 * factor))
         }
+        (_, Some(name), Some(pj)) => (named(name, "µJ"), format!("{:.3}", pj / PJ_PER_UJ)),
+        _ => (name.replace('_', " "), value.to_string()),
     }
-    (name.replace('_', " "), value.to_string())
 }
 
 /// The legs of the latencies in the rows.
@@ -495,4 +509,38 @@ fn critical_path(explained: &Value) -> CriticalPath {
     };
     let verdict = explained["diagnosis"]["sentence"].as_str().map(str::to_owned);
     CriticalPath { of, verdict, categories }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// Catches JSON where people read a command, and a name that loses its quotes' content.
+    #[test]
+    fn requests_are_told_in_words() {
+        for (key, value, words) in [
+            ("program", json!(["./pp", "200"]), "./pp 200"),
+            ("seeds", json!([1, 2]), "1, 2"),
+            ("pattern", json!("uniform"), "uniform"),
+            ("ranks", json!(8), "8"),
+        ] {
+            assert_eq!(words_of(key, &value), words);
+        }
+    }
+
+    /// Catches times in thousands of a unit, a factor that goes the wrong way, and energy or counts with a
+    /// unit of time.
+    #[test]
+    fn totals_have_fitting_units() {
+        for (name, value, heading, shown) in [
+            ("virtual_time_ps", 1_234_567_890_123u64, "virtual time (s)", "1.235"),
+            ("virtual_time_ps", 12_345_678_900, "virtual time (ms)", "12.346"),
+            ("end_ps", 6_000_000, "end (µs)", "6.000"),
+            ("energy_pj", 2_500_000, "energy (µJ)", "2.500"),
+            ("messages", 7, "messages", "7"),
+        ] {
+            assert_eq!(total(name, &json!(value)), (heading.to_owned(), shown.to_owned()));
+        }
+    }
 }

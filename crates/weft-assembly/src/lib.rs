@@ -20,6 +20,7 @@ pub use faults::{Faults, faults, links_may_fail};
 pub use groups::{MachineGroup, groups, machine_groups};
 pub use rails::rails;
 
+use std::fmt;
 use weft_fabric::parameters::{CreditUnit, FlowControl, IdealParameters, SwitchKind};
 use weft_fabric::{BuildError, CongestionError, GroupError, LinkParameters, NetworkParameters};
 use weft_machine::{Fabric, Machine, Progress, RankLimit, Rule};
@@ -136,14 +137,14 @@ pub enum AssemblyError {
     Algorithm(#[from] AlgorithmError),
     /// More ranks at an endpoint than its interface serves.
     #[error(
-        "an endpoint has {ranks} ranks, and its interface {}; put fewer ranks on a host, raise {}, or set \
+        "an endpoint has {users}, and its interface {}; put fewer ranks on a host, raise {}, or set \
          nic.model=overheads, which has no limit",
         limit.reason,
         limit.keys
     )]
     Ranks {
-        /// Ranks.
-        ranks: u32,
+        /// Who uses it.
+        users: InterfaceUsers,
         /// The limit that they exceed.
         limit: RankLimit,
     },
@@ -284,13 +285,34 @@ pub fn channel_plan(machine: &Machine, layout: &Layout) -> Result<Option<Channel
     plan.map(Some).map_err(|uneven| AssemblyError::network(uneven.into()))
 }
 
-/// Checks that the interface of an endpoint serves so many ranks.
+/// The users of an endpoint's interface, each with a virtual interface of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct InterfaceUsers {
+    /// Ranks.
+    pub ranks: u32,
+    /// Virtual interfaces of flows and services.
+    pub beside: u32,
+}
+
+impl fmt::Display for InterfaceUsers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let InterfaceUsers { ranks, beside } = self;
+        match (ranks, beside) {
+            (_, 0) => write!(f, "{ranks} ranks"),
+            (0, _) => write!(f, "{beside} virtual interfaces of flows and services"),
+            _ => write!(f, "{ranks} ranks and {beside} virtual interfaces of flows and services"),
+        }
+    }
+}
+
+/// Checks that the interface of an endpoint serves so many.
 ///
 /// # Errors
-/// More ranks than that.
-pub fn check_interfaces(machine: &Machine, ranks: u32) -> Result<(), AssemblyError> {
-    match machine.nic.model().rank_limits().into_iter().find(|limit| ranks > limit.most) {
-        Some(limit) => Err(AssemblyError::Ranks { ranks, limit }),
+/// More than that.
+pub fn check_interfaces(machine: &Machine, users: InterfaceUsers) -> Result<(), AssemblyError> {
+    let all = users.ranks + users.beside;
+    match machine.nic.model().rank_limits().into_iter().find(|limit| all > limit.most) {
+        Some(limit) => Err(AssemblyError::Ranks { users, limit }),
         None => Ok(()),
     }
 }

@@ -346,6 +346,14 @@ views! {
         connections_timeouts: timeouts => "{} time-outs of connections",
     }
 
+    /// Rows of ranks, of `weft osu`, `weft replay` and `weft run`: what reliable connections did.
+    Repairs {
+        packets_resent: resent => "sources sent {} packets again",
+        packets_duplicates: duplicates => "destinations dropped {} packets that they had taken before",
+        packets_acknowledgements: acknowledgements,
+        connections_timeouts: timeouts => "{} time-outs of connections",
+    }
+
     /// Rows of a scenario.
     ScenarioLosses {
         packets_dropped: full => "{} packets found a buffer full",
@@ -393,7 +401,9 @@ mod tests {
         let counts = different();
         let text = format!("{counts:?}").replace("Span(", "").replace(')', "");
         assert!(!text.contains(": 0"), "not shown: {text}");
-        for view in [RunTotals::SHOWN, LinkColumns::SHOWN, Outages::SHOWN, TrafficLosses::SHOWN] {
+        for view in
+            [RunTotals::SHOWN, LinkColumns::SHOWN, Outages::SHOWN, TrafficLosses::SHOWN, Repairs::SHOWN]
+        {
             let names: std::collections::BTreeSet<_> = view.iter().map(|shown| shown.name).collect();
             let numbers: std::collections::BTreeSet<_> =
                 view.iter().map(|shown| (shown.get)(&counts)).collect();

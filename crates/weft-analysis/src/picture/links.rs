@@ -48,7 +48,7 @@ fn by_class(shown: Shown<'_>, value: fn(&LinkRow) -> Option<f64>) -> Result<Vec<
         })?;
         for (class, mut shares) in classes {
             shares.sort_by(|a, b| b.total_cmp(a));
-            let label = format!("{class} ({} links)", shares.len());
+            let label = format!("{class} ({} directions)", shares.len());
             let label = if several { format!("{}, {label}", run.label) } else { label };
             lines.push(Series { label, points: ranked(&shares), colour: lines.len(), ..Series::default() });
         }

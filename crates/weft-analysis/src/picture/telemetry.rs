@@ -159,7 +159,8 @@ pub(super) fn rates(shown: &ShownRun<'_>) -> Result<Panel, ResultsError> {
     })?;
     let label = |place: usize| match busiest.get(place) {
         Some((link, _)) => link_name(link),
-        None => format!("mean of {links} links"),
+        // A row is of one direction of a link.
+        None => format!("mean of {links} directions"),
     };
     let of = |(colour, values): (usize, Vec<f64>)| Series {
         label: label(colour),

@@ -13,6 +13,7 @@ mod pages;
 mod plot;
 mod record;
 mod region;
+mod repairs;
 mod replay;
 mod report;
 mod rerun;

@@ -306,7 +306,14 @@ impl Shown for OsuRequest {
             let row = &measured.row;
             Some(format!("size {}: {}\n", row.size_bytes, super::energy::line(row.energy.as_ref()?)))
         });
-        let table = energies.fold(head + &columns(report) + &best(report), |text, line| text + &line);
+        let repairs = report.rows.iter().map(|measured| {
+            let row = &measured.row;
+            let algorithm = row.algorithm.as_ref().map_or(String::new(), |name| format!(", {name}"));
+            let of = format!("size {}{algorithm}", row.size_bytes);
+            super::repairs::lines(&of, row.packets_dropped, &row.repairs)
+        });
+        let lines = energies.chain(repairs);
+        let table = lines.fold(head + &columns(report) + &best(report), |text, line| text + &line);
         breakdowns.fold(table, |text, (row, breakdown)| text + "\n" + &breakdown_text(row, breakdown, list))
     }
 }

@@ -247,6 +247,8 @@ impl Shown for ReplayRequest {
         // All traces share the links.
         if let Some(last) = report.rows.last() {
             text += &links_table(&last.row.figures.busiest_links, until);
+            let Figures { packets_dropped, repairs, .. } = &last.row.figures;
+            text += &super::repairs::lines("all ranks", *packets_dropped, repairs);
             if let Some(energy) = &last.row.figures.energy {
                 text += &format!("\n{}{until}\n", super::energy::line(energy));
             }

@@ -26,7 +26,7 @@ use weft_host::record::{self, Recording};
 use weft_host::{Execution, HostModel, INJECT_LIMIT, LiveEnd, Recorder, Request, execute};
 use weft_sim::experiment::Control;
 use weft_sim::experiment::live::{RunRequest, RunRow};
-use weft_sim::experiment::replay::Region;
+use weft_sim::experiment::replay::{Figures, Region};
 use weft_units::{Span, Time};
 
 /// The default of the watchdog: the longest real time for which a rank may hold its turn.
@@ -413,6 +413,9 @@ fn summarize(request: &Request, execution: &Execution, list: ListOptions) {
     execution.report.rows.iter().for_each(|row| standard_error::text(&region_summary(&row.row.figures)));
     let energies = execution.report.rows.iter().filter_map(|row| row.row.figures.energy.as_ref());
     energies.for_each(|energy| say!("weft: {}", super::energy::line(energy)));
+    for Figures { packets_dropped, repairs, .. } in execution.report.rows.iter().map(|row| &row.row.figures) {
+        standard_error::text(&super::repairs::lines("weft", *packets_dropped, repairs));
+    }
     let rows = execution.report.rows.iter().filter_map(|row| row.row.figures.breakdown.as_deref());
     rows.for_each(|classes| standard_error::text(&size_classes(classes, list)));
     standard_error::text(&groups_beside(&execution.report.beside));

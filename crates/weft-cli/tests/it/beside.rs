@@ -31,7 +31,7 @@ fn scenario(folder: &Path, [from, to, store, second, clients]: [&str; 5]) -> Str
 }
 
 /// A trace of two ranks that exchange messages.
-fn exchange(folder: &Path) -> String {
+pub(crate) fn exchange(folder: &Path) -> String {
     let mut text = "num_ranks 2\n".to_owned();
     for rank in 0..2 {
         let other = 1 - rank;

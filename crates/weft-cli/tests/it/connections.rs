@@ -60,6 +60,43 @@ fn a_lost_packet_costs_a_time_out() {
     }
 }
 
+/// Catches a run of ranks that does not say what was lost and sent again, or says so of one that lost
+/// nothing. All links are off as the first packet of each rank crosses them: a time-out is added to the
+/// picosecond.
+#[test]
+fn ranks_say_what_was_sent_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = crate::beside::exchange(folder.path());
+    let off = "--set 'faults=[{off_at=\"0ns\", on_at=\"40us\"}]'";
+    let machine = format!("{TREE} {} --quiet", reliable("selective-repeat", "50us", 7));
+    let osu = format!("osu latency --from 5 --to 9 --sizes 2K {machine}");
+    let replay = format!("replay {trace} {machine}");
+    for line in [osu, replay] {
+        let run = |more: &str| {
+            let words = words(&format!("{line} {more}"));
+            let output = weft(&words.iter().map(String::as_str).collect::<Vec<_>>());
+            assert!(output.status.success(), "{line} {more}");
+            String::from_utf8(output.stdout).unwrap()
+        };
+        let row =
+            |more: &str| rows(&serde_json::from_str(&run(&format!("{more} --json"))).unwrap()).remove(0);
+        let (whole, late) = (row(""), row(off));
+        let by = number(&late, "run_time_us") - number(&whole, "run_time_us");
+        assert!((by - 50.0).abs() < 1e-6, "{whole}\n{late}");
+        // One of each rank: of osu those of the first barrier, of the replay requests to send.
+        for key in ["packets_dropped", "packets_resent", "connections_timeouts"] {
+            assert_eq!((number(&whole, key), number(&late, key)), (0.0, 2.0), "{key}: {late}");
+        }
+        assert_eq!(number(&late, "packets_duplicates"), 0.0, "{late}");
+        assert!(number(&late, "packets_acknowledgements") > 0.0, "{late}");
+        let said = run(off);
+        for line in ["links lost 2 packets", "sources sent 2 packets again", "2 time-outs of connections"] {
+            assert!(said.contains(line), "{said}");
+        }
+        assert!(!run("").contains("lost") && !run("").contains("again"), "{}", run(""));
+    }
+}
+
 /// Catches messages that are lost, delivered twice or held for ever where links lose and corrupt packets of
 /// both directions, and a repair that depends on threads.
 #[test]

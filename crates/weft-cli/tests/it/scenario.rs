@@ -355,7 +355,16 @@ fn an_application_that_cannot_be_is_named() {
             "make it: make none",
         ),
         (text.replace("1,15", "1,99"), "`applications.on`", "numbers from 0 to 15"),
-        (text.replace("1,15", "1"), "has 2 ranks, and there are 1 places", "`ranks_per_host`"),
+        (
+            text.replace("1,15", "1"),
+            "alone.toml:8: `applications.on`: the trace has 2 ranks, and there are 1 places",
+            "name more endpoints, or raise `ranks_per_host`",
+        ),
+        (
+            text.replace("\"ping-pong.weft\"", "\".\""),
+            "alone.toml:7: `applications.trace`: \".\" is no regular file",
+            "name a trace",
+        ),
         (
             text.replace("ranks_per_host = 1", "ranks_per_host = 0"),
             "`applications.ranks_per_host`",

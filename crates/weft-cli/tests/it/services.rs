@@ -199,6 +199,7 @@ fn a_service_that_cannot_be_is_named() {
             "`clients.start`: it is not before stop",
             "earlier",
         ),
+        ("window = 2", "requests = 0", "`clients.requests`: it is zero", "1 or more"),
         ("window = 2", "speed = 2", "speed", "unknown field"),
     ];
     for (what, instead, place, mend) in cases {

@@ -1,10 +1,10 @@
 //! `weft traffic` and what belongs to it: rerun, save and resume, Ctrl-C.
 
-use crate::common::{json, refused, weft};
+use crate::common::{json, number, refused, weft};
 use crate::waiting::{press_ctrl_c, wait_until};
 use serde_json::Value;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use weft_results::{Digest, Stopwatch, digest};
 
 /// The row of a run of one load.
@@ -417,6 +417,24 @@ fn an_idle_machine_is_measured() {
     let (estimate, peak) =
         (machine["memory_estimate_bytes"].as_f64().unwrap(), row["peak_memory_bytes"].as_f64().unwrap());
     assert!((0.5..2.0).contains(&(estimate / peak)), "estimated {estimate}, measured {peak}");
+}
+
+/// Catches an estimate that forgets the packets under way: those of 2 us, by the count of a run, of 900 B
+/// each where the interface keeps them until they are acknowledged.
+#[test]
+fn packets_under_way_are_in_the_estimate() {
+    let case = "traffic -m bxi3-dragonfly --time 1us --warm-up 3us --load";
+    let run = |load: &str| weft(&words(&format!("{case} {load}")));
+    let megabytes = |output: &Output| -> f64 {
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let (_, size) = said.split_once("about ").unwrap_or_else(|| panic!("{said}"));
+        let size = size.split_once(" MB of memory").unwrap_or_else(|| panic!("{said}")).0;
+        size.rsplit(' ').next().unwrap().parse().unwrap()
+    };
+    let under_way = megabytes(&run("0.2")) - megabytes(&run("0"));
+    let messages = number(&json(&words(&format!("{case} 0.2 --quiet --json")))["rows"][0], "messages");
+    let counted = 2.0 * messages * 900.0 / 1e6;
+    assert!((under_way / counted - 1.0).abs() < 0.1, "estimated {under_way} MB, counted {counted}");
 }
 
 #[test]

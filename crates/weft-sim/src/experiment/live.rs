@@ -278,7 +278,7 @@ impl LiveAccount {
             end,
             busiest: &busiest,
             packet_hops: crossed.packet_hops,
-            packets_dropped: crossed.counts.lost(),
+            counts: crossed.counts,
             energy: EnergyFigures::of(&crossed.energy, self.account.delivered(0).bytes),
             seed: self.request.seed,
             compared_bytes: None,

@@ -35,7 +35,8 @@ pub(crate) use explain::explain;
 use super::replay::Mapping;
 use super::{EnergyFigures, MachineInput, Report};
 use serde::{Deserialize, Serialize};
-use weft_units::{Bytes, Span};
+use weft_units::ledger::{Repairs, View as _};
+use weft_units::{Bytes, PacketCounts, Span};
 pub use weft_workload::osu::{Benchmark, Iterations, UnknownBenchmark};
 
 /// Which software stands between a benchmark and the interface.
@@ -148,6 +149,11 @@ pub struct OsuRow {
     pub messages: u64,
     /// Links crossed by packets, warm-up and barriers included.
     pub packet_hops: u64,
+    /// Packets that links lost, warm-up and barriers included.
+    pub packets_dropped: u64,
+    /// Counts of what reliable connections did, warm-up and barriers included.
+    #[serde(flatten, with = "Repairs")]
+    pub repairs: PacketCounts,
     /// Virtual time of the run.
     pub run_time_us: f64,
     /// Energy of the machine, warm-up and barriers included; `None`: the machine says nothing of its power.

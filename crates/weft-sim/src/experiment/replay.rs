@@ -38,7 +38,8 @@ use std::sync::Arc;
 use weft_app::KernelName;
 use weft_formats::FlopRate;
 use weft_results::file_digest;
-use weft_units::Span;
+use weft_units::ledger::{Repairs, View as _};
+use weft_units::{PacketCounts, Span};
 
 /// A trace to replay, an application kernel, or a program to be stepped.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -276,6 +277,9 @@ pub struct Figures {
     pub packet_hops: u64,
     /// Packets that links lost, of all traces together.
     pub packets_dropped: u64,
+    /// Counts of what reliable connections did, of all traces together.
+    #[serde(flatten, with = "Repairs")]
+    pub repairs: PacketCounts,
     /// The seed.
     pub seed: u64,
     /// Bytes that agree in the memory of sources and targets, of all traces together, where that was

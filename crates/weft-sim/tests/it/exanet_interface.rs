@@ -172,14 +172,18 @@ fn a_machine_without_blocks_says_what_is_missing() {
     }
 }
 
-/// Catches a limit that is passed in silence.
+/// Catches a limit that is passed in silence, and interfaces of flows that are told as ranks.
 #[test]
 fn more_ranks_than_interfaces_are_refused() {
+    let ranks = |ranks| assembly::InterfaceUsers { ranks, beside: 0 };
     let machine = load("exanest", &["nic.mailbox.interfaces=3"]).unwrap();
-    assert_eq!(assembly::check_interfaces(&machine, 3), Ok(()));
-    let error = assembly::check_interfaces(&machine, 4).unwrap_err().to_string();
+    assert_eq!(assembly::check_interfaces(&machine, ranks(3)), Ok(()));
+    let error = assembly::check_interfaces(&machine, ranks(4)).unwrap_err().to_string();
     assert!(error.contains("4 ranks") && error.contains("3 processes"), "{error}");
     assert!(error.contains("nic.mailbox.interfaces") && error.contains("nic.model=overheads"), "{error}");
+    let beside = assembly::InterfaceUsers { ranks: 2, beside: 2 };
+    let error = assembly::check_interfaces(&machine, beside).unwrap_err().to_string();
+    assert!(error.contains("2 ranks and 2 virtual interfaces of flows and services"), "{error}");
     let machine = load("exanest", &["nic.model=overheads"]).unwrap();
-    assert_eq!(assembly::check_interfaces(&machine, 4000), Ok(()));
+    assert_eq!(assembly::check_interfaces(&machine, ranks(4000)), Ok(()));
 }

@@ -51,6 +51,8 @@ pub(super) fn row(run: u32, point: &Point, outcome: &Outcome) -> OsuRow {
         warm_up,
         messages: outcome.messages,
         packet_hops: outcome.crossed.packet_hops,
+        packets_dropped: outcome.crossed.counts.lost(),
+        repairs: outcome.crossed.counts,
         run_time_us: (outcome.end - Time::ZERO).as_us_f64(),
         energy: EnergyFigures::of(&outcome.crossed.energy, outcome.payload),
         compared_bytes: outcome.compared_bytes,

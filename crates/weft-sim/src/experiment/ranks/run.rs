@@ -183,7 +183,8 @@ impl RankRun {
         }
         let (seating, rails) = (parameters.seating().clone(), parameters.rails);
         let fullest = seating.fullest_endpoint().map_or(0, |(_, ranks)| ranks);
-        assembly::check_interfaces(machine, fullest * parameters.rails).map_err(ExperimentError::input)?;
+        let users = assembly::InterfaceUsers { ranks: fullest * parameters.rails, beside: 0 };
+        assembly::check_interfaces(machine, users).map_err(ExperimentError::input)?;
         let records = parameters.record_from.is_some();
         let groups =
             if multicasts { parameters.make_groups(machine.multicast.len() as u32) } else { Vec::new() };

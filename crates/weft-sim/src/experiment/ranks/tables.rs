@@ -7,7 +7,7 @@ use crate::experiment::replay::{BusyLink, CallFigures, Figures};
 use std::collections::BTreeMap;
 use weft_results::{CallRow, MessageRow, RankRow};
 use weft_topo::Layout;
-use weft_units::{Span, Time};
+use weft_units::{PacketCounts, Span, Time};
 use weft_workload::replay::{CallReport, Delivery, RankReport, ReplayedMessage, Seating};
 
 /// The row of a message.
@@ -90,8 +90,8 @@ pub struct Shared<'a> {
     pub busiest: &'a Busiest,
     /// Links crossed by packets.
     pub packet_hops: u64,
-    /// Packets that links lost.
-    pub packets_dropped: u64,
+    /// Counts of packets by what became of them.
+    pub counts: PacketCounts,
     /// Energy of the machine; `None`: it says nothing of its power.
     pub energy: Option<EnergyFigures>,
     /// The request's.
@@ -133,7 +133,8 @@ pub fn figures(first_rank: u32, ranks: &[RankReport], delivered: &Delivery, shar
         completion_time_mean_us: delivered.completion.mean().map(Span::as_us_f64),
         completion_time_p99_us: delivered.completion.percentile(99).map(Span::as_us_f64),
         packet_hops: shared.packet_hops,
-        packets_dropped: shared.packets_dropped,
+        packets_dropped: shared.counts.lost(),
+        repairs: shared.counts,
         seed: shared.seed,
         compared_bytes: shared.compared_bytes,
         busiest_links: busiest_links.collect(),

@@ -278,7 +278,7 @@ pub(super) fn rows(
         end: run.end(),
         busiest: &busiest,
         packet_hops: crossed.packet_hops,
-        packets_dropped: crossed.counts.lost(),
+        counts: crossed.counts,
         energy: EnergyFigures::of(&crossed.energy, delivered),
         seed: request.seed,
         compared_bytes: request.data.then(|| run.compared().bytes.get()),

@@ -48,16 +48,16 @@ pub struct ApplicationFigures {
 /// names one.
 pub fn traces(name: &str, text: &str, folder: &Path) -> Result<Vec<TraceInput>, ExperimentError> {
     let named = file::traces(name, text)?;
-    let open = |(path, missing): (String, ExperimentError)| {
-        let kernel = kernel_called(Path::new(&path));
-        if let Some(kernel) = kernel.filter(|_| !folder.join(&path).exists()) {
-            return Ok(TraceInput::kernel(kernel.map_err(ExperimentError::input)?));
+    let open = |trace: file::NamedTrace| {
+        let kernel = kernel_called(Path::new(&trace.path));
+        let path = folder.join(&trace.path);
+        match (path.metadata(), kernel) {
+            (Err(_), Some(kernel)) => Ok(TraceInput::kernel(kernel.map_err(ExperimentError::input)?)),
+            (Err(_), None) => Err(trace.missing),
+            // A device may have no end.
+            (Ok(found), _) if !found.is_file() => Err(trace.no_file),
+            (Ok(_), _) => TraceInput::at(&path),
         }
-        let path = folder.join(path);
-        if !path.exists() {
-            return Err(missing);
-        }
-        TraceInput::at(&path)
     };
     named.into_iter().map(open).collect()
 }
@@ -154,14 +154,7 @@ impl ScenarioRequest {
             let seats = application.on.iter().flat_map(|&endpoint| std::iter::repeat_n(endpoint, per_host));
             let at: Vec<EndpointId> = seats.take(trace.ranks() as usize).collect();
             if at.len() < trace.ranks() as usize {
-                return Err(ExperimentError::input(format!(
-                    "{}: \"{}\" has {} ranks, and there are {} places; name more endpoints with `on`, leave \
-                     `map` out, or raise `ranks_per_host`",
-                    self.name,
-                    application.group.name,
-                    trace.ranks(),
-                    at.len()
-                )));
+                return Err(application.places.too_few(at.len(), trace.ranks()));
             }
             Ok((trace, at))
         };
@@ -200,8 +193,8 @@ impl ScenarioRequest {
         parameters.rails = assembly::rails(&machine, &layout).map_err(ExperimentError::input)?;
         let fullest = parameters.seating().fullest_endpoint().map_or(0, |(_, ranks)| ranks);
         let interface = fullest * parameters.rails;
-        assembly::check_interfaces(&machine, interface + scenario.interfaces())
-            .map_err(ExperimentError::input)?;
+        let users = assembly::InterfaceUsers { ranks: interface, beside: scenario.interfaces() };
+        assembly::check_interfaces(&machine, users).map_err(ExperimentError::input)?;
         parameters.follow_topology(&layout);
         let groups =
             if multicasts { parameters.make_groups(machine.multicast.len() as u32) } else { Vec::new() };

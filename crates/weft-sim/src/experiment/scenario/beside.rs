@@ -75,8 +75,8 @@ impl BesideRanks {
     /// # Errors
     /// The machine has not so many interfaces.
     pub fn parameters(&self, machine: &Machine, interface: u32) -> Result<Beside, ExperimentError> {
-        let all = interface + u32::from(Beside::INTERFACES);
-        assembly::check_interfaces(machine, all).map_err(ExperimentError::input)?;
+        let users = assembly::InterfaceUsers { ranks: interface, beside: self.scenario.interfaces() };
+        assembly::check_interfaces(machine, users).map_err(ExperimentError::input)?;
         Ok(self.scenario.parameters(interface as u16, false))
     }
 

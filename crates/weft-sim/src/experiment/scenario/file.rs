@@ -140,12 +140,33 @@ pub(super) struct Application {
     pub(super) group: Group,
     /// The endpoints of its ranks, in the order in which they are filled.
     pub(super) on: Vec<EndpointId>,
+    /// The field that says them.
+    pub(super) places: PlacesOrigin,
     /// Ranks on each; `None`: one per core.
     pub(super) ranks_per_host: Option<u32>,
     /// The time at which its ranks begin.
     pub(super) start: Time,
     /// A factor on the time of each computation.
     pub(super) compute_scale: ComputeScale,
+}
+
+/// The place in the file that says where an application's ranks sit.
+#[derive(Clone, Debug)]
+pub(super) struct PlacesOrigin {
+    /// File, line and field, as errors begin.
+    place: String,
+    mend: &'static str,
+}
+
+impl PlacesOrigin {
+    /// The error of a trace with more ranks than there are places.
+    pub(super) fn too_few(&self, places: usize, ranks: u32) -> ExperimentError {
+        let PlacesOrigin { place, mend } = self;
+        ExperimentError::input(format!(
+            "{place}: the trace has {ranks} ranks, and there are {places} places; {mend}, or raise \
+             `ranks_per_host`"
+        ))
+    }
 }
 
 /// A scenario on a machine.
@@ -177,10 +198,15 @@ struct Text<'t> {
 }
 
 impl Text<'_> {
+    /// A place, as errors begin: file, line and field.
+    fn place(&self, at: &Range<usize>, field: &str) -> String {
+        let line = self.text[..at.start.min(self.text.len())].matches('\n').count() + 1;
+        format!("{}:{line}: `{field}`", self.name)
+    }
+
     /// An error at a place: what is wrong, and the mend.
     fn refuse(&self, at: &Range<usize>, field: &str, what: &str, mend: &str) -> ExperimentError {
-        let line = self.text[..at.start.min(self.text.len())].matches('\n').count() + 1;
-        ExperimentError::input(format!("{}:{line}: `{field}`: {what}; {mend}", self.name))
+        ExperimentError::input(format!("{}: {what}; {mend}", self.place(at, field)))
     }
 
     /// An error of the reader of TOML: the key where the place has one, and the mend.
@@ -228,8 +254,18 @@ fn parse(name: &str, text: &str) -> Result<RawFile, ExperimentError> {
     toml::from_str(text).map_err(|error| Text { name, text }.refuse_toml(&error))
 }
 
-/// The traces that a scenario names, each with the error that says that it is not there.
-pub(super) fn traces(name: &str, text: &str) -> Result<Vec<(String, ExperimentError)>, ExperimentError> {
+/// A trace that a scenario names.
+pub(super) struct NamedTrace {
+    /// As written: from the scenario's folder.
+    pub(super) path: String,
+    /// The error that says that it is not there.
+    pub(super) missing: ExperimentError,
+    /// The error that says that it is a folder or a device.
+    pub(super) no_file: ExperimentError,
+}
+
+/// The traces that a scenario names.
+pub(super) fn traces(name: &str, text: &str) -> Result<Vec<NamedTrace>, ExperimentError> {
     let raw = parse(name, text)?;
     let text = Text { name, text };
     let trace = |application: Spanned<RawApplication>| {
@@ -240,7 +276,9 @@ pub(super) fn traces(name: &str, text: &str) -> Result<Vec<(String, ExperimentEr
             None => "record it with `weft record`".to_owned(),
         };
         let missing = text.refuse(&trace.span(), "applications.trace", &what, &mend);
-        (trace.into_inner(), missing)
+        let what = format!("\"{}\" is no regular file", trace.get_ref());
+        let no_file = text.refuse(&trace.span(), "applications.trace", &what, "name a trace");
+        NamedTrace { path: trace.into_inner(), missing, no_file }
     };
     Ok(raw.applications.into_iter().map(trace).collect())
 }
@@ -389,7 +427,7 @@ impl Flows<'_> {
             return Err(text.refuse(&at, "flows.rate", "it is zero", "write a rate, such as \"10Gb/s\""));
         }
         let (start, stop) = self.start_and_stop([("flows.start", &raw.start), ("flows.stop", &raw.stop)])?;
-        let transfers = raw.transfers.as_ref().map(|count| *count.get_ref());
+        let transfers = self.not_zero(raw.transfers.as_ref(), "flows.transfers")?;
         let class = raw.class.as_ref().map(|name| self.class(name)).transpose()?;
         let mut rng = Stream::new(self.seed, group.into(), PURPOSE_PHASE);
         for (source, to) in self.pairs(&raw, group)? {
@@ -412,6 +450,17 @@ impl Flows<'_> {
         }
         scenario.groups.push(Group { name: raw.name.into_inner(), role });
         Ok(())
+    }
+
+    /// A number of things to do, of which there is at least one; `None`: it is not given.
+    fn not_zero(&self, given: Option<&Spanned<u64>>, field: &str) -> Result<Option<u64>, ExperimentError> {
+        match given {
+            Some(given) if *given.get_ref() == 0 => {
+                let mend = "write 1 or more, or leave it out for as many as there is time for";
+                Err(self.text.refuse(&given.span(), field, "it is zero", mend))
+            }
+            given => Ok(given.map(|count| *count.get_ref())),
+        }
     }
 
     /// The first and the last time of what has both, in this order, with the names of their fields.
@@ -494,6 +543,13 @@ impl Flows<'_> {
             (None, Some(map)) => self.mapped(map, turn)?,
             (None, None) => (0..self.layout.endpoints()).map(EndpointId).collect(),
         };
+        let places = match (&raw.on, &raw.map) {
+            (Some(on), _) => ("applications.on", on.span(), "name more endpoints"),
+            (None, Some(map)) => ("applications.map", map.span(), "leave it out"),
+            (None, None) => ("applications", self.at.clone(), "take a larger machine"),
+        };
+        let (field, at, mend) = places;
+        let places = PlacesOrigin { place: self.text.place(&at, field), mend };
         let start = match &raw.start {
             Some(given) => self.text.read(given, ("applications.start", "10us"))?,
             None => Span::ZERO,
@@ -516,7 +572,7 @@ impl Flows<'_> {
         let group = Group { name: raw.name.into_inner(), role };
         let ranks_per_host = raw.ranks_per_host.map(Spanned::into_inner);
         let start = Time::ZERO + start;
-        scenario.applications.push(Application { group, on, ranks_per_host, start, compute_scale });
+        scenario.applications.push(Application { group, on, places, ranks_per_host, start, compute_scale });
         Ok(())
     }
 

@@ -231,7 +231,8 @@ impl ScenarioRequest {
     ) -> Result<Box<dyn SimulatedNetwork<SharedHost<NoRanks>>>, ExperimentError> {
         let machine = machine::checked(&way.machine)?;
         let layout = assembly::layout(&machine).map_err(ExperimentError::input)?;
-        assembly::check_interfaces(&machine, scenario.interfaces()).map_err(ExperimentError::input)?;
+        let users = assembly::InterfaceUsers { ranks: 0, beside: scenario.interfaces() };
+        assembly::check_interfaces(&machine, users).map_err(ExperimentError::input)?;
         let beside = scenario.parameters(0, building.report_transfers);
         let parameters = SharedParameters { ranks: (), beside };
         let mut beside = HostsBeside::new(scenario, self.seed);

@@ -172,6 +172,7 @@ impl Flows<'_> {
         }
         let times = [("clients.start", &raw.start), ("clients.stop", &raw.stop)];
         let (start, stop) = self.start_and_stop(times)?;
+        let requests = self.not_zero(raw.requests.as_ref(), "clients.requests")?;
         let gap = match &raw.gap {
             Some(gap) => text.read(gap, ("clients.gap", "5us"))?,
             None => Span::ZERO,
@@ -181,7 +182,7 @@ impl Flows<'_> {
             at: scenario.services[store].at.clone(),
             window: window as u8,
             gap,
-            requests: raw.requests.as_ref().map(|requests| *requests.get_ref()),
+            requests,
             gets: (gets * 1e6).round() as u32,
             keys: keys as u32,
             sizes,
