@@ -125,6 +125,27 @@ def minife(apps: Path, folder: Path) -> list[Case]:
     return cases
 
 
+def diapasom(weft: Path, folder: Path) -> int:
+    """DIAPASOM, serial and on several ranks: the same map to rounding. Then beside its kernel."""
+    source, program, serial = ROOT / "examples/diapasom.c", folder / "diapasom", folder / "diapasom-serial"
+    flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-O2"]
+    run(["mpicc", *flags, "-o", program, source, "-lm"], folder)
+    run(["cc", *flags, "-DSERIAL", "-o", serial, source, "-lm"], folder)
+    run([serial, "3000", "7", "serial.map"], folder)
+    expected = [float(number) for number in (folder / "serial.map").read_text().split()]
+    wrong = 0
+    for ranks in (1, 3, 4):
+        kernel = f"som@{ranks},records=3000,batches=7"
+        wrong += compare(weft, Case(ranks, [program, "3000", "7", "ranks.map"], kernel), folder)
+        found = [float(number) for number in (folder / "ranks.map").read_text().split()]
+        apart = max(abs(one - other) for one, other in zip(expected, found, strict=True))
+        # Ranks add in another order than one does: a few units in the last place of numbers below 1.
+        if apart > 1e-12 or len(expected) != 256 * 16:
+            print(f"  the map of {ranks} ranks lies {apart} from that of one process")
+            wrong += 1
+    return wrong
+
+
 def main() -> None:
     """Compares all that there are."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -134,6 +155,7 @@ def main() -> None:
     weft, wrong = options.weft.resolve(), 0
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        wrong += diapasom(weft, folder)
         for program, needs in ((hpcg, "hpcg/src"), (minife, "miniFE/ref/src")):
             if options.with_apps is None or not (options.with_apps / needs).is_dir():
                 print(f"skipped: {program.__name__}: --with-apps names no folder with {needs}")

@@ -3,11 +3,12 @@
 mod halo3d;
 mod hpcg;
 mod minife;
+mod som;
 
 use crate::app::{App, AppError};
 
 /// All applications, in the order of lists.
-pub const ALL: &[&App] = &[&halo3d::APP, &hpcg::APP, &minife::APP];
+pub const ALL: &[&App] = &[&halo3d::APP, &hpcg::APP, &minife::APP, &som::APP];
 
 /// The application of this name.
 ///
