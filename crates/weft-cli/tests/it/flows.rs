@@ -183,10 +183,10 @@ fn energy_is_that_of_time_and_bits() {
     let more = ["--load", "0.1", "--size", "64K", "--time", "100us", "--warm-up", "10us", "--json"];
     let run = |kind: &[&str]| json(&[&words[..], &more, &POWER, kind].concat())["rows"][0]["energy"].clone();
     let (packets, fluids) = (run(&[]), run(&FLOW));
-    // 16 endpoints with a link, as many links between switches, both ways; 20 switches.
+    // 16 endpoints with a link, as many links between switches, both ways; 8 switches.
     assert_eq!(number(&fluids, "active_us"), 64.0 * 100.0);
     for (part, idle) in
-        [("links_uj", 2.0 * 6400.0), ("switches_uj", 9e3 * 20.0), ("interfaces_uj", 1.5e3 * 16.0)]
+        [("links_uj", 2.0 * 6400.0), ("switches_uj", 9e3 * 8.0), ("interfaces_uj", 1.5e3 * 16.0)]
     {
         let beyond = |energy: &Value| number(energy, part) - idle;
         assert!(beyond(&fluids) > 0.0, "{part}: {fluids}");
