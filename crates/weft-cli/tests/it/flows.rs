@@ -172,7 +172,7 @@ const POWER: [&str; 12] = [
     "--set",
     "nic.power.idle=15W",
     "--set",
-    "nic.power.per_packet=2nJ",
+    "nic.power.per_bit=5pJ/b",
 ];
 
 /// Catches energy without a part, for another time than was measured, or of other bits than the messages': by
