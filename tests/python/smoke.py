@@ -214,6 +214,30 @@ def check_experiments(folder: Path) -> None:
             assert set(result.messages.collect()["group"]) == {"incast", "small"}
 
 
+def check_flows() -> None:
+    """Catches results of fluids that Python reads otherwise than those of packets."""
+    machine = weft.machine("bxi3-fattree").set("topology.k", 4)
+    fluid = machine.set("fabric.kind", "flow")
+    options = {"pattern": "permutation", "size": "1M", "messages": 1, "tables": "links,messages"}
+    packets, flows = (weft.traffic(kind, **options) for kind in (machine, fluid))
+    carried = [result.links.collect()["packet_bytes"].sum() for result in (packets, flows)]
+    # Packets have acknowledgements beside them.
+    assert abs(carried[1] / carried[0] - 1) < 0.02, carried
+    sent = [result.messages.collect().height for result in (packets, flows)]
+    assert sent[0] == sent[1] > 0, sent
+    loads = [result.summary["accepted_load"][0] for result in (packets, flows)]
+    assert abs(loads[1] / loads[0] - 1) < 0.05, loads
+    latency = [weft.osu("latency", kind, sizes="4K").summary["latency_us"][0] for kind in (machine, fluid)]
+    assert abs(latency[1] / latency[0] - 1) < 0.01, latency
+    assert "switch.arbiter" in fluid.show()["without_effect"]
+    try:
+        weft.traffic(fluid.set("congestion.kind", "acc"), load=0.2)
+    except weft.BadInput as error:
+        assert "max-min fair" in str(error), error
+    else:
+        raise AssertionError("nothing was said about congestion control of fluids")
+
+
 def check_forms(result: weft.Result, machine: weft.Machine) -> None:
     """Catches a notebook's table as wide as all columns, text that is markup, a wrong version."""
     form = result._repr_html_()
@@ -256,6 +280,7 @@ def main() -> None:
         check_traces(Path(folder))
         check_diagnosis(Path(folder))
         check_values(Path(folder))
+        check_flows()
         fixed = {"machine": "bxi3-fattree", "time": "5us", "set": {"topology": {"k": 4}}}
         study = {"command": "traffic", "seeds": 2, "fixed": fixed, "vary": {"load": [0.2, 0.5]}}
         swept = weft.sweep(study, output=Path(folder, "study"), jobs=2, progress=False)

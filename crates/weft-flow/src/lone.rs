@@ -30,6 +30,11 @@ pub struct LoneMessage {
     pub taken: DataTaken,
     /// The least time from when an interface begins to send one of them until it begins to send the next.
     pub send_gap: Span,
+    /// The same time where many follow each other for long, and how much sooner than that a few may go:
+    /// channels of the interface that are free at first, and then wait for each other.
+    pub steady_gap: Span,
+    /// By how much.
+    pub slack: Span,
     /// Whether it holds a channel of its interface until its fluid ends. One that fits into the buffer of a
     /// switch does not: its interface is done with it when it would be on an idle network.
     pub holds_channel: bool,

@@ -7,11 +7,13 @@
 
 use crate::event::{FlowEvent, MessageHandle};
 use crate::lone::{LoneCase, LoneMessage};
+use crate::path::FluidPaths;
 use crate::shares::{FluidId, LineId, NewShare, Shares};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use slab::Slab;
-use std::collections::{BTreeSet, VecDeque};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use weft_engine::{Context, Payload};
 use weft_units::{BitRate, Bytes, EndpointId, Span, Time};
 
@@ -44,6 +46,8 @@ pub(crate) struct Between<T> {
     /// By line: fluids that will cross it and have not begun.
     pub(crate) planned: Vec<u32>,
     pub(crate) crossed: Vec<LineCount>,
+    /// The time at which the counters were last reset.
+    pub(crate) counted_from: Time,
 }
 
 /// A stream, from when it begins until it ends; the number is used again then.
@@ -65,6 +69,8 @@ pub(crate) struct FluidStream {
     /// The time at which it ends if its shares stay; `None`: it has none.
     pub(crate) ends_at: Option<Time>,
     pub(crate) fluids: Vec<FluidId>,
+    /// Whether its message is watched: what stops its fluids is of interest.
+    pub(crate) is_watched: bool,
 }
 
 /// A fluid: what a stream carries over one path.
@@ -75,6 +81,8 @@ pub(crate) struct Fluid {
     /// The parts of a bit that it has carried by then.
     pub(crate) since: Time,
     pub(crate) carried: u128,
+    /// The line that lets it have no more, where its message is watched.
+    pub(crate) stopped_by: Option<LineId>,
 }
 
 impl FluidStream {
@@ -92,6 +100,11 @@ impl Fluid {
         self.carried += parts(self.share, now - self.since);
         self.since = now;
         std::mem::replace(&mut self.share, share)
+    }
+
+    /// Since its last share: the line that has stopped it, and for how long.
+    fn was_stopped(&self, now: Time) -> Option<(LineId, Span)> {
+        Some((self.stopped_by?, now - self.since))
     }
 }
 
@@ -116,6 +129,8 @@ pub(crate) struct FluidInterface {
     pub(crate) sending: u32,
     /// Before this it does not begin to send another message.
     pub(crate) next_send: Time,
+    /// The time by which all that it has sent would be, had each taken as long as many after each other do.
+    pub(crate) steady: Time,
     /// Before this no other message for it is noticed.
     pub(crate) next_notice: Time,
     /// The time at which its host is to be asked for a message next.
@@ -140,7 +155,7 @@ pub(crate) struct UnderWay<T> {
     pub(crate) posted_at: Time,
     /// Once it is posted.
     pub(crate) lone: LoneMessage,
-    pub(crate) paths: Vec<Box<[LineId]>>,
+    pub(crate) paths: FluidPaths,
     /// Whether its routing has looked at queues.
     pub(crate) adapts: bool,
     pub(crate) begins_at: Time,
@@ -148,6 +163,23 @@ pub(crate) struct UnderWay<T> {
     pub(crate) flowing: Vec<FluidStreamId>,
     pub(crate) came: u64,
     pub(crate) ended_at: Time,
+    /// The lines that have stopped fluids of it, and for how long, where it is watched.
+    pub(crate) stops: BTreeMap<LineId, Span>,
+}
+
+impl<T> UnderWay<T> {
+    /// Counts a line that has stopped one of its fluids.
+    fn stop(&mut self, stopped: Option<(LineId, Span)>) {
+        if let Some((line, time)) = stopped {
+            *self.stops.entry(line).or_default() += time;
+        }
+    }
+
+    /// The line that has stopped its fluids for longest, the first of several; `None`: none has.
+    pub(crate) fn bottleneck(&self) -> Option<LineId> {
+        let longest = self.stops.iter().max_by_key(|(line, time)| (**time, Reverse(**line)));
+        longest.map(|(line, _)| *line)
+    }
 }
 
 impl<T> Between<T> {
@@ -178,12 +210,14 @@ impl<T> Between<T> {
             && let Some(place) = interface.waiting.pop_front()
         {
             let message = &mut self.messages[place as usize];
-            let LoneMessage { start_up, send_gap, holds_channel, .. } = message.lone;
+            let LoneMessage { start_up, send_gap, steady_gap, slack, holds_channel, .. } = message.lone;
             // Start-ups overlap; a message that waits for a channel is ready when it gets one.
             let sent_at = message.posted_at.max(interface.next_send);
             let begins = engine.now().max(sent_at + start_up);
             message.begins_at = begins;
-            interface.next_send = sent_at + send_gap;
+            interface.steady = interface.steady.max(sent_at) + steady_gap;
+            let steady = Time::from_ps(interface.steady.as_ps().saturating_sub(slack.as_ps()));
+            interface.next_send = (sent_at + send_gap).max(steady);
             interface.sending += u32::from(holds_channel);
             let key = MessageHandle { place, from, number: message.number };
             engine.send(FlowEvent::Begin(key).at(from, begins));
@@ -193,14 +227,16 @@ impl<T> Between<T> {
     /// The fluids of a message begin.
     pub(crate) fn begin(&mut self, place: u32, now: Time) {
         let message = &mut self.messages[place as usize];
-        let (lone, bytes, adapts) = (message.lone, message.bytes, message.adapts);
+        let UnderWay { lone, bytes, adapts, is_watched, .. } = *message;
         let paths = std::mem::take(&mut message.paths);
-        paths.iter().flatten().for_each(|line| self.planned[line.index()] -= 1);
-        let count = paths.len() as u64;
+        paths.lines().iter().for_each(|line| self.planned[line.index()] -= 1);
+        let count = paths.count() as u64;
         // Of what cannot be divided evenly the first parts have one more.
         let part = |whole: u64, number: u64| whole / count + u64::from(number < whole % count);
         let of_stream = |whole: u64, number: u64| if adapts { whole } else { part(whole, number) };
-        for (number, own) in (0..).zip(paths.chunks(if adapts { paths.len() } else { 1 })) {
+        let each = if adapts { paths.count() } else { 1 };
+        for own in (0..paths.count()).step_by(each.max(1)) {
+            let number = own as u64;
             let wire_bits = of_stream(lone.wire_bits, number);
             let stream = FluidStream {
                 message: place,
@@ -211,15 +247,16 @@ impl<T> Between<T> {
                 since: now,
                 share: 0,
                 ends_at: None,
-                fluids: Vec::with_capacity(own.len()),
+                fluids: Vec::with_capacity(each),
+                is_watched,
             };
             let stream = self.streams.insert(stream) as FluidStreamId;
             self.messages[place as usize].flowing.push(stream);
-            for (number, path) in (number..).zip(own) {
-                let most = part(lone.most.bits_per_second(), number).max(1);
-                let id = self.shares.begin(path, BitRate::from_bits_per_second(most));
+            for path in own..own + each {
+                let most = part(lone.most.bits_per_second(), path as u64).max(1);
+                let id = self.shares.begin(paths.of(path), BitRate::from_bits_per_second(most));
                 let share = self.shares.share(id).bits_per_second();
-                let fluid = Fluid { stream, share, since: now, carried: 0 };
+                let fluid = Fluid { stream, share, since: now, carried: 0, stopped_by: None };
                 if self.fluids.len() <= id.index() {
                     self.fluids.resize(id.index() + 1, fluid);
                 }
@@ -259,6 +296,8 @@ impl<T> Between<T> {
         {
             self.ends.pop_first();
             let stream = self.streams.remove(id as usize);
+            let message = &mut self.messages[stream.message as usize];
+            stream.fluids.iter().for_each(|id| message.stop(self.fluids[id.index()].was_stopped(now)));
             self.leave_lines(&stream, now);
             let message = &mut self.messages[stream.message as usize];
             let lasted = message.lone.lasts().max(now - message.begins_at);
@@ -306,12 +345,16 @@ impl<T> Between<T> {
         self.solve_at = Time::NEVER;
         self.solved_at = now;
         let mut changed = Vec::new();
-        for NewShare { fluid, share } in self.shares.solve() {
+        for NewShare { fluid, share, stopped_by } in self.shares.solve() {
             let share = share.bits_per_second();
             let fluid = &mut self.fluids[fluid.index()];
             let id = fluid.stream;
-            let before = fluid.take(share, now);
             let stream = &mut self.streams[id as usize];
+            if stream.is_watched {
+                self.messages[stream.message as usize].stop(fluid.was_stopped(now));
+                fluid.stopped_by = stopped_by;
+            }
+            let before = fluid.take(share, now);
             stream.left -= parts(stream.share, now - stream.since).min(stream.left);
             stream.since = now;
             if let Some(end) = stream.ends_at.take() {

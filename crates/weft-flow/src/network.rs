@@ -16,19 +16,20 @@
 use crate::event::{FlowEvent, MessageHandle};
 use crate::lone::{DataTaken, LoneCase, LoneMessage, LoneMessages, SharedEngine};
 use crate::messages::{Between, FluidInterface, LineCount, UnderWay};
-use crate::path::{FluidPath, LineNumbers, MessageEnds, PathFinder};
+use crate::path::{FluidPaths, FoundPaths, LineNumbers, MessageEnds, PathFinder};
 use crate::shares::{LineId, Shares};
 use serde::{Deserialize, Serialize};
 use slab::Slab;
-use std::collections::BTreeSet;
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
 use weft_engine::{Context, Event, InitialState, Lookahead, Model};
-use weft_fabric::LinkEnd;
+use weft_fabric::{HopRecord, LinkEnd};
 use weft_nic::{
     Block, BlockDeclaration, BlockKind, Capabilities, Delivered, Failure, FailureReason, Host, HostContext,
     Message, NoCapabilities, Observer as _, Offer, Stage,
 };
 use weft_topo::{Attachment, LinkClass, Routing, Topology};
-use weft_units::{BitRate, Bytes, EndpointId, PortId, SwitchId, Time};
+use weft_units::{BitRate, Bytes, EndpointId, PortId, Span, SwitchId, Time};
 
 /// From when a message has a channel until its fluid begins.
 const START_UP: Block = Block::of(&BlockDeclaration {
@@ -36,8 +37,6 @@ const START_UP: Block = Block::of(&BlockDeclaration {
     kind: BlockKind::Pace,
     waits_for: Some("waits for a channel"),
 });
-/// The fluid of a message, on all its links.
-const FLUID: Block = Block::of(&BlockDeclaration { name: "fluid", kind: BlockKind::Logic, waits_for: None });
 /// From the end of its fluid until it is noticed.
 const END: Block = Block::of(&BlockDeclaration {
     name: "end",
@@ -124,6 +123,7 @@ impl<L: Topology + Routing + Sync, H: Host> FlowNetwork<L, H> {
             messages: Slab::new(),
             planned: vec![0; lines.len()],
             crossed: vec![LineCount::default(); lines.len()],
+            counted_from: Time::ZERO,
             shares: Shares::new(lines),
             streams: Slab::new(),
             fluids: Vec::new(),
@@ -147,22 +147,25 @@ impl<L: Topology + Routing + Sync, H: Host> FlowNetwork<L, H> {
         FlowEvent::Timer(timer).at(endpoint, at)
     }
 
-    /// The paths of a message, with its times.
-    fn paths(
-        &self,
-        message: &UnderWay<H::Header>,
-        between: &Between<H::Header>,
-    ) -> (Vec<FluidPath>, Result<LoneMessage, FailureReason>) {
+    /// Looks for the paths of a message, whose fluids are planned from now on, and for its times.
+    ///
+    /// # Errors
+    /// The reason for which the interface refuses it; nothing is planned.
+    fn find(&self, place: u32, between: &mut Between<H::Header>) -> Result<(), FailureReason> {
         let FlowNetwork { layout, numbers, packet, seed, .. } = self;
-        let Between { shares, planned, .. } = between;
-        let paths = PathFinder { layout, numbers, shares, planned, packet: *packet, seed: *seed };
+        let Between { shares, planned, messages, .. } = between;
+        let message = &mut messages[place as usize];
+        let planned = Cell::from_mut(planned.as_mut_slice()).as_slice_of_cells();
+        let finder = PathFinder { layout, numbers, shares, planned, packet: *packet, seed: *seed };
         let UnderWay { from, to, number, .. } = *message;
-        let pair = MessageEnds { from, to, number };
         let packets = message.bytes.get().div_ceil(packet.get().max(1));
-        let paths = paths.of(pair, packets);
-        let longest = paths.iter().map(|path| &path.classes).max_by_key(|classes| classes.len());
-        let path = longest.cloned().unwrap_or_default();
-        (paths, self.lone.of(LoneCase { path, ..message.case.clone() }))
+        let FoundPaths { paths, classes, looked } = finder.of(MessageEnds { from, to, number }, packets);
+        let lone = self.lone.of(LoneCase { path: classes, ..message.case.clone() });
+        if lone.is_err() {
+            paths.lines().iter().map(|line| &planned[line.index()]).for_each(|line| line.set(line.get() - 1));
+        }
+        (message.paths, message.adapts, message.lone) = (paths, looked, lone?);
+        Ok(())
     }
 }
 
@@ -173,8 +176,14 @@ impl<H: Host> FlowSite<H> {
     }
 
     /// Sets the counters of lines to zero.
-    pub fn reset_counters(&mut self) {
+    pub fn reset_counters(&mut self, now: Time) {
         self.between.crossed.fill(LineCount::default());
+        self.between.counted_from = now;
+    }
+
+    /// The time at which the counters were last reset.
+    pub fn counted_from(&self) -> Time {
+        self.between.counted_from
     }
 
     /// The words of messages whose fluids have begun, and how much of their payload has come by `now`, in no
@@ -280,12 +289,13 @@ impl<H: Host> HostContext<H> for HostView<'_, '_, H> {
             is_watched: watch,
             posted_at: at,
             lone: LoneMessage::default(),
-            paths: Vec::new(),
+            paths: FluidPaths::default(),
             adapts: false,
             begins_at: Time::NEVER,
             flowing: Vec::new(),
             came: 0,
             ended_at: Time::NEVER,
+            stops: BTreeMap::new(),
         });
         let key = MessageHandle { place: place as u32, from, number };
         self.engine.send(FlowEvent::Post(key).at(from, at));
@@ -363,14 +373,10 @@ impl<L: Topology + Routing + Sync, H: Host> FlowNetwork<L, H> {
     ) {
         let between = &mut site.between;
         between.interfaces[from.index()].to_post -= 1;
-        let (paths, lone) = self.paths(&between.messages[place as usize], between);
-        let message = &mut between.messages[place as usize];
-        let UnderWay { to, number, interface, token, .. } = *message;
-        match lone {
-            Ok(lone) => {
-                (message.lone, message.adapts) = (lone, paths.iter().any(|path| path.looked));
-                message.paths = paths.into_iter().map(|path| path.lines.into_boxed_slice()).collect();
-                message.paths.iter().flatten().for_each(|line| between.planned[line.index()] += 1);
+        let found = self.find(place, between);
+        let UnderWay { to, number, interface, token, lone, .. } = between.messages[place as usize];
+        match found {
+            Ok(()) => {
                 if let (DataTaken::AfterPosting(after), Some(token)) = (lone.taken, token) {
                     engine.send(FlowEvent::Taken { token, number }.at(from, engine.now() + after));
                 }
@@ -411,6 +417,48 @@ impl<L: Topology + Routing + Sync, H: Host> FlowNetwork<L, H> {
         }
     }
 
+    /// The crossing of a message's links as that of the link that has stopped it for longest, or of its
+    /// first: it waits there for what its shares were too small, and goes then as fast as it would alone.
+    /// Reports follow a message from the link on which it is injected.
+    fn crossing(&self, message: &UnderWay<H::Header>) -> Vec<HopRecord> {
+        let UnderWay { from, to, number, lone, begins_at, ended_at, .. } = *message;
+        let (switch, port) = self.layout.attachment(from);
+        // Of what no line has stopped all is its own.
+        let waited = (ended_at - begins_at).saturating_sub(lone.lasts());
+        let bottleneck = message.bottleneck();
+        let began = begins_at + bottleneck.map_or(Span::ZERO, |_| waited);
+        let injection = LinkEnd::Endpoint(from);
+        let hop = |from_end, to_switch, class, (began, ended)| HopRecord {
+            source: from,
+            destination: to,
+            message: number,
+            payload: message.bytes,
+            is_watched: true,
+            from: from_end,
+            to: to_switch,
+            class,
+            came: begins_at,
+            ready: begins_at,
+            could: begins_at,
+            crossed: began,
+            began,
+            waking: Span::ZERO,
+            ended,
+            free: ended,
+            latency: Span::ZERO,
+            routing: Span::ZERO,
+        };
+        let first = self.layout.link_class(switch, port);
+        match bottleneck.map(|line| self.numbers.beginning(line)) {
+            Some(end @ LinkEnd::Port(switch, port)) => {
+                let class = self.layout.link_class(switch, port);
+                let before = hop(injection, Some(switch), first, (begins_at, begins_at));
+                vec![before, hop(end, None, class, (began, ended_at))]
+            }
+            Some(LinkEnd::Endpoint(_)) | None => vec![hop(injection, None, first, (began, ended_at))],
+        }
+    }
+
     /// The receiver notices a message.
     fn deliver(
         &self,
@@ -434,7 +482,7 @@ impl<L: Topology + Routing + Sync, H: Host> FlowNetwork<L, H> {
             let noticed = engine.now();
             let waited = (message.posted_at, begins_at - lone.start_up, begins_at);
             output.stage(&stage(from, START_UP, waited));
-            output.stage(&stage(from, FLUID, (begins_at, begins_at, ended_at)));
+            self.crossing(&message).iter().for_each(|hop| output.hop(hop));
             output.stage(&stage(to, END, (ended_at, noticed - lone.end, noticed)));
         }
         let delivered = Delivered {

@@ -10,8 +10,10 @@
 //! fills the buffers before it. So what an adaptive routing would see building up sends it elsewhere.
 
 use crate::shares::{LineId, Shares};
+use serde::{Deserialize, Serialize};
 use std::cell::Cell;
 use weft_engine::Stream;
+use weft_fabric::LinkEnd;
 use weft_topo::{AtSwitch, Attachment, LinkClass, LocalView, RouteState, Routing, Topology};
 use weft_units::{Bytes, EndpointId, PortId, SwitchId, VcId};
 
@@ -36,10 +38,37 @@ pub(crate) struct LineNumbers {
     first: Vec<u32>,
 }
 
-/// A path: its lines, the kinds of its links, and whether the routing looked at queues.
-pub(crate) struct FluidPath {
-    pub lines: Vec<LineId>,
+/// The lines of the paths of a message, one path after the other.
+#[derive(Default, Serialize, Deserialize)]
+pub(crate) struct FluidPaths {
+    lines: Vec<LineId>,
+    /// By path: where it ends among them.
+    ends: Vec<u32>,
+}
+
+impl FluidPaths {
+    pub fn count(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// The lines of all paths.
+    pub fn lines(&self) -> &[LineId] {
+        &self.lines
+    }
+
+    /// The lines of one.
+    pub fn of(&self, path: usize) -> &[LineId] {
+        let from = path.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.lines[from as usize..self.ends[path] as usize]
+    }
+}
+
+/// The paths that a message was given.
+pub(crate) struct FoundPaths {
+    pub paths: FluidPaths,
+    /// The kinds of the links of the longest.
     pub classes: Vec<LinkClass>,
+    /// Whether the routing looked at queues.
     pub looked: bool,
 }
 
@@ -48,8 +77,8 @@ pub(crate) struct PathFinder<'a, L> {
     pub layout: &'a L,
     pub numbers: &'a LineNumbers,
     pub shares: &'a Shares,
-    /// By line: fluids that will cross it and have not begun.
-    pub planned: &'a [u32],
+    /// By line: fluids that will cross it and have not begun, those of paths that are found included.
+    pub planned: &'a [Cell<u32>],
     /// Payload of a packet: what a fluid counts for in a queue.
     pub packet: Bytes,
     pub seed: u64,
@@ -81,14 +110,23 @@ impl LineNumbers {
     pub fn port(&self, switch: SwitchId, port: PortId) -> LineId {
         LineId(self.first[switch.index()] + port.0)
     }
+
+    /// The beginning of a line; of an engine that of its injection link.
+    pub fn beginning(&self, line: LineId) -> LinkEnd {
+        match line.0 < 2 * self.endpoints {
+            true => LinkEnd::Endpoint(EndpointId(line.0 % self.endpoints)),
+            false => {
+                let switch = self.first.partition_point(|first| *first <= line.0) - 1;
+                LinkEnd::Port(SwitchId(switch as u32), PortId(line.0 - self.first[switch]))
+            }
+        }
+    }
 }
 
 /// The view of a routing: the fluids on the lines of a switch.
 struct FluidView<'a, L> {
     paths: &'a PathFinder<'a, L>,
     switch: SwitchId,
-    /// PathFinder of the same message.
-    own: &'a [FluidPath],
     random: Stream,
     looked: Cell<bool>,
 }
@@ -99,8 +137,7 @@ impl<L> FluidView<'_, L> {
         self.looked.set(true);
         let PathFinder { numbers, shares, planned, packet, .. } = self.paths;
         let line = numbers.port(switch, port);
-        let own = self.own.iter().filter(|path| path.lines.contains(&line)).count();
-        let fluids = shares.waiting_on(line) + own as u64 + u64::from(planned[line.index()]);
+        let fluids = shares.waiting_on(line) + u64::from(planned[line.index()].get());
         fluids * packet.get()
     }
 }
@@ -124,28 +161,48 @@ impl<L> LocalView for FluidView<'_, L> {
 }
 
 impl<L: Topology + Routing> PathFinder<'_, L> {
-    /// The paths of a message of so many packets: one, or several where the routing spreads packets.
-    pub fn of(&self, pair: MessageEnds, packets: u64) -> Vec<FluidPath> {
+    /// The paths of a message of so many packets: one, or several where the routing spreads packets. From now
+    /// on their fluids are planned.
+    pub fn of(&self, pair: MessageEnds, packets: u64) -> FoundPaths {
         let count = if self.layout.is_deterministic() { 1 } else { SPREAD.min(packets).max(1) };
-        let mut paths = Vec::new();
+        let mut found = FoundPaths { paths: FluidPaths::default(), classes: Vec::new(), looked: false };
+        let mut classes = Vec::new();
         for part in 0..count {
-            paths.push(self.one(pair, part, &paths));
+            classes.clear();
+            found.looked |= self.add(pair, part, (&mut found.paths.lines, &mut classes));
+            // Of several that are longest the last one.
+            if classes.len() >= found.classes.len() {
+                std::mem::swap(&mut found.classes, &mut classes);
+            }
+            let FluidPaths { lines, ends } = &mut found.paths;
+            let from = ends.last().map_or(0, |end| *end as usize);
+            lines[from..].iter().for_each(|line| {
+                let planned = &self.planned[line.index()];
+                planned.set(planned.get() + 1);
+            });
+            ends.push(lines.len() as u32);
+            if part == 0 {
+                lines.reserve_exact(lines.len() * (count as usize - 1));
+            }
         }
-        paths
+        found
     }
 
-    /// The path of a part of a message.
-    fn one(&self, pair: MessageEnds, part: u64, own: &[FluidPath]) -> FluidPath {
+    /// Adds the path of a part of a message: its lines, and the kinds of its links. Returns whether the
+    /// routing looked at queues.
+    fn add(
+        &self,
+        pair: MessageEnds,
+        part: u64,
+        (lines, classes): (&mut Vec<LineId>, &mut Vec<LinkClass>),
+    ) -> bool {
         let MessageEnds { from, to, number } = pair;
         let (mut switch, mut port) = self.layout.attachment(from);
-        let mut path = FluidPath {
-            lines: vec![self.numbers.engine(from), self.numbers.injection(from)],
-            classes: vec![self.layout.link_class(switch, port)],
-            looked: false,
-        };
+        lines.extend([self.numbers.engine(from), self.numbers.injection(from)]);
+        classes.push(self.layout.link_class(switch, port));
         let entity = u64::from(from.0) << 32 | u64::from(number);
         let random = Stream::new(self.seed ^ part, entity, PURPOSE_PATH);
-        let mut view = FluidView { paths: self, switch, own, random, looked: Cell::new(false) };
+        let mut view = FluidView { paths: self, switch, random, looked: Cell::new(false) };
         let target = self.layout.endpoint_address(to);
         let block = if self.layout.spreads_blocks() { view.random() as u32 } else { 0 };
         let (mut state, mut vc) = (RouteState(block), VcId(0));
@@ -153,14 +210,11 @@ impl<L: Topology + Routing> PathFinder<'_, L> {
             view.switch = switch;
             let at = AtSwitch { switch, address: self.layout.switch_address(switch), port, vc };
             let next = self.layout.route(at, target, &mut state, &mut view);
-            path.lines.push(self.numbers.port(switch, next.port));
-            path.classes.push(self.layout.link_class(switch, next.port));
+            lines.push(self.numbers.port(switch, next.port));
+            classes.push(self.layout.link_class(switch, next.port));
             match self.layout.peer(switch, next.port) {
                 Attachment::Switch(peer, came_by) => (switch, port, vc) = (peer, came_by, next.vc),
-                Attachment::Endpoint(_) | Attachment::Nothing => {
-                    path.looked = view.looked.get();
-                    return path;
-                }
+                Attachment::Endpoint(_) | Attachment::Nothing => return view.looked.get(),
             }
         }
     }

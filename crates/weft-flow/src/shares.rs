@@ -58,6 +58,9 @@ pub struct Shares {
     round: u32,
     /// Counts fillings: a solution has one, or more.
     filling: u32,
+    /// Empty lists of fluids that have ended, for others.
+    #[serde(skip)]
+    spare: Vec<Vec<CrossedLine>>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -82,12 +85,13 @@ struct SharedLine {
 
 #[derive(Serialize, Deserialize)]
 struct Fluid {
-    crosses: Box<[CrossedLine]>,
+    crosses: Vec<CrossedLine>,
     /// The most that it can go.
     most: u64,
     share: u64,
-    /// The share of this filling, once it has one.
+    /// The share of this filling, once it has one, and the line that has stopped it there.
     settled: u64,
+    stopped_by: Option<LineId>,
     is_settled: bool,
     /// The last solution that it took part in.
     round: u32,
@@ -108,6 +112,8 @@ pub struct NewShare {
     pub fluid: FluidId,
     /// The share that it has from now on.
     pub share: BitRate,
+    /// The line that lets it have no more; `None`: it goes as fast as it can.
+    pub stopped_by: Option<LineId>,
 }
 
 impl Shares {
@@ -127,7 +133,7 @@ impl Shares {
             fluids: Vec::new(),
         };
         let lines = rates.into_iter().map(line).collect();
-        Shares { lines, fluids: Slab::new(), touched: Vec::new(), round: 0, filling: 0 }
+        Shares { lines, fluids: Slab::new(), touched: Vec::new(), round: 0, filling: 0, spare: Vec::new() }
     }
 
     /// A fluid begins on these lines, each of which is named once, no faster than `most`, which is not zero.
@@ -150,8 +156,18 @@ impl Shares {
             line.fluids.push(id);
             CrossedLine { line: *id_of, place: line.fluids.len() as u32 - 1 }
         };
-        let crosses = crosses.iter().map(cross).collect();
-        self.fluids.insert(Fluid { crosses, most, share, settled: 0, is_settled: false, round: 0 });
+        let mut crossed = self.spare.pop().unwrap_or_default();
+        crossed.reserve_exact(crosses.len());
+        crossed.extend(crosses.iter().map(cross));
+        self.fluids.insert(Fluid {
+            crosses: crossed,
+            most,
+            share,
+            settled: 0,
+            stopped_by: None,
+            is_settled: false,
+            round: 0,
+        });
         if share == 0 {
             self.touched.push(id);
         }
@@ -160,7 +176,7 @@ impl Shares {
 
     /// A fluid ends. Others get what it leaves in the next solution.
     pub fn end(&mut self, id: FluidId) {
-        let Fluid { crosses, share, most, .. } = self.fluids.remove(id.index());
+        let Fluid { mut crosses, share, most, .. } = self.fluids.remove(id.index());
         for CrossedLine { line: crossed, place } in &crosses {
             let line = &mut self.lines[crossed.index()];
             line.taken -= share;
@@ -177,6 +193,8 @@ impl Shares {
                 line.is_tight = !line.fluids.is_empty();
             }
         }
+        crosses.clear();
+        self.spare.push(crosses);
     }
 
     /// The number of fluids.
@@ -202,9 +220,15 @@ impl Shares {
     /// Fluids on a line, each for so many as it is slower than it could be on this line alone.
     pub fn waiting_on(&self, line: LineId) -> u64 {
         let SharedLine { fluids, capacity, taken, wanted, .. } = &self.lines[line.index()];
-        let could = u128::from(*wanted.min(capacity));
-        let times = fluids.len() as u128 * could / u128::from((*taken).max(1));
-        if *taken == 0 { fluids.len() as u64 } else { times as u64 }
+        let (count, could) = (fluids.len() as u64, *wanted.min(capacity));
+        if *taken == 0 || *taken == could {
+            return count;
+        }
+        // Looked at for each port of each switch on the way: mostly 64 bits do.
+        match count.checked_mul(could) {
+            Some(product) => product / taken,
+            None => (u128::from(count) * u128::from(could) / u128::from(*taken)) as u64,
+        }
     }
 
     /// A line whose fluids have more of it together than its rate, or another sum than is counted; `None`:
@@ -306,7 +330,7 @@ impl Shares {
             let line = stops.peek().map(|Reverse((rate, _))| *rate);
             let next = fastest.next_if(|(most, _)| line.is_none_or(|rate| *most < rate));
             if let Some((most, id)) = next {
-                self.settle(id, most);
+                self.settle(id, most, None);
                 continue;
             }
             let Some(Reverse((rate, id))) = stops.pop() else { return crossed };
@@ -322,18 +346,18 @@ impl Shares {
             }
             line.stops_at = Some(rate);
             let on_it = std::mem::take(&mut line.fluids);
-            on_it.iter().for_each(|fluid| self.settle(*fluid, rate));
+            on_it.iter().for_each(|fluid| self.settle(*fluid, rate, Some(id)));
             self.lines[id.index()].fluids = on_it;
         }
     }
 
     /// A fluid of this solution has its share, if it had none yet.
-    fn settle(&mut self, id: FluidId, share: u64) {
+    fn settle(&mut self, id: FluidId, share: u64, stopped_by: Option<LineId>) {
         let fluid = &mut self.fluids[id.index()];
         if fluid.round != self.round || fluid.is_settled {
             return;
         }
-        (fluid.settled, fluid.is_settled) = (share, true);
+        (fluid.settled, fluid.stopped_by, fluid.is_settled) = (share, stopped_by, true);
         for CrossedLine { line, .. } in &fluid.crosses {
             let line = &mut self.lines[line.index()];
             line.left -= share;
@@ -373,7 +397,8 @@ impl Shares {
                 let taken = &mut self.lines[line.index()].taken;
                 *taken = *taken - before + share;
             }
-            changed.push(NewShare { fluid: *id, share: BitRate::from_bits_per_second(share) });
+            let (share, stopped_by) = (BitRate::from_bits_per_second(share), fluid.stopped_by);
+            changed.push(NewShare { fluid: *id, share, stopped_by });
         }
         changed.sort_unstable_by_key(|new| new.fluid);
         changed

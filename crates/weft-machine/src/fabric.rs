@@ -218,7 +218,9 @@ pub(super) fn check(
     let links = match links {
         Some(links) => {
             let clock = switch.as_ref().and_then(|switch| Some(switch.parameters?.clock));
-            let sections = LinkSections { links, are_needed: is_packet, classes_are_set, clock, format };
+            let of_fluids = fabric.has_flows();
+            let sections =
+                LinkSections { links, are_needed: is_packet, of_fluids, classes_are_set, clock, format };
             Some(sections.check(link_classes, reader))
         }
         None if is_packet => {
@@ -319,6 +321,8 @@ struct LinkSections {
     links: BTreeMap<String, RawLink>,
     /// Whether the machine's network has links.
     are_needed: bool,
+    /// Whether messages are fluids on them.
+    of_fluids: bool,
     /// Whether the topology comes from a `--set`: sections for classes of another one are dropped.
     classes_are_set: bool,
     /// The clock of the switches, if there are any.
@@ -342,7 +346,7 @@ impl LinkSections {
             return None;
         }
         let default = self.links.remove("default");
-        let LinkSections { clock, format, .. } = self;
+        let LinkSections { of_fluids, clock, format, .. } = self;
         let classes = classes?;
         let mut whole = Some(BTreeMap::new());
         for (class, link) in &self.links {
@@ -369,7 +373,7 @@ impl LinkSections {
             let of_graph = (*rate, *latency);
             let own = self.links.get(class);
             let default = default.as_ref();
-            let link = ClassLink { class, own, default, clock, format, of_graph };
+            let link = ClassLink { class, own, default, of_fluids, clock, format, of_graph };
             match (link.check(self.are_needed, reader), &mut whole) {
                 (Some(link), Some(map)) => {
                     map.insert(name.clone(), link);
@@ -403,6 +407,8 @@ struct ClassLink<'l> {
     class: &'l str,
     own: Option<&'l RawLink>,
     default: Option<&'l RawLink>,
+    /// Whether messages are fluids.
+    of_fluids: bool,
     /// The clock of the switches, if there are any.
     clock: Option<Clock>,
     /// The parts of packets; `None`: they are wrong.
@@ -471,7 +477,7 @@ impl<'l> ClassLink<'l> {
         }
         let (rate, latency) = (rate?, latency?);
         let layer = sections.check(&rate, reader)?;
-        let power = PowerSections { class, own, default }.check(reader)?;
+        let power = PowerSections { class, own, default, of_fluids: self.of_fluids }.check(reader)?;
         if weft_fabric::LineRate::new(rate.value, layer.code).is_none() {
             let problem = Problem::new(
                 format!("{} is not exact in 64 bits", rate.value),

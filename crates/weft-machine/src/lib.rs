@@ -21,6 +21,7 @@ mod diagnostic;
 mod document;
 mod fabric;
 mod faults;
+mod fluids;
 mod graph_file;
 mod interface;
 mod key_page;
@@ -428,14 +429,20 @@ fn check(raw: RawMachine, reader: &mut Reader<'_>) -> Option<Machine> {
     let (topology, (packet, fabric)) = (topology?, fabric?);
     let queue_board = queue_board::check((raw.queue_board, raw.location), &topology.parameters, reader)?;
     let flows = of_fabric.is_some_and(|keys| keys.has_flows());
-    let has_packets = !flows && !matches!(fabric, Fabric::Ideal(_));
+    let has_links = !matches!(fabric, Fabric::Ideal(_));
+    let has_packets = !flows && has_links;
     if !has_packets {
         reader.forget("faults");
         reader.forget("queue_board");
+    }
+    if !has_links {
         reader.forget("nic.power");
     }
+    if flows {
+        fluids::drop_what_is_idle(reader);
+    }
     let (switch, interface) = (power.0?, power.1?);
-    let power = if has_packets { MachinePower { switch, interface } } else { MachinePower::default() };
+    let power = if has_links { MachinePower { switch, interface } } else { MachinePower::default() };
     Some(Machine {
         power,
         multicast: groups?,

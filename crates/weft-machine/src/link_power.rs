@@ -24,7 +24,13 @@ pub(super) struct PowerSections<'l> {
     pub class: &'l str,
     pub own: Option<&'l RawLink>,
     pub default: Option<&'l RawLink>,
+    /// Whether messages are fluids.
+    pub of_fluids: bool,
 }
+
+/// The keys of links that sleep, with `policy`.
+const SLEEP_KEYS: [&str; 8] =
+    ["policy", "low", "off", "idle_after", "off_after", "wake", "wake_from_off", "signal_delay"];
 
 impl<'l> PowerSections<'l> {
     fn pick<T>(&self, key: &str, field: fn(&LinkPowerKeys) -> Option<T>) -> Option<Entry<T>> {
@@ -52,6 +58,7 @@ impl<'l> PowerSections<'l> {
             PowerPolicy::IdleTimeout => self.check_timeout(active, location, reader).map(Some),
             PowerPolicy::WakeOnInjection => self.check_injection(active, location, reader).map(Some),
         };
+        let sleep = if self.of_fluids { sleep.and_then(|_| self.keep_awake(policy, reader)) } else { sleep };
         let active = active?;
         if active.value > MAX_POWER {
             let title = format!("a link does not take {}", active.value);
@@ -59,6 +66,29 @@ impl<'l> PowerSections<'l> {
             return None;
         }
         Some(Some(LinkPower { active: active.value, per_bit, sleep: sleep? }))
+    }
+
+    /// Links of fluids never sleep: refuses a `--set` that asks for it, and drops what the file has of it.
+    fn keep_awake(
+        &self,
+        policy: Option<Entry<PowerPolicy>>,
+        reader: &mut Reader<'_>,
+    ) -> Option<Option<SleepParameters>> {
+        let is_asked =
+            |policy: &Entry<PowerPolicy>| policy.location.is_set() && policy.value != PowerPolicy::AlwaysOn;
+        if let Some(policy) = policy.filter(is_asked) {
+            let title = "fluids wake no links, so that these never sleep";
+            let help = "write fabric.kind = \"packet\", or policy = \"always-on\"";
+            report(policy.location, Problem::new(title, "not with flows", help), reader);
+            return None;
+        }
+        for section in [self.class, "default"] {
+            let path = format!("links.{section}.power");
+            SLEEP_KEYS.iter().for_each(|key| {
+                reader.forget(&join(&path, key));
+            });
+        }
+        Some(None)
     }
 
     fn needed<T>(

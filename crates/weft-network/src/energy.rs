@@ -78,15 +78,25 @@ impl EnergyCount {
 
     /// Counts a link, whose packets have `envelope` bytes besides their payload.
     pub(crate) fn add(&mut self, link: &LinkReport, envelope: Bytes) {
-        if let Some(power) = link.power {
+        let passed = Passed { packets: link.packets, bytes: link.payload + envelope * link.packets };
+        self.add_passed((link.from, link.to), passed, link.power);
+    }
+
+    /// Counts what has passed a link between two ends, and its power.
+    pub(crate) fn add_passed(
+        &mut self,
+        (from, to): (LinkEnd, Attachment),
+        passed: Passed,
+        power: Option<PowerReport>,
+    ) {
+        if let Some(power) = power {
             *self.links.get_or_insert_default() += power;
         }
-        let passed = Passed { packets: link.packets, bytes: link.payload + envelope * link.packets };
-        let sender = match link.from {
+        let sender = match from {
             LinkEnd::Endpoint(endpoint) => self.by_endpoint.get_mut(endpoint.index()),
             LinkEnd::Port(switch, _) => self.by_switch.get_mut(switch.index()),
         };
-        let receiver = match link.to {
+        let receiver = match to {
             Attachment::Endpoint(endpoint) => Some(endpoint.index()),
             Attachment::Switch(..) | Attachment::Nothing => None,
         };

@@ -1,11 +1,13 @@
 //! The network of fluids, as experiments see it.
 
+use crate::energy::EnergyCount;
 use crate::rehearsal::Rehearsals;
-use crate::{Crossed, LinkUse, LostData, NetworkError, NetworkSetup, SimulatedNetwork, simulation};
+use crate::{Crossed, LinkUse, LostData, NetworkError, NetworkSetup, PartUse, SimulatedNetwork, simulation};
 use std::sync::atomic::AtomicBool;
 use weft_engine::{Progress, Simulation, SnapshotError};
-use weft_fabric::{FlowCount, FlowId, QueueReport, Stuck};
+use weft_fabric::{FlowCount, FlowId, LinkPower, Passed, PowerReport, QueueReport, Stuck};
 use weft_flow::{FlowNetwork, FlowSetup, LineUse};
+use weft_machine::MachinePower;
 use weft_nic::{BlockWork, Host, Refused};
 use weft_topo::{Layout, LinkClass, Topology as _};
 use weft_units::{BitRate, Bytes, EndpointId, Span, Time};
@@ -15,8 +17,13 @@ pub(crate) struct FluidNetwork<H: Host> {
     simulation: Simulation<FlowNetwork<Layout, H>>,
     /// By link class: its rate on the line, and before the line's code.
     rates: Vec<(BitRate, BitRate)>,
+    /// By link class: what the machine says of its power.
+    link_power: Vec<Option<LinkPower>>,
+    power: MachinePower,
     /// Header and footer of a packet.
     envelope: Bytes,
+    /// The end of the run; `None`: it goes on.
+    reported_until: Option<Time>,
 }
 
 impl NetworkSetup<'_> {
@@ -35,6 +42,7 @@ impl NetworkSetup<'_> {
         let line_rates: Vec<BitRate> =
             (0..links.len()).map(|class| lone.line_rate(LinkClass(class as u8))).collect();
         let rates = links.iter().map(|link| link.rate).zip(line_rates.iter().copied()).collect();
+        let link_power = links.iter().map(|link| link.layer.power).collect();
         let setup = FlowSetup {
             layout,
             rates: line_rates,
@@ -44,7 +52,8 @@ impl NetworkSetup<'_> {
         };
         let simulation = simulation(FlowNetwork::build(setup, host, make_host), 1, saved)?;
         let envelope = machine.packet.header + machine.packet.footer;
-        Ok(Box::new(FluidNetwork { simulation, rates, envelope }))
+        let power = machine.power;
+        Ok(Box::new(FluidNetwork { simulation, rates, link_power, power, envelope, reported_until: None }))
     }
 }
 
@@ -52,6 +61,37 @@ impl<H: Host> FluidNetwork<H> {
     fn lines(&self) -> impl Iterator<Item = LineUse> {
         let layout = self.simulation.model().layout();
         self.simulation.sites().flat_map(|(_, site)| site.lines(layout))
+    }
+
+    /// The time of the reports of links and energy.
+    fn counted_time(&self) -> Span {
+        let from = self.simulation.sites().map(|(_, site)| site.counted_from()).next();
+        let until = self.reported_until.unwrap_or_else(|| self.simulation.now());
+        until.saturating_since(from.unwrap_or(Time::ZERO))
+    }
+
+    /// Packets that have crossed a line, as far as the power of parts depends on them.
+    fn passed(&self, line: &LineUse) -> Passed {
+        Passed { packets: line.packets, bytes: line.payload + self.envelope * line.packets }
+    }
+
+    /// The power of a line: of fluids links never sleep.
+    fn power_of(&self, line: &LineUse, time: Span) -> Option<PowerReport> {
+        let power = self.link_power[usize::from(line.class.0)]?;
+        Some(power.always_on(time, Bytes::new(line.wire_bits / 8)))
+    }
+
+    /// `None`: the machine says nothing of its power.
+    fn energy_count(&self, time: Span) -> Option<EnergyCount> {
+        if self.power == MachinePower::default() && self.link_power.iter().all(Option::is_none) {
+            return None;
+        }
+        let layout = self.simulation.model().layout();
+        let mut energy = EnergyCount::new(self.power, layout.switches(), layout.endpoints());
+        for line in self.lines() {
+            energy.add_passed((line.from, line.to), self.passed(&line), self.power_of(&line, time));
+        }
+        Some(energy)
     }
 }
 
@@ -67,6 +107,10 @@ impl<H: Host> SimulatedNetwork<H> for FluidNetwork<H> {
 
     fn now(&self) -> Time {
         self.simulation.now()
+    }
+
+    fn report_until(&mut self, end: Time) {
+        self.reported_until = Some(end);
     }
 
     fn stand_when_dry(&mut self) {
@@ -101,6 +145,7 @@ impl<H: Host> SimulatedNetwork<H> for FluidNetwork<H> {
     fn visit_links(&self, visit: &mut dyn FnMut(LinkUse)) {
         let layout = self.simulation.model().layout();
         let classes = layout.link_classes();
+        let time = self.counted_time();
         for line in self.lines() {
             let class = usize::from(line.class.0);
             let (rate, line_rate) = self.rates[class];
@@ -108,12 +153,18 @@ impl<H: Host> SimulatedNetwork<H> for FluidNetwork<H> {
             let busy = bits.checked_div(u128::from(line_rate.bits_per_second())).unwrap_or(0);
             visit(LinkUse {
                 packets: line.packets,
-                packet_bytes: line.payload + Bytes::new(line.packets * self.envelope.get()),
+                packet_bytes: self.passed(&line).bytes,
                 payload: line.payload,
                 busy: Span::from_ps(busy as u64),
+                power: self.power_of(&line, time),
                 ..LinkUse::unused(line.from, line.to, classes[class].to_owned(), rate)
             });
         }
+    }
+
+    fn visit_parts(&self, visit: &mut dyn FnMut(PartUse)) {
+        let time = self.counted_time();
+        self.energy_count(time).iter().for_each(|energy| energy.parts(time).for_each(&mut *visit));
     }
 
     fn visit_queues(&self, _: &mut dyn FnMut(QueueReport)) {}
@@ -134,6 +185,8 @@ impl<H: Host> SimulatedNetwork<H> for FluidNetwork<H> {
                 crossed.packets += line.packets;
             }
         }
+        let time = self.counted_time();
+        crossed.energy = self.energy_count(time).map(|energy| energy.machine(time)).unwrap_or_default();
         crossed
     }
 
@@ -142,7 +195,8 @@ impl<H: Host> SimulatedNetwork<H> for FluidNetwork<H> {
     }
 
     fn reset_counters(&mut self) {
-        self.simulation.sites_mut().for_each(|(_, site)| site.reset_counters());
+        let now = self.simulation.now();
+        self.simulation.sites_mut().for_each(|(_, site)| site.reset_counters(now));
     }
 
     fn save(&mut self) -> Result<Vec<u8>, SnapshotError> {

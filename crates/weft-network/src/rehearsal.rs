@@ -20,9 +20,10 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 use weft_assembly as assembly;
 use weft_engine::Payload;
+use weft_fabric::parameters::FlowControl;
 use weft_fabric::{HopRecord, LinkEnd, LinkParameters};
 use weft_flow::{DataTaken, LoneCase, LoneMessage, LoneMessages, SharedEngine};
-use weft_machine::{Fabric, Machine};
+use weft_machine::{Fabric, Machine, MachinePower};
 use weft_nic::{Delivered, Failure, FailureReason, Host, HostContext, Message, Observer, Offer, Primitive};
 use weft_topo::{
     Graph, GraphClass, GraphDescription, GraphEndpoint, GraphLayout, GraphLink, GraphRouting, GraphSwitch,
@@ -36,6 +37,11 @@ const LONGEST: Bytes = Bytes::new(256 << 10);
 const LONGEST_WITH_GAP: Bytes = Bytes::new(16 << 10);
 /// Messages that are sent at once to see how they follow each other.
 const IN_A_ROW: u32 = 8;
+/// Messages that are sent at once to see how many follow each other for long: more than interfaces have
+/// channels.
+const FOR_LONG: u32 = 96;
+/// The last of them, of which the pace is taken.
+const LAST: usize = 32;
 /// Messages at a time of an interface that sends several: as many as were heard.
 const MANY_CHANNELS: u32 = IN_A_ROW;
 /// The packets of one message are on the same virtual channel: any path can be rehearsed on one.
@@ -52,6 +58,16 @@ pub(crate) struct Rehearsals {
     buffer: Bytes,
     engine: SharedEngine,
     known: Mutex<BTreeMap<LoneCase, Result<LoneMessage, FailureReason>>>,
+    paces: Mutex<BTreeMap<LoneCase, Pace>>,
+}
+
+/// How messages follow each other for long.
+#[derive(Clone, Copy, Default)]
+struct Pace {
+    /// The time from one to the next of the last.
+    gap: Span,
+    /// The time by which the last came sooner than by such gaps.
+    slack: Span,
 }
 
 /// Everything that was heard of the messages of a rehearsal.
@@ -191,24 +207,29 @@ impl Rehearsals {
     /// # Errors
     /// A machine that cannot be simulated.
     pub(crate) fn new(machine: &Machine, layout: &Layout, seed: u64) -> Result<Rehearsals, NetworkError> {
-        let machine = Machine {
+        let mut machine = Machine {
             flows: false,
             congestion: None,
             faults: Vec::new(),
             multicast: Vec::new(),
             reroute_after: None,
             queue_board: None,
+            power: MachinePower::default(),
             ..machine.clone()
         };
+        if let Fabric::Packet { switch, .. } = &mut machine.fabric {
+            // No buffer fills before a message that is alone.
+            switch.flow_control = FlowControl::Credits;
+        }
         let classes: Vec<String> = layout.link_classes().into_iter().map(str::to_owned).collect();
         let links = assembly::links(&machine, layout).unwrap_or_default();
         let engine = SharedEngine { rate: BitRate::from_bits_per_second(u64::MAX >> 8), channels: 1 };
-        let known = Mutex::default();
+        let (known, paces) = (Mutex::default(), Mutex::default());
         let buffer = match &machine.fabric {
             Fabric::Packet { switch, .. } => switch.buffer,
             Fabric::Ideal(_) => Bytes::ZERO,
         };
-        let mut rehearsals = Rehearsals { machine, classes, links, seed, buffer, engine, known };
+        let mut rehearsals = Rehearsals { machine, classes, links, seed, buffer, engine, known, paces };
         rehearsals.engine = rehearsals.hear_engine()?;
         Ok(rehearsals)
     }
@@ -231,7 +252,7 @@ impl Rehearsals {
             of_program: true,
         };
         let Ok(lone) = self.times(&case)? else { return Ok(self.engine) };
-        let Ok(row) = self.in_a_row(&case, Receivers::Each)? else { return Ok(self.engine) };
+        let Ok(row) = self.in_a_row(&case, IN_A_ROW, Receivers::Each)? else { return Ok(self.engine) };
         let (first, last) = (row[0], row[row.len() - 1]);
         let later = |at: Span| at.saturating_sub(lone.noticed);
         // Whether the first of them comes about as early as if it were alone.
@@ -250,7 +271,7 @@ impl Rehearsals {
 
     /// Listens to several messages of a case that are posted at once.
     fn hear(&self, case: &LoneCase, messages: u32, to: Receivers) -> Result<Heard, NetworkError> {
-        let layout = self.row_of_switches(&case.path);
+        let layout = self.row_of_switches(&case.path, messages.max(IN_A_ROW));
         let LoneCase { bytes, primitive, of_program, to_itself, .. } = *case;
         let to = if to_itself { Receivers::Itself } else { to };
         let script = Script { messages, bytes, primitive, of_program, to };
@@ -278,9 +299,10 @@ impl Rehearsals {
     fn in_a_row(
         &self,
         case: &LoneCase,
+        messages: u32,
         to: Receivers,
     ) -> Result<Result<Vec<Span>, FailureReason>, NetworkError> {
-        let heard = self.hear(case, IN_A_ROW, to)?;
+        let heard = self.hear(case, messages, to)?;
         let all = || heard.noticed.iter().map(|at| *at - LISTEN_AT).collect();
         Ok(heard.failed.map_or_else(|| Ok(all()), Err))
     }
@@ -335,7 +357,7 @@ impl Rehearsals {
 
     /// Switches in a row, joined by links of these kinds, with an endpoint at one end of the row and several
     /// at the other.
-    fn row_of_switches(&self, path: &[LinkClass]) -> Layout {
+    fn row_of_switches(&self, path: &[LinkClass], receivers: u32) -> Layout {
         let between = &path[1..path.len() - 1];
         let count = between.len() as u32 + 1;
         let name = |number: u32| format!("switch {number}");
@@ -357,7 +379,7 @@ impl Rehearsals {
         let description = GraphDescription {
             file: "a row of switches".to_owned(),
             switches: switches.collect(),
-            endpoints: std::iter::once(first).chain((0..IN_A_ROW).map(last)).collect(),
+            endpoints: std::iter::once(first).chain((0..receivers).map(last)).collect(),
             links: (0..).zip(between).map(link).collect(),
             classes: self.classes.iter().skip(1).map(class).collect(),
             ..GraphDescription::default()
@@ -365,6 +387,28 @@ impl Rehearsals {
         let graph = Graph::new(&description, 0).expect("no path has as many switches as a graph may have");
         let row = GraphLayout::new(graph, GraphRouting::ShortestPath);
         Layout::Graph(row.expect("a row joins its switches"))
+    }
+
+    /// How messages of a case follow each other for long, over one switch: this is a matter of their sender.
+    fn pace(&self, case: &LoneCase) -> Result<Pace, NetworkError> {
+        let (Some(first), Some(last)) = (case.path.first(), case.path.last()) else {
+            return Ok(Pace::default());
+        };
+        let case = LoneCase { path: vec![*first, *last], ..case.clone() };
+        let mut paces = self.paces.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(pace) = paces.get(&case) {
+            return Ok(*pace);
+        }
+        let row = self.in_a_row(&case, FOR_LONG, Receivers::Each)?.unwrap_or_default();
+        let pace = match (row.first(), row.len().checked_sub(LAST + 1).map(|from| row[from]), row.last()) {
+            (Some(first), Some(from), Some(last)) => {
+                let gap = Span::from_ps((*last - from).as_ps() / LAST as u64);
+                Pace { gap, slack: (gap * (row.len() as u64 - 1)).saturating_sub(*last - *first) }
+            }
+            _ => Pace::default(),
+        };
+        paces.insert(case, pace);
+        Ok(pace)
     }
 
     /// A message of a case that was not known.
@@ -387,17 +431,26 @@ impl Rehearsals {
         let mut gaps = [Span::ZERO; 2];
         if case.bytes <= LONGEST_WITH_GAP {
             for (least, to) in gaps.iter_mut().zip([Receivers::Each, Receivers::One]) {
-                if let Ok(row) = self.in_a_row(case, to)? {
+                if let Ok(row) = self.in_a_row(case, IN_A_ROW, to)? {
                     *least = Some(gap(&row)).filter(|gap| *gap > times.held).unwrap_or_default();
                 }
             }
         }
         let [send_gap, receive_gap] = gaps;
+        let mut pace = Pace::default();
+        if case.bytes <= LONGEST_WITH_GAP && !case.to_itself {
+            pace = self.pace(case)?;
+        }
+        if pace.gap <= send_gap.max(times.held) {
+            pace = Pace::default();
+        }
+        let Pace { gap: steady_gap, slack } = pace;
         let links = case.path.len() as u8;
         let holds_channel = times.wire_bits > 8 * self.buffer.get();
         // The interface goes on when the message is past it.
         let send_gap = if holds_channel { send_gap } else { send_gap.max(times.held) };
-        Ok(Ok(LoneMessage { send_gap, receive_gap, holds_channel, links, ..times.lone() }))
+        let gaps = LoneMessage { send_gap, receive_gap, steady_gap, slack, ..times.lone() };
+        Ok(Ok(LoneMessage { holds_channel, links, ..gaps }))
     }
 }
 

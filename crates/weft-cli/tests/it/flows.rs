@@ -141,8 +141,103 @@ fn keys_without_effect_are_listed() {
     let text = fs::read_to_string(shipped).unwrap();
     fs::write(&path, format!("{text}\n[[faults]]\nof = \"all\"\ndrop = 10\n")).unwrap();
     let show = |more: &[&str]| json(&[&["machine", "show", path.to_str().unwrap(), "--json"], more].concat());
-    assert_eq!(show(&FLOW)["without_effect"], serde_json::json!(["faults.0"]));
+    let listed = show(&FLOW)["without_effect"].clone();
+    let listed: Vec<&str> = listed.as_array().unwrap().iter().map(|key| key.as_str().unwrap()).collect();
+    for key in ["faults.0", "fabric.flow_control", "switch.pause_response", "switch.arbiter"] {
+        assert!(listed.contains(&key), "{key} is not in {listed:?}");
+    }
     assert!(show(&[]).get("without_effect").is_none());
+    // A file with other values of those that have any runs alike.
+    let other = [("\"pause\"", "\"drop\""), ("\"round-robin\"", "\"age\"")];
+    let changed = other.iter().fold(text.clone(), |text, (value, other)| text.replace(value, other));
+    let changed = changed.lines().filter(|line| !line.starts_with("pause_"));
+    fs::write(&path, changed.collect::<Vec<_>>().join("\n")).unwrap();
+    let run = |machine: &str| {
+        let words = ["osu", "alltoall", "--ranks", "16", "--sizes", "64:64K", "-m", machine, "--json"];
+        rows(&json(&[&words[..], &FLOW].concat()))
+    };
+    assert_ne!(text, fs::read_to_string(&path).unwrap());
+    assert_eq!(run(path.to_str().unwrap()), run(shipped));
+}
+
+const POWER: [&str; 12] = [
+    "--set",
+    "links.default.power.active=2W",
+    "--set",
+    "links.default.power.per_bit=3pJ/b",
+    "--set",
+    "switch.power.idle=90W",
+    "--set",
+    "switch.power.per_bit=4pJ/b",
+    "--set",
+    "nic.power.idle=15W",
+    "--set",
+    "nic.power.per_bit=5pJ/b",
+];
+
+/// Catches energy without a part, for another time than was measured, or of other bits than the messages': by
+/// hand, and beside packets.
+#[test]
+fn energy_is_that_of_time_and_bits() {
+    let words = ["traffic", "-m", "bxi3-fattree", "--set", "topology.k=4", "--pattern", "uniform"];
+    let more = ["--load", "0.1", "--size", "64K", "--time", "100us", "--warm-up", "10us", "--json"];
+    let run = |kind: &[&str]| json(&[&words[..], &more, &POWER, kind].concat())["rows"][0]["energy"].clone();
+    let (packets, fluids) = (run(&[]), run(&FLOW));
+    // 16 endpoints with a link, as many links between switches, both ways; 8 switches.
+    assert_eq!(number(&fluids, "active_us"), 64.0 * 100.0);
+    for (part, idle) in
+        [("links_uj", 2.0 * 6400.0), ("switches_uj", 9e3 * 8.0), ("interfaces_uj", 1.5e3 * 16.0)]
+    {
+        let beyond = |energy: &Value| number(energy, part) - idle;
+        assert!(beyond(&fluids) > 0.0, "{part}: {fluids}");
+        assert!(
+            (beyond(&fluids) / beyond(&packets) - 1.0).abs() < 0.1,
+            "{part}: {fluids}, packets {packets}"
+        );
+    }
+    let sleeps = ["policy=idle-timeout", "low=200mW", "idle_after=100ns", "wake=300ns"];
+    let sleeps = sleeps.map(|key| format!("links.default.power.{key}"));
+    let sets = sleeps.iter().flat_map(|set| ["--set", set]).collect::<Vec<_>>();
+    assert!(refused(&[&words[..], &more, &POWER, &FLOW, &sets].concat()).contains("fluids wake no links"));
+}
+
+/// Catches an explanation that takes a fluid for work of its interface, does not name the link that messages
+/// share, or takes for waiting what a message would need alone.
+#[test]
+fn an_explanation_names_the_link_that_stops_messages() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let words = ["osu", "alltoall", "--ranks", "8", "--ppn", "1", "--sizes", "1M:1M", "--iterations", "1"];
+    let more = ["--warm-up", "0", "-o", out.to_str().unwrap(), "--json"];
+    json(&[&words[..], &more, &MACHINE, &FLOW].concat());
+    let said = json(&["explain", out.to_str().unwrap(), "--json"])["runs"][0].clone();
+    let of = |what: &str| {
+        let mut longest = said["longest"].as_array().unwrap().iter();
+        let piece = longest.find(|piece| piece["what"] == what).unwrap();
+        (number(piece, "time_ns") / 1e3, piece["place"].as_str().unwrap().to_owned())
+    };
+    let ((waits, at), (goes, on)) = (of("waiting"), of("serialization"));
+    // Four ranks of the first leaf send to four others each, over its only uplink.
+    let uplink = "switch 0 → switch 3 (level1)";
+    assert_eq!((at.as_str(), on.as_str()), (uplink, uplink));
+    assert!((goes / ALONE_US - 1.0).abs() < 0.01, "{goes} us");
+    assert!(((waits + goes) / (16.0 * ALONE_US) - 1.0).abs() < 0.01, "{waits} us and {goes} us");
+    assert_eq!(said["diagnosis"]["pattern"], "hot-link", "{said}");
+}
+
+/// Catches a sender whose messages follow each other for long as they do at first, when channels of its
+/// interface are free.
+#[test]
+fn many_short_messages_follow_each_other_as_in_packets() {
+    let pair = ["osu", "bw", "-m", "exanest", "--from", "M1QAF1", "--to", "M1QAF2", "--sizes", "4K:4K"];
+    let all = ["osu", "alltoall", "-m", "exanest", "--ranks", "16", "--ppn", "4", "--sizes", "1K:1K"];
+    for (words, figure) in [(pair.as_slice(), "bandwidth_gbps"), (&all, "latency_us")] {
+        let run = |more: &[&str]| {
+            number(&json(&[words, &["--iterations", "3", "--json"], more].concat())["rows"][0], figure)
+        };
+        let (packets, fluids) = (run(&[]), run(&FLOW));
+        assert!((fluids / packets - 1.0).abs() < 0.05, "{words:?}: {fluids}, in packets {packets}");
+    }
 }
 
 /// Catches parts of a message over paths that an adaptive routing chose, which do not share what is left: the
@@ -166,6 +261,8 @@ fn what_fluids_cannot_do_is_refused() {
     let of = |more: &[&str]| refused(&[&load[..], &exanest, more].concat());
     assert!(of(&["--set", "congestion.kind=acc"]).contains("their shares are max-min fair"));
     assert!(of(&["--set", "faults=[{of=\"all\", drop=10}]"]).contains("fluids have no packets"));
+    assert!(of(&["--set", "fabric.flow_control=pause"]).contains("fluids fill no buffers"));
+    assert!(of(&["--set", "nic.packetizer.repetitions=3"]).contains("sent again"));
     assert!(of(&["--set", "fabric.kind=flows"]).contains("did you mean `flow`?"));
     let folder = tempfile::tempdir().unwrap();
     let output = folder.path().join("out");

@@ -51,6 +51,14 @@ pub struct SleepParameters {
     pub signal: Option<Span>,
 }
 
+impl LinkPower {
+    /// The report of a link that never sleeps, after `time` with `bytes` on the line.
+    pub fn always_on(&self, time: Span, bytes: Bytes) -> PowerReport {
+        let energy = (self.per_bit.of(bytes) + self.active.over(time)).rounded();
+        PowerReport { active: time, energy, ..PowerReport::default() }
+    }
+}
+
 impl SleepParameters {
     /// The longest wake-up, from the deepest state.
     pub(crate) fn longest_wake(&self) -> Span {
