@@ -114,7 +114,7 @@ mod tests {
                 _ => unreachable!("only markers"),
             })
             .collect();
-        let expected = "100 100 200 201 101 210 211 102 220 221 103 230 231 300 301 302";
+        let expected = "100 100 200 201 110 210 211 120 220 221 130 230 231 300 301 302";
         assert_eq!(all.join(" "), expected);
         assert_eq!(length(&parts, 0), 16);
         let mut passes = Vec::new();

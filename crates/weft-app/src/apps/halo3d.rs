@@ -15,9 +15,9 @@ pub const APP: App = App {
     name: "halo3d",
     summary: "exchange of halos of a stencil on a grid of three dimensions",
     laws: "A rank sends each neighbour the points where their boxes touch, `variables` numbers of 8 bytes \
-           each: a face has nx x ny points, an edge nx, a corner 1. A point takes 2 operations per point of \
-           the stencil, and each variable of it is read and written once (a stencil whose planes fit into a \
-           cache). This is geometry; no document is its source.",
+           each: a face has nx x ny points, an edge nx, a corner 1. A point takes 2 operations per point \
+           of the stencil, and each variable of it is read and written once (a stencil whose planes fit \
+           into a cache). This is geometry; no document is its source.",
     checked: Verification::Unchecked("a pattern, not a program"),
     options: &[
         AppOption { name: "local", default: "64x64x64", about: "grid points of a rank" },

@@ -19,12 +19,12 @@ pub const APP: App = App {
     name: "hpcg",
     summary: "HPCG: conjugate gradients with multigrid on a 27-point operator",
     laws: "Source: HPCG 3.1. Ranks form HPCG's own grid. Before each smoothing and each product a rank \
-           sends its 26 neighbours 8 bytes for each point where the boxes touch, on four levels of half the \
-           extents each; three sums of 8 bytes an iteration. A row has 27 nonzeros (fewer on the outside of \
-           the whole grid, which is left out). A product takes 2 operations a nonzero, a smoothing 4, a dot \
-           product 2 a row, an update 3. A nonzero is a value of 8 bytes and an index of 4; a row has two \
-           pointers and a count, 17 bytes. A vector passes through memory each time that it is read or \
-           written. Set-up, validation and the reference runs are left out.",
+           sends its 26 neighbours 8 bytes for each point where the boxes touch, on four levels of half \
+           the extents each; three sums of 8 bytes an iteration. A row has 27 nonzeros (fewer on the \
+           outside of the whole grid, which is left out). A product takes 2 operations a nonzero, a \
+           smoothing 4, a dot product 2 a row, an update 3. A nonzero is a value of 8 bytes and an index \
+           of 4; a row has two pointers and a count, 17 bytes. A vector passes through memory each time \
+           that it is read or written. Set-up, validation and the reference runs are left out.",
     checked: Verification::Against("HPCG 3.1: messages and sums of an iteration, tests/apps"),
     options: &[
         AppOption { name: "local", default: "104x104x104", about: "grid points of a rank, multiples of 8" },
@@ -62,7 +62,7 @@ fn build(options: &Options<'_>) -> Result<Vec<KernelPart>, AppError> {
     }
     let iterations = options.count("iterations", 1..=1 << 20)?;
     let sets = options.count("sets", 1..=1 << 20)?;
-    let level = |level: u32| Level { grid, local: local.map(|points| points >> level) };
+    let level = |level: u32| GridLevel { grid, local: local.map(|points| points >> level) };
     let finest = level(0);
     let mut iteration = Vec::new();
     for above in (0..LEVELS - 1).map(level) {
@@ -96,18 +96,18 @@ fn parts_of(options: &Options<'_>, global: [u64; 3], shape: [u32; 3]) -> Result<
 }
 
 /// A grid of the multigrid.
-struct Level {
+struct GridLevel {
     grid: RankGrid,
     local: [u64; 3],
 }
 
-impl Level {
+impl GridLevel {
     fn rows(&self) -> u64 {
         self.local.iter().product()
     }
 
     fn halo(&self) -> KernelPart {
-        let Level { grid, local } = *self;
+        let GridLevel { grid, local } = *self;
         let tags = HaloTags::One(TAG);
         let halo = GridHalo { grid, local, point: 8, stencil: Stencil::Corners, tags };
         NeighbourExchange { neighbours: halo, style: SendStyle::Blocking }.into()

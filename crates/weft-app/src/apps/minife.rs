@@ -11,17 +11,18 @@ use crate::options::{AppOption, Options};
 use crate::part::KernelPart;
 use crate::phase::{AllRanks, Computation, NeighbourExchange, NeighbourList, NeighbourMessages, SendStyle};
 use std::ops::Range;
+use std::sync::Arc;
 use weft_units::Bytes;
 
 /// The application.
 pub const APP: App = App {
     name: "minife",
     summary: "miniFE: conjugate gradients on a finite-element matrix of a box",
-    laws: "Source: miniFE 2.0 (reference version, CSR). The box is bisected along z, y and x in turn. Before \
-           a product a rank sends each neighbour 8 bytes for each of its nodes that a node of the neighbour \
-           touches; two sums of 8 bytes an iteration. A row has 27 nonzeros, of 8 bytes and an index of 4, \
-           and a pointer of 4. A product takes 2 operations a nonzero, a dot product 2 a row, an update 3. \
-           Only the solution of the system is modelled; the document reports its time.",
+    laws: "Source: miniFE 2.0 (reference version, CSR). The box is bisected along z, y and x in turn. \
+           Before a product a rank sends each neighbour 8 bytes for each of its nodes that a node of the \
+           neighbour touches; two sums of 8 bytes an iteration. A row has 27 nonzeros, of 8 bytes and an \
+           index of 4, and a pointer of 4. A product takes 2 operations a nonzero, a dot product 2 a row, \
+           an update 3. Only the solution of the system is modelled; the document reports its time.",
     checked: Verification::Against("miniFE 2.0: messages and sums of an iteration, tests/apps"),
     options: &[
         AppOption { name: "local", default: "64x64x64", about: "elements of a rank" },
@@ -45,7 +46,7 @@ fn build(options: &Options<'_>) -> Result<Vec<KernelPart>, AppError> {
             [local[0] * x, local[1] * y, local[2] * z]
         }
     };
-    let bisection = Bisection { ranks, elements };
+    let bisection = MeshBisection { ranks, elements };
     if let Some(rank) = (0..ranks).find(|rank| bisection.nodes(*rank).iter().any(Range::is_empty)) {
         let expected = format!("more elements: rank {rank} of {ranks} has none");
         return Err(options.refuse_value("global", expected));
@@ -60,8 +61,10 @@ fn build(options: &Options<'_>) -> Result<Vec<KernelPart>, AppError> {
     let product = || computation(2 * NONZEROS, NONZEROS * (8 + 4) + 4 + 2 * 8);
     let dot = || computation(2, 2 * 8);
     let updates = |times: u64| computation(3 * times, 3 * 8 * times);
+    let neighbours: Arc<[Box<[NeighbourMessages]>]> = (0..ranks).map(|rank| bisection.halo(rank)).collect();
     let halo = || -> KernelPart {
-        NeighbourExchange { neighbours: Bisection { ..bisection }, style: SendStyle::Blocking }.into()
+        let neighbours = MeshHalo(Arc::clone(&neighbours));
+        NeighbourExchange { neighbours, style: SendStyle::Blocking }.into()
     };
     let sum = || -> KernelPart { AllRanks::sum(1).into() };
     let start = vec![updates(1), halo(), product(), updates(1), dot(), sum()];
@@ -94,7 +97,7 @@ fn is_prime_factor(number: u32, of: u32) -> bool {
 
 /// A box of elements, bisected among ranks.
 #[derive(Clone, Copy)]
-struct Bisection {
+struct MeshBisection {
     ranks: u32,
     elements: [u64; 3],
 }
@@ -103,15 +106,15 @@ struct Bisection {
 type Box3 = [Range<u64>; 3];
 
 /// Ranks that share a box, and the axis along which it is split next.
-struct Shared {
+struct RankShare {
     ranks: Range<u32>,
     elements: Box3,
     axis: usize,
 }
 
-impl Shared {
+impl RankShare {
     /// The lower and the upper half; `None`: one rank has it all.
-    fn halves(&self) -> Option<[Shared; 2]> {
+    fn halves(&self) -> Option<[RankShare; 2]> {
         let ranks = self.ranks.end - self.ranks.start;
         if ranks == 1 {
             return None;
@@ -123,7 +126,7 @@ impl Shared {
         let half = |ranks: Range<u32>, along: Range<u64>| {
             let mut elements = self.elements.clone();
             elements[self.axis] = along;
-            Shared { ranks, elements, axis: (self.axis + 2) % 3 }
+            RankShare { ranks, elements, axis: (self.axis + 2) % 3 }
         };
         Some([
             half(self.ranks.start..rank, along.start..element),
@@ -132,9 +135,9 @@ impl Shared {
     }
 }
 
-impl Bisection {
-    fn root(&self) -> Shared {
-        Shared { ranks: 0..self.ranks, elements: self.elements.map(|end| 0..end), axis: 2 }
+impl MeshBisection {
+    fn root(&self) -> RankShare {
+        RankShare { ranks: 0..self.ranks, elements: self.elements.map(|end| 0..end), axis: 2 }
     }
 
     /// The nodes that belong to these elements.
@@ -178,6 +181,19 @@ impl Bisection {
         });
         touching
     }
+
+    /// The messages of a rank before a product.
+    fn halo(&self, rank: u32) -> Box<[NeighbourMessages]> {
+        let own = self.nodes(rank);
+        let messages = |(neighbour, nodes): (u32, Box3)| NeighbourMessages {
+            rank: neighbour,
+            send: Bytes::new(8 * overlap(&own, &grown(&nodes))),
+            send_tag: TAG,
+            receive: Bytes::new(8 * overlap(&grown(&own), &nodes)),
+            receive_tag: TAG,
+        };
+        self.touching(rank).into_iter().map(messages).collect()
+    }
 }
 
 /// The box with the nodes that touch it.
@@ -191,20 +207,15 @@ fn overlap(one: &Box3, other: &Box3) -> u64 {
     both.map(|(one, other)| one.end.min(other.end).saturating_sub(one.start.max(other.start))).product()
 }
 
-impl NeighbourList for Bisection {
+/// The neighbours of every rank, which are found once.
+struct MeshHalo(Arc<[Box<[NeighbourMessages]>]>);
+
+impl NeighbourList for MeshHalo {
     fn count(&self, rank: u32) -> u32 {
-        self.touching(rank).len() as u32
+        self.0[rank as usize].len() as u32
     }
 
     fn neighbour(&self, rank: u32, index: u32) -> NeighbourMessages {
-        let (neighbour, nodes) = &self.touching(rank)[index as usize];
-        let own = self.nodes(rank);
-        NeighbourMessages {
-            rank: *neighbour,
-            send: Bytes::new(8 * overlap(&own, &grown(nodes))),
-            send_tag: TAG,
-            receive: Bytes::new(8 * overlap(&grown(&own), nodes)),
-            receive_tag: TAG,
-        }
+        self.0[rank as usize][index as usize]
     }
 }

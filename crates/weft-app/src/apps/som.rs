@@ -14,10 +14,10 @@ pub const APP: App = App {
     name: "som",
     summary: "batch self-organizing map (DIAPASOM): two sums over all ranks in each batch",
     laws: "Source: D1.4 section 7.2 (data-partitioned batches with an update after each; 10^8 or 10^9 \
-           records, 100 batches). The map and the records' features are in D1.2, which is not here: assumed. \
-           In each batch a rank takes its share of the records: 3 operations a node and feature to find the \
-           nearest node; records are read once. Sums of 8 bytes a node and feature, and of 8 bytes a node. \
-           The update takes 2 operations a node, node and feature on every rank.",
+           records, 100 batches). The map and the records' features are in D1.2, which is not here: \
+           assumed. In each batch a rank takes its share of the records: 3 operations a node and feature \
+           to find the nearest node; records are read once. Sums of 8 bytes a node and feature, and of 8 \
+           bytes a node. The update takes 2 operations a node, node and feature on every rank.",
     checked: Verification::Against("examples/diapasom.c: all operations, tests/apps"),
     options: &[
         AppOption { name: "records", default: "100000000", about: "records of all ranks" },
