@@ -10,7 +10,7 @@
 use super::beside::HostsBeside;
 use super::file::{self, Scenario};
 use super::{Building, ScenarioRequest, Way};
-use crate::experiment::ranks::{check_joined, hosts, progress_rule};
+use crate::experiment::ranks::{check_joined, core_speed, hosts, progress_rule};
 use crate::experiment::replay::{self, TraceInput};
 use crate::experiment::{ExperimentError, machine};
 use serde::{Deserialize, Serialize};
@@ -197,6 +197,7 @@ impl ScenarioRequest {
         let interface = fullest * parameters.rails;
         assembly::check_interfaces(&machine, interface + scenario.interfaces())
             .map_err(ExperimentError::input)?;
+        parameters.cores = core_speed(&machine, &layout)?;
         parameters.follow_topology(&layout);
         let groups =
             if multicasts { parameters.make_groups(machine.multicast.len() as u32) } else { Vec::new() };
