@@ -11,8 +11,7 @@ section_of_keys! {
     /// The hosts that endpoints are attached to.
     struct RawHost {
         keys { host: Host, }
-        /// The speed of a host's cores and of their memory, for computations of flops and bytes; a machine
-        /// without the section has none for them.
+        /// The speed of a host's cores and memory, for computations of flops and bytes; none where not given.
         core: Option<Table<HostCore>>,
     }
 }
