@@ -150,6 +150,30 @@ fn program() -> impl Strategy<Value = Vec<Op>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
+    /// Catches shares that are not those of processor sharing, by its closed form: of streams that begin at
+    /// once the shortest ends first, and until then all have had as much.
+    #[test]
+    fn streams_that_begin_at_once_end_as_the_closed_form_says(
+        mut bytes in prop::collection::vec(1..1_000_000u64, 1..8),
+        memory_mbps in 1u64..400_000,
+    ) {
+        bytes.sort_unstable();
+        let memory_bandwidth = BitRate::from_bits_per_second(memory_mbps.max(80_000) * 1_000_000);
+        let cores = CoreSpeed { memory_bandwidth, ..SPEED };
+        let ranks: Vec<Vec<Op>> = bytes.iter().map(|bytes| vec![work(0, *bytes)]).collect();
+        let found = ends(&ranks, ProgressRule::Call, cores);
+        let (mut end, mut before) = (0.0, 0);
+        for (index, &own) in bytes.iter().enumerate() {
+            let sharers = (bytes.len() - index) as f64;
+            let share = (memory_bandwidth.bits_per_second() as f64 / sharers).min(80e9);
+            end += (own - before) as f64 * 8e12 / share;
+            before = own;
+            // Each end so far is rounded up to a picosecond.
+            let most = end + 1.0 + index as f64 + end * 1e-9;
+            prop_assert!((end - end * 1e-9..most).contains(&(found[index].0 as f64)), "{found:?} {end}");
+        }
+    }
+
     /// Catches a core that is faster than the roofline, a channel that gives more than it has, a run whose
     /// saved state lacks something of a computation under way, and ranks that depend on their numbers.
     #[test]
