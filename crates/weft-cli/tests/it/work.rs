@@ -1,6 +1,6 @@
 //! Computations of flops and bytes: `[host.core]`, on traces made here.
 
-use crate::common::{json, refused, weft};
+use crate::common::{json, refused, rows, weft};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use weft_formats::{TraceHeader, TraceWriter};
@@ -54,11 +54,11 @@ fn words(text: &str) -> Vec<&str> {
     text.split_whitespace().collect()
 }
 
-/// The row of a replay, and the digests of its tables.
+/// The row of a replay, without what depends on the computer.
 fn row(trace: &Path, more: &str) -> Value {
     let trace = trace.display();
     let text = format!("replay -m exanest {trace} --quiet --json {CORE} {more}");
-    json(&words(&text))["rows"][0].clone()
+    rows(&json(&words(&text))).remove(0)
 }
 
 /// Catches shares that depend on the order in which threads work, and a state that lacks something of a
@@ -121,13 +121,17 @@ fn recorded_computation_shares_memory_where_asked_for() {
     assert!(said.contains("of which wait for memory 33.3 %"), "{said}");
 }
 
-/// Catches work whose path is not computation, and a path that does not reach from end to begin.
+/// Catches work that is not computation in explanations.
 #[test]
 fn the_path_through_work_is_computation() {
-    let (_folder, trace) = folder(&[vec![work(9, 5_000_000)], vec![work(0, 5_000_000)]]);
-    let explained = json(&words(&format!("explain {} -m exanest --quiet --json {CORE}", trace.display())));
-    let text = explained.to_string();
-    assert!(text.contains("computation"), "{text}");
+    let (folder, trace) = folder(&vec![vec![work(9, 5_000_000)]; 4]);
+    let out = folder.path().join("out");
+    let out = out.to_str().unwrap();
+    assert_eq!(row(&trace, &format!("-o {out}"))["run_time_us"], 2000.0);
+    let explained = json(&["explain", out, "--quiet", "--json"]);
+    let rows = explained["rows"].as_array().unwrap();
+    let path = rows.iter().find(|row| row["view"] == "critical path" && row["category"] == "computation");
+    assert_eq!(path.unwrap()["time_us"], 2000.0, "{explained}");
 }
 
 /// Catches a computation that takes no time on a machine that does not say how fast it is, sections that lack
@@ -144,7 +148,7 @@ fn bad_work_is_refused() {
     for (value, why) in [
         ("flops_per_cycle=0", "zero"),
         ("flops_per_cycle=-1", "not a decimal number"),
-        ("bandwidth=0", "zero"),
+        ("bandwidth=0b/s", "zero"),
         ("bandwidth=90Gb/s", "memory_bandwidth"),
         ("recorded_share=1.5", "write at most 1"),
         ("clock=0", "clock"),
