@@ -12,7 +12,7 @@
 //!
 //! The machine's [`ProgressRule`] says at which time a rank handles an event of its interface.
 //!
-//! Ranks of a host slow each other down where they compute on [memory](memory) that they share.
+//! Ranks of a host slow each other down where they compute on memory (`memory`) that they share.
 //!
 //! # Not modelled
 //! Messages between ranks of a host past its interface: they go through it and the host's switch.

@@ -327,6 +327,7 @@ mod tests {
             awaited: 0,
             cores: 1,
             computation: us(time / 2),
+            memory_wait: Span::ZERO,
             communication: Span::ZERO,
             messages_sent: 0,
             messages_received: 0,
