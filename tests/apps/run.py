@@ -26,7 +26,7 @@ LIBRARIES = Path(sysconfig.get_path("data")) / "lib"
 # What of an operation decides how it moves. A wait says nothing: requests are numbered by whoever writes.
 FIELDS = ["operation", "peer", "tag", "bytes", "receive_bytes", "reduction", "data_type"]
 # Of the machine and not of the program, or of the comparison itself.
-LEFT_OUT = ("compute", "marker", "communicator")
+LEFT_OUT = ("compute", "work", "marker", "communicator")
 
 
 class Case(NamedTuple):

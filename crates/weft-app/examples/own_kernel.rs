@@ -81,7 +81,7 @@ mod tests {
         let given = BTreeMap::from([("steps".to_owned(), "3".to_owned())]);
         let parts = (RING.build)(&Options::new(&RING, 4, &given).unwrap()).unwrap();
         let kernel = Kernel::of("ring@4,steps=3".to_owned(), 4, parts);
-        assert_eq!(kernel.operations_of(Kind::Compute), 3 * 4);
+        assert_eq!(kernel.operations_of(Kind::Work), 3 * 4);
         // Two receives, two sends, a wait, a computation and a sum.
         assert_eq!(kernel.operations(), 3 * 4 * 7);
         weft_formats::validate(&kernel.into()).unwrap();

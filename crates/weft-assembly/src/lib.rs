@@ -18,7 +18,7 @@ mod rails;
 pub use failures::{FailureState, Failures, failures};
 pub use faults::{Faults, faults, links_may_fail};
 pub use groups::{MachineGroup, groups, machine_groups};
-pub use rails::rails;
+pub use rails::{check_shared_memory, rails};
 
 use std::fmt;
 use weft_fabric::parameters::{CreditUnit, FlowControl, IdealParameters, SwitchKind};
@@ -132,6 +132,9 @@ pub enum AssemblyError {
     /// Interfaces of a host that cannot be rails.
     #[error("messaging.rails: {0}, or leave out messaging.rails")]
     Rails(String),
+    /// Endpoints of a host that cannot share its memory.
+    #[error("host.core: {0}, or leave out [host.core]")]
+    SharedMemory(String),
     /// A rule of the table of algorithms that cannot be carried out.
     #[error("messaging.algorithms: {0}")]
     Algorithm(#[from] AlgorithmError),

@@ -28,6 +28,14 @@ pub fn rails(machine: &Machine, layout: &Layout) -> Result<u32, AssemblyError> {
     if !machine.nic.model().is_rail() {
         return refuse("the interface of this machine cannot be a rail; set nic.model=overheads".to_owned());
     }
+    check_hosts(layout, count, "rails are interfaces of one network, at one switch")
+        .map_err(AssemblyError::Rails)?;
+    Ok(count)
+}
+
+/// Checks that the endpoints of each host hang off one switch, by links of one kind. Errors with the first
+/// host of which that is not so, and `reason`.
+fn check_hosts(layout: &Layout, count: u32, reason: &str) -> Result<(), String> {
     for first in (0..layout.endpoints()).step_by(count as usize) {
         let mut host = (first..first + count).map(EndpointId);
         let of = |endpoint| {
@@ -43,14 +51,32 @@ pub fn rails(machine: &Machine, layout: &Layout) -> Result<u32, AssemblyError> {
                 format!("endpoint {endpoint} at {switch} by a link `{}`", classes[usize::from(class.0)])
             };
             let why = format!(
-                "host {} has {}, and {}; rails are interfaces of one network, at one switch: choose \
-                 host.endpoints_per_host so that the endpoints of a host hang off one switch",
+                "host {} has {}, and {}; {reason}: choose host.endpoints_per_host so that the endpoints of \
+                 a host hang off one switch",
                 first / count,
                 place(EndpointId(first)),
                 place(other),
             );
-            return refuse(why);
+            return Err(why);
         }
     }
-    Ok(count)
+    Ok(())
+}
+
+/// Checks that the endpoints of a host can share its memory.
+///
+/// # Errors
+/// Endpoints of a host that are at different switches, or at none.
+pub fn check_shared_memory(machine: &Machine, layout: &Layout) -> Result<(), AssemblyError> {
+    let count = machine.host.endpoints_per_host;
+    if count == 1 || machine.flows {
+        return Ok(());
+    }
+    if matches!(machine.fabric, Fabric::Ideal(_)) {
+        let why = "endpoints of the ideal network share no switch; set fabric.kind=packet or flow, or \
+                   host.endpoints_per_host=1";
+        return Err(AssemblyError::SharedMemory(why.to_owned()));
+    }
+    check_hosts(layout, count, "its cores share the memory of [host.core]")
+        .map_err(AssemblyError::SharedMemory)
 }

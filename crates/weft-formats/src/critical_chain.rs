@@ -304,6 +304,8 @@ impl Chains {
             }
             // Chains of streams are not walked: a trace with several has events.
             Op::Signal { .. } | Op::Await { .. } => return Err(unsupported()),
+            // Its time is a machine's.
+            Op::Work { .. } => return Err(unsupported()),
             Op::Window { .. } | Op::OneSided { .. } | Op::Sync { .. } => return Err(unsupported()),
             Op::Probe { .. }
             | Op::Wait { .. }

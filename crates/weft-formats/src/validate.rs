@@ -331,7 +331,7 @@ impl<'a> RankCheck<'a> {
                     return Err(("requests", reason + ": add the signal, or break the circle of waits"));
                 }
             }
-            Op::Marker { .. } => {}
+            Op::Work { .. } | Op::Marker { .. } => {}
         }
         Ok(())
     }

@@ -34,6 +34,13 @@ impl WrittenTrace {
         TraceError::Misuse { path: self.path.clone(), reason }
     }
 
+    /// The error for a computation of flops and bytes, in a format that has computations by time alone.
+    pub(crate) fn no_work(&self) -> TraceError {
+        let reason = "the format has no work of flops and bytes, whose time is the machine's: keep the trace \
+                      as .weft";
+        self.misuse(reason.to_owned())
+    }
+
     /// Counts something that the format cannot carry.
     pub(crate) fn leave_out(&mut self, what: impl Into<String>, count: u64) {
         if count > 0 {

@@ -13,6 +13,7 @@
 //! | [`written`] | a value as a file writes it |
 //! | [`value`] | the types that values have, each with its way of writing |
 //! | [`quantity`] | numbers and quantities of `weft-units` as such types |
+//! | [`decimal`] | numbers with digits behind the point |
 //! | [`word`] | enums whose variants are words, and words that carry keys of their own |
 //! | [`key`], [`given`] | a key; a table of a file that gives values |
 //! | [`mod@keys`] | the keys of a table: their declaration |
@@ -24,6 +25,7 @@
 pub mod bounds;
 #[doc(hidden)]
 pub mod cost;
+pub mod decimal;
 pub mod given;
 #[doc(hidden)]
 pub mod group;
@@ -36,6 +38,7 @@ pub mod value;
 pub mod word;
 pub mod written;
 
+pub use decimal::Decimal;
 pub use given::{Given, GivenKeys, Reading};
 pub use key::{Condition, Key};
 pub use keys::Keys;

@@ -23,6 +23,7 @@ mod fabric;
 mod faults;
 mod fluids;
 mod graph_file;
+mod host_core;
 mod interface;
 mod key_page;
 mod labels;
@@ -51,6 +52,7 @@ pub use diagnostic::{Diagnostic, Diagnostics, Place};
 pub use fabric::Fabric;
 pub use faults::{FaultRule, FaultyLinks, Outage, ScheduledOutage};
 pub use graph_file::Files;
+pub use host_core::HostCore;
 pub use interface::{
     CarvnetNic, ExanetNic, Host, InterfaceModel, InterfacePace, MessageBuffers, Nic, ProcessLimits,
     RankLimit, Rdma,
@@ -116,7 +118,7 @@ section! {
         /// The network interface.
         nic: interface::RawNic,
         /// The hosts that endpoints are attached to.
-        host: table::Table<Host>,
+        host: host_core::RawHost,
         /// The messaging library.
         messaging: messaging::RawMessaging,
     }
@@ -179,6 +181,9 @@ pub struct Machine {
     pub nic: Nic,
     /// The hosts that endpoints are attached to.
     pub host: Host,
+    /// The speed of the hosts' cores; `None`: it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_core: Option<HostCore>,
     /// The messaging library.
     pub messaging: Messaging,
     /// Every value in use with its source, in the order of the format.
@@ -424,9 +429,10 @@ fn check(raw: RawMachine, reader: &mut Reader<'_>) -> Option<Machine> {
         faults::refuse_set(raw.faults.as_deref().unwrap_or_default(), reader);
     }
     let rules = faults::check(raw.faults.unwrap_or_default(), link_classes.as_deref(), reader);
-    let host = raw.host.check(|host| [host.check(endpoints)], reader);
+    let hosts = host_core::check(raw.host, endpoints, reader);
     let messaging = raw.messaging.check();
     let (topology, (packet, fabric)) = (topology?, fabric?);
+    let (host, host_core) = hosts?;
     let queue_board = queue_board::check((raw.queue_board, raw.location), &topology.parameters, reader)?;
     let flows = of_fabric.is_some_and(|keys| keys.has_flows());
     let has_links = !matches!(fabric, Fabric::Ideal(_));
@@ -459,7 +465,8 @@ fn check(raw: RawMachine, reader: &mut Reader<'_>) -> Option<Machine> {
         packet,
         fabric,
         nic: nic?,
-        host: host?,
+        host,
+        host_core,
         messaging: messaging?,
         constants: Vec::new(),
         files: Files::new(),

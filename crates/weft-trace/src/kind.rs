@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 #[allow(missing_docs)] // Each is documented at the [`Op`] or enum of the same name.
 pub enum Kind {
     Compute,
+    Work,
     Isend(SendMode),
     Irecv,
     Probe,
@@ -48,6 +49,7 @@ macro_rules! kinds {
 
 kinds! {
     "compute" Compute,
+    "work" Work,
     "isend" Isend(SendMode::Standard),
     "issend" Isend(SendMode::Synchronous),
     "ibsend" Isend(SendMode::Buffered),
@@ -109,6 +111,7 @@ impl Op {
     pub fn kind(&self) -> Kind {
         match self {
             Op::Compute { .. } => Kind::Compute,
+            Op::Work { .. } => Kind::Work,
             Op::Isend { mode, .. } => Kind::Isend(*mode),
             Op::Irecv { .. } => Kind::Irecv,
             Op::Probe { tested: false, .. } => Kind::Probe,

@@ -189,6 +189,13 @@ pub enum Op {
         /// CPU time.
         span: Span,
     },
+    /// The rank does arithmetic on data in memory, for as long as the machine's cores and memory take.
+    Work {
+        /// Floating-point operations.
+        flops: u64,
+        /// Bytes that the core reads from memory and writes to it, beyond its caches.
+        bytes: Bytes,
+    },
     /// Starts to send a message.
     Isend {
         /// Destination, a world rank.

@@ -2,7 +2,7 @@
 
 use crate::part::KernelPhase;
 use weft_trace::op::Op;
-use weft_units::{Bytes, Span};
+use weft_units::Bytes;
 
 /// The same computation on every rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,6 +19,6 @@ impl KernelPhase for Computation {
     }
 
     fn operation(&self, _: u32, _: u64, _: u64) -> Op {
-        Op::Compute { span: Span::from_ps(self.flops) }
+        Op::Work { flops: self.flops, bytes: self.bytes }
     }
 }

@@ -261,6 +261,12 @@ impl Shown for ReplayRequest {
 fn figures_table(trace: &str, figures: &Figures, until: &str) -> String {
     let share = percent(figures.communication_share);
     let measured = |figure: String| figure + until;
+    let computation = match figures.memory_wait_share {
+        Some(wait) => {
+            format!("{}, of which wait for memory {}", percent(figures.computation_share), percent(wait))
+        }
+        None => percent(figures.computation_share),
+    };
     let in_region = figures.region.as_ref().map(|region| {
         [
             ["region", &region_in_words(region)].map(str::to_owned),
@@ -271,7 +277,7 @@ fn figures_table(trace: &str, figures: &Figures, until: &str) -> String {
         ["trace", trace],
         ["run time", &measured(format!("{:.3} us", figures.run_time_us))],
         ["ranks", &figures.ranks.to_string()],
-        ["computation", &measured(percent(figures.computation_share))],
+        ["computation", &measured(computation)],
         ["communication", &measured(format!("{share}, of which wait {}", percent(figures.wait_share)))],
         ["messages", &measured(figures.messages.to_string())],
         ["bytes", &measured(format!("{}B", thousands(figures.bytes as f64)))],

@@ -51,3 +51,4 @@ mod tutorial;
 mod validate;
 mod view;
 mod waiting;
+mod work;

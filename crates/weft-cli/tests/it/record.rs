@@ -137,6 +137,7 @@ fn number(request: &Option<RequestId>) -> String {
 fn short(op: &Op) -> String {
     match op {
         Op::Compute { span } => format!("compute {span:?}"),
+        Op::Work { flops, bytes } => format!("work {flops} {}B", bytes.get()),
         Op::Isend { to, tag, comm, bytes, mode, request, .. } => {
             format!("isend {} tag {tag} {} {}B {mode:?} #{}", to.0, id(comm.0), bytes.get(), request.0)
         }

@@ -330,6 +330,7 @@ impl FormatWriter for GoalWriter {
             Op::Await { events } => self.awaits(events),
             // Tags tell its messages from others.
             Op::Communicator { comm, .. } if *comm != CommId::WORLD => Ok(()),
+            Op::Work { .. } => Err(self.written.no_work()),
             Op::Probe { .. }
             | Op::Collective { .. }
             | Op::Communicator { .. }

@@ -192,6 +192,7 @@ impl ActionWriter {
                 self.leave_out(op.kind().name());
                 Ok(())
             }
+            Op::Work { .. } => Err(self.written.no_work()),
             Op::Probe { .. }
             | Op::Communicator { .. }
             | Op::Window { .. }

@@ -237,6 +237,7 @@ impl TraceCount {
             }
             Op::Communicator { comm, members } => self.communicators.make(*comm, members),
             Op::Compute { .. }
+            | Op::Work { .. }
             | Op::Probe { .. }
             | Op::Wait { .. }
             | Op::Waitall { .. }

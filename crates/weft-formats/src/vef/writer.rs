@@ -178,6 +178,7 @@ impl RecordWriter {
                 }
                 self.leave_out(op.kind().name());
             }
+            Op::Work { .. } => return Err(self.written.no_work()),
             Op::Probe { .. }
             | Op::Window { .. }
             | Op::Sync { .. }

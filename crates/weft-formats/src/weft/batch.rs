@@ -38,6 +38,7 @@ pub(crate) struct Batch {
     receive_buffer: Vec<u64>,
     reduction: Vec<Option<ReductionOperation>>,
     data_type: Vec<Option<DataType>>,
+    flops: Vec<u64>,
 }
 
 impl Batch {
@@ -78,6 +79,7 @@ impl Batch {
         columns.scalars(Column::Window, &mut self.window, present)?;
         columns.scalars(Column::Buffer, &mut self.buffer, present)?;
         columns.scalars(Column::ReceiveBuffer, &mut self.receive_buffer, present)?;
+        columns.scalars(Column::Flops, &mut self.flops, present)?;
         let mut places = Vec::new();
         let texts = columns.texts(Column::Text, &mut places, present)?;
         let complete = [
@@ -171,6 +173,10 @@ impl<'a> RowOf<'a> {
         let batch = self.batch;
         Ok(match kind {
             Kind::Compute => Op::Compute { span: self.span()? },
+            Kind::Work => Op::Work {
+                flops: need(self.value(&batch.flops, Column::Flops), Column::Flops)?,
+                bytes: self.bytes()?,
+            },
             Kind::Isend(mode) => Op::Isend {
                 to: need(self.peer()?, Column::Peer)?,
                 tag: need(self.tag(), Column::Tag)?,

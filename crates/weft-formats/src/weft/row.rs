@@ -40,6 +40,7 @@ pub(crate) struct Row<'a> {
     pub(crate) receive_buffer: Option<u64>,
     pub(crate) reduction: Option<&'static str>,
     pub(crate) data_type: Option<&'static str>,
+    pub(crate) flops: Option<u64>,
 }
 
 impl<'a> Row<'a> {
@@ -67,6 +68,7 @@ impl<'a> Row<'a> {
             receive_buffer: None,
             reduction: None,
             data_type: None,
+            flops: None,
         }
     }
 
@@ -75,6 +77,7 @@ impl<'a> Row<'a> {
         let row = Row::empty(op.kind());
         match op {
             Op::Compute { span } => Row { span_ps: Some(span.as_ps()), ..row },
+            Op::Work { flops, bytes } => Row { flops: Some(*flops), bytes: Some(bytes.get()), ..row },
             Op::Isend { to, tag, comm, bytes, mode: _, buffer, request } => Row {
                 peer: Some(to.0),
                 tag: Some(*tag),

@@ -26,7 +26,7 @@
 //! | `peer` | world rank: isend destination, irecv source (null = any), collective root, one-sided target |
 //! | `tag` | isend, irecv; null = any |
 //! | `comm` | isend, irecv, collectives, communicator, window: the communicator |
-//! | `bytes` | payload, size of the receive buffer, bytes given to a collective, bytes exposed by a window |
+//! | `bytes` | payload, size of the receive buffer; bytes given to a collective, of a window, of work |
 //! | `receive_bytes` | bytes taken from a collective |
 //! | `element_bytes` | size of one element of a collective |
 //! | `request` | the request started (isend, irecv, non-blocking collectives, one-sided) or waited for; the
@@ -42,8 +42,10 @@
 //! | `receive_buffer` | that of what is taken from a collective |
 //! | `reduction` | of reductions: [`weft_trace::ReductionOperation::name`] |
 //! | `data_type` | of reductions: [`weft_trace::DataType::name`] |
+//! | `flops` | work: floating-point operations |
 //!
-//! Files of earlier builds end with `members`, or with `receive_buffer`: what comes after is null there.
+//! Files of earlier builds end with `members`, `receive_buffer` or `data_type`: what comes after is null
+//! there.
 
 use crate::header::TraceHeader;
 use parquet::schema::parser::parse_message_type;
@@ -74,6 +76,7 @@ const SCHEMA: &str = "message weft_trace {
   optional int64 receive_buffer (INTEGER(64,false));
   optional binary reduction (STRING);
   optional binary data_type (STRING);
+  optional int64 flops (INTEGER(64,false));
 }";
 
 /// The columns, in the order of the schema.
@@ -102,11 +105,12 @@ pub(crate) enum Column {
     ReceiveBuffer,
     Reduction,
     DataType,
+    Flops,
 }
 
 impl Column {
     /// All columns; each lies at its own index.
-    pub(crate) const ALL: [Column; 23] = [
+    pub(crate) const ALL: [Column; 24] = [
         Column::Rank,
         Column::Operation,
         Column::SpanPs,
@@ -130,6 +134,7 @@ impl Column {
         Column::ReceiveBuffer,
         Column::Reduction,
         Column::DataType,
+        Column::Flops,
     ];
 
     /// The first of the columns that files of earlier builds do not have.
@@ -160,6 +165,7 @@ impl Column {
             Column::ReceiveBuffer => "receive_buffer",
             Column::Reduction => "reduction",
             Column::DataType => "data_type",
+            Column::Flops => "flops",
         }
     }
 }

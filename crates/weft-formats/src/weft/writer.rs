@@ -204,6 +204,7 @@ struct Group {
     receive_buffer: Values<Int64Type>,
     reduction: Values<ByteArrayType>,
     data_type: Values<ByteArrayType>,
+    flops: Values<Int64Type>,
 }
 
 impl Group {
@@ -234,6 +235,7 @@ impl Group {
         self.receive_buffer.push(int64(row.receive_buffer));
         self.reduction.push(row.reduction.map(name));
         self.data_type.push(row.data_type.map(name));
+        self.flops.push(int64(row.flops));
         self.rows += 1;
         self.entries += row.entries();
     }
@@ -263,6 +265,7 @@ impl Group {
         self.receive_buffer.write(&mut group)?;
         self.reduction.write(&mut group)?;
         self.data_type.write(&mut group)?;
+        self.flops.write(&mut group)?;
         group.close()?;
         Ok(())
     }

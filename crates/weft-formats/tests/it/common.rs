@@ -64,6 +64,7 @@ pub fn any_op() -> impl Strategy<Value = Op> {
     let counts = || vec(0..1u64 << 50, 0..6);
     prop_oneof![
         (0..1u64 << 62).prop_map(|ps| Op::Compute { span: Span::from_ps(ps) }),
+        (any::<u64>(), size()).prop_map(|(flops, bytes)| Op::Work { flops, bytes }),
         (any_rank(), any::<i32>(), comm(), size(), mode(), buffer(), request()).prop_map(
             |(to, tag, comm, bytes, mode, buffer, request)| Op::Isend {
                 to,

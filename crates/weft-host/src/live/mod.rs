@@ -415,6 +415,7 @@ impl LiveRank {
             awaited: 0,
             cores: 1,
             computation,
+            memory_wait: Span::ZERO,
             communication,
             messages_sent: self.messages_sent,
             messages_received: self.messages_received,

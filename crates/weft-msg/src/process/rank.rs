@@ -57,7 +57,11 @@ impl<T: Transport> Rank<'_, T> {
             return Err(MsgError::StillBlocked);
         }
         match op {
-            Op::Compute { .. } | Op::Marker { .. } | Op::Signal { .. } | Op::Await { .. } => {}
+            Op::Compute { .. }
+            | Op::Work { .. }
+            | Op::Marker { .. }
+            | Op::Signal { .. }
+            | Op::Await { .. } => {}
             Op::Isend { to, tag, comm, bytes, mode, buffer, request } => {
                 self.process.check_peer("destination", *to, *comm)?;
                 if bytes.get() > MAX_MESSAGE_BYTES {

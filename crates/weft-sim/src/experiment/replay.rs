@@ -261,6 +261,9 @@ pub struct Figures {
     pub ranks: u32,
     /// Computation as a share of the ranks' time.
     pub computation_share: f64,
+    /// The part of it that waits for memory that other cores of the host use as well; `None`: none does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_wait_share: Option<f64>,
     /// Time in messaging software or waiting as a share of the ranks' time.
     pub communication_share: f64,
     /// Waiting alone as a share of the ranks' time.

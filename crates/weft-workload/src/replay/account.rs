@@ -29,6 +29,8 @@ pub(super) struct RankAccount {
     /// The end of its last operation.
     pub(super) end: Time,
     pub(super) computation: Span,
+    /// The part of its computation in which it waits for memory that others use.
+    pub(super) memory_wait: Span,
     pub(super) communication: Span,
     pub(super) messages_sent: u64,
     pub(super) messages_received: u64,
@@ -78,6 +80,7 @@ impl RankAccount {
             queues_free: Time::ZERO,
             end: Time::ZERO,
             computation: Span::ZERO,
+            memory_wait: Span::ZERO,
             communication: Span::ZERO,
             messages_sent: 0,
             messages_received: 0,
@@ -115,6 +118,7 @@ impl RankAccount {
             awaited: 0,
             cores: 1,
             computation,
+            memory_wait: self.memory_wait,
             communication,
             messages_sent: self.messages_sent,
             messages_received: self.messages_received,

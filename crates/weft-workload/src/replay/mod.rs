@@ -12,15 +12,17 @@
 //!
 //! The machine's [`ProgressRule`] says at which time a rank handles an event of its interface.
 //!
+//! Ranks of a host slow each other down where they compute on memory (`memory`) that they share.
+//!
 //! # Not modelled
-//! Ranks of a host that slow each other down, and messages past the interface between them: they go
-//! through it and the host's switch.
+//! Messages between ranks of a host past its interface: they go through it and the host's switch.
 
 mod account;
 mod calls;
 mod compute_scale;
 mod hierarchies;
 mod interface;
+mod memory;
 mod program;
 mod rails;
 mod rank;
@@ -34,6 +36,7 @@ mod transport;
 
 pub use calls::{CallReport, CallSum};
 pub use compute_scale::{ComputeScale, NotAScale};
+pub use memory::{CoreId, CoreSpeed, MemoryEvent};
 pub use program::{Generated, Operations, Program, ReceivedMessage, Stepped};
 pub use rails::{GuestFailure, GuestMessage, HostRails, RailEvent, Stripes};
 pub use record::{Cause, Finish, MessageId, PostedMessage, RankStep, Record, StepKind};
@@ -45,6 +48,7 @@ pub use report::{
 pub use seating::Seating;
 
 use hierarchies::Hierarchies;
+use memory::SharedMemory;
 use rails::PendingSend;
 use rank::{InterfaceEvent, ReplayRank};
 use serde::{Deserialize, Serialize};
@@ -91,6 +95,8 @@ pub struct ReplayParameters {
     pub data: Option<u64>,
     /// By program: a factor on the time of each computation.
     pub compute_scales: Vec<ComputeScale>,
+    /// The speed of cores and memory; `None`: the machine does not say.
+    pub cores: Option<CoreSpeed>,
     /// By program: the time at which its ranks begin.
     pub starts: Vec<Time>,
     /// Interfaces of a host by which the messages of each of its ranks go out, as `protocol.rails` says; 1:
@@ -119,6 +125,7 @@ impl ReplayParameters {
             report_clocks: false,
             data: None,
             compute_scales,
+            cores: None,
             starts,
             rails: 1,
             groups: Vec::new(),
@@ -231,6 +238,8 @@ pub struct ReplayHost {
     guests: Vec<(u16, u32)>,
     /// Messages that have been handed to other endpoints of the host.
     handed_over: u32,
+    /// The memory of the host, at its first endpoint.
+    memory: SharedMemory,
 }
 
 /// An event of a host of its own.
@@ -240,6 +249,8 @@ pub enum ReplayTimer {
     Rank(u32),
     /// Comes from another endpoint of the host.
     Rail(RailEvent),
+    /// Something happens to the memory of the host.
+    Memory(MemoryEvent),
 }
 
 impl From<RailEvent> for ReplayTimer {
@@ -253,6 +264,7 @@ impl Payload for ReplayTimer {
         match self {
             ReplayTimer::Rank(seat) => (*seat).into(),
             ReplayTimer::Rail(event) => event.tie(),
+            ReplayTimer::Memory(event) => event.tie(),
         }
     }
 }
@@ -435,6 +447,7 @@ impl Host for ReplayHost {
                 rank.advance(&mut context);
             }
             ReplayTimer::Rail(event) => self.rail_event(event, parameters, context),
+            ReplayTimer::Memory(event) => self.memory_event(event, parameters, context),
         }
     }
 

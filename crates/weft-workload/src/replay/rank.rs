@@ -2,6 +2,7 @@
 
 use super::account::RankAccount;
 use super::calls::CallReport;
+use super::memory::OpenWork;
 use super::rails::Stripes;
 use super::record::{Cause, Finish, MessageId, Moment};
 use super::region::RegionReading;
@@ -60,6 +61,8 @@ pub(super) enum State {
     Running,
     /// In a call that waits.
     Blocked,
+    /// In a computation whose end the memory of its host decides.
+    Working(OpenWork),
     /// It has done all its operations.
     Finished,
     /// Stopped: its program is wrong, or the network has lost a message of it.
@@ -241,9 +244,10 @@ impl ReplayRank {
                 self.go_on_streams(context);
             }
             (ProgressRule::Background, _) => self.handle_in_background(event, now, context),
-            (ProgressRule::Call, State::Running | State::Blocked | State::Finished) => {
+            (ProgressRule::Call, State::Running | State::Working(_)) => self.events.push_back((now, event)),
+            (ProgressRule::Call, State::Blocked | State::Finished) => {
                 self.events.push_back((now, event));
-                if self.state != State::Running && !self.polling {
+                if !self.polling {
                     self.go_on(context);
                 }
             }
@@ -261,9 +265,12 @@ impl ReplayRank {
         self.stop(lost, reason, context);
     }
 
-    fn go_on(&mut self, context: &mut RankContext<'_, impl HostContext<ReplayHost>>) {
+    pub(super) fn go_on(&mut self, context: &mut RankContext<'_, impl HostContext<ReplayHost>>) {
         let mut budget = MAX_OPERATIONS_AHEAD;
         loop {
+            if let State::Working(_) = self.state {
+                return;
+            }
             self.take_what_is_seen(context);
             match self.state {
                 State::Running => {}
@@ -273,7 +280,7 @@ impl ReplayRank {
                     }
                     return;
                 }
-                State::Failed => return,
+                State::Failed | State::Working(_) => return,
             }
             // Only a rank whose queues others touch too must wait for its time to come.
             let ahead = self.account.clock > context.host.now();
@@ -365,15 +372,20 @@ impl ReplayRank {
         match op {
             Op::Compute { span } => {
                 let scale = context.parameters.compute_scales[self.account.program as usize];
-                self.compute(scale.apply(*span), context);
+                self.compute_recorded(scale.apply(*span), context);
             }
+            Op::Work { flops, bytes } => self.work(*flops, *bytes, context),
             Op::Marker { text } => self.mark(text, context),
             op => self.call(op, context),
         }
     }
 
     #[inline]
-    fn compute(&mut self, span: Span, context: &mut RankContext<'_, impl HostContext<ReplayHost>>) {
+    pub(super) fn compute(
+        &mut self,
+        span: Span,
+        context: &mut RankContext<'_, impl HostContext<ReplayHost>>,
+    ) {
         let account = &mut self.account;
         let start = account.clock;
         account.clock = start.saturating_add(span);

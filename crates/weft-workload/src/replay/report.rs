@@ -336,6 +336,8 @@ pub struct RankReport {
     pub cores: u32,
     /// Time in computation.
     pub computation: Span,
+    /// The part of it in which the memory of the host had too much to do.
+    pub memory_wait: Span,
     /// Time in the software of the messaging layer.
     pub communication: Span,
     /// Messages with data that it sent.

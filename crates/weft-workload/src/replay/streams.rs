@@ -20,6 +20,7 @@
 //! The polls of a library that polls before it waits: waits of such a rank cost nothing of their own.
 
 use super::calls::OpenCall;
+use super::memory::OpenWork;
 use super::rank::{InterfaceEvent, ReplayRank, State};
 use super::record::{Cause, Moment};
 use super::report::Activity;
@@ -83,6 +84,8 @@ enum StreamState {
     InCall,
     /// It waits for so many events.
     Awaits(u32),
+    /// It is in a computation whose end the memory of its host decides.
+    Working(OpenWork),
     /// It has done all its operations.
     Finished,
 }
@@ -98,6 +101,8 @@ struct RankCore {
     ready: BTreeSet<(Time, StreamId)>,
     /// Streams in calls that wait.
     in_call: BTreeSet<StreamId>,
+    /// The stream that keeps the core busy until the memory of its host has served it.
+    working: Option<StreamId>,
 }
 
 /// An event that has only been signalled, or only been awaited.
@@ -205,9 +210,9 @@ impl RankStreams {
         };
         let taking =
             |core: &RankCore, at: Time| Some((core.clock.max(at), StreamTurn::Take(*core.in_call.first()?)));
-        let operations = self.cores.iter().filter_map(of_core);
-        let events =
-            event.into_iter().flat_map(|at| self.cores.iter().filter_map(move |core| taking(core, at)));
+        let free = || self.cores.iter().filter(|core| core.working.is_none());
+        let operations = free().filter_map(of_core);
+        let events = event.into_iter().flat_map(|at| free().filter_map(move |core| taking(core, at)));
         let next = operations.chain(events).min();
         match (next, event) {
             (None, Some(at)) if self.is_over() => {
@@ -321,6 +326,7 @@ impl ReplayRank {
         self.state = match stream.state {
             StreamState::InCall => State::Blocked,
             StreamState::Ready | StreamState::Awaits(_) => State::Running,
+            StreamState::Working(work) => State::Working(work),
             StreamState::Finished => State::Finished,
         };
     }
@@ -336,7 +342,7 @@ impl ReplayRank {
         (stream.call, stream.operation) = (account.call, account.operation);
         stream.open = account.calls.take_open();
         match (self.state, stream.state) {
-            (State::Running, StreamState::Ready | StreamState::InCall) => {
+            (State::Running, StreamState::Ready | StreamState::InCall | StreamState::Working(_)) => {
                 stream.state = StreamState::Ready;
                 // Later only where its events happen later.
                 if stream.ready <= account.clock {
@@ -349,8 +355,28 @@ impl ReplayRank {
                 stream.state = StreamState::InCall;
                 core.in_call.insert(number);
             }
+            (State::Working(work), _) => {
+                stream.state = StreamState::Working(work);
+                core.working = Some(number);
+            }
             _ => {}
         }
+    }
+
+    /// The traffic with memory of a core is done.
+    pub(super) fn end_work_of_streams(
+        &mut self,
+        core: u32,
+        context: &mut RankContext<'_, impl HostContext<ReplayHost>>,
+    ) {
+        let Some(streams) = &mut self.streams else { return };
+        let Some(number) = streams.cores[core as usize].working.take() else { return };
+        self.turn_to(number, context);
+        if let State::Working(work) = self.state {
+            self.work_done(work, context);
+        }
+        self.end_turn();
+        self.go_on_streams(context);
     }
 
     /// The stream with the turn carries out its next operation.
@@ -424,7 +450,7 @@ impl ReplayRank {
     /// The time at which an operation starts that has the turn.
     fn start_of(&self, op: &Op) -> Moment {
         let account = &self.account;
-        let is_call = !matches!(op, Op::Compute { .. } | Op::Marker { .. });
+        let is_call = !matches!(op, Op::Compute { .. } | Op::Work { .. } | Op::Marker { .. });
         match is_call && account.queues_free > account.clock {
             true => Moment { at: account.queues_free, cause: account.last_steps.queues },
             false => Moment { at: account.clock, cause: account.last_steps.own },

@@ -12,3 +12,4 @@ mod rules;
 mod stepped;
 mod streams;
 mod support;
+mod work;

@@ -79,6 +79,7 @@ pub struct Setup {
     /// Ranks per endpoint.
     pub per_host: u32,
     pub timeline: bool,
+    pub cores: Option<CoreSpeed>,
 }
 
 impl Setup {
@@ -92,6 +93,7 @@ impl Setup {
             progress,
             per_host: 1,
             timeline: false,
+            cores: None,
         }
     }
 
@@ -156,6 +158,7 @@ impl Setup {
                 .collect();
             let mut parameters = ReplayParameters::new(programs, self.protocol.clone(), self.progress);
             parameters.wanted.timeline = self.timeline;
+            parameters.cores = self.cores;
             parameters.wanted.messages = true;
             parameters.report_clocks = true;
             let mut nics = parameters.hosts(endpoints).into_iter().map(OverheadsNic::new);

@@ -10,6 +10,7 @@
 //! | `account` | what ranks report, collected and written |
 //! | `seating` | ranks on places |
 //! | `breakdown` | where the time of each message went |
+//! | `cores` | how fast ranks compute on memory |
 //! | `estimate` | what a run will take |
 //! | `job_links` | links by job |
 //! | `region` | what lies in a region of interest |
@@ -19,6 +20,7 @@
 
 mod account;
 mod breakdown;
+mod cores;
 mod drawing;
 mod estimate;
 mod job_links;
@@ -30,6 +32,7 @@ mod tables;
 pub(crate) use account::{Account, Tally, end_of};
 pub(crate) use breakdown::Breakdown;
 pub use breakdown::{MeanPiece, SizeClass};
+pub(crate) use cores::core_speed;
 pub(crate) use drawing::Drawing;
 pub(crate) use estimate::{memory, seconds};
 pub use region::{RankRegionRow, RegionFigures};

@@ -286,7 +286,10 @@ impl RegionAtEnd {
             by_rank: own().filter(|rank| rank.account.openings > 0).map(RankAtEnd::row).collect(),
         };
         let run_time_us = length(&windows).as_us_f64();
-        Figures { run_time_us, region: Some(region), ..figures(first_rank, &ends, &delivered, shared) }
+        // Waits for memory are those of the whole run.
+        let memory_wait_share = None;
+        let all = figures(first_rank, &ends, &delivered, shared);
+        Figures { run_time_us, region: Some(region), memory_wait_share, ..all }
     }
 }
 
@@ -324,6 +327,7 @@ mod tests {
             awaited: 0,
             cores: 1,
             computation: us(time / 2),
+            memory_wait: Span::ZERO,
             communication: Span::ZERO,
             messages_sent: 0,
             messages_received: 0,

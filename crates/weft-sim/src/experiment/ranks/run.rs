@@ -2,6 +2,7 @@
 
 use super::account::{Account, Tally};
 use super::breakdown::{Breakdown, SizeClass};
+use super::cores::core_speed;
 use super::drawing::Drawing;
 use super::region::RegionAtEnd;
 use crate::experiment::path::PathRecorder;
@@ -176,6 +177,7 @@ impl RankRun {
             (parameters.wanted.regions, parameters.wanted.messages) = (true, true);
         }
         parameters.rails = assembly::rails(machine, layout).map_err(ExperimentError::input)?;
+        parameters.cores = core_speed(machine, layout)?;
         parameters.follow_topology(layout);
         adjust(&mut parameters);
         if parameters.rails > 1 {

@@ -113,6 +113,7 @@ pub fn figures(first_rank: u32, ranks: &[RankReport], delivered: &Delivery, shar
     let all = sum(RankReport::core_time);
     let part = |time: f64| if all > 0.0 { time / all } else { 0.0 };
     let (computation, wait) = (sum(|rank| rank.computation), sum(RankReport::wait));
+    let memory_wait = sum(|rank| rank.memory_wait);
     let run_time = shared.end - Time::ZERO;
     let busiest_links = shared.busiest.links().iter().map(|link| BusyLink {
         name: link_name(shared.layout, link),
@@ -126,6 +127,7 @@ pub fn figures(first_rank: u32, ranks: &[RankReport], delivered: &Delivery, shar
         first_rank,
         ranks: ranks.len() as u32,
         computation_share: part(computation),
+        memory_wait_share: (memory_wait > 0.0 && all > 0.0).then(|| part(memory_wait)),
         communication_share: part(sum(|rank| rank.communication) + wait),
         wait_share: part(wait),
         messages: delivered.completion.count(),

@@ -10,7 +10,7 @@
 use super::beside::HostsBeside;
 use super::file::{self, Scenario};
 use super::{Building, ScenarioRequest, Way};
-use crate::experiment::ranks::{check_joined, hosts, progress_rule};
+use crate::experiment::ranks::{check_joined, core_speed, hosts, progress_rule};
 use crate::experiment::replay::{self, TraceInput};
 use crate::experiment::trace::kernel_called;
 use crate::experiment::{ExperimentError, machine};
@@ -195,6 +195,7 @@ impl ScenarioRequest {
         let interface = fullest * parameters.rails;
         let users = assembly::InterfaceUsers { ranks: interface, beside: scenario.interfaces() };
         assembly::check_interfaces(&machine, users).map_err(ExperimentError::input)?;
+        parameters.cores = core_speed(&machine, &layout)?;
         parameters.follow_topology(&layout);
         let groups =
             if multicasts { parameters.make_groups(machine.multicast.len() as u32) } else { Vec::new() };
