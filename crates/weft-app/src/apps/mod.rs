@@ -1,11 +1,12 @@
 //! The applications, one file each. To add one, write its file and give it a line in [`ALL`].
 
 mod halo3d;
+mod lammps;
 
 use crate::app::{App, AppError};
 
 /// All applications, in the order of lists.
-pub const ALL: &[&App] = &[&halo3d::APP];
+pub const ALL: &[&App] = &[&halo3d::APP, &lammps::APP];
 
 /// The application of this name.
 ///

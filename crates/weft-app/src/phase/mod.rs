@@ -3,10 +3,14 @@
 mod collective;
 mod computation;
 mod exchange;
+mod remap;
+mod swap;
 
 pub use collective::AllRanks;
 pub use computation::Computation;
 pub use exchange::{NeighbourExchange, NeighbourList, NeighbourMessages, SendStyle};
+pub use remap::{GridLayout, GridSplit, Remap, SplitRule};
+pub use swap::{Swap, SwapList, SwapMessage, SwapSequence, SwapStyle};
 
 use weft_units::Address;
 

