@@ -3,13 +3,18 @@
 
 use super::domain::{Direction, Domain};
 use crate::phase::{Swap, SwapList, SwapMessage, SwapStyle};
+use std::cmp::Ordering;
 use weft_units::Bytes;
 
 /// The places of the atoms of a box, by which those in a slab are counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Positions {
-    /// Anywhere: their number goes by the volume.
-    Uniform {
+    /// Anywhere in layers along z: their number goes by the volume and by the layer.
+    Layers {
+        /// Extents of the box that the whole box has copies of.
+        edges: [u64; 3],
+        /// Atoms of each layer of that box, from the lowest on.
+        layers: [u64; LAYERS],
         /// Atoms that leave a part along a dimension.
         leaving: LeavingAtoms,
     },
@@ -24,6 +29,9 @@ pub enum Positions {
         leaving: LeavingAtoms,
     },
 }
+
+/// Layers of a box, all of the same height.
+pub const LAYERS: usize = 12;
 
 /// Bytes of the atoms that leave a part along a dimension between two neighbour lists, for 10^4 square units
 /// of its face.
@@ -114,31 +122,15 @@ impl AtomSwaps {
     /// Number of atoms that `rank` sends in a swap.
     fn atoms(&self, rank: u32, list: u64, slab: Slab) -> u64 {
         match self.positions {
-            Positions::Uniform { .. } => self.uniform(slab),
+            Positions::Layers { edges, layers, .. } => {
+                let layers = AtomLayers { domain: &self.domain, edges, layers };
+                layers.atoms(self.domain.place(rank), slab)
+            }
             Positions::Lattice { planes, .. } => {
                 let lattice = AtomLattice { domain: &self.domain, planes, is_exact: list == 0 };
                 lattice.atoms(self.domain.place(rank), slab)
             }
         }
-    }
-
-    /// The volume of a slab times the density: it covers the ghost atoms of the dimensions before.
-    fn uniform(&self, slab: Slab) -> u64 {
-        let Domain { atoms, ghost, .. } = self.domain;
-        let (mut volume, mut part_volume) = (1, 1);
-        for dimension in 0..3 {
-            let part = self.domain.part(dimension);
-            let length = match dimension.cmp(&slab.dimension) {
-                std::cmp::Ordering::Less => part + 2 * ghost,
-                std::cmp::Ordering::Equal => part.min(ghost - u64::from(slab.layer) * part),
-                std::cmp::Ordering::Greater => part,
-            };
-            volume *= u128::from(length);
-            part_volume *= u128::from(part);
-        }
-        let whole = part_volume * u128::from(self.domain.ranks());
-        // No slab has more atoms than there are, within the rounding of lengths.
-        ((u128::from(atoms) * volume + whole / 2) / whole) as u64
     }
 
     /// The messages of the exchange along a dimension, down and up: first the sizes, then the atoms. The same
@@ -178,7 +170,7 @@ impl AtomSwaps {
                 let lattice = AtomLattice { domain: &self.domain, planes, is_exact: false };
                 atom * lattice.leaving(self.domain.place(rank), dimension)
             }
-            Positions::Uniform { leaving } | Positions::Lattice { leaving, .. } => leaving.bytes(face),
+            Positions::Layers { leaving, .. } | Positions::Lattice { leaving, .. } => leaving.bytes(face),
         }
     }
 }
@@ -218,6 +210,51 @@ impl SwapList for AtomSwaps {
             }
             SwapPayload::Exchange => self.exchange(rank, list, index),
         }
+    }
+}
+
+/// Atoms that have another density in each layer along z.
+struct AtomLayers<'a> {
+    domain: &'a Domain,
+    edges: [u64; 3],
+    layers: [u64; LAYERS],
+}
+
+impl AtomLayers<'_> {
+    /// Atoms that a rank sends in a swap: the slab covers the ghost atoms of the dimensions before.
+    fn atoms(&self, place: [u32; 3], slab: Slab) -> u64 {
+        let ghost = i128::from(self.domain.ghost);
+        let range = |dimension: usize| {
+            let (extent, procs) = (self.domain.extents[dimension], self.domain.procs[dimension]);
+            let border = |part: u32| i128::from(u64::from(part) * extent / u64::from(procs));
+            let (low, high) = (border(place[dimension]), border(place[dimension] + 1));
+            let (near, far) =
+                (i128::from(slab.layer) * (high - low), (high - low) * i128::from(slab.layer + 1));
+            match (dimension.cmp(&slab.dimension), slab.direction) {
+                (Ordering::Less, _) => (low - ghost, high + ghost),
+                (Ordering::Greater, _) => (low, high),
+                (Ordering::Equal, Direction::Down) => (low + near, low + far.min(ghost)),
+                (Ordering::Equal, Direction::Up) => (high - far.min(ghost), high - near),
+            }
+        };
+        let ((left, right), (front, back), (bottom, top)) = (range(0), range(1), range(2));
+        let area = (right - left) * (back - front);
+        let [edge_x, edge_y, edge_z] = self.edges.map(i128::from);
+        let numerator = area * (self.below(top) - self.below(bottom));
+        let whole = edge_x * edge_y * edge_z;
+        // Below the number of all atoms times the boxes that the ghost atoms reach.
+        ((numerator + whole / 2) / whole) as u64
+    }
+
+    /// Atoms of a column of boxes below a height, times the height of a box.
+    fn below(&self, height: i128) -> i128 {
+        let edge = i128::from(self.edges[2]);
+        let all: i128 = self.layers.iter().copied().map(i128::from).sum();
+        // A layer is as high as a box in units of a twelfth.
+        let rest = LAYERS as i128 * height.rem_euclid(edge);
+        let layers = self.layers.iter().zip(0..);
+        let within = layers.map(|(atoms, layer)| i128::from(*atoms) * (rest - layer * edge).clamp(0, edge));
+        height.div_euclid(edge) * all * edge + within.sum::<i128>()
     }
 }
 
@@ -295,18 +332,18 @@ impl AtomLattice<'_> {
             let layer = i64::from(slab.layer);
             let is_last = slab.layer + 1 == self.domain.layers(dimension);
             match dimension.cmp(&slab.dimension) {
-                std::cmp::Ordering::Greater => self.planes(dimension, low, high),
-                std::cmp::Ordering::Less => {
+                Ordering::Greater => self.planes(dimension, low, high),
+                Ordering::Less => {
                     let (low, high) =
                         (SlabEdge { length: -ghost, ..low }, SlabEdge { length: ghost, ..high });
                     self.planes(dimension, low, high)
                 }
-                std::cmp::Ordering::Equal if slab.direction == Direction::Down => {
+                Ordering::Equal if slab.direction == Direction::Down => {
                     let from = SlabEdge { parts: part + layer, length: 0 };
                     let to = SlabEdge { parts: part + layer + 1, length: 0 };
                     self.planes(dimension, from, if is_last { SlabEdge { length: ghost, ..low } } else { to })
                 }
-                std::cmp::Ordering::Equal => {
+                Ordering::Equal => {
                     let from = SlabEdge { parts: part - layer, length: 0 };
                     let to = SlabEdge { parts: part - layer + 1, length: 0 };
                     self.planes(

@@ -19,7 +19,7 @@ use crate::grid::factorings;
 use crate::options::{AppOption, Options};
 use crate::part::KernelPart;
 use crate::phase::{AllRanks, Computation, SwapSequence};
-use atoms::{AtomSwaps, LeavingAtoms, Positions, SwapPayload};
+use atoms::{AtomSwaps, LAYERS, LeavingAtoms, Positions, SwapPayload};
 use domain::Domain;
 use mesh::{Charges, Mesh, MeshGhosts};
 use weft_trace::ReductionOperation;
@@ -30,17 +30,17 @@ pub const APP: App = App {
     summary: "molecular dynamics: rhodopsin with PPPM and SHAKE, or a Lennard-Jones melt",
     laws: "The box of 32,000 atoms is replicated to the most cubic one, and cut into parts with the least \
            surface (procmap.cpp). Ghost atoms within cutoff and skin come in swaps along x, y and z, 24 \
-           bytes an atom (comm_brick.cpp); their number is the density times the slab, of the melt the \
-           planes of its lattice. A rebuild exchanges atoms that have left and sends borders of 64 bytes an \
-           atom (melt: 48). PPPM's grid follows from the accuracy of 10^-4 (pppm.cpp); ghost points, lines \
-           of the transform and its three redistributions are those of grid3d.cpp and fft3d.cpp. Two things \
-           depend on where atoms go and are recorded means: the steps between rebuilds, and the bytes of \
-           the exchange. Set-up and output are left out. Operations and bytes of memory are counted in the \
-           loops of the sources: for a pair within the cutoff 36 operations (melt: 20), for a pair of the \
-           list 8 operations and 4 bytes, for an atom 1,491 operations at 5 x 5 x 5 points of the grid, for \
-           a transform 5 N log2 N; apps/lammps/work.rs has each with its reason. D1.4 section 7.1 has \
-           3n^3(n-1) messages of the transform, and their sizes by the volume: here both follow from the \
-           layouts.",
+           bytes an atom (comm_brick.cpp); their number is the density of the file's layers times the slab, \
+           of the melt the planes of its lattice. A rebuild exchanges atoms that have left and sends borders \
+           of 64 bytes an atom (melt: 48). PPPM's grid follows from the accuracy of 10^-4 (pppm.cpp); ghost \
+           points, lines of the transform and its three redistributions are those of grid3d.cpp and \
+           fft3d.cpp. Two things depend on where atoms go and are recorded means: the steps between \
+           rebuilds, and the bytes of the exchange. Set-up and output are left out. Operations and bytes of \
+           memory are counted in the loops of the sources: for a pair within the cutoff 36 operations (melt: \
+           20), for a pair of the list 8 operations and 4 bytes, for an atom 1,491 operations at 5 x 5 x 5 \
+           points of the grid, for a transform 5 N log2 N; apps/lammps/work.rs has each with its reason. \
+           D1.4 section 7.1 has 3n^3(n-1) messages of the transform, and their sizes by the volume: here \
+           both follow from the layouts.",
     checked: Verification::Against(
         "LAMMPS 22Jul2025: messages and collectives of a step on 8, 27 and 64 ranks, bytes within 3 percent",
     ),
@@ -72,6 +72,10 @@ const ATOMS: u64 = 32_000;
 
 /// The box of rhodopsin (`data.rhodo`), in 10^-4 Å.
 const RHODOPSIN_BOX: [u64; 3] = [550_000, 770_000, 727_261];
+/// Atoms of a twelfth of it each along z, from the lowest on (`data.rhodo`): the membrane is denser than
+/// water.
+const RHODOPSIN_LAYERS: [u64; LAYERS] =
+    [2_556, 2_662, 2_825, 2_688, 2_632, 2_566, 2_591, 2_597, 2_679, 2_876, 2_672, 2_656];
 /// The sum of the squared charges of its atoms (`data.rhodo`).
 const RHODOPSIN_CHARGES: f64 = 5_807.767;
 /// The energy of two unit charges at a distance of 1 Å, in kcal/mol (`units real`, `update.cpp`).
@@ -365,7 +369,7 @@ impl LammpsProblem for Rhodopsin {
     }
 
     fn positions(&self) -> Positions {
-        Positions::Uniform { leaving: RHODOPSIN_LEAVING }
+        Positions::Layers { edges: RHODOPSIN_BOX, layers: RHODOPSIN_LAYERS, leaving: RHODOPSIN_LEAVING }
     }
 
     fn border(&self) -> u64 {
