@@ -117,7 +117,7 @@ impl Mesh {
     }
 
     /// The grid's charges go from the ranks with the atoms to those with whole lines, as real numbers.
-    pub fn to_lines(&self) -> Remap {
+    pub fn lines_remap(&self) -> Remap {
         Remap { from: self.brick, to: self.lines, point: 8 }
     }
 

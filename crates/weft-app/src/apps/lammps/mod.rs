@@ -400,7 +400,7 @@ impl LammpsProblem for Rhodopsin {
         let mut parts = vec![
             (near + work::spread(own, self.own_points())).into(),
             SwapSequence(self.charges.clone()).into(),
-            self.mesh.to_lines().into(),
+            self.mesh.lines_remap().into(),
         ];
         parts.extend(self.transform(self.mesh.transform(self.mesh.lines)));
         parts.push(work::poisson(self.points, self.domain.ranks()).into());
