@@ -212,7 +212,16 @@ LONG = [
     replays("exanest", "--ranks", "2,4,8", "--sizes", "4096,6000,8192", "win_*"),
     Check(
         "kernels at scale",
-        [str(VENV / "python"), "tests/apps/run.py", "--weft", WEFT, "--ranks", "4,8,12,27,64", "--steps", "20"],
+        [
+            str(VENV / "python"),
+            "tests/apps/run.py",
+            "--weft",
+            WEFT,
+            "--ranks",
+            "4,7,8,12,27,64",
+            "--steps",
+            "20",
+        ],
     ),
     Check("validate --vary", [WEFT, "validate", "--vary", "--threads", "2"]),
     Check("load curves", [sys.executable, "tests/curves/run.py", "--weft", WEFT]),

@@ -89,8 +89,9 @@ def operations(trace: Path) -> dict[int, list[tuple]]:
     return ranks
 
 
-# Extents of the boxes.
-BOX = {"rhodopsin": (55.0, 77.0, 72.7261), "lj": (1.0, 1.0, 1.0)}
+# Extents of the boxes, and the distance of ghost atoms.
+BOX = {"rhodopsin": (55.0, 77.0, 72.7261), "lj": (33.5919, 33.5919, 33.5919)}
+GHOST = {"rhodopsin": 12.0, "lj": 2.8}
 
 
 def grid(problem: str, ranks: int) -> tuple:
@@ -111,9 +112,13 @@ class Steps:
     def __init__(self, operations: list[tuple], problem: str, ranks: int):
         self.operations, self.at = operations, 0
         procs = grid(problem, ranks)
-        # Swaps go down and up in each dimension that has several ranks. The exchange has sizes before atoms,
-        # and goes only down where there are two ranks.
+        # Swaps go down and up in each dimension that has several ranks, those of atoms again for each rank
+        # that the distance goes beyond. The exchange has sizes before atoms, and goes only down where there
+        # are two ranks.
         self.swaps = 2 * sum(count > 1 for count in procs)
+        extents = zip(procs, BOX[problem], strict=True)
+        layers = [int(GHOST[problem] * count / extent) + 1 for count, extent in extents if count > 1]
+        self.atom_swaps = 2 * sum(layers)
         self.exchanges = 2 * sum(min(count, 3) - 1 for count in procs)
         self.steps = []
         self.collectives = []
@@ -151,9 +156,9 @@ class Steps:
         first = self.operations[self.at]
         if first[0] == "messages" and first[1][0][1] == 4:
             self.messages("exchange", self.exchanges)
-            self.messages("borders", 2 * self.swaps)
+            self.messages("borders", 2 * self.atom_swaps)
         else:
-            self.messages("forward", self.swaps)
+            self.messages("forward", self.atom_swaps)
 
     def rhodopsin(self) -> None:
         for _ in range(2):
@@ -175,15 +180,15 @@ class Steps:
                 self.messages(name)
         self.messages("fields from owners", self.swaps)
         self.collective("allreduce", 48, "sum")
-        self.messages("reverse", self.swaps)
-        self.messages("forward of SHAKE", self.swaps)
+        self.messages("reverse", self.atom_swaps)
+        self.messages("forward of SHAKE", self.atom_swaps)
         self.collective("allreduce", 8, "sum")
         for _ in range(2):
             self.collective("allreduce", 48, "sum")
 
     def melt(self) -> None:
         self.ghosts()
-        self.messages("reverse", self.swaps)
+        self.messages("reverse", self.atom_swaps)
 
 
 def recorded(trace: Path, problem: str, ranks: int) -> list[Steps]:

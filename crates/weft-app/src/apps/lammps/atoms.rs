@@ -59,7 +59,8 @@ pub enum SwapPayload {
     Exchange,
 }
 
-/// The swaps of one communication.
+/// The swaps of one communication. LAMMPS leaves out a message without atoms, which there is where few ghost
+/// atoms lie beyond the next rank; here it is empty.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AtomSwaps {
     /// The box.
@@ -270,47 +271,58 @@ struct AtomLattice<'a> {
 /// A cell's edge (`lattice.cpp`): the third root of 4 atoms by their density.
 const CELL: f64 = 1.679_596_191_382_507_3;
 
-/// Numbers of planes, halves counted: the even ones and the odd ones.
+/// Numbers of planes in thousandths: the even ones and the odd ones.
 type Planes = [u64; 2];
 
 impl AtomLattice<'_> {
     /// The planes of a dimension from a place to another.
     fn planes(&self, dimension: usize, from: SlabEdge, to: SlabEdge) -> Planes {
-        let extent = i128::from(self.domain.extents[dimension]);
-        let procs = i128::from(self.domain.procs[dimension]);
-        let count = i128::from(self.planes[dimension]);
-        // Plane `p` lies at `p * whole` in units in which all lengths are integers.
-        let whole = extent * procs;
-        let place =
-            |edge: SlabEdge| count * (i128::from(edge.parts) * extent + i128::from(edge.length) * procs);
+        let whole = self.spacing(dimension);
+        let place = |edge| self.edge(dimension, edge);
         let (first, last) = ((place(from) + whole - 1).div_euclid(whole), place(to).div_euclid(whole));
         let mut planes = [0, 0];
-        let mut add = |plane: i128, halves: i128| planes[plane.rem_euclid(2) as usize] += halves;
-        add(first, 2 * ((last - first).div_euclid(2) + 1));
-        add(first + 1, 2 * ((last - first + 1).div_euclid(2)));
-        let nearest = |edge: SlabEdge| (2 * place(edge) + whole).div_euclid(2 * whole);
+        let mut add = |plane: i128, share: i128| planes[plane.rem_euclid(2) as usize] += share;
+        add(first, 1000 * ((last - first).div_euclid(2) + 1));
+        add(first + 1, 1000 * ((last - first + 1).div_euclid(2)));
         if self.is_exact {
             // A plane at a border of parts belongs to one of them. Ghosts are those at their border, too.
             let at_border = |edge: SlabEdge, plane: i128| edge.length == 0 && place(edge) == plane * whole;
             if at_border(from, first) && self.is_below(dimension, first, from.parts) {
-                add(first, -2);
+                add(first, -1000);
             }
             if at_border(to, last) && !self.is_below(dimension, last, to.parts) {
-                add(last, -2);
+                add(last, -1000);
             }
         } else {
-            // Of a plane so near to an edge half of the atoms are on each side.
-            let near = |edge: SlabEdge| {
-                Some(nearest(edge)).filter(|plane| (plane * whole - place(edge)).abs() <= whole / 10)
-            };
-            if let Some(plane) = near(from) {
-                add(plane, if plane >= first { -1 } else { 1 });
-            }
-            if let Some(plane) = near(to) {
-                add(plane, if plane <= last { -1 } else { 1 });
-            }
+            let ((below, beyond), (above, ahead)) =
+                (self.beyond(dimension, from), self.beyond(dimension, to));
+            add(below, if below >= first { -beyond } else { beyond });
+            add(above, if above <= last { -ahead } else { ahead });
         }
-        planes.map(|halves| halves as u64)
+        planes.map(|share| share as u64)
+    }
+
+    /// The place of an edge, in units in which a plane is as far from the next as [`AtomLattice::spacing`].
+    fn edge(&self, dimension: usize, edge: SlabEdge) -> i128 {
+        let extent = i128::from(self.domain.extents[dimension]);
+        let procs = i128::from(self.domain.procs[dimension]);
+        let count = i128::from(self.planes[dimension]);
+        count * (i128::from(edge.parts) * extent + i128::from(edge.length) * procs)
+    }
+
+    fn spacing(&self, dimension: usize) -> i128 {
+        i128::from(self.domain.extents[dimension]) * i128::from(self.domain.procs[dimension])
+    }
+
+    /// The plane that is nearest to an edge, and the thousandths of its atoms that have got beyond it. Atoms
+    /// are taken to be anywhere within a fifth of the spacing from their place after 20 steps. That is what
+    /// crosses borders of parts in a recording of 7 ranks, whose borders are at several distances from
+    /// planes.
+    fn beyond(&self, dimension: usize, edge: SlabEdge) -> (i128, i128) {
+        let (place, spacing) = (self.edge(dimension, edge), self.spacing(dimension));
+        let nearest = (2 * place + spacing).div_euclid(2 * spacing);
+        let distance = (nearest * spacing - place).abs();
+        (nearest, (500 * (spacing - 5 * distance) / spacing).max(0))
     }
 
     /// Whether a plane at the border below a part belongs to the part before. It lies there exactly, and
@@ -366,12 +378,16 @@ impl AtomLattice<'_> {
             if other != dimension {
                 return self.planes(other, low, high);
             }
-            // Half of a plane of each kind. Their mean is half of a plane of either kind, to half an atom.
-            let numerator = u64::from(place[other]) * self.planes[other];
-            let is_border = numerator.is_multiple_of(u64::from(self.domain.procs[other]));
-            [u64::from(is_border); 2]
+            let ((below, beyond), (above, ahead)) = (self.beyond(other, low), self.beyond(other, high));
+            let is_own = |plane: i128| {
+                let at = plane * self.spacing(other);
+                self.edge(other, low) <= at && at < self.edge(other, high)
+            };
+            let left = |plane, share| if is_own(plane) { share } else { 0 };
+            // Planes of the two kinds have the same number of atoms, but for one row: half of each.
+            [((left(below, beyond) + left(above, ahead)) / 2) as u64; 2]
         };
-        count([planes(0), planes(1), planes(2)]) / 2
+        count([planes(0), planes(1), planes(2)])
     }
 }
 
@@ -386,7 +402,9 @@ struct SlabEdge {
 
 /// Number of atoms where these planes cross.
 fn count(planes: [Planes; 3]) -> u64 {
-    let sums = |kinds: usize| planes[0][kinds & 1] * planes[1][kinds >> 1 & 1] * planes[2][kinds >> 2 & 1];
+    let share = |dimension: usize, kinds: usize| u128::from(planes[dimension][kinds >> dimension & 1]);
+    let atoms = |kinds: usize| share(0, kinds) * share(1, kinds) * share(2, kinds);
     let even = (0..8usize).filter(|kinds| kinds.count_ones().is_multiple_of(2));
-    even.map(sums).sum::<u64>() / 8
+    // Thousandths of three dimensions.
+    (even.map(atoms).sum::<u128>() / 1_000_000_000) as u64
 }

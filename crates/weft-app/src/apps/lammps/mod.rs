@@ -88,6 +88,11 @@ const HALF_SKIN: u64 = 10_000;
 /// steps on 8, 27 and 64 ranks is 3.29, 3.16 and 3.24 for 1 Å^2.
 const RHODOPSIN_LEAVING: LeavingAtoms = LeavingAtoms(32_300);
 
+/// Steps between rebuilds, which are made when an atom has gone half the skin: 100 steps have 11.
+const RHODOPSIN_REBUILD: u64 = 9;
+
+/// Steps between rebuilds (`in.lj`: `neigh_modify delay 0 every 20 check no`).
+const MELT_REBUILD: u64 = 20;
 /// 20 cells with an edge of (4 / 0.8442)^(1/3), in 10^-4.
 const MELT_BOX: u64 = 335_919;
 /// Planes of its lattice.
@@ -103,8 +108,8 @@ fn build(options: &Options<'_>) -> Result<Vec<KernelPart>, AppError> {
     let replicas = replicas(options)?;
     let steps = options.count("steps", 1..=1 << 40)?;
     let rebuild = match options.count("rebuild", 0..=1 << 20)? {
-        0 if is_melt => 20,
-        0 => 9,
+        0 if is_melt => MELT_REBUILD,
+        0 => RHODOPSIN_REBUILD,
         steps => steps,
     };
     let (edges, ghost) = match is_melt {
