@@ -139,6 +139,8 @@ TESTS = [
         ],
     ),
     Check("VEF by its rules", [sys.executable, "tests/vef/run.py", "--weft", "target/debug/weft"]),
+    Check("kernels", [str(VENV / "python"), "tests/apps/run.py", "--weft", "target/debug/weft"]),
+    Check("kernel of LAMMPS", [str(VENV / "python"), "tests/apps/lammps.py", "--weft", "target/debug/weft"]),
     # The other pages are run by test-long; tools/check_docs.py looks at all of them.
     Check(
         "tutorial",
@@ -209,6 +211,19 @@ LONG = [
     replays("exanest"),
     replays("exanest", "--ranks", "2,4", "--sizes", "8,4096"),
     replays("exanest", "--ranks", "2,4,8", "--sizes", "4096,6000,8192", "win_*"),
+    Check(
+        "kernels at scale",
+        [
+            str(VENV / "python"),
+            "tests/apps/lammps.py",
+            "--weft",
+            WEFT,
+            "--ranks",
+            "7,8,12,27,64",
+            "--steps",
+            "20",
+        ],
+    ),
     Check("validate --vary", [WEFT, "validate", "--vary", "--threads", "2"]),
     Check("load curves", [sys.executable, "tests/curves/run.py", "--weft", WEFT]),
     Check("shares", [sys.executable, "tests/shares/run.py", "--weft", WEFT]),

@@ -4,7 +4,7 @@ use crate::app::AppError;
 use crate::apps;
 use crate::name::KernelName;
 use crate::options::Options;
-use crate::part::{self, KernelPart};
+use crate::part::{self, KernelPart, PartWalk};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use weft_formats::{FormatReader, TraceError, TraceHeader, TraceMetadata};
@@ -57,9 +57,7 @@ fn operations(parts: &[KernelPart], ranks: u32) -> BTreeMap<String, u64> {
     let mut operations: BTreeMap<Kind, u64> = BTreeMap::new();
     part::for_each_phase(parts, 1, &mut |phase, passes| {
         for rank in 0..ranks {
-            for step in 0..phase.length(rank) {
-                *operations.entry(phase.operation(rank, 0, step).kind()).or_default() += passes;
-            }
+            phase.count(rank, &mut |kind, count| *operations.entry(kind).or_default() += passes * count);
         }
     });
     operations.into_iter().map(|(kind, count)| (kind.name().to_owned(), count)).collect()
@@ -95,7 +93,8 @@ impl TraceSource for Kernel {
         if rank.0 >= ranks {
             return Err(TraceError::NoSuchRank { file, rank: rank.0, ranks }.into());
         }
-        Ok(Box::new(KernelCursor { kernel: self.clone(), rank: rank.0, position }))
+        let walk = PartWalk::new(rank.0, position);
+        Ok(Box::new(KernelCursor { kernel: self.clone(), walk, position }))
     }
 }
 
@@ -120,7 +119,7 @@ impl FormatReader for Kernel {
 /// The operations of a rank from a position on.
 struct KernelCursor {
     kernel: Kernel,
-    rank: u32,
+    walk: PartWalk,
     position: u64,
 }
 
@@ -128,7 +127,7 @@ impl Iterator for KernelCursor {
     type Item = Result<Op, ReadError>;
 
     fn next(&mut self) -> Option<Result<Op, ReadError>> {
-        let op = part::operation(&self.kernel.0.parts, self.rank, self.position)?;
+        let op = self.walk.operation(&self.kernel.0.parts, self.position)?;
         self.position += 1;
         Some(Ok(op))
     }

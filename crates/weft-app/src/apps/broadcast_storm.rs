@@ -4,7 +4,6 @@ use crate::app::{App, AppError, Verification};
 use crate::options::{AppOption, Options};
 use crate::part::KernelPart;
 use crate::phase::AllRanks;
-use weft_trace::DataType;
 use weft_trace::op::Collective;
 use weft_units::Bytes;
 
@@ -26,6 +25,6 @@ pub const APP: App = App {
 fn build(options: &Options<'_>) -> Result<Vec<KernelPart>, AppError> {
     let broadcasts = options.count("broadcasts", 1..=1 << 40)?;
     let bytes = options.bytes("size", Bytes::new(1 << 40))?;
-    let broadcast = AllRanks { kind: Collective::Broadcast, bytes, data_type: DataType::Uint8, element: 1 };
+    let broadcast = AllRanks::moving(Collective::Broadcast, bytes);
     Ok(vec![KernelPart::repeat(broadcasts, vec![broadcast.into()])])
 }

@@ -8,7 +8,6 @@ use crate::grid::{RankGrid, least_surface};
 use crate::options::{AppOption, Options};
 use crate::part::KernelPart;
 use crate::phase::{AllRanks, Computation, GridHalo, HaloTags, NeighbourExchange, SendStyle, Stencil};
-use weft_trace::DataType;
 use weft_trace::op::Collective;
 use weft_units::Bytes;
 
@@ -57,10 +56,7 @@ fn build(options: &Options<'_>) -> Result<Vec<KernelPart>, AppError> {
     };
     let points = (atoms * POINTS_PER_HUNDRED / 100).max(1);
     let transposed = Bytes::new(8 * points.div_ceil(ranks * ranks));
-    let transpose = || -> KernelPart {
-        let kind = Collective::Alltoall;
-        AllRanks { kind, bytes: transposed, data_type: DataType::Float32, element: 4 }.into()
-    };
+    let transpose = || -> KernelPart { AllRanks::moving(Collective::Alltoall, transposed).into() };
     let mesh_flops = points.div_ceil(ranks) * 5 * u64::from(points.ilog2());
     let computation =
         |flops: u64, bytes: u64| -> KernelPart { Computation { flops, bytes: Bytes::new(bytes) }.into() };

@@ -4,6 +4,7 @@ mod broadcast_storm;
 mod gromacs;
 mod halo3d;
 mod hpcg;
+mod lammps;
 mod minife;
 mod nest;
 mod patmos;
@@ -14,6 +15,7 @@ use crate::app::{App, AppError};
 /// All applications, in the order of lists.
 pub const ALL: &[&App] = &[
     &halo3d::APP,
+    &lammps::APP,
     &hpcg::APP,
     &minife::APP,
     &nest::APP,

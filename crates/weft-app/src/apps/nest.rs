@@ -10,7 +10,6 @@ use crate::app::{App, AppError, Verification};
 use crate::options::{AppOption, Options};
 use crate::part::KernelPart;
 use crate::phase::{AllRanks, Computation};
-use weft_trace::DataType;
 use weft_trace::op::Collective;
 use weft_units::Bytes;
 
@@ -70,17 +69,12 @@ fn build(options: &Options<'_>) -> Result<Vec<KernelPart>, AppError> {
     };
     let reached = share(all * synapses);
     let delivery = Computation { flops: reached * SYNAPSE_FLOPS, bytes: Bytes::new(reached * SYNAPSE_BYTES) };
-    let gather = AllRanks {
-        kind: Collective::Allgather,
-        bytes: Bytes::new(4 * block),
-        data_type: DataType::Uint32,
-        element: 4,
-    };
+    let gather = AllRanks::moving(Collective::Allgather, Bytes::new(4 * block));
     let mut parts = Vec::new();
     if builds {
         let made = share(neurons) * synapses;
         let making = Computation { flops: made * BUILDING_FLOPS, bytes: Bytes::new(made * BUILDING_BYTES) };
-        let meeting = AllRanks { kind: Collective::Barrier, bytes: Bytes::ZERO, ..gather };
+        let meeting = AllRanks::moving(Collective::Barrier, Bytes::ZERO);
         parts.extend([making.into(), meeting.into()]);
     }
     let intervals = (time * STEPS / 1000).div_ceil(interval);

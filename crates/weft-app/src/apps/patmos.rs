@@ -7,7 +7,6 @@ use crate::app::{App, AppError, Verification};
 use crate::options::{AppOption, Options};
 use crate::part::KernelPart;
 use crate::phase::{AllRanks, Computation};
-use weft_trace::DataType;
 use weft_trace::op::Collective;
 use weft_units::Bytes;
 
@@ -37,8 +36,7 @@ fn build(options: &Options<'_>) -> Result<Vec<KernelPart>, AppError> {
     let batches = options.count("batches", 1..=1 << 30)?;
     let own = particles.div_ceil(options.ranks().into());
     let transport = Computation { flops: own * PARTICLE_FLOPS, bytes: Bytes::new(own * PARTICLE_BYTES) };
-    let (bytes, data_type) = (Bytes::new(8 * scores), DataType::Float64);
-    let reduction = AllRanks { kind: Collective::Reduce, bytes, data_type, element: 8 };
-    let meeting = AllRanks { kind: Collective::Barrier, bytes: Bytes::ZERO, ..reduction };
+    let reduction = AllRanks { kind: Collective::Reduce, ..AllRanks::sum(scores) };
+    let meeting = AllRanks::moving(Collective::Barrier, Bytes::ZERO);
     Ok(vec![KernelPart::repeat(batches, vec![transport.into(), reduction.into(), meeting.into()])])
 }

@@ -17,13 +17,28 @@ pub struct AllRanks {
     pub data_type: DataType,
     /// Size of one.
     pub element: u32,
+    /// Operation of a reduction.
+    pub reduction: ReductionOperation,
 }
 
 impl AllRanks {
     /// The sum of `elements` numbers of 64 bits over all ranks, known to all of them.
     pub fn sum(elements: u64) -> AllRanks {
-        let bytes = Bytes::new(8 * elements);
-        AllRanks { kind: Collective::Allreduce, bytes, data_type: DataType::Float64, element: 8 }
+        let (kind, bytes) = (Collective::Allreduce, Bytes::new(8 * elements));
+        let (data_type, reduction) = (DataType::Float64, ReductionOperation::Sum);
+        AllRanks { kind, bytes, data_type, element: 8, reduction }
+    }
+
+    /// A collective that moves bytes and reduces nothing.
+    pub fn moving(kind: Collective, bytes: Bytes) -> AllRanks {
+        let (data_type, reduction) = (DataType::Uint8, ReductionOperation::Sum);
+        AllRanks { kind, bytes, data_type, element: 1, reduction }
+    }
+
+    /// An integer of 32 bits, reduced over all ranks and known to all of them.
+    pub fn integer(reduction: ReductionOperation) -> AllRanks {
+        let (kind, bytes, data_type) = (Collective::Allreduce, Bytes::new(4), DataType::Int32);
+        AllRanks { kind, bytes, data_type, element: 4, reduction }
     }
 }
 
@@ -33,9 +48,9 @@ impl KernelPhase for AllRanks {
     }
 
     fn operation(&self, _: u32, _: u64, _: u64) -> Op {
-        let AllRanks { kind, bytes, data_type, element } = *self;
+        let AllRanks { kind, bytes, data_type, element, reduction } = *self;
         let reduces = matches!(kind, Collective::Reduce | Collective::Allreduce);
-        let operation = reduces.then_some(ReductionOperation::Sum);
+        let operation = reduces.then_some(reduction);
         let reduction = Reduction { operation, data_type: Some(data_type) };
         let sizes =
             CollectiveSizes { send: bytes, receive: bytes, element, reduction, ..CollectiveSizes::default() };

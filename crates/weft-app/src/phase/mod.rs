@@ -4,11 +4,15 @@ mod collective;
 mod computation;
 mod exchange;
 mod halo;
+mod remap;
+mod swap;
 
 pub use collective::AllRanks;
 pub use computation::Computation;
 pub use exchange::{NeighbourExchange, NeighbourList, NeighbourMessages, SendStyle};
 pub use halo::{GridHalo, HaloTags, Stencil};
+pub use remap::{GridLayout, GridSplit, Remap, SplitRule};
+pub use swap::{Swap, SwapList, SwapMessage, SwapSequence, SwapStyle};
 
 use weft_units::Address;
 
