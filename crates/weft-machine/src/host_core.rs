@@ -4,7 +4,7 @@ use super::read::{Reader, section_of_keys};
 use super::table::Table;
 use crate::interface::Host;
 use serde::{Deserialize, Serialize};
-use weft_keys::{Decimal, Misfit, Problem};
+use weft_keys::Decimal;
 use weft_units::{BitRate, Clock};
 
 section_of_keys! {
@@ -31,25 +31,10 @@ weft_keys::keys! {
         flops_per_cycle: Decimal, not_zero("0.5");
         /// Memory bandwidth that one core can draw, reads and writes together.
         bandwidth: BitRate, within(LEAST_BANDWIDTH, MOST_BANDWIDTH);
-        /// Memory bandwidth of the host, which its cores share: no less than that of one core.
+        /// Memory bandwidth of the host, which its cores share.
         memory_bandwidth: BitRate, within(LEAST_BANDWIDTH, MOST_BANDWIDTH);
         /// The part of each recorded computation that is traffic with memory; none where not given.
         recorded_share: Decimal = Decimal::ZERO, within(Decimal::ZERO, Decimal::ONE);
-    }
-}
-
-impl HostCore {
-    /// Checks that a host has the bandwidth of one core.
-    fn check(&self) -> Result<(), Misfit> {
-        if self.memory_bandwidth >= self.bandwidth {
-            return Ok(());
-        }
-        Err(Problem::new(
-            format!("a core draws {}, and its host has {}", self.bandwidth, self.memory_bandwidth),
-            "less than `bandwidth`",
-            "write at least host.core.bandwidth, or lower that",
-        )
-        .of("memory_bandwidth"))
     }
 }
 
@@ -69,7 +54,7 @@ pub(super) fn check(
     });
     let core = match raw.core {
         None => Some(None),
-        Some(core) => core.check(|core| [core.check()], reader).map(Some),
+        Some(core) => core.check(|_| [], reader).map(Some),
     };
     Some((host?, core?))
 }

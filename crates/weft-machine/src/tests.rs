@@ -461,7 +461,8 @@ fn shipped_machines_validate_against_the_schema() {
 
 fn json_of(item: &document::Item) -> Json {
     match &item.value {
-        document::Value::Text(text) | document::Value::Float(text) => Json::from(text.as_str()),
+        document::Value::Text(text) => Json::from(text.as_str()),
+        document::Value::Float(text) => Json::from(text.parse::<f64>().unwrap()),
         document::Value::Datetime => Json::Null,
         document::Value::Integer(integer) => Json::from(*integer as i64),
         document::Value::Boolean(truth) => Json::from(*truth),
@@ -492,8 +493,8 @@ fn validates(root: &Json, schema: &Json, value: &Json, at: &str) -> Result<(), S
             }
             "enum" if !rule.as_array().unwrap().contains(value) => return refuse(format!("not in {rule}")),
             "const" if rule != value => return refuse(format!("not {rule}")),
-            "minimum" if value.as_i64() < rule.as_i64() => return refuse(format!("below {rule}")),
-            "maximum" if value.as_i64() > rule.as_i64() => return refuse(format!("above {rule}")),
+            "minimum" if value.as_f64() < rule.as_f64() => return refuse(format!("below {rule}")),
+            "maximum" if value.as_f64() > rule.as_f64() => return refuse(format!("above {rule}")),
             "enum" | "const" | "minimum" | "maximum" => {}
             "type" => {
                 let kinds: Vec<&str> = match rule {

@@ -253,6 +253,15 @@ fn adaptive_messages_carry_as_much_as_in_packets() {
     assert!((fluids / packets - 1.0).abs() < 0.15, "{fluids}, in packets {packets}");
 }
 
+/// Catches threads that are taken without a word where they change nothing.
+#[test]
+fn threads_are_said_to_do_nothing() {
+    let words = ["osu", "latency", "-m", "exanest", "--sizes", "8:8", "--threads", "2"];
+    let said = |more: &[&str]| String::from_utf8(weft(&[&words[..], more].concat()).stderr).unwrap();
+    assert!(said(&FLOW).contains("--threads does nothing with flows"));
+    assert!(!said(&[]).contains("does nothing"));
+}
+
 /// Catches a request that fluids cannot carry out and do not refuse.
 #[test]
 fn what_fluids_cannot_do_is_refused() {
@@ -270,5 +279,8 @@ fn what_fluids_cannot_do_is_refused() {
     assert!(!output.exists());
     let accelerated = ["osu", "allreduce", "--ranks", "4", "--sizes", "64:64", "--algorithm", "accelerator"];
     let output = weft(&[&accelerated[..], &exanest].concat());
-    assert!(String::from_utf8_lossy(&output.stderr).contains("this machine has none"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no reductions of an accelerator"));
+    let data = ["osu", "bw", "--sizes", "64K:64K", "--data"];
+    assert!(refused(&[&data[..], &exanest].concat()).contains("no bytes"));
+    assert!(of(&["--set", "links.default.bit_errors=1000000"]).contains("no bits that could be wrong"));
 }

@@ -435,6 +435,12 @@ fn packets_under_way_are_in_the_estimate() {
     let messages = number(&json(&words(&format!("{case} 0.2 --quiet --json")))["rows"][0], "messages");
     let counted = 2.0 * messages * 900.0 / 1e6;
     assert!((under_way / counted - 1.0).abs() < 0.1, "estimated {under_way} MB, counted {counted}");
+    // Of a long message a link has no more under way than of a longer one.
+    let of_size = |size: &str| {
+        let case = "traffic -m bxi3-fattree --set topology.k=4 --pattern permutation --messages 1 --size";
+        megabytes(&weft(&words(&format!("{case} {size}"))))
+    };
+    assert_eq!(of_size("512K"), of_size("1M"));
 }
 
 #[test]

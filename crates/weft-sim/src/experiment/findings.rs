@@ -47,6 +47,9 @@ impl ExperimentRun<'_> {
         estimate.into_iter().for_each(|estimate| progress.estimate(estimate));
         warn_of_failures(self.machine, layout, seeds, progress)?;
         warn_of_order(self.machine, layout, progress);
+        if self.machine.flows && self.options.threads > 1 {
+            progress.warn("--threads does nothing with flows: one thread solves their shares");
+        }
         let (writer, saved) = self.options.open(&self.request)?;
         self.writer = writer;
         Ok(saved)

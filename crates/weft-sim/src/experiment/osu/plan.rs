@@ -54,6 +54,12 @@ pub(super) fn points(
     let mut points = Vec::new();
     for algorithm in algorithms(benchmark, request.algorithm.as_deref())? {
         let mut protocol = own.clone();
+        if machine.flows && algorithm == Some(Algorithm::Accelerator) {
+            return Err(ExperimentError::input(
+                "--algorithm accelerator: fluids carry no reductions of an accelerator; choose another \
+                 algorithm, or take packets with --set fabric.kind=packet",
+            ));
+        }
         if let (Some(collective), Some(algorithm)) = (benchmark.collective(), algorithm) {
             protocol = forced(protocol, collective, algorithm)?;
         }

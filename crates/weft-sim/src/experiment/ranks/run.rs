@@ -83,6 +83,14 @@ pub(crate) struct ByJob {
 )]
 struct NoData;
 
+/// Real bytes were asked for of a network that moves none.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "--data: fluids are rates and sizes, no bytes; leave --data out, or take packets with --set \
+     fabric.kind=packet"
+)]
+struct NoDataOfFluids;
+
 /// The surroundings of a run at its epochs.
 pub(crate) struct Surroundings<'a> {
     pub interrupt: &'a Interrupt,
@@ -160,6 +168,9 @@ impl RankRun {
         let Setup { data, breakdown, compute_scale, region, telemetry, follows_packets, .. } = setup;
         let ByJob { rates, links } = setup.by_job;
         let beside = setup.beside;
+        if data && machine.flows {
+            return Err(ExperimentError::input(NoDataOfFluids));
+        }
         if data && !machine.nic.model().carries_data() {
             return Err(ExperimentError::input(NoData));
         }

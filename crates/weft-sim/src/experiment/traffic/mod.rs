@@ -217,11 +217,18 @@ fn memory_under_way(machine: &Machine, points: &[Point], (pattern, layout): (&Pa
     }
     let each = if matches!(machine.nic, Nic::Overheads(_)) { 160.0 } else { 900.0 };
     let packets = |point: &Point| {
-        let of_message = point.offered.bytes.div_ceil(machine.packet.payload).max(1);
-        point.offered.messages_in(UNDER_WAY.as_ps() as f64) * of_message as f64
+        packets_of_message(machine, point) * point.offered.messages_sent_in(UNDER_WAY.as_ps() as f64)
     };
     let most = points.iter().map(packets).fold(0.0, f64::max);
     (most * f64::from(offered::senders(pattern, layout)) * each) as u64
+}
+
+/// Packets of a message; fluids have one each.
+fn packets_of_message(machine: &Machine, point: &Point) -> f64 {
+    match machine.flows {
+        true => 1.0,
+        false => point.offered.bytes.div_ceil(machine.packet.payload).max(1) as f64,
+    }
 }
 
 /// One point of the curve.
@@ -275,7 +282,7 @@ impl Experiment for TrafficRequest {
         let pattern = offered::pattern(self, (machine, &layout), first_seed)?;
         check_breakdown(self, run.options, &pattern)?;
         points.iter_mut().for_each(|point| point.offered = point.offered.under(&pattern));
-        let hops = estimated_hops(self, &points, &pattern, &layout);
+        let hops = estimated_hops(self, machine, &points, (&pattern, &layout));
         let looking = self.telemetry.map_or(0.0, |every| {
             let time = self.time.saturating_add(self.warm_up.unwrap_or(Span::ZERO));
             let runs = (points.len() * self.seeds.len()) as f64;
@@ -368,11 +375,17 @@ fn points(
 
 /// Packet-hops that all points will take: what is offered, over the measured time and the shortest
 /// warm-up.
-fn estimated_hops(request: &TrafficRequest, points: &[Point], pattern: &Pattern, layout: &Layout) -> f64 {
+fn estimated_hops(
+    request: &TrafficRequest,
+    machine: &Machine,
+    points: &[Point],
+    (pattern, layout): (&Pattern, &Layout),
+) -> f64 {
     let time = request.time.as_ps() as f64 * 1.25;
-    let messages: f64 = points.iter().map(|point| point.offered.messages_in(time)).sum();
+    let packets = |point: &Point| packets_of_message(machine, point) * point.offered.messages_in(time);
+    let packets: f64 = points.iter().map(packets).sum();
     let senders = f64::from(offered::senders(pattern, layout));
-    messages * senders * offered::mean_hops(pattern, layout) * request.seeds.len() as f64
+    packets * senders * offered::mean_hops(pattern, layout) * request.seeds.len() as f64
 }
 
 /// All points, one after another.

@@ -159,6 +159,11 @@ impl Offered {
         self.gap.map_or(0.0, |(numerator, denominator)| ps * denominator as f64 / numerator as f64)
     }
 
+    /// Those that its link sends in so many picoseconds, at most.
+    pub(super) fn messages_sent_in(&self, ps: f64) -> f64 {
+        self.messages_in(ps).min(ps / self.message_time.as_ps_f64())
+    }
+
     /// The load that `bytes` delivered within `ps` from `senders` endpoints are, in the unit of the offered
     /// load.
     pub(super) fn accepted(&self, bytes: Bytes, ps: u64, senders: u32) -> f64 {

@@ -188,6 +188,11 @@ fn of_constant(
     Ok(sensitivities)
 }
 
+/// The digits behind the point of a number without a unit.
+fn fraction_of(value: &str) -> &str {
+    value.split_once('.').map_or("", |(_, fraction)| fraction)
+}
+
 /// The value at `percent` per cent, as a machine file writes it; `None`: it is 0, or has no number.
 fn scaled(value: &str, percent: u64) -> Option<String> {
     let digits = value.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(value.len());
@@ -204,6 +209,7 @@ fn scaled(value: &str, percent: u64) -> Option<String> {
     let scaled = thousandths.checked_mul(percent)?.div_ceil(100);
     match unit.trim() {
         _ if thousandths == 0 => None,
+        "" if !fraction_of(value).is_empty() => Some(format!("{}.{:03}", scaled / 1000, scaled % 1000)),
         // Counts: at least one more or less.
         "" | "cycles" | "K" | "M" => {
             let whole = if percent < 100 {
@@ -230,6 +236,7 @@ mod tests {
             ("2.1us", "\"1.890us\"", "\"2.310us\""),
             ("19.2Gb/s", "\"17.280Gb/s\"", "\"21.120Gb/s\""),
             ("99", "89", "109"),
+            ("0.5", "0.450", "0.550"),
             ("5", "4", "6"),
         ] {
             assert_eq!(scaled(value, 90).as_deref(), Some(less), "{value}");
