@@ -282,7 +282,7 @@ impl Experiment for TrafficRequest {
         let pattern = offered::pattern(self, (machine, &layout), first_seed)?;
         check_breakdown(self, run.options, &pattern)?;
         points.iter_mut().for_each(|point| point.offered = point.offered.under(&pattern));
-        let hops = estimated_hops(self, machine, &points, (&pattern, &layout));
+        let hops = estimated_hops(self, offered_packets(self, machine, &points), &pattern, &layout);
         let looking = self.telemetry.map_or(0.0, |every| {
             let time = self.time.saturating_add(self.warm_up.unwrap_or(Span::ZERO));
             let runs = (points.len() * self.seeds.len()) as f64;
@@ -373,17 +373,14 @@ fn points(
     Ok(points)
 }
 
-/// Packet-hops that all points will take: what is offered, over the measured time and the shortest
-/// warm-up.
-fn estimated_hops(
-    request: &TrafficRequest,
-    machine: &Machine,
-    points: &[Point],
-    (pattern, layout): (&Pattern, &Layout),
-) -> f64 {
+/// Packets that an endpoint offers at all points, over the measured time and the shortest warm-up.
+fn offered_packets(request: &TrafficRequest, machine: &Machine, points: &[Point]) -> f64 {
     let time = request.time.as_ps() as f64 * 1.25;
-    let packets = |point: &Point| packets_of_message(machine, point) * point.offered.messages_in(time);
-    let packets: f64 = points.iter().map(packets).sum();
+    points.iter().map(|point| packets_of_message(machine, point) * point.offered.messages_in(time)).sum()
+}
+
+/// Packet-hops that all points will take, at which each endpoint that sends offers so many packets.
+fn estimated_hops(request: &TrafficRequest, packets: f64, pattern: &Pattern, layout: &Layout) -> f64 {
     let senders = f64::from(offered::senders(pattern, layout));
     packets * senders * offered::mean_hops(pattern, layout) * request.seeds.len() as f64
 }
