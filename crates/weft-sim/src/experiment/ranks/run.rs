@@ -188,7 +188,7 @@ impl RankRun {
             (parameters.wanted.regions, parameters.wanted.messages) = (true, true);
         }
         parameters.rails = assembly::rails(machine, layout).map_err(ExperimentError::input)?;
-        parameters.cores = core_speed(machine, layout)?;
+        parameters.cores = core_speed(machine, layout, &programs)?;
         parameters.follow_topology(layout);
         adjust(&mut parameters);
         if parameters.rails > 1 {

@@ -186,6 +186,7 @@ impl ScenarioRequest {
         let protocol = assembly::protocol(&machine, Wildcards::Recorded).map_err(ExperimentError::input)?;
         let multicasts = protocol.algorithms.names(Algorithm::Multicast);
         let programs = self.programs(scenario, &machine, &layout)?;
+        let cores = core_speed(&machine, &layout, &programs)?;
         let mut parameters = ReplayParameters::new(programs, protocol, progress_rule(&machine));
         let scales = scenario.applications.iter().map(|application| application.compute_scale);
         parameters.compute_scales = scales.collect();
@@ -195,7 +196,7 @@ impl ScenarioRequest {
         let interface = fullest * parameters.rails;
         let users = assembly::InterfaceUsers { ranks: interface, beside: scenario.interfaces() };
         assembly::check_interfaces(&machine, users).map_err(ExperimentError::input)?;
-        parameters.cores = core_speed(&machine, &layout)?;
+        parameters.cores = cores;
         parameters.follow_topology(&layout);
         let groups =
             if multicasts { parameters.make_groups(machine.multicast.len() as u32) } else { Vec::new() };
