@@ -100,7 +100,8 @@ class Commands:
             if not names or word.startswith("-"):
                 return None
             if word not in names:
-                return " ".join(["weft", *path, word])
+                # An application's name may stand where a subcommand may.
+                return None if path == ("app",) else " ".join(["weft", *path, word])
             path += (word,)
         return None
 

@@ -84,7 +84,7 @@ def operations(trace: Path) -> dict[int, list[tuple]]:
                 done[-1][1].append((peer, size))
         elif operation.startswith("wait"):
             waited[rank] = True
-        elif operation not in ("compute", "communicator"):
+        elif operation not in ("compute", "work", "communicator"):
             done.append((operation, size, reduction))
     return ranks
 
