@@ -82,6 +82,7 @@ class Commands:
     def __init__(self, weft: Path):
         self.weft = weft
         self.known: dict[tuple[str, ...], set[str]] = {}
+        self.with_arguments: set[tuple[str, ...]] = set()
 
     def below(self, path: tuple[str, ...]) -> set[str]:
         """The names of the subcommands after `weft path...`, as its help lists them."""
@@ -90,6 +91,8 @@ class Commands:
             section = re.search(r"^Commands:\n((?:[ \t]+.*\n|\n)*)", answer.stdout, re.MULTILINE)
             names = re.findall(r"^  (\S+)", section[1], re.MULTILINE) if section else []
             self.known[path] = set(names)
+            if re.search(r"^Arguments:$", answer.stdout, re.MULTILINE):
+                self.with_arguments.add(path)
         return self.known[path]
 
     def unknown(self, words: list[str]) -> str | None:
@@ -100,8 +103,8 @@ class Commands:
             if not names or word.startswith("-"):
                 return None
             if word not in names:
-                # An application's name may stand where a subcommand may.
-                return None if path == ("app",) else " ".join(["weft", *path, word])
+                # A command that has arguments of its own as well takes any word, such as `weft app NAME`.
+                return None if path in self.with_arguments else " ".join(["weft", *path, word])
             path += (word,)
         return None
 

@@ -33,7 +33,7 @@ class Check(NamedTuple):
     command: list[str]
 
 
-PYTHON_SOURCES = ["tools", "demo", "bench", "recorder", "tests", "python"]
+PYTHON_SOURCES = ["tools", "demo", "bench", "recorder", "tests", "python", "studies"]
 
 # The command is left out: its doc comments are the text of --help, which is no Markdown.
 RUSTDOC = ["cargo", "doc", "--locked", "--quiet", "--no-deps", "--document-private-items"]

@@ -46,7 +46,7 @@ from weft._program import (
     wait,
     waitall,
 )
-from weft._result import Plots, Result, open, osu, replay, run, traffic
+from weft._result import Plots, Result, app, open, osu, replay, run, traffic
 from weft._sweep import Study, sweep
 from weft._trace import Trace, trace
 
@@ -78,6 +78,7 @@ __all__ = [
     "allgatherv",
     "allreduce",
     "alltoall",
+    "app",
     "barrier",
     "broadcast",
     "compute",

@@ -333,6 +333,27 @@ def osu(benchmark: str, on: str | Machine, placement: Placement | None = None, *
     return _run(["osu", benchmark, *machine_of_it._words()], options, placed=placed)
 
 
+def app(
+    name: str,
+    on: str | Machine,
+    ranks: int,
+    options: dict[str, Any] | None = None,
+    placement: Placement | None = None,
+    **more: Any,
+) -> Result:
+    """Runs an application kernel: `app("hpcg", "exanest", 64, {"local": "16x16x16"}, ppn=4)`.
+
+    `options` are those of the application, as `weft app show NAME` has them. `placement` is that of
+    `weft.osu`. More options are those of `weft app`.
+    """
+    given = [f"{key}={value}" for key, value in (options or {}).items()]
+    with_them = ["--with", ",".join(given)] if given else []
+    machine_of_it = machine(on)
+    placed = _map(placement, {**more, "ranks": ranks}, machine_of_it)
+    words = ["app", name, "--ranks", str(ranks), *with_them, *machine_of_it._words()]
+    return _run(words, more, placed=placed)
+
+
 Replayed = str | Path | RankProgram | Program
 """A program to replay: the file of a trace, or a rank program."""
 

@@ -146,6 +146,14 @@ def diapasom(weft: Path, folder: Path) -> int:
     return wrong
 
 
+def say_skipped(reason: str) -> None:
+    """Says what was not compared, also in the list that tools/test.py prints at its end."""
+    print(f"skipped: {reason}")
+    if path := os.environ.get("WEFT_SKIPPED"):
+        with Path(path).open("a") as file:
+            file.write(f"skipped: {reason}\n")
+
+
 def main() -> None:
     """Compares all that there are."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -158,7 +166,7 @@ def main() -> None:
         wrong += diapasom(weft, folder)
         for program, needs in ((hpcg, "hpcg/src"), (minife, "miniFE/ref/src")):
             if options.with_apps is None or not (options.with_apps / needs).is_dir():
-                print(f"skipped: {program.__name__}: --with-apps names no folder with {needs}")
+                say_skipped(f"apps: {program.__name__}: --with-apps names no folder with {needs}")
                 continue
             wrong += sum(compare(weft, case, folder) for case in program(options.with_apps.resolve(), folder))
     sys.exit(1 if wrong else 0)

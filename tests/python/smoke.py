@@ -238,6 +238,22 @@ def check_flows() -> None:
         raise AssertionError("nothing was said about congestion control of fluids")
 
 
+def check_apps() -> None:
+    """Catches a kernel that Python runs as another one, and one that is no trace."""
+    result = weft.app("hpcg", "exanest", 8, {"local": "8x8x8", "iterations": 3}, ppn=4)
+    replayed = weft.replay("hpcg@8,local=8x8x8,iterations=3", "exanest", ppn=4)
+    for column in ("run_time_us", "messages", "bytes"):
+        assert result.summary[column][0] == replayed.summary[column][0], column
+    # Eight ranks that all touch each other, and 34 halos.
+    assert weft.trace("hpcg@8,local=8x8x8,iterations=3").stats["messages"] == 56 * 34
+    try:
+        weft.app("hpcg", "exanest", 8, {"locals": 8})
+    except weft.BadInput as error:
+        assert "did you mean `local`?" in str(error), error
+    else:
+        raise AssertionError("nothing was said about an option that there is not")
+
+
 def check_forms(result: weft.Result, machine: weft.Machine) -> None:
     """Catches a notebook's table as wide as all columns, text that is markup, a wrong version."""
     form = result._repr_html_()
@@ -281,6 +297,7 @@ def main() -> None:
         check_diagnosis(Path(folder))
         check_values(Path(folder))
         check_flows()
+        check_apps()
         fixed = {"machine": "bxi3-fattree", "time": "5us", "set": {"topology": {"k": 4}}}
         study = {"command": "traffic", "seeds": 2, "fixed": fixed, "vary": {"load": [0.2, 0.5]}}
         swept = weft.sweep(study, output=Path(folder, "study"), jobs=2, progress=False)

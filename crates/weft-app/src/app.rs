@@ -32,8 +32,19 @@ pub enum Verification {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum AppError {
     /// The text does not name a kernel.
-    #[error("`{text}`: {reason}; write NAME@RANKS[,OPTION=VALUE...], such as halo3d@64,steps=10")]
+    #[error(
+        "there is no file `{text}`, and no kernel: {reason}; write NAME@RANKS[,OPTION=VALUE...], such as \
+         halo3d@64,steps=10"
+    )]
     Name {
+        /// The text.
+        text: String,
+        /// The fault.
+        reason: String,
+    },
+    /// The text is no option.
+    #[error("`{text}`: {reason}; write OPTION=VALUE, such as steps=10")]
+    Option {
         /// The text.
         text: String,
         /// The fault.
@@ -56,6 +67,16 @@ pub enum AppError {
         option: String,
         /// The one that is like it, or all.
         suggestion: String,
+    },
+    /// Two options say the same thing.
+    #[error("{app}: {one} and {other} exclude each other; leave one of them out")]
+    Both {
+        /// The application.
+        app: &'static str,
+        /// The options.
+        one: &'static str,
+        /// The second.
+        other: &'static str,
     },
     /// An option has a value that it cannot have.
     #[error("{app}: {option}={value}: expected {expected}; {mend}")]

@@ -27,7 +27,7 @@ impl KernelName {
     /// # Errors
     /// The text is none, or the option was given before.
     pub fn add(&mut self, text: &str) -> Result<(), AppError> {
-        let refuse = |reason: String| AppError::Name { text: text.to_owned(), reason };
+        let refuse = |reason: String| AppError::Option { text: text.to_owned(), reason };
         let Some((name, value)) = text.split_once('=') else {
             return Err(refuse("an option has a value".to_owned()));
         };

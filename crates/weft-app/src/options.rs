@@ -60,10 +60,15 @@ impl<'a> Options<'a> {
         (option, self.given.get(name).map_or(option.default, String::as_str))
     }
 
-    /// Whether the option was given, and not with its default.
-    pub fn is_given(&self, name: &str) -> bool {
-        let (option, text) = self.value(name);
-        text != option.default
+    /// Whether `other` was given, in the place of `one`.
+    ///
+    /// # Errors
+    /// Both were.
+    pub fn is_replaced(&self, one: &'static str, other: &'static str) -> Result<bool, AppError> {
+        match (self.given.contains_key(one), self.given.contains_key(other)) {
+            (true, true) => Err(AppError::Both { app: self.app.name, one, other }),
+            (_, replaced) => Ok(replaced),
+        }
     }
 
     /// A number within limits.

@@ -48,7 +48,8 @@ const TAG: i32 = 99;
 
 fn build(options: &Options<'_>) -> Result<Vec<KernelPart>, AppError> {
     let grid = RankGrid { extents: shape(options.ranks()), periodic: false };
-    let local = match options.is_given("global") {
+    let is_global = options.is_replaced("local", "global")?;
+    let local = match is_global {
         true => parts_of(options, options.extents("global", 8..=1 << 24)?, grid.extents)?,
         false => options.extents("local", 8..=1 << 12)?,
     };
@@ -56,9 +57,7 @@ fn build(options: &Options<'_>) -> Result<Vec<KernelPart>, AppError> {
         let (below, above) = (odd / 8 * 8, odd.next_multiple_of(8));
         let near = if below == 0 { above.to_string() } else { format!("{below} and {above}") };
         let expected = format!("multiples of 8, which four levels need; nearest to {odd}: {near}");
-        return Err(
-            options.refuse_value(if options.is_given("global") { "global" } else { "local" }, expected)
-        );
+        return Err(options.refuse_value(if is_global { "global" } else { "local" }, expected));
     }
     let iterations = options.count("iterations", 1..=1 << 20)?;
     let sets = options.count("sets", 1..=1 << 20)?;

@@ -39,7 +39,8 @@ const TAG: i32 = 99;
 
 fn build(options: &Options<'_>) -> Result<Vec<KernelPart>, AppError> {
     let ranks = options.ranks();
-    let elements = match options.is_given("global") {
+    let is_global = options.is_replaced("local", "global")?;
+    let elements = match is_global {
         true => options.extents("global", 1..=1 << 24)?,
         false => {
             let (local, [x, y, z]) = (options.extents("local", 1..=1 << 12)?, shape(ranks).map(u64::from));
@@ -49,7 +50,7 @@ fn build(options: &Options<'_>) -> Result<Vec<KernelPart>, AppError> {
     let bisection = MeshBisection { ranks, elements };
     if let Some(rank) = (0..ranks).find(|rank| bisection.nodes(*rank).iter().any(Range::is_empty)) {
         let expected = format!("more elements: rank {rank} of {ranks} has none");
-        return Err(options.refuse_value("global", expected));
+        return Err(options.refuse_value(if is_global { "global" } else { "local" }, expected));
     }
     let iterations = options.count("iterations", 1..=1 << 20)?;
     // The ranks with the most nodes set the pace; all are taken to have as many.

@@ -12,7 +12,6 @@ use super::file::{self, Scenario};
 use super::{Building, ScenarioRequest, Way};
 use crate::experiment::ranks::{check_joined, core_speed, hosts, progress_rule};
 use crate::experiment::replay::{self, TraceInput};
-use crate::experiment::trace::kernel_called;
 use crate::experiment::{ExperimentError, machine};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -49,10 +48,9 @@ pub struct ApplicationFigures {
 pub fn traces(name: &str, text: &str, folder: &Path) -> Result<Vec<TraceInput>, ExperimentError> {
     let named = file::traces(name, text)?;
     let open = |trace: file::NamedTrace| {
-        let kernel = kernel_called(Path::new(&trace.path));
         let path = folder.join(&trace.path);
-        match (path.metadata(), kernel) {
-            (Err(_), Some(kernel)) => Ok(TraceInput::kernel(kernel.map_err(ExperimentError::input)?)),
+        match (path.metadata(), trace.kernel) {
+            (Err(_), Some(kernel)) => kernel.map(TraceInput::kernel),
             (Err(_), None) => Err(trace.missing),
             // A device may have no end.
             (Ok(found), _) if !found.is_file() => Err(trace.no_file),

@@ -33,11 +33,13 @@ mod services;
 pub(super) use services::{ClientGroup, ServiceGroup, by_endpoint};
 
 use crate::experiment::ExperimentError;
+use crate::experiment::trace::kernel_named;
 use serde::Deserialize;
 use services::{RawClients, RawService};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use toml::Spanned;
+use weft_app::{Kernel, KernelName};
 use weft_engine::{Stream, below};
 use weft_fabric::TrafficClasses;
 use weft_machine::{Fabric, Machine};
@@ -258,6 +260,8 @@ fn parse(name: &str, text: &str) -> Result<RawFile, ExperimentError> {
 pub(super) struct NamedTrace {
     /// As written: from the scenario's folder.
     pub(super) path: String,
+    /// The kernel that it is where there is no such file; `None`: no kernel can have that name.
+    pub(super) kernel: Option<Result<KernelName, ExperimentError>>,
     /// The error that says that it is not there.
     pub(super) missing: ExperimentError,
     /// The error that says that it is a folder or a device.
@@ -278,7 +282,14 @@ pub(super) fn traces(name: &str, text: &str) -> Result<Vec<NamedTrace>, Experime
         let missing = text.refuse(&trace.span(), "applications.trace", &what, &mend);
         let what = format!("\"{}\" is no regular file", trace.get_ref());
         let no_file = text.refuse(&trace.span(), "applications.trace", &what, "name a trace");
-        NamedTrace { path: trace.into_inner(), missing, no_file }
+        let kernel = kernel_named(trace.get_ref()).map(|name| {
+            let known = name.and_then(|name| Kernel::new(&name).map(|_| name));
+            known.map_err(|error| {
+                let mend = "weft app list has the applications";
+                text.refuse(&trace.span(), "applications.trace", &error.to_string(), mend)
+            })
+        });
+        NamedTrace { path: trace.into_inner(), kernel, missing, no_file }
     };
     Ok(raw.applications.into_iter().map(trace).collect())
 }

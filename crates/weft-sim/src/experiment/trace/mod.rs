@@ -200,8 +200,13 @@ fn open(path: &Path, options: &TraceOptions) -> Result<Trace, ExperimentError> {
 /// The kernel that `path` calls, such as `halo3d@64`; `None`: a file of that name exists, or no kernel can
 /// have it.
 pub(crate) fn kernel_called(path: &Path) -> Option<Result<KernelName, AppError>> {
-    let text = path.to_str().filter(|text| text.contains('@') && !text.contains(MAIN_SEPARATOR))?;
-    (!path.exists()).then(|| text.parse())
+    let name = kernel_named(path.to_str()?)?;
+    (!path.exists()).then_some(name)
+}
+
+/// The kernel that a text names, unless it stands for a file; `None`: no kernel can have that name.
+pub(crate) fn kernel_named(text: &str) -> Option<Result<KernelName, AppError>> {
+    (text.contains('@') && !text.contains(MAIN_SEPARATOR)).then(|| text.parse())
 }
 
 /// The folder of parts that `path` stands for: itself, or the one beside a trace that is being recorded.

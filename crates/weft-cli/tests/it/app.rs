@@ -1,0 +1,130 @@
+//! `weft app`, and kernels wherever a trace is read.
+
+use crate::common::{group, json, number, refused, rows, weft};
+use std::fs;
+use std::process::Command;
+
+/// Boxes of 4 x 5 x 6 points on 2 x 2 x 2 ranks: each has three neighbours, and 74 points of 16 bytes there.
+const HALO: &str = "local=4x5x6,variables=2,steps=3";
+
+fn words(text: &str) -> Vec<&str> {
+    text.split_whitespace().collect()
+}
+
+/// Catches messages and computations that are not those of the law, added up by hand.
+#[test]
+fn a_kernel_does_what_its_law_says() {
+    let report = json(&words(&format!("app halo3d -m exanest --ranks 8 --with {HALO} --quiet --json")));
+    let row = &report["rows"][0];
+    assert_eq!(number(row, "ranks"), 8.0);
+    assert_eq!(number(row, "messages"), 3.0 * 8.0 * 3.0);
+    assert_eq!(number(row, "bytes"), 3.0 * 8.0 * (30.0 + 24.0 + 20.0) * 16.0);
+    // Alone: 7 points of 2 operations for 240 numbers, at half an operation in a cycle of 1.3 GHz. The
+    // traffic, of 3,840 bytes at 20 Gb/s, is over before.
+    let alone = json(&words(&format!("app halo3d -m exanest --ranks 1 --with {HALO} --quiet --json")));
+    let computed = 3.0 * 240.0 * 14.0 / 0.5 / 1300.0;
+    let run_time = number(&alone["rows"][0], "run_time_us");
+    assert!((run_time / computed - 1.0).abs() < 1e-6, "{run_time}, by hand {computed}");
+}
+
+/// Catches a kernel that is another one as a job, by other threads, run again, or when it is saved.
+#[test]
+fn a_kernel_is_the_same_however_it_is_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let out = out.to_str().unwrap();
+    let first =
+        json(&words(&format!("app hpcg -m exanest -n 8 --with local=8x8x8,iterations=3 --quiet --json")));
+    let job = "hpcg@8,iterations=3,local=8x8x8 -m exanest --quiet --json";
+    for more in ["", "--threads 2", "--threads 3", &format!("--save-every 300us -o {out}")] {
+        let report = json(&words(&format!("replay {job} {more}")));
+        assert_eq!(rows(&report), rows(&first), "{more}");
+    }
+    let again = weft(&["rerun", out]);
+    assert!(again.status.success(), "{}", String::from_utf8_lossy(&again.stderr));
+    let explained = weft(&["explain", out]);
+    assert!(explained.status.success(), "{}", String::from_utf8_lossy(&explained.stderr));
+    // All eight touch each other: 56 messages in each of a halo at the start and eleven in an iteration. The
+    // library makes 24 messages of each of ten sums: each rank sends one at each of three doublings.
+    let stats = json(&["trace", "stats", "hpcg@8,local=8x8x8,iterations=3", "--json"]);
+    assert_eq!(number(&stats, "messages"), 56.0 * 34.0);
+    assert_eq!(number(&first["rows"][0], "messages"), 56.0 * 34.0 + 10.0 * 24.0);
+}
+
+/// Catches a scenario or a study that takes no kernel.
+#[test]
+fn scenarios_and_studies_take_kernels() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let scenario = |trace: &str| {
+        let head = "[scenario]\ntitle = \"a kernel\"\ntime = \"20ms\"\n";
+        let job = "[[applications]]\nname = \"halo\"\nrole = \"victim\"\non = \"0-7\"\nranks_per_host = 1\n";
+        fs::write(at("scenario.toml"), format!("{head}{job}trace = \"{trace}\"\n")).unwrap();
+        at("scenario.toml")
+    };
+    let run = ["traffic", "-m", "carvnet-spineleaf", "--quiet", "--json", "--scenario"];
+    let report = json(&[&run[..], &[&scenario(&format!("halo3d@8,{HALO}"))]].concat());
+    assert_eq!(number(group(&report, "as the machine", "halo"), "ranks"), 8.0);
+    let said = refused(&[&run[..], &[&scenario("halo3d@8,points=4")]].concat());
+    assert!(
+        said.contains("scenario.toml:9: `applications.trace`") && said.contains("no option `points`"),
+        "{said}"
+    );
+    let study = "command = \"app\"\n[fixed]\nmachine = \"exanest\"\napp = \"halo3d\"\nwith = \"steps=1\"\n\
+                 [vary]\nranks = [2, 4]\n";
+    fs::write(at("study.toml"), study).unwrap();
+    let done = json(&["sweep", &at("study.toml"), "-o", &at("study"), "--quiet", "--json"]);
+    assert_eq!(number(&done["summary"], "done"), 2.0, "{done}");
+}
+
+/// Catches a file that a kernel hides.
+#[test]
+fn a_file_of_that_name_comes_first() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("halo3d@4"), "no trace").unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weft"));
+    let output = command.args(words("replay -m exanest halo3d@4")).current_dir(&folder).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(2) && said.contains("begins as no trace does"), "{said}");
+}
+
+/// Catches mistakes that are taken, or reported without the mend.
+#[test]
+fn mistakes_in_kernels_are_named() {
+    for (with, ranks, part) in [
+        ("halo3d --with step=3", "8", "did you mean `steps`?"),
+        ("halo3d --with steps", "8", "write OPTION=VALUE"),
+        ("halo3d --with steps=1,steps=2", "8", "was given before"),
+        ("halo3d --with stencil=9", "8", "one of 7, 27"),
+        ("halo3d --with local=0x1x1", "8", "three extents from 1"),
+        ("halod", "8", "did you mean `halo3d`?"),
+        ("hpcg --with local=10x8x8", "8", "nearest to 10: 8 and 16"),
+        ("hpcg --with global=25x8x8", "8", "multiples of the grid of ranks, 2x2x2"),
+        ("hpcg --with local=8x8x8,global=16x16x16", "8", "exclude each other"),
+        ("minife --with global=1x1x1", "8", "rank 1 of 8 has none"),
+        ("som --with records=5,batches=6", "8", "no more batches than records"),
+        ("nest --with threads=64", "8", "from 1 to 32"),
+        ("lammps --with total=31000", "8", "32000"),
+        ("halo3d", "40000", "do not fit on 512 cores"),
+    ] {
+        let said = refused(&words(&format!("app {with} -m exanest --ranks {ranks} --quiet")));
+        assert!(said.contains(part), "{with}: {said}");
+    }
+    assert!(refused(&words("replay -m exanest halo3d")).contains("write halo3d@64"));
+    assert!(refused(&words("replay -m exanest halo3d@0")).contains("there is no file `halo3d@0`"));
+    assert!(refused(&words("app show halo")).contains("did you mean `halo3d`?"));
+}
+
+/// Catches an application that a list forgets, or that does not say what it was compared with.
+#[test]
+fn applications_are_listed_and_shown() {
+    let list = json(&words("app list --json"));
+    let names: Vec<&str> =
+        list["rows"].as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();
+    assert!(["halo3d", "lammps", "hpcg", "minife", "nest", "som"].iter().all(|name| names.contains(name)));
+    for name in names {
+        let shown = json(&["app", "show", name, "--json"]);
+        assert!(shown["laws"].as_str().is_some_and(|laws| laws.len() > 100), "{shown}");
+        assert!(shown["checked_against"].as_str().is_some_and(|text| !text.is_empty()), "{shown}");
+    }
+}
