@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Fits the memory channel of exanest's hosts on the efficiencies of TR-488 Table 3 on two processes.
 
-Efficiencies are times over times: they tell how much of the channel one core draws, and not how fast it is. So
-`memory_bandwidth` over `bandwidth` is fitted, once for all three applications, and `bandwidth` is assumed. Printed
-are the fit, and for each figure what follows on two and on four cores. Steps are cut: all are alike.
+Efficiencies are times over times: they tell how much of the channel one core draws, and not how fast it is.
+So `memory_bandwidth` over `bandwidth` is fitted, once for all three applications; `bandwidth` is assumed.
+Printed are the fit, and what follows on two and on four cores. Steps are cut: all are alike.
 """
 
 import argparse

@@ -110,7 +110,7 @@ fn mistakes_in_kernels_are_named() {
         let said = refused(&words(&format!("app {with} -m exanest --ranks {ranks} --quiet")));
         assert!(said.contains(part), "{with}: {said}");
     }
-    assert!(refused(&words("replay -m exanest halo3d")).contains("write halo3d@64"));
+    assert!(refused(&words("replay -m exanest halo3d")).contains("it has no number of ranks"));
     assert!(refused(&words("replay -m exanest halo3d@0")).contains("there is no file `halo3d@0`"));
     assert!(refused(&words("app show halo")).contains("did you mean `halo3d`?"));
 }

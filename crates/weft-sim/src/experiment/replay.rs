@@ -71,13 +71,7 @@ impl TraceInput {
         }
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
         // A device may have no end.
-        let found = path.metadata();
-        if found.is_err() && path.to_str().is_some_and(|name| weft_app::apps::find(name).is_ok()) {
-            return Err(ExperimentError::input(format!(
-                "there is no file `{name}`; an application needs a number of ranks: write {name}@64"
-            )));
-        }
-        let is_file = found.map_or(true, |found| found.is_file());
+        let is_file = path.metadata().map_or(true, |found| found.is_file());
         if !is_file {
             let path = path.display();
             return Err(ExperimentError::input(format!("{path} is not a regular file; name a trace")));

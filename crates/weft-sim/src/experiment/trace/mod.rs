@@ -206,7 +206,8 @@ pub(crate) fn kernel_called(path: &Path) -> Option<Result<KernelName, AppError>>
 
 /// The kernel that a text names, unless it stands for a file; `None`: no kernel can have that name.
 pub(crate) fn kernel_named(text: &str) -> Option<Result<KernelName, AppError>> {
-    (text.contains('@') && !text.contains(MAIN_SEPARATOR)).then(|| text.parse())
+    let is_one = text.contains('@') || weft_app::apps::find(text).is_ok();
+    (is_one && !text.contains(MAIN_SEPARATOR)).then(|| text.parse())
 }
 
 /// The folder of parts that `path` stands for: itself, or the one beside a trace that is being recorded.
