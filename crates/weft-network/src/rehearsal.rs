@@ -21,7 +21,7 @@ use std::sync::{Mutex, PoisonError};
 use weft_assembly as assembly;
 use weft_engine::Payload;
 use weft_fabric::parameters::FlowControl;
-use weft_fabric::{HopRecord, LinkEnd, LinkParameters};
+use weft_fabric::{ErrorRate, HopRecord, LinkEnd, LinkParameters};
 use weft_flow::{DataTaken, LoneCase, LoneMessage, LoneMessages, SharedEngine};
 use weft_machine::{Fabric, Machine, MachinePower};
 use weft_nic::{Delivered, Failure, FailureReason, Host, HostContext, Message, Observer, Offer, Primitive};
@@ -217,9 +217,13 @@ impl Rehearsals {
             power: MachinePower::default(),
             ..machine.clone()
         };
-        if let Fabric::Packet { switch, .. } = &mut machine.fabric {
+        if let Fabric::Packet { switch, links, .. } = &mut machine.fabric {
             // No buffer fills before a message that is alone.
             switch.flow_control = FlowControl::Credits;
+            // Fluids have no bits that could be wrong.
+            for layer in links.iter_mut().map(|link| &mut link.layer) {
+                (layer.bit_errors, layer.symbol_errors) = (ErrorRate::NONE, ErrorRate::NONE);
+            }
         }
         let classes: Vec<String> = layout.link_classes().into_iter().map(str::to_owned).collect();
         let links = assembly::links(&machine, layout).unwrap_or_default();

@@ -33,8 +33,7 @@ fn a_kernel_is_the_same_however_it_is_run() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
     let out = out.to_str().unwrap();
-    let first =
-        json(&words(&format!("app hpcg -m exanest -n 8 --with local=8x8x8,iterations=3 --quiet --json")));
+    let first = json(&words("app hpcg -m exanest -n 8 --with local=8x8x8,iterations=3 --quiet --json"));
     let job = "hpcg@8,iterations=3,local=8x8x8 -m exanest --quiet --json";
     for more in ["", "--threads 2", "--threads 3", &format!("--save-every 300us -o {out}")] {
         let report = json(&words(&format!("replay {job} {more}")));
