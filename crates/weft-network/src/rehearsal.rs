@@ -221,7 +221,7 @@ impl Rehearsals {
             // No buffer fills before a message that is alone.
             switch.flow_control = FlowControl::Credits;
             // Fluids have no bits that could be wrong.
-            for layer in links.iter_mut().map(|link| &mut link.layer) {
+            for layer in links.values_mut().map(|link| &mut link.layer) {
                 (layer.bit_errors, layer.symbol_errors) = (ErrorRate::NONE, ErrorRate::NONE);
             }
         }
