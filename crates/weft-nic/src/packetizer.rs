@@ -397,6 +397,11 @@ impl Packetizer {
         }
     }
 
+    /// Whether the packet of a channel has been sent and not been answered in time.
+    pub fn repeated(&self, id: ChannelId) -> bool {
+        self.channel(id).is_some_and(|channel| channel.retry.repeated() > 0)
+    }
+
     /// How long a channel has waited for an answer before it was last told to [repeat](Expiry::Repeat).
     pub fn waited(&self, id: ChannelId, parameters: &PacketizerParameters) -> Span {
         let page = self.interfaces.get(usize::from(id.interface));

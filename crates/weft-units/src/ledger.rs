@@ -113,13 +113,13 @@ counters! {
         pub reordered: u64,
         /// Cut down to their headers, as the buffer behind the link was full.
         pub trimmed: u64,
-        /// Sent again by their source, as they had been lost or trimmed.
+        /// Sent again by their source, as they had been lost, trimmed or refused.
         pub resent: u64,
         /// Dropped by the interface that they were for, as it had taken them before.
         pub duplicates: u64,
-        /// Acknowledgements that interfaces have sent.
+        /// Acknowledgements of reliable connections.
         pub acknowledgements: u64,
-        /// Time-outs of reliable connections.
+        /// Time-outs of reliable connections; where interfaces have none, of packets and blocks.
         pub timeouts: u64,
         /// Left their routing for a detour by tables, as links were off.
         pub rerouted: u64,
@@ -343,15 +343,15 @@ views! {
         packets_resent: resent => "sources sent {} packets again",
         packets_duplicates: duplicates => "destinations dropped {} packets that they had taken before",
         packets_acknowledgements: acknowledgements,
-        connections_timeouts: timeouts => "{} time-outs of connections",
+        connections_timeouts: timeouts => "{} time-outs of interfaces",
     }
 
-    /// Rows of ranks, of `weft osu`, `weft replay` and `weft run`: what reliable connections did.
+    /// Rows of ranks, of `weft osu`, `weft replay` and `weft run`: what interfaces did about losses.
     Repairs {
         packets_resent: resent => "sources sent {} packets again",
         packets_duplicates: duplicates => "destinations dropped {} packets that they had taken before",
         packets_acknowledgements: acknowledgements,
-        connections_timeouts: timeouts => "{} time-outs of connections",
+        connections_timeouts: timeouts => "{} time-outs of interfaces",
     }
 
     /// Rows of a scenario.

@@ -1,4 +1,4 @@
-//! Losses of links, and repairs of reliable connections, in lines for people.
+//! Losses of links, and repairs of interfaces, in lines for people.
 
 use weft_units::PacketCounts;
 use weft_units::ledger::{Repairs, View as _};

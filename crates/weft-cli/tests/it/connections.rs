@@ -8,7 +8,7 @@ const TREE: &str = "-m ib-ndr-fattree --set topology.down=[4,4,4] --set topology
                     --set topology.parallel=[1,2]";
 
 /// The words of a line; what stands in quotes is one.
-fn words(line: &str) -> Vec<String> {
+pub(crate) fn words(line: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for (number, part) in line.split('\'').enumerate() {
         match number % 2 {
@@ -90,7 +90,7 @@ fn ranks_say_what_was_sent_again() {
         assert_eq!(number(&late, "packets_duplicates"), 0.0, "{late}");
         assert!(number(&late, "packets_acknowledgements") > 0.0, "{late}");
         let said = run(off);
-        for line in ["links lost 2 packets", "sources sent 2 packets again", "2 time-outs of connections"] {
+        for line in ["links lost 2 packets", "sources sent 2 packets again", "2 time-outs of interfaces"] {
             assert!(said.contains(line), "{said}");
         }
         assert!(!run("").contains("lost") && !run("").contains("again"), "{}", run(""));

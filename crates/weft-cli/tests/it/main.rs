@@ -28,6 +28,7 @@ mod plot;
 mod power;
 mod record;
 mod region;
+mod repairs;
 mod replay;
 mod run;
 mod run_addresses;

@@ -256,8 +256,7 @@ impl Module {
                 self.early.entry((id, vector)).or_insert((context.now, values));
                 self.advance(id, context);
             }
-            // It has come before.
-            _ => {}
+            _ => context.callbacks.came_again(),
         }
     }
 
@@ -285,11 +284,14 @@ impl Module {
     ) {
         let says =
             |step| ModulePacket { to: from, id, step, bytes: Bytes::ZERO, due: context.now, values: None };
-        context.callbacks.send(match self.repair.sent_to(from, id) {
-            Some(sent) => ModulePacket { due: sent.due.max(context.now), ..sent.clone() },
-            None if self.repair.has_failed(id) => says(ModulePacketKind::Failed),
-            None => says(ModulePacketKind::NotYet),
-        });
+        match self.repair.sent_to(from, id) {
+            Some(sent) => {
+                let again = ModulePacket { due: sent.due.max(context.now), ..sent.clone() };
+                context.callbacks.send_again(again);
+            }
+            None if self.repair.has_failed(id) => context.callbacks.send(says(ModulePacketKind::Failed)),
+            None => context.callbacks.send(says(ModulePacketKind::NotYet)),
+        }
     }
 
     /// The timer has fired: asks for what is missing, or gives up.
@@ -299,6 +301,7 @@ impl Module {
             Expiry::NotBefore(at) => Some(at),
             expiry => {
                 let Some((&id, running)) = self.running.first_key_value() else { return };
+                context.callbacks.timed_out();
                 let missing = self.missing(id, running);
                 if expiry == Expiry::GiveUp {
                     let Some(&first) = missing.first() else { return };

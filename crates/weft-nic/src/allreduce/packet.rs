@@ -131,6 +131,14 @@ pub trait ModuleCallbacks {
     fn wake(&mut self, at: Time, id: OperationId);
     /// Puts a packet on the link when it is due.
     fn send(&mut self, packet: ModulePacket);
+    /// The same of a packet that was sent before, and is missing where it was sent to.
+    fn send_again(&mut self, packet: ModulePacket) {
+        self.send(packet);
+    }
+    /// An operation has waited too long, and asks for what is missing or gives up.
+    fn timed_out(&mut self) {}
+    /// A vector has come that had come before.
+    fn came_again(&mut self) {}
     /// A block of a rank's request begins at `at`.
     fn begins(&mut self, token: u32, at: Time);
     /// It has been in `state` since it began, or since it was in another, and is in the next one from `until`

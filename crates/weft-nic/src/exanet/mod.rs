@@ -66,7 +66,7 @@ use serde::{Deserialize, Serialize};
 use transmit::{Answer, Candidate, Turn};
 use weft_engine::Payload;
 use weft_fabric::{Addressing, Announced, Injection, InterfaceContext, MessagePart, Packet, PacketLabel};
-use weft_units::{Bytes, EndpointId, Time};
+use weft_units::{Bytes, CountLedger, EndpointId, Time};
 
 /// The interface, with its host.
 pub type ExanetNic<H> = NicShell<Hardware<H>, H>;
@@ -174,6 +174,14 @@ impl<H: Host> NicBoard<H> for Hardware<H> {
         hosted.node.inject(next_offer)
     }
 
+    fn counts(&self) -> Option<&CountLedger> {
+        self.repairs.as_deref()
+    }
+
+    fn counts_mut(&mut self) -> Option<&mut CountLedger> {
+        self.repairs.as_deref_mut()
+    }
+
     fn unfinished(&self) -> (usize, usize) {
         let posts = self.posts.len() + self.packetizer.unfinished() + self.rdma.unfinished();
         let posts = posts + self.reductions.as_ref().map_or(0, |reductions| reductions.unfinished());
@@ -252,6 +260,9 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
             // It has been answered before it could be repeated.
             return Injection::NotBefore(now);
         };
+        if parcel.refused > 0 || self.hardware.packetizer.repeated(channel) {
+            self.hardware.ledger().counts.resent += 1;
+        }
         let timer = self.hardware.packetizer.sent(now, channel, &self.parameters.packetizer);
         if let Some(at) = timer {
             self.fabric.set_timer(at, ExanetTimer::Retransmission(channel));

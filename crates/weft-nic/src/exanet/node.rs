@@ -27,7 +27,7 @@ use crate::shell::{Hosted, NicNode};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use weft_fabric::Announced;
-use weft_units::{Address, Time};
+use weft_units::{Address, CountLedger, Time};
 
 /// The blocks, and the queues between them.
 #[derive(Serialize, Deserialize)]
@@ -51,6 +51,8 @@ pub struct Hardware<H: Host> {
     pub(super) deliveries: VecDeque<Delivered<H::Header>>,
     next_number: u32,
     pub(super) check: DamageCheck,
+    /// Counts of what was sent again; `None`: nothing, as nearly everywhere.
+    pub(super) repairs: Option<Box<CountLedger>>,
 }
 
 /// The blocks on the way to the host's memory.
@@ -92,6 +94,7 @@ impl<H: Host> Hardware<H> {
             deliveries: VecDeque::new(),
             next_number: 0,
             check: DamageCheck::default(),
+            repairs: None,
         }
     }
 
@@ -100,6 +103,12 @@ impl<H: Host> Hardware<H> {
         let number = self.next_number;
         self.next_number = number.wrapping_add(1);
         number
+    }
+
+    /// The counts of what is sent again.
+    #[cold]
+    pub(super) fn ledger(&mut self) -> &mut CountLedger {
+        self.repairs.get_or_insert_default()
     }
 
     /// When the blocks that share a turn on the link, RDMA and reductions, have a packet.

@@ -31,6 +31,8 @@ struct Outlet<'a, 'b, 'c, H: Host> {
     fabric: &'a mut InterfaceContext<'b, 'c, ExanetNic<H>>,
     /// A transfer of this host that has failed.
     failure: Option<Failure>,
+    /// Time-outs of blocks.
+    timeouts: u64,
     /// A descriptor channel that has space again.
     space: Option<(u32, ChannelKind)>,
     /// The words on the message that is posted, if it has not been announced.
@@ -79,6 +81,10 @@ impl<H: Host> RdmaCallbacks for Outlet<'_, '_, '_, H> {
                 self.failure = Some(Failure { to, number, token, interface, reason });
             }
         }
+    }
+
+    fn timed_out(&mut self, blocks: u64) {
+        self.timeouts += blocks;
     }
 
     fn space(&mut self, page: u32, kind: ChannelKind) {
@@ -131,11 +137,14 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
     ) -> (R, Option<Failure>) {
         let parameters = &self.parameters.rdma;
         let mut path = self.hardware.memory.path(self.parameters);
-        let mut outlet = Outlet { fabric: self.fabric, failure: None, space: None, words: None };
+        let mut outlet = Outlet { fabric: self.fabric, failure: None, timeouts: 0, space: None, words: None };
         let now = outlet.fabric.now();
         let mut context = EngineContext { now, parameters, callbacks: &mut outlet };
         let result = call(&mut self.hardware.rdma, &mut path, &mut context);
-        let Outlet { failure, space, .. } = outlet;
+        let Outlet { failure, timeouts, space, .. } = outlet;
+        if timeouts > 0 {
+            self.hardware.ledger().counts.timeouts += timeouts;
+        }
         // As many descriptors are kept as the space of one is taken: each is stored in place of another.
         if let Some((page, kind)) = space
             && let Some((since, descriptor)) = self.hardware.posts.take_kept(page, kind)
@@ -233,7 +242,10 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         }
         let source = self.fabric.endpoint();
         Some(match outgoing? {
-            RdmaPacket::Cell(Cell { to, message, bytes, id, watch, offset, class }) => {
+            RdmaPacket::Cell(Cell { to, message, bytes, id, watch, offset, class, repeated }) => {
+                if repeated {
+                    self.hardware.ledger().counts.resent += 1;
+                }
                 if self.hardware.data.is_some() {
                     self.fabric.announce(to, message, Announcement::Read { cell: id, offset });
                 }
@@ -257,7 +269,7 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
             // Its block will be sent again.
             return None;
         }
-        let Hardware { headers, packetizer, memory, rdma, .. } = &mut *self.hardware;
+        let Hardware { headers, packetizer, memory, rdma, repairs, .. } = &mut *self.hardware;
         let Some(expected) = headers.get_mut((packet.source, packet.message)) else {
             self.late_cell(packet, id);
             return None;
@@ -267,13 +279,16 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         let owner = expected.has_place.then(|| packetizer.domain(interface));
         let arrival = Arrival { source: packet.source, id, transfer, owner, tail };
         // No transfer of this host ends with it: there is neither a failure nor space for a descriptor.
-        let mut outlet = Outlet { fabric: self.fabric, failure: None, space: None, words: None };
+        let mut outlet = Outlet { fabric: self.fabric, failure: None, timeouts: 0, space: None, words: None };
         let parameters = &self.parameters.rdma;
         let mut context = EngineContext { now: tail, parameters, callbacks: &mut outlet };
         let outcome = rdma.cell(&arrival, &mut memory.path(self.parameters), &mut context);
         if id.last {
             // There may be an answer to send.
             self.fabric.request_injection();
+        }
+        if outcome.repeated {
+            repairs.get_or_insert_default().counts.duplicates += 1;
         }
         if outcome.stored {
             expected.came = (expected.came + packet.payload()).min(expected.transfer.bytes);
@@ -287,6 +302,7 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
     /// A cell has come of a transfer that is not known any more.
     #[cold]
     fn late_cell(&mut self, packet: &Packet, id: CellId) {
+        self.hardware.ledger().counts.duplicates += 1;
         self.hardware.rdma.late_cell(packet.source, packet.message, id, self.fabric.now());
         self.fabric.request_injection();
     }

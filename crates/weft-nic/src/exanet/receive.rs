@@ -135,6 +135,7 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         // hardware sees it by the sequence number of its source's channel.
         let Some(expected) = hardware.headers.get((from, number)) else {
             hardware.transmit.answer(checked.ended, Answer { to: from, message: number, refusal: None });
+            hardware.ledger().counts.duplicates += 1;
             self.fabric.request_injection();
             return None;
         };
@@ -244,6 +245,9 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         let (now, parameters) = (self.fabric.now(), &self.parameters.packetizer);
         let (expiry, parcel) =
             self.hardware.packetizer.expired(now, channel, parameters, &mut channel_report(self.fabric));
+        if matches!(expiry, Expiry::Repeat | Expiry::GiveUp) {
+            self.hardware.ledger().counts.timeouts += 1;
+        }
         match expiry {
             Expiry::Settled => None,
             Expiry::NotBefore(at) => {

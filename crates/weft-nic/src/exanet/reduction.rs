@@ -17,7 +17,7 @@ use crate::observer::{Observer as _, Stage};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use weft_fabric::{Addressing, InterfaceContext, Packet};
-use weft_units::{Bytes, EndpointId, Time};
+use weft_units::{Bytes, CountLedger, EndpointId, Time};
 
 /// The module, with its packets in the order in which they are due.
 #[derive(Default, Serialize, Deserialize)]
@@ -61,6 +61,7 @@ struct Outlet<'a, 'b, 'c, H: Host> {
     packets: &'a mut VecDeque<ModulePacket>,
     requests: &'a mut BTreeMap<u32, Request>,
     failures: &'a mut VecDeque<(Time, Failure)>,
+    repairs: &'a mut Option<Box<CountLedger>>,
     data: Option<&'a mut DataOfHost<H::Header>>,
     /// Endpoints of a board.
     board: u32,
@@ -94,6 +95,19 @@ impl<H: Host> ModuleCallbacks for Outlet<'_, '_, '_, H> {
         let place = self.packets.partition_point(|other| other.due <= packet.due);
         self.packets.insert(place, packet);
         self.fabric.request_injection();
+    }
+
+    fn send_again(&mut self, packet: ModulePacket) {
+        self.repairs.get_or_insert_default().counts.resent += 1;
+        self.send(packet);
+    }
+
+    fn timed_out(&mut self) {
+        self.repairs.get_or_insert_default().counts.timeouts += 1;
+    }
+
+    fn came_again(&mut self) {
+        self.repairs.get_or_insert_default().counts.duplicates += 1;
     }
 
     fn begins(&mut self, token: u32, at: Time) {
@@ -143,10 +157,11 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         let hardware = &mut *self.hardware;
         let mut path = hardware.memory.path(self.parameters);
         let Reductions { module, packets, requests } = &mut **hardware.reductions.get_or_insert_default();
-        let (failures, data) = (&mut hardware.failures, hardware.data.as_deref_mut());
+        let (failures, repairs) = (&mut hardware.failures, &mut hardware.repairs);
+        let data = hardware.data.as_deref_mut();
         let (fabric, board) = (&mut *self.fabric, parameters.limits.board);
         let now = fabric.now();
-        let mut outlet = Outlet { fabric, packets, requests, failures, data, board };
+        let mut outlet = Outlet { fabric, packets, requests, failures, repairs, data, board };
         let mut context = ModuleContext { now, parameters, callbacks: &mut outlet };
         Some(call(module, &mut path, &mut context))
     }

@@ -44,7 +44,7 @@ use transmit::{Answer, Next, Piece, Supplied, Transmit, packet_of, packet_of_ans
 use weft_engine::Payload;
 use weft_fabric::{Announced, Injection, MessagePart, MulticastGroup, Packet};
 use weft_keys::Problem;
-use weft_units::{Bytes, EndpointId, Span, Time};
+use weft_units::{Bytes, CountLedger, EndpointId, Span, Time};
 
 /// In reports, from a command to its first packet: the doorbell, and the read of the data.
 const COMMAND: Block = block!(Logic "command");
@@ -170,6 +170,8 @@ pub struct PortalsBoard<H: Host> {
     receiver_free: Time,
     /// Time that packets have taken the receive engine.
     received: Span,
+    /// Counts of what was sent again; `None`: nothing, as nearly everywhere.
+    repairs: Option<Box<CountLedger>>,
 }
 
 /// The board in its surroundings.
@@ -267,6 +269,12 @@ impl<H: Host> Capabilities for PortalsNode<'_, '_, '_, H> {
 }
 
 impl<H: Host> PortalsBoard<H> {
+    /// The counts of what is sent again.
+    #[cold]
+    fn ledger(&mut self) -> &mut CountLedger {
+        self.repairs.get_or_insert_default()
+    }
+
     /// The receive engine takes a packet that has come. Returns when it is done with it.
     fn engine(&mut self, now: Time, parameters: &PortalsParameters) -> Time {
         let done = self.receiver_free.max(now) + parameters.costs.receive_packet;
@@ -335,6 +343,9 @@ impl<H: Host> PortalsHosted<'_, '_, '_, H> {
         else {
             return;
         };
+        if expired.timeouts > 0 {
+            self.node.hardware.ledger().counts.timeouts += expired.timeouts;
+        }
         if let Some(next) = expired.next {
             self.node.fabric.set_timer(next, PortalsTimer::Retransmission);
         }
@@ -364,6 +375,7 @@ impl<H: Host> NicBoard<H> for PortalsBoard<H> {
             failures: VecDeque::new(),
             receiver_free: Time::ZERO,
             received: Span::ZERO,
+            repairs: None,
         }
     }
 
@@ -427,6 +439,9 @@ impl<H: Host> NicBoard<H> for PortalsBoard<H> {
             Some(Header::Data(kind, sequence)) => {
                 let flow = FlowId { peer: packet.source, kind };
                 let verdict = node.hardware.receiver.receive(flow, sequence, now, &node.parameters.transport);
+                if verdict == Verdict::AcknowledgeAgain {
+                    node.hardware.ledger().counts.duplicates += 1;
+                }
                 if verdict != Verdict::Drop {
                     let (to, message) = (packet.source, packet.message);
                     node.hardware.transmit.answers.push_back(Answer {
@@ -476,7 +491,10 @@ impl<H: Host> NicBoard<H> for PortalsBoard<H> {
                 return Injection::not_before(time.min(offer.unwrap_or(Time::NEVER)));
             }
             Next::Answer(answer) => (packet_of_answer(node.fabric.endpoint(), &answer), None),
-            Next::Repeat(repeat, timer) => (node.again(&repeat), timer),
+            Next::Repeat(repeat, timer) => {
+                node.hardware.ledger().counts.resent += 1;
+                (node.again(&repeat), timer)
+            }
             Next::Data(supplied) => {
                 if let Some(token) = supplied.token.filter(|_| supplied.last && supplied.sequence.is_none()) {
                     node.fabric.set_timer(now, PortalsTimer::Sent(token));
@@ -491,6 +509,14 @@ impl<H: Host> NicBoard<H> for PortalsBoard<H> {
         node.hardware.transmit.worked =
             node.hardware.transmit.worked.saturating_add(node.parameters.costs.send_packet);
         Injection::Packet(packet)
+    }
+
+    fn counts(&self) -> Option<&CountLedger> {
+        self.repairs.as_deref()
+    }
+
+    fn counts_mut(&mut self) -> Option<&mut CountLedger> {
+        self.repairs.as_deref_mut()
     }
 
     fn unfinished(&self) -> (usize, usize) {

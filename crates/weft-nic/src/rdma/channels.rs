@@ -29,6 +29,8 @@ pub(super) struct Block {
     pub(super) timeouts: u32,
     /// The next cell to be read.
     pub(super) next: u8,
+    /// The cells before this one were read in an earlier attempt.
+    pub(super) read_before: u8,
     /// The time at which the wait for an answer ends.
     pub(super) deadline: Time,
     /// Of a watched transfer: how the agent deals with its acknowledgement.
@@ -377,6 +379,8 @@ impl Channels {
     pub fn restart(&mut self, id: ChannelId, transaction: u32, parameters: &SendParameters) {
         let Some(mut busy) = self.busy(id, parameters) else { return };
         if let Some(block) = busy.block_event(transaction, BlockEvent::Restart) {
+            // A page fault may have ended the attempt before some cells were read.
+            block.read_before = block.read_before.max(block.next);
             block.next = 0;
             block.attempt += 1;
             busy.queue();
@@ -545,6 +549,7 @@ impl Transfer {
             attempt: 0,
             timeouts: 0,
             next: 0,
+            read_before: 0,
             deadline: Time::NEVER,
             dealt: None,
         });

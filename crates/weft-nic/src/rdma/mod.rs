@@ -135,6 +135,10 @@ pub trait RdmaCallbacks {
 
     /// The engine wants [`Rdma::wake`] to be called at `at`.
     fn wake(&mut self, at: Time, task: Task);
+    /// No answer has come to this many blocks in time, 0 included.
+    fn timed_out(&mut self, blocks: u64) {
+        let _ = blocks;
+    }
     /// A transfer has a channel: its destination is to learn its header before its first cell comes.
     fn announce(&mut self, to: EndpointId, header: TransferHeader);
     /// A transfer has ended: all of it has arrived, or has been given up.
@@ -179,6 +183,8 @@ pub struct CellOutcome {
     pub stored: bool,
     /// When the notification of its transfer is written, if it completed it.
     pub notified: Option<Time>,
+    /// Whether the same cell had come before.
+    pub repeated: bool,
 }
 
 /// A packet for the link.
@@ -330,6 +336,7 @@ impl Rdma {
                 if let Some(timer) = expired.timer {
                     context.callbacks.wake(timer, Task::Timeout(channel));
                 }
+                context.callbacks.timed_out(expired.again.len() as u64 + u64::from(expired.give_up));
                 if let Some(watched) = expired.watched {
                     let WatchedTimeout { message, started, gone } = watched;
                     let ended = context.now;
@@ -521,7 +528,7 @@ impl Rdma {
         }
         self.report(context.callbacks);
         match receipt {
-            Receipt::Written(_) => CellOutcome { stored: true, notified: None },
+            Receipt::Written(_) => CellOutcome { stored: true, notified: None, repeated: false },
             receipt => self.answer_to(&receipt, arrival, context),
         }
     }
@@ -550,11 +557,15 @@ impl Rdma {
         context: &mut EngineContext<'_, impl RdmaCallbacks>,
     ) -> CellOutcome {
         let Arrival { source, id, transfer, tail, .. } = *arrival;
-        let stored = matches!(receipt, Receipt::Written(_) | Receipt::Block { .. } | Receipt::Gap(_));
+        let stored = !matches!(receipt, Receipt::Duplicate { .. } | Receipt::Refused { .. });
+        let repeated = matches!(receipt, Receipt::Again | Receipt::Duplicate { .. });
         let (answer, due, notified) = match *receipt {
             Receipt::Written(_)
+            | Receipt::Again
             | Receipt::Duplicate { acknowledge: false }
-            | Receipt::Refused { answer: None, .. } => return CellOutcome { stored, notified: None },
+            | Receipt::Refused { answer: None, .. } => {
+                return CellOutcome { stored, notified: None, repeated };
+            }
             Receipt::Block { written, notified } => (Answer::Ack, written, notified),
             Receipt::Duplicate { acknowledge: true } => {
                 (Answer::Ack, tail.max(self.receive.in_memory(source, id.channel)), None)
@@ -580,7 +591,7 @@ impl Rdma {
                 });
             }
         }
-        CellOutcome { stored, notified }
+        CellOutcome { stored, notified, repeated }
     }
 
     /// An answer to a block of this node has come.

@@ -157,6 +157,8 @@ pub enum Receipt {
     /// It is written at this time, the last one of a block whose first ones found no context: the sender is
     /// told to send the block again, and need not wait until time is up.
     Gap(Time),
+    /// It had come in an earlier attempt of its block, of which others are missing.
+    Again,
     /// It completed its block.
     Block {
         /// When the block is in memory, to be acknowledged.
@@ -297,8 +299,7 @@ impl ReceiveUnit {
             change(context, &mut self.changes, (arrival, ContextEvent::Handled));
         }
         if context.written >> index & 1 == 1 {
-            // Of an earlier attempt, of which others are missing.
-            return Receipt::Written(tail);
+            return Receipt::Again;
         }
         let block_bytes = cut.block_bytes(transfer.bytes, transaction.wrapping_sub(transfer.first));
         let bytes = cut.cell_bytes(block_bytes, index);

@@ -157,6 +157,8 @@ pub struct Cell {
     pub watch: bool,
     /// The traffic class of its transfer.
     pub class: ClassTag,
+    /// Whether it has been sent in an earlier attempt of its block.
+    pub repeated: bool,
 }
 
 /// The consequences of a cell that was put on the link.
@@ -244,7 +246,8 @@ impl SendUnit {
                 let is_first = block.index == 0 && index == 0;
                 let is_watched =
                     watch && (is_first || last && parameters.cut.ends_transfer(whole, block.index));
-                let cell = Cell { to, message, bytes, id: cell, offset, watch: is_watched, class };
+                let repeated = index < block.read_before;
+                let cell = Cell { to, message, bytes, id: cell, offset, watch: is_watched, class, repeated };
                 let started = transfer.started;
                 let times =
                     is_watched.then(|| Box::new(FetchTimes { started, issued: now, translated, ready }));

@@ -109,6 +109,8 @@ pub struct Expired<P> {
     pub failed: Vec<(FlowId, P)>,
     /// Whether packets wait to be sent again.
     pub repeats: bool,
+    /// Packets whose time was up.
+    pub timeouts: u64,
     /// The next deadline, for which the timer is to be set; `None`: nothing is awaited.
     pub next: Option<Time>,
 }
@@ -326,9 +328,10 @@ impl<P: Copy> Sender<P> {
             return None;
         }
         self.timer = None;
-        let mut failed = Vec::new();
+        let (mut failed, mut timeouts) = (Vec::new(), 0);
         while let Some((deadline, serial, place)) = self.take_due(now) {
             let Some(packet) = self.outstanding.get(place as usize) else { continue };
+            timeouts += 1;
             let flow = packet.flow;
             let timeout = parameters.reliability.timeout;
             let sent = Time::from_ps(deadline.as_ps().saturating_sub(timeout.as_ps()));
@@ -350,6 +353,7 @@ impl<P: Copy> Sender<P> {
         Some(Expired {
             failed,
             repeats: !self.repeats.is_empty(),
+            timeouts,
             next: next.and_then(|at| self.set_timer(at)),
         })
     }
