@@ -2,6 +2,7 @@
 
 use crate::compare::{case_of, is_case};
 use crate::congestion::{CongestionTree, Ways, congestion_trees};
+use crate::link_flows::{LinkFlow, RunLink, link_flows};
 use crate::picture::{Picture, PictureKind, ShownPart, four_digits, time_unit};
 use serde::Serialize;
 use serde_json::Value;
@@ -107,6 +108,8 @@ pub struct HotLink {
     pub paused_us: f64,
     /// Packets that were lost on it, for any reason.
     pub lost: u64,
+    /// The flows that crossed it, the largest first; `None`: packets or messages were not written.
+    pub flows: Option<Vec<LinkFlow>>,
 }
 
 /// The calls of a program.
@@ -449,10 +452,10 @@ fn slowest(result: &StoredResult) -> Result<Vec<SlowMessage>, ResultsError> {
 }
 
 fn hot_links(result: &StoredResult) -> Result<Vec<HotLink>, ResultsError> {
-    let mut hot: Vec<HotLink> = Vec::new();
-    let heat = |link: &HotLink| link.utilization;
+    let mut hot: Vec<(RunLink, HotLink)> = Vec::new();
+    let heat = |(_, link): &(RunLink, HotLink)| link.utilization;
     result.visit(|row: LinkRow| {
-        let lost = row.counts.lost();
+        let (of, lost) = (RunLink::of_link(&row), row.counts.lost());
         let end = |endpoint: Option<u32>, switch: Option<u32>, port: Option<u32>| match endpoint {
             Some(endpoint) => format!("endpoint {endpoint}"),
             None => format!("switch {} port {}", switch.unwrap_or(0), port.unwrap_or(0)),
@@ -465,7 +468,7 @@ fn hot_links(result: &StoredResult) -> Result<Vec<HotLink>, ResultsError> {
         let to =
             end(row.to_endpoint.map(|id| id.0), row.to_switch.map(|id| id.0), row.to_port.map(|id| id.0));
         let us = |span: weft_units::Span| span.as_ps() as f64 / PS_PER_US;
-        hot.push(HotLink {
+        let link = HotLink {
             run: row.run,
             link: format!("{from} → {to}"),
             class: row.class,
@@ -473,7 +476,9 @@ fn hot_links(result: &StoredResult) -> Result<Vec<HotLink>, ResultsError> {
             stall_us: us(row.stall_ps),
             paused_us: us(row.paused_ps),
             lost,
-        });
+            flows: None,
+        };
+        hot.push((of, link));
         // So that millions of links are not kept.
         if hot.len() >= 64 * LISTED {
             hot.sort_by(|a, b| heat(b).total_cmp(&heat(a)));
@@ -482,6 +487,11 @@ fn hot_links(result: &StoredResult) -> Result<Vec<HotLink>, ResultsError> {
     })?;
     hot.sort_by(|a, b| heat(b).total_cmp(&heat(a)));
     hot.truncate(LISTED);
+    let (places, mut hot): (Vec<RunLink>, Vec<HotLink>) = hot.into_iter().unzip();
+    if result.has(Table::Packets) && result.has(Table::Messages) {
+        let flows = link_flows(result, &places)?;
+        hot.iter_mut().zip(flows).for_each(|(link, flows)| link.flows = Some(flows));
+    }
     Ok(hot)
 }
 

@@ -199,6 +199,10 @@ pub struct ResultOptions {
     #[arg(long, value_name = "TIME", value_parser = parse_positive_span, requires = "output")]
     pub telemetry: Option<Span>,
 
+    /// Look as often as --telemetry says, also where that never ends or fills a disk
+    #[arg(long, requires = "telemetry")]
+    pub no_limit: bool,
+
     /// Write a timeline to this file, for Perfetto (https://ui.perfetto.dev)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub timeline: Option<PathBuf>,
@@ -246,6 +250,7 @@ impl ResultOptions {
             save_every: None,
             timeline: self.timeline.clone(),
             check: self.check,
+            unlimited: self.no_limit,
             command: words.to_vec(),
         })
     }

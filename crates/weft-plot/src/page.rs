@@ -7,13 +7,13 @@ use html_escape::encode_safe;
 use weft_analysis::congestion::{CongestionTree, TreeFlow};
 use weft_analysis::picture::{FieldUnit, Picture, four_digits, time_unit};
 use weft_analysis::report::{CriticalPath, HotLink, LatencyCase, ProgramCalls, Report, SlowMessage};
-use weft_analysis::{ComparedRow, ComparedValue, Comparison};
+use weft_analysis::{ComparedRow, ComparedValue, Comparison, LinkFlow};
 
 /// Pieces of a message that are listed.
 const LONGEST_PIECES: usize = 6;
 
-/// Branches and flows of a tree that are listed.
-const LISTED_OF_TREE: usize = 8;
+/// Branches of a tree, and flows of a tree or a link, that are listed.
+const LISTED: usize = 8;
 
 /// Between thousands: narrow, and no place to break a line.
 const THIN_SPACE: char = '\u{202f}';
@@ -349,8 +349,8 @@ fn congestion_trees<'a>(page: &'a mut Page, trees: &[CongestionTree]) -> &'a mut
 
 /// The first of a list, and how many more there are.
 fn shortened(mut texts: Vec<String>, between: &str) -> String {
-    let more = texts.len().saturating_sub(LISTED_OF_TREE);
-    texts.truncate(LISTED_OF_TREE);
+    let more = texts.len().saturating_sub(LISTED);
+    texts.truncate(LISTED);
     if more > 0 {
         texts.push(format!("and {more} more"));
     }
@@ -361,9 +361,16 @@ fn hot_links<'a>(page: &'a mut Page, links: &[HotLink]) -> &'a mut Page {
     let row = |link: &HotLink| {
         let busy = format!("{:.1} %", link.utilization * 100.0);
         let (stalled, paused, lost) = (us(link.stall_us), us(link.paused_us), link.lost.to_string());
-        vec![link.run.to_string(), link.link.clone(), link.class.clone(), busy, stalled, paused, lost]
+        let cells =
+            [link.run.to_string(), link.link.clone(), link.class.clone(), busy, stalled, paused, lost];
+        let flow = |flow: &LinkFlow| {
+            let to = flow.to.map_or("?".to_owned(), |to| to.to_string());
+            format!("{} to {to} ({:.1} %)", flow.from, flow.share * 100.0)
+        };
+        let flows = link.flows.iter().map(|flows| shortened(flows.iter().map(flow).collect(), ", "));
+        cells.into_iter().chain(flows).collect::<Vec<_>>()
     };
-    let headings = [
+    let mut headings = vec![
         ("run", true),
         ("link", false),
         ("class", false),
@@ -372,6 +379,9 @@ fn hot_links<'a>(page: &'a mut Page, links: &[HotLink]) -> &'a mut Page {
         ("paused (µs)", true),
         ("lost", true),
     ];
+    if links.iter().any(|link| link.flows.is_some()) {
+        headings.push(("flows, by their time on it", false));
+    }
     page.table(&headings, links.iter().map(row))
 }
 
@@ -538,6 +548,7 @@ mod tests {
                 stall_us: 0.0,
                 paused_us: 0.0,
                 lost: 0,
+                flows: None,
             }]),
             calls: vec![ProgramCalls { of: text(), operations: vec![(text(), 2, 1.0)] }],
             critical_paths: vec![CriticalPath {

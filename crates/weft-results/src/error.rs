@@ -82,7 +82,7 @@ pub enum ResultsError {
     NoFlowRates,
     /// Telemetry that would fill a disk.
     #[error(
-        "telemetry would write up to {} GB: {}, or write it with --force",
+        "telemetry would write up to {} GB: {}, or write it with --no-limit",
         bytes / 1_000_000_000,
         match enough {
             Some(enough) => format!("look every {enough} or less often"),
@@ -98,7 +98,7 @@ pub enum ResultsError {
     /// Telemetry that takes for ever.
     #[error(
         "telemetry every {every} looks at all links {looks} times or more: {}, or look all the same with \
-         --force",
+         --no-limit",
         match enough {
             Some(enough) => format!("look every {enough} or less often"),
             None => "leave it out".to_owned(),
@@ -115,7 +115,7 @@ pub enum ResultsError {
     /// Telemetry whose looks take much longer than what is simulated between them.
     #[error(
         "telemetry every {every} would look for more than ten seconds at each microsecond of virtual \
-         time: {}, or look all the same with --force",
+         time: {}, or look all the same with --no-limit",
         match enough {
             Some(enough) => format!("look every {enough} or less often"),
             None => "leave it out".to_owned(),

@@ -27,7 +27,7 @@ use weft_units::{Bytes, Energy, PortId, Span, SwitchId, Time};
 /// A compressed row of `rates` on the disk, in tenths of a byte: 2.3 bytes with
 /// `weft traffic -m bxi3-fattree --load 0.5 --time 1ms --telemetry 1us`.
 const ROW_TENTHS_OF_BYTES: u128 = 23;
-/// Telemetry that is refused unless it is forced: bytes on the disk, and looks.
+/// Telemetry that is refused by default: bytes on the disk, and looks.
 const MOST_BYTES: u128 = 100_000_000_000;
 const MOST_LOOKS: u64 = 1_000_000;
 /// The same of a run of which nobody knows how long it will be: real time of looks for a microsecond of
@@ -165,7 +165,7 @@ pub(crate) struct TelemetryLooks {
     /// The interval between two.
     pub every: Span,
     /// Whether there may be any number of them.
-    pub forced: bool,
+    pub unlimited: bool,
 }
 
 impl TelemetryLooks {
@@ -229,7 +229,7 @@ impl Telemetry {
     }
 
     /// Refuses to look so often during `time` that it does not end, or that the table of links would grow
-    /// beyond what a disk holds; unless that was forced.
+    /// beyond what a disk holds; unless that was asked for.
     pub fn refuse_too_much<H: Host>(
         &self,
         network: &dyn SimulatedNetwork<H>,
@@ -241,7 +241,7 @@ impl Telemetry {
         let bytes_of = |every| u128::from(looks_of(every)) * links * 10 / 9 * ROW_TENTHS_OF_BYTES / 10;
         let is_enough = |every| bytes_of(every) <= MOST_BYTES && looks_of(every) <= MOST_LOOKS;
         let every = self.looks.every;
-        if self.looks.forced || is_enough(every) {
+        if self.looks.unlimited || is_enough(every) {
             return Ok(());
         }
         let powers = std::iter::successors(Some(every), |interval| interval.checked_mul(10));
@@ -254,20 +254,20 @@ impl Telemetry {
     }
 
     /// Refuses looks that take for ever, and one after too many, where nobody knew how long the run would be;
-    /// unless that was forced.
+    /// unless that was asked for.
     fn refuse_endless<H: Host>(
         &self,
         network: &dyn SimulatedNetwork<H>,
         now: Time,
     ) -> Result<(), ResultsError> {
-        let TelemetryLooks { every, forced } = self.looks;
-        if forced {
+        let TelemetryLooks { every, unlimited } = self.looks;
+        if unlimited {
             return Ok(());
         }
         if self.is_open_ended && self.before.is_empty() {
             let mut links = 0;
             network.visit_links(&mut |_| links += 1);
-            let seconds = |every| TelemetryLooks { every, forced }.seconds(Span::from_us(1), links);
+            let seconds = |every| TelemetryLooks { every, unlimited }.seconds(Span::from_us(1), links);
             if seconds(every) > MOST_SECONDS_PER_US {
                 let powers = std::iter::successors(Some(every), |interval| interval.checked_mul(10));
                 let enough = powers.into_iter().find(|interval| seconds(*interval) <= MOST_SECONDS_PER_US);

@@ -59,6 +59,8 @@ impl RerunOptions {
             save_every: self.save_every,
             timeline: None,
             check: false,
+            // What it repeats was allowed once.
+            unlimited: true,
             command: words.to_vec(),
         }
     }

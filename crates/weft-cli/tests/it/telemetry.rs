@@ -256,12 +256,47 @@ fn flow_rates_add_up_to_what_flows_delivered() {
     let words = format!("traffic -m carvnet-spineleaf --scenario {} --telemetry 1ps", scenario.display());
     let out = folder.path().join("refused");
     let said = refused(&[&self::words(&words)[..], &["-o", out.to_str().unwrap()]].concat());
-    assert!(said.contains("look every 100ps or less often, or look all the same with --force"), "{said}");
+    assert!(said.contains("look every 100ps or less often, or look all the same with --no-limit"), "{said}");
+    // To replace what is there lifts no limit.
+    let replacing = [&self::words(&words)[..], &["-o", out.to_str().unwrap(), "--force"]].concat();
+    assert_eq!(refused(&replacing), said);
     // Of a program nobody knows how long it runs.
     let out = folder.path().join("osu");
     let osu = "osu latency -m exanest --sizes 1K:1K --telemetry 1ps";
     let said = refused(&[&self::words(osu)[..], &["-o", out.to_str().unwrap()]].concat());
     assert!(said.contains("at each microsecond of virtual time: look every"), "{said}");
+}
+
+/// Catches flows at a link that are not those that cross it: two senders of one destination share its link
+/// by what they offer, and another pair is not on it.
+#[test]
+fn a_report_names_the_flows_at_links() {
+    let folder = tempfile::tempdir().unwrap();
+    let (out, scenario) = (folder.path().join("out"), folder.path().join("own.toml"));
+    let flow = |name: &str, from: &str, to: &str, size: &str| {
+        format!(
+            "[[flows]]\nname = \"{name}\"\nrole = \"victim\"\nfrom = \"{from}\"\nto = \"{to}\"\n\
+             size = \"{size}\"\ntransfers = 1\n"
+        )
+    };
+    let flows =
+        [flow("a", "0", "15", "16K"), flow("b", "4", "15", "48K"), flow("c", "1", "2", "8K")].concat();
+    fs::write(&scenario, format!("[scenario]\ntitle = \"x\"\ntime = \"200us\"\n{flows}")).unwrap();
+    let traffic = format!("traffic -m carvnet-spineleaf --scenario {} --quiet", scenario.display());
+    run(&format!("{traffic} --tables links,packets,messages"), &out);
+    let page = folder.path().join("page.html");
+    let (out, page) = (out.to_str().unwrap(), page.to_str().unwrap());
+    let report = json(&["report", out, "-o", page, "--json"]);
+    let links = report["report"]["hot_links"].as_array().unwrap();
+    let into = links.iter().find(|link| link["link"].as_str().unwrap().ends_with("→ endpoint 15")).unwrap();
+    let flows: Vec<_> = into["flows"].as_array().unwrap().iter().collect();
+    let told: Vec<_> = flows.iter().map(|flow| (&flow["from"], &flow["to"])).collect();
+    assert_eq!(told, [(&4.into(), &15.into()), (&0.into(), &15.into())]);
+    // Cells of 256 B: 192 and 64 of them.
+    assert_eq!(flows.iter().map(|flow| flow["packets"].as_u64().unwrap()).collect::<Vec<_>>(), [192, 64]);
+    // By time, in which a cell may wait for its tail.
+    assert!((flows[0]["share"].as_f64().unwrap() - 0.75).abs() < 0.01, "{into}");
+    assert!(fs::read_to_string(page).unwrap().contains("4 to 15 (75."));
 }
 
 /// Catches a packet that is not followed, one that is followed twice, times that go backwards, rows that

@@ -5,7 +5,7 @@ use crate::telemetry::TelemetryLooks;
 use serde::de::DeserializeOwned;
 use std::path::PathBuf;
 use weft_machine::{Fabric, Machine};
-use weft_results::{Beginning, Existing, Performance, ResultsWriter, Table};
+use weft_results::{Beginning, Performance, ResultsWriter, Table};
 use weft_units::Span;
 
 /// How an experiment runs: what its results do not depend on.
@@ -23,6 +23,8 @@ pub struct ExperimentOptions {
     pub timeline: Option<PathBuf>,
     /// Whether to check conservation of packets, credits and bytes as the run goes.
     pub check: bool,
+    /// Whether telemetry may look more often, and write more, than is refused by default.
+    pub unlimited: bool,
     /// The command as typed, for `performance.json`.
     pub command: Vec<String>,
 }
@@ -37,6 +39,7 @@ impl Default for ExperimentOptions {
             save_every: None,
             timeline: None,
             check: false,
+            unlimited: false,
             command: Vec::new(),
         }
     }
@@ -50,13 +53,13 @@ impl ExperimentOptions {
 
     /// Looks at links and queues at this interval.
     pub(crate) fn looks(&self, every: Span) -> TelemetryLooks {
-        TelemetryLooks { every, forced: self.is_forced() }
+        TelemetryLooks { every, unlimited: self.is_unlimited() }
     }
 
-    /// Whether what is refused for its size is written all the same: it was forced, or it has begun.
-    pub(crate) fn is_forced(&self) -> bool {
-        let refuses = |output: &Output| output.start == Start::Fresh(Existing::Refuse);
-        !self.output.as_ref().is_some_and(refuses)
+    /// Whether what is refused for its size is written all the same: that was asked for, or it has begun.
+    fn is_unlimited(&self) -> bool {
+        let begins = |output: &Output| matches!(output.start, Start::Fresh(_));
+        self.unlimited || !self.output.as_ref().is_some_and(begins)
     }
 
     /// Whether the table of packets is wanted, of which a machine has some.
