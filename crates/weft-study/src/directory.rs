@@ -3,6 +3,7 @@
 
 use crate::FORMAT_VERSION;
 use crate::case::cases;
+use crate::change::lost;
 use crate::error::StudyError;
 use crate::file::Study;
 use crate::point::Point;
@@ -119,6 +120,13 @@ impl Manifest {
     }
 }
 
+/// The points of the study in `directory` that are done.
+fn measured(directory: &Path) -> Result<Vec<Point>, StudyError> {
+    let mut points = Manifest::read(directory)?.points;
+    points.retain(|point| point_file(directory, &point.id).is_file());
+    Ok(points)
+}
+
 /// The document that the command of a finished point printed.
 ///
 /// # Errors
@@ -150,7 +158,8 @@ impl StudyDirectory {
     /// The directory at `path`, made where it is not there; `anew`: without what was done before.
     ///
     /// # Errors
-    /// A directory of something else, of another version, or that another process works on.
+    /// A directory of something else, of another version, of a study that has points which this one lacks, or
+    /// that another process works on.
     pub fn open(study: Study, path: &Path, anew: bool) -> Result<StudyDirectory, StudyError> {
         fs::create_dir_all(path).map_err(StudyError::file("make the directory", path))?;
         let directory = File::open(path).map_err(StudyError::file("read", path))?;
@@ -162,7 +171,11 @@ impl StudyDirectory {
         let manifest = path.join(MANIFEST);
         let mut files = fs::read_dir(path).map_err(StudyError::file("read", path))?;
         if manifest.is_file() {
-            if anew { clear(path)? } else { Manifest::read(path).map(drop)? }
+            if anew {
+                clear(path)?;
+            } else if let Some(change) = lost(&measured(path)?, &study.points) {
+                return Err(StudyError::AnotherStudy { path: path.to_owned(), change });
+            }
         } else if files.next().is_some() {
             return Err(StudyError::NotAStudy(path.to_owned()));
         }

@@ -43,6 +43,18 @@ pub enum StudyError {
         .0.display()
     )]
     NotAStudy(PathBuf),
+    /// A directory of a study that has measured what this one would not.
+    #[error(
+        "{} holds another study than this: {change}; name another directory with -o, or begin anew with \
+         --force",
+        path.display()
+    )]
+    AnotherStudy {
+        /// The directory.
+        path: PathBuf,
+        /// The change.
+        change: String,
+    },
     /// A study of another version of weft.
     #[error(
         "{} holds results of {found}, and this is weft {}; name another directory with -o, or begin anew \
@@ -97,7 +109,7 @@ pub enum StudyError {
         why: String,
     },
     /// A study of which nothing can be shown as it was asked for.
-    #[error("{} has nothing to draw: {why}", path.display())]
+    #[error("{} has nothing to show: {why}", path.display())]
     NothingToShow {
         /// The directory.
         path: PathBuf,

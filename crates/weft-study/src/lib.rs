@@ -11,6 +11,7 @@
 //! | `point` | a point: parameters, the words of its command, the name that its causes give it |
 //! | `value` | a value of a parameter |
 //! | `directory` | what is done of a study; nothing is done twice |
+//! | `change` | the difference between a study file and what is done in its directory |
 //! | `case` | means and intervals over seeds |
 //! | `table` | the data set: a row per point and measured row; intervals over seeds |
 //! | `stored` | a study's directory that is read: its cases, and which parameters vary |
@@ -19,6 +20,7 @@
 //! Nothing here runs a command: `weft sweep` starts processes, and Python any executor, over the same words.
 
 mod case;
+mod change;
 mod directory;
 mod error;
 mod file;

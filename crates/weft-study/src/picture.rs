@@ -41,6 +41,7 @@ impl StoredStudy {
     /// # Errors
     /// A study without a finished point, or in which nothing varies; names that it does not have.
     pub fn picture(&self, asked: &StudyPicture) -> Result<Picture, StudyError> {
+        self.check_measured()?;
         let axes = self.axes();
         let x = self.horizontal(&axes, asked.x.as_deref())?;
         let fields = match &asked.y {
@@ -136,10 +137,7 @@ impl StoredStudy {
         let usual = |axis: &&StudyAxis| ["load", "offered_load", "size_bytes"].contains(&axis.name.as_str());
         let axis = axes.iter().find(usual).or_else(|| axes.iter().find(|axis| axis.is_numeric()));
         axis.or_else(|| axes.first()).ok_or_else(|| {
-            let why = match self.cases.is_empty() {
-                true => "no point is done; continue the study with weft sweep",
-                false => "nothing varies in it; give [vary] of the study a list of several values",
-            };
+            let why = "nothing varies in it; give [vary] of the study a list of several values";
             self.nothing(why.to_owned())
         })
     }

@@ -73,6 +73,22 @@ impl StoredStudy {
             .map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
     }
 
+    /// The reason why nothing of it can be shown.
+    ///
+    /// # Errors
+    /// No point is done: all were refused, or none has been run.
+    pub fn check_measured(&self) -> Result<(), StudyError> {
+        let why = match self.failed.first() {
+            _ if !self.cases.is_empty() => return Ok(()),
+            Some(first) if self.failed.len() == self.points.len() => {
+                let (all, label, reason) = (self.points.len(), first.label(), first.reason().join("\n    "));
+                format!("all {all} points were refused, the first of them ({label}): {reason}")
+            }
+            _ => "no point is done; continue the study with weft sweep".to_owned(),
+        };
+        Err(StudyError::NothingToShow { path: self.directory.clone(), why })
+    }
+
     /// The parameters that are the same in all cases.
     pub fn fixed(&self) -> Vec<(String, Json)> {
         let Some(first) = self.cases.first() else { return Vec::new() };

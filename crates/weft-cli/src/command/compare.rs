@@ -71,6 +71,13 @@ fn cost_of(directory: &Path) -> Result<f64, Failure> {
         .per_endpoint())
 }
 
+/// A study of which some point is done.
+fn measured(directory: &Path) -> Result<StoredStudy, Failure> {
+    let study = StoredStudy::open(directory)?;
+    study.check_measured()?;
+    Ok(study)
+}
+
 impl CompareOptions {
     /// Compares them.
     pub fn run(self) -> Result<Status, Failure> {
@@ -122,7 +129,7 @@ impl CompareOptions {
         }
         match self.directories.as_slice() {
             [one] if studies == 1 => {
-                let parts = StoredStudy::open(one)?.apart(self.by.as_deref())?;
+                let parts = measured(one)?.apart(self.by.as_deref())?;
                 let (names, rows): (Vec<String>, Vec<_>) = parts.into_iter().unzip();
                 Comparison::of_rows(&rows, names).ok_or_else(|| {
                     let by = "none of its cases is there with each value; choose another parameter with --by";
@@ -136,7 +143,7 @@ impl CompareOptions {
                 )))
             }
             several if studies == several.len() => {
-                let rows = several.iter().map(|one| Ok(StoredStudy::open(one)?.rows()));
+                let rows = several.iter().map(|one| Ok(measured(one)?.rows()));
                 let rows: Vec<_> = rows.collect::<Result<_, Failure>>()?;
                 Comparison::of_rows(&rows, names).ok_or_else(|| {
                     Failure::input("the studies have no case in common: the same parameters are compared")

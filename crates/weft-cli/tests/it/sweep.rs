@@ -164,6 +164,58 @@ fn what_is_refused_says_why() {
     }
 }
 
+/// Catches a study that takes the place of another one in silence, and one that is kept from going on, or
+/// from having more values, in its own folder.
+#[test]
+fn a_folder_keeps_its_study() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let first = STUDY.replace("[0.2, 0.4]", "[0.2]").replace("seeds = 2", "seeds = 1");
+    let sweep = |study: &str, more: &[&str]| {
+        fs::write(at("study.toml"), study).unwrap();
+        weft(&[&["sweep", &at("study.toml"), "-o", &at("st"), "--quiet", "--json"], more].concat())
+    };
+    assert!(sweep(&first, &[]).status.success());
+    let kept = fs::read(at("st/study.json")).unwrap();
+    for (from, to, change) in [
+        ("[0.2]", "[0.3]", "`load` was 0.2, and is 0.3"),
+        ("[vary]", "set.topology.n = 3\n[vary]", "`topology.n` is new, with 3"),
+        ("seeds = 1", "seeds = [7]", "`seed` was 1, and is 7"),
+    ] {
+        let output = sweep(&first.replace(from, to), &[]);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{change}: {said}");
+        assert!(said.contains(change) && said.contains("-o, or begin anew with --force"), "{said}");
+        assert_eq!(fs::read(at("st/study.json")).unwrap(), kept, "{change}");
+    }
+    // The same, with a remark and another value.
+    let wider = format!("# wider\n{}", first.replace("[0.2]", "[0.3, 0.2]"));
+    let summary = |output: std::process::Output| {
+        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+        (document["summary"]["points"].as_u64().unwrap(), document["summary"]["done"].as_u64().unwrap())
+    };
+    assert_eq!(summary(sweep(&wider, &[])), (2, 2));
+    assert_eq!(summary(sweep(&first.replace("[0.2]", "[0.5]"), &["--force"])), (1, 1));
+}
+
+/// Catches a study of which all points were refused and that is said to have nothing that varies.
+#[test]
+fn a_study_of_refusals_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let study = STUDY.replace("[0.2, 0.4]", "[0.2, 0.4]\nset.topology.n = [99999]");
+    fs::write(at("study.toml"), study.replace("seeds = 2", "seeds = 1")).unwrap();
+    assert_eq!(weft(&["sweep", &at("study.toml"), "-o", &at("st"), "--quiet"]).status.code(), Some(2));
+    for words in [&["plot", &at("st")][..], &["compare", &at("st")], &["compare", &at("st"), &at("st")]] {
+        let said = refused(words);
+        assert!(
+            said.contains("all 2 points were refused, the first of them (machine=bxi3-fattree"),
+            "{words:?}: {said}"
+        );
+        assert!(said.contains("= help: make it smaller"), "{words:?}: {said}");
+    }
+}
+
 /// Catches a study's folder that commands of one result call unfinished, without a word of what it is.
 #[test]
 fn commands_of_one_result_say_what_a_study_is() {
