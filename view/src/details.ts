@@ -274,8 +274,11 @@ export class Details {
       place.replaceChildren(
         ...known.map(({ name, answer, labels }) => {
           const isShare = quantity.unit === "";
-          const scale = isShare ? 100 : quantity.unit === "bytes" ? 1 / 1024 : 1;
-          const unit = isShare ? "%" : quantity.unit === "bytes" ? "KiB" : quantity.unit;
+          // Bytes where not even the fullest holds a KiB.
+          const isKib = quantity.unit === "bytes" && answer.links.some((values) => Math.max(...values) >= 1024);
+          const inBytes = isKib ? "KiB" : "B";
+          const scale = isShare ? 100 : isKib ? 1 / 1024 : 1;
+          const unit = isShare ? "%" : quantity.unit === "bytes" ? inBytes : quantity.unit;
           const scaled = answer.links.map((values) => values.map((value) => value * scale));
           const label = maps.length > 1 ? `${name}: ${quantity.name}` : quantity.name;
           return history(label, unit, seriesOf(scaled, labels), [answer.interval_ps, this.interval]);

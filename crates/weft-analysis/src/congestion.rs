@@ -468,7 +468,9 @@ impl CongestionTree {
     /// The tree in a sentence.
     pub fn sentence(&self) -> String {
         let CongestionTree { root, from_us, to_us, branches, .. } = self;
-        let links = if branches.len() == 1 { "link waits" } else { "links wait" };
+        // One way of a link each: its name has an arrow.
+        let links =
+            if branches.len() == 1 { "direction of a link waits" } else { "directions of links wait" };
         let mut text = format!(
             "{root} is the root of a congestion tree, {from_us:.0} to {to_us:.0} µs: {} {links} for it",
             branches.len()

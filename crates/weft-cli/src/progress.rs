@@ -57,10 +57,12 @@ impl Drop for Bar {
 
 /// `about 3 min and 512.0 MB`.
 fn estimate_line(estimate: Estimate) -> String {
-    let memory = format!("{}B of memory", thousands(estimate.memory_bytes as f64));
+    let amount = format!("{}B of memory", thousands(estimate.memory_bytes as f64));
+    let bound = if estimate.is_least { "at least" } else { "about" };
+    let memory = if estimate.is_least { format!("at least {amount}") } else { amount.clone() };
     match estimate.wall_seconds {
-        None => format!("about {memory}"),
-        Some(seconds) if seconds < 1.0 => format!("less than a second and about {memory}"),
+        None => format!("{bound} {amount}"),
+        Some(seconds) if seconds < 1.0 => format!("less than a second and {bound} {amount}"),
         Some(seconds) if seconds < 120.0 => format!("about {seconds:.0} s and {memory}"),
         Some(seconds) if seconds < 7200.0 => format!("about {:.0} min and {memory}", seconds / 60.0),
         Some(seconds) => format!("about {:.0} h and {memory}", seconds / 3600.0),
@@ -73,7 +75,10 @@ mod tests {
 
     #[test]
     fn estimates_are_written_in_units_of_their_size() {
-        let line = |seconds| estimate_line(Estimate { wall_seconds: seconds, memory_bytes: 512_000_000 });
+        let of = |wall_seconds, is_least| Estimate { wall_seconds, memory_bytes: 512_000_000, is_least };
+        let line = |seconds| estimate_line(of(seconds, false));
+        assert_eq!(estimate_line(of(None, true)), "at least 512.0 MB of memory");
+        assert_eq!(estimate_line(of(Some(200.0), true)), "about 3 min and at least 512.0 MB of memory");
         assert_eq!(line(Some(0.2)), "less than a second and about 512.0 MB of memory");
         assert_eq!(line(Some(200.0)), "about 3 min and 512.0 MB of memory");
         assert_eq!(line(Some(9000.0)), "about 2 h and 512.0 MB of memory");

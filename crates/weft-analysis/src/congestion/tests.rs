@@ -168,7 +168,11 @@ fn the_root_is_busy_and_does_not_wait() {
     let known = congestion_trees(&stored, &around).unwrap();
     assert_eq!((&known[0].branches, &known[0].contributors), (&tree.branches, &tree.contributors));
     assert_eq!(pairs(&known[0].victims), []);
-    assert!(tree.sentence().ends_with("3 links wait for it; victims: 1 to 4"), "{}", tree.sentence());
+    assert!(
+        tree.sentence().ends_with("3 directions of links wait for it; victims: 1 to 4"),
+        "{}",
+        tree.sentence()
+    );
 }
 
 /// Catches a tree where a link is busy and nobody waits for it.

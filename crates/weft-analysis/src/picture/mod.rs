@@ -207,7 +207,7 @@ impl PictureKind {
             let remark = only.title.strip_prefix(label.as_str()).unwrap_or_default();
             only.title = remark.trim_start_matches(", ").to_owned();
         }
-        panels.iter_mut().for_each(Panel::enlarge_units);
+        panels.iter_mut().for_each(Panel::fit_units);
         Ok(Picture {
             kind: self.name(),
             title: self.title().to_owned(),

@@ -106,6 +106,10 @@ const LARGER: [(&str, &str, f64); 5] =
 const LARGER_FROM: f64 = 10.0;
 
 /// The unit in which people say values up to `largest`, and the factor of values in it.
+fn fitting(unit: &'static str, largest: f64) -> (&'static str, f64) {
+    if unit == "KiB" && largest > 0.0 && largest < 1.0 { ("B", 1024.0) } else { enlarged(unit, largest) }
+}
+
 fn enlarged(unit: &'static str, largest: f64) -> (&'static str, f64) {
     match LARGER.into_iter().find(|(small, _, size)| *small == unit && largest >= LARGER_FROM * size) {
         Some((_, large, size)) => {
@@ -117,8 +121,9 @@ fn enlarged(unit: &'static str, largest: f64) -> (&'static str, f64) {
 }
 
 impl Panel {
-    /// Takes larger units where values are tens of thousands of the unit: 14 ms, and not 14 k µs.
-    pub(super) fn enlarge_units(&mut self) {
+    /// Takes larger units where values are tens of thousands of the unit: 14 ms, and not 14 k µs; bytes where
+    /// none is a KiB.
+    pub(super) fn fit_units(&mut self) {
         let [mut x, mut y] = [0.0_f64; 2];
         self.content.visit(|coordinate| match coordinate {
             Coordinate::X(value) => x = x.max(value.abs()),
@@ -129,7 +134,7 @@ impl Panel {
             let highest = |line: &Series| line.points.iter().map(|point| point[1]).fold(0.0, f64::max);
             y = y.max(series.iter().map(highest).sum());
         }
-        let ((x_unit, by_x), (y_unit, by_y)) = (enlarged(self.x.unit, x), enlarged(self.y.unit, y));
+        let ((x_unit, by_x), (y_unit, by_y)) = (fitting(self.x.unit, x), fitting(self.y.unit, y));
         (self.x.unit, self.y.unit) = (x_unit, y_unit);
         self.content.visit(|coordinate| match coordinate {
             Coordinate::X(value) => *value *= by_x,
@@ -137,7 +142,7 @@ impl Panel {
         });
         if let Content::Cells(cells) = &mut self.content {
             let largest = cells.values.iter().flatten().copied().fold(0.0, f64::max);
-            let (unit, factor) = enlarged(cells.unit, largest);
+            let (unit, factor) = fitting(cells.unit, largest);
             cells.unit = unit;
             cells.values.iter_mut().flatten().for_each(|value| *value *= factor);
         }
@@ -215,7 +220,7 @@ mod tests {
             y: Axis::new("rate", "Gb/s"),
             content: Content::Lines(vec![line]),
         };
-        panel.enlarge_units();
+        panel.fit_units();
         assert_eq!((panel.x.unit, panel.y.unit), ("ms", "Tb/s"));
         let Content::Lines(lines) = &panel.content else { panic!("{panel:?}") };
         assert_eq!(lines[0].points[1], [14.0, 45.0]);
@@ -228,9 +233,14 @@ mod tests {
         };
         let y = Axis::names("queue", vec!["a".to_owned()]);
         let mut panel = Panel { y, content: Content::Cells(cells), x: Axis::new("time", "µs"), ..panel };
-        panel.enlarge_units();
+        panel.fit_units();
         assert_eq!(panel.x.unit, "µs");
         let Content::Cells(cells) = &panel.content else { panic!("{panel:?}") };
         assert_eq!((cells.unit, cells.values[0][0], cells.edges[1]), ("MiB", 20.0, 9_000.0));
+        for (unit, largest, fits) in
+            [("KiB", 0.28125, ("B", 1024.0)), ("KiB", 1.0, ("KiB", 1.0)), ("KiB", 0.0, ("KiB", 1.0))]
+        {
+            assert_eq!(fitting(unit, largest), fits);
+        }
     }
 }

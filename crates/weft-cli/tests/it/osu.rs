@@ -344,6 +344,20 @@ fn a_message_alone_waits_for_nobody() {
     }
 }
 
+/// TR-488 §4.2: bursts of 16 words of 128 bits at 150 MHz, of which several are outstanding to hide the round
+/// trip. Catches a number of bursts that has no effect, or another one than by hand: a burst takes 125 ns of
+/// round trip and 100 ns of DRAM, which are 34 cycles, and its own 16; a cell takes the engine 23 cycles.
+#[test]
+fn bursts_under_way_bound_the_rate() {
+    for (bursts, cycles) in [(1, 50.0), (2, 25.0), (4, 23.0), (8, 23.0)] {
+        let set = format!("nic.host_port.outstanding_bursts={bursts}");
+        let words = ["bw", "--from", "M1QAF1", "--to", "M1QAF2", "--sizes", "4M", "--iterations", "2"];
+        let row = rows(&[&words[..], &["--set", &set]].concat()).remove(0);
+        let (rate, by_hand) = (number(&row, "bandwidth_gbps"), 256.0 * 8.0 * 0.15 / cycles);
+        assert!((rate / by_hand - 1.0).abs() < 0.01, "{bursts} bursts: {rate} Gb/s, by hand {by_hand}");
+    }
+}
+
 /// Catches a member of an accelerated allreduce that is gone and is told as bad input, with the loss of what
 /// was measured before.
 #[test]

@@ -118,8 +118,13 @@ fn mistakes_are_named_with_line_field_and_mend() {
         (flows("from = \"0\"\nto = \"1\"\n"), "`flows.size`", "write size"),
         (
             flows("from = \"0\"\nto = \"1\"\nsize = \"1K\"\nrate = \"200Gb/s\"\n"),
-            "endpoint 0",
-            "lower `rate`",
+            "own.toml:10: `flows.rate`: the flows of endpoint 0 have rates of 200Gb/s",
+            "write a lower rate",
+        ),
+        (
+            flows("from = \"0,0\"\nto = \"1\"\nsize = \"1K\"\n"),
+            "own.toml:7: `flows.from`: \"0,0\" has endpoint 0 twice",
+            "a comma is between two endpoints",
         ),
         (flows("from = \"0\"\nto = \"1\"\nsize = \"big\"\n"), "own.toml:9: `flows.size`", "\"64K\""),
         (flows("from = \"0-2\"\nto = \"3,4\"\nsize = \"1K\"\n"), "`flows.to`", "spread"),

@@ -443,6 +443,25 @@ fn packets_under_way_are_in_the_estimate() {
     assert_eq!(of_size("512K"), of_size("1M"));
 }
 
+/// Catches an estimate without the program itself, which is most of a small run, and one that claims to know
+/// what interfaces keep for endpoints that are cut off.
+#[test]
+fn a_small_run_takes_about_what_is_estimated() {
+    let case = "traffic -m carvnet-spineleaf --load 0.05 --time 2us --warm-up 1us";
+    let run = |more: &str| {
+        let output = weft(&words(&format!("{case} {more}")));
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let said = run("");
+    let (_, estimate) = said.split_once("about ").unwrap_or_else(|| panic!("{said}"));
+    let estimate: f64 = estimate.split_once(" MB of memory").unwrap().0.parse().unwrap();
+    let row = json(&words(&format!("{case} --quiet --json")))["rows"][0].clone();
+    let peak = number(&row, "peak_memory_bytes") / 1e6;
+    assert!((0.75..1.33).contains(&(estimate / peak)), "estimated {estimate} MB, measured {peak}");
+    let cut = run("--set faults=[{off_at=\"1us\"}]");
+    assert!(cut.contains("at least ") && cut.contains(" MB of memory"), "{cut}");
+}
+
 #[test]
 fn run_json_says_what_was_used() {
     let folder = tempfile::tempdir().unwrap();

@@ -60,6 +60,8 @@ pub struct Estimate {
     pub wall_seconds: Option<f64>,
     /// Memory in bytes.
     pub memory_bytes: u64,
+    /// Whether it may take much more: nobody knows what interfaces keep for endpoints that are cut off.
+    pub is_least: bool,
 }
 
 /// Listens to how far a run has come.

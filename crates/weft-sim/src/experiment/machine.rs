@@ -367,6 +367,24 @@ pub(crate) fn warn_of_failures(
     Ok(())
 }
 
+/// Whether failures cut endpoints off from the others, under any of these seeds.
+pub(super) fn cuts_endpoints_off(
+    machine: &Machine,
+    layout: &Layout,
+    seeds: &[u64],
+) -> Result<bool, ExperimentError> {
+    for &seed in seeds {
+        let faults = assembly::faults(machine, layout, seed).map_err(ExperimentError::input)?;
+        let failures = assembly::failures(faults.as_ref(), layout, machine);
+        let cuts =
+            |failures: assembly::Failures| failures.states.iter().any(|state| !state.cut_off.is_empty());
+        if failures.is_some_and(cuts) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// Outages with a time of their own that begin at the end of a run or after it.
 pub(super) fn outages_after(faults: &[FaultRule], end: Time) -> usize {
     faults.iter().map(|rule| rule.outages_after(end - Time::ZERO)).sum()

@@ -11,7 +11,6 @@ use super::file::{self, OnMachine, Scenario};
 use super::row::{self, Figures};
 use super::services;
 use super::throughput::{Came, Counts};
-use super::{check_rates, link_rate};
 use crate::experiment::ExperimentError;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -57,7 +56,6 @@ impl ScenarioFile {
                 self.name
             )));
         }
-        check_rates(&self.name, &scenario, link_rate(machine, layout))?;
         Ok(BesideRanks { scenario, seed })
     }
 }

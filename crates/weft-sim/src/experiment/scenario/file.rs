@@ -36,10 +36,11 @@ use crate::experiment::ExperimentError;
 use crate::experiment::trace::kernel_named;
 use serde::Deserialize;
 use services::{RawClients, RawService};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use toml::Spanned;
 use weft_app::{Kernel, KernelName};
+use weft_assembly as assembly;
 use weft_engine::{Stream, below};
 use weft_fabric::TrafficClasses;
 use weft_machine::{Fabric, Machine};
@@ -181,6 +182,8 @@ pub(super) struct Scenario {
     pub(super) applications: Vec<Application>,
     pub(super) services: Vec<ServiceGroup>,
     pub(super) clients: Vec<ClientGroup>,
+    /// Bits per second that flows with a rate offer, by their source.
+    rates: BTreeMap<EndpointId, u64>,
 }
 
 impl Scenario {
@@ -327,20 +330,24 @@ pub(super) struct OnMachine<'m> {
     pub(super) classes: NamedClasses<'m>,
     /// The longest message that its interface carries.
     pub(super) longest: Bytes,
+    /// The rate of its fastest link, where it has links.
+    link: Option<BitRate>,
 }
 
 impl<'m> OnMachine<'m> {
     /// A machine with its layout.
     pub(super) fn of(machine: &'m Machine, layout: &'m Layout) -> OnMachine<'m> {
         let longest = machine.nic.model().longest_message();
-        OnMachine { layout, classes: NamedClasses::of(machine), longest }
+        let links = assembly::links(machine, layout);
+        let link = links.and_then(|links| links.iter().map(|link| link.rate).max());
+        OnMachine { layout, classes: NamedClasses::of(machine), longest, link }
     }
 }
 
 /// Reads a scenario for a machine. `seed`: of permutations.
 pub(super) fn read(
     (name, text): (&str, &str),
-    OnMachine { layout, classes, longest }: &OnMachine<'_>,
+    OnMachine { layout, classes, longest, link }: &OnMachine<'_>,
     seed: u64,
 ) -> Result<Scenario, ExperimentError> {
     let raw = parse(name, text)?;
@@ -375,8 +382,9 @@ pub(super) fn read(
         applications: Vec::new(),
         services: Vec::new(),
         clients: Vec::new(),
+        rates: BTreeMap::new(),
     };
-    let reading = |at| Flows { text: &text, layout, classes, at, seed, end, longest: *longest };
+    let reading = |at| Flows { text: &text, layout, classes, at, seed, end, longest: *longest, link: *link };
     for flows in raw.flows {
         reading(flows.span()).add(flows.into_inner(), &mut scenario)?;
     }
@@ -414,6 +422,8 @@ struct Flows<'t> {
     end: Span,
     /// The longest message of the machine's interface.
     longest: Bytes,
+    /// The rate of the machine's fastest link.
+    link: Option<BitRate>,
 }
 
 impl Flows<'_> {
@@ -441,7 +451,13 @@ impl Flows<'_> {
         let transfers = self.not_zero(raw.transfers.as_ref(), "flows.transfers")?;
         let class = raw.class.as_ref().map(|name| self.class(name)).transpose()?;
         let mut rng = Stream::new(self.seed, group.into(), PURPOSE_PHASE);
-        for (source, to) in self.pairs(&raw, group)? {
+        let pairs = self.pairs(&raw, group)?;
+        self.check_repeated(&raw.from, &pairs)?;
+        if let (Pace::Rate(rate), Some(given)) = (pace, &raw.rate) {
+            let sources = pairs.iter().map(|(source, _)| *source);
+            self.check_rate(given, rate, (sources, &mut scenario.rates))?;
+        }
+        for (source, to) in pairs {
             scenario.flows.push(FlowPlan {
                 group,
                 source,
@@ -461,6 +477,46 @@ impl Flows<'_> {
         }
         scenario.groups.push(Group { name: raw.name.into_inner(), role });
         Ok(())
+    }
+
+    /// Refuses flows whose rates, with those of the groups before, their source's link does not carry.
+    fn check_rate(
+        &self,
+        given: &Spanned<String>,
+        rate: BitRate,
+        (sources, rates): (impl Iterator<Item = EndpointId>, &mut BTreeMap<EndpointId, u64>),
+    ) -> Result<(), ExperimentError> {
+        let Some(link) = self.link else { return Ok(()) };
+        for source in sources {
+            let sum = rates.entry(source).or_default();
+            *sum = sum.saturating_add(rate.bits_per_second());
+            if *sum > link.bits_per_second() {
+                let sum = BitRate::from_bits_per_second(*sum);
+                let what = format!(
+                    "the flows of endpoint {} have rates of {sum} in all, and no link carries more than \
+                     {link}",
+                    source.0
+                );
+                let mend = "write a lower rate, or spread the flows over more endpoints";
+                return Err(self.text.refuse(&given.span(), "flows.rate", &what, mend));
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses two flows of a group from one endpoint to the same ones: a comma is between endpoints, and
+    /// not between the parts of a name.
+    fn check_repeated(
+        &self,
+        from: &Spanned<String>,
+        pairs: &[(EndpointId, Vec<EndpointId>)],
+    ) -> Result<(), ExperimentError> {
+        let mut seen = BTreeSet::new();
+        let Some((twice, _)) = pairs.iter().find(|pair| !seen.insert(*pair)) else { return Ok(()) };
+        let what = format!("\"{}\" has endpoint {} twice", from.get_ref(), twice.0);
+        let name = self.layout.endpoint_name(*twice);
+        let mend = format!("a comma is between two endpoints: write it once, as \"{name}\"");
+        Err(self.text.refuse(&from.span(), "flows.from", &what, &mend))
     }
 
     /// A number of things to do, of which there is at least one; `None`: it is not given.
@@ -790,17 +846,4 @@ fn phase(pace: Pace, sizes: &Sizes, rng: &mut Stream) -> Span {
     let Pace::Rate(rate) = pace else { return Span::ZERO };
     let interval = rate.span(Bytes::new(sizes.mean())).as_ps();
     Span::from_ps(((u128::from(interval) * u128::from(rng.next_u64())) >> 64) as u64)
-}
-
-/// The hosts whose flows have a rate that their link does not carry: the endpoint, the sum, the link's rate.
-pub(super) fn oversubscribed(scenario: &Scenario, link: BitRate) -> Option<(EndpointId, BitRate)> {
-    let mut sums = BTreeMap::<EndpointId, u64>::new();
-    for flow in &scenario.flows {
-        if let Pace::Rate(rate) = flow.pace {
-            let sum = sums.entry(flow.source).or_default();
-            *sum = sum.saturating_add(rate.bits_per_second());
-        }
-    }
-    let over = sums.into_iter().find(|(_, sum)| *sum > link.bits_per_second());
-    over.map(|(endpoint, sum)| (endpoint, BitRate::from_bits_per_second(sum)))
 }

@@ -45,9 +45,8 @@ use weft_engine::Progress;
 use weft_machine::{CongestionKind, FaultRule};
 use weft_network::{LostData, NetworkSetup, SimulatedNetwork};
 use weft_results::{Conclusion, Ending, ResultsWriter, Stopwatch, Totals};
-use weft_topo::Layout;
 use weft_units::memory::peak_memory;
-use weft_units::{BitRate, Bytes, Span, Time};
+use weft_units::{Bytes, Span, Time};
 use weft_workload::host::{NoRanks, SharedHost, SharedParameters};
 use weft_workload::replay::RankFailure;
 
@@ -107,7 +106,6 @@ impl Experiment for ScenarioRequest {
             let mend = "add [[flows]], [[applications]], or [[services]] and [[clients]]";
             return Err(ExperimentError::input(format!("{}: there are no flows; {mend}", self.name)));
         }
-        check_rates(&self.name, &scenario, link_rate(machine, &layout))?;
         let follows_packets = options.follows_packets(machine)?;
         let saved = experiment.open::<Saved<Course>>(&layout, None, &[])?;
         drop(experiment.preparation.take());
@@ -495,23 +493,5 @@ impl Simulated<'_> {
             return Some(Conclusion::new(Ending::LostData, overrun));
         }
         network.stuck().map(|stuck| super::conclusion(&stuck))
-    }
-}
-
-/// The rate of the fastest link.
-fn link_rate(machine: &weft_machine::Machine, layout: &Layout) -> Option<BitRate> {
-    assembly::links(machine, layout)?.iter().map(|link| link.rate).max()
-}
-
-/// Rates that a host cannot offer are refused.
-fn check_rates(name: &str, scenario: &Scenario, link: Option<BitRate>) -> Result<(), ExperimentError> {
-    let Some(link) = link else { return Ok(()) };
-    match file::oversubscribed(scenario, link) {
-        Some((endpoint, sum)) => Err(ExperimentError::input(format!(
-            "{name}: the flows of endpoint {} have rates of {sum} in all, and no link carries more than \
-             {link}; lower `rate`, or spread them over more endpoints",
-            endpoint.0
-        ))),
-        None => Ok(()),
     }
 }

@@ -12,7 +12,7 @@ mod run;
 mod ways;
 
 use super::load::Load;
-use super::machine::check_length;
+use super::machine::{check_length, cuts_endpoints_off};
 use super::path::LatencySplit;
 use super::saved::SavedReport;
 use super::{
@@ -292,7 +292,8 @@ impl Experiment for TrafficRequest {
         let wall_seconds = Some(hops / estimated_speed(machine) + looking);
         let memory_bytes =
             memory.get().saturating_add(memory_under_way(machine, &points, (&pattern, &layout)));
-        let estimate = Estimate { wall_seconds, memory_bytes };
+        let is_least = cuts_endpoints_off(machine, &layout, &self.seeds)?;
+        let estimate = Estimate { wall_seconds, memory_bytes, is_least };
         let saved = run.open(&layout, Some(estimate), &self.seeds)?;
         let timeline = run.options.timeline.as_deref().map(TimelineWriter::create).transpose()?;
         let mut curve = Curve {
