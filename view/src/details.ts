@@ -275,7 +275,8 @@ export class Details {
         ...known.map(({ name, answer, labels }) => {
           const isShare = quantity.unit === "";
           // Bytes where not even the fullest holds a KiB.
-          const isKib = quantity.unit === "bytes" && answer.links.some((values) => Math.max(...values) >= 1024);
+          const isKib =
+            quantity.unit === "bytes" && answer.links.some((values) => Math.max(...values) >= 1024);
           const inBytes = isKib ? "KiB" : "B";
           const scale = isShare ? 100 : isKib ? 1 / 1024 : 1;
           const unit = isShare ? "%" : quantity.unit === "bytes" ? inBytes : quantity.unit;
