@@ -82,6 +82,8 @@ pub struct LoneCase {
     pub primitive: Primitive,
     /// Whether its data lies in memory of a program.
     pub of_program: bool,
+    /// Whether its sender hears of it when the receiver has acknowledged it, where the interface can.
+    pub is_acknowledged: bool,
 }
 
 /// The interfaces of a machine, as far as fluids see them.

@@ -5,15 +5,17 @@
 //!                                                                  shares ───┘
 //! ```
 
+use crate::counts::LineCount;
 use crate::event::{FlowEvent, MessageHandle};
 use crate::lone::{LoneCase, LoneMessage};
 use crate::path::FluidPaths;
-use crate::shares::{FluidId, LineId, NewShare, Shares};
+use crate::shares::{FluidId, LineId, NewShare, Shares, Wish};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use slab::Slab;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::ops::Range;
 use weft_engine::{Context, Payload};
 use weft_units::{BitRate, Bytes, EndpointId, Span, Time};
 
@@ -23,10 +25,18 @@ pub(crate) const PARTS_OF_A_BIT: u128 = 1_000_000_000_000;
 /// While fluids meet all the time, shares are worked out so many times within the time that a message takes:
 /// what begins or ends in between waits for the next solution.
 const SOLUTIONS_PER_MESSAGE: u64 = 32;
-/// The same where there are more fluids than this: a solution takes seconds there, and what one of so many
-/// leaves matters to few.
+/// Where there are more fluids than this, the time is at least what messages have taken lately: one short
+/// message has not all the long ones solved anew.
+const CROWD: usize = 1 << 12;
+/// Of the time that messages have taken lately the last counts for one in so many.
+const LATELY: u64 = 64;
+/// Solutions where there are more fluids than this: one takes seconds there, and what one of so many leaves
+/// matters to few.
 const SOLUTIONS_IN_A_HUGE_CROWD: u64 = 8;
-const HUGE_CROWD: usize = 1 << 18;
+const HUGE_CROWD: usize = 1 << 15;
+
+/// Entries of the queue of ends for each stream, above which those that are no longer true are taken out.
+const UNTRUE_ENDS: usize = 4;
 
 /// The messages between hosts.
 #[derive(Serialize, Deserialize)]
@@ -38,16 +48,24 @@ pub(crate) struct Between<T> {
     pub(crate) streams: Slab<FluidStream>,
     /// By number; those that have ended are left as they were.
     pub(crate) fluids: Vec<Fluid>,
-    /// The streams that move, by when they end.
-    pub(crate) ends: BTreeSet<(Time, FluidStreamId)>,
+    /// The streams that move, by when they end, or by a time before: one that has got slower is moved when
+    /// its turn comes. The first is always of a stream.
+    pub(crate) ends: BinaryHeap<Reverse<(Time, FluidStreamId)>>,
     /// The time of the next solution; never: nothing has changed. That of the last one.
     pub(crate) solve_at: Time,
     pub(crate) solved_at: Time,
+    /// How long the fluids of a message have taken lately.
+    pub(crate) lately: Span,
     /// By line: fluids that will cross it and have not begun.
     pub(crate) planned: Vec<u32>,
+    /// By line: what streams that have ended have carried; and what all had when the counters were last
+    /// reset, or nothing.
     pub(crate) crossed: Vec<LineCount>,
-    /// The time at which the counters were last reset.
+    pub(crate) crossed_before: Vec<LineCount>,
+    /// The time at which they were.
     pub(crate) counted_from: Time,
+    /// Header and footer of a packet.
+    pub(crate) envelope: Bytes,
 }
 
 /// A stream, from when it begins until it ends; the number is used again then.
@@ -61,6 +79,7 @@ pub(crate) struct FluidStream {
     pub(crate) message: u32,
     pub(crate) wire_bits: u64,
     pub(crate) packets: u64,
+    pub(crate) packet_bytes: u64,
     pub(crate) payload: u64,
     /// The parts of a bit that are left of it at a time, and the shares of its fluids together since.
     pub(crate) left: u128,
@@ -68,6 +87,8 @@ pub(crate) struct FluidStream {
     pub(crate) share: u64,
     /// The time at which it ends if its shares stay; `None`: it has none.
     pub(crate) ends_at: Option<Time>,
+    /// The time at which it is in the queue of ends; entries of other times are no longer true.
+    pub(crate) queued_at: Time,
     pub(crate) fluids: Vec<FluidId>,
     /// Whether its message is watched: what stops its fluids is of interest.
     pub(crate) is_watched: bool,
@@ -106,14 +127,6 @@ impl Fluid {
     fn was_stopped(&self, now: Time) -> Option<(LineId, Span)> {
         Some((self.stopped_by?, now - self.since))
     }
-}
-
-/// Counts of a line since the counters were last reset.
-#[derive(Clone, Copy, Default, Serialize, Deserialize)]
-pub(crate) struct LineCount {
-    pub(crate) packets: u64,
-    pub(crate) payload: u64,
-    pub(crate) wire_bits: u64,
 }
 
 /// The interface of an endpoint.
@@ -229,43 +242,53 @@ impl<T> Between<T> {
         let message = &mut self.messages[place as usize];
         let UnderWay { lone, bytes, adapts, is_watched, .. } = *message;
         let paths = std::mem::take(&mut message.paths);
-        paths.lines().iter().for_each(|line| self.planned[line.index()] -= 1);
-        let count = paths.count() as u64;
-        // Of what cannot be divided evenly the first parts have one more.
-        let part = |whole: u64, number: u64| whole / count + u64::from(number < whole % count);
-        let of_stream = |whole: u64, number: u64| if adapts { whole } else { part(whole, number) };
-        let each = if adapts { paths.count() } else { 1 };
-        for own in (0..paths.count()).step_by(each.max(1)) {
-            let number = own as u64;
-            let wire_bits = of_stream(lone.wire_bits, number);
-            let stream = FluidStream {
-                message: place,
-                wire_bits,
-                packets: of_stream(lone.packets, number),
-                payload: of_stream(bytes.get(), number),
-                left: u128::from(wire_bits) * PARTS_OF_A_BIT,
-                since: now,
-                share: 0,
-                ends_at: None,
-                fluids: Vec::with_capacity(each),
-                is_watched,
-            };
-            let stream = self.streams.insert(stream) as FluidStreamId;
-            self.messages[place as usize].flowing.push(stream);
-            for path in own..own + each {
-                let most = part(lone.most.bits_per_second(), path as u64).max(1);
-                let id = self.shares.begin(paths.of(path), BitRate::from_bits_per_second(most));
-                let share = self.shares.share(id).bits_per_second();
-                let fluid = Fluid { stream, share, since: now, carried: 0, stopped_by: None };
-                if self.fluids.len() <= id.index() {
-                    self.fluids.resize(id.index() + 1, fluid);
-                }
-                self.fluids[id.index()] = fluid;
-                let stream = &mut self.streams[stream as usize];
-                stream.fluids.push(id);
-                stream.share += share;
+        for (parts, lines) in paths.iter() {
+            lines.iter().for_each(|line| self.planned[line.index()] -= parts);
+        }
+        let packet_bytes = (bytes + self.envelope * lone.packets).get();
+        let all = paths.iter().map(|(parts, _)| parts).sum();
+        let mut from = 0;
+        for (parts, lines) in paths.iter() {
+            let own = from..from + parts;
+            from = own.end;
+            // Where the routing looks at queues one stream has all paths, elsewhere each has one.
+            if !adapts || own.start == 0 {
+                let carried = if adapts { 0..all } else { own.clone() };
+                let of = |whole| part(whole, &carried, all);
+                let wire_bits = of(lone.wire_bits);
+                let stream = self.streams.insert(FluidStream {
+                    message: place,
+                    wire_bits,
+                    packets: of(lone.packets),
+                    packet_bytes: of(packet_bytes),
+                    payload: of(bytes.get()),
+                    left: u128::from(wire_bits) * PARTS_OF_A_BIT,
+                    since: now,
+                    share: 0,
+                    ends_at: None,
+                    queued_at: Time::NEVER,
+                    fluids: Vec::with_capacity(if adapts { paths.count() } else { 1 }),
+                    is_watched,
+                });
+                self.messages[place as usize].flowing.push(stream as FluidStreamId);
             }
-            self.await_end(stream, now);
+            let most = part(lone.most.bits_per_second(), &own, all).max(1);
+            let wish = Wish { most: BitRate::from_bits_per_second(most), weight: parts };
+            let id = self.shares.begin(lines, wish);
+            let share = self.shares.share(id).bits_per_second();
+            let flowing = &self.messages[place as usize].flowing;
+            let stream = flowing[flowing.len() - 1];
+            let fluid = Fluid { stream, share, since: now, carried: 0, stopped_by: None };
+            if self.fluids.len() <= id.index() {
+                self.fluids.resize(id.index() + 1, fluid);
+            }
+            self.fluids[id.index()] = fluid;
+            let stream = &mut self.streams[stream as usize];
+            stream.fluids.push(id);
+            stream.share += share;
+        }
+        for number in 0..self.messages[place as usize].flowing.len() {
+            self.await_end(self.messages[place as usize].flowing[number], now);
         }
         self.solve_within(lone.lasts(), now);
     }
@@ -276,6 +299,7 @@ impl<T> Between<T> {
         if self.shares.is_touched() {
             let is_huge = self.shares.fluids() > HUGE_CROWD;
             let solutions = if is_huge { SOLUTIONS_IN_A_HUGE_CROWD } else { SOLUTIONS_PER_MESSAGE };
+            let lasts = if self.shares.fluids() > CROWD { lasts.max(self.lately) } else { lasts };
             let pause = Span::from_ps(lasts.as_ps() / solutions);
             self.solve_at = self.solve_at.min(now.max(self.solved_at.saturating_add(pause)));
         }
@@ -285,59 +309,55 @@ impl<T> Between<T> {
     fn await_end(&mut self, id: FluidStreamId, now: Time) {
         let stream = &mut self.streams[id as usize];
         stream.ends_at = end_of(stream.left, stream.share, now);
-        self.ends.extend(stream.ends_at.map(|end| (end, id)));
+        if let Some(end) = stream.ends_at
+            && end < stream.queued_at
+        {
+            stream.queued_at = end;
+            self.ends.push(Reverse((end, id)));
+        }
+        if self.ends.len() > UNTRUE_ENDS * self.streams.len().max(64) {
+            let streams = &self.streams;
+            self.ends.retain(|Reverse(entry)| is_true(streams, *entry));
+        }
     }
 
     /// Takes the streams that end now from their lines. Returns the messages of which all have ended.
     pub(crate) fn take_ended(&mut self, now: Time) -> Vec<u32> {
         let mut ended = Vec::new();
-        while let Some(&(time, id)) = self.ends.first()
-            && time <= now
-        {
-            self.ends.pop_first();
+        while let Some(&Reverse((time, id))) = self.ends.peek() {
+            if !is_true(&self.streams, (time, id)) {
+                self.ends.pop();
+                continue;
+            }
+            if time > now {
+                break;
+            }
+            self.ends.pop();
+            let stream = &mut self.streams[id as usize];
+            if stream.ends_at != Some(time) {
+                stream.queued_at = stream.ends_at.unwrap_or(Time::NEVER);
+                self.ends.extend(stream.ends_at.map(|end| Reverse((end, id))));
+                continue;
+            }
             let stream = self.streams.remove(id as usize);
             let message = &mut self.messages[stream.message as usize];
             stream.fluids.iter().for_each(|id| message.stop(self.fluids[id.index()].was_stopped(now)));
-            self.leave_lines(&stream, now);
+            self.count(&stream, now);
+            stream.fluids.iter().for_each(|id| self.shares.end(*id));
             let message = &mut self.messages[stream.message as usize];
-            let lasted = message.lone.lasts().max(now - message.begins_at);
+            let took = now - message.begins_at;
+            let lasted = message.lone.lasts().max(took);
             message.flowing.retain(|flowing| *flowing != id);
             message.came += stream.payload;
             if message.flowing.is_empty() {
                 message.ended_at = now;
+                let lately = self.lately.as_ps();
+                self.lately = Span::from_ps(lately - lately / LATELY + took.as_ps() / LATELY);
                 ended.push(stream.message);
             }
             self.solve_within(lasted, now);
         }
         ended
-    }
-
-    /// The fluids of a stream that has ended leave their lines, which count what each has carried.
-    fn leave_lines(&mut self, stream: &FluidStream, now: Time) {
-        let FluidStream { fluids, packets, payload, wire_bits, .. } = stream;
-        fluids.iter().for_each(|id| {
-            self.fluids[id.index()].take(0, now);
-        });
-        let whole = fluids.iter().map(|id| self.fluids[id.index()].carried).sum::<u128>() / PARTS_OF_A_BIT;
-        // What is counted of all up to one of them, so that nothing is lost by rounding.
-        let (mut carried, mut before) = (0, [0; 3]);
-        for id in fluids {
-            carried += self.fluids[id.index()].carried;
-            let is_last = Some(id) == fluids.last();
-            let of = |all: u64| {
-                let part = u128::from(all) * (carried / PARTS_OF_A_BIT);
-                if is_last { all } else { part.checked_div(whole).unwrap_or(0) as u64 }
-            };
-            let upto = [of(*packets), of(*payload), of(*wire_bits)];
-            for line in self.shares.lines_of(*id) {
-                let count = &mut self.crossed[line.index()];
-                count.packets += upto[0] - before[0];
-                count.payload += upto[1] - before[1];
-                count.wire_bits += upto[2] - before[2];
-            }
-            before = upto;
-            self.shares.end(*id);
-        }
     }
 
     /// Works out the shares, and when streams whose shares have changed will end.
@@ -357,9 +377,6 @@ impl<T> Between<T> {
             let before = fluid.take(share, now);
             stream.left -= parts(stream.share, now - stream.since).min(stream.left);
             stream.since = now;
-            if let Some(end) = stream.ends_at.take() {
-                self.ends.remove(&(end, id));
-            }
             changed.push(id);
             stream.share = stream.share - before + share;
         }
@@ -369,8 +386,20 @@ impl<T> Between<T> {
     }
 }
 
+/// Some of all equal parts of a whole. Where it cannot be divided evenly the first have one more.
+fn part(whole: u64, own: &Range<u32>, all: u32) -> u64 {
+    let (each, rest) = (whole / u64::from(all), whole % u64::from(all));
+    let upto = |parts: u32| each * u64::from(parts) + rest.min(u64::from(parts));
+    upto(own.end) - upto(own.start)
+}
+
+/// Whether an entry of the queue of ends is that of a stream.
+fn is_true(streams: &Slab<FluidStream>, (time, id): (Time, FluidStreamId)) -> bool {
+    streams.get(id as usize).is_some_and(|stream| stream.queued_at == time)
+}
+
 /// Parts of a bit that go over a line at a rate in a time.
-fn parts(rate: u64, time: Span) -> u128 {
+pub(crate) fn parts(rate: u64, time: Span) -> u128 {
     u128::from(rate) * u128::from(time.as_ps())
 }
 

@@ -13,20 +13,22 @@
 //! Queues, and what comes of them: head-of-line blocking, small buffers, pauses, losses. Two messages with
 //! the same sender and receiver may overtake each other where the interface sends several at a time.
 
+use crate::counts::LineCount;
 use crate::event::{FlowEvent, MessageHandle};
 use crate::lone::{DataTaken, LoneCase, LoneMessage, LoneMessages, SharedEngine};
-use crate::messages::{Between, FluidInterface, LineCount, UnderWay};
+use crate::messages::{Between, FluidInterface, PARTS_OF_A_BIT, UnderWay};
 use crate::path::{FluidPaths, FoundPaths, LineNumbers, MessageEnds, PathFinder};
 use crate::shares::{LineId, Shares};
 use serde::{Deserialize, Serialize};
 use slab::Slab;
 use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
 use weft_engine::{Context, Event, InitialState, Lookahead, Model};
 use weft_fabric::{HopRecord, LinkEnd};
 use weft_nic::{
     Block, BlockDeclaration, BlockKind, Capabilities, Delivered, Failure, FailureReason, Host, HostContext,
-    Message, NoCapabilities, Observer as _, Offer, Stage,
+    Message, NoCapabilities, Observer as _, Offer, Stage, TokenWhenAcknowledged,
 };
 use weft_topo::{Attachment, LinkClass, Routing, Topology};
 use weft_units::{BitRate, Bytes, EndpointId, PortId, Span, SwitchId, Time};
@@ -72,12 +74,26 @@ pub struct LineUse {
     pub to: Attachment,
     /// The kind of the link.
     pub class: LinkClass,
-    /// Packets that the fluids would have been that have ended.
+    /// Packets that its fluids would have been.
     pub packets: u64,
+    /// Bytes of these packets: header, payload and footer.
+    pub packet_bytes: Bytes,
     /// Their payload.
     pub payload: Bytes,
-    /// Bits that they have put on the line, before its code.
-    pub wire_bits: u64,
+    /// Bits that they have put on the line, before its code, in parts: rates in bit/s times ps.
+    pub carried: u128,
+}
+
+impl LineUse {
+    /// Whole bits on the line, before its code.
+    pub fn wire_bits(&self) -> u64 {
+        (self.carried / PARTS_OF_A_BIT) as u64
+    }
+
+    /// For how long this keeps a line busy of a rate before its code, which is not zero.
+    pub fn busy(&self, rate: BitRate) -> Span {
+        Span::from_ps(self.carried.checked_div(u128::from(rate.bits_per_second())).unwrap_or(0) as u64)
+    }
 }
 
 /// A network that is to be built.
@@ -88,6 +104,8 @@ pub struct FlowSetup<L> {
     pub rates: Vec<BitRate>,
     /// Payload of a packet.
     pub packet: Bytes,
+    /// Header and footer of a packet.
+    pub envelope: Bytes,
     /// Whoever knows lone messages.
     pub lone: Box<dyn LoneMessages>,
     /// Of random choices of routing.
@@ -101,7 +119,7 @@ impl<L: Topology + Routing + Sync, H: Host> FlowNetwork<L, H> {
         host: H::Parameters,
         mut make_host: impl FnMut(EndpointId) -> H,
     ) -> InitialState<FlowNetwork<L, H>> {
-        let FlowSetup { layout, rates, packet, lone, seed } = setup;
+        let FlowSetup { layout, rates, packet, envelope, lone, seed } = setup;
         let endpoints = layout.endpoints();
         let engine = lone.engine();
         let rate = |switch, port| rates[usize::from(layout.link_class(switch, port).0)];
@@ -123,13 +141,16 @@ impl<L: Topology + Routing + Sync, H: Host> FlowNetwork<L, H> {
             messages: Slab::new(),
             planned: vec![0; lines.len()],
             crossed: vec![LineCount::default(); lines.len()],
+            crossed_before: Vec::new(),
             counted_from: Time::ZERO,
+            envelope,
             shares: Shares::new(lines),
             streams: Slab::new(),
             fluids: Vec::new(),
-            ends: BTreeSet::new(),
+            ends: BinaryHeap::new(),
             solve_at: Time::NEVER,
             solved_at: Time::ZERO,
+            lately: Span::ZERO,
         };
         let numbers = LineNumbers::new(&layout);
         let model = FlowNetwork { layout, numbers, packet, lone, engine, seed, host };
@@ -159,10 +180,22 @@ impl<L: Topology + Routing + Sync, H: Host> FlowNetwork<L, H> {
         let finder = PathFinder { layout, numbers, shares, planned, packet: *packet, seed: *seed };
         let UnderWay { from, to, number, .. } = *message;
         let packets = message.bytes.get().div_ceil(packet.get().max(1));
-        let FoundPaths { paths, classes, looked } = finder.of(MessageEnds { from, to, number }, packets);
-        let lone = self.lone.of(LoneCase { path: classes, ..message.case.clone() });
+        let FoundPaths { paths, longest, shortest, looked } =
+            finder.of(MessageEnds { from, to, number }, packets);
+        let is_detour = longest.len() > shortest.len();
+        let mut lone = self.lone.of(LoneCase { path: longest, ..message.case.clone() });
+        // An acknowledgement comes back without detours.
+        if let (true, Ok(LoneMessage { taken: DataTaken::AfterFluid(after), end, .. })) =
+            (is_detour, &mut lone)
+            && let Ok(short) = self.lone.of(LoneCase { path: shortest, ..message.case.clone() })
+            && let DataTaken::AfterFluid(after_short) = short.taken
+        {
+            *after = (*after).min(*end + after_short.saturating_sub(short.end));
+        }
         if lone.is_err() {
-            paths.lines().iter().map(|line| &planned[line.index()]).for_each(|line| line.set(line.get() - 1));
+            for (parts, lines) in paths.iter() {
+                lines.iter().map(|line| &planned[line.index()]).for_each(|line| line.set(line.get() - parts));
+            }
         }
         (message.paths, message.adapts, message.lone) = (paths, looked, lone?);
         Ok(())
@@ -177,8 +210,7 @@ impl<H: Host> FlowSite<H> {
 
     /// Sets the counters of lines to zero.
     pub fn reset_counters(&mut self, now: Time) {
-        self.between.crossed.fill(LineCount::default());
-        self.between.counted_from = now;
+        self.between.reset_counters(now);
     }
 
     /// The time at which the counters were last reset.
@@ -201,9 +233,9 @@ impl<H: Host> FlowSite<H> {
         self.between.shares.overfull()
     }
 
-    /// The use of every direction of every link: those that leave endpoints first, by endpoint; then those
-    /// that leave switches, by switch and port.
-    pub fn lines<L: Topology>(&self, layout: &L) -> impl Iterator<Item = LineUse> {
+    /// The use of every direction of every link by now: those that leave endpoints first, by endpoint; then
+    /// those that leave switches, by switch and port.
+    pub fn lines<L: Topology>(&self, layout: &L, now: Time) -> impl Iterator<Item = LineUse> {
         let endpoints = layout.endpoints();
         let of_endpoint = move |endpoint| {
             let (switch, port) = layout.attachment(endpoint);
@@ -217,15 +249,18 @@ impl<H: Host> FlowSite<H> {
         };
         let injection = (0..endpoints).map(EndpointId).map(of_endpoint);
         let all = injection.chain((0..layout.switches()).map(SwitchId).flat_map(of_switch));
-        let line = |((from, to, class), count): ((_, _, _), &LineCount)| LineUse {
+        let line = |((from, to, class), count): ((_, _, _), LineCount)| LineUse {
             from,
             to,
             class,
             packets: count.packets,
+            packet_bytes: Bytes::new(count.packet_bytes),
             payload: Bytes::new(count.payload),
-            wire_bits: count.wire_bits,
+            carried: count.parts,
         };
-        let all = all.zip(&self.between.crossed[endpoints as usize..]).map(line);
+        // The engines of endpoints come first, and are no links.
+        let counts = self.between.crossed_by(now).into_iter().skip(endpoints as usize);
+        let all = all.zip(counts).map(line);
         all.filter(|line| line.to != Attachment::Nothing)
     }
 }
@@ -268,13 +303,15 @@ impl<H: Host> HostContext<H> for HostView<'_, '_, H> {
 
     fn send(&mut self, message: Message<H::Header>, at: Time) -> u32 {
         let Message { to, bytes, created_at, header, token, interface, to_interface, .. } = message;
-        let Message { primitive, of_program, watch, .. } = message;
+        let Message { primitive, of_program, watch, options, .. } = message;
         let from = self.endpoint;
         let own = &mut self.between.interfaces[from.index()];
         let number = own.posted;
         own.posted = number.wrapping_add(1);
         own.to_post += 1;
-        let case = LoneCase { path: Vec::new(), to_itself: from == to, bytes, primitive, of_program };
+        let is_acknowledged = options.get::<TokenWhenAcknowledged>().is_some();
+        let (path, to_itself) = (Vec::new(), from == to);
+        let case = LoneCase { path, to_itself, bytes, primitive, of_program, is_acknowledged };
         let place = self.between.messages.insert(UnderWay {
             from,
             to,
@@ -536,7 +573,7 @@ impl<L: Topology + Routing + Sync, H: Host> Model for FlowNetwork<L, H> {
 
     fn decision(site: &FlowSite<H>) -> Time {
         let Between { solve_at, ends, .. } = &site.between;
-        ends.first().map_or(*solve_at, |(end, _)| *solve_at.min(end))
+        ends.peek().map_or(*solve_at, |Reverse((end, _))| *solve_at.min(end))
     }
 
     /// Ends fluids, and solves all that has begun and ended at this instant.

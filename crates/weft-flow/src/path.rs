@@ -8,6 +8,7 @@
 //! hash of the run's seed, the sender, the message and the fluid, and a queue is as long as there are fluids
 //! on its line, a packet for each, and longer where they are held back further on: in packets a crowded link
 //! fills the buffers before it. So what an adaptive routing would see building up sends it elsewhere.
+//! Several fluids of a message that are given the same path are one, of their weight.
 
 use crate::shares::{LineId, Shares};
 use serde::{Deserialize, Serialize};
@@ -38,12 +39,13 @@ pub(crate) struct LineNumbers {
     first: Vec<u32>,
 }
 
-/// The lines of the paths of a message, one path after the other.
+/// The lines of the paths of a message, one path after the other. Parts of it that go the same way share one.
 #[derive(Default, Serialize, Deserialize)]
 pub(crate) struct FluidPaths {
     lines: Vec<LineId>,
-    /// By path: where it ends among them.
+    /// By path: where it ends among them, and how many parts of the message take it.
     ends: Vec<u32>,
+    parts: Vec<u32>,
 }
 
 impl FluidPaths {
@@ -51,23 +53,39 @@ impl FluidPaths {
         self.ends.len()
     }
 
-    /// The lines of all paths.
-    pub fn lines(&self) -> &[LineId] {
-        &self.lines
+    /// The paths: the parts of the message that take each, and its lines.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &[LineId])> {
+        (0..).zip(&self.parts).map(|(path, parts)| (*parts, self.of(path)))
     }
 
     /// The lines of one.
-    pub fn of(&self, path: usize) -> &[LineId] {
+    fn of(&self, path: usize) -> &[LineId] {
         let from = path.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.lines[from as usize..self.ends[path] as usize]
+    }
+
+    /// The lines from the last end on are the path of another part.
+    fn close(&mut self) {
+        let from = self.ends.last().map_or(0, |end| *end as usize);
+        match (0..self.count()).find(|path| self.of(*path) == &self.lines[from..]) {
+            Some(same) => {
+                self.parts[same] += 1;
+                self.lines.truncate(from);
+            }
+            None => {
+                self.ends.push(self.lines.len() as u32);
+                self.parts.push(1);
+            }
+        }
     }
 }
 
 /// The paths that a message was given.
 pub(crate) struct FoundPaths {
     pub paths: FluidPaths,
-    /// The kinds of the links of the longest.
-    pub classes: Vec<LinkClass>,
+    /// The kinds of the links of the longest, and of the shortest.
+    pub longest: Vec<LinkClass>,
+    pub shortest: Vec<LinkClass>,
     /// Whether the routing looked at queues.
     pub looked: bool,
 }
@@ -165,23 +183,27 @@ impl<L: Topology + Routing> PathFinder<'_, L> {
     /// on their fluids are planned.
     pub fn of(&self, pair: MessageEnds, packets: u64) -> FoundPaths {
         let count = if self.layout.is_deterministic() { 1 } else { SPREAD.min(packets).max(1) };
-        let mut found = FoundPaths { paths: FluidPaths::default(), classes: Vec::new(), looked: false };
+        let (longest, shortest) = (Vec::new(), Vec::new());
+        let mut found = FoundPaths { paths: FluidPaths::default(), longest, shortest, looked: false };
         let mut classes = Vec::new();
         for part in 0..count {
             classes.clear();
+            let from = found.paths.lines.len();
             found.looked |= self.add(pair, part, (&mut found.paths.lines, &mut classes));
-            // Of several that are longest the last one.
-            if classes.len() >= found.classes.len() {
-                std::mem::swap(&mut found.classes, &mut classes);
-            }
-            let FluidPaths { lines, ends } = &mut found.paths;
-            let from = ends.last().map_or(0, |end| *end as usize);
-            lines[from..].iter().for_each(|line| {
+            found.paths.lines[from..].iter().for_each(|line| {
                 let planned = &self.planned[line.index()];
                 planned.set(planned.get() + 1);
             });
-            ends.push(lines.len() as u32);
+            if part == 0 || classes.len() < found.shortest.len() {
+                found.shortest.clone_from(&classes);
+            }
+            // Of several that are longest the last one.
+            if classes.len() >= found.longest.len() {
+                std::mem::swap(&mut found.longest, &mut classes);
+            }
+            found.paths.close();
             if part == 0 {
+                let lines = &mut found.paths.lines;
                 lines.reserve_exact(lines.len() * (count as usize - 1));
             }
         }

@@ -51,6 +51,9 @@ impl FluidId {
 #[derive(Serialize, Deserialize)]
 pub struct Shares {
     lines: Vec<SharedLine>,
+    /// By line: what [`Shares::waiting_on`] says. Routings look at all ports of a switch: their answers lie
+    /// side by side.
+    waiting: Vec<u64>,
     fluids: Slab<Fluid>,
     /// Fluids from which the next solution begins; some may have ended.
     touched: Vec<FluidId>,
@@ -72,22 +75,25 @@ struct SharedLine {
     /// The rest of it in a filling, and the most that fluids ask of that which have no share yet.
     left: u64,
     asked: u64,
-    /// The number of those fluids.
-    rising: u32,
+    /// The weight of those fluids.
+    rising: u64,
     /// The last solution and the last filling that it took part in.
     round: u32,
     filling: u32,
     is_tight: bool,
     /// Whether it stops fluids of this filling, and the rate.
     stops_at: Option<u64>,
+    /// The weight of its fluids.
+    weight: u64,
     fluids: Vec<FluidId>,
 }
 
 #[derive(Serialize, Deserialize)]
 struct Fluid {
     crosses: Vec<CrossedLine>,
-    /// The most that it can go.
+    /// The most that it can go, and for how many it counts.
     most: u64,
+    weight: u64,
     share: u64,
     /// The share of this filling, once it has one, and the line that has stopped it there.
     settled: u64,
@@ -95,6 +101,15 @@ struct Fluid {
     is_settled: bool,
     /// The last solution that it took part in.
     round: u32,
+}
+
+/// The claim of a fluid to its lines.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Wish {
+    /// The most that it can go, which is not zero.
+    pub most: BitRate,
+    /// It has as much as so many alike of a share each; not zero.
+    pub weight: u32,
 }
 
 /// A line of a fluid.
@@ -116,6 +131,22 @@ pub struct NewShare {
     pub stopped_by: Option<LineId>,
 }
 
+impl SharedLine {
+    /// The weight of its fluids, each for so many as it is slower than it could be on this line alone.
+    fn waiting(&self) -> u64 {
+        let SharedLine { weight, capacity, taken, wanted, .. } = *self;
+        let could = wanted.min(capacity);
+        if taken == 0 || taken == could {
+            return weight;
+        }
+        // Mostly 64 bits do.
+        match weight.checked_mul(could) {
+            Some(product) => product / taken,
+            None => (u128::from(weight) * u128::from(could) / u128::from(taken)) as u64,
+        }
+    }
+}
+
 impl Shares {
     /// Lines of these rates, numbered in their order, without fluids.
     pub fn new(rates: impl IntoIterator<Item = BitRate>) -> Shares {
@@ -130,20 +161,30 @@ impl Shares {
             filling: 0,
             is_tight: false,
             stops_at: None,
+            weight: 0,
             fluids: Vec::new(),
         };
-        let lines = rates.into_iter().map(line).collect();
-        Shares { lines, fluids: Slab::new(), touched: Vec::new(), round: 0, filling: 0, spare: Vec::new() }
+        let lines: Vec<SharedLine> = rates.into_iter().map(line).collect();
+        Shares {
+            waiting: vec![0; lines.len()],
+            lines,
+            fluids: Slab::new(),
+            touched: Vec::new(),
+            round: 0,
+            filling: 0,
+            spare: Vec::new(),
+        }
     }
 
-    /// A fluid begins on these lines, each of which is named once, no faster than `most`, which is not zero.
-    /// Where all of them have so much left it goes as fast at once, and changes nobody's share. Elsewhere it
-    /// has a share from the next [solution](Shares::solve) on.
-    pub fn begin(&mut self, crosses: &[LineId], most: BitRate) -> FluidId {
+    /// A fluid begins on these lines, each of which is named once. Where all of them have so much left it
+    /// goes as fast as it can at once, and changes nobody's share. Elsewhere it has a share from the next
+    /// [solution](Shares::solve) on.
+    pub fn begin(&mut self, crosses: &[LineId], wish: Wish) -> FluidId {
         let id = FluidId(self.fluids.vacant_key() as u32);
         // A line lets none go faster.
         let slowest = crosses.iter().map(|line| self.lines[line.index()].capacity).min();
-        let most = most.bits_per_second().min(slowest.unwrap_or(u64::MAX));
+        let most = wish.most.bits_per_second().min(slowest.unwrap_or(u64::MAX));
+        let weight = u64::from(wish.weight);
         let has_room = |crossed: &LineId| {
             let line = &self.lines[crossed.index()];
             line.capacity - line.taken >= most
@@ -153,7 +194,9 @@ impl Shares {
             let line = &mut self.lines[id_of.index()];
             line.taken += share;
             line.wanted += most;
+            line.weight += weight;
             line.fluids.push(id);
+            self.waiting[id_of.index()] = line.waiting();
             CrossedLine { line: *id_of, place: line.fluids.len() as u32 - 1 }
         };
         let mut crossed = self.spare.pop().unwrap_or_default();
@@ -162,6 +205,7 @@ impl Shares {
         self.fluids.insert(Fluid {
             crosses: crossed,
             most,
+            weight,
             share,
             settled: 0,
             stopped_by: None,
@@ -176,11 +220,13 @@ impl Shares {
 
     /// A fluid ends. Others get what it leaves in the next solution.
     pub fn end(&mut self, id: FluidId) {
-        let Fluid { mut crosses, share, most, .. } = self.fluids.remove(id.index());
+        let Fluid { mut crosses, share, most, weight, .. } = self.fluids.remove(id.index());
         for CrossedLine { line: crossed, place } in &crosses {
             let line = &mut self.lines[crossed.index()];
             line.taken -= share;
             line.wanted -= most;
+            line.weight -= weight;
+            self.waiting[crossed.index()] = line.waiting();
             line.fluids.swap_remove(*place as usize);
             if let Some(moved) = line.fluids.get(*place as usize) {
                 let mut crosses = self.fluids[moved.index()].crosses.iter_mut();
@@ -219,16 +265,7 @@ impl Shares {
 
     /// Fluids on a line, each for so many as it is slower than it could be on this line alone.
     pub fn waiting_on(&self, line: LineId) -> u64 {
-        let SharedLine { fluids, capacity, taken, wanted, .. } = &self.lines[line.index()];
-        let (count, could) = (fluids.len() as u64, *wanted.min(capacity));
-        if *taken == 0 || *taken == could {
-            return count;
-        }
-        // Looked at for each port of each switch on the way: mostly 64 bits do.
-        match count.checked_mul(could) {
-            Some(product) => product / taken,
-            None => (u128::from(count) * u128::from(could) / u128::from(*taken)) as u64,
-        }
+        self.waiting[line.index()]
     }
 
     /// A line whose fluids have more of it together than its rate, or another sum than is counted; `None`:
@@ -251,10 +288,12 @@ impl Shares {
         loop {
             self.add_all_who_meet(&mut together, known);
             known = together.len();
-            let lines = self.fill(&together);
-            self.add_who_must_give_way(&mut together, &lines);
+            let (lines, stops) = self.fill(&together);
+            self.add_who_must_give_way(&mut together, &stops);
             if together.len() == known {
-                return self.take(&together, &lines);
+                let changed = self.take(&together, &stops);
+                lines.iter().for_each(|id| self.waiting[id.index()] = self.lines[id.index()].waiting());
+                return changed;
             }
         }
     }
@@ -291,8 +330,9 @@ impl Shares {
         }
     }
 
-    /// Fills what others leave of the lines with these fluids. Returns the lines that could stop them.
-    fn fill(&mut self, together: &[FluidId]) -> Vec<LineId> {
+    /// Fills what others leave of the lines with these fluids. Returns their lines, and those that could stop
+    /// them.
+    fn fill(&mut self, together: &[FluidId]) -> (Vec<LineId>, Vec<LineId>) {
         self.filling += 1;
         let Shares { lines, fluids, filling, .. } = self;
         let mut crossed = Vec::new();
@@ -300,7 +340,7 @@ impl Shares {
         for id in together {
             let fluid = &mut fluids[id.index()];
             fluid.is_settled = false;
-            fastest.push((fluid.most, *id));
+            fastest.push((fluid.most / fluid.weight, *id));
             for CrossedLine { line: id, .. } in &fluid.crosses {
                 let line = &mut lines[id.index()];
                 if line.filling != *filling {
@@ -310,30 +350,31 @@ impl Shares {
                 }
                 line.left += fluid.share;
                 line.asked += fluid.most;
-                line.rising += 1;
+                line.rising += fluid.weight;
             }
         }
         // Nobody is stopped by a line on which all can go as fast as they can.
-        crossed.retain(|id| {
+        let could_stop = |id: &LineId| {
             let line = &mut lines[id.index()];
             line.stops_at = None;
             line.is_tight &= line.asked > line.left;
             line.asked > line.left
-        });
+        };
+        let could: Vec<LineId> = crossed.iter().copied().filter(could_stop).collect();
         fastest.sort_unstable_by_key(|(most, _)| *most);
-        let level = |line: &SharedLine| line.left / u64::from(line.rising);
-        let stops = crossed.iter().map(|id| Reverse((level(&lines[id.index()]), *id)));
+        let level = |line: &SharedLine| line.left / line.rising;
+        let stops = could.iter().map(|id| Reverse((level(&lines[id.index()]), *id)));
         let mut stops: BinaryHeap<_> = stops.collect();
         let mut fastest = fastest.into_iter().peekable();
         loop {
             // Of a line and a fluid at one rate the line comes first.
             let line = stops.peek().map(|Reverse((rate, _))| *rate);
             let next = fastest.next_if(|(most, _)| line.is_none_or(|rate| *most < rate));
-            if let Some((most, id)) = next {
-                self.settle(id, most, None);
+            if let Some((_, id)) = next {
+                self.settle(id, u64::MAX, None);
                 continue;
             }
-            let Some(Reverse((rate, id))) = stops.pop() else { return crossed };
+            let Some(Reverse((rate, id))) = stops.pop() else { return (crossed, could) };
             let line = &mut self.lines[id.index()];
             if line.rising == 0 {
                 continue;
@@ -351,17 +392,18 @@ impl Shares {
         }
     }
 
-    /// A fluid of this solution has its share, if it had none yet.
-    fn settle(&mut self, id: FluidId, share: u64, stopped_by: Option<LineId>) {
+    /// A fluid of this solution has its share at a rate for each of its weight, if it had none yet.
+    fn settle(&mut self, id: FluidId, rate: u64, stopped_by: Option<LineId>) {
         let fluid = &mut self.fluids[id.index()];
         if fluid.round != self.round || fluid.is_settled {
             return;
         }
+        let share = fluid.most.min(rate.saturating_mul(fluid.weight));
         (fluid.settled, fluid.stopped_by, fluid.is_settled) = (share, stopped_by, true);
         for CrossedLine { line, .. } in &fluid.crosses {
             let line = &mut self.lines[line.index()];
             line.left -= share;
-            line.rising -= 1;
+            line.rising -= fluid.weight;
         }
     }
 
@@ -372,7 +414,7 @@ impl Shares {
             let Some(rate) = line.stops_at else { continue };
             let gives_way = |id: &&FluidId| {
                 let fluid = &self.fluids[id.index()];
-                fluid.round != self.round && fluid.share > rate
+                fluid.round != self.round && fluid.share > rate.saturating_mul(fluid.weight)
             };
             together.extend(line.fluids.iter().filter(gives_way));
         }

@@ -20,8 +20,6 @@ pub(crate) struct FluidNetwork<H: Host> {
     /// By link class: what the machine says of its power.
     link_power: Vec<Option<LinkPower>>,
     power: MachinePower,
-    /// Header and footer of a packet.
-    envelope: Bytes,
     /// The end of the run; `None`: it goes on.
     reported_until: Option<Time>,
 }
@@ -47,20 +45,20 @@ impl NetworkSetup<'_> {
             layout,
             rates: line_rates,
             packet: machine.packet.payload,
+            envelope: machine.packet.header + machine.packet.footer,
             lone: Box::new(lone),
             seed,
         };
         let simulation = simulation(FlowNetwork::build(setup, host, make_host), 1, saved)?;
-        let envelope = machine.packet.header + machine.packet.footer;
         let power = machine.power;
-        Ok(Box::new(FluidNetwork { simulation, rates, link_power, power, envelope, reported_until: None }))
+        Ok(Box::new(FluidNetwork { simulation, rates, link_power, power, reported_until: None }))
     }
 }
 
 impl<H: Host> FluidNetwork<H> {
     fn lines(&self) -> impl Iterator<Item = LineUse> {
-        let layout = self.simulation.model().layout();
-        self.simulation.sites().flat_map(|(_, site)| site.lines(layout))
+        let (layout, now) = (self.simulation.model().layout(), self.simulation.now());
+        self.simulation.sites().flat_map(move |(_, site)| site.lines(layout, now))
     }
 
     /// The time of the reports of links and energy.
@@ -71,14 +69,14 @@ impl<H: Host> FluidNetwork<H> {
     }
 
     /// Packets that have crossed a line, as far as the power of parts depends on them.
-    fn passed(&self, line: &LineUse) -> Passed {
-        Passed { packets: line.packets, bytes: line.payload + self.envelope * line.packets }
+    fn passed(line: &LineUse) -> Passed {
+        Passed { packets: line.packets, bytes: line.packet_bytes }
     }
 
     /// The power of a line: of fluids links never sleep.
     fn power_of(&self, line: &LineUse, time: Span) -> Option<PowerReport> {
         let power = self.link_power[usize::from(line.class.0)]?;
-        Some(power.always_on(time, Bytes::new(line.wire_bits / 8)))
+        Some(power.always_on(time, Bytes::new(line.wire_bits() / 8)))
     }
 
     /// `None`: the machine says nothing of its power.
@@ -89,7 +87,7 @@ impl<H: Host> FluidNetwork<H> {
         let layout = self.simulation.model().layout();
         let mut energy = EnergyCount::new(self.power, layout.switches(), layout.endpoints());
         for line in self.lines() {
-            energy.add_passed((line.from, line.to), self.passed(&line), self.power_of(&line, time));
+            energy.add_passed((line.from, line.to), Self::passed(&line), self.power_of(&line, time));
         }
         Some(energy)
     }
@@ -149,13 +147,11 @@ impl<H: Host> SimulatedNetwork<H> for FluidNetwork<H> {
         for line in self.lines() {
             let class = usize::from(line.class.0);
             let (rate, line_rate) = self.rates[class];
-            let bits = u128::from(line.wire_bits) * 1_000_000_000_000;
-            let busy = bits.checked_div(u128::from(line_rate.bits_per_second())).unwrap_or(0);
             visit(LinkUse {
                 packets: line.packets,
-                packet_bytes: self.passed(&line).bytes,
+                packet_bytes: line.packet_bytes,
                 payload: line.payload,
-                busy: Span::from_ps(busy as u64),
+                busy: line.busy(line_rate),
                 power: self.power_of(&line, time),
                 ..LinkUse::unused(line.from, line.to, classes[class].to_owned(), rate)
             });

@@ -16,6 +16,7 @@
 use crate::{NetworkError, NetworkSetup};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 use weft_assembly as assembly;
@@ -24,7 +25,10 @@ use weft_fabric::parameters::FlowControl;
 use weft_fabric::{ErrorRate, HopRecord, LinkEnd, LinkParameters};
 use weft_flow::{DataTaken, LoneCase, LoneMessage, LoneMessages, SharedEngine};
 use weft_machine::{Fabric, Machine, MachinePower};
-use weft_nic::{Delivered, Failure, FailureReason, Host, HostContext, Message, Observer, Offer, Primitive};
+use weft_nic::{
+    Delivered, Failure, FailureReason, Host, HostContext, Message, MessageOptions, Observer, Offer,
+    Primitive, TokenWhenAcknowledged,
+};
 use weft_topo::{
     Graph, GraphClass, GraphDescription, GraphEndpoint, GraphLayout, GraphLink, GraphRouting, GraphSwitch,
     Layout, LinkClass, Topology as _,
@@ -91,39 +95,55 @@ pub(crate) struct Script {
     bytes: Bytes,
     primitive: Primitive,
     of_program: bool,
-    to: Receivers,
+    is_acknowledged: bool,
+    ends: RehearsedEnds,
 }
 
-/// Who gets the messages of a rehearsal.
+/// Who sends the messages of a rehearsal, and who gets them.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Receivers {
-    /// The sender itself.
+enum RehearsedEnds {
+    /// One endpoint, itself.
     Itself,
-    /// One endpoint.
-    One,
-    /// Each another one.
-    Each,
+    /// One endpoint, another.
+    Pair,
+    /// One endpoint, each message another.
+    OneToEach,
+    /// Each message another endpoint, the same.
+    EachToOne,
 }
 
 impl Script {
+    /// The messages of an endpoint.
+    fn messages_of(&self, endpoint: EndpointId) -> Range<u32> {
+        match (self.ends, endpoint.0.checked_sub(1)) {
+            (RehearsedEnds::EachToOne, Some(number)) if number < self.messages => number..number + 1,
+            (RehearsedEnds::EachToOne, _) | (_, Some(_)) => 0..0,
+            (_, None) => 0..self.messages,
+        }
+    }
+
     /// The message of this number.
     fn message(&self, number: u32, at: Time) -> Message<()> {
         let Script { primitive, of_program, bytes, .. } = *self;
-        let to = match self.to {
-            Receivers::Itself => EndpointId(0),
-            Receivers::One => EndpointId(1),
-            Receivers::Each => EndpointId(1 + number),
+        let to = match self.ends {
+            RehearsedEnds::Itself | RehearsedEnds::EachToOne => EndpointId(0),
+            RehearsedEnds::Pair => EndpointId(1),
+            RehearsedEnds::OneToEach => EndpointId(1 + number),
         };
         let (header, token) = (Some(()), Some(0));
-        Message { header, token, primitive, of_program, ..Message::new(to, bytes, at) }
+        let options = match self.is_acknowledged {
+            true => MessageOptions::of(&TokenWhenAcknowledged),
+            false => MessageOptions::NONE,
+        };
+        Message { header, token, primitive, of_program, options, ..Message::new(to, bytes, at) }
     }
 }
 
-/// The host of a rehearsal: one of them sends. The first messages are not listened to: they find caches and
+/// The host of a rehearsal. The first messages are not listened to: they find caches and
 /// tables of interfaces empty.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct RehearsalHost {
-    sends: bool,
+    sends: Range<u32>,
 }
 
 /// The messages that count are sent.
@@ -146,18 +166,18 @@ impl Host for RehearsalHost {
     type Output = Heard;
 
     fn is_active(&self) -> bool {
-        self.sends
+        !self.sends.is_empty()
     }
 
     fn start(&mut self, script: &Script, context: &mut impl HostContext<Self>) {
-        for number in 0..script.messages {
+        for number in self.sends.clone() {
             context.send(script.message(number, Time::ZERO), Time::ZERO);
         }
         context.set_timer(LISTEN_AT, Listen);
     }
 
     fn timer(&mut self, Listen: Listen, script: &Script, context: &mut impl HostContext<Self>) {
-        for number in 0..script.messages {
+        for number in self.sends.clone() {
             context.send(script.message(number, LISTEN_AT), LISTEN_AT);
         }
     }
@@ -254,9 +274,12 @@ impl Rehearsals {
             bytes: LONGEST,
             primitive: Primitive::Automatic,
             of_program: true,
+            is_acknowledged: false,
         };
         let Ok(lone) = self.times(&case)? else { return Ok(self.engine) };
-        let Ok(row) = self.in_a_row(&case, IN_A_ROW, Receivers::Each)? else { return Ok(self.engine) };
+        let Ok(row) = self.in_a_row(&case, IN_A_ROW, RehearsedEnds::OneToEach)? else {
+            return Ok(self.engine);
+        };
         let (first, last) = (row[0], row[row.len() - 1]);
         let later = |at: Span| at.saturating_sub(lone.noticed);
         // Whether the first of them comes about as early as if it were alone.
@@ -274,15 +297,17 @@ impl Rehearsals {
     }
 
     /// Listens to several messages of a case that are posted at once.
-    fn hear(&self, case: &LoneCase, messages: u32, to: Receivers) -> Result<Heard, NetworkError> {
+    fn hear(&self, case: &LoneCase, messages: u32, ends: RehearsedEnds) -> Result<Heard, NetworkError> {
         let layout = self.row_of_switches(&case.path, messages.max(IN_A_ROW));
-        let LoneCase { bytes, primitive, of_program, to_itself, .. } = *case;
-        let to = if to_itself { Receivers::Itself } else { to };
-        let script = Script { messages, bytes, primitive, of_program, to };
+        let LoneCase { bytes, primitive, of_program, is_acknowledged, to_itself, .. } = *case;
+        let ends = if to_itself { RehearsedEnds::Itself } else { ends };
+        let script = Script { messages, bytes, primitive, of_program, is_acknowledged, ends };
         let setup =
             NetworkSetup { follows_packets: true, ..NetworkSetup::new(&self.machine, layout, self.seed) };
-        let mut network =
-            setup.build(script, |endpoint| RehearsalHost { sends: endpoint == EndpointId(0) })?;
+        let sends: Vec<Range<u32>> =
+            (0..=messages).map(|endpoint| script.messages_of(EndpointId(endpoint))).collect();
+        let of = |endpoint: EndpointId| sends.get(endpoint.index()).cloned().unwrap_or(0..0);
+        let mut network = setup.build(script, |endpoint| RehearsalHost { sends: of(endpoint) })?;
         network.run_until(Time::NEVER, &AtomicBool::new(false));
         let mut heard = Heard::default();
         network.visit_outputs(&mut |part: &mut Heard| {
@@ -304,16 +329,16 @@ impl Rehearsals {
         &self,
         case: &LoneCase,
         messages: u32,
-        to: Receivers,
+        ends: RehearsedEnds,
     ) -> Result<Result<Vec<Span>, FailureReason>, NetworkError> {
-        let heard = self.hear(case, messages, to)?;
+        let heard = self.hear(case, messages, ends)?;
         let all = || heard.noticed.iter().map(|at| *at - LISTEN_AT).collect();
         Ok(heard.failed.map_or_else(|| Ok(all()), Err))
     }
 
     /// The times of a message that is alone.
     fn times(&self, case: &LoneCase) -> Result<Result<Times, FailureReason>, NetworkError> {
-        let heard = self.hear(case, 1, Receivers::One)?;
+        let heard = self.hear(case, 1, RehearsedEnds::Pair)?;
         let (Some(noticed), None) = (heard.noticed.first(), heard.failed) else {
             return Ok(Err(heard.failed.unwrap_or(FailureReason::TimedOut)));
         };
@@ -403,7 +428,7 @@ impl Rehearsals {
         if let Some(pace) = paces.get(&case) {
             return Ok(*pace);
         }
-        let row = self.in_a_row(&case, FOR_LONG, Receivers::Each)?.unwrap_or_default();
+        let row = self.in_a_row(&case, FOR_LONG, RehearsedEnds::OneToEach)?.unwrap_or_default();
         let pace = match (row.first(), row.len().checked_sub(LAST + 1).map(|from| row[from]), row.last()) {
             (Some(first), Some(from), Some(last)) => {
                 let gap = Span::from_ps((*last - from).as_ps() / LAST as u64);
@@ -434,8 +459,8 @@ impl Rehearsals {
         };
         let mut gaps = [Span::ZERO; 2];
         if case.bytes <= LONGEST_WITH_GAP {
-            for (least, to) in gaps.iter_mut().zip([Receivers::Each, Receivers::One]) {
-                if let Ok(row) = self.in_a_row(case, IN_A_ROW, to)? {
+            for (least, ends) in gaps.iter_mut().zip([RehearsedEnds::OneToEach, RehearsedEnds::EachToOne]) {
+                if let Ok(row) = self.in_a_row(case, IN_A_ROW, ends)? {
                     *least = Some(gap(&row)).filter(|gap| *gap > times.held).unwrap_or_default();
                 }
             }

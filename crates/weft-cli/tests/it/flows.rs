@@ -245,6 +245,19 @@ fn many_short_messages_follow_each_other_as_in_packets() {
     }
 }
 
+/// Catches sends that are over as soon as their interface has taken them, where they wait for the
+/// acknowledgement of the receiver's: a broadcast would be over in half the time.
+#[test]
+fn sends_that_wait_for_acknowledgements_follow_each_other_as_in_packets() {
+    let storm = ["--ranks", "8", "--ppn", "1", "--with", "broadcasts=50,size=8"];
+    let run = |more: &[&str]| {
+        let words = [&["app", "broadcast-storm", "-m", "exanest", "--quiet", "--json"], &storm[..], more];
+        number(&json(&words.concat())["rows"][0], "run_time_us")
+    };
+    let (packets, fluids) = (run(&[]), run(&FLOW));
+    assert!((fluids / packets - 1.0).abs() < 0.02, "{fluids}, in packets {packets}");
+}
+
 /// Catches parts of a message over paths that an adaptive routing chose, which do not share what is left: the
 /// message would last as long as the most crowded of them.
 #[test]

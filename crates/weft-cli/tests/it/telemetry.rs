@@ -70,6 +70,39 @@ fn rates_add_up_to_what_links_carried() {
     }
 }
 
+/// Catches fluids that are counted when they end: more than a link carries in one interval, and nothing in
+/// those before. Messages take many intervals, share links, and one routing spreads them over paths; the run
+/// ends and its counters are reset while some are under way.
+#[test]
+fn fluids_are_counted_as_they_flow() {
+    let fattree = "-m bxi3-fattree --set topology.k=4 --set topology.n=2";
+    let dragonfly = "-m bxi3-dragonfly --set topology.p=2 --set topology.a=4 --set topology.h=2";
+    for machine in [fattree, dragonfly] {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("out");
+        let traffic = "--pattern uniform --load 0.9 --size 1M --time 400us --warm-up 35us --telemetry 5us";
+        run(&format!("traffic {machine} --set fabric.kind=flow {traffic} --quiet"), &out);
+        const COLUMNS: [&str; 2] = ["packet_bytes", "busy_ps"];
+        let of = |row: &Row| COLUMNS.map(|column| number(row, column).unwrap());
+        let carried: BTreeMap<_, _> = rows(&out, "links").iter().map(|row| (link(row), of(row))).collect();
+        let mut sums: BTreeMap<_, [u64; 2]> = BTreeMap::new();
+        let mut fullest = 0;
+        for row in &rows(&out, "rates") {
+            let [begin, end, level] = ["begin_ps", "end_ps", "level"].map(|name| number(row, name).unwrap());
+            let counts = of(row);
+            assert!(counts[1] <= end - begin, "a link that is busy for longer than there is time: {row}");
+            fullest = fullest.max(counts[1] * 100 / (end - begin));
+            if level == 0 && begin >= 35_000_000 {
+                let sum = sums.entry(link(row)).or_default();
+                (sum[0], sum[1]) = (sum[0] + counts[0], sum[1] + counts[1]);
+            }
+        }
+        assert!(fullest > 90, "no link was full: {fullest} %");
+        let used = carried.iter().filter(|(_, counts)| **counts != [0; 2]);
+        assert_eq!(sums, used.map(|(link, counts)| (*link, *counts)).collect());
+    }
+}
+
 /// Catches queues that are fuller than their buffer, empty queues with rows, and a coarse level that misses
 /// the fullest moment.
 #[test]

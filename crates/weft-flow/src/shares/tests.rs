@@ -8,11 +8,15 @@ fn rate(bits: u64) -> BitRate {
     BitRate::from_bits_per_second(bits)
 }
 
-/// The lines of a fluid, and the most that it can go.
-type Wish = (Vec<u32>, u64);
+/// The lines of a fluid, the most that it can go, and its weight.
+type Own = (Vec<u32>, u64, u32);
+
+fn wish(most: u64, weight: u32) -> Wish {
+    Wish { most: rate(most), weight }
+}
 
 /// Water filling as in a textbook: all rise in step until a line is full or a fluid as fast as it can.
-fn oracle(capacities: &[u64], fluids: &BTreeMap<u32, Wish>) -> BTreeMap<u32, f64> {
+fn oracle(capacities: &[u64], fluids: &BTreeMap<u32, Own>) -> BTreeMap<u32, f64> {
     let mut shares: BTreeMap<u32, f64> = fluids.keys().map(|id| (*id, 0.0)).collect();
     let mut rising: Vec<u32> = fluids.keys().copied().collect();
     let mut level = 0.0;
@@ -24,17 +28,18 @@ fn oracle(capacities: &[u64], fluids: &BTreeMap<u32, Wish>) -> BTreeMap<u32, f64
                 .filter(|(id, _)| !rising.contains(id) && crosses(id, line))
                 .map(|(_, s)| s)
                 .sum();
-            let count = rising.iter().filter(|id| crosses(id, line)).count();
-            if count == 0 { f64::INFINITY } else { (capacity as f64 - stopped) / count as f64 }
+            let weight: u32 = rising.iter().filter(|id| crosses(id, line)).map(|id| fluids[id].2).sum();
+            if weight == 0 { f64::INFINITY } else { (capacity as f64 - stopped) / f64::from(weight) }
         };
         let lines: Vec<f64> = capacities.iter().enumerate().map(|(line, c)| full(line, *c)).collect();
-        let fastest = rising.iter().map(|id| fluids[id].1 as f64).fold(f64::INFINITY, f64::min);
+        let most = |id: &u32| fluids[id].1 as f64 / f64::from(fluids[id].2);
+        let fastest = rising.iter().map(most).fold(f64::INFINITY, f64::min);
         level = lines.iter().copied().fold(fastest, f64::min).max(level);
         let (stop, on): (Vec<u32>, Vec<u32>) = rising.iter().partition(|id| {
-            fluids[id].1 as f64 <= level * (1.0 + 1e-12)
+            most(id) <= level * (1.0 + 1e-12)
                 || fluids[id].0.iter().any(|line| lines[*line as usize] <= level * (1.0 + 1e-12))
         });
-        stop.iter().for_each(|id| *shares.get_mut(id).unwrap() = level);
+        stop.iter().for_each(|id| *shares.get_mut(id).unwrap() = level * f64::from(fluids[id].2));
         rising = on;
     }
     shares
@@ -42,7 +47,7 @@ fn oracle(capacities: &[u64], fluids: &BTreeMap<u32, Wish>) -> BTreeMap<u32, f64
 
 #[derive(Clone, Debug)]
 enum Step {
-    Begin(Wish),
+    Begin(Own),
     /// The one of this place among those that there are.
     End(usize),
     Solve,
@@ -54,7 +59,7 @@ fn steps() -> impl Strategy<Value = (Vec<u64>, Vec<Step>)> {
         let crosses = prop::sample::subsequence((0..lines as u32).collect::<Vec<_>>(), 0..lines.min(5));
         let most = prop_oneof![Just(u64::MAX >> 8), 1_000_000u64..50_000_000_000];
         let step = prop_oneof![
-            4 => (crosses, most).prop_map(Step::Begin),
+            4 => (crosses, most, 1u32..9).prop_map(Step::Begin),
             2 => any::<usize>().prop_map(Step::End),
             3 => Just(Step::Solve),
         ];
@@ -73,10 +78,10 @@ proptest! {
         let mut fluids = BTreeMap::new();
         for step in steps.into_iter().chain([Step::Solve]) {
             match step {
-                Step::Begin((crosses, most)) => {
+                Step::Begin((crosses, most, weight)) => {
                     let lines: Vec<_> = crosses.iter().map(|line| LineId(*line)).collect();
-                    let id = shares.begin(&lines, rate(most));
-                    prop_assert!(fluids.insert(id.0, (crosses, most)).is_none());
+                    let id = shares.begin(&lines, wish(most, weight));
+                    prop_assert!(fluids.insert(id.0, (crosses, most, weight)).is_none());
                 }
                 Step::End(place) => {
                     let ends = fluids.keys().copied().nth(place % fluids.len().max(1));
@@ -105,19 +110,19 @@ proptest! {
         (capacities, steps) in steps(),
         swaps in prop::collection::vec(any::<prop::sample::Index>(), 60),
     ) {
-        let wish = |step| match step {
-            Step::Begin(wish) => Some(wish),
+        let own = |step| match step {
+            Step::Begin(own) => Some(own),
             Step::End(_) | Step::Solve => None,
         };
-        let wishes: Vec<Wish> = steps.into_iter().filter_map(wish).collect();
+        let wishes: Vec<Own> = steps.into_iter().filter_map(own).collect();
         let run = |order: &[usize]| {
             let mut shares = Shares::new(capacities.iter().map(|capacity| rate(*capacity)));
             let mut begun: Vec<(usize, FluidId)> = order
                 .iter()
                 .map(|place| {
-                    let (crosses, most) = &wishes[*place];
+                    let (crosses, most, weight) = &wishes[*place];
                     let crosses: Vec<_> = crosses.iter().map(|line| LineId(*line)).collect();
-                    (*place, shares.begin(&crosses, rate(*most)))
+                    (*place, shares.begin(&crosses, wish(*most, *weight)))
                 })
                 .collect();
             shares.solve();
@@ -138,9 +143,9 @@ proptest! {
 #[test]
 fn a_long_fluid_gets_its_tightest_line() {
     let mut shares = Shares::new([rate(10), rate(9)]);
-    let long = shares.begin(&[LineId(0), LineId(1)], rate(100));
-    let first = shares.begin(&[LineId(0)], rate(100));
-    let second = [(); 2].map(|()| shares.begin(&[LineId(1)], rate(100)));
+    let long = shares.begin(&[LineId(0), LineId(1)], wish(100, 1));
+    let first = shares.begin(&[LineId(0)], wish(100, 1));
+    let second = [(); 2].map(|()| shares.begin(&[LineId(1)], wish(100, 1)));
     shares.solve();
     let of = |shares: &Shares, fluid| shares.share(fluid).bits_per_second();
     assert_eq!([long, first, second[0], second[1]].map(|fluid| of(&shares, fluid)), [3, 7, 3, 3]);
@@ -151,4 +156,28 @@ fn a_long_fluid_gets_its_tightest_line() {
     shares.end(long);
     shares.solve();
     assert_eq!([first, second[1]].map(|fluid| of(&shares, fluid)), [10, 9]);
+}
+
+/// Catches a weight that counts otherwise than so many fluids of one path: in shares, where it stops, and in
+/// what a routing sees on a line.
+#[test]
+fn a_fluid_of_weight_is_as_many_as_it_counts_for() {
+    let run = |together: bool| {
+        let mut shares = Shares::new([rate(1000), rate(800), rate(90)]);
+        let mut three = || match together {
+            true => vec![shares.begin(&[LineId(0), LineId(1)], wish(900, 3))],
+            false => [(); 3].map(|()| shares.begin(&[LineId(0), LineId(1)], wish(300, 1))).to_vec(),
+        };
+        let three = three();
+        let others = [0, 1, 1, 2].map(|line| shares.begin(&[LineId(line)], wish(250, 1)));
+        let all = |shares: &mut Shares| {
+            shares.solve();
+            let share = |id: &FluidId| shares.share(*id).bits_per_second();
+            let waiting = [0, 1, 2].map(|line| shares.waiting_on(LineId(line)));
+            (three.iter().map(share).sum::<u64>(), others.map(|id| share(&id)), waiting)
+        };
+        all(&mut shares)
+    };
+    assert_eq!(run(true), run(false));
+    assert_eq!(run(true).0, 480);
 }
