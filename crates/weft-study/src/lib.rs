@@ -12,6 +12,7 @@
 //! | `value` | a value of a parameter |
 //! | `directory` | what is done of a study; nothing is done twice |
 //! | `case` | means and intervals over seeds |
+//! | `presentation` | derived columns, the table and the pictures of a study, the published figure |
 //! | `table` | the data set: a row per point and measured row; intervals over seeds |
 //! | `stored` | a study's directory that is read: its cases, and which parameters vary |
 //! | `picture`, `report` | what is drawn and said of it |
@@ -24,6 +25,7 @@ mod error;
 mod file;
 mod picture;
 mod point;
+mod presentation;
 mod report;
 mod stored;
 mod table;
