@@ -32,8 +32,8 @@ fn values<'w>(words: &'w [String], option: &str) -> Vec<&'w str> {
     pairs.map(|pair| pair[1].as_str()).collect()
 }
 
-/// Catches a study that ships and is refused: a field, a value of an option, a key of a machine, a kernel that
-/// its ranks do not form.
+/// Catches a study that ships and is refused: a field, an option, a key of a machine, a kernel that its ranks
+/// do not form.
 #[test]
 fn every_study_that_ships_is_accepted() {
     let folder = tempfile::tempdir().unwrap();
