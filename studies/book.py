@@ -56,11 +56,9 @@ def table(results: Path, weft: Path) -> str:
     """The table of cases in Markdown."""
     of_cases = cases(results, weft)
     columns = of_cases["columns"]
-    lines = [[column["name"] for column in columns]]
-    lines.append(["--:" if column["is_number"] else "---" for column in columns])
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines + of_cases["rows"]).replace(
-        "| --- |", "|---|"
-    )
+    rule = "|".join("--:" if column["is_number"] else "---" for column in columns)
+    rows = "".join(f"| {' | '.join(row)} |\n" for row in of_cases["rows"])
+    return f"| {' | '.join(column['name'] for column in columns)} |\n|{rule}|\n{rows}"
 
 
 def section(name: str, results: Path, weft: Path) -> str:
@@ -69,15 +67,12 @@ def section(name: str, results: Path, weft: Path) -> str:
     published = study["published"]
     text = f"\n## {study['title']}\n\n"
     text += paragraph(f"{published['source']}. {published['shows']}")
-    command = f"$ weft sweep studies/{name}.toml -o {name} && weft report {name}"
+    command = f"$ weft sweep studies/{name}.toml -o {name}\n$ weft report {name} -o {name}.html"
     text += f"\n<!-- not run: studies/book.py runs it -->\n```console\n{command}\n```\n\n"
     text += f"![{study['title']}](studies/{name}.svg)\n\n"
     text += table(results, weft)
-    for word in ("agrees", "differs"):
-        lines = published.get(word, [])
-        text += "\n" if lines else ""
-        text += "".join(paragraph(f"- {word}: {line}", "  ") for line in lines)
-    return text
+    lines = [f"- {word}: {line}" for word in ("agrees", "differs") for line in published.get(word, [])]
+    return text + "\n" + "".join(paragraph(line, "  ") for line in lines)
 
 
 def run(weft: Path, name: str, into: Path) -> None:

@@ -131,7 +131,7 @@ fn a_study_says_how_it_is_shown() {
     let table = &report["sections"][2]["tables"][0];
     let names = table["columns"].as_array().unwrap().iter().map(|column| column["name"].as_str().unwrap());
     let names: Vec<&str> = names.collect();
-    assert_eq!(names, ["case", "ranks", "run time (µs)", "efficiency", "communication share"]);
+    assert_eq!(names, ["case", "ranks", "run time (ms)", "efficiency", "communication share"]);
     let rows: Vec<Vec<String>> = serde_json::from_value(table["rows"].clone()).unwrap();
     let number = |row: &[String], column: usize| row[column].parse::<f64>().unwrap();
     for row in &rows {
@@ -181,24 +181,24 @@ fn mistakes_of_how_it_is_shown_are_told_first() {
         (
             "\"strong-efficiency\"",
             "\"strong\"",
-            "study.toml:25: `keep, table, derive, pictures, published`: unknown",
+            "study.toml:24: `keep, table, derive, pictures, published`: unknown",
         ),
         (
             "over = \"ranks\"\n",
             "",
-            "study.toml:23: `derive`: strong efficiency is by the number of processes; add",
+            "study.toml:22: `derive`: strong efficiency is by the number of processes; add",
         ),
         ("[\"messages\"]", "[\"mesages\"]", "study.toml:2: `keep`: no option writes a table mesages; write"),
         (
             "keep = [\"messages\"]",
             "keep = []",
-            "study.toml:35: `pictures`: the points keep no tables; write keep",
+            "study.toml:34: `pictures`: the points keep no tables; write keep",
         ),
-        ("\"fct-cdf\"", "\"cdf\"", "study.toml:35: `pictures`: no kind of picture is called so; weft plot"),
+        ("\"fct-cdf\"", "\"cdf\"", "study.toml:34: `pictures`: no kind of picture is called so; weft plot"),
         (
             "y = \"efficiency\"\n",
             "",
-            "study.toml:30: `pictures`: it has neither what nor y, or both; write y",
+            "study.toml:29: `pictures`: it has neither what nor y, or both; write y",
         ),
         ("shows = ", "show = ", "study.toml:"),
     ] {
