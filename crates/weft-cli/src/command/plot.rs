@@ -85,7 +85,7 @@ fn after_help() -> String {
 enum Subject<'a> {
     Results(Vec<StoredResult>, PictureKind),
     Trace(&'a Path, TracePicture),
-    Study(StoredStudy),
+    Study(Box<StoredStudy>),
 }
 
 impl PlotOptions {
@@ -151,7 +151,7 @@ impl PlotOptions {
                 return Err(Failure::input(why));
             }
             self.speed.refuse_for_results()?;
-            return Ok(Subject::Study(StoredStudy::open(one)?));
+            return Ok(Subject::Study(Box::new(StoredStudy::open(one)?)));
         }
         if self.x.is_some() || self.y.is_some() {
             return Err(Failure::input(
