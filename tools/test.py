@@ -226,6 +226,7 @@ LONG = [
     ),
     Check("validate --vary", [WEFT, "validate", "--vary", "--threads", "2"]),
     Check("load curves", [sys.executable, "tests/curves/run.py", "--weft", WEFT]),
+    Check("studies", [sys.executable, "studies/book.py", "--weft", WEFT, "--check"]),
     Check("shares", [sys.executable, "tests/shares/run.py", "--weft", WEFT]),
     Check("deadlock", [sys.executable, "tests/deadlock/run.py", "--weft", WEFT, "--seconds", "120"]),
     Check("effects of values", [sys.executable, "tests/values/run.py", "--weft", WEFT]),

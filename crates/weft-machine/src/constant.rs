@@ -60,7 +60,7 @@ pub struct Constant {
     pub source: Option<String>,
     /// How it was estimated or fitted.
     pub how: Option<String>,
-    /// The validation row that it is calibrated on, or that it was taken from.
+    /// The validation rows that it is calibrated on, with `, ` between, or the one that it was taken from.
     pub row: Option<String>,
     /// The range that a calibrated value may have.
     pub range: Option<String>,

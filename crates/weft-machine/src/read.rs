@@ -349,7 +349,13 @@ pub(super) fn attribution_schema() -> serde_json::Map<String, serde_json::Value>
         ("source", text("Document and section.")),
         ("kind", kind),
         ("how", text("How it was estimated or fitted.")),
-        ("row", text("Calibrated: the validation row it is fitted on; measured: the row it is taken from.")),
+        (
+            "row",
+            text(
+                "Calibrated: the validation rows it is fitted on, with `, ` between; measured: the row it is \
+                 taken from.",
+            ),
+        ),
         ("range", text("Calibrated: the values that it may have, such as `100ns..150ns`.")),
         (
             "range_source",

@@ -100,7 +100,7 @@ pub(crate) fn cases(documents: &[(&Point, Json)]) -> Vec<Case> {
 }
 
 fn is_outcome(name: &str) -> bool {
-    is_measured(name) && !OF_THE_COMPUTER.contains(&name)
+    (is_measured(name) || name.ends_with("_share")) && !OF_THE_COMPUTER.contains(&name)
 }
 
 fn mean(values: &[f64]) -> Mean {

@@ -19,6 +19,8 @@ use std::path::{Path, PathBuf};
 pub(crate) const MANIFEST: &str = "study.json";
 /// The folder of points.
 const POINTS: &str = "points";
+/// The folder of the tables that points keep.
+const RESULTS: &str = "results";
 /// The file of rows.
 const ROWS: &str = "study.parquet";
 /// The file of intervals.
@@ -144,6 +146,11 @@ pub(crate) fn point_file(directory: &Path, id: &str) -> PathBuf {
     directory.join(POINTS).join(format!("{id}.json"))
 }
 
+/// The directory of the tables that a point keeps.
+pub(crate) fn result_of(directory: &Path, id: &str) -> PathBuf {
+    directory.join(RESULTS).join(id)
+}
+
 /// The directory of a study that is worked on.
 pub struct StudyDirectory {
     path: PathBuf,
@@ -204,9 +211,17 @@ impl StudyDirectory {
         self.done.len()
     }
 
-    /// Points that are to be done, in their order.
+    /// Points that are to be done, in their order. Their words keep the tables that the study asks for.
     pub fn missing(&self) -> Vec<Point> {
-        self.study.points.iter().filter(|point| !self.done.contains(&point.id)).cloned().collect()
+        let missing = self.study.points.iter().filter(|point| !self.done.contains(&point.id)).cloned();
+        let Some(tables) = self.study.presentation.kept() else { return missing.collect() };
+        let path = std::path::absolute(&self.path).unwrap_or_else(|_| self.path.clone());
+        missing
+            .map(|point| {
+                let directory = result_of(&path, &point.id);
+                point.keeping(&directory, &tables)
+            })
+            .collect()
     }
 
     /// Keeps what a point's command has printed. Returns the failure of one that was refused. One that was
@@ -251,7 +266,9 @@ impl StudyDirectory {
         let mut failed = self.failed.clone();
         failed.sort_by_key(place);
         let rows = table::rows(&documents);
-        let intervals = table::intervals(&cases(&documents));
+        let mut cases = cases(&documents);
+        self.study.presentation.derive(&mut cases);
+        let intervals = table::intervals(&cases);
         for (name, frame) in [(ROWS, &rows), (INTERVALS, &intervals)] {
             let path = self.path.join(name);
             let bytes = frame.parquet(name).map_err(|error| StudyError::File {
@@ -308,12 +325,13 @@ fn json(value: &impl Serialize) -> Vec<u8> {
 
 /// Removes what a study has left, `study.json` last, so that the rest is known as a study's until then.
 fn clear(path: &Path) -> Result<(), StudyError> {
-    let points = path.join(POINTS);
     let gone = |result: io::Result<()>| match result {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         other => other,
     };
-    gone(fs::remove_dir_all(&points)).map_err(StudyError::file("remove", &points))?;
+    for folder in [POINTS, RESULTS].map(|name| path.join(name)) {
+        gone(fs::remove_dir_all(&folder)).map_err(StudyError::file("remove", &folder))?;
+    }
     for name in [ROWS, INTERVALS, MANIFEST] {
         let file = path.join(name);
         gone(fs::remove_file(&file)).map_err(StudyError::file("remove", &file))?;

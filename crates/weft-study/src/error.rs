@@ -116,6 +116,9 @@ pub enum StudyError {
         /// The reason, with the mend.
         why: String,
     },
+    /// The tables that a point keeps, which cannot be read or drawn.
+    #[error(transparent)]
+    Results(#[from] weft_results::ResultsError),
     /// A failure of the file system.
     #[error("cannot {action} {}: {source}", path.display())]
     File {

@@ -17,9 +17,11 @@
 //! case = "narrow"
 //! set.topology.n = 2
 //! ```
+//! The fields that say how a study is shown are those of `presentation`.
 
 use crate::error::StudyError;
-use crate::point::{Key, Point};
+use crate::point::{Causes, Key, Point};
+use crate::presentation::{FIELDS, Presentation};
 use crate::value::{Given, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
@@ -58,6 +60,8 @@ pub struct Study {
     pub text: String,
     /// The command of all points.
     pub command: String,
+    /// How it is shown.
+    pub(crate) presentation: Presentation,
     /// The points: cases, then the lists of `[vary]` in their order, seeds last.
     pub points: Vec<Point>,
 }
@@ -98,13 +102,18 @@ impl Study {
             .into_inner();
         let mut reader = Reader { name, text: &text, places: BTreeMap::new() };
         let plan = reader.plan(&root, commands)?;
-        let mut points = plan.points(folder);
+        let presentation = Presentation::parse(name, &text)?;
+        let mut points = plan.points(folder, presentation.kept().as_deref());
         // Points of the same causes are one: counted twice they would look like seeds that agree.
         let mut seen = BTreeSet::new();
         points.retain(|point| seen.insert(point.id.clone()));
-        reader.check(&plan, &points, commands)?;
+        let checked: Vec<Point> = match presentation.kept() {
+            Some(tables) => points.iter().map(|point| point.clone().keeping(folder, &tables)).collect(),
+            None => points.clone(),
+        };
+        reader.check(&plan, &checked, commands)?;
         let command = plan.command;
-        Ok(Study { name: name.to_owned(), text, command, points })
+        Ok(Study { name: name.to_owned(), text, command, presentation, points })
     }
 }
 
@@ -121,7 +130,7 @@ struct Plan {
 }
 
 impl Plan {
-    fn points(&self, folder: &Path) -> Vec<Point> {
+    fn points(&self, folder: &Path, kept: Option<&str>) -> Vec<Point> {
         let mut points = Vec::new();
         let no_case = [Vec::new()];
         let cases = if self.cases.is_empty() { &no_case[..] } else { &self.cases[..] };
@@ -137,7 +146,8 @@ impl Plan {
                     given.push((key, &values[left / rest]));
                     left %= rest;
                 }
-                points.extend(self.seeds.iter().map(|seed| Point::new(&self.command, folder, &given, *seed)));
+                let causes = Causes { command: &self.command, folder, kept };
+                points.extend(self.seeds.iter().map(|seed| causes.point(&given, *seed)));
             }
         }
         points
@@ -164,7 +174,7 @@ impl Reader<'_> {
     }
 
     fn plan(&mut self, root: &DeTable<'_>, commands: &dyn Commands) -> Result<Plan, StudyError> {
-        let known = ["title", "command", "seeds", "fixed", "vary", "cases"];
+        let known = [&["title", "command", "seeds", "fixed", "vary", "cases"][..], &FIELDS].concat();
         if let Some((key, _)) = root.iter().find(|(key, _)| !known.contains(&&**key.get_ref())) {
             let mend = format!("a study has {}; options go into [fixed] or [vary]", known.join(", "));
             return Err(self.refuse(&key.span(), key.get_ref(), "there is no such field", &mend));

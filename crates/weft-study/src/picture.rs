@@ -1,10 +1,18 @@
-//! Measured values over a parameter of a study: a line for each combination of the others.
+//! Measured values over a parameter of a study: a line for each combination of the others. Or pictures of the
+//! tables that its points keep, beside each other.
 
 use crate::case::Case;
+use crate::directory::result_of;
 use crate::error::StudyError;
+use crate::point::Point;
+use crate::presentation::NamedPicture;
 use crate::stored::{StoredStudy, StudyAxis, label, text};
+use crate::value::Value;
 use serde_json::Value as Json;
-use weft_analysis::picture::{Axis as PictureAxis, Content, FieldUnit, MAX_SERIES, Panel, Picture, Series};
+use weft_analysis::picture::{
+    Axis as PictureAxis, Content, FieldUnit, MAX_SERIES, Panel, Picture, PictureKind, Series, ShownPart,
+};
+use weft_results::StoredResult;
 
 /// Fields that a picture shows where none is asked for, the most telling first.
 const PRINCIPAL: [&str; 10] = [
@@ -29,6 +37,9 @@ const LOGARITHMIC_FROM: f64 = 30.0;
 /// The part of a study that a picture shows.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct StudyPicture {
+    /// The name of a picture that the study's file describes. `None`: its first where neither axis is asked
+    /// for, else a picture of these axes.
+    pub name: Option<String>,
     /// The parameter of the horizontal axis; `None`: the load or the size, or else the first of numbers.
     pub x: Option<String>,
     /// The measured field, such as `latency_mean_ns`; `None`: the most telling that there are.
@@ -36,16 +47,94 @@ pub struct StudyPicture {
 }
 
 impl StoredStudy {
-    /// The picture of what was measured over one of the parameters that vary.
+    /// A picture of what was measured.
     ///
     /// # Errors
     /// A study without a finished point, or in which nothing varies; names that it does not have.
     pub fn picture(&self, asked: &StudyPicture) -> Result<Picture, StudyError> {
         self.check_measured()?;
+        let own = &self.presentation.pictures;
+        match &asked.name {
+            Some(name) => {
+                let picture = own.iter().find(|picture| picture.name.get_ref() == name);
+                let picture = picture.ok_or_else(|| {
+                    let names: Vec<&str> = own.iter().map(|own| own.name.get_ref().as_str()).collect();
+                    let names = if own.is_empty() { "--x and --y".to_owned() } else { names.join(", ") };
+                    self.nothing(format!("--what: its file describes no picture {name}; choose {names}"))
+                })?;
+                self.own_picture(picture)
+            }
+            None if asked.x.is_some() || asked.y.is_some() || own.is_empty() => {
+                self.over((asked.x.as_deref(), asked.y.as_deref()), None)
+            }
+            None => self.own_picture(&own[0]),
+        }
+    }
+
+    /// The pictures that its file describes, or else one over each parameter that varies.
+    pub(crate) fn pictures(&self) -> Result<Vec<Picture>, StudyError> {
+        match self.presentation.pictures.as_slice() {
+            [] => self.axes().iter().map(|axis| self.over((Some(&axis.name), None), None)).collect(),
+            own => own.iter().map(|picture| self.own_picture(picture)).collect(),
+        }
+    }
+
+    fn own_picture(&self, picture: &NamedPicture) -> Result<Picture, StudyError> {
+        let by = picture.by.as_deref();
+        match picture.kind() {
+            Some(kind) => self.of_tables(picture.name.get_ref(), kind, by),
+            None => self.over((picture.x.as_deref(), picture.y.as_deref()), by),
+        }
+    }
+
+    /// A picture of the tables that the points keep; with a panel for each value of the parameter `by`.
+    fn of_tables(&self, name: &str, kind: PictureKind, by: Option<&str>) -> Result<Picture, StudyError> {
+        let mut groups: Vec<(Option<&Value>, Vec<&Point>)> = Vec::new();
+        for (point, _) in &self.done {
+            let value = by.and_then(|by| point.parameter(by));
+            match groups.iter_mut().find(|(known, _)| *known == value) {
+                Some((_, points)) => points.push(point),
+                None => groups.push((value, vec![point])),
+            }
+        }
         let axes = self.axes();
-        let x = self.horizontal(&axes, asked.x.as_deref())?;
-        let fields = match &asked.y {
-            Some(field) if self.fields().contains(field) => vec![field.clone()],
+        let names = |point: &Point| {
+            let apart = axes.iter().filter(|axis| Some(axis.name.as_str()) != by);
+            let word = apart.filter_map(|axis| {
+                Some(label(&axis.name, &serde_json::to_value(point.parameter(&axis.name)?).ok()?))
+            });
+            word.collect::<Vec<_>>().join(", ")
+        };
+        let mut panels = Vec::new();
+        for (value, points) in groups {
+            let open = |point: &&Point| StoredResult::open(&result_of(&self.directory, &point.id));
+            let results: Vec<StoredResult> = points.iter().map(open).collect::<Result<_, _>>()?;
+            // A result is called as its directory: by the point's digest.
+            let named = |text: &str| {
+                points.iter().fold(text.to_owned(), |text, point| text.replace(&point.id, &names(point)))
+            };
+            for mut panel in kind.of(&results, ShownPart::default())?.panels {
+                let titles = value.map(Value::set).into_iter().chain([named(&panel.title)]);
+                panel.title = titles.filter(|title| !title.is_empty()).collect::<Vec<_>>().join(", ");
+                if let Content::Lines(lines) = &mut panel.content {
+                    lines.iter_mut().for_each(|line| line.label = named(&line.label));
+                }
+                panels.push(panel);
+            }
+        }
+        if panels.is_empty() {
+            return Err(self.nothing("no point is done; continue the study with weft sweep".to_owned()));
+        }
+        let title = format!("{}: {}", self.name(), name.replace('-', " "));
+        Ok(Picture { kind: "study", title, subtitle: kind.title().to_owned(), panels })
+    }
+
+    /// A field over a parameter; with a panel for each value of the parameter `by`.
+    fn over(&self, (x, y): (Option<&str>, Option<&str>), by: Option<&str>) -> Result<Picture, StudyError> {
+        let axes = self.axes();
+        let x = self.horizontal(&axes, x)?;
+        let fields = match y {
+            Some(field) if self.fields().iter().any(|known| known == field) => vec![field.to_owned()],
             Some(field) => {
                 let why = format!("--y: it has no field {field}; choose from {}", self.fields().join(", "));
                 return Err(self.nothing(why));
@@ -58,6 +147,7 @@ impl StoredStudy {
         let mut panels = Vec::new();
         let mut others: Vec<&StudyAxis> = axes.iter().filter(|axis| axis.name != x.name).collect();
         let mut apart: Vec<&StudyAxis> = Vec::new();
+        apart.extend(others.extract_if(.., |axis| Some(axis.name.as_str()) == by));
         // As many lines as can be told apart; what is left has a panel for each of its values.
         while !others.is_empty()
             && others.iter().map(|axis| axis.values.len()).product::<usize>() > MAX_SERIES

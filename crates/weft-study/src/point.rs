@@ -41,12 +41,23 @@ pub struct Point {
     pub seed: u64,
 }
 
-impl Point {
-    /// The point of `command` with these parameters. Files lie where `folder` says, unless from the root.
-    pub(crate) fn new(command: &str, folder: &Path, given: &[(&Key, &Value)], seed: u64) -> Point {
+/// The causes that all points of a study have in common.
+pub(crate) struct Causes<'a> {
+    pub(crate) command: &'a str,
+    /// The folder of the files that points name, unless from the root.
+    pub(crate) folder: &'a Path,
+    /// The tables that each point keeps.
+    pub(crate) kept: Option<&'a str>,
+}
+
+impl Causes<'_> {
+    /// The point with these parameters.
+    pub(crate) fn point(&self, given: &[(&Key, &Value)], seed: u64) -> Point {
+        let Causes { command, folder, kept } = *self;
         let mut head = vec![command.to_owned()];
         let (mut options, mut tail) = (Vec::new(), Vec::new());
         let mut causes = vec![env!("CARGO_PKG_VERSION").to_owned(), command.to_owned(), seed.to_string()];
+        causes.extend(kept.map(str::to_owned));
         for (key, value) in given {
             causes.push(format!("{}={value:?}", key.column()));
             match key {
@@ -77,6 +88,20 @@ impl Point {
             parameters: parameters.collect(),
             seed,
         }
+    }
+}
+
+impl Point {
+    /// The same, with its results in `directory`: those `tables`.
+    pub(crate) fn keeping(mut self, directory: &Path, tables: &str) -> Point {
+        let words = ["--output", &directory.display().to_string(), "--force", "--tables", tables];
+        self.words.splice(1..1, words.map(str::to_owned));
+        self
+    }
+
+    /// The value of a parameter.
+    pub(crate) fn parameter(&self, name: &str) -> Option<&Value> {
+        self.parameters.iter().find(|(other, _)| other == name).map(|(_, value)| value)
     }
 
     /// The parameters for people: `load=0.2 topology.k=4 seed=1`.

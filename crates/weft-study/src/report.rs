@@ -3,7 +3,7 @@
 use crate::case::Mean;
 use crate::directory::Failed;
 use crate::error::StudyError;
-use crate::picture::StudyPicture;
+use crate::presentation::Published;
 use crate::stored::{StoredStudy, text};
 use serde_json::{Value as Json, json};
 use weft_analysis::picture::{FieldUnit, four_digits};
@@ -39,14 +39,10 @@ impl StoredStudy {
     /// The cases: what varies, and the most telling fields with half of their intervals. At most `most` rows.
     pub fn table(&self, most: usize) -> ReportTable {
         let axes = self.axes();
-        let mut fields = self.principal();
-        // A column of zeros says nothing.
-        let says = |field: &String| {
-            self.cases.iter().filter_map(|case| case.mean(field)).any(|mean| mean.mean != 0.0)
+        let fields = match self.presentation.table.as_slice() {
+            [] => self.telling(),
+            chosen => chosen.to_vec(),
         };
-        let more = self.fields().into_iter().filter(|field| !fields.contains(field) && says(field));
-        let more: Vec<String> = more.collect();
-        fields.extend(more.into_iter().take(TABLE_FIELDS.saturating_sub(fields.len())));
         let quantities: Vec<FieldUnit> = fields.iter().map(|field| self.quantity(field)).collect();
         let column = |name: String, is_number| ReportColumn { name: name.into(), is_number };
         let mut columns: Vec<ReportColumn> =
@@ -70,30 +66,39 @@ impl StoredStudy {
         ReportTable { columns, rows: self.cases.iter().take(most).map(row).collect(), left_off }
     }
 
+    /// The most telling fields, and others of which some value is not zero.
+    fn telling(&self) -> Vec<String> {
+        let mut fields = self.principal();
+        // A column of zeros says nothing.
+        let says = |field: &String| {
+            self.cases.iter().filter_map(|case| case.mean(field)).any(|mean| mean.mean != 0.0)
+        };
+        let more = self.fields().into_iter().filter(|field| !fields.contains(field) && says(field));
+        let more: Vec<String> = more.collect();
+        fields.extend(more.into_iter().take(TABLE_FIELDS.saturating_sub(fields.len())));
+        fields
+    }
+
     /// The study in one page.
     ///
     /// # Errors
     /// None but a bug: a study without cases has no pictures.
     pub fn report(&self) -> Result<SectionedReport, StudyError> {
-        let pictures = self.axes().into_iter().map(|axis| {
-            let asked = StudyPicture { x: Some(axis.name), y: None };
-            self.picture(&asked)
-        });
         let section = |title: &str, remark: &str| ReportSection {
             title: title.to_owned(),
             remark: remark.to_owned(),
             ..ReportSection::default()
         };
-        let mut sections = vec![
-            ReportSection {
-                pictures: pictures.collect::<Result<_, _>>()?,
-                ..section("Pictures", "Over each parameter that varies; a line for each value of the others.")
-            },
-            ReportSection {
-                tables: vec![self.table(LISTED)],
-                ..section("Cases", "Means over seeds, with half of their 95 % intervals.")
-            },
-        ];
+        let mut sections: Vec<ReportSection> = self.presentation.published.iter().map(published).collect();
+        let remark = match self.presentation.pictures.is_empty() {
+            true => "Over each parameter that varies; a line for each value of the others.",
+            false => "As the study's file describes them.",
+        };
+        sections.push(ReportSection { pictures: self.pictures()?, ..section("Pictures", remark) });
+        sections.push(ReportSection {
+            tables: vec![self.table(LISTED)],
+            ..section("Cases", "Means over seeds, with half of their 95 % intervals.")
+        });
         let remark = "The command of each finished point. Run it with -o DIR in place of --json for tables \
                       and pictures of one point.";
         sections.push(ReportSection { tables: vec![self.point_table()], ..section("Points", remark) });
@@ -188,6 +193,20 @@ impl StoredStudy {
         };
         Ok(axis.values.iter().map(part).collect())
     }
+}
+
+/// The published figure, with what agrees and what does not.
+fn published(of: &Published) -> ReportSection {
+    let column = |name: &'static str| ReportColumn { name: name.into(), is_number: false };
+    let rows = |word: &'static str, texts: &[String]| {
+        texts.iter().map(move |text| vec![word.to_owned(), text.clone()]).collect::<Vec<_>>()
+    };
+    let rows = [rows("agrees", &of.agrees), rows("differs", &of.differs)].concat();
+    let table =
+        ReportTable { columns: vec![column("the study"), column("in what")], rows, ..Default::default() };
+    let tables = if table.rows.is_empty() { Vec::new() } else { vec![table] };
+    let (title, remark) = ("Published".to_owned(), format!("{}: {}", of.source, of.shows));
+    ReportSection { title, remark, tables, ..ReportSection::default() }
 }
 
 /// A case as a row of `run.json`: means, and intervals beside them.

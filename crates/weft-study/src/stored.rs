@@ -4,6 +4,7 @@ use crate::case::{Case, cases};
 use crate::directory::{Failed, MANIFEST, Manifest, document, point_file};
 use crate::error::StudyError;
 use crate::point::Point;
+use crate::presentation::Presentation;
 use serde_json::Value as Json;
 use std::path::{Path, PathBuf};
 
@@ -24,6 +25,8 @@ pub struct StoredStudy {
     pub failed: Vec<Failed>,
     /// The cases, with the measured values.
     pub cases: Vec<Case>,
+    /// How it is shown.
+    pub(crate) presentation: Presentation,
 }
 
 /// A parameter that varies over the cases of a study.
@@ -61,9 +64,12 @@ impl StoredStudy {
             .collect::<Result<_, StudyError>>()?;
         let ended = |document: &Json| document["ended"].as_str().unwrap_or_default().to_owned();
         let done = documents.iter().map(|(point, document)| ((*point).clone(), ended(document))).collect();
-        let cases = cases(&documents);
+        let presentation = Presentation::parse(MANIFEST, &manifest.study)?;
+        let mut cases = cases(&documents);
+        presentation.derive(&mut cases);
         let failed = manifest.summary.map(|summary| summary.failed).unwrap_or_default();
-        Ok(StoredStudy { directory: directory.to_owned(), points: manifest.points, done, failed, cases })
+        let (directory, points) = (directory.to_owned(), manifest.points);
+        Ok(StoredStudy { directory, points, done, failed, cases, presentation })
     }
 
     /// The directory's own name, for headings.

@@ -25,7 +25,8 @@ pub struct PlotOptions {
     directories: Vec<PathBuf>,
 
     /// The picture; by default a load curve of several loads, else queues with telemetry, or rates where
-    /// nothing queued, else links, or completion times; of a trace the communication matrix
+    /// nothing queued, else links, or completion times; of a trace the communication matrix; of a study one
+    /// that its file describes
     #[arg(long, value_name = "KIND", value_parser = suggested(kinds(), StringValueParser::new()))]
     #[arg(hide_possible_values = true)]
     what: Option<String>,
@@ -84,7 +85,7 @@ fn after_help() -> String {
 enum Subject<'a> {
     Results(Vec<StoredResult>, PictureKind),
     Trace(&'a Path, TracePicture),
-    Study(StoredStudy),
+    Study(Box<StoredStudy>),
 }
 
 impl PlotOptions {
@@ -111,7 +112,9 @@ impl PlotOptions {
         let picture = match subject {
             Subject::Results(results, what) => what.of(&results, self.part())?,
             Subject::Trace(path, what) => trace::picture(path, &self.speed.options(), what)?,
-            Subject::Study(study) => study.picture(&StudyPicture { x: self.x, y: self.y })?,
+            Subject::Study(study) => {
+                study.picture(&StudyPicture { name: self.what.clone(), x: self.x, y: self.y })?
+            }
         };
         write_whole(&path, &form.drawn(&picture)?)?;
         if self.format.json {
@@ -141,13 +144,14 @@ impl PlotOptions {
         if let [one] = self.directories.as_slice()
             && is_study(one)
         {
-            if what.is_some() || self.run.or(self.from.map(|_| 0)).or(self.to.map(|_| 0)).is_some() {
+            let is_both = what.is_some() && (self.x.is_some() || self.y.is_some());
+            if is_both || self.run.or(self.from.map(|_| 0)).or(self.to.map(|_| 0)).is_some() {
                 let why =
-                    "--what, --run, --from, --to: a study is drawn over its parameters; say --x and --y";
+                    "--run, --from, --to: a study is drawn over its parameters; say --x and --y, or --what";
                 return Err(Failure::input(why));
             }
             self.speed.refuse_for_results()?;
-            return Ok(Subject::Study(StoredStudy::open(one)?));
+            return Ok(Subject::Study(Box::new(StoredStudy::open(one)?)));
         }
         if self.x.is_some() || self.y.is_some() {
             return Err(Failure::input(

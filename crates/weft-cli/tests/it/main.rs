@@ -42,6 +42,7 @@ mod seams;
 mod services;
 mod shares;
 mod skipped;
+mod studies;
 mod support;
 mod sweep;
 mod telemetry;

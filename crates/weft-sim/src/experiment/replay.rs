@@ -276,6 +276,9 @@ pub struct Figures {
     pub completion_time_mean_us: Option<f64>,
     /// 99th percentile of the completion times.
     pub completion_time_p99_us: Option<f64>,
+    /// The longest of the completion times; `None`: there was no message, or an older weft did not keep it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completion_time_max_us: Option<f64>,
     /// Links crossed by data packets, of all traces together.
     pub packet_hops: u64,
     /// Packets that links lost, of all traces together.

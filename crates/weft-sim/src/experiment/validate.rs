@@ -6,10 +6,12 @@
 //! ```
 //! | module | what it is |
 //! |---|---|
+//! | `applications` | application kernels as figures |
 //! | `publication` | the files under `validation/`, read and checked |
 //! | `queues` | queues of a scenario as a figure |
 //! | `vary` | how each row moves with each constant |
 
+mod applications;
 mod publication;
 mod queues;
 mod vary;
@@ -37,6 +39,9 @@ const SCENARIO: &str = "scenario";
 
 /// The deepest queue in a scenario.
 const QUEUES: &str = "queues";
+
+/// An application kernel.
+const APP: &str = "app";
 
 /// The scenarios of rows.
 const SCENARIOS: [(&str, &str); 9] = [
@@ -93,6 +98,7 @@ fn scenario(machine: MachineInput, measure: &Measure, control: Control<'_>) -> R
             Figure::Throughput => Some(row.throughput_gbps),
             Figure::SettlesAfterStart => transients.first()?.settled_after_us,
             Figure::SettlesAfterStop => transients.last()?.settled_after_us,
+            _ => None,
         }));
     figure.ok_or_else(|| {
         let why = report.detail.unwrap_or_else(|| format!("its group `{group}` has no such figure"));
@@ -381,9 +387,19 @@ type Known = Vec<(Measure, f64)>;
 impl Subject<'_> {
     /// Measures what a row is about.
     fn measure_row(&self, row: &Row, known: &mut Known) -> Result<ValidationRow, ExperimentError> {
-        let mut figure = |measure: &Measure| match known.iter().find(|(other, _)| other == measure) {
-            Some((_, figure)) => Ok(*figure),
-            None => self.measure(measure).inspect(|figure| known.push((measure.clone(), *figure))),
+        let mut figure = |measure: &Measure| {
+            let find =
+                |known: &Known| known.iter().find(|(other, _)| other == measure).map(|(_, figure)| *figure);
+            if let Some(figure) = find(known) {
+                return Ok(figure);
+            }
+            known.extend(self.measure(measure)?);
+            find(known).ok_or_else(|| {
+                ExperimentError::input(format!(
+                    "{} of {}: it has no such figure",
+                    measure.benchmark, measure.size
+                ))
+            })
         };
         let mut simulated = figure(&row.measure)?;
         if let Some(minus) = &row.minus {
@@ -426,9 +442,26 @@ impl Subject<'_> {
         })
     }
 
+    /// Runs one experiment, and gives its figures: that of `measure`, and others of the same run.
+    fn measure(&self, measure: &Measure) -> Result<Known, ExperimentError> {
+        // Changes are those of the machine that is validated.
+        let machine = measure.machine.as_deref().unwrap_or(self.machine);
+        let sets = if machine == self.machine { self.sets } else { &[] };
+        let subject = Subject { machine, sets, ..*self };
+        if measure.benchmark != APP {
+            return Ok(vec![(measure.clone(), subject.figure(measure)?)]);
+        }
+        let control = Control { progress: &Silent, ..self.control };
+        let input = machines::input(machine, &[sets, &measure.set].concat())?;
+        let figures = applications::figures(input, measure, control)?.into_iter();
+        Ok(figures
+            .map(|(figure, value)| (Measure { figure: Some(figure), ..measure.clone() }, value))
+            .collect())
+    }
+
     /// Runs one experiment: its latency in µs, its bandwidth in Gb/s, or the latency that Eq. 1 expects of a
     /// broadcast over the one that is simulated.
-    fn measure(&self, measure: &Measure) -> Result<f64, ExperimentError> {
+    fn figure(&self, measure: &Measure) -> Result<f64, ExperimentError> {
         let Subject { machine, sets, control } = *self;
         let repetitions = Repetitions {
             warm_up: measure.warm_up,

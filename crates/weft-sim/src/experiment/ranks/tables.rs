@@ -134,6 +134,8 @@ pub fn figures(first_rank: u32, ranks: &[RankReport], delivered: &Delivery, shar
         bytes: delivered.bytes.get(),
         completion_time_mean_us: delivered.completion.mean().map(Span::as_us_f64),
         completion_time_p99_us: delivered.completion.percentile(99).map(Span::as_us_f64),
+        completion_time_max_us: (delivered.completion.count() > 0)
+            .then(|| delivered.completion.max().as_us_f64()),
         packet_hops: shared.packet_hops,
         packets_dropped: shared.counts.lost(),
         repairs: shared.counts,

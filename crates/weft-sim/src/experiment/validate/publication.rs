@@ -5,7 +5,7 @@ use super::Layer;
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// The files, in the order of reports.
-const FILES: [&str; 9] = [
+const FILES: [&str; 12] = [
     include_str!("../../../../../validation/exanest.toml"),
     include_str!("../../../../../validation/communication-ip.toml"),
     include_str!("../../../../../validation/carvnet-riscv.toml"),
@@ -15,6 +15,9 @@ const FILES: [&str; 9] = [
     include_str!("../../../../../validation/mezzanine-acc.toml"),
     include_str!("../../../../../validation/bxi3-broadcast.toml"),
     include_str!("../../../../../validation/bxi3-queues.toml"),
+    include_str!("../../../../../validation/exanest-applications.toml"),
+    include_str!("../../../../../validation/nest.toml"),
+    include_str!("../../../../../validation/bxi-applications.toml"),
 ];
 
 /// How far the machine's constants rest on the figure of a row.
@@ -70,7 +73,7 @@ impl TryFrom<String> for Percent {
     }
 }
 
-/// The figure of a group of flows in a scenario.
+/// The figure of a group of flows in a scenario, or of an application.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Figure {
@@ -84,6 +87,14 @@ pub(super) enum Figure {
     SettlesAfterStart,
     /// The same from when the group stops.
     SettlesAfterStop,
+    /// Of an application: from its start to the end of its last rank.
+    RunTime,
+    /// Of an application: time in messaging software or waiting as a share of the ranks' time.
+    Communication,
+    /// Of an application: the mean of its messages' times, from posted to delivered.
+    CompletionMean,
+    /// Of an application: the longest of them.
+    CompletionMax,
 }
 
 /// An OSU run that gives a quantity: a latency in µs, a bandwidth in Gb/s, of `expected-bcast` expected over
@@ -109,6 +120,10 @@ pub(super) struct Measure {
     /// switches, such as `0-7`, and `from` and `to` are times.
     pub group: Option<String>,
     pub figure: Option<Figure>,
+    /// Of `app`, whose `size` names the kernel: a factor on its computations.
+    pub compute_scale: Option<String>,
+    /// Another machine than the publication's.
+    pub machine: Option<String>,
     /// Changes to the machine for this run alone, as by `--set`.
     #[serde(default)]
     pub set: Vec<String>,
@@ -163,7 +178,10 @@ fn one_or_more<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Measure
 impl Measure {
     /// The command that gives the quantity.
     fn command(&self, machine: &str) -> String {
+        let machine = self.machine.as_deref().unwrap_or(machine);
         let mut words = match self.benchmark.as_str() {
+            // A kernel is called by its name wherever a trace is.
+            "app" => format!("weft replay -m {machine} {}", self.size),
             "selftest" => format!("weft machine selftest {machine}"),
             "scenario" => format!("weft traffic -m {machine} --scenario scenarios/{}", self.size),
             "queues" => {
@@ -171,6 +189,8 @@ impl Measure {
             }
             benchmark => format!("weft osu {benchmark} -m {machine} --sizes {}", self.size),
         };
+        words +=
+            &self.compute_scale.as_ref().map_or(String::new(), |scale| format!(" --compute-scale {scale}"));
         if !matches!(self.benchmark.as_str(), "selftest" | "scenario" | "queues") {
             for (option, value) in [("from", &self.from), ("to", &self.to), ("algorithm", &self.algorithm)] {
                 words += &value.as_ref().map_or(String::new(), |value| format!(" --{option} {value}"));
@@ -276,7 +296,8 @@ mod tests {
         let machines: BTreeSet<&str> = publications.iter().map(Publication::machine).collect();
         for name in machines {
             let machine = load(name, &[] as &[&str]).unwrap();
-            let used = machine.constants.iter().filter_map(|constant| constant.row.as_deref()).collect();
+            let used = machine.constants.iter().filter_map(|constant| constant.row.as_deref());
+            let used = used.flat_map(|rows| rows.split(", ")).collect();
             let of_machine = publications.iter().filter(|publication| publication.machine() == name);
             let rows = of_machine.flat_map(Publication::rows);
             let said = ids(rows.filter(|row| row.role == Role::Calibrated));
