@@ -87,6 +87,21 @@ inline message_stream_t &channel(Access access, unsigned ch_id)
 
 }  // namespace weft_apeiron
 
+// A kernel computes for so many cycles, in which it uses no stream: for what the model takes no time for.
+inline void apeiron_compute(uint64_t cycles)
+{
+    weft_apeiron::Executor &kernel = *weft_apeiron::executor();
+    kernel.advance(kernel.clock() + cycles);
+}
+
+// A kernel that reads or writes memory itself, `size` bytes of it, waits here for the memory's latency: none in block
+// RAM. send and receive do it by themselves.
+inline void apeiron_memory_access(const void *memory, size_t size)
+{
+    weft_apeiron::Executor &kernel = *weft_apeiron::executor();
+    kernel.advance(kernel.memory(memory, weft_apeiron::words_of(size), kernel.clock()));
+}
+
 // Sends `size` bytes of memory to a channel of a task, by a FIFO. Does not wait for the receiver; words go as the
 // FIFO takes them. Returns the bytes sent.
 inline size_t send(const void *msg, size_t size, uint32_t dest_node, unsigned task_id, unsigned ch_id,
@@ -99,9 +114,8 @@ inline size_t send(const void *msg, size_t size, uint32_t dest_node, unsigned ta
         executor()->refuse("sends to a channel or a node of more than 16 bits");
     const unsigned char *from = static_cast<const unsigned char *>(msg);
     const size_t words = words_of(size);
-    Executor &kernel = *executor();
     if (size > 0)
-        kernel.advance(kernel.memory(msg, words, kernel.clock()));
+        apeiron_memory_access(msg, size);
     message_side_t side;
     side.node = dest_node;
     side.task_id = static_cast<uint8_t>(task_id);
@@ -142,11 +156,8 @@ inline size_t receive(void *memory, message_stream_t &data_fifo_in, size_t most 
         size += word.side.bytes;
         last = word.side.last;
     }
-    if (size > 0) {
-        Executor &kernel = *executor();
-        const Cycle stored = kernel.memory(memory, words_of(size), kernel.clock());
-        kernel.advance(stored);
-    }
+    if (size > 0)
+        apeiron_memory_access(memory, size);
     return size;
 }
 

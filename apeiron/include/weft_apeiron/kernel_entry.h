@@ -142,9 +142,9 @@ struct Kernel<void(P...), function> {
 
 }  // namespace weft_apeiron
 
-// The name by which the host finds the kernel.
+// The name by which the host finds the kernel: the only one that is not its own, so that replicas share nothing.
 #define WEFT_APEIRON_KERNEL(function)                                                                                  \
-    extern "C" const weft_apeiron::KernelTable *weft_apeiron_kernel()                                                  \
+    extern "C" __attribute__((visibility("default"))) const weft_apeiron::KernelTable *weft_apeiron_kernel()           \
     {                                                                                                                  \
         return weft_apeiron::Kernel<decltype(function), &function>::table();                                           \
     }

@@ -39,6 +39,10 @@ pub enum PostKind {
     ServiceGet = 14,
     /// A put of `length` bytes there.
     ServicePut = 15,
+    /// The value of the network interface's register at the address in `key` is wanted.
+    ReadRegister = 16,
+    /// `data` is for the register at the address in `key`.
+    WriteRegister = 17,
 }
 
 impl PostKind {
@@ -47,7 +51,7 @@ impl PostKind {
         use PostKind::*;
         let all = [
             Message, Register, Unregister, Write, Read, Forget, Open, Close, Small, Take, Put, Get, Restrict,
-            ServiceGet, ServicePut,
+            ServiceGet, ServicePut, ReadRegister, WriteRegister,
         ];
         all.into_iter().find(|known| *known as u32 == kind)
     }
@@ -77,7 +81,7 @@ pub struct Post {
     pub bytes: u32,
     /// An address in the rank's memory: the source of announced data, the buffer of a clear to send.
     pub local: u64,
-    /// Length there.
+    /// Length there. Of `Open`: the number of the interface that is wanted, plus one; 0: any.
     pub length: u64,
     /// An address in the peer's memory.
     pub remote: u64,
@@ -107,8 +111,13 @@ impl Post {
     /// [`Post::notify`] counts.
     pub const NOTIFIES: u32 = 8;
     /// RDMA write: it ends when its data has been taken, and its target answers only what cannot be carried
-    /// out.
+    /// out. Small message: its end is told, when its data has been taken.
     pub const SILENT: u32 = 16;
+    /// Small message: its bytes begin with [`Post::HEADER`] bytes that travel in the header of its packet,
+    /// and that `length` does not count.
+    pub const HEADED: u32 = 32;
+    /// Bytes that the header of a packet carries for programs: the width of a word of a port (D2.8 §2).
+    pub const HEADER: usize = 16;
     /// RDMA write: the lowest bit of the path of its completion, 0 the machine's, else as of `weft.h`.
     pub const PATH_SHIFT: u32 = 8;
     /// The bits of the path.
@@ -214,12 +223,14 @@ pub enum NoticeKind {
     Small = 6,
     /// An operation of a virtual interface has ended: its [`PostKind`] in `token`, its context in `data`.
     Ended = 7,
+    /// The value of a register, in `data`: what it has, or has been given.
+    Register = 8,
 }
 
 impl NoticeKind {
     /// The kind of that number, if it tells of virtual interfaces.
     pub(crate) fn of_interface(kind: u32) -> Option<NoticeKind> {
-        [NoticeKind::Opened, NoticeKind::Small, NoticeKind::Ended]
+        [NoticeKind::Opened, NoticeKind::Small, NoticeKind::Ended, NoticeKind::Register]
             .into_iter()
             .find(|known| *known as u32 == kind)
     }
@@ -364,7 +375,7 @@ mod tests {
     /// Catches a kind of post that the simulator does not know.
     #[test]
     fn kinds_of_posts_are_their_numbers() {
-        let last = PostKind::ServicePut as u32;
+        let last = PostKind::WriteRegister as u32;
         assert!((1..=last).all(|number| PostKind::of(number).is_some_and(|kind| kind as u32 == number)));
         assert_eq!([0, last + 1, u32::MAX].map(PostKind::of), [None; 3]);
     }

@@ -1,6 +1,7 @@
 //! Facts about a machine that need no run: values, figures, proofs, a drawing, differences from another.
 
 mod cost;
+mod dataflow;
 mod diff;
 mod draw;
 mod groups;
@@ -8,6 +9,7 @@ mod map;
 mod self_test;
 
 pub use cost::{MachineCost, cost};
+pub use dataflow::{DataflowMachine, dataflow};
 pub use diff::{FigureDifference, KeyDifference, MachineDifferences, diff};
 pub use draw::draw;
 pub use map::{MachineDrawing, MachineMap, MachinePath, PathError};
