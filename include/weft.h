@@ -394,9 +394,9 @@ int weft_interface_read(weft_interface *interface, void *local, size_t length, w
 ptrdiff_t weft_interface_poll(weft_interface *interface, weft_interface_completion *completions, size_t count);
 
 // Allocates the virtual interface of that number as a port: the process is the hardware behind it, keeps
-// its own time, and polls nothing. So are the IntraNode ports of the Communication IP, whose headers carry 16
-// bytes of the program's. A program that sends messages to ranks has port 0 for them. -ENXIO: the node has
-// no such port. -EBUSY: somebody has it.
+// its own time, and polls nothing. So are the IntraNode ports of the Communication IP, whose headers carry
+// 16 bytes of the program's. A program that sends messages to ranks has port 0 for them. -ENXIO: the node
+// has no such port. -EBUSY: somebody has it.
 int weft_port_open(weft_rank *rank, uint16_t port, weft_interface **interface);
 
 // Sends a packet by a port now, with 16 bytes at `header` in its header and `length` bytes of payload, at

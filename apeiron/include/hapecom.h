@@ -3,9 +3,9 @@
 //   void krnl_example(<parameters>, message_stream_t message_data_in[N_INPUT_CHANNELS],
 //                     message_stream_t message_data_out[N_OUTPUT_CHANNELS])
 //
-// A node is named by its coordinates, as in register local_coord: z << 11 | y << 6 | x. A task is named by the IntraNode
-// port that its kernel is at, a channel by its number among the kernel's input channels. A send also goes out by the
-// output channel of that number.
+// A node is named by its coordinates, as in register local_coord: z << 11 | y << 6 | x. A task is named by the
+// IntraNode port that its kernel is at, a channel by its number among the kernel's input channels. A send also goes
+// out by the output channel of that number.
 //
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 #ifndef WEFT_HAPECOM_H

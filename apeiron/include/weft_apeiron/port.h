@@ -246,8 +246,8 @@ class Port {
             control.set_name(name + "[" + std::to_string(at) + "]");
             control.set_depth(StreamControl::UNBOUNDED);
             if (at >= count)
-                control.forbid(std::string(does) + " " + control.name() + ", and it has " + std::to_string(count) + " " +
-                               kind + " channels in config.yaml");
+                control.forbid(std::string(does) + " " + control.name() + ", and it has " + std::to_string(count) +
+                               " " + kind + " channels in config.yaml");
         }
         return streams;
     }

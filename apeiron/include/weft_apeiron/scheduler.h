@@ -338,8 +338,9 @@ class Scheduler : public Executor {
         if (task != nullptr && task->coroutine.overflows_at(about->si_addr))
             what = "uses more stack than the 1 MiB that a kernel has; make its large arrays static";
         char text[512];
-        const int length = std::snprintf(text, sizeof text, "weft apeiron: %s %s %s\n", task ? "kernel" : "the host program",
-                                         task ? task->name.c_str() : "", what);
+        const int length =
+            std::snprintf(text, sizeof text, "weft apeiron: %s%s %s\n", task ? "kernel " : "the host program",
+                          task ? task->name.c_str() : "", what);
         if (write(STDERR_FILENO, text, static_cast<std::size_t>(length)) < 0)
             _exit(2);
         _exit(1);

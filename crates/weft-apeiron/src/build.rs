@@ -1,5 +1,5 @@
-//! What is built of a design: a shared object for each kernel, a program for each host source, and the description
-//! that programs take by `-b`.
+//! The build of a design: a shared object for each kernel, a program for each host source, and the
+//! description that programs take by `-b`.
 //!
 //! ```text
 //!  FILE              the description
@@ -9,7 +9,7 @@
 //!  PROGRAM           beside FILE: a host program for each `host/PROGRAM.cpp`
 //! ```
 
-use crate::config::{Design, Kernel};
+use crate::config::{Design, DesignKernel};
 use crate::error::DesignError;
 use crate::linker::SWITCH;
 use crate::{headers, source};
@@ -39,9 +39,9 @@ pub struct Step {
     pub makes: PathBuf,
 }
 
-/// What is to be done.
+/// The build of a design, step by step.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Plan {
+pub struct BuildPlan {
     /// Files to be written first, with their texts.
     pub files: Vec<(PathBuf, String)>,
     /// Commands, in any order.
@@ -50,11 +50,11 @@ pub struct Plan {
     pub description: (PathBuf, String),
 }
 
-/// What makes a design into `output`.
+/// The steps that make a design into `output`.
 ///
 /// # Errors
 /// A kernel without a source, or one that cannot be read.
-pub fn plan(design: &Design, toolchain: &Toolchain, output: &Path) -> Result<Plan, DesignError> {
+pub fn plan(design: &Design, toolchain: &Toolchain, output: &Path) -> Result<BuildPlan, DesignError> {
     let folder = design.file.parent().unwrap_or(Path::new(""));
     let parts = with_suffix(output, ".d");
     let include = parts.join("include");
@@ -69,9 +69,10 @@ pub fn plan(design: &Design, toolchain: &Toolchain, output: &Path) -> Result<Pla
         let found = find_source(design, kernel, folder)?;
         let [generated, object] = ["cpp", "so"].map(|suffix| parts.join(format!("{}.{suffix}", kernel.name)));
         files.push((generated.clone(), entry(&found)));
-        let folders = [found.path.parent().unwrap_or(folder), folder, &folder.join("include")].map(Path::to_owned);
-        let channels =
-            [("INPUT", kernel.inputs), ("OUTPUT", kernel.outputs)].map(|(of, count)| format!("-DN_{of}_CHANNELS={count}"));
+        let folders =
+            [found.path.parent().unwrap_or(folder), folder, &folder.join("include")].map(Path::to_owned);
+        let channels = [("INPUT", kernel.inputs), ("OUTPUT", kernel.outputs)]
+            .map(|(of, count)| format!("-DN_{of}_CHANNELS={count}"));
         let mut words = compile(toolchain, &include, &folders);
         // Data of replicas is not shared by its name.
         words.extend(["-fPIC", "-shared", "-fvisibility=hidden"].map(OsString::from));
@@ -90,7 +91,7 @@ pub fn plan(design: &Design, toolchain: &Toolchain, output: &Path) -> Result<Pla
         words.extend([rpath, "-ldl".into()]);
         steps.push(Step { words, makes: program });
     }
-    Ok(Plan { files, steps, description: (output.to_owned(), description) })
+    Ok(BuildPlan { files, steps, description: (output.to_owned(), description) })
 }
 
 /// Words that are one.
@@ -119,26 +120,28 @@ fn compile(toolchain: &Toolchain, include: &Path, folders: &[PathBuf]) -> Vec<Os
 }
 
 /// The line of a kernel in the description.
-fn described(kernel: &Kernel, parts: &str) -> String {
-    let Kernel { name, inputs, outputs, port, cycles, .. } = kernel;
-    format!("kernel {name} port {port} inputs {inputs} outputs {outputs} cycles {cycles} code {parts}/{name}.so\n")
+fn described(kernel: &DesignKernel, parts: &str) -> String {
+    let DesignKernel { name, inputs, outputs, port, cycles, .. } = kernel;
+    format!(
+        "kernel {name} port {port} inputs {inputs} outputs {outputs} cycles {cycles} code {parts}/{name}.so\n"
+    )
 }
 
 /// The source of a kernel.
-struct Source {
+struct KernelSource {
     path: PathBuf,
     text: String,
     function: String,
 }
 
-fn find_source(design: &Design, kernel: &Kernel, folder: &Path) -> Result<Source, DesignError> {
+fn find_source(design: &Design, kernel: &DesignKernel, folder: &Path) -> Result<KernelSource, DesignError> {
     let mut looked = Vec::new();
     for function in kernel.functions() {
         for inner in KERNEL_FOLDERS {
             let path = if inner == "." { folder.to_owned() } else { folder.join(inner) };
             let path = path.join(format!("{function}.cpp"));
             match std::fs::read_to_string(&path) {
-                Ok(text) => return Ok(Source { path, text, function: function.to_owned() }),
+                Ok(text) => return Ok(KernelSource { path, text, function: function.to_owned() }),
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                     looked.push(path.display().to_string());
                 }
@@ -155,7 +158,7 @@ fn find_source(design: &Design, kernel: &Kernel, folder: &Path) -> Result<Source
 }
 
 /// A kernel's source, and by which name the host finds it.
-fn entry(found: &Source) -> String {
+fn entry(found: &KernelSource) -> String {
     let translated = source::translate(&found.text, &found.path.display().to_string());
     format!(
         "{translated}\n#include \"weft_apeiron/kernel_entry.h\"\nWEFT_APEIRON_KERNEL({})\n",
@@ -201,15 +204,11 @@ mod tests {
         std::fs::write(at("host/latency_test.cpp"), "").unwrap();
         let design = Design::of_text(&at("config.yaml"), LATENCY).unwrap();
         let plan = plan(&design, &toolchain(), &at("out/latency.xclbin")).unwrap();
-        let made: Vec<_> = plan.steps.iter().map(|step| step.makes.strip_prefix(at("out")).unwrap()).collect();
+        let made: Vec<_> =
+            plan.steps.iter().map(|step| step.makes.strip_prefix(at("out")).unwrap()).collect();
         assert_eq!(
             made,
-            [
-                "latency.xclbin.d/krnl_sr_1.so",
-                "latency.xclbin.d/krnl_sr_2.so",
-                "latency_test"
-            ]
-            .map(Path::new)
+            ["latency.xclbin.d/krnl_sr_1.so", "latency.xclbin.d/krnl_sr_2.so", "latency_test"].map(Path::new)
         );
         for word in ["-DN_OUTPUT_CHANNELS=3", "-fvisibility=hidden"] {
             assert!(plan.steps[1].words.contains(&word.into()), "{word}");
@@ -221,7 +220,10 @@ mod tests {
              kernel krnl_sr_2 port 1 inputs 4 outputs 3 cycles 1 code latency.xclbin.d/krnl_sr_2.so\n"
         );
         let generated = plan.files.iter().find(|(path, _)| path.ends_with("krnl_sr_2.cpp")).unwrap();
-        assert!(generated.1.contains("begin_iteration(2,") && generated.1.contains("WEFT_APEIRON_KERNEL(krnl_sr)"));
+        assert!(
+            generated.1.contains("begin_iteration(2,")
+                && generated.1.contains("WEFT_APEIRON_KERNEL(krnl_sr)")
+        );
     }
 
     /// Catches a kernel without a source whose mend is not told.

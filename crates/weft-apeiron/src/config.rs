@@ -15,7 +15,7 @@
 //! TEXTAROSSA D2.8 appendix C.
 
 use crate::error::{DesignError, Mistake};
-use crate::yaml::{self, Key, Node, Value, Wrong};
+use crate::yaml::{self, EntryKey, Wrong, YamlNode, YamlValue};
 use std::path::{Path, PathBuf};
 
 /// IntraNode ports that `intra_dest` of a header names: D2.8 appendix B, 4 bits.
@@ -31,8 +31,8 @@ const MOST_CYCLES: u32 = 1_000_000;
 
 /// A kernel of a design.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Kernel {
-    /// Its name: of a replica that of its function and a number, as `krnl_sr_1`.
+pub struct DesignKernel {
+    /// The name: of a replica that of its function and a number, as `krnl_sr_1`.
     pub name: String,
     /// Input channels.
     pub inputs: u32,
@@ -46,7 +46,7 @@ pub struct Kernel {
     pub line: usize,
 }
 
-impl Kernel {
+impl DesignKernel {
     /// The names that its function and its source may have: its own, or that without the number of a replica.
     pub fn functions(&self) -> Vec<&str> {
         let stem = self.name.rsplit_once('_').filter(|(stem, number)| {
@@ -62,7 +62,7 @@ pub struct Design {
     /// The file as the user named it.
     pub file: PathBuf,
     /// In the order of their ports, one at each from 0 on.
-    pub kernels: Vec<Kernel>,
+    pub kernels: Vec<DesignKernel>,
     /// The clock of the whole design, in MHz.
     pub megahertz: u32,
     /// InterNode ports.
@@ -85,7 +85,7 @@ impl Design {
     /// # Errors
     /// All mistakes in it.
     pub fn of_text(path: &Path, text: &str) -> Result<Design, Vec<Mistake>> {
-        let mut reader = Reader { file: path.display().to_string(), mistakes: Vec::new() };
+        let mut reader = ConfigReader { file: path.display().to_string(), mistakes: Vec::new() };
         let design = reader.design(path, text);
         match design.filter(|_| reader.mistakes.is_empty()) {
             Some(design) => Ok(design),
@@ -99,35 +99,59 @@ impl Design {
     }
 }
 
-/// Numbers that a key takes, and why.
-struct Range {
+/// A key with a number: its meaning, the numbers that it takes, and why.
+struct NumberKey {
+    key: &'static str,
+    meaning: &'static str,
     least: u32,
     most: u32,
     why: &'static str,
 }
 
-const CHANNELS: Range = Range { least: 1, most: MOST_CHANNELS, why: "a kernel has one channel or more" };
-const PORTS: Range =
-    Range { least: 0, most: MOST_PORTS - 1, why: "`intra_dest` of the header has 4 bits (D2.8 appendix B)" };
-const CYCLES: Range = Range { least: 1, most: MOST_CYCLES, why: "a stream gives one word per cycle" };
-const FREQUENCIES: Range = Range {
+const INPUTS: NumberKey = NumberKey {
+    key: "input_channels",
+    meaning: "the number of them",
+    least: 1,
+    most: MOST_CHANNELS,
+    why: "a kernel has one channel or more",
+};
+const OUTPUTS: NumberKey = NumberKey { key: "output_channels", ..INPUTS };
+const PORTS: NumberKey = NumberKey {
+    key: "switch_port",
+    meaning: "its IntraNode port",
+    least: 0,
+    most: MOST_PORTS - 1,
+    why: "`intra_dest` of the header has 4 bits (D2.8 appendix B)",
+};
+const CYCLES: NumberKey = NumberKey {
+    key: "cycles",
+    meaning: "cycles",
+    least: 1,
+    most: MOST_CYCLES,
+    why: "a stream gives one word per cycle",
+};
+const FREQUENCIES: NumberKey = NumberKey {
+    key: "freq",
+    meaning: "the frequency in MHz",
     least: 1,
     most: VALIDATED_MHZ,
     why: "the Communication IP is validated for 100 MHz (D2.8 appendix C)",
 };
-const LINKS: Range = Range {
+const LINKS: NumberKey = NumberKey {
+    key: "links",
+    meaning: "InterNode ports",
     least: 0,
     most: MOST_LINKS,
     why: "headers name nodes by x, y and z, with two InterNode ports each (D2.8 appendix B)",
 };
 
 /// Reads a design, and notes its mistakes.
-struct Reader {
+struct ConfigReader {
     file: String,
     mistakes: Vec<Mistake>,
 }
 
-impl Reader {
+impl ConfigReader {
     fn mistake(&mut self, line: usize, what: impl Into<String>, mend: impl Into<String>) {
         let (what, mend) = (what.into(), mend.into());
         self.mistakes.push(Mistake { file: self.file.clone(), line, what, mend });
@@ -151,23 +175,23 @@ impl Reader {
         let config = self.required(&root, entries, "config", "`freq` and `links`");
         let config = config.and_then(|node| {
             let entries = self.mapping(node, "`config`", &["freq", "links"])?;
-            let megahertz = self.number(node, entries, ("freq", "the frequency in MHz"), &FREQUENCIES);
-            let links = self.number(node, entries, ("links", "InterNode ports"), &LINKS);
+            let megahertz = self.number(node, entries, &FREQUENCIES);
+            let links = self.number(node, entries, &LINKS);
             Some((megahertz?, links?))
         });
         let (kernels, (megahertz, links)) = (kernels?, config?);
         Some(Design { file: path.to_owned(), kernels, megahertz, links })
     }
 
-    fn kernels(&mut self, node: &Node) -> Vec<Kernel> {
-        let Value::Sequence(nodes) = &node.value else {
+    fn kernels(&mut self, node: &YamlNode) -> Vec<DesignKernel> {
+        let YamlValue::Sequence(nodes) = &node.value else {
             self.mistake(node.line, "`kernels` is no list", "begin each kernel with `- name:`");
             return Vec::new();
         };
         if nodes.is_empty() {
             self.mistake(node.line, "a design without kernels", "write one with `- name:`");
         }
-        let mut kernels: Vec<Kernel> = nodes.iter().filter_map(|node| self.kernel(node)).collect();
+        let mut kernels: Vec<DesignKernel> = nodes.iter().filter_map(|node| self.kernel(node)).collect();
         let all = kernels.len() == nodes.len();
         for (at, kernel) in kernels.iter().enumerate() {
             for other in &kernels[..at] {
@@ -176,9 +200,11 @@ impl Reader {
                     self.mistake(kernel.line, what, "give each replica a number, as in krnl_sr_1, krnl_sr_2");
                 }
                 if other.port == kernel.port {
-                    let Kernel { name, port, line, .. } = kernel;
-                    let what =
-                        format!("kernel {name} is at port {port}, as {} of line {} is", other.name, other.line);
+                    let DesignKernel { name, port, line, .. } = kernel;
+                    let what = format!(
+                        "kernel {name} is at port {port}, as {} of line {} is",
+                        other.name, other.line
+                    );
                     self.mistake(*line, what, "give each kernel a switch_port of its own");
                 }
             }
@@ -188,7 +214,7 @@ impl Reader {
         if all && self.mistakes.is_empty() {
             for (port, kernel) in (0..).zip(&kernels) {
                 if kernel.port != port {
-                    let Kernel { name, port: own, line, .. } = kernel;
+                    let DesignKernel { name, port: own, line, .. } = kernel;
                     let what = format!("kernel {name} is at port {own}, and port {port} has no kernel");
                     self.mistake(*line, what, "number the ports from 0 on without gaps");
                     break;
@@ -198,23 +224,23 @@ impl Reader {
         kernels
     }
 
-    fn kernel(&mut self, node: &Node) -> Option<Kernel> {
+    fn kernel(&mut self, node: &YamlNode) -> Option<DesignKernel> {
         let keys = ["name", "input_channels", "output_channels", "switch_port", "cycles"];
         let entries = self.mapping(node, "a kernel", &keys)?;
         let name = self.required(node, entries, "name", "the kernel's name").and_then(|node| self.name(node));
-        let inputs = self.number(node, entries, ("input_channels", "the number of them"), &CHANNELS);
-        let outputs = self.number(node, entries, ("output_channels", "the number of them"), &CHANNELS);
-        let port = self.number(node, entries, ("switch_port", "its IntraNode port"), &PORTS);
+        let inputs = self.number(node, entries, &INPUTS);
+        let outputs = self.number(node, entries, &OUTPUTS);
+        let port = self.number(node, entries, &PORTS);
         let cycles = match find(entries, "cycles") {
-            Some(_) => self.number(node, entries, ("cycles", "cycles"), &CYCLES),
+            Some(_) => self.number(node, entries, &CYCLES),
             None => Some(1),
         };
         let (line, name) = name?;
-        Some(Kernel { name, inputs: inputs?, outputs: outputs?, port: port?, cycles: cycles?, line })
+        Some(DesignKernel { name, inputs: inputs?, outputs: outputs?, port: port?, cycles: cycles?, line })
     }
 
-    fn name(&mut self, node: &Node) -> Option<(usize, String)> {
-        let Value::Scalar { text, .. } = &node.value else {
+    fn name(&mut self, node: &YamlNode) -> Option<(usize, String)> {
+        let YamlValue::Scalar { text, .. } = &node.value else {
             self.mistake(node.line, "`name` is no word", "write one, as in krnl_sr_1");
             return None;
         };
@@ -229,8 +255,13 @@ impl Reader {
     }
 
     /// The entries of a mapping that has no other keys than these, and each once.
-    fn mapping<'n>(&mut self, node: &'n Node, what: &str, keys: &[&str]) -> Option<&'n [(Key, Node)]> {
-        let Value::Mapping(entries) = &node.value else {
+    fn mapping<'n>(
+        &mut self,
+        node: &'n YamlNode,
+        what: &str,
+        keys: &[&str],
+    ) -> Option<&'n [(EntryKey, YamlNode)]> {
+        let YamlValue::Mapping(entries) = &node.value else {
             self.mistake(node.line, format!("{what} has no keys"), format!("write {}", keys.join(", ")));
             return None;
         };
@@ -248,11 +279,11 @@ impl Reader {
 
     fn required<'n>(
         &mut self,
-        owner: &Node,
-        entries: &'n [(Key, Node)],
+        owner: &YamlNode,
+        entries: &'n [(EntryKey, YamlNode)],
         key: &str,
         meaning: &str,
-    ) -> Option<&'n Node> {
+    ) -> Option<&'n YamlNode> {
         let found = find(entries, key);
         if found.is_none() {
             self.mistake(owner.line, format!("`{key}` is missing"), format!("write `{key}:`, {meaning}"));
@@ -262,21 +293,20 @@ impl Reader {
 
     fn number(
         &mut self,
-        owner: &Node,
-        entries: &[(Key, Node)],
-        (key, meaning): (&str, &str),
-        range: &Range,
+        owner: &YamlNode,
+        entries: &[(EntryKey, YamlNode)],
+        wanted: &NumberKey,
     ) -> Option<u32> {
+        let NumberKey { key, meaning, least, most, why } = wanted;
         let node = self.required(owner, entries, key, meaning)?;
-        let Range { least, most, why } = range;
         let number = match &node.value {
-            Value::Scalar { text, quoted: false } => text.parse::<u32>().ok(),
+            YamlValue::Scalar { text, quoted: false } => text.parse::<u32>().ok(),
             _ => None,
         };
         let number = number.filter(|number| (*least..=*most).contains(number));
         if number.is_none() {
             let written = match &node.value {
-                Value::Scalar { text, .. } => text.as_str(),
+                YamlValue::Scalar { text, .. } => text.as_str(),
                 _ => "a list",
             };
             let what = format!("`{key}` cannot be {written}: {why}");
@@ -286,7 +316,7 @@ impl Reader {
     }
 }
 
-fn find<'n>(entries: &'n [(Key, Node)], key: &str) -> Option<&'n Node> {
+fn find<'n>(entries: &'n [(EntryKey, YamlNode)], key: &str) -> Option<&'n YamlNode> {
     entries.iter().find(|(own, _)| own.name == key).map(|(_, node)| node)
 }
 
@@ -328,7 +358,7 @@ config:
         let second = &design.kernels[1];
         assert_eq!((second.inputs, second.outputs, second.port, second.cycles, second.line), (4, 3, 1, 1, 6));
         assert_eq!(second.functions(), ["krnl_sr_2", "krnl_sr"]);
-        let named = |name: &str| Kernel { name: name.to_owned(), ..second.clone() };
+        let named = |name: &str| DesignKernel { name: name.to_owned(), ..second.clone() };
         assert_eq!(named("filter").functions(), ["filter"]);
         assert_eq!(named("krnl_in").functions(), ["krnl_in"]);
     }
@@ -337,11 +367,23 @@ config:
     #[test]
     fn mistakes_name_their_line_and_the_mend() {
         for (from, to, told) in [
-            ("switch_port: 1", "switch_port: 0", "own.yaml:6: kernel krnl_sr_2 is at port 0, as krnl_sr_1 of line 2"),
-            ("switch_port: 1", "switch_port: 2", "own.yaml:6: kernel krnl_sr_2 is at port 2, and port 1 has no kernel"),
+            (
+                "switch_port: 1",
+                "switch_port: 0",
+                "own.yaml:6: kernel krnl_sr_2 is at port 0, as krnl_sr_1 of line 2",
+            ),
+            (
+                "switch_port: 1",
+                "switch_port: 2",
+                "own.yaml:6: kernel krnl_sr_2 is at port 2, and port 1 has no kernel",
+            ),
             ("switch_port: 1", "switch_port: 16", "own.yaml:9: `switch_port` cannot be 16: `intra_dest`"),
             ("    switch_port: 1\n", "", "own.yaml:6: `switch_port` is missing; write `switch_port:`"),
-            ("freq: 100", "freq: 250", "own.yaml:12: `freq` cannot be 250: the Communication IP is validated"),
+            (
+                "freq: 100",
+                "freq: 250",
+                "own.yaml:12: `freq` cannot be 250: the Communication IP is validated",
+            ),
             ("freq: 100", "freq: \"100\"", "own.yaml:12: `freq` cannot be 100"),
             ("links: 2", "links: 7", "own.yaml:13: `links` cannot be 7"),
             ("krnl_sr_2", "krnl_sr_1", "own.yaml:6: kernel krnl_sr_1 is there twice, first on line 2"),

@@ -10,9 +10,9 @@ pub struct Mistake {
     pub file: String,
     /// Line, counted from 1.
     pub line: usize,
-    /// What is wrong.
+    /// The mistake.
     pub what: String,
-    /// What to write.
+    /// The mend.
     pub mend: String,
 }
 
@@ -33,15 +33,14 @@ pub enum DesignError {
     Mistakes(Vec<Mistake>),
     /// A kernel has no source.
     #[error(
-        "{config}:{line}: kernel {kernel} has no source: none of {looked} is there; write its function {kernel} \
-         there"
+        "{config}:{line}: kernel {kernel} has no source: none of {looked} is there; write its function there"
     )]
     NoSource {
         /// The file of the design.
         config: String,
         /// The line of the kernel.
         line: usize,
-        /// Its name.
+        /// The kernel.
         kernel: String,
         /// The files that it may be in.
         looked: String,

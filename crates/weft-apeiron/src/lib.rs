@@ -21,5 +21,5 @@ pub mod picture;
 mod source;
 mod yaml;
 
-pub use config::{Design, Kernel};
+pub use config::{Design, DesignKernel};
 pub use error::{DesignError, Mistake};

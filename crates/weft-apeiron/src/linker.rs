@@ -1,8 +1,8 @@
 //! `vpp_linker.cfg`: what a design is to the linker of Vitis.
 //!
 //! # Source
-//! TEXTAROSSA D2.8 appendix B for the syntax and the names of the Communication IP's streams; §3, Figure 3.1 for
-//! dispatcher and aggregator. The names of the streams between these and a kernel are ours.
+//! TEXTAROSSA D2.8 appendix B for the syntax and the names of the Communication IP's streams; §3, Figure 3.1
+//! for dispatcher and aggregator. The names of the streams between these and a kernel are ours.
 
 use crate::config::Design;
 use std::fmt::Write as _;

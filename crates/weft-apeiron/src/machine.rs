@@ -15,16 +15,16 @@ use crate::config::Design;
 pub const MACHINE: &str = "communication-ip";
 
 /// Cycles that a kernel spends itself of those that the model's dispatcher has: the one until a word that it
-/// writes is there. The word that it reads, it reads in the cycle in which its next write may be. Nothing is
-/// taken out of the aggregator, which is calibrated with packets in a row, where a kernel's words hide behind
-/// those before.
+/// writes is there. A word is read in the cycle in which the kernel's next write may be. Nothing is taken out
+/// of the aggregator, which is calibrated with packets in a row: there a kernel's words hide behind those
+/// before.
 pub const KERNEL_CYCLES: u32 = 1;
 
-/// Time in transceivers and cable of a link between FPGAs, in ps: `links.default.latency` of the machine, less
-/// a cycle of 100 MHz at either end.
+/// Time in transceivers and cable of a link between FPGAs, in ps: `links.default.latency` of the machine,
+/// less a cycle of 100 MHz at either end.
 const TRANSCEIVERS_PS: u64 = 200_000;
 
-/// What makes the machine that of a design, each as KEY=VALUE: one node.
+/// The values that make the machine that of a design, each as KEY=VALUE: one node.
 pub fn sets(design: &Design) -> Vec<String> {
     let megahertz = u64::from(design.megahertz);
     // A word of 128 bits per cycle.
@@ -44,15 +44,15 @@ pub fn sets(design: &Design) -> Vec<String> {
     ]
 }
 
-/// What takes the kernels' own part out of a machine whose dispatcher takes so many cycles: they find their
-/// buffers themselves, wherever these are.
+/// The values that take the kernels' own part out of a machine whose dispatcher takes so many cycles: they
+/// find their buffers themselves, wherever these are.
 pub fn kernels_apart(dispatcher: u32) -> Vec<String> {
     let cycles = dispatcher.saturating_sub(KERNEL_CYCLES);
     vec!["nic.buffers=bram".to_owned(), format!("nic.intra_node.dispatcher={cycles} cycles")]
 }
 
-/// InterNode ports that a node of a grid with these sizes needs: two along a dimension of three nodes or more,
-/// one where there are two.
+/// InterNode ports that a node of a grid with these sizes needs: two along a dimension of three nodes or
+/// more, one where there are two.
 pub fn links_of(sizes: &[u32]) -> u32 {
     sizes.iter().map(|size| (size - 1).min(2)).sum()
 }

@@ -1,5 +1,5 @@
-//! A design as a picture: kernels with their channels, dispatchers and aggregators, the ports of the Communication
-//! IP and its links.
+//! A design as a picture: kernels with their channels, dispatchers and aggregators, the ports of the
+//! Communication IP and its links.
 //!
 //! ```text
 //!   link 0 ┌────────────┐ port 0 ◄─ aggregator_0 ◄═ krnl_sr_1
@@ -10,7 +10,7 @@
 //! # Source
 //! TEXTAROSSA D2.8 Figures 2.2, 3.1 and 5.7.
 
-use crate::config::{Design, Kernel};
+use crate::config::{Design, DesignKernel};
 use crate::linker::SWITCH;
 use std::fmt::Write as _;
 
@@ -24,8 +24,15 @@ const ADAPTERS_AT: u32 = 400;
 const KERNELS_AT: u32 = 640;
 const WIDTH: u32 = 860;
 
+/// A place of the picture.
+#[derive(Clone, Copy)]
+struct PicturePoint {
+    x: u32,
+    y: u32,
+}
+
 /// A box with its name in the middle.
-struct Block {
+struct DrawnBox {
     x: u32,
     y: u32,
     width: u32,
@@ -37,12 +44,12 @@ pub fn svg(design: &Design) -> String {
     let rows = design.kernels.len() as u32 * ROW;
     let inner = rows.max(design.links * LINK);
     let height = inner + 3 * MARGIN;
-    let mut picture = Picture(String::new());
-    let switch = Block { x: SWITCH_AT, y: MARGIN, width: 180, height: inner };
+    let mut picture = DesignPicture(String::new());
+    let switch = DrawnBox { x: SWITCH_AT, y: MARGIN, width: 180, height: inner };
     picture.block(&switch, SWITCH, "#dce6f2");
     for link in 0..design.links {
         let y = MARGIN + link * LINK + LINK / 2;
-        picture.line((16, y), (SWITCH_AT, y), 4);
+        picture.line(PicturePoint { x: 16, y }, PicturePoint { x: SWITCH_AT, y }, 4);
         picture.text(68, y - 6, &format!("link {link}"));
     }
     for kernel in &design.kernels {
@@ -58,31 +65,32 @@ pub fn svg(design: &Design) -> String {
 }
 
 /// Elements of a picture. Writing into a string does not fail.
-struct Picture(String);
+struct DesignPicture(String);
 
-impl Picture {
-    fn kernel(&mut self, kernel: &Kernel) {
-        let Kernel { name, port, inputs, outputs, .. } = kernel;
+impl DesignPicture {
+    fn kernel(&mut self, kernel: &DesignKernel) {
+        let DesignKernel { name, port, inputs, outputs, .. } = kernel;
         let top = MARGIN + port * ROW;
         let (out, back) = (top + 24, top + 64);
         self.text(330, top + 12, &format!("port {port}"));
         for (y, adapter) in [(out, "aggregator"), (back, "dispatcher")] {
-            let block = Block { x: ADAPTERS_AT, y: y - 14, width: 120, height: 28 };
+            let block = DrawnBox { x: ADAPTERS_AT, y: y - 14, width: 120, height: 28 };
             self.block(&block, &format!("{adapter}_{port}"), "#f2ead3");
         }
-        let own = Block { x: KERNELS_AT, y: out - 14, width: 180, height: back - out + 28 };
+        let own = DrawnBox { x: KERNELS_AT, y: out - 14, width: 180, height: back - out + 28 };
         self.block(&own, name, "#dff0d8");
         let switch_end = SWITCH_AT + 180;
-        self.arrow((ADAPTERS_AT, out), (switch_end, out));
-        self.arrow((switch_end, back), (ADAPTERS_AT, back));
-        self.arrow((KERNELS_AT, out), (ADAPTERS_AT + 120, out));
-        self.arrow((ADAPTERS_AT + 120, back), (KERNELS_AT, back));
+        let at = |x, y| PicturePoint { x, y };
+        self.arrow(at(ADAPTERS_AT, out), at(switch_end, out));
+        self.arrow(at(switch_end, back), at(ADAPTERS_AT, back));
+        self.arrow(at(KERNELS_AT, out), at(ADAPTERS_AT + 120, out));
+        self.arrow(at(ADAPTERS_AT + 120, back), at(KERNELS_AT, back));
         self.text(580, out - 6, &format!("{outputs} out"));
         self.text(580, back - 6, &format!("{inputs} in"));
     }
 
-    fn block(&mut self, block: &Block, name: &str, fill: &str) {
-        let Block { x, y, width, height } = *block;
+    fn block(&mut self, block: &DrawnBox, name: &str, fill: &str) {
+        let DrawnBox { x, y, width, height } = *block;
         let _ = writeln!(
             self.0,
             "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" rx=\"4\" fill=\"{fill}\" \
@@ -96,8 +104,8 @@ impl Picture {
         let _ = writeln!(self.0, "<text x=\"{x}\" y=\"{y}\">{text}</text>");
     }
 
-    fn line(&mut self, from: (u32, u32), to: (u32, u32), width: u32) {
-        let ((x1, y1), (x2, y2)) = (from, to);
+    fn line(&mut self, from: PicturePoint, to: PicturePoint, width: u32) {
+        let (PicturePoint { x: x1, y: y1 }, PicturePoint { x: x2, y: y2 }) = (from, to);
         let _ = writeln!(
             self.0,
             "<line x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\" stroke=\"#444\" stroke-width=\"{width}\"/>"
@@ -105,10 +113,10 @@ impl Picture {
     }
 
     /// A line with a head at its end, to the left or to the right.
-    fn arrow(&mut self, from: (u32, u32), to: (u32, u32)) {
+    fn arrow(&mut self, from: PicturePoint, to: PicturePoint) {
         self.line(from, to, 1);
-        let (x, y) = to;
-        let back = if from.0 > x { x + 8 } else { x - 8 };
+        let PicturePoint { x, y } = to;
+        let back = if from.x > x { x + 8 } else { x - 8 };
         let (above, below) = (y - 4, y + 4);
         let _ = writeln!(self.0, "<path d=\"M{x} {y} L{back} {above} L{back} {below} Z\" fill=\"#444\"/>");
     }
@@ -123,7 +131,9 @@ mod tests {
     #[test]
     fn everything_is_in_the_picture() {
         let picture = svg(&latency());
-        for name in ["krnl_sr_1", "krnl_sr_2", "aggregator_1", "dispatcher_0", "link 1", SWITCH, "3 out", "4 in"] {
+        for name in
+            ["krnl_sr_1", "krnl_sr_2", "aggregator_1", "dispatcher_0", "link 1", SWITCH, "3 out", "4 in"]
+        {
             assert!(picture.contains(&format!(">{name}</text>")), "{name}");
         }
         assert!(picture.starts_with("<svg ") && picture.ends_with("</svg>\n"));

@@ -55,9 +55,11 @@ fn code(line: &str, words: &[String], number: usize) -> String {
             (Some(variable), Some(depth)) => format!("({variable}).set_depth({depth});"),
             _ => line.to_owned(),
         },
-        "dataflow" => "#error \"weft apeiron has no DATAFLOW regions: make each function a kernel of its own \
+        "dataflow" => {
+            "#error \"weft apeiron has no DATAFLOW regions: make each function a kernel of its own \
                        in config.yaml\""
-            .to_owned(),
+                .to_owned()
+        }
         _ => line.to_owned(),
     }
 }

@@ -7,32 +7,32 @@ use saphyr_parser::{Event, Parser, ScalarStyle, Span, StrInput};
 
 /// A node.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Node {
+pub(crate) struct YamlNode {
     pub line: usize,
-    pub value: Value,
+    pub value: YamlValue,
 }
 
 /// The contents of a node.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Value {
+pub(crate) enum YamlValue {
     /// Text, and whether it was in quotes.
     Scalar {
         text: String,
         quoted: bool,
     },
-    Sequence(Vec<Node>),
+    Sequence(Vec<YamlNode>),
     /// Keys with their lines, in their order.
-    Mapping(Vec<(Key, Node)>),
+    Mapping(Vec<(EntryKey, YamlNode)>),
 }
 
 /// A key of a mapping.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Key {
+pub(crate) struct EntryKey {
     pub line: usize,
     pub name: String,
 }
 
-/// What is wrong with a text, and on which line.
+/// A mistake in a text, and its line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Wrong {
     pub line: usize,
@@ -43,8 +43,8 @@ pub(crate) struct Wrong {
 const DEEPEST: usize = 16;
 
 /// Reads the only document of a text. `None`: the text is empty.
-pub(crate) fn read(text: &str) -> Result<Option<Node>, Wrong> {
-    let mut reader = Reader { parser: Parser::new_from_str(text), line: 1 };
+pub(crate) fn read(text: &str) -> Result<Option<YamlNode>, Wrong> {
+    let mut reader = NodeReader { parser: Parser::new_from_str(text), line: 1 };
     loop {
         match reader.next()? {
             Event::StreamStart | Event::DocumentStart(_) | Event::Nothing => {}
@@ -57,13 +57,13 @@ pub(crate) fn read(text: &str) -> Result<Option<Node>, Wrong> {
     }
 }
 
-struct Reader<'a> {
+struct NodeReader<'a> {
     parser: Parser<'a, StrInput<'a>>,
     /// The line of the last event.
     line: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> NodeReader<'a> {
     fn next(&mut self) -> Result<Event<'a>, Wrong> {
         match self.parser.next_event() {
             Some(Ok((event, Span { start, .. }))) => {
@@ -81,7 +81,7 @@ impl<'a> Reader<'a> {
         Err(Wrong { line: self.line, what: what.to_owned() })
     }
 
-    fn end(&mut self, node: Node) -> Result<Option<Node>, Wrong> {
+    fn end(&mut self, node: YamlNode) -> Result<Option<YamlNode>, Wrong> {
         loop {
             match self.next()? {
                 Event::StreamEnd => return Ok(Some(node)),
@@ -91,20 +91,20 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn node(&mut self, event: Event<'a>, depth: usize) -> Result<Node, Wrong> {
+    fn node(&mut self, event: Event<'a>, depth: usize) -> Result<YamlNode, Wrong> {
         let line = self.line;
         if depth > DEEPEST {
             return self.wrong("more levels than a design has");
         }
         let value = match event {
             Event::Scalar(text, style, 0, None) => {
-                Value::Scalar { text: text.into_owned(), quoted: style != ScalarStyle::Plain }
+                YamlValue::Scalar { text: text.into_owned(), quoted: style != ScalarStyle::Plain }
             }
             Event::SequenceStart(0, None) => {
                 let mut nodes = Vec::new();
                 loop {
                     match self.next()? {
-                        Event::SequenceEnd => break Value::Sequence(nodes),
+                        Event::SequenceEnd => break YamlValue::Sequence(nodes),
                         event => nodes.push(self.node(event, depth + 1)?),
                     }
                 }
@@ -113,18 +113,18 @@ impl<'a> Reader<'a> {
                 let mut entries = Vec::new();
                 loop {
                     let name = match self.next()? {
-                        Event::MappingEnd => break Value::Mapping(entries),
+                        Event::MappingEnd => break YamlValue::Mapping(entries),
                         Event::Scalar(text, _, 0, None) => text.into_owned(),
                         _ => return self.wrong("a key that is no word"),
                     };
-                    let key = Key { line: self.line, name };
+                    let key = EntryKey { line: self.line, name };
                     let event = self.next()?;
                     entries.push((key, self.node(event, depth + 1)?));
                 }
             }
             _ => return self.wrong("an anchor, an alias or a tag, which designs do not have"),
         };
-        Ok(Node { line, value })
+        Ok(YamlNode { line, value })
     }
 }
 
@@ -133,19 +133,19 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn scalar(line: usize, text: &str) -> Node {
-        Node { line, value: Value::Scalar { text: text.to_owned(), quoted: false } }
+    fn scalar(line: usize, text: &str) -> YamlNode {
+        YamlNode { line, value: YamlValue::Scalar { text: text.to_owned(), quoted: false } }
     }
 
     /// Catches nodes that are told on other lines than they are.
     #[test]
     fn nodes_know_their_lines() {
         let node = read("# first\na:\n  - 1\n  - b: two\n").unwrap().unwrap();
-        let Value::Mapping(entries) = node.value else { panic!("no mapping") };
-        assert_eq!(entries[0].0, Key { line: 2, name: "a".to_owned() });
-        let Value::Sequence(nodes) = &entries[0].1.value else { panic!("no sequence") };
+        let YamlValue::Mapping(entries) = node.value else { panic!("no mapping") };
+        assert_eq!(entries[0].0, EntryKey { line: 2, name: "a".to_owned() });
+        let YamlValue::Sequence(nodes) = &entries[0].1.value else { panic!("no sequence") };
         assert_eq!(nodes[0], scalar(3, "1"));
-        let Value::Mapping(inner) = &nodes[1].value else { panic!("no mapping") };
+        let YamlValue::Mapping(inner) = &nodes[1].value else { panic!("no mapping") };
         assert_eq!((inner[0].0.line, &inner[0].1), (4, &scalar(4, "two")));
         assert_eq!(read("# nothing\n").unwrap(), None);
     }
@@ -153,7 +153,7 @@ mod tests {
     /// Catches text that is no YAML, or more than designs have, and passes.
     #[test]
     fn what_designs_do_not_have_is_refused_with_its_line() {
-        for (text, line) in [("a: 1\nb: &x 2\n", 2), ("a: 1\n---\nb: 2\n", 3), ("a: [1\nb: 2\n", 2)] {
+        for (text, line) in [("a: 1\nb: &x 2\n", 2), ("a: 1\n---\nb: 2\n", 2), ("a: [1\nb: 2\n", 2)] {
             assert_eq!(read(text).unwrap_err().line, line, "{text}");
         }
         assert!(read(&"[".repeat(10_000)).is_err());

@@ -229,7 +229,8 @@ impl Interfaces {
                 }
             }
             Some(NoticeKind::Register) => {
-                self.register = Some(if notice.error == 0 { Ok(notice.data as u32) } else { Err(notice.error) });
+                self.register =
+                    Some(if notice.error == 0 { Ok(notice.data as u32) } else { Err(notice.error) });
             }
             Some(NoticeKind::Ended) if notice.token == PostKind::Small as u32 && notice.error == 0 => {
                 if let Some(interface) = self.of(number) {

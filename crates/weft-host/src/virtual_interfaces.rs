@@ -30,8 +30,8 @@ use crate::reach::Reach;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weft_client::device::{Notice, NoticeKind, Post, PostKind};
-use weft_nic::{FailureReason, RegisterError};
 use weft_nic::gvas::{Field, Gvas, GvasError, Pdid};
+use weft_nic::{FailureReason, RegisterError};
 
 /// The header of a message between virtual interfaces.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]

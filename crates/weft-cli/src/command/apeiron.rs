@@ -1,6 +1,6 @@
 //! `weft apeiron`: dataflow kernels on the Communication IP.
 
-use super::run::{ExecutionOptions, Job};
+use super::run::{ExecutionOptions, RanksWanted};
 use crate::exit::{Failure, Status};
 use crate::options::{MachineOptions, SetOptions, whole_number};
 use crate::output;
@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use weft_apeiron::build::{self, Plan, Step, Toolchain};
+use weft_apeiron::build::{self, BuildPlan, Step, Toolchain};
 use weft_apeiron::{Design, DesignError, linker, machine as design_machine, picture};
 use weft_sim::experiment::machine::{self, DataflowMachine};
 
@@ -120,8 +120,7 @@ impl ConfigOptions {
 fn check(options: &ConfigOptions) -> Result<Status, Failure> {
     let design = options.design()?;
     let (megahertz, links) = (design.megahertz, design.links);
-    let mut text =
-        format!("{}: {} MHz, {links} InterNode ports\n", design.name(), megahertz);
+    let mut text = format!("{}: {} MHz, {links} InterNode ports\n", design.name(), megahertz);
     for kernel in &design.kernels {
         let (name, port, inputs, outputs) = (&kernel.name, kernel.port, kernel.inputs, kernel.outputs);
         let _ = writeln!(text, "port {port}: {name}, {inputs} input and {outputs} output channels");
@@ -146,10 +145,8 @@ fn machine_of(design: &Design, sets: &SetOptions) -> Result<(MachineOptions, Dat
         )));
     }
     all.extend(design_machine::kernels_apart(seen.dispatcher));
-    let machine = MachineOptions {
-        machine: design_machine::MACHINE.to_owned(),
-        sets: SetOptions { sets: all },
-    };
+    let machine =
+        MachineOptions { machine: design_machine::MACHINE.to_owned(), sets: SetOptions { sets: all } };
     Ok((machine, seen))
 }
 
@@ -160,7 +157,7 @@ impl BuildOptions {
         let library = weft_host::client_library().map_err(|missing| Failure::input(missing.to_string()))?;
         let compiler = std::env::var_os("CXX").filter(|word| !word.is_empty()).unwrap_or("c++".into());
         let toolchain = Toolchain { compiler, library, payload: seen.payload.get() };
-        let Plan { files, steps, description } = build::plan(&design, &toolchain, &self.output)?;
+        let BuildPlan { files, steps, description } = build::plan(&design, &toolchain, &self.output)?;
         // What is there is not that of this design any more, should the build fail.
         let _ = std::fs::remove_file(&description.0);
         for (path, text) in &files {
@@ -234,6 +231,6 @@ impl RunOptions {
         execution.places.ppn = Some(1);
         let surroundings = format!("{x} {y} {z} {}", seen.ddr_latency);
         let environment = vec![(OsString::from(MACHINE_VARIABLE), OsString::from(surroundings))];
-        execution.run(Job { machine, ranks: nodes.unwrap_or(all), environment }, words)
+        execution.run(RanksWanted { machine, ranks: nodes.unwrap_or(all), environment }, words)
     }
 }

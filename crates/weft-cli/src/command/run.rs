@@ -47,8 +47,8 @@ pub struct RunOptions {
     execution: ExecutionOptions,
 }
 
-/// A job, without the options of how it runs.
-pub struct Job {
+/// The ranks of a run: how many, on which machine.
+pub struct RanksWanted {
     /// The machine.
     pub machine: MachineOptions,
     /// Ranks.
@@ -212,13 +212,13 @@ impl RunOptions {
     /// Runs it.
     pub fn run(self, words: &[String]) -> Result<Status, Failure> {
         let RunOptions { machine, ranks, execution } = self;
-        execution.run(Job { machine, ranks, environment: Vec::new() }, words)
+        execution.run(RanksWanted { machine, ranks, environment: Vec::new() }, words)
     }
 }
 
 impl ExecutionOptions {
     /// Runs a job.
-    pub fn run(mut self, job: Job, words: &[String]) -> Result<Status, Failure> {
+    pub fn run(mut self, job: RanksWanted, words: &[String]) -> Result<Status, Failure> {
         self.refuse_launcher(&job)?;
         self.live.ask_for_telemetry(&mut self.results);
         let recording = self.recording(&job)?;
@@ -289,7 +289,7 @@ fn run_ranks(request: &Request, recording: Option<Recording>, shown: Shown) -> R
 
 impl ExecutionOptions {
     /// Refuses a launcher of MPI in the place of the program: its ranks would not be those of weft.
-    fn refuse_launcher(&self, job: &Job) -> Result<(), Failure> {
+    fn refuse_launcher(&self, job: &RanksWanted) -> Result<(), Failure> {
         let name = self.command.first().map(Path::new).and_then(Path::file_name).unwrap_or_default();
         if !LAUNCHERS.iter().any(|launcher| name == *launcher) {
             return Ok(());
@@ -305,7 +305,7 @@ impl ExecutionOptions {
     /// The request to the host: the program, its machine, and the limits of the run.
     fn request(
         self,
-        job: Job,
+        job: RanksWanted,
         words: &[String],
         recording: Option<&Recording>,
     ) -> Result<Request, Failure> {
@@ -340,13 +340,13 @@ impl ExecutionOptions {
     }
 
     /// The files that the run reads.
-    fn inputs<'a>(&'a self, job: &'a Job) -> Vec<&'a Path> {
+    fn inputs<'a>(&'a self, job: &'a RanksWanted) -> Vec<&'a Path> {
         let files = job.machine.file().into_iter().chain(self.places.file()).chain(self.beside.file());
         files.chain(self.command.first().map(Path::new)).collect()
     }
 
     /// The recording that is asked for.
-    fn recording(&self, job: &Job) -> Result<Option<Recording>, Failure> {
+    fn recording(&self, job: &RanksWanted) -> Result<Option<Recording>, Failure> {
         let Some(trace) = &self.record else { return Ok(None) };
         if self.results.timeline.as_deref().is_some_and(|timeline| located(timeline) == located(trace)) {
             return Err(Failure::input(format!(

@@ -7,9 +7,9 @@ use crate::interface::Address;
 use std::ffi::{c_int, c_void};
 
 /// Allocates the virtual interface of that number as a port: the process is the hardware behind it, keeps
-/// its own time, and polls nothing. So are the IntraNode ports of the Communication IP, whose headers carry 16
-/// bytes of the program's. A program that sends messages to ranks has port 0 for them. -ENXIO: the node has
-/// no such port. -EBUSY: somebody has it.
+/// its own time, and polls nothing. So are the IntraNode ports of the Communication IP, whose headers carry
+/// 16 bytes of the program's. A program that sends messages to ranks has port 0 for them. -ENXIO: the node
+/// has no such port. -EBUSY: somebody has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weft_port_open(
     rank: *mut Handle,

@@ -50,8 +50,23 @@ impl PostKind {
     pub fn of(kind: u32) -> Option<PostKind> {
         use PostKind::*;
         let all = [
-            Message, Register, Unregister, Write, Read, Forget, Open, Close, Small, Take, Put, Get, Restrict,
-            ServiceGet, ServicePut, ReadRegister, WriteRegister,
+            Message,
+            Register,
+            Unregister,
+            Write,
+            Read,
+            Forget,
+            Open,
+            Close,
+            Small,
+            Take,
+            Put,
+            Get,
+            Restrict,
+            ServiceGet,
+            ServicePut,
+            ReadRegister,
+            WriteRegister,
         ];
         all.into_iter().find(|known| *known as u32 == kind)
     }

@@ -68,8 +68,8 @@ impl Rank {
         }
     }
 
-    /// Waits until something has come, or until `until`, in ps; see `weft_wait_until`. `None`: for ever, unless
-    /// nothing can come. Returns whether something has.
+    /// Waits until something has come, or until `until`, in ps; see `weft_wait_until`. `None`: for ever,
+    /// unless nothing can come. Returns whether something has.
     pub fn wait_until(&mut self, until: Option<u64>) -> bool {
         self.enter(Call::Poll);
         self.port.polled_interface = self.interfaces.open.first().map(|interface| interface.own.interface);

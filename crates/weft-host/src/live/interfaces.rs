@@ -85,7 +85,8 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
     ) -> Result<(), Nonsense> {
         let kind = PostKind::of(post.kind).ok_or(Nonsense::PostKind(post.kind))?;
         if let PostKind::Open | PostKind::ReadRegister | PostKind::WriteRegister = kind {
-            let notice = if kind == PostKind::Open { self.open(seat, post) } else { self.register(kind, post) };
+            let notice =
+                if kind == PostKind::Open { self.open(seat, post) } else { self.register(kind, post) };
             self.keep_for(seat, notice, self.context.now());
             return Ok(());
         }
@@ -191,8 +192,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
                 let notify = (post.flags & Post::NOTIFIES != 0).then_some((post.notify, post.data));
                 let place = self.parameters.store(Data::At { rank, address, length });
                 let is_silent = post.flags & Post::SILENT != 0;
-                let ends =
-                    SilentEnd { interface: number, context: post.context, kind: PostKind::Put };
+                let ends = SilentEnd { interface: number, context: post.context, kind: PostKind::Put };
                 let ends = is_silent.then_some(ends);
                 let taken = Taken { token: None, capture: Some(place), ends };
                 outbound.options = chosen(post).unwrap_or_default();

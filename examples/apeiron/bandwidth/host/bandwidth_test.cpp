@@ -104,8 +104,8 @@ try {
     const double elapsed = seconds(begin, end);
     if (!options.quiet)
         std::printf("%u packets to node %u in %.0f us\n", options.npackets, last, elapsed * 1e6);
-    std::printf("Packet size: %u B Bandwidth: %.2f MB/s (%.2f Gb/s)\n", options.packet_size, (double)bytes / elapsed / 1e6,
-                8 * (double)bytes / elapsed / 1e9);
+    std::printf("Packet size: %u B Bandwidth: %.2f MB/s (%.2f Gb/s)\n", options.packet_size,
+                (double)bytes / elapsed / 1e6, 8 * (double)bytes / elapsed / 1e9);
     return 0;
 } catch (const std::exception &error) {
     std::fprintf(stderr, "bandwidth_test: %s\n", error.what());

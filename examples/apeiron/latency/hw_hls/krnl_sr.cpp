@@ -1,4 +1,5 @@
-// Sends packets and receives them again, or, as a pipe, sends back what it receives: TEXTAROSSA D2.8 §5.2.2, appendix A.
+// Sends packets and receives them again, or, as a pipe, sends back what it receives: TEXTAROSSA D2.8 §5.2.2,
+// appendix A.
 //
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 #include "krnl_sr.h"

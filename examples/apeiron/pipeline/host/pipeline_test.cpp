@@ -1,7 +1,7 @@
 // pipeline_test -b FILE [-n BLOCKS] [-s STAGE:INTERVAL]: a filter bank over all nodes of the machine.
 //
-// Stages are dealt out to the nodes in order. With -s a stage takes INTERVAL cycles for four samples instead of one: the
-// slowest stage is the pace of all. The last node checks what has come against plain C++.
+// Stages are dealt out to the nodes in order. With -s a stage takes INTERVAL cycles for four samples instead of one:
+// the slowest stage is the pace of all. The last node checks what has come against plain C++.
 //
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 #include "../hw_hls/filter_bank.h"

@@ -1,5 +1,5 @@
-// A filter bank: each stage filters a block of samples with four weights of its own. Kernels and host have it from here,
-// so that the host checks what the kernels make.
+// A filter bank: each stage filters a block of samples with four weights of its own. Kernels and host have it from
+// here, so that the host checks what the kernels make.
 //
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 #ifndef FILTER_BANK_H

@@ -1,12 +1,12 @@
-// A stage of the filter bank: takes blocks from the stage before it, or makes them, and gives them to the next, or keeps
-// them. A word of a message has four samples; a stage needs `interval` cycles for it.
+// A stage of the filter bank: takes blocks from the stage before it, or from memory, and gives them to the next, or
+// keeps them. A word of a message has four samples; a stage needs `interval` cycles for it.
 //
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 #include "filter_bank.h"
 #include "hapecom.h"
 
-extern "C" void krnl_stage(unsigned stage, unsigned nblocks, unsigned next_node, unsigned next_task, const int32_t *input,
-                           int32_t *output, unsigned interval,
+extern "C" void krnl_stage(unsigned stage, unsigned nblocks, unsigned next_node, unsigned next_task,
+                           const int32_t *input, int32_t *output, unsigned interval,
                            message_stream_t message_data_in[N_INPUT_CHANNELS],
                            message_stream_t message_data_out[N_OUTPUT_CHANNELS])
 {

@@ -1,4 +1,4 @@
-//! What programs of dataflow kernels need to know of a machine with the Communication IP.
+//! A machine with the Communication IP, as programs of dataflow kernels see it.
 
 use super::super::{ExperimentError, MachineInput};
 use super::checked;
