@@ -26,4 +26,8 @@ inline uint32_t apeiron_coordinates(const xrt::device &device, unsigned node)
     return device.card()->network().coordinates(node);
 }
 
+// What the kernels of this node have waited for in their last runs, a line each: which kernel, or which FIFO, is the
+// limit of a design.
+inline std::string apeiron_explain(const xrt::device &device) { return device.card()->explain(); }
+
 #endif

@@ -82,6 +82,26 @@ class Card {
         unit.task = scheduler().start(unit.design, [=] { call(arguments.data(), channels); });
     }
 
+    // What each kernel has waited for in its last run: the one that waits least is the limit of all.
+    std::string explain() const
+    {
+        std::string text;
+        for (const Unit &unit : units_) {
+            if (!unit.task)
+                continue;
+            const Task &task = *unit.task;
+            const double all = static_cast<double>(task.clock - task.began + 1);
+            text += "kernel " + task.name + ": " + std::to_string(task.clock - task.began + 1) + " cycles";
+            for (const auto &waited : task.waited) {
+                char share[32];
+                std::snprintf(share, sizeof share, "%.1f %%", 100 * static_cast<double>(waited.second) / all);
+                text += ", " + std::string(share) + " until it " + waited.first;
+            }
+            text += "\n";
+        }
+        return text;
+    }
+
   private:
     static const KernelTable *load_code(const KernelDesign &kernel)
     {

@@ -50,6 +50,9 @@ class Executor {
     // The running kernel waits for a stream of that name until it is woken; `at_port`: for what a port gives.
     virtual void block(const std::string &stream, Access access, bool at_port) = 0;
 
+    // The running kernel has waited so many cycles for a stream.
+    virtual void waited(const std::string &stream, Access access, Cycle cycles) = 0;
+
     // A kernel that waits has what it waited for.
     virtual void wake(Task *task) = 0;
 

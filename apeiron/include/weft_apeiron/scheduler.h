@@ -39,7 +39,10 @@ class Task {
     Cycle interval;
     Port &port;
     Coroutine coroutine;
-    Cycle clock = 0;
+    // When it was started, and its time.
+    Cycle began = 0, clock = 0;
+    // Cycles that it has waited for each stream.
+    std::map<std::string, Cycle> waited;
     // What it waits for: the name of a stream; nothing if it can go on.
     std::string stream;
     Access access = Access::Read;
@@ -80,7 +83,7 @@ class Scheduler : public Executor {
     {
         Port &port = *ports_.at(kernel.port);
         std::shared_ptr<Task> task(new Task(kernel.name, kernel.cycles, port, guarded(std::move(body))));
-        task->clock = clock_.at_or_after(network_.now());
+        task->began = task->clock = clock_.at_or_after(network_.now());
         const auto by_name = [](const std::shared_ptr<Task> &one, const std::shared_ptr<Task> &other) {
             return one->name < other->name;
         };
@@ -127,6 +130,11 @@ class Scheduler : public Executor {
         running_->waits = true;
         running_->waits_at_port = at_port;
         running_->coroutine.give_way();
+    }
+
+    void waited(const std::string &stream, Access access, Cycle cycles) override
+    {
+        running_->waited[(access == Access::Read ? "reads " : "writes ") + stream] += cycles;
     }
 
     void wake(Task *task) override { task->waits = false; }

@@ -180,10 +180,19 @@ class StreamControl {
 
     static Cycle later(Cycle one, Cycle other) { return one < other ? other : one; }
 
+    // The kernel uses the stream as soon as it may, and something is there. Returns when that is.
+    Cycle use(Executor &kernel, Access access, Cycle there, Cycle next)
+    {
+        const Cycle may = later(kernel.clock(), next), at = later(may, there);
+        if (at > may)
+            kernel.waited(name_, access, at - may);
+        kernel.advance(at);
+        return at;
+    }
+
     void finish_write(Executor &kernel, Cycle place)
     {
-        const Cycle at = later(later(kernel.clock(), place), next_write_);
-        kernel.advance(at);
+        const Cycle at = use(kernel, Access::Write, place, next_write_);
         next_write_ = at + kernel.interval();
         if (outlet_ == nullptr && depth_ != UNBOUNDED)
             free_.pop_front();
@@ -194,8 +203,7 @@ class StreamControl {
 
     void finish_read(Executor &kernel)
     {
-        const Cycle at = later(later(kernel.clock(), visible_.front()), next_read_);
-        kernel.advance(at);
+        const Cycle at = use(kernel, Access::Read, visible_.front(), next_read_);
         next_read_ = at + kernel.interval();
         visible_.pop_front();
         if (depth_ != UNBOUNDED) {

@@ -13,7 +13,7 @@ pub use dataflow::{DataflowMachine, dataflow};
 pub use diff::{FigureDifference, KeyDifference, MachineDifferences, diff};
 pub use draw::draw;
 pub use map::{MachineDrawing, MachineMap, MachinePath, PathError};
-pub use self_test::{SelfTestReport, SelfTestRow, self_test};
+pub use self_test::{SelfTestReport, SelfTestRow, SelfTestWanted, self_test, self_test_of};
 pub use weft_topo::SourcesCounted;
 
 use super::{ExperimentError, MachineInput, ProgressListener};

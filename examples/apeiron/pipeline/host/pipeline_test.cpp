@@ -81,6 +81,7 @@ try {
     for (xrt::run &run : runs)
         run.wait();
     gettimeofday(&end, nullptr);
+    std::fputs(apeiron_explain(device).c_str(), stdout);
     if (node + 1 < nodes)
         return 0;
 
