@@ -86,7 +86,7 @@ pub fn plan(design: &Design, toolchain: &Toolchain, output: &Path) -> Result<Bui
         let program = output.with_file_name(host.file_stem().unwrap_or_default());
         let mut words = compile(toolchain, &include, &[folder.to_owned(), folder.join("include")]);
         let library = toolchain.library.parent().unwrap_or(Path::new("."));
-        let rpath = [OsString::from("-Wl,-rpath,"), library.into()].concat_words();
+        let rpath = option("-Wl,-rpath,", library);
         words.extend([host.into(), "-o".into(), program.clone().into(), toolchain.library.clone().into()]);
         words.extend([rpath, "-ldl".into()]);
         steps.push(Step { words, makes: program });
@@ -94,17 +94,11 @@ pub fn plan(design: &Design, toolchain: &Toolchain, output: &Path) -> Result<Bui
     Ok(BuildPlan { files, steps, description: (output.to_owned(), description) })
 }
 
-/// Words that are one.
-trait ConcatWords {
-    fn concat_words(self) -> OsString;
-}
-
-impl<const N: usize> ConcatWords for [OsString; N] {
-    fn concat_words(self) -> OsString {
-        let mut whole = OsString::new();
-        self.iter().for_each(|word| whole.push(word));
-        whole
-    }
+/// An option that ends with a path.
+fn option(name: &str, path: &Path) -> OsString {
+    let mut word = OsString::from(name);
+    word.push(path);
+    word
 }
 
 /// The compiler with what all sources are compiled with. C++14: D2.8's tools.
@@ -114,7 +108,7 @@ fn compile(toolchain: &Toolchain, include: &Path, folders: &[PathBuf]) -> Vec<Os
     words.extend(options.map(OsString::from));
     for folder in std::iter::once(include).chain(folders.iter().map(PathBuf::as_path)) {
         let shown = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-        words.push([OsString::from("-I"), shown.into()].concat_words());
+        words.push(option("-I", shown));
     }
     words
 }
