@@ -24,6 +24,8 @@ const KERNEL_FOLDERS: [&str; 2] = ["hw_hls", "."];
 pub struct Toolchain {
     /// The C++ compiler: a word, as CXX has it.
     pub compiler: OsString,
+    /// Options that come behind those of the build: words, as CXXFLAGS has them.
+    pub options: Vec<OsString>,
     /// libweft_client.so, or libweft.so.
     pub library: PathBuf,
     /// Bytes of the largest packet.
@@ -106,6 +108,7 @@ fn compile(toolchain: &Toolchain, include: &Path, folders: &[PathBuf]) -> Vec<Os
     let options = ["-std=c++14", "-O2", "-g", "-Wall", "-Wno-unknown-pragmas"];
     let mut words = vec![toolchain.compiler.clone()];
     words.extend(options.map(OsString::from));
+    words.extend_from_slice(&toolchain.options);
     for folder in std::iter::once(include).chain(folders.iter().map(PathBuf::as_path)) {
         let shown = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         words.push(option("-I", shown));
@@ -183,7 +186,8 @@ mod tests {
     use crate::config::tests::LATENCY;
 
     fn toolchain() -> Toolchain {
-        Toolchain { compiler: "c++".into(), library: "/lib/weft/libweft.so".into(), payload: 4096 }
+        let options = vec!["-O0".into()];
+        Toolchain { compiler: "c++".into(), options, library: "/lib/weft/libweft.so".into(), payload: 4096 }
     }
 
     /// Catches replicas that share an object, hosts that are not built, and paths that only hold here.
@@ -204,7 +208,7 @@ mod tests {
             made,
             ["latency.xclbin.d/krnl_sr_1.so", "latency.xclbin.d/krnl_sr_2.so", "latency_test"].map(Path::new)
         );
-        for word in ["-DN_OUTPUT_CHANNELS=3", "-fvisibility=hidden"] {
+        for word in ["-DN_OUTPUT_CHANNELS=3", "-fvisibility=hidden", "-O0"] {
             assert!(plan.steps[1].words.contains(&word.into()), "{word}");
         }
         assert_eq!(

@@ -156,7 +156,9 @@ impl BuildOptions {
         let (_, seen) = machine_of(&design, &SetOptions { sets: Vec::new() })?;
         let library = weft_host::client_library().map_err(|missing| Failure::input(missing.to_string()))?;
         let compiler = std::env::var_os("CXX").filter(|word| !word.is_empty()).unwrap_or("c++".into());
-        let toolchain = Toolchain { compiler, library, payload: seen.payload.get() };
+        let options = std::env::var("CXXFLAGS").unwrap_or_default();
+        let options = options.split_whitespace().map(OsString::from).collect();
+        let toolchain = Toolchain { compiler, options, library, payload: seen.payload.get() };
         let BuildPlan { files, steps, description } = build::plan(&design, &toolchain, &self.output)?;
         // What is there is not that of this design any more, should the build fail.
         let _ = std::fs::remove_file(&description.0);
