@@ -96,7 +96,7 @@ pub struct Post {
     pub bytes: u32,
     /// An address in the rank's memory: the source of announced data, the buffer of a clear to send.
     pub local: u64,
-    /// Length there. Of `Open`: the number of the interface that is wanted, plus one; 0: any.
+    /// Length there.
     pub length: u64,
     /// An address in the peer's memory.
     pub remote: u64,
@@ -106,7 +106,7 @@ pub struct Post {
     pub data: u64,
     /// A virtual interface of this rank.
     pub interface: u32,
-    /// One at the peer's node.
+    /// One at the peer's node. Of `Open` with `NAMED`: the one that is wanted.
     pub to_interface: u32,
     /// The address at the peer to which `data` is written after an RDMA write; with `NOTIFIES`.
     pub notify: u64,
@@ -131,6 +131,8 @@ impl Post {
     /// Small message: its bytes begin with [`Post::HEADER`] bytes that travel in the header of its packet,
     /// and that `length` does not count.
     pub const HEADED: u32 = 32;
+    /// Open: [`Post::to_interface`] counts.
+    pub const NAMED: u32 = 64;
     /// Bytes that the header of a packet carries for programs: the width of a word of a port (D2.8 §2).
     pub const HEADER: usize = 16;
     /// RDMA write: the lowest bit of the path of its completion, 0 the machine's, else as of `weft.h`.

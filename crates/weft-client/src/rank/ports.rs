@@ -21,7 +21,8 @@ impl Rank {
     /// # Errors
     /// The errno of the system software's refusal.
     pub fn open_port(&mut self, number: u16) -> Result<Address, i32> {
-        self.open(Post { data: WantedDomain::Job.into(), length: u64::from(number) + 1, ..Post::default() })
+        let (data, flags) = (WantedDomain::Job.into(), Post::NAMED);
+        self.open(Post { data, flags, to_interface: number.into(), ..Post::default() })
     }
 
     /// Sends a packet whose header carries words of the program; see `weft_port_send`.

@@ -254,7 +254,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         let node = self.context.endpoint().0;
         let place = Gvas::new(domain, node, rank, 0).map_err(|_| libc::EOVERFLOW)?;
         let all = self.parameters.limits.interfaces;
-        let named = u32::try_from(post.length).map_err(|_| libc::ENXIO)?.checked_sub(1);
+        let named = (post.flags & Post::NAMED != 0).then_some(post.to_interface);
         let number = match named {
             Some(named) if named >= all => return Err(libc::ENXIO),
             Some(named) => {
