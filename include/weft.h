@@ -1,11 +1,13 @@
 /* weft.h - the user-space interface of a rank under weft.
  *
  * A process that `weft run` has started calls weft_open() once and is a rank of its job from then on: its
- * clock is virtual, and what it sends travels over the simulated machine. There are two levels, and services:
+ * clock is virtual, and what it sends travels over the simulated machine. There are two levels, and two more:
  *
  *   - messages, tagged or not, and RDMA between ranks, for MPI and other runtimes: weft_send and what follows;
  *   - the machine's virtual interfaces themselves, small messages and RDMA between global addresses, for runtimes of
  *     one's own: weft_interface_allocate and what follows (FORTH-ICS / TR-488, 5.1);
+ *   - ports and registers of the interface, for whoever is the hardware behind them: weft_port_open and what follows
+ *     (TEXTAROSSA D2.8, 2);
  *   - requests to key-value stores that `weft run --scenario` puts on nodes: weft_service_get, weft_service_put.
  *
  * All calls return 0 or a count, or a negative errno. None may be called by two threads at once. See weft(3).
@@ -22,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WEFT_VERSION 3
+#define WEFT_VERSION 4
 
 // A source that a receive may leave open.
 #define WEFT_ANY_SOURCE UINT32_MAX
@@ -390,6 +392,42 @@ int weft_interface_read(weft_interface *interface, void *local, size_t length, w
 // Makes progress and takes up to `count` completions of the interface, in order. A poll that finds none
 // costs virtual time and may hand over to others: so does one that waits for a word in memory.
 ptrdiff_t weft_interface_poll(weft_interface *interface, weft_interface_completion *completions, size_t count);
+
+// Allocates the virtual interface of that number as a port: the process is the hardware behind it, keeps
+// its own time, and polls nothing. So are the IntraNode ports of the Communication IP, whose headers carry
+// 16 bytes of the program's. A program that sends messages to ranks has port 0 for them. -ENXIO: the node
+// has no such port. -EBUSY: somebody has it.
+int weft_port_open(weft_rank *rank, uint16_t port, weft_interface **interface);
+
+// Sends a packet by a port now, with 16 bytes at `header` in its header and `length` bytes of payload, at
+// most weft_interface_limit. The bytes are taken at once; weft_port_sent says when the port had them.
+// -EMSGSIZE: it is too large.
+int weft_port_send(weft_interface *interface, weft_address to, const void *header, const void *payload, size_t length);
+
+// Takes the oldest packet that has come to a port: the length of its payload, its header, and when it came
+// in picoseconds. What does not fit into `length` bytes is lost. Waits for nothing and takes no time.
+// -EAGAIN: there is none.
+ptrdiff_t weft_port_take(weft_interface *interface, void *header, void *payload, size_t length, uint64_t *at_ps);
+
+// Takes the end of the oldest packet that a port has been given: 1, and when the port had all of it in
+// picoseconds; 0: there is none. Takes no time. A negative errno: that packet has failed, as
+// weft_interface_poll says.
+int weft_port_sent(weft_interface *interface, uint64_t *at_ps);
+
+// Waits until something has come for the rank or the clock shows `until_ps`: 1 or 0. With UINT64_MAX until
+// something has come, or nothing can any more. Takes no time of its own: the clock shows when it came.
+int weft_wait_until(weft_rank *rank, uint64_t until_ps);
+
+// The program has computed until the clock shows `until_ps`, and looks at nothing that comes meanwhile. Does
+// nothing if it shows more.
+void weft_pass_until(weft_rank *rank, uint64_t until_ps);
+
+// Reads the register of the node's network interface at that address. -ENOTSUP: the machine's interface has
+// no registers. -EFAULT: none there.
+int weft_register_read(weft_rank *rank, uint32_t address, uint32_t *value);
+
+// Writes it. Errors as weft_register_read; -EACCES: it is only read. -EINVAL: it does not take that value.
+int weft_register_write(weft_rank *rank, uint32_t address, uint32_t value);
 
 // Asks the key-value store of a node, an endpoint of the machine with one of the services of `weft run
 // --scenario`, for the value of a key. weft_poll gives a completion with WEFT_SERVED when the answer has

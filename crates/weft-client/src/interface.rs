@@ -178,6 +178,8 @@ pub struct InterfaceCompletion {
 pub(crate) struct Small {
     pub from: Address,
     pub bytes: Vec<u8>,
+    /// The time at which the interface had it, in ps.
+    pub at: u64,
 }
 
 /// A virtual interface of this rank.
@@ -186,6 +188,8 @@ pub(crate) struct Interface {
     pub own: Address,
     pub mailbox: VecDeque<Small>,
     pub completions: VecDeque<InterfaceCompletion>,
+    /// The times, in ps, at which it had all data of messages whose end is told.
+    pub sent: VecDeque<u64>,
 }
 
 /// The virtual interfaces of a rank.
@@ -194,6 +198,8 @@ pub struct Interfaces {
     pub(crate) open: Vec<Interface>,
     /// Answer of the system software to the last request for one.
     pub(crate) answer: Option<Result<Address, i32>>,
+    /// The register that was asked for last.
+    pub(crate) register: Option<Result<u32, i32>>,
 }
 
 impl Interfaces {
@@ -219,7 +225,16 @@ impl Interfaces {
                 let (interface, domain) = (notice.from_interface as u16, notice.data as u16);
                 let from = Address { memory: 0, node, interface, domain };
                 if let Some(interface) = self.of(number) {
-                    interface.mailbox.push_back(Small { from, bytes });
+                    interface.mailbox.push_back(Small { from, bytes, at: notice.at });
+                }
+            }
+            Some(NoticeKind::Register) => {
+                self.register =
+                    Some(if notice.error == 0 { Ok(notice.data as u32) } else { Err(notice.error) });
+            }
+            Some(NoticeKind::Ended) if notice.token == PostKind::Small as u32 && notice.error == 0 => {
+                if let Some(interface) = self.of(number) {
+                    interface.sent.push_back(notice.at);
                 }
             }
             _ => {
@@ -295,7 +310,8 @@ mod tests {
                 [(PostKind::Put, flag::WRITTEN), (PostKind::Get, flag::READ), (PostKind::Small, flag::SENT)]
             {
                 let token = operation as u32;
-                let ended = Notice { interface, token, data: flags, ..notice(NoticeKind::Ended) };
+                let error = libc::EIO;
+                let ended = Notice { interface, token, data: flags, error, ..notice(NoticeKind::Ended) };
                 interfaces.notice(&ended, Vec::new());
             }
         }
@@ -307,5 +323,8 @@ mod tests {
             interface.completions.iter().map(|ended| (ended.flags, ended.context as u64)).collect();
         assert_eq!(ended, [flag::WRITTEN, flag::READ, flag::SENT].map(|flags| (flags, flags)));
         assert!(interfaces.of(3).is_none());
+        let sent = Notice { interface: 2, token: PostKind::Small as u32, at: 7, ..notice(NoticeKind::Ended) };
+        interfaces.notice(&sent, Vec::new());
+        assert_eq!(interfaces.of(2).map(|interface| interface.sent.pop_front()), Some(Some(7)));
     }
 }

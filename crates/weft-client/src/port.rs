@@ -250,6 +250,21 @@ impl Port {
         self.log.tell(Reason::Works(Work::Poll), &mut self.lists);
     }
 
+    /// Gives the turn away until there is a notice or virtual time has reached `ps`.
+    pub(crate) fn wait_until(&mut self, ps: u64) {
+        self.pattern.begin_again();
+        self.shared.set_until(ps);
+        self.hand_over(State::Until);
+        self.log.tell(Reason::Works(Work::Poll), &mut self.lists);
+    }
+
+    /// The program has computed until `ps`.
+    pub(crate) fn computes_until(&mut self, ps: u64) {
+        let span = ps.saturating_sub(self.shared.clock());
+        clock::add_program_ps(span);
+        self.pass(span, Reason::Computes);
+    }
+
     /// Says what the rank waits for, should nothing ever come.
     fn tell_awaited(&mut self) {
         let interface = self.polled_interface.map(|number| Awaited {

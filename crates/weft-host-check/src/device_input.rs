@@ -120,7 +120,7 @@ impl Bytes<'_> {
             4 => Move::Hand(State::Wait),
             5 => Move::Say(self.byte().into()),
             6 => Move::Hand(State::Poll),
-            _ => Move::Hand(State::Ready),
+            _ => Move::Hand(State::Until),
         };
         let count = self.byte() % POSTS_PER_TURN;
         let clock = match head >> 4 {

@@ -47,6 +47,8 @@ pub struct Request {
     pub host: HostModel,
     /// The library that records ranks: preloaded, and added to their environment.
     pub recorder: Option<Recorder>,
+    /// Added to the environment of every rank.
+    pub environment: Vec<(OsString, OsString)>,
     /// Whether every line of output begins with its rank.
     pub label: bool,
     /// Whether ranks' standard output goes to standard error.
@@ -216,10 +218,12 @@ impl Plan {
     }
 
     fn start(&self, request: &Request) -> Start {
+        let mut environment = environment_of(&self.libraries, request.recorder.as_ref());
+        environment.extend(request.environment.iter().cloned());
         Start {
             program: self.program.clone(),
             arguments: self.arguments.clone(),
-            environment: environment_of(&self.libraries, request.recorder.as_ref()),
+            environment,
             label: request.label,
             // A rank is not in the terminal's foreground group: reading from it would stop the process
             // (SIGTTIN).

@@ -26,7 +26,7 @@ use weft_client::device::{
     Awaited, DeviceError, HostModel, Identity, LogEntry, Notice, Post, Shared, Sharing, State, Turn,
 };
 use weft_msg::Envelope;
-use weft_units::Span;
+use weft_units::{Span, Time};
 
 /// Real time between two checks of a rank that holds its turn against the watchdog.
 pub(crate) const WATCHDOG_CHECK_INTERVAL: Duration = Duration::from_millis(200);
@@ -70,7 +70,7 @@ impl Life {
         let dead = self.deaths[rank as usize].is_some();
         let state = device.state().ok_or(Nonsense::State)?;
         let can_be = match state {
-            State::Ready | State::Wait | State::Poll => true,
+            State::Ready | State::Wait | State::Poll | State::Until => true,
             State::Fence => self.fenced[rank as usize],
             State::Exit => dead,
             State::Real | State::Run => false,
@@ -446,6 +446,11 @@ impl Job {
     /// Polls that a rank makes after the first before it waits, as far as a library makes so many.
     pub(crate) fn polls(&self, rank: u32) -> u32 {
         self.members[rank as usize].device.polls().min(MOST_POLLS)
+    }
+
+    /// The time to which a rank waits, no later than one that a clock may show.
+    pub(crate) fn until(&self, rank: u32) -> Time {
+        Time::from_ps(self.members[rank as usize].device.until().min(LATEST))
     }
 
     /// The state of a rank, and its clock in ps.

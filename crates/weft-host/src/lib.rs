@@ -43,7 +43,7 @@ mod watchers;
 
 pub use domains::Domains;
 pub use execute::{ExecuteError, Execution, Request, execute};
-pub use launch::Recorder;
+pub use launch::{Missing, Recorder, client_library};
 pub use live_end::{Death, FullMailboxes, LiveEnd, Mailbox};
 pub use nonsense::Nonsense;
 pub use setup::LiveSetup;

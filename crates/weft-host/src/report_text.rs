@@ -100,7 +100,7 @@ pub(crate) fn whereabouts(job: &Job, ended: Option<u32>) -> String {
             let clock = Time::from_ps(clock);
             match state {
                 // What for, a rank says only before a deadlock.
-                State::Wait | State::Poll => {
+                State::Wait | State::Poll | State::Until => {
                     format!("rank {rank} waits since {}{}", microseconds(clock), within(job, rank))
                 }
                 State::Ready => format!("rank {rank} would go on at {}", microseconds(clock)),

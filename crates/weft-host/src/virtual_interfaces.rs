@@ -30,8 +30,8 @@ use crate::reach::Reach;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weft_client::device::{Notice, NoticeKind, Post, PostKind};
-use weft_nic::FailureReason;
 use weft_nic::gvas::{Field, Gvas, GvasError, Pdid};
+use weft_nic::{FailureReason, RegisterError};
 
 /// The header of a message between virtual interfaces.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -187,5 +187,15 @@ pub(crate) fn errno(reason: FailureReason) -> i32 {
         FailureReason::TooLarge => libc::EMSGSIZE,
         FailureReason::Memory => libc::ENODEV,
         _ => libc::EIO,
+    }
+}
+
+/// The error number by which a program learns that a register refuses an access.
+pub(crate) fn register_errno(error: &RegisterError) -> i32 {
+    match error {
+        RegisterError::NoRegisters => libc::ENOTSUP,
+        RegisterError::Unknown { .. } => libc::EFAULT,
+        RegisterError::ReadOnly { .. } => libc::EACCES,
+        _ => libc::EINVAL,
     }
 }

@@ -33,7 +33,7 @@ pub enum MachineCommand {
     /// List the values and figures in which two machines differ; status 1 if there are any
     Diff(diff::DiffOptions),
     /// Run the self-test of the machine's interface: packet generator, consumer, performance counter
-    Selftest(OneMachine),
+    Selftest(selftest::SelftestOptions),
     /// Print a machine file to start from: that of another machine, with a comment above every key
     New(new::NewOptions),
 }
@@ -113,7 +113,7 @@ impl MachineCommand {
             MachineCommand::Names(NamesOptions { one, links: false }) => names(&one),
             MachineCommand::Draw(options) => options.run(),
             MachineCommand::Diff(options) => options.run(),
-            MachineCommand::Selftest(one) => selftest::run(&one),
+            MachineCommand::Selftest(options) => options.run(),
             MachineCommand::New(options) => options.run(),
         }
     }

@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod apeiron;
 mod app;
 mod breakdown;
 mod compare;
@@ -41,6 +42,9 @@ pub enum Command {
     Osu(osu::OsuOptions),
     /// Run an application kernel, which needs no recording, on any number of simulated ranks
     App(app::AppOptions),
+    /// Check, show, draw, build and run APEIRON designs: dataflow kernels on the Communication IP
+    #[command(subcommand)]
+    Apeiron(apeiron::ApeironCommand),
     /// Run a real MPI program and record a trace of it
     Record(record::RecordOptions),
     /// Run a real MPI program in virtual time
@@ -81,6 +85,7 @@ impl Command {
             Command::Traffic(options) => options.run(words),
             Command::Osu(options) => options.run(words),
             Command::App(options) => options.run(words),
+            Command::Apeiron(command) => command.run(words),
             Command::Record(options) => options.run(),
             Command::Run(options) => options.run(words),
             Command::Trace(command) => command.run(),

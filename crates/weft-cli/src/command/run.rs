@@ -44,7 +44,24 @@ pub struct RunOptions {
     ranks: u32,
 
     #[command(flatten)]
-    places: PlaceOptions,
+    execution: ExecutionOptions,
+}
+
+/// The ranks of a run: how many, on which machine.
+pub struct RanksWanted {
+    /// The machine.
+    pub machine: MachineOptions,
+    /// Ranks.
+    pub ranks: u32,
+    /// Added to the environment of each.
+    pub environment: Vec<(OsString, OsString)>,
+}
+
+/// How a job runs, and what is kept of it.
+#[derive(Args)]
+pub struct ExecutionOptions {
+    #[command(flatten)]
+    pub places: PlaceOptions,
 
     /// How computation advances the clock of a rank: none (not at all), cpu[:SCALE] (by its CPU time, times
     /// SCALE; not reproducible), fixed:TIME (by TIME per call)
@@ -193,13 +210,21 @@ struct Document<'a> {
 
 impl RunOptions {
     /// Runs it.
-    pub fn run(mut self, words: &[String]) -> Result<Status, Failure> {
-        self.refuse_launcher()?;
+    pub fn run(self, words: &[String]) -> Result<Status, Failure> {
+        let RunOptions { machine, ranks, execution } = self;
+        execution.run(RanksWanted { machine, ranks, environment: Vec::new() }, words)
+    }
+}
+
+impl ExecutionOptions {
+    /// Runs a job.
+    pub fn run(mut self, job: RanksWanted, words: &[String]) -> Result<Status, Failure> {
+        self.refuse_launcher(&job)?;
         self.live.ask_for_telemetry(&mut self.results);
-        let recording = self.recording()?;
+        let recording = self.recording(&job)?;
         let shown = Shown { quiet: self.report.quiet, json: self.report.format.json, list: self.list };
         let live = self.live.is_wanted();
-        let mut request = self.request(words, recording.as_ref())?;
+        let mut request = self.request(job, words, recording.as_ref())?;
         request.options.live = live;
         let directory = request.options.output.as_ref().map(|output| output.directory.clone());
         match directory.filter(|_| live) {
@@ -262,9 +287,9 @@ fn run_ranks(request: &Request, recording: Option<Recording>, shown: Shown) -> R
     })
 }
 
-impl RunOptions {
+impl ExecutionOptions {
     /// Refuses a launcher of MPI in the place of the program: its ranks would not be those of weft.
-    fn refuse_launcher(&self) -> Result<(), Failure> {
+    fn refuse_launcher(&self, job: &RanksWanted) -> Result<(), Failure> {
         let name = self.command.first().map(Path::new).and_then(Path::file_name).unwrap_or_default();
         if !LAUNCHERS.iter().any(|launcher| name == *launcher) {
             return Ok(());
@@ -273,17 +298,23 @@ impl RunOptions {
         Err(Failure::input(format!(
             "weft starts the ranks itself: leave {name} and its options out, as in weft run -m {} -n {} -- \
              ./program",
-            self.machine.machine, self.ranks
+            job.machine.machine, job.ranks
         )))
     }
 
     /// The request to the host: the program, its machine, and the limits of the run.
-    fn request(self, words: &[String], recording: Option<&Recording>) -> Result<Request, Failure> {
+    fn request(
+        self,
+        job: RanksWanted,
+        words: &[String],
+        recording: Option<&Recording>,
+    ) -> Result<Request, Failure> {
+        let options = self.results.experiment_options(words, self.breakdown, &self.inputs(&job))?;
         Ok(Request {
             run: RunRequest {
-                machine: self.machine.input()?,
+                machine: job.machine.input()?,
                 program: self.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
-                ranks: self.ranks,
+                ranks: job.ranks,
                 map: self.places.mapping()?,
                 ranks_per_host: self.places.ppn,
                 host: host_name(self.host),
@@ -295,9 +326,10 @@ impl RunOptions {
                 telemetry: self.results.telemetry,
                 scenario: self.beside.read()?,
             },
-            options: self.results.experiment_options(words, self.breakdown, &self.inputs())?,
+            options,
             recorder: recording.map(recorder),
             host: self.host,
+            environment: job.environment,
             label: self.label,
             output_to_error: self.report.format.json,
             time_limit: self.time_limit,
@@ -308,13 +340,13 @@ impl RunOptions {
     }
 
     /// The files that the run reads.
-    fn inputs(&self) -> Vec<&Path> {
-        let files = self.machine.file().into_iter().chain(self.places.file()).chain(self.beside.file());
+    fn inputs<'a>(&'a self, job: &'a RanksWanted) -> Vec<&'a Path> {
+        let files = job.machine.file().into_iter().chain(self.places.file()).chain(self.beside.file());
         files.chain(self.command.first().map(Path::new)).collect()
     }
 
     /// The recording that is asked for.
-    fn recording(&self) -> Result<Option<Recording>, Failure> {
+    fn recording(&self, job: &RanksWanted) -> Result<Option<Recording>, Failure> {
         let Some(trace) = &self.record else { return Ok(None) };
         if self.results.timeline.as_deref().is_some_and(|timeline| located(timeline) == located(trace)) {
             return Err(Failure::input(format!(
@@ -323,7 +355,7 @@ impl RunOptions {
             )));
         }
         let file = OutputFile { option: "--record", contents: "trace", path: trace };
-        self.results.check_file(file, &self.inputs())?;
+        self.results.check_file(file, &self.inputs(job))?;
         let mpi = record::mpi_of_ranks(&self.command);
         Ok(Some(Recording::prepare(trace, self.results.force, mpi, None)?))
     }

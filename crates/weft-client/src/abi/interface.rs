@@ -8,8 +8,8 @@ use std::ffi::{c_int, c_void};
 
 /// A virtual interface of this process.
 pub struct InterfaceHandle {
-    rank: *mut Handle,
-    number: u16,
+    pub(super) rank: *mut Handle,
+    pub(super) number: u16,
 }
 
 /// The interface behind a handle: its rank, and its number if it is still open.
@@ -17,7 +17,7 @@ pub struct InterfaceHandle {
 /// # Safety
 /// A handle of `weft_interface_allocate` that has not been freed, and no other call of the library is under
 /// way.
-unsafe fn behind<'a>(handle: *const InterfaceHandle) -> (&'a mut Handle, u16) {
+pub(super) unsafe fn behind<'a>(handle: *const InterfaceHandle) -> (&'a mut Handle, u16) {
     assert!(!handle.is_null(), "weft.h: the interface is NULL; allocate it with weft_interface_allocate");
     // SAFETY: the caller's promise; the rank is never freed.
     unsafe { (of((*handle).rank), (*handle).number) }
@@ -33,7 +33,7 @@ fn is_lent(memory: Lent) -> bool {
 ///
 /// # Safety
 /// As of [`behind`].
-unsafe fn with_memory<'a>(
+pub(super) unsafe fn with_memory<'a>(
     handle: *const InterfaceHandle,
     address: usize,
     length: usize,

@@ -10,6 +10,7 @@
 )]
 
 mod interface;
+mod port;
 mod service;
 
 use crate::blocking;

@@ -37,7 +37,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 /// First word of a device.
 const MAGIC: u64 = u64::from_le_bytes(*b"weft-rnk");
 /// Changes with the layout.
-const VERSION: u32 = 11;
+const VERSION: u32 = 12;
 /// The beginning of the name of a device's memory file, by which the mappings of a process tell its device
 /// from memory.
 pub const NAME: &str = "weft-rank-";
@@ -154,6 +154,7 @@ impl Shared {
             sharing: AtomicU32::new(Sharing::One as u32),
             state: AtomicU32::new(State::Real as u32),
             clock: AtomicU64::new(0),
+            until: AtomicU64::new(0),
             quiet_until: AtomicU64::new(0),
             poll: identity.poll.as_ps(),
             clock_read: identity.clock_read.as_ps(),

@@ -79,13 +79,14 @@ pub enum State {
     /// It polls: to go on at its clock if there is a notice by then, and else the same after each poll that
     /// it says it makes; after the last as [`State::Wait`].
     Poll = 6,
+    /// To go on when there is a notice, or when virtual time has reached the time that it says.
+    Until = 7,
 }
 
 impl State {
     fn of(word: u32) -> Option<State> {
-        [State::Real, State::Ready, State::Run, State::Wait, State::Fence, State::Exit, State::Poll]
-            .into_iter()
-            .find(|state| *state as u32 == word)
+        use State::{Exit, Fence, Poll, Ready, Real, Run, Until, Wait};
+        [Real, Ready, Run, Wait, Fence, Exit, Poll, Until].into_iter().find(|state| *state as u32 == word)
     }
 }
 
@@ -127,6 +128,8 @@ pub(super) struct Page {
     pub state: AtomicU32,
     /// The rank's clock, in ps.
     pub clock: AtomicU64,
+    /// The time to which the rank waits, in ps.
+    pub until: AtomicU64,
     /// No notice can come before this time, in ps, beside those in the inbox.
     pub quiet_until: AtomicU64,
     /// Virtual time of an empty poll, of a clock read, in ps.
@@ -256,6 +259,16 @@ impl Shared {
     /// Says how many polls the rank makes after its clock before it waits.
     pub fn set_polls(&self, polls: u32) {
         self.page().polls.store(polls, Ordering::Release);
+    }
+
+    /// The time, in ps, to which the rank, in [`State::Until`], waits, as it says.
+    pub fn until(&self) -> u64 {
+        self.page().until.load(Ordering::Acquire)
+    }
+
+    /// Says to which time the rank waits, in ps.
+    pub fn set_until(&self, ps: u64) {
+        self.page().until.store(ps, Ordering::Release);
     }
 
     /// The rank's state; `None`: it has written nonsense there.

@@ -39,6 +39,10 @@ pub enum PostKind {
     ServiceGet = 14,
     /// A put of `length` bytes there.
     ServicePut = 15,
+    /// The value of the network interface's register at the address in `key` is wanted.
+    ReadRegister = 16,
+    /// `data` is for the register at the address in `key`.
+    WriteRegister = 17,
 }
 
 impl PostKind {
@@ -46,8 +50,23 @@ impl PostKind {
     pub fn of(kind: u32) -> Option<PostKind> {
         use PostKind::*;
         let all = [
-            Message, Register, Unregister, Write, Read, Forget, Open, Close, Small, Take, Put, Get, Restrict,
-            ServiceGet, ServicePut,
+            Message,
+            Register,
+            Unregister,
+            Write,
+            Read,
+            Forget,
+            Open,
+            Close,
+            Small,
+            Take,
+            Put,
+            Get,
+            Restrict,
+            ServiceGet,
+            ServicePut,
+            ReadRegister,
+            WriteRegister,
         ];
         all.into_iter().find(|known| *known as u32 == kind)
     }
@@ -87,7 +106,7 @@ pub struct Post {
     pub data: u64,
     /// A virtual interface of this rank.
     pub interface: u32,
-    /// One at the peer's node.
+    /// One at the peer's node. Of `Open` with `NAMED`: the one that is wanted.
     pub to_interface: u32,
     /// The address at the peer to which `data` is written after an RDMA write; with `NOTIFIES`.
     pub notify: u64,
@@ -107,8 +126,15 @@ impl Post {
     /// [`Post::notify`] counts.
     pub const NOTIFIES: u32 = 8;
     /// RDMA write: it ends when its data has been taken, and its target answers only what cannot be carried
-    /// out.
+    /// out. Small message: its end is told, when its data has been taken.
     pub const SILENT: u32 = 16;
+    /// Small message: its bytes begin with [`Post::HEADER`] bytes that travel in the header of its packet,
+    /// and that `length` does not count.
+    pub const HEADED: u32 = 32;
+    /// Open: [`Post::to_interface`] counts.
+    pub const NAMED: u32 = 64;
+    /// Bytes that the header of a packet carries for programs: the width of a word of a port (D2.8 §2).
+    pub const HEADER: usize = 16;
     /// RDMA write: the lowest bit of the path of its completion, 0 the machine's, else as of `weft.h`.
     pub const PATH_SHIFT: u32 = 8;
     /// The bits of the path.
@@ -214,12 +240,14 @@ pub enum NoticeKind {
     Small = 6,
     /// An operation of a virtual interface has ended: its [`PostKind`] in `token`, its context in `data`.
     Ended = 7,
+    /// The value of a register, in `data`: what it has, or has been given.
+    Register = 8,
 }
 
 impl NoticeKind {
     /// The kind of that number, if it tells of virtual interfaces.
     pub(crate) fn of_interface(kind: u32) -> Option<NoticeKind> {
-        [NoticeKind::Opened, NoticeKind::Small, NoticeKind::Ended]
+        [NoticeKind::Opened, NoticeKind::Small, NoticeKind::Ended, NoticeKind::Register]
             .into_iter()
             .find(|known| *known as u32 == kind)
     }
@@ -364,7 +392,7 @@ mod tests {
     /// Catches a kind of post that the simulator does not know.
     #[test]
     fn kinds_of_posts_are_their_numbers() {
-        let last = PostKind::ServicePut as u32;
+        let last = PostKind::WriteRegister as u32;
         assert!((1..=last).all(|number| PostKind::of(number).is_some_and(|kind| kind as u32 == number)));
         assert_eq!([0, last + 1, u32::MAX].map(PostKind::of), [None; 3]);
     }

@@ -13,9 +13,14 @@ impl Rank {
     /// # Errors
     /// The errno of the system software's refusal.
     pub fn open_interface(&mut self, domain: WantedDomain) -> Result<Address, i32> {
+        self.open(Post { data: u64::from(domain), ..Post::default() })
+    }
+
+    /// Asks the system software for a virtual interface.
+    pub(super) fn open(&mut self, post: Post) -> Result<Address, i32> {
         self.enter(Call::None);
         self.interfaces.answer = None;
-        self.port.post_raw(PostKind::Open, Post { data: u64::from(domain), ..Post::default() }, &[]);
+        self.port.post_raw(PostKind::Open, post, &[]);
         // The system software answers before virtual time goes on.
         let answer = loop {
             self.port.hand_over(State::Ready);
@@ -83,7 +88,7 @@ impl Rank {
             self.make_progress(true);
         }
         let small = self.interfaces.of(number).and_then(|interface| interface.mailbox.pop_front());
-        let taken = small.map(|Small { from, bytes }| {
+        let taken = small.map(|Small { from, bytes, .. }| {
             buffer.fill(&bytes);
             self.port.post_raw(PostKind::Take, Post { interface: number.into(), ..Post::default() }, &[]);
             self.port.pattern.begin_again();
@@ -179,7 +184,7 @@ impl Transfer {
 }
 
 /// The fields that the posts of all operations of an interface share.
-fn descriptor(interface: u16, to: Address, context: usize) -> Post {
+pub(super) fn descriptor(interface: u16, to: Address, context: usize) -> Post {
     Post {
         to: to.node,
         to_interface: to.interface.into(),

@@ -11,6 +11,7 @@
 
 mod interfaces;
 mod notices;
+mod ports;
 mod progress;
 mod services;
 

@@ -66,6 +66,14 @@ pub fn is_wheel() -> bool {
     std::env::var_os("WEFT_WHEEL").is_some()
 }
 
+/// The library of ranks, which programs over `weft.h` are linked with.
+///
+/// # Errors
+/// What is missing of the libraries of `weft run`, and where it was looked for.
+pub fn client_library() -> Result<PathBuf, Missing> {
+    Libraries::find().map(|libraries| libraries.client)
+}
+
 impl Libraries {
     /// Finds them: in the folder that WEFT_LIBRARIES names, beside the command, or in the project's build
     /// folder.

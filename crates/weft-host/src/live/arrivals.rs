@@ -102,7 +102,8 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             true => rank.order.arrive(header.source, sent.number, *header),
             false => Some(*header),
         };
-        let takes = matches!(rank.wants, State::Ready | State::Wait | State::Poll | State::Run);
+        let takes =
+            matches!(rank.wants, State::Ready | State::Wait | State::Poll | State::Until | State::Run);
         if message.in_mailbox && takes && next.is_some() {
             rank.in_mailbox += 1;
         } else {

@@ -26,6 +26,13 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         self.end_turn_under_way();
         let seat = match resume {
             Resume::Seat(seat) => seat,
+            Resume::Until { seat, wait } => {
+                let rank = &self.host.ranks[seat as usize];
+                if rank.wants == State::Until && rank.waits == wait {
+                    self.give_turns(seat as usize);
+                }
+                return;
+            }
             Resume::EndOfTurn => return,
             Resume::Rail { from, order } => return self.take_over(from, order),
         };
@@ -79,8 +86,8 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             let cause = Cause::Sent(MessageId { source: self.context.endpoint(), number });
             self.tell(seat as usize, notice, Vec::new(), cause);
         }
-        if let Some((interface, context)) = taken.ends {
-            self.end_silently((seat as usize, number), interface, context);
+        if let Some(ends) = taken.ends {
+            self.end_silently((seat as usize, number), ends);
         }
     }
 
@@ -169,6 +176,14 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         };
         match rank.wants {
             State::Wait => !rank.notices.is_empty(),
+            State::Until if !rank.notices.is_empty() => true,
+            State::Until => {
+                rank.waits = rank.waits.wrapping_add(1);
+                let resume = Resume::Until { seat: seat as u32, wait: rank.waits };
+                let at = self.parameters.job.until(rank.rank).max(self.context.now());
+                self.context.set_timer(at, resume);
+                false
+            }
             State::Ready | State::Poll => {
                 let at = Time::from_ps(rank.clock).max(self.context.now());
                 self.context.set_timer(at, Resume::Seat(seat as u32));
@@ -197,8 +212,11 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         self.end_turn_under_way();
         let rank = &mut self.host.ranks[seat];
         rank.notices.push_back((Notice { at: self.context.now().as_ps(), ..notice }, bytes, cause));
-        if rank.wants == State::Wait && !self.answer_in_place(seat) {
-            self.give_turns(seat);
+        let wants = rank.wants;
+        match wants {
+            State::Until => self.give_turns(seat),
+            State::Wait if !self.answer_in_place(seat) => self.give_turns(seat),
+            _ => {}
         }
     }
 }

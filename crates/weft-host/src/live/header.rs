@@ -111,6 +111,13 @@ impl LiveHeader {
 pub enum Resume {
     /// The rank on this seat goes on: virtual time has reached its clock.
     Seat(u32),
+    /// The rank on this seat has waited as long as it wants to, if it still does.
+    Until {
+        /// The seat.
+        seat: u32,
+        /// Counts the waits of the rank.
+        wait: u32,
+    },
     /// The turn that is under way ends.
     EndOfTurn,
     /// Another endpoint of the host has handed something over.
@@ -126,6 +133,7 @@ impl Payload for Resume {
     fn tie(&self) -> u128 {
         match self {
             Resume::Seat(seat) => (*seat).into(),
+            Resume::Until { seat, wait } => 2 << 64 | u128::from(*seat) << 32 | u128::from(*wait),
             Resume::EndOfTurn => u32::MAX.into(),
             Resume::Rail { from, order } => 1 << 64 | u128::from(from.0) << 32 | u128::from(*order),
         }

@@ -3,17 +3,17 @@
 
 use super::header::{LiveHeader, LiveKind};
 use super::payloads::Data;
-use super::posts::{Sender, Taken};
+use super::posts::{Sender, SilentEnd, Taken};
 use super::{Handler, LiveHost};
 use crate::nonsense::Nonsense;
 use crate::rank_memory::{PageFault, RankMemory};
-use crate::virtual_interfaces::{Carried, What, ended, errno, field_errno, put};
+use crate::virtual_interfaces::{Carried, What, ended, errno, field_errno, put, register_errno};
 use weft_client::device::{Notice, NoticeKind, Post, PostKind};
 use weft_client::interface::{WantedDomain, WantedMemory, WantedPath};
 use weft_msg::EnvelopeKind;
 use weft_nic::apenetx::{ChosenDelivery, CompletionPath, MemoryKind};
 use weft_nic::gvas::{Gvas, Pdid};
-use weft_nic::{Delivered, Failure, HostContext, Message, MessageOptions, Primitive};
+use weft_nic::{Delivered, Failure, HostContext, Message, MessageOptions, Primitive, RegisterError};
 use weft_units::{Address, Bytes, EndpointId, RankId, Time};
 use weft_workload::replay::{self, Cause, MessageId};
 
@@ -84,8 +84,9 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         at: Time,
     ) -> Result<(), Nonsense> {
         let kind = PostKind::of(post.kind).ok_or(Nonsense::PostKind(post.kind))?;
-        if kind == PostKind::Open {
-            let notice = self.open(seat, post.data);
+        if let PostKind::Open | PostKind::ReadRegister | PostKind::WriteRegister = kind {
+            let notice =
+                if kind == PostKind::Open { self.open(seat, post) } else { self.register(kind, post) };
             self.keep_for(seat, notice, self.context.now());
             return Ok(());
         }
@@ -173,8 +174,15 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         };
         match PostKind::of(post.kind) {
             Some(PostKind::Small) => {
-                if bytes.len() as u64 != post.length {
-                    return Err(Nonsense::Length { said: post.length, carried: bytes.len() as u64 });
+                let header = if post.flags & Post::HEADED != 0 { Post::HEADER } else { 0 };
+                let carried = bytes.len() as u64;
+                if carried.checked_sub(header as u64) != Some(post.length) {
+                    return Err(Nonsense::Length { said: post.length, carried });
+                }
+                if post.flags & Post::SILENT != 0 {
+                    let ends = SilentEnd { interface: number, context: post.context, kind: PostKind::Small };
+                    let taken = Taken { token: None, capture: None, ends: Some(ends) };
+                    outbound.outgoing = Some(self.host.outgoing.insert(seat, taken));
                 }
                 outbound.payload = Some(self.parameters.store(Data::Posted(bytes)));
             }
@@ -184,7 +192,8 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
                 let notify = (post.flags & Post::NOTIFIES != 0).then_some((post.notify, post.data));
                 let place = self.parameters.store(Data::At { rank, address, length });
                 let is_silent = post.flags & Post::SILENT != 0;
-                let ends = is_silent.then_some((number, post.context));
+                let ends = SilentEnd { interface: number, context: post.context, kind: PostKind::Put };
+                let ends = is_silent.then_some(ends);
                 let taken = Taken { token: None, capture: Some(place), ends };
                 outbound.options = chosen(post).unwrap_or_default();
                 outbound.carried = carried(What::Put { remote: post.remote, notify, is_silent });
@@ -205,10 +214,28 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         Ok(())
     }
 
-    /// Opens an interface for a rank in the domain that it names, and tells it which it has got.
-    fn open(&mut self, seat: usize, domain: u64) -> Notice {
+    /// Reads or writes a register of the network interface now.
+    fn register(&mut self, kind: PostKind, post: &Post) -> Notice {
+        let answered = Notice { kind: NoticeKind::Register as u32, data: post.data, ..Notice::default() };
+        let accessed = match (self.context.capabilities().registers(), u32::try_from(post.key)) {
+            (None, _) => Err(RegisterError::NoRegisters),
+            (Some(registers), Ok(address)) if kind == PostKind::WriteRegister => {
+                registers.write_register(address, post.data as u32).map(|()| post.data as u32)
+            }
+            (Some(registers), Ok(address)) => registers.read_register(address),
+            (Some(_), Err(_)) => return Notice { error: libc::EFAULT, ..answered },
+        };
+        match accessed {
+            Ok(value) => Notice { data: value.into(), ..answered },
+            Err(error) => Notice { error: register_errno(&error), ..answered },
+        }
+    }
+
+    /// Opens an interface for a rank, the one that it names or any, in the domain that it names, and tells it
+    /// which it has got.
+    fn open(&mut self, seat: usize, post: &Post) -> Notice {
         let opened = Notice { kind: NoticeKind::Opened as u32, ..Notice::default() };
-        match self.allocate(seat, domain) {
+        match self.allocate(seat, post) {
             Ok((number, place)) => {
                 self.context.capabilities().open(number, place.domain());
                 let (node, data) = (place.node().0, place.domain().0.into());
@@ -220,15 +247,24 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
 
     /// Allocates an interface: its number, and where its process is in the global address space. The error is
     /// an errno.
-    fn allocate(&mut self, seat: usize, domain: u64) -> Result<(u16, Gvas), i32> {
-        let wanted = WantedDomain::of(domain).ok_or(libc::EINVAL)?;
+    fn allocate(&mut self, seat: usize, post: &Post) -> Result<(u16, Gvas), i32> {
+        let wanted = WantedDomain::of(post.data).ok_or(libc::EINVAL)?;
         let domain = self.parameters.domains.open(wanted, self.host.ranks[seat].rank)?;
         let rank = u8::try_from(seat).map_err(|_| libc::EOVERFLOW)?;
         let node = self.context.endpoint().0;
         let place = Gvas::new(domain, node, rank, 0).map_err(|_| libc::EOVERFLOW)?;
-        let first = self.host.ranks.len().max(self.parameters.first_free as usize);
         let all = self.parameters.limits.interfaces;
-        let number = self.host.interfaces.open(first, all, seat, place).ok_or(libc::ENOSPC)?;
+        let named = (post.flags & Post::NAMED != 0).then_some(post.to_interface);
+        let number = match named {
+            Some(named) if named >= all => return Err(libc::ENXIO),
+            Some(named) => {
+                self.host.interfaces.open(named as usize, named + 1, seat, place).ok_or(libc::EBUSY)?
+            }
+            None => {
+                let first = self.host.ranks.len().max(self.parameters.first_free as usize);
+                self.host.interfaces.open(first, all, seat, place).ok_or(libc::ENOSPC)?
+            }
+        };
         Ok((number, place))
     }
 
@@ -365,10 +401,11 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         }
     }
 
-    /// The data of a write that nobody answers has been taken: message `number` of the rank in `seat`.
-    pub(super) fn end_silently(&mut self, (seat, number): (usize, u32), interface: u16, context: u64) {
+    /// The data of an operation that nobody answers has been taken: message `number` of the rank in `seat`.
+    pub(super) fn end_silently(&mut self, (seat, number): (usize, u32), ends: SilentEnd) {
+        let SilentEnd { interface, context, kind } = ends;
         if self.host.interfaces.get_mut(interface).is_some() {
-            let notice = ended(interface, PostKind::Put as u32, context, 0);
+            let notice = ended(interface, kind as u32, context, 0);
             let cause = Cause::Sent(MessageId { source: self.context.endpoint(), number });
             self.tell(seat, notice, Vec::new(), cause);
         }

@@ -291,6 +291,8 @@ struct LiveRank {
     /// Polls that find nothing after the first, before it waits; and those of them that it has not made.
     polls: u32,
     polls_left: u32,
+    /// Waits with an end of their own so far.
+    waits: u32,
     /// Who answers in its place.
     place: Answerer,
     /// Puts messages to be matched in order.
@@ -342,6 +344,7 @@ impl LiveRank {
             clock: 0,
             polls: 0,
             polls_left: 0,
+            waits: 0,
             place: Answerer::default(),
             order: ReorderBuffer::default(),
             numbers: Counters::default(),

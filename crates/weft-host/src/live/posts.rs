@@ -32,8 +32,19 @@ pub(super) struct Taken {
     pub token: Option<NonZeroU32>,
     /// The payload whose bytes are to be read then.
     pub capture: Option<u32>,
-    /// The operation of a virtual interface that ends then: interface and context.
-    pub ends: Option<(u16, u64)>,
+    /// The operation of a virtual interface that ends then, without an answer.
+    pub ends: Option<SilentEnd>,
+}
+
+/// The end of an operation of a virtual interface that nobody answers.
+#[derive(Clone, Copy)]
+pub(super) struct SilentEnd {
+    /// The interface.
+    pub interface: u16,
+    /// The program's name for the operation.
+    pub context: u64,
+    /// The kind of post that it is.
+    pub kind: PostKind,
 }
 
 /// Who sends a message.

@@ -15,9 +15,6 @@ use weft_nic::communication_ip::{
 use weft_topo::{MessageClass, MessageClasses, TopologyParameters};
 use weft_units::{Bytes, Clock};
 
-/// Largest payload of a small message of a real process: as on interfaces without a limit of their own.
-const SMALL: Bytes = Bytes::new(64);
-
 /// The Communication IP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct CommunicationIpNic {
@@ -77,7 +74,8 @@ impl InterfaceModel for CommunicationIpNic {
         ProcessLimits {
             interfaces: self.intra_node.ports,
             pages: self.intra_node.ports,
-            small: SMALL.min(self.payload),
+            // A small message is one packet.
+            small: self.payload,
         }
     }
 

@@ -1,6 +1,7 @@
 //! Facts about a machine that need no run: values, figures, proofs, a drawing, differences from another.
 
 mod cost;
+mod dataflow;
 mod diff;
 mod draw;
 mod groups;
@@ -8,10 +9,11 @@ mod map;
 mod self_test;
 
 pub use cost::{MachineCost, cost};
+pub use dataflow::{DataflowMachine, dataflow};
 pub use diff::{FigureDifference, KeyDifference, MachineDifferences, diff};
 pub use draw::draw;
 pub use map::{MachineDrawing, MachineMap, MachinePath, PathError};
-pub use self_test::{SelfTestReport, SelfTestRow, self_test};
+pub use self_test::{SelfTestReport, SelfTestRow, SelfTestWanted, self_test, self_test_of};
 pub use weft_topo::SourcesCounted;
 
 use super::{ExperimentError, MachineInput, ProgressListener};

@@ -2,18 +2,59 @@
 
 use super::OneMachine;
 use crate::exit::{Failure, Status};
+use crate::options::whole_number;
 use crate::output;
-use weft_sim::experiment::machine::{self, SelfTestReport, SelfTestRow};
+use clap::Args;
+use weft_sim::experiment::machine::{self, SelfTestReport, SelfTestRow, SelfTestWanted};
+use weft_units::{Bytes, EndpointId};
 
-/// Runs it. A test that fails ends badly.
-pub fn run(one: &OneMachine) -> Result<Status, Failure> {
-    let report = machine::self_test(&one.input()?)?;
-    if one.format.json {
-        output::document(&report)?;
-    } else {
-        output::text(&text(&report))?;
+/// The size of a packet where only its number or destination is asked for: that of D2.8 §2.1.
+const SIZE: Bytes = Bytes::new(16);
+
+/// Options of `weft machine selftest`.
+#[derive(Args)]
+pub struct SelftestOptions {
+    #[command(flatten)]
+    one: OneMachine,
+
+    /// Packets of one test of your own, in place of the usual ones
+    #[arg(long, value_name = "N", value_parser = whole_number(1..=u32::MAX), allow_negative_numbers = true)]
+    packets: Option<u32>,
+
+    /// Payload of each packet of that test; 16 by default
+    #[arg(long, value_name = "BYTES")]
+    size: Option<Bytes>,
+
+    /// The endpoint that they go to, from endpoint 0 along X; by default it sends to itself
+    #[arg(long, value_name = "E", value_parser = whole_number(0..=u32::MAX), allow_negative_numbers = true)]
+    to: Option<u32>,
+}
+
+impl SelftestOptions {
+    /// Runs it. A test that fails ends badly.
+    pub fn run(&self) -> Result<Status, Failure> {
+        let input = self.one.input()?;
+        let report = match self.wanted() {
+            Some(wanted) => machine::self_test_of(&input, wanted)?,
+            None => machine::self_test(&input)?,
+        };
+        if self.one.format.json {
+            output::document(&report)?;
+        } else {
+            output::text(&text(&report))?;
+        }
+        Ok(if report.passed { Status::Done } else { Status::EndedBadly })
     }
-    Ok(if report.passed { Status::Done } else { Status::EndedBadly })
+
+    /// The test that is asked for, if one is.
+    fn wanted(&self) -> Option<SelfTestWanted> {
+        let SelftestOptions { packets, size, to, .. } = *self;
+        (packets.is_some() || size.is_some() || to.is_some()).then(|| SelfTestWanted {
+            packets: packets.unwrap_or(1),
+            size: size.unwrap_or(SIZE),
+            to: EndpointId(to.unwrap_or(0)),
+        })
+    }
 }
 
 fn text(report: &SelfTestReport) -> String {

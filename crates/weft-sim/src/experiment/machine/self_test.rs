@@ -85,6 +85,24 @@ enum SelfTestError {
     Network(#[from] NetworkError),
     #[error("a register refused what the test writes: {0}")]
     Register(String),
+    #[error(
+        "--to {to}: the packet generator sends along X, to the first endpoint of a node of its row; write \
+         one of {row}"
+    )]
+    NotInRow { to: EndpointId, row: String },
+    #[error("--size {size}: a packet has at most {most}, as packet.payload says; write {most} or less")]
+    Size { size: Bytes, most: Bytes },
+}
+
+/// A test that a user asks for, in place of the usual ones: what is written into the registers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SelfTestWanted {
+    /// Packets.
+    pub packets: u32,
+    /// Payload of each.
+    pub size: Bytes,
+    /// The endpoint with the consumer.
+    pub to: EndpointId,
 }
 
 /// Runs the self-test of a machine's interface.
@@ -93,20 +111,12 @@ enum SelfTestError {
 /// A machine whose interface has none, and one that cannot be simulated.
 pub fn self_test(input: &MachineInput) -> Result<SelfTestReport, ExperimentError> {
     let machine = checked(input)?;
-    let Nic::CommunicationIp(nic) = machine.nic else {
-        let able = SHIPPED.iter().filter(|shipped| {
-            load(shipped.name, &[] as &[&str]).is_ok_and(|ships| matches!(ships.nic, Nic::CommunicationIp(_)))
-        });
-        let able = able.map(|shipped| shipped.name).collect::<Vec<_>>().join(", ");
-        let error = SelfTestError::NoSelfTest { machine: machine.name, able };
-        return Err(ExperimentError::input(error));
-    };
-    let parameters = nic.without_kernels().parameters(&machine.topology, &machine.fabric);
+    let parameters = parameters(&machine).map_err(ExperimentError::input)?;
     let here = EndpointId(0);
     let neighbour = parameters.lattice.endpoint(Coordinates { x: 1, y: 0, z: 0 });
     let ways = [("loop", Some((0, here))), ("neighbour along x", neighbour.map(|to| (1, to)))];
     let small = CommunicationIpParameters::words(Bytes::new(16)) * 16;
-    let large = nic.payload.get() as u32;
+    let large = parameters.payload.get() as u32;
     let mut rows = Vec::new();
     for (test, way) in ways {
         let Some((x, consumer)) = way else { continue };
@@ -119,6 +129,51 @@ pub fn self_test(input: &MachineInput) -> Result<SelfTestReport, ExperimentError
     }
     let passed = rows.iter().all(|row| row.passed);
     Ok(SelfTestReport { command: "machine selftest", machine: machine.name, passed, rows })
+}
+
+/// Runs one test, which a user asks for.
+///
+/// # Errors
+/// As [`self_test`], and a destination or a size that the generator does not have.
+pub fn self_test_of(input: &MachineInput, wanted: SelfTestWanted) -> Result<SelfTestReport, ExperimentError> {
+    let machine = checked(input)?;
+    let parameters = parameters(&machine).map_err(ExperimentError::input)?;
+    let SelfTestWanted { packets, size, to } = wanted;
+    let most = parameters.payload;
+    if size > most {
+        return Err(ExperimentError::input(SelfTestError::Size { size, most }));
+    }
+    let row_of = (0..parameters.lattice.sizes[0]).map_while(|x| {
+        parameters.lattice.endpoint(Coordinates { x, y: 0, z: 0 }).map(|endpoint| (x, endpoint))
+    });
+    let row_of: Vec<(u32, EndpointId)> = row_of.collect();
+    let Some((x, consumer)) = row_of.iter().copied().find(|(_, endpoint)| *endpoint == to) else {
+        let row = row_of.iter().map(|(_, endpoint)| endpoint.to_string()).collect::<Vec<_>>().join(", ");
+        return Err(ExperimentError::input(SelfTestError::NotInRow { to, row }));
+    };
+    let size = size.get() as u32;
+    let poll = poll(&parameters, packets, size);
+    let plan = Plan { generator: EndpointId(0), consumer, x, packets, size, poll };
+    let outcome = run(&machine, &parameters, plan).map_err(ExperimentError::input)?;
+    let row = row(if x == 0 { "loop" } else { "along x" }, &plan, &outcome, &parameters);
+    Ok(SelfTestReport {
+        command: "machine selftest",
+        machine: machine.name,
+        passed: row.passed,
+        rows: vec![row],
+    })
+}
+
+/// The interface of a machine, without kernels.
+fn parameters(machine: &Machine) -> Result<CommunicationIpParameters, SelfTestError> {
+    if let Nic::CommunicationIp(nic) = machine.nic {
+        return Ok(nic.without_kernels().parameters(&machine.topology, &machine.fabric));
+    }
+    let able = SHIPPED.iter().filter(|shipped| {
+        load(shipped.name, &[] as &[&str]).is_ok_and(|ships| matches!(ships.nic, Nic::CommunicationIp(_)))
+    });
+    let able = able.map(|shipped| shipped.name).collect::<Vec<_>>().join(", ");
+    Err(SelfTestError::NoSelfTest { machine: machine.name.clone(), able })
 }
 
 /// The time between two looks at the status: many times fewer looks than packets, and the first after the
@@ -344,6 +399,25 @@ mod tests {
         let words = 256 + 2;
         assert_eq!(cycles[1], 28 + 999 * words);
         assert_eq!(cycles[3], 70 + 999 * words);
+    }
+
+    /// Catches registers that do not get what the user wants, and what they cannot hold.
+    #[test]
+    fn a_user_chooses_packets_size_and_destination() {
+        let machine = input("communication-ip", &["topology.dims=[4,2]".to_owned()]).unwrap();
+        let test = |packets, size, to| {
+            let wanted = SelfTestWanted { packets, size: Bytes::new(size), to: EndpointId(to) };
+            self_test_of(&machine, wanted)
+        };
+        let row = &test(10, 48, 2).unwrap().rows[0];
+        // Two links and three switches, then five words for each packet.
+        assert_eq!((row.test, row.received, row.cycles), ("along x", 10, 28 + 2 * 42 + 9 * 5));
+        assert!(row.passed);
+        assert_eq!(test(1, 16, 0).unwrap().rows[0].cycles, 28);
+        for (size, to, told) in [(16, 4, "write one of 0, 1, 2, 3"), (4097, 1, "at most 4K")] {
+            let error = test(1, size, to).unwrap_err().to_string();
+            assert!(error.contains(told), "{error}");
+        }
     }
 
     /// Catches a fault that the test does not find: a damaged packet, and one that is lost.

@@ -1,0 +1,33 @@
+// What a host program of an APEIRON design needs beside XRT: where its node is, and the registers of its switch.
+//
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+#ifndef WEFT_APEIRON_HOST_H
+#define WEFT_APEIRON_HOST_H
+
+#include "xrt/xrt_bo.h"
+#include "xrt/xrt_device.h"
+#include "xrt/xrt_kernel.h"
+
+// Registers of the Communication IP. The document's copy lacks the table with their addresses: these are weft's.
+enum apeiron_register : uint32_t {
+    APEIRON_RESET = 0x00,
+    APEIRON_LOCAL_COORD = 0x04,
+    APEIRON_THRESHOLD = 0x08,
+    APEIRON_CREDIT = 0x0c,
+};
+
+// Nodes of the machine, and the number of this one, whose design has been loaded.
+inline unsigned apeiron_node_count(const xrt::device &device) { return device.card()->network().nodes(); }
+inline unsigned apeiron_own_node(const xrt::device &device) { return device.card()->network().node(); }
+
+// The coordinates of a node: z << 11 | y << 6 | x.
+inline uint32_t apeiron_coordinates(const xrt::device &device, unsigned node)
+{
+    return device.card()->network().coordinates(node);
+}
+
+// What the kernels of this node have waited for in their last runs, a line each: which kernel, or which FIFO, is the
+// limit of a design.
+inline std::string apeiron_explain(const xrt::device &device) { return device.card()->explain(); }
+
+#endif

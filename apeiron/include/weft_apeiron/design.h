@@ -1,0 +1,89 @@
+// The description of a design that `weft apeiron build` writes: what programs take by -b.
+//
+//   weft-apeiron 1
+//   frequency 100
+//   payload 4096
+//   switch TextaRossa_switch_1
+//   kernel krnl_sr_1 port 0 inputs 4 outputs 4 cycles 1 code latency.kernels/krnl_sr_1.so
+//
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+#ifndef WEFT_APEIRON_DESIGN_H
+#define WEFT_APEIRON_DESIGN_H
+
+#include "clock.h"
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace weft_apeiron {
+
+struct KernelDesign {
+    std::string name;
+    unsigned port = 0, inputs = 0, outputs = 0;
+    // Between two accesses to one stream.
+    Cycle cycles = 1;
+    // Its shared object.
+    std::string code;
+};
+
+struct Design {
+    std::uint64_t megahertz = 0;
+    // Bytes of the largest packet.
+    std::size_t payload = 0;
+    // The name of the Communication IP among the kernels.
+    std::string switch_name;
+    std::vector<KernelDesign> kernels;
+
+    // Reads a description. Throws what is wrong with it.
+    static Design read(const std::string &path)
+    {
+        std::ifstream file(path);
+        if (!file)
+            throw std::runtime_error(path + ": there is no such design; make it with weft apeiron build");
+        std::string line, mark;
+        unsigned version = 0;
+        std::getline(file, line);
+        std::istringstream(line) >> mark >> version;
+        if (mark != "weft-apeiron" || version != 1)
+            throw std::runtime_error(path + ": not a design of this weft; make it with weft apeiron build");
+        Design design;
+        const std::string folder = path.substr(0, path.rfind('/') + 1);
+        while (std::getline(file, line)) {
+            std::istringstream words(line);
+            std::string key;
+            words >> key;
+            if (key == "frequency")
+                words >> design.megahertz;
+            else if (key == "payload")
+                words >> design.payload;
+            else if (key == "switch")
+                words >> design.switch_name;
+            else if (key == "kernel")
+                design.kernels.push_back(kernel(words, folder));
+            if (words.fail())
+                throw std::runtime_error(path + ": `" + line + "` is cut short; make it again with weft apeiron build");
+        }
+        if (design.megahertz == 0 || design.payload == 0)
+            throw std::runtime_error(path + ": the design is cut short; make it again with weft apeiron build");
+        return design;
+    }
+
+  private:
+    static KernelDesign kernel(std::istringstream &words, const std::string &folder)
+    {
+        KernelDesign kernel;
+        std::string key;
+        words >> kernel.name >> key >> kernel.port >> key >> kernel.inputs >> key >> kernel.outputs >> key >>
+            kernel.cycles >> key >> std::ws;
+        std::getline(words, kernel.code);
+        if (kernel.code[0] != '/')
+            kernel.code = folder + kernel.code;
+        return kernel;
+    }
+};
+
+}  // namespace weft_apeiron
+
+#endif

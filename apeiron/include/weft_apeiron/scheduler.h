@@ -1,0 +1,375 @@
+// Runs the kernels of a node in virtual time.
+//
+//   earliest kernel ──► runs until it waits for a stream ──► packets, by their times ──► ports
+//   ports ──► words of streams, room for packets ──► kernels that wait for them
+//
+// The next kernel is the one with the smallest clock, of equal ones the first by name. Before a kernel runs, everything
+// that can reach the node's ports up to its clock has.
+//
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+#ifndef WEFT_APEIRON_SCHEDULER_H
+#define WEFT_APEIRON_SCHEDULER_H
+
+#include "coroutine.h"
+#include "port.h"
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <unistd.h>
+
+namespace weft_apeiron {
+
+// The memory of kernels beside block RAM.
+struct DdrCosts {
+    // Cycles from a request to its first word.
+    Cycle latency = 0;
+};
+
+// A kernel that the host has started.
+class Task {
+  public:
+    Task(std::string name, Cycle interval, Port &port, std::function<void()> body)
+        : name(std::move(name)), interval(interval), port(port), coroutine(std::move(body))
+    {
+    }
+
+    std::string name;
+    Cycle interval;
+    Port &port;
+    Coroutine coroutine;
+    // When it was started, and its time.
+    Cycle began = 0, clock = 0;
+    // Cycles that it has waited for each stream.
+    std::map<std::string, Cycle> waited;
+    // What it waits for: the name of a stream; nothing if it can go on.
+    std::string stream;
+    Access access = Access::Read;
+    bool waits = false, waits_at_port = false;
+    // It looks at a stream, and goes on when all before its clock has happened.
+    bool looks = false;
+    std::map<unsigned, std::vector<unsigned char>> received;
+
+    bool is_over() const { return coroutine.is_over(); }
+};
+
+class Scheduler : public Executor {
+  public:
+    Scheduler(Network &network, Clock clock, DdrCosts ddr, std::size_t payload)
+        : network_(network), clock_(clock), ddr_(ddr), packet_words_(words_of(payload))
+    {
+        executor() = this;
+        catch_faults();
+    }
+
+    ~Scheduler() override { executor() = nullptr; }
+
+    Scheduler(const Scheduler &) = delete;
+    Scheduler &operator=(const Scheduler &) = delete;
+
+    const Clock &design_clock() const { return clock_; }
+
+    // The port of a kernel.
+    Port &add(const KernelDesign &kernel, bool has_headers, std::size_t payload)
+    {
+        auto post = [this](Packet packet) { this->post(std::move(packet)); };
+        ports_[kernel.port].reset(new Port(kernel, has_headers, payload, post));
+        return *ports_[kernel.port];
+    }
+
+    // Starts a kernel now.
+    std::shared_ptr<Task> start(const KernelDesign &kernel, std::function<void()> body)
+    {
+        Port &port = *ports_.at(kernel.port);
+        std::shared_ptr<Task> task(new Task(kernel.name, kernel.cycles, port, guarded(std::move(body))));
+        task->began = task->clock = clock_.at_or_after(network_.now());
+        const auto by_name = [](const std::shared_ptr<Task> &one, const std::shared_ptr<Task> &other) {
+            return one->name < other->name;
+        };
+        tasks_.insert(std::upper_bound(tasks_.begin(), tasks_.end(), task, by_name), task);
+        return task;
+    }
+
+    // Kernels run until that one is over: the host waits. The node's time is then that of its end.
+    void run(const Task &task)
+    {
+        while (!task.is_over())
+            step(NEVER, &task);
+        network_.pass_until(clock_.edge(task.clock + 1));
+        settle_until(network_.now());
+    }
+
+    // Kernels run until that time, at which the host goes on.
+    void run_until(Picoseconds then)
+    {
+        settle_until(then);
+        network_.pass_until(then);
+    }
+
+    Picoseconds now() { return network_.now(); }
+    Network &network() { return network_; }
+
+    // Memory of kernels that lies in DDR.
+    void add_ddr(const void *address, std::size_t size) { in_ddr_[static_cast<const char *>(address)] = size; }
+    void remove_ddr(const void *address) { in_ddr_.erase(static_cast<const char *>(address)); }
+
+    // What a kernel uses.
+    Cycle clock() const override { return running_->clock; }
+
+    void advance(Cycle to) override { running_->clock = std::max(running_->clock, to); }
+
+    Cycle interval() const override { return running_->interval; }
+
+    Task *current() override { return running_; }
+
+    void block(const std::string &stream, Access access, bool at_port) override
+    {
+        running_->stream = stream;
+        running_->access = access;
+        running_->waits = true;
+        running_->waits_at_port = at_port;
+        running_->coroutine.give_way();
+    }
+
+    void waited(const std::string &stream, Access access, Cycle cycles) override
+    {
+        running_->waited[(access == Access::Read ? "reads " : "writes ") + stream] += cycles;
+    }
+
+    void wake(Task *task) override { task->waits = false; }
+
+    void settle() override
+    {
+        running_->looks = true;
+        running_->coroutine.give_way();
+        running_->looks = false;
+    }
+
+    Cycle memory(const void *address, std::size_t words, Cycle from) override
+    {
+        if (!is_in_ddr(address))
+            return from;
+        // Kernels share the channel: one transfer after the other, each with its latency for every packet.
+        const std::size_t packets = (words + packet_words_ - 1) / packet_words_;
+        const Cycle first = std::max(from, ddr_free_) + ddr_.latency * packets;
+        ddr_free_ = first + words;
+        return first;
+    }
+
+    void refuse(const std::string &what) override
+    {
+        end("kernel " + (running_ ? running_->name : std::string("?")) + " " + what);
+    }
+
+    std::vector<unsigned char> &received(unsigned channel) override { return running_->received[channel]; }
+
+    void *channel(Access access, unsigned number) override
+    {
+        const unsigned count = access == Access::Read ? running_->port.inputs() : running_->port.outputs();
+        const Channels channels = running_->port.channels();
+        // Those behind the last say what is wrong.
+        const unsigned at = std::min(number, count);
+        return access == Access::Read ? &channels.data_in[at] : &channels.data_out[at];
+    }
+
+  private:
+    // Everything up to that time happens.
+    void settle_until(Picoseconds then)
+    {
+        while (step(then, nullptr)) {
+        }
+    }
+
+    // The next thing happens, no later than `then`. Whether something has. `host`: what the host waits for.
+    bool step(Picoseconds then, const Task *host)
+    {
+        Task *next = earliest();
+        const Picoseconds ready = next != nullptr ? clock_.edge(next->clock) : NEVER;
+        const Picoseconds leaves = outgoing_.empty() ? NEVER : outgoing_.begin()->first;
+        const Picoseconds first = std::min(ready, leaves);
+        if (first > then || first == NEVER) {
+            if (then != NEVER && !waits_at_port())
+                return false;
+            if (then == NEVER)
+                check_that_somebody_waits_at_a_port(host);
+            if (network_.now() < then && network_.wait_until(then))
+                return take_arrivals();
+            if (then == NEVER)
+                tell_of_standstill();
+            return then == NEVER;
+        }
+        // Something may come before that, for which a kernel waits.
+        if (network_.now() < first && (waits_at_port() || (next != nullptr && next->looks))) {
+            if (network_.wait_until(first))
+                return take_arrivals();
+        }
+        if (leaves <= ready) {
+            network_.pass_until(leaves);
+            const Packet packet = std::move(outgoing_.begin()->second);
+            outgoing_.erase(outgoing_.begin());
+            network_.send(packet);
+            return true;
+        }
+        resume(*next);
+        return true;
+    }
+
+    // The first of the kernels that can go on, in the order of their clocks and names.
+    Task *earliest()
+    {
+        Task *found = nullptr;
+        for (const auto &task : tasks_)
+            if (!task->waits && (found == nullptr || task->clock < found->clock))
+                found = task.get();
+        return found;
+    }
+
+    bool waits_at_port() const
+    {
+        return std::any_of(tasks_.begin(), tasks_.end(),
+                           [](const std::shared_ptr<Task> &task) { return task->waits && task->waits_at_port; });
+    }
+
+    void resume(Task &task)
+    {
+        running_ = &task;
+        task.coroutine.resume();
+        running_ = nullptr;
+        if (task.is_over())
+            tasks_.erase(std::find_if(tasks_.begin(), tasks_.end(),
+                                      [&task](const std::shared_ptr<Task> &own) { return own.get() == &task; }));
+    }
+
+    // A kernel has given a packet to its port, in that cycle.
+    void post(Packet packet)
+    {
+        packet.at = clock_.edge(packet.at);
+        const Picoseconds at = std::max(packet.at, network_.now());
+        outgoing_.emplace(at, std::move(packet));
+    }
+
+    bool take_arrivals()
+    {
+        Packet packet;
+        while (network_.take(packet)) {
+            const auto port = ports_.find(packet.port);
+            const std::string wrong = port == ports_.end()
+                                          ? "a message has come for task " + std::to_string(packet.port) +
+                                                ", and the design has no kernel at that port"
+                                          : port->second->arrived(packet, clock_.at_or_after(packet.at));
+            if (!wrong.empty())
+                end(wrong);
+        }
+        unsigned number = 0;
+        Picoseconds at = 0;
+        while (network_.take_sent(number, at))
+            ports_.at(number)->sent(clock_.at_or_after(at));
+        return true;
+    }
+
+    bool is_in_ddr(const void *address) const
+    {
+        const char *at = static_cast<const char *>(address);
+        auto found = in_ddr_.upper_bound(at);
+        return found != in_ddr_.begin() && at < (--found)->first + found->second;
+    }
+
+    // What each kernel waits for, as sentences.
+    std::string waiting() const
+    {
+        std::string told;
+        for (const auto &task : tasks_)
+            told += "\n  kernel " + task->name + (task->access == Access::Read ? " reads " : " writes ") +
+                    task->stream + (task->access == Access::Read ? ", which is empty" : ", which is full");
+        return told;
+    }
+
+    void check_that_somebody_waits_at_a_port(const Task *host)
+    {
+        if (waits_at_port())
+            return;
+        end("deadlock: the host waits for kernel " + (host != nullptr ? host->name : std::string("?")) +
+            ", and every kernel waits for a stream of its node:" + waiting());
+    }
+
+    // Nothing comes from the network any more: the run ends, and says that ranks wait; these are their kernels.
+    void tell_of_standstill()
+    {
+        if (std::exchange(has_told_, true))
+            return;
+        std::fprintf(stderr, "weft apeiron: deadlock: the host waits, and every kernel waits for a stream:%s\n",
+                     waiting().c_str());
+    }
+
+    [[noreturn]] void end(const std::string &what)
+    {
+        std::fflush(stdout);
+        std::fprintf(stderr, "weft apeiron: %s\n", what.c_str());
+        std::fflush(stderr);
+        _exit(1);
+    }
+
+    // A kernel whose exceptions are reported.
+    std::function<void()> guarded(std::function<void()> body)
+    {
+        return [this, body = std::move(body)] {
+            try {
+                body();
+            } catch (const std::exception &error) {
+                refuse(std::string("throws: ") + error.what());
+            }
+        };
+    }
+
+    // A kernel that faults is named. The handler runs on a stack of its own, as the kernel's may be at its end.
+    void catch_faults()
+    {
+        static char stack[1 << 16];
+        stack_t own = {};
+        own.ss_sp = stack;
+        own.ss_size = sizeof stack;
+        sigaltstack(&own, nullptr);
+        struct sigaction action = {};
+        action.sa_sigaction = &Scheduler::faulted;
+        action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESETHAND;
+        for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL})
+            sigaction(signal, &action, nullptr);
+    }
+
+    static void faulted(int signal, siginfo_t *about, void *)
+    {
+        Task *task = executor() != nullptr ? executor()->current() : nullptr;
+        const char *what = signal == SIGFPE   ? "divides by zero"
+                           : signal == SIGILL ? "executes an instruction that there is not"
+                                              : "uses memory that it does not have";
+        if (task != nullptr && task->coroutine.overflows_at(about->si_addr))
+            what = "uses more stack than the 1 MiB that a kernel has; make its large arrays static";
+        char text[512];
+        const int length =
+            std::snprintf(text, sizeof text, "weft apeiron: %s%s %s\n", task ? "kernel " : "the host program",
+                          task ? task->name.c_str() : "", what);
+        if (write(STDERR_FILENO, text, static_cast<std::size_t>(length)) < 0)
+            _exit(2);
+        _exit(1);
+    }
+
+    Network &network_;
+    Clock clock_;
+    DdrCosts ddr_;
+    std::size_t packet_words_;
+    std::map<unsigned, std::unique_ptr<Port>> ports_;
+    // By name.
+    std::vector<std::shared_ptr<Task>> tasks_;
+    Task *running_ = nullptr;
+    // Packets that their ports have not got, by time; those of one time in the order in which they were written.
+    std::multimap<Picoseconds, Packet> outgoing_;
+    std::map<const char *, std::size_t> in_ddr_;
+    // From when on the channel of DDR is free.
+    Cycle ddr_free_ = 0;
+    bool has_told_ = false;
+};
+
+}  // namespace weft_apeiron
+
+#endif

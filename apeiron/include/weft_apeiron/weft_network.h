@@ -1,0 +1,181 @@
+// The ports of a node of `weft apeiron run`: the Communication IP of the simulated machine, by weft.h.
+//
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+#ifndef WEFT_APEIRON_WEFT_NETWORK_H
+#define WEFT_APEIRON_WEFT_NETWORK_H
+
+#include "network.h"
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <weft.h>
+
+namespace weft_apeiron {
+
+// What `weft apeiron run` says of the machine, in the environment.
+struct Surroundings {
+    // Nodes along x, y and z.
+    unsigned nodes[3] = {1, 1, 1};
+    // Cycles from a request of a kernel to the first word of DDR.
+    std::uint64_t ddr_cycles = 0;
+
+    static Surroundings read()
+    {
+        const char *text = std::getenv("WEFT_APEIRON");
+        if (text == nullptr)
+            throw std::runtime_error("this is a program of an APEIRON design: start it by "
+                                     "weft apeiron run CONFIG -- PROGRAM");
+        Surroundings own;
+        std::istringstream words(text);
+        words >> own.nodes[0] >> own.nodes[1] >> own.nodes[2] >> own.ddr_cycles;
+        if (!words)
+            throw std::runtime_error("WEFT_APEIRON is not that of this weft: build the program again");
+        return own;
+    }
+};
+
+class WeftNetwork : public Network {
+  public:
+    explicit WeftNetwork(const Surroundings &surroundings) : surroundings_(surroundings)
+    {
+        const int status = weft_open(&rank_);
+        if (status < 0)
+            throw std::runtime_error(std::string("the job of weft apeiron run: ") + std::strerror(-status));
+    }
+
+    // Takes an IntraNode port of this node.
+    void open(unsigned number)
+    {
+        weft_interface *port = nullptr;
+        const int status = weft_port_open(rank_, static_cast<std::uint16_t>(number), &port);
+        if (status < 0)
+            throw std::runtime_error("IntraNode port " + std::to_string(number) + " of this node: " +
+                                     (status == -ENXIO ? "there is none; give weft apeiron run the config.yaml of "
+                                                         "this design"
+                                                       : std::strerror(-status)));
+        ports_[number] = port;
+        own_ = weft_interface_address(port, nullptr);
+    }
+
+    // Nodes of the machine, this one, and their coordinates as register local_coord has them.
+    unsigned nodes() const { return surroundings_.nodes[0] * surroundings_.nodes[1] * surroundings_.nodes[2]; }
+    unsigned node() const { return own_.node; }
+
+    std::uint32_t coordinates(unsigned node) const
+    {
+        const unsigned x = node % surroundings_.nodes[0], rest = node / surroundings_.nodes[0];
+        return rest / surroundings_.nodes[1] << 11 | rest % surroundings_.nodes[1] << 6 | x;
+    }
+
+    Picoseconds now() override
+    {
+        std::uint64_t clock = 0;
+        weft_times(&clock, nullptr);
+        return clock;
+    }
+
+    void pass_until(Picoseconds then) override { weft_pass_until(rank_, then); }
+
+    bool wait_until(Picoseconds then) override { return weft_wait_until(rank_, then) == 1; }
+
+    void send(const Packet &packet) override
+    {
+        const unsigned x = packet.header.s.dest_x, y = packet.header.s.dest_y, z = packet.header.s.dest_z;
+        const unsigned *all = surroundings_.nodes;
+        if (x >= all[0] || y >= all[1] || z >= all[2])
+            end("a packet from port " + std::to_string(packet.port) + " is for node (" + std::to_string(x) + ", " +
+                std::to_string(y) + ", " + std::to_string(z) + "), and the machine has " + std::to_string(all[0]) +
+                " x " + std::to_string(all[1]) + " x " + std::to_string(all[2]) + "; see --set topology.dims");
+        weft_address to = own_;
+        to.node = (z * all[1] + y) * all[0] + x;
+        to.interface = static_cast<std::uint16_t>(packet.header.s.intra_dest);
+        const int status =
+            weft_port_send(ports_.at(packet.port), to, &packet.header, packet.payload.data(), packet.payload.size());
+        if (status < 0)
+            end("a packet from port " + std::to_string(packet.port) + ": " + std::strerror(-status));
+    }
+
+    bool take(Packet &packet) override
+    {
+        for (const auto &port : ports_) {
+            packet.payload.resize(weft_interface_limit(port.second));
+            std::uint64_t at = 0;
+            const std::ptrdiff_t length = weft_port_take(port.second, &packet.header, packet.payload.data(),
+                                                         packet.payload.size(), &at);
+            if (length == -EAGAIN)
+                continue;
+            if (length < 0)
+                end("port " + std::to_string(port.first) + ": " + std::strerror(static_cast<int>(-length)));
+            packet.payload.resize(static_cast<std::size_t>(length));
+            packet.port = port.first;
+            packet.at = at;
+            return true;
+        }
+        return false;
+    }
+
+    bool take_sent(unsigned &number, Picoseconds &at) override
+    {
+        for (const auto &port : ports_) {
+            std::uint64_t when = 0;
+            const int status = weft_port_sent(port.second, &when);
+            if (status < 0)
+                end("a packet from port " + std::to_string(port.first) +
+                    (status == -ENXIO ? " is for an IntraNode port that its node does not have open: the host program "
+                                        "there has ended, or has not loaded its design"
+                                      : std::string(" has failed: ") + std::strerror(-status)));
+            if (status == 0)
+                continue;
+            number = port.first;
+            at = when;
+            return true;
+        }
+        return false;
+    }
+
+    std::uint32_t read_register(std::uint32_t address) override
+    {
+        std::uint32_t value = 0;
+        check_register(weft_register_read(rank_, address, &value), address, "read");
+        return value;
+    }
+
+    void write_register(std::uint32_t address, std::uint32_t value) override
+    {
+        check_register(weft_register_write(rank_, address, value), address, "written");
+    }
+
+  private:
+    static void check_register(int status, std::uint32_t address, const char *what)
+    {
+        if (status == 0)
+            return;
+        std::ostringstream told;
+        told << "register 0x" << std::hex << address << " of the Communication IP cannot be " << what << ": "
+             << (status == -EACCES  ? "it is only read"
+                 : status == -EFAULT ? "there is none"
+                 : status == -EINVAL ? "it does not take that value"
+                                     : std::strerror(-status));
+        throw std::runtime_error(told.str());
+    }
+
+    [[noreturn]] static void end(const std::string &what)
+    {
+        std::fflush(stdout);
+        std::fprintf(stderr, "weft apeiron: %s\n", what.c_str());
+        std::_Exit(1);
+    }
+
+    Surroundings surroundings_;
+    weft_rank *rank_ = nullptr;
+    std::map<unsigned, weft_interface *> ports_;
+    weft_address own_ = {};
+};
+
+}  // namespace weft_apeiron
+
+#endif

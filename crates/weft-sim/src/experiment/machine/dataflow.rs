@@ -1,0 +1,64 @@
+//! A machine with the Communication IP, as programs of dataflow kernels see it.
+
+use super::super::{ExperimentError, MachineInput};
+use super::checked;
+use weft_machine::{Machine, Nic};
+use weft_nic::CommunicationIpParameters;
+use weft_units::Bytes;
+
+/// The machine, as its kernels see it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DataflowMachine {
+    /// Nodes along x, y and z.
+    pub nodes: [u32; 3],
+    /// Cycles from a packet's footer until its kernel has it.
+    pub dispatcher: u32,
+    /// Cycles from a request of a kernel to the first word of DDR, wherever the model has its buffers.
+    pub ddr_latency: u32,
+    /// Payload of the largest packet.
+    pub payload: Bytes,
+}
+
+/// The Communication IP of a machine.
+///
+/// # Errors
+/// Everything that is wrong with the machine, and one with another interface.
+pub fn dataflow(input: &MachineInput) -> Result<DataflowMachine, ExperimentError> {
+    let ip = communication_ip(&checked(input)?)?;
+    let mut in_ddr = input.clone();
+    in_ddr.sets.push("nic.buffers=ddr".to_owned());
+    let ddr = communication_ip(&checked(&in_ddr)?)?;
+    Ok(DataflowMachine {
+        nodes: ip.lattice.sizes,
+        dispatcher: ip.intra_node.dispatcher,
+        ddr_latency: ddr.memory.latency,
+        payload: ip.payload,
+    })
+}
+
+fn communication_ip(machine: &Machine) -> Result<CommunicationIpParameters, ExperimentError> {
+    match &machine.nic {
+        Nic::CommunicationIp(ip) => Ok(ip.parameters(&machine.topology, &machine.fabric)),
+        _ => Err(ExperimentError::input(
+            "kernels need the Communication IP: leave nic.model = \"communication-ip\" as it is",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::machine::input;
+
+    /// Catches constants of the memory that is not in use, and coordinates that are exchanged.
+    #[test]
+    fn kernels_see_their_machine() {
+        let sets = ["topology.dims=[4,3]", "nic.ddr.latency=7 cycles"].map(str::to_owned);
+        let seen = dataflow(&input("communication-ip", &sets).unwrap()).unwrap();
+        let expected =
+            DataflowMachine { nodes: [4, 3, 1], dispatcher: 13, ddr_latency: 7, payload: Bytes::new(4096) };
+        assert_eq!(seen, expected);
+        let error = dataflow(&input("exanest", &[]).unwrap()).unwrap_err().to_string();
+        assert!(error.contains("nic.buffers") || error.contains("Communication IP"), "{error}");
+    }
+}
