@@ -1,4 +1,4 @@
-"""A bench that is called once a cycle: drivers and monitors of streams and of AXI, and a list of what was covered.
+"""A bench that is called once a cycle: drivers and monitors of streams, and a list of what was covered.
 
 cocotb's clock edge costs more than all else, so a test has one loop with one edge in it:
 
@@ -45,7 +45,7 @@ class Bench:
         self.cycle = -1
 
     async def cycles(self, count: int) -> AsyncIterator[int]:
-        """So many cycles."""
+        """Runs this number of cycles."""
         edge = RisingEdge(self.dut.clk)
         for _ in range(count):
             await edge
@@ -131,7 +131,9 @@ class Sink:
         """Looks at the word on the bus."""
         if self.valid.value:
             word = int(self.data.value), int(self.last.value)
-            assert self.held is None or self.held == word, f"cycle {cycle}: a word that was not taken has changed"
+            assert self.held is None or self.held == word, (
+                f"cycle {cycle}: a word that was not taken has changed"
+            )
             self.held = None if self.is_ready else word
             if self.is_ready:
                 if not self.words:

@@ -32,7 +32,9 @@ class Packet:
         """Header, payload in whole words, and footer."""
         numbers = self.kind, self.domain, self.node, self.interface, self.address, self.size
         numbers += self.source, self.number, self.identity
-        header, footer = wire.control_words([f"{number:x}" for number in numbers] + [self.payload.hex() or "-"])
+        header, footer = wire.control_words(
+            [f"{number:x}" for number in numbers] + [self.payload.hex() or "-"]
+        )
         payload = self.payload + bytes(-len(self.payload) % 16)
         body = [payload[place : place + 16] for place in range(0, len(payload), 16)]
         return [int.from_bytes(word, "big") for word in [header, *body, footer]]
@@ -54,7 +56,9 @@ def vectors() -> list[tuple[Packet, list[int]]]:
         if line.startswith("#"):
             continue
         *numbers, payload, header, footer = line.split()
-        kind, domain, node, interface, address, size, source, number, of_channel = (int(text, 16) for text in numbers)
+        kind, domain, node, interface, address, size, source, number, of_channel = (
+            int(text, 16) for text in numbers
+        )
         if kind != SMALL and kind not in ANSWERS:
             continue
         data = b"" if payload == "-" else bytes.fromhex(payload)

@@ -109,9 +109,9 @@ package exanet;
     return rows;
   endfunction
 
-  localparam data_rows_t  CrcWordData    = crc_data_rows(128);
-  localparam state_rows_t CrcWordState   = crc_state_rows(128);
-  localparam data_rows_t  CrcFooterData  = crc_data_rows(96);
+  localparam data_rows_t CrcWordData = crc_data_rows(128);
+  localparam state_rows_t CrcWordState = crc_state_rows(128);
+  localparam data_rows_t CrcFooterData = crc_data_rows(96);
   localparam state_rows_t CrcFooterState = crc_state_rows(96);
 
   // The state of the check after a word.
@@ -124,8 +124,7 @@ package exanet;
   // The check of a packet: the state after its last word before the footer, and the footer without its check.
   function automatic logic [31:0] crc_footer(logic [31:0] state, logic [95:0] data);
     logic [31:0] next;
-    for (int i = 0; i < 32; i++)
-      next[i] = ~(^({32'd0, data} & CrcFooterData[i]) ^ ^(state & CrcFooterState[i]));
+    for (int i = 0; i < 32; i++) next[i] = ~(^({32'd0, data} & CrcFooterData[i]) ^ ^(state & CrcFooterState[i]));
     return next;
   endfunction
 

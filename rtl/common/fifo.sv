@@ -13,13 +13,13 @@ module fifo #(
     input wire logic clk,
     input wire logic reset,
 
-    input wire logic             in_valid,
-    output     logic             in_ready,
-    input wire logic [WIDTH-1:0] in_data,
+    input  wire logic             in_valid,
+    output logic                  in_ready,
+    input  wire logic [WIDTH-1:0] in_data,
 
-    output     logic             out_valid,
-    input wire logic             out_ready,
-    output     logic [WIDTH-1:0] out_data
+    output logic                  out_valid,
+    input  wire logic             out_ready,
+    output logic      [WIDTH-1:0] out_data
 );
   localparam int AddressBits = $clog2(DEPTH);
   if (DEPTH != 1 << AddressBits) $fatal(1, "the depth %0d of a queue is no power of two", DEPTH);
@@ -28,9 +28,9 @@ module fifo #(
   // One bit more than an address: full and empty differ.
   logic [AddressBits:0] head, tail;
 
-  assign in_ready = tail - head != (AddressBits + 1)'(DEPTH);
+  assign in_ready  = tail - head != (AddressBits + 1)'(DEPTH);
   assign out_valid = tail != head;
-  assign out_data = words[head[AddressBits-1:0]];
+  assign out_data  = words[head[AddressBits-1:0]];
 
   always_ff @(posedge clk) begin
     if (in_valid && in_ready) begin

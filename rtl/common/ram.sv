@@ -14,12 +14,12 @@ module ram #(
 ) (
     input wire logic clk,
 
-    input wire logic [WIDTH/LANE-1:0]    write,
+    input wire logic [   WIDTH/LANE-1:0] write,
     input wire logic [$clog2(DEPTH)-1:0] write_address,
-    input wire logic [WIDTH-1:0]         write_data,
+    input wire logic [        WIDTH-1:0] write_data,
 
-    input wire  logic [$clog2(DEPTH)-1:0] read_address,
-    output      logic [WIDTH-1:0]         read_data
+    input  wire logic [$clog2(DEPTH)-1:0] read_address,
+    output logic      [        WIDTH-1:0] read_data
 );
   if (WIDTH % LANE != 0) $fatal(1, "a word of %0d bits is not whole lanes of %0d", WIDTH, LANE);
 

@@ -40,53 +40,53 @@ module mailbox
     input wire logic [21:0] node,
 
     // Small messages.
-    input wire logic         s_axis_net_tvalid,
-    output     logic         s_axis_net_tready,
-    input wire logic [127:0] s_axis_net_tdata,
-    input wire logic         s_axis_net_tlast,
+    input  wire logic         s_axis_net_tvalid,
+    output logic              s_axis_net_tready,
+    input  wire logic [127:0] s_axis_net_tdata,
+    input  wire logic         s_axis_net_tlast,
 
     // Answers.
-    output     logic         m_axis_net_tvalid,
-    input wire logic         m_axis_net_tready,
-    output     logic [127:0] m_axis_net_tdata,
-    output     logic         m_axis_net_tlast,
+    output logic              m_axis_net_tvalid,
+    input  wire logic         m_axis_net_tready,
+    output logic      [127:0] m_axis_net_tdata,
+    output logic              m_axis_net_tlast,
 
     // Entries.
-    output     logic [0:0]   m_axi_awid,
-    output     logic [48:0]  m_axi_awaddr,
-    output     logic [7:0]   m_axi_awlen,
-    output     logic [2:0]   m_axi_awsize,
-    output     logic [1:0]   m_axi_awburst,
-    output     logic         m_axi_awvalid,
-    input wire logic         m_axi_awready,
-    output     logic [127:0] m_axi_wdata,
-    output     logic [15:0]  m_axi_wstrb,
-    output     logic         m_axi_wlast,
-    output     logic         m_axi_wvalid,
-    input wire logic         m_axi_wready,
-    input wire logic [0:0]   m_axi_bid,
-    input wire logic [1:0]   m_axi_bresp,
-    input wire logic         m_axi_bvalid,
-    output     logic         m_axi_bready,
+    output logic      [  0:0] m_axi_awid,
+    output logic      [ 48:0] m_axi_awaddr,
+    output logic      [  7:0] m_axi_awlen,
+    output logic      [  2:0] m_axi_awsize,
+    output logic      [  1:0] m_axi_awburst,
+    output logic              m_axi_awvalid,
+    input  wire logic         m_axi_awready,
+    output logic      [127:0] m_axi_wdata,
+    output logic      [ 15:0] m_axi_wstrb,
+    output logic              m_axi_wlast,
+    output logic              m_axi_wvalid,
+    input  wire logic         m_axi_wready,
+    input  wire logic [  0:0] m_axi_bid,
+    input  wire logic [  1:0] m_axi_bresp,
+    input  wire logic         m_axi_bvalid,
+    output logic              m_axi_bready,
 
     // Registers: see mailbox_queues.
-    input wire logic [18:0] s_axil_awaddr,
-    input wire logic        s_axil_awvalid,
-    output     logic        s_axil_awready,
-    input wire logic [63:0] s_axil_wdata,
-    input wire logic [7:0]  s_axil_wstrb,
-    input wire logic        s_axil_wvalid,
-    output     logic        s_axil_wready,
-    output     logic [1:0]  s_axil_bresp,
-    output     logic        s_axil_bvalid,
-    input wire logic        s_axil_bready,
-    input wire logic [18:0] s_axil_araddr,
-    input wire logic        s_axil_arvalid,
-    output     logic        s_axil_arready,
-    output     logic [63:0] s_axil_rdata,
-    output     logic [1:0]  s_axil_rresp,
-    output     logic        s_axil_rvalid,
-    input wire logic        s_axil_rready,
+    input  wire logic [18:0] s_axil_awaddr,
+    input  wire logic        s_axil_awvalid,
+    output logic             s_axil_awready,
+    input  wire logic [63:0] s_axil_wdata,
+    input  wire logic [ 7:0] s_axil_wstrb,
+    input  wire logic        s_axil_wvalid,
+    output logic             s_axil_wready,
+    output logic      [ 1:0] s_axil_bresp,
+    output logic             s_axil_bvalid,
+    input  wire logic        s_axil_bready,
+    input  wire logic [18:0] s_axil_araddr,
+    input  wire logic        s_axil_arvalid,
+    output logic             s_axil_arready,
+    output logic      [63:0] s_axil_rdata,
+    output logic      [ 1:0] s_axil_rresp,
+    output logic             s_axil_rvalid,
+    input  wire logic        s_axil_rready,
 
     // The verdict on each packet, as it falls: for a comparison with the model.
     output logic       verdict_valid,
@@ -139,8 +139,8 @@ module mailbox
   logic [48:0] base;
 
   assign verdict_valid = fallen_valid;
-  assign verdict_kind = fallen.kind;
-  assign verdict_put = fallen.put;
+  assign verdict_kind  = fallen.kind;
+  assign verdict_put   = fallen.put;
 
   mailbox_receive #(
       .INTERFACES(INTERFACES),
@@ -301,7 +301,7 @@ module mailbox
   );
 
   // One master, one thread: the answers to writes come in order, and a failed write is not repeated.
-  wire logic unused_ok = &{1'b0, m_axi_bid, m_axi_bresp};
+  wire unused_ok = &{1'b0, m_axi_bid, m_axi_bresp};
 endmodule
 
 `default_nettype wire

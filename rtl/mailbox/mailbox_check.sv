@@ -21,21 +21,21 @@ module mailbox_check
 
     input wire logic header_taken,
 
-    input wire logic        verdict_valid,
-    output     logic        verdict_ready,
-    input wire kind_t       kind,
-    input wire logic        put,
-    input wire logic [21:0] source,
-    input wire logic [31:0] number,
-    input wire logic [31:0] identity,
+    input  wire logic         verdict_valid,
+    output logic              verdict_ready,
+    input  wire kind_t        kind,
+    input  wire logic         put,
+    input  wire logic  [21:0] source,
+    input  wire logic  [31:0] number,
+    input  wire logic  [31:0] identity,
 
-    input wire logic write_idle,
-    output     logic write_start,
+    input  wire logic write_idle,
+    output logic      write_start,
 
-    output     logic  answer_valid,
-    input wire logic  answer_ready,
-    output     word_t answer_data,
-    output     logic  answer_last
+    output logic      answer_valid,
+    input  wire logic answer_ready,
+    output word_t     answer_data,
+    output logic      answer_last
 );
   typedef enum logic [1:0] {
     IDLE,
@@ -54,11 +54,11 @@ module mailbox_check
   logic [$clog2(SLOTS):0] waiting;
   logic [5:0] cycles;
 
-  wire logic begins = state == IDLE && waiting != '0;
+  wire begins = state == IDLE && waiting != '0;
 
   // The answer is on the bus one cycle later.
   assign verdict_ready = state == CHECKING && cycles == 6'(CHECK - 2) && answer_state == NONE && write_idle;
-  assign write_start = verdict_valid && verdict_ready && put;
+  assign write_start   = verdict_valid && verdict_ready && put;
 
   always_ff @(posedge clk) begin
     waiting <= waiting + $bits(waiting)'(header_taken) - $bits(waiting)'(begins);
@@ -82,11 +82,11 @@ module mailbox_check
 
   header_t header;
   logic [31:0] answer_number, answer_identity, crc;
-  wire logic [95:0] footer = {answer_number, 32'd0, answer_identity};
+  wire [95:0] footer = {answer_number, 32'd0, answer_identity};
 
   assign answer_valid = answer_state != NONE;
-  assign answer_last = answer_state == ANSWER_FOOTER;
-  assign answer_data = answer_last ? {footer, crc_footer(crc, footer)} : word_t'(header);
+  assign answer_last  = answer_state == ANSWER_FOOTER;
+  assign answer_data  = answer_last ? {footer, crc_footer(crc, footer)} : word_t'(header);
 
   always_ff @(posedge clk) begin
     unique case (answer_state)

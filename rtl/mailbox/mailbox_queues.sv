@@ -26,38 +26,38 @@ module mailbox_queues #(
     output logic [$clog2(REMEMBERED)-1:0] clear_address,
 
     // What a packet asks: answered one cycle later.
-    input wire logic [$clog2(INTERFACES)-1:0] asked_interface,
-    output     logic [15:0]                   pdid,
-    output     logic [15:0]                   head,
-    output     logic [15:0]                   tail,
+    input  wire logic [$clog2(INTERFACES)-1:0] asked_interface,
+    output logic      [                  15:0] pdid,
+    output logic      [                  15:0] head,
+    output logic      [                  15:0] tail,
 
     input wire logic                          put,
     input wire logic [$clog2(INTERFACES)-1:0] put_interface,
-    input wire logic [15:0]                   put_tail,
+    input wire logic [                  15:0] put_tail,
 
-    input wire logic [$clog2(INTERFACES)-1:0] base_interface,
-    output     logic [48:0]                   base,
+    input  wire logic [$clog2(INTERFACES)-1:0] base_interface,
+    output logic      [                  48:0] base,
 
     input wire logic                          written,
     input wire logic [$clog2(INTERFACES)-1:0] written_interface,
 
-    input wire logic [18:0] awaddr,
-    input wire logic        awvalid,
-    output     logic        awready,
-    input wire logic [63:0] wdata,
-    input wire logic [7:0]  wstrb,
-    input wire logic        wvalid,
-    output     logic        wready,
-    output     logic [1:0]  bresp,
-    output     logic        bvalid,
-    input wire logic        bready,
-    input wire logic [18:0] araddr,
-    input wire logic        arvalid,
-    output     logic        arready,
-    output     logic [63:0] rdata,
-    output     logic [1:0]  rresp,
-    output     logic        rvalid,
-    input wire logic        rready
+    input  wire logic [18:0] awaddr,
+    input  wire logic        awvalid,
+    output logic             awready,
+    input  wire logic [63:0] wdata,
+    input  wire logic [ 7:0] wstrb,
+    input  wire logic        wvalid,
+    output logic             wready,
+    output logic      [ 1:0] bresp,
+    output logic             bvalid,
+    input  wire logic        bready,
+    input  wire logic [18:0] araddr,
+    input  wire logic        arvalid,
+    output logic             arready,
+    output logic      [63:0] rdata,
+    output logic      [ 1:0] rresp,
+    output logic             rvalid,
+    input  wire logic        rready
 );
   localparam int InterfaceBits = $clog2(INTERFACES);
   localparam int ClearBits = $clog2(REMEMBERED);
@@ -71,26 +71,26 @@ module mailbox_queues #(
 
   // --- Writes ---
 
-  wire logic [InterfaceBits-1:0] written_page = awaddr[12+:InterfaceBits];
-  wire logic has_page = {1'b0, awaddr[17:12]} < 7'(INTERFACES);
-  wire logic is_system = awaddr[18];
-  wire logic is_second = awaddr[11:3] == 9'd1;
-  wire logic is_first = awaddr[11:3] == 9'd0;
-  wire logic opens = is_system && is_first;
+  wire [InterfaceBits-1:0] written_page = awaddr[12+:InterfaceBits];
+  wire has_page = {1'b0, awaddr[17:12]} < 7'(INTERFACES);
+  wire is_system = awaddr[18];
+  wire is_second = awaddr[11:3] == 9'd1;
+  wire is_first = awaddr[11:3] == 9'd0;
+  wire opens = is_system && is_first;
   // Opening a queue writes its tails, and waits while others do.
-  wire logic may_write = !clearing && (!bvalid || bready) && !(opens && (put || written));
-  wire logic is_written = awvalid && wvalid && may_write;
-  wire logic is_known = has_page && (is_first || is_second && is_system) && wstrb == '1;
+  wire may_write = !clearing && (!bvalid || bready) && !(opens && (put || written));
+  wire is_written = awvalid && wvalid && may_write;
+  wire is_known = has_page && (is_first || is_second && is_system) && wstrb == '1;
 
   assign awready = is_written;
   assign wready  = is_written;
 
-  wire logic opened = is_written && is_known && opens;
-  wire logic head_moved = is_written && is_known && !is_system;
-  wire logic based = is_written && is_known && is_system && is_second;
+  wire opened = is_written && is_known && opens;
+  wire head_moved = is_written && is_known && !is_system;
+  wire based = is_written && is_known && is_system && is_second;
 
-  wire logic [InterfaceBits-1:0] emptied = clearing ? clear_address[InterfaceBits-1:0] : written_page;
-  wire logic empties = clearing || opened;
+  wire [InterfaceBits-1:0] emptied = clearing ? clear_address[InterfaceBits-1:0] : written_page;
+  wire empties = clearing || opened;
 
   always_ff @(posedge clk) begin
     if (empties) pdids[emptied] <= clearing ? '0 : wdata[15:0];
@@ -126,7 +126,7 @@ module mailbox_queues #(
     tail <= tails[asked_interface];
   end
 
-  wire logic [InterfaceBits-1:0] read_page = araddr[12+:InterfaceBits];
+  wire [InterfaceBits-1:0] read_page = araddr[12+:InterfaceBits];
   assign arready = !rvalid || rready;
 
   always_ff @(posedge clk) begin
@@ -151,7 +151,7 @@ module mailbox_queues #(
     if (reset) rvalid <= 1'b0;
   end
 
-  wire logic unused_ok = &{1'b0, awaddr[2:0], araddr[2:0], wdata};
+  wire unused_ok = &{1'b0, awaddr[2:0], araddr[2:0], wdata};
 endmodule
 
 `default_nettype wire

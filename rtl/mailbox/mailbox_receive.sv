@@ -29,27 +29,27 @@ module mailbox_receive
     input wire logic                          clearing,
     input wire logic [$clog2(REMEMBERED)-1:0] clear_address,
 
-    input wire logic  net_valid,
-    output     logic  net_ready,
-    input wire word_t net_data,
-    input wire logic  net_last,
+    input  wire logic  net_valid,
+    output logic       net_ready,
+    input  wire word_t net_data,
+    input  wire logic  net_last,
 
     // A packet has begun; a slot is free again.
-    output     logic header_taken,
-    input wire logic slot_freed,
+    output logic      header_taken,
+    input  wire logic slot_freed,
 
-    output logic                     payload_write,
-    output logic [$clog2(SLOTS)+1:0] payload_address,
-    output word_t                    payload_data,
+    output logic                      payload_write,
+    output logic  [$clog2(SLOTS)+1:0] payload_address,
+    output word_t                     payload_data,
 
     // The queue that a packet is for: what is known of it, one cycle later.
-    output     logic [$clog2(INTERFACES)-1:0] asked_interface,
-    input wire logic [15:0]                   queue_pdid,
-    input wire logic [15:0]                   queue_head,
-    input wire logic [15:0]                   queue_tail,
-    output     logic                          put,
-    output     logic [$clog2(INTERFACES)-1:0] put_interface,
-    output     logic [15:0]                   put_tail,
+    output logic      [$clog2(INTERFACES)-1:0] asked_interface,
+    input  wire logic [                  15:0] queue_pdid,
+    input  wire logic [                  15:0] queue_head,
+    input  wire logic [                  15:0] queue_tail,
+    output logic                               put,
+    output logic      [$clog2(INTERFACES)-1:0] put_interface,
+    output logic      [                  15:0] put_tail,
 
     output verdict_t verdict,
     output logic     verdict_valid
@@ -71,11 +71,11 @@ module mailbox_receive
   logic [2:0] words;
   logic [31:0] crc;
 
-  wire logic taken = net_valid && net_ready;
+  wire taken = net_valid && net_ready;
   wire footer_t footer = footer_t'(net_data);
-  wire logic has_slot = slots_used != (SlotBits + 1)'(SLOTS);
-  wire logic payload_taken = taken && state == BODY && !net_last;
-  wire logic footer_taken = taken && state == BODY && net_last;
+  wire has_slot = slots_used != (SlotBits + 1)'(SLOTS);
+  wire payload_taken = taken && state == BODY && !net_last;
+  wire footer_taken = taken && state == BODY && net_last;
 
   assign net_ready = !clearing && (state == BODY || has_slot);
   assign header_taken = taken && state == HEADER && !net_last;
@@ -123,8 +123,8 @@ module mailbox_receive
 
   whole_t sound, looked_up, decided;
 
-  wire logic [10:0] interface_number = interface_of(header.page, header.rank);
-  wire logic has_its_words = header.size <= 10'(SmallBytes) && words_of(header.size) == 7'(words);
+  wire [10:0] interface_number = interface_of(header.page, header.rank);
+  wire has_its_words = header.size <= 10'(SmallBytes) && words_of(header.size) == 7'(words);
 
   always_ff @(posedge clk) begin
     sound.valid <= footer_taken;
@@ -160,8 +160,7 @@ module mailbox_receive
   endfunction
 
   remembered_t remembered, remember;
-  wire logic put_before = remembered.valid && remembered.source == decided.source
-      && remembered.number == decided.number;
+  wire put_before = remembered.valid && remembered.source == decided.source && remembered.number == decided.number;
 
   assign remember = '{valid: !clearing, source: decided.source, number: decided.number};
 
@@ -203,7 +202,7 @@ module mailbox_receive
           identity: decided.identity
       };
 
-  wire logic unused_ok = &{1'b0, header, footer};
+  wire unused_ok = &{1'b0, header, footer};
 endmodule
 
 `default_nettype wire

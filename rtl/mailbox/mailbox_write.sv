@@ -17,39 +17,39 @@ module mailbox_write
     input wire logic reset,
 
     // The packet in the next slot is answered, and is to be written if `start` is high as well.
-    input wire logic                          next_packet,
-    input wire logic                          start,
-    input wire logic [$clog2(INTERFACES)-1:0] interface_number,
-    input wire logic [$clog2(ENTRIES)-1:0]    index,
-    input wire logic [2:0]                    words,
+    input  wire logic                          next_packet,
+    input  wire logic                          start,
+    input  wire logic [$clog2(INTERFACES)-1:0] interface_number,
+    input  wire logic [   $clog2(ENTRIES)-1:0] index,
+    input  wire logic [                   2:0] words,
     // Another may be started; the last word of one has been taken.
-    output     logic                          idle,
-    output     logic                          done,
+    output logic                               idle,
+    output logic                               done,
 
     // The queue of an interface in memory.
-    output     logic [$clog2(INTERFACES)-1:0] base_interface,
-    input wire logic [48:0]                   base,
+    output logic      [$clog2(INTERFACES)-1:0] base_interface,
+    input  wire logic [                  48:0] base,
 
-    output     logic  [$clog2(SLOTS)+1:0] payload_address,
-    input wire word_t                     payload_data,
+    output logic       [$clog2(SLOTS)+1:0] payload_address,
+    input  wire word_t                     payload_data,
 
     output logic                          written,
     output logic [$clog2(INTERFACES)-1:0] written_interface,
 
-    output     logic [0:0]   awid,
-    output     logic [48:0]  awaddr,
-    output     logic [7:0]   awlen,
-    output     logic [2:0]   awsize,
-    output     logic [1:0]   awburst,
-    output     logic         awvalid,
-    input wire logic         awready,
-    output     logic [127:0] wdata,
-    output     logic [15:0]  wstrb,
-    output     logic         wlast,
-    output     logic         wvalid,
-    input wire logic         wready,
-    input wire logic         bvalid,
-    output     logic         bready
+    output logic      [  0:0] awid,
+    output logic      [ 48:0] awaddr,
+    output logic      [  7:0] awlen,
+    output logic      [  2:0] awsize,
+    output logic      [  1:0] awburst,
+    output logic              awvalid,
+    input  wire logic         awready,
+    output logic      [127:0] wdata,
+    output logic      [ 15:0] wstrb,
+    output logic              wlast,
+    output logic              wvalid,
+    input  wire logic         wready,
+    input  wire logic         bvalid,
+    output logic              bready
 );
   // Writes that memory has not answered.
   localparam int Outstanding = 16;
@@ -73,7 +73,7 @@ module mailbox_write
   assign wlast = beat == 2'd3;
 
   // The word of the next cycle.
-  wire logic [1:0] next_beat = wvalid && wready ? beat + 1'b1 : beat;
+  wire [1:0] next_beat = wvalid && wready ? beat + 1'b1 : beat;
   assign payload_address = wvalid ? {slot, next_beat} : {next_slot, 2'd0};
 
   always_ff @(posedge clk) begin

@@ -5,10 +5,11 @@ from collections import deque
 
 import cocotb
 import exanet
-from bench import Bench, Coverage, Sink, Source
 from cocotb.triggers import RisingEdge
 from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiRamWrite, AxiWriteBus
 from exanet import Packet
+
+from bench import Bench, Coverage, Sink, Source
 
 INTERFACES, ENTRIES, CHECK, SLOTS, REMEMBERED = 64, 64, 11, 128, 1024
 NODE = 4100
@@ -47,7 +48,11 @@ class Memory:
         """One cycle of all three channels."""
         dut = self.dut
         if self.ready[0] and dut.m_axi_awvalid.value:
-            assert (int(dut.m_axi_awlen.value), int(dut.m_axi_awsize.value), int(dut.m_axi_awburst.value)) == (3, 4, 1)
+            assert (
+                int(dut.m_axi_awlen.value),
+                int(dut.m_axi_awsize.value),
+                int(dut.m_axi_awburst.value),
+            ) == (3, 4, 1)
             self.addresses.append((cycle, int(dut.m_axi_awaddr.value)))
         if self.ready[1] and dut.m_axi_wvalid.value:
             if not self.words:
@@ -107,7 +112,7 @@ class Registers:
 
 
 class Model:
-    """What the mailbox has to do, packet by packet."""
+    """The mailbox as it has to be, packet by packet."""
 
     def __init__(self):
         self.domain = [0] * INTERFACES
@@ -199,12 +204,18 @@ class Setup:
                 page = SYSTEM | interface << 12
                 self.registers.write(page, interface + 1)
                 self.registers.write(page + 8, base(interface))
-            await self.bench.until(lambda: not self.registers.queue and not self.registers.current, 400, "opening")
+            await self.bench.until(
+                lambda: not self.registers.queue and not self.registers.current, 400, "opening"
+            )
 
     def packet(self, interface: int, size: int, **other) -> Packet:
         """A sound packet with a number of its own."""
         self.number += 1
-        other = {"number": self.number, "source": 77, "domain": interface + 1 if interface < 64 else 0} | other
+        other = {
+            "number": self.number,
+            "source": 77,
+            "domain": interface + 1 if interface < 64 else 0,
+        } | other
         other |= {"identity": exanet.identity(interface % 64, self.number % 4)}
         payload = self.bench.random.randbytes(min(size, 1023))
         return Packet(exanet.SMALL, node=NODE, interface=interface, size=size, payload=payload, **other)
@@ -225,7 +236,9 @@ class Setup:
             cycle, words = self.sink.packets.popleft()
             assert self.model.answers, f"cycle {cycle}: an answer to nothing: {words[0]:032x}"
             expected = self.model.answers.popleft()
-            assert words == expected, f"cycle {cycle}: {[f'{w:032x}' for w in words]}, not {[f'{w:032x}' for w in expected]}"
+            assert words == expected, (
+                f"cycle {cycle}: {[f'{w:032x}' for w in words]}, not {[f'{w:032x}' for w in expected]}"
+            )
         while self.memory.entries:
             cycle, address, data = self.memory.entries.popleft()
             assert self.model.entries, f"cycle {cycle}: an entry of nothing at {address:#x}"
@@ -239,7 +252,9 @@ class Setup:
         def is_done() -> bool:
             self.check()
             model = self.model
-            return not (self.source.queue or self.source.current or model.whole or model.answers or model.entries)
+            return not (
+                self.source.queue or self.source.current or model.whole or model.answers or model.entries
+            )
 
         await self.bench.until(is_done, 20 * SLOTS + 20 * len(self.source.queue), "draining")
         async for _ in self.bench.cycles(10):
@@ -298,7 +313,9 @@ async def packets_of_the_vectors(dut):
         page = SYSTEM | packet.interface << 12
         setup.registers.write(page, packet.domain)
         setup.registers.write(page + 8, base(packet.interface))
-        await setup.bench.until(lambda: not setup.registers.queue and not setup.registers.current, 20, "opening")
+        await setup.bench.until(
+            lambda: not setup.registers.queue and not setup.registers.current, 20, "opening"
+        )
         setup.source.send(words, (packet, True))
         await setup.drain()
         assert await setup.tail(packet.interface) == 1
@@ -315,7 +332,9 @@ async def a_full_queue_refuses_until_its_head_moves(dut):
     assert setup.model.state(5) == "full" and await setup.tail(5) == ENTRIES
     for head in [1, 3, ENTRIES, ENTRIES + 1]:
         setup.registers.write(5 << 12, head)
-        await setup.bench.until(lambda: not setup.registers.queue and not setup.registers.current, 10, "a write")
+        await setup.bench.until(
+            lambda: not setup.registers.queue and not setup.registers.current, 10, "a write"
+        )
         for _ in range(ENTRIES + 1):
             setup.send(setup.packet(5, 64))
         await setup.drain()
@@ -324,7 +343,7 @@ async def a_full_queue_refuses_until_its_head_moves(dut):
 
 @cocotb.test()
 async def a_head_counts_up_to_the_cycle_behind_the_footer(dut):
-    """Catches a look-up that is a cycle early or late, on which model and RTL would differ for a full queue."""
+    """Catches a look-up that is a cycle early or late, on which RTL and model would differ."""
     for late, kind in [(0, exanet.ACKNOWLEDGEMENT), (1, exanet.ACKNOWLEDGEMENT), (2, exanet.REFUSED_FULL)]:
         setup = Setup(dut, 4)
         await setup.start()
@@ -392,7 +411,7 @@ async def a_repeated_packet_is_put_once(dut):
 
 @cocotb.test()
 async def reset_in_the_middle(dut):
-    """Catches state that survives a reset: a packet that had begun, an answer, an entry, what was put before."""
+    """Catches state that survives a reset: a packet that had begun, an answer, an entry, what was put."""
     setup = Setup(dut, 7)
     await setup.start()
     packets = [setup.packet(2, 64) for _ in range(8)]
@@ -462,7 +481,9 @@ async def random_packets_under_back_pressure(dut):
     async for cycle in setup.bench.cycles(CYCLES):
         setup.check()
         if cycle % 512 == 0:
-            setup.source.idle, setup.sink.busy, setup.memory.busy = (random.choice([0, 0, 0.5, 0.9]) for _ in range(3))
+            setup.source.idle, setup.sink.busy, setup.memory.busy = (
+                random.choice([0, 0, 0.5, 0.9]) for _ in range(3)
+            )
         if cycle % 4096 == 0:
             favourite = random.randrange(INTERFACES)
         for name, valid, ready in [

@@ -18,16 +18,16 @@ module packetizer_answers
     input wire logic clk,
     input wire logic reset,
 
-    input wire logic  net_valid,
-    output     logic  net_ready,
-    input wire word_t net_data,
-    input wire logic  net_last,
+    input  wire logic  net_valid,
+    output logic       net_ready,
+    input  wire word_t net_data,
+    input  wire logic  net_last,
 
-    output     logic                   answer_valid,
-    input wire logic                   answer_ready,
-    output     logic [ChannelBits-1:0] answer_channel,
-    output     logic [31:0]            answer_number,
-    output     logic                   answer_accepted
+    output logic                        answer_valid,
+    input  wire logic                   answer_ready,
+    output logic      [ChannelBits-1:0] answer_channel,
+    output logic      [           31:0] answer_number,
+    output logic                        answer_accepted
 );
   typedef enum logic [1:0] {
     HEADER,
@@ -41,10 +41,10 @@ module packetizer_answers
 
   wire footer_t footer = footer_t'(net_data);
   wire small_identity_t identity = small_identity_t'(footer.identity);
-  wire logic has_channel = identity.interface_number < 16'(INTERFACES) && identity.channel < 16'(CHANNELS);
-  wire logic is_answer = header.kind inside {ACKNOWLEDGEMENT, REFUSED_DAMAGED, REFUSED_DOMAIN, REFUSED_INTERFACE,
+  wire has_channel = identity.interface_number < 16'(INTERFACES) && identity.channel < 16'(CHANNELS);
+  wire is_answer = header.kind inside {ACKNOWLEDGEMENT, REFUSED_DAMAGED, REFUSED_DOMAIN, REFUSED_INTERFACE,
                                              REFUSED_FULL};
-  wire logic is_sound = crc_footer(crc, net_data[127:32]) == footer.check && header.size == '0;
+  wire is_sound = crc_footer(crc, net_data[127:32]) == footer.check && header.size == '0;
 
   assign net_ready = !answer_valid || answer_ready;
 
@@ -73,7 +73,7 @@ module packetizer_answers
     end
   end
 
-  wire logic unused_ok = &{1'b0, header, identity.unused};
+  wire unused_ok = &{1'b0, header, identity.unused};
 endmodule
 
 `default_nettype wire

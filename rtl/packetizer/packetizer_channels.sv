@@ -29,56 +29,56 @@ module packetizer_channels #(
     input wire logic reset,
 
     // After a reset all channels become idle, one a cycle.
-    output     logic                    clearing,
-    output     logic [CHANNEL_BITS-1:0] clear_address,
-    input wire logic [TIME_BITS-1:0]    now,
+    output logic                         clearing,
+    output logic      [CHANNEL_BITS-1:0] clear_address,
+    input  wire logic [   TIME_BITS-1:0] now,
 
-    input wire logic                    due_valid,
-    output     logic                    due_ready,
-    input wire logic [CHANNEL_BITS-1:0] due_channel,
-    input wire logic [TIME_BITS-1:0]    due_time,
+    input  wire logic                    due_valid,
+    output logic                         due_ready,
+    input  wire logic [CHANNEL_BITS-1:0] due_channel,
+    input  wire logic [   TIME_BITS-1:0] due_time,
 
-    input wire logic                    answer_valid,
-    output     logic                    answer_ready,
-    input wire logic [CHANNEL_BITS-1:0] answer_channel,
-    input wire logic [31:0]             answer_number,
-    input wire logic                    answer_accepted,
+    input  wire logic                    answer_valid,
+    output logic                         answer_ready,
+    input  wire logic [CHANNEL_BITS-1:0] answer_channel,
+    input  wire logic [            31:0] answer_number,
+    input  wire logic                    answer_accepted,
 
-    input wire logic                    sent_valid,
-    output     logic                    sent_ready,
-    input wire logic [CHANNEL_BITS-1:0] sent_channel,
-    input wire logic [31:0]             sent_number,
+    input  wire logic                    sent_valid,
+    output logic                         sent_ready,
+    input  wire logic [CHANNEL_BITS-1:0] sent_channel,
+    input  wire logic [            31:0] sent_number,
 
-    input wire logic                    post_valid,
-    output     logic                    post_ready,
-    input wire logic [CHANNEL_BITS-1:0] post_channel,
-    input wire logic [31:0]             post_number,
+    input  wire logic                    post_valid,
+    output logic                         post_ready,
+    input  wire logic [CHANNEL_BITS-1:0] post_channel,
+    input  wire logic [            31:0] post_number,
 
-    input wire logic                    clear_valid,
-    output     logic                    clear_ready,
-    input wire logic [CHANNEL_BITS-1:0] clear_channel,
+    input  wire logic                    clear_valid,
+    output logic                         clear_ready,
+    input  wire logic [CHANNEL_BITS-1:0] clear_channel,
 
-    input wire logic                    load_valid,
-    output     logic                    load_ready,
-    input wire logic [CHANNEL_BITS-1:0] load_channel,
-    output     logic                    loaded,
-    output     logic [2:0]              loaded_state,
+    input  wire logic                    load_valid,
+    output logic                         load_ready,
+    input  wire logic [CHANNEL_BITS-1:0] load_channel,
+    output logic                         loaded,
+    output logic      [             2:0] loaded_state,
 
     output logic                    repeat_valid,
     output logic [CHANNEL_BITS-1:0] repeat_channel,
-    output logic [31:0]             repeat_number,
+    output logic [            31:0] repeat_number,
 
     // What transmit and the timers look up: there one cycle later.
-    input wire logic [CHANNEL_BITS-1:0] looked_up_channel,
-    output     logic                    looked_up_ongoing,
-    output     logic [31:0]             looked_up_number,
-    input wire logic [CHANNEL_BITS-1:0] scanned_channel,
-    output     logic                    scanned_waits,
-    output     logic [TIME_BITS-1:0]    scanned_deadline,
+    input  wire logic [CHANNEL_BITS-1:0] looked_up_channel,
+    output logic                         looked_up_ongoing,
+    output logic      [            31:0] looked_up_number,
+    input  wire logic [CHANNEL_BITS-1:0] scanned_channel,
+    output logic                         scanned_waits,
+    output logic      [   TIME_BITS-1:0] scanned_deadline,
 
     output logic                    change_valid,
     output logic [CHANNEL_BITS-1:0] change_channel,
-    output logic [2:0]              change_state
+    output logic [             2:0] change_state
 );
   localparam int Channels = 1 << CHANNEL_BITS;
   // A timer that finds its place taken is up to so many cycles late.
@@ -179,13 +179,7 @@ module packetizer_channels #(
     chosen_valid = !clearing;
     if (due_valid) chosen = '{what: DUE, channel: due_channel, at: due_time, default: '0};
     else if (answer_valid)
-      chosen = '{
-          what: ANSWER,
-          channel: answer_channel,
-          number: answer_number,
-          at: '0,
-          accepted: answer_accepted
-      };
+      chosen = '{what: ANSWER, channel: answer_channel, number: answer_number, at: '0, accepted: answer_accepted};
     else if (sent_waits) chosen = waiting_sent;
     else if (post_waits) chosen = waiting_post;
     else if (clear_valid) chosen = '{what: CLEAR, channel: clear_channel, default: '0};
@@ -214,8 +208,8 @@ module packetizer_channels #(
 
   channel_t channel, changed;
   logic is_changed;
-  wire logic is_of_number = channel.state == ONGOING && channel.number == changing.number;
-  wire logic is_due = channel.state == ONGOING && channel.waits
+  wire is_of_number = channel.state == ONGOING && channel.number == changing.number;
+  wire is_due = channel.state == ONGOING && channel.waits
       && TIME_BITS'(changing.at - channel.deadline) < TIME_BITS'(MostLate);
 
   always_comb begin
@@ -269,8 +263,8 @@ module packetizer_channels #(
   // --- The table ---
 
   channel_t written;
-  wire logic write = clearing || (changing_valid && is_changed);
-  wire logic [CHANNEL_BITS-1:0] write_address = clearing ? clear_address : changing.channel;
+  wire write = clearing || (changing_valid && is_changed);
+  wire [CHANNEL_BITS-1:0] write_address = clearing ? clear_address : changing.channel;
   assign written = clearing ? '0 : changed;
 
   ram #(

@@ -13,15 +13,15 @@ module packetizer_engine #(
     input wire logic clk,
     input wire logic reset,
 
-    input wire logic                    start_valid,
-    output     logic                    start_ready,
-    input wire logic [CHANNEL_BITS-1:0] start_channel,
-    input wire logic [31:0]             start_number,
+    input  wire logic                    start_valid,
+    output logic                         start_ready,
+    input  wire logic [CHANNEL_BITS-1:0] start_channel,
+    input  wire logic [            31:0] start_number,
 
-    output     logic                    made_valid,
-    input wire logic                    made_ready,
-    output     logic [CHANNEL_BITS-1:0] made_channel,
-    output     logic [31:0]             made_number
+    output logic                         made_valid,
+    input  wire logic                    made_ready,
+    output logic      [CHANNEL_BITS-1:0] made_channel,
+    output logic      [            31:0] made_number
 );
   localparam int Depth = 2 << CHANNEL_BITS;
   // Of the packet's cycles transmit takes the last: two to look the channel up, one is the queue's.
@@ -40,7 +40,7 @@ module packetizer_engine #(
   logic [CHANNEL_BITS-1:0] started_channel;
   logic [31:0] started_number;
 
-  wire logic is_made = state == WORKING && cycles == 6'(Made);
+  wire is_made = state == WORKING && cycles == 6'(Made);
 
   fifo #(
       .WIDTH(CHANNEL_BITS + 32),
@@ -60,10 +60,10 @@ module packetizer_engine #(
     unique case (state)
       IDLE:
       if (started_valid) begin
-        state <= WORKING;
-        cycles <= 6'd1;
+        state   <= WORKING;
+        cycles  <= 6'd1;
         channel <= started_channel;
-        number <= started_number;
+        number  <= started_number;
       end
       default: begin
         if (!is_made || made_taken) cycles <= cycles + 1'b1;

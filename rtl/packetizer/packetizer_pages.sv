@@ -29,54 +29,54 @@ module packetizer_pages
     input wire logic                   clearing,
     input wire logic [ChannelBits-1:0] clear_address,
 
-    input wire logic [7:0]   awid,
-    input wire logic [18:0]  awaddr,
-    input wire logic [7:0]   awlen,
-    input wire logic [2:0]   awsize,
-    input wire logic [1:0]   awburst,
-    input wire logic         awvalid,
-    output     logic         awready,
-    input wire logic [127:0] wdata,
-    input wire logic [15:0]  wstrb,
-    input wire logic         wlast,
-    input wire logic         wvalid,
-    output     logic         wready,
-    output     logic [7:0]   bid,
-    output     logic [1:0]   bresp,
-    output     logic         bvalid,
-    input wire logic         bready,
-    input wire logic [7:0]   arid,
-    input wire logic [18:0]  araddr,
-    input wire logic [7:0]   arlen,
-    input wire logic [2:0]   arsize,
-    input wire logic [1:0]   arburst,
-    input wire logic         arvalid,
-    output     logic         arready,
-    output     logic [7:0]   rid,
-    output     logic [127:0] rdata,
-    output     logic [1:0]   rresp,
-    output     logic         rlast,
-    output     logic         rvalid,
-    input wire logic         rready,
+    input  wire logic [  7:0] awid,
+    input  wire logic [ 18:0] awaddr,
+    input  wire logic [  7:0] awlen,
+    input  wire logic [  2:0] awsize,
+    input  wire logic [  1:0] awburst,
+    input  wire logic         awvalid,
+    output logic              awready,
+    input  wire logic [127:0] wdata,
+    input  wire logic [ 15:0] wstrb,
+    input  wire logic         wlast,
+    input  wire logic         wvalid,
+    output logic              wready,
+    output logic      [  7:0] bid,
+    output logic      [  1:0] bresp,
+    output logic              bvalid,
+    input  wire logic         bready,
+    input  wire logic [  7:0] arid,
+    input  wire logic [ 18:0] araddr,
+    input  wire logic [  7:0] arlen,
+    input  wire logic [  2:0] arsize,
+    input  wire logic [  1:0] arburst,
+    input  wire logic         arvalid,
+    output logic              arready,
+    output logic      [  7:0] rid,
+    output logic      [127:0] rdata,
+    output logic      [  1:0] rresp,
+    output logic              rlast,
+    output logic              rvalid,
+    input  wire logic         rready,
 
-    output     logic                   post_valid,
-    input wire logic                   post_ready,
-    output     logic [ChannelBits-1:0] post_channel,
-    output     logic                   clear_valid,
-    input wire logic                   clear_ready,
-    output     logic [ChannelBits-1:0] clear_channel,
-    output     logic                   load_valid,
-    input wire logic                   load_ready,
-    output     logic [ChannelBits-1:0] load_channel,
-    input wire logic                   loaded,
-    input wire logic [2:0]             loaded_state,
+    output logic                        post_valid,
+    input  wire logic                   post_ready,
+    output logic      [ChannelBits-1:0] post_channel,
+    output logic                        clear_valid,
+    input  wire logic                   clear_ready,
+    output logic      [ChannelBits-1:0] clear_channel,
+    output logic                        load_valid,
+    input  wire logic                   load_ready,
+    output logic      [ChannelBits-1:0] load_channel,
+    input  wire logic                   loaded,
+    input  wire logic [            2:0] loaded_state,
 
     // What transmit looks up: there one cycle later.
-    input wire  logic [ChannelBits-1:0] looked_up_channel,
-    output      header_t                descriptor,
-    output      logic [15:0]            pdid,
-    input wire  logic [ChannelBits+1:0] payload_address,
-    output      word_t                  payload
+    input  wire logic [ChannelBits-1:0] looked_up_channel,
+    output header_t                     descriptor,
+    output logic      [           15:0] pdid,
+    input  wire logic [ChannelBits+1:0] payload_address,
+    output word_t                       payload
 );
   // --- Stores: a word is taken with its address, where it begins a burst ---
 
@@ -84,21 +84,21 @@ module packetizer_pages
   logic [18:0] next_address;
   logic [7:0] burst_id;
 
-  wire logic [18:0] address = in_burst ? next_address : awaddr;
-  wire logic word_there = wvalid && (in_burst || awvalid);
-  wire logic has_page = {1'b0, address[17:12]} < 7'(INTERFACES);
-  wire logic [InterfaceBits-1:0] page = address[12+:InterfaceBits];
-  wire logic in_channel = has_page && !address[18] && !address[11] && address[10] == 1'b0;
-  wire logic is_payload = in_channel && address[7:6] == 2'b00;
+  wire [18:0] address = in_burst ? next_address : awaddr;
+  wire word_there = wvalid && (in_burst || awvalid);
+  wire has_page = {1'b0, address[17:12]} < 7'(INTERFACES);
+  wire [InterfaceBits-1:0] page = address[12+:InterfaceBits];
+  wire in_channel = has_page && !address[18] && !address[11] && address[10] == 1'b0;
+  wire is_payload = in_channel && address[7:6] == 2'b00;
   wire header_t stored = header_t'(wdata);
-  wire logic is_descriptor = in_channel && address[7:4] == 4'd4 && wstrb == '1 && stored.size <= 10'(SmallBytes);
-  wire logic is_clear = has_page && !address[18] && address[11:6] == 6'b100100;
-  wire logic is_pdid = has_page && address[18] && address[11:4] == '0 && wstrb[1:0] == 2'b11;
-  wire logic is_known = is_payload || is_descriptor || is_clear || is_pdid;
+  wire is_descriptor = in_channel && address[7:4] == 4'd4 && wstrb == '1 && stored.size <= 10'(SmallBytes);
+  wire is_clear = has_page && !address[18] && address[11:6] == 6'b100100;
+  wire is_pdid = has_page && address[18] && address[11:4] == '0 && wstrb[1:0] == 2'b11;
+  wire is_known = is_payload || is_descriptor || is_clear || is_pdid;
 
   logic answers_ready;
-  wire logic word_ready = answers_ready && !clearing && (!is_descriptor || post_ready) && (!is_clear || clear_ready);
-  wire logic taken = word_there && word_ready;
+  wire word_ready = answers_ready && !clearing && (!is_descriptor || post_ready) && (!is_clear || clear_ready);
+  wire taken = word_there && word_ready;
 
   assign wready = word_ready && (in_burst || awvalid);
   assign awready = !in_burst && wvalid && word_ready;
@@ -201,8 +201,7 @@ module packetizer_pages
         rid <= arid;
         rdata <= '0;
         load_page <= araddr[12+:InterfaceBits];
-        load_failed <= araddr[18] || araddr[11:4] != 8'h80 || arlen != '0
-            || {1'b0, araddr[17:12]} >= 7'(INTERFACES);
+        load_failed <= araddr[18] || araddr[11:4] != 8'h80 || arlen != '0 || {1'b0, araddr[17:12]} >= 7'(INTERFACES);
         asked <= '0;
         got <= '0;
         words_left <= arlen;
@@ -225,7 +224,7 @@ module packetizer_pages
   end
 
   // Bursts increment and have whole words: nothing else reaches a page.
-  wire logic unused_ok = &{1'b0, awlen, awsize, awburst, arsize, arburst, araddr[3:0], address[3:0], stored, clear_address};
+  wire unused_ok = &{1'b0, awlen, awsize, awburst, arsize, arburst, araddr[3:0], address[3:0], stored, clear_address};
 endmodule
 
 `default_nettype wire

@@ -20,14 +20,14 @@ module packetizer_timers #(
     output logic [TIME_BITS-1:0] now,
 
     // What the table has of a channel: there one cycle later.
-    output     logic [CHANNEL_BITS-1:0] scanned_channel,
-    input wire logic                    scanned_waits,
-    input wire logic [TIME_BITS-1:0]    scanned_deadline,
+    output logic      [CHANNEL_BITS-1:0] scanned_channel,
+    input  wire logic                    scanned_waits,
+    input  wire logic [   TIME_BITS-1:0] scanned_deadline,
 
-    output     logic                    due_valid,
-    input wire logic                    due_ready,
-    output     logic [CHANNEL_BITS-1:0] due_channel,
-    output     logic [TIME_BITS-1:0]    due_time
+    output logic                         due_valid,
+    input  wire logic                    due_ready,
+    output logic      [CHANNEL_BITS-1:0] due_channel,
+    output logic      [   TIME_BITS-1:0] due_time
 );
   localparam int Lap = 1 << CHANNEL_BITS;
   // Two laps: a place is free again before it is needed.
@@ -51,8 +51,8 @@ module packetizer_timers #(
   // --- The scan ---
 
   logic [CHANNEL_BITS-1:0] seen_channel;
-  wire logic [TIME_BITS-1:0] time_left = scanned_deadline - now;
-  wire logic is_next_lap = scanned_waits && time_left >= TIME_BITS'(Least) && time_left < TIME_BITS'(Least + Lap);
+  wire [TIME_BITS-1:0] time_left = scanned_deadline - now;
+  wire is_next_lap = scanned_waits && time_left >= TIME_BITS'(Least) && time_left < TIME_BITS'(Least + Lap);
 
   always_ff @(posedge clk) seen_channel <= scanned_channel;
 
@@ -83,7 +83,7 @@ module packetizer_timers #(
 
   // A place of this very time is taken. Places are never emptied: one whose lap comes again, after 2^TIME_BITS
   // cycles, has the table asked in vain.
-  wire logic is_taken = wheel[found_time[PlaceBits-1:0]].lap == found_time[TIME_BITS-1:PlaceBits];
+  wire is_taken = wheel[found_time[PlaceBits-1:0]].lap == found_time[TIME_BITS-1:PlaceBits];
   assign found = found_valid && !is_taken;
 
   always_ff @(posedge clk) begin
@@ -98,9 +98,9 @@ module packetizer_timers #(
 
   // --- Off the wheel ---
 
-  wire logic [TIME_BITS-1:0] soon = now + TIME_BITS'(Ahead);
+  wire [TIME_BITS-1:0] soon = now + TIME_BITS'(Ahead);
   wire place_t soon_place = wheel[soon[PlaceBits-1:0]];
-  wire logic is_soon = soon_place.lap == soon[TIME_BITS-1:PlaceBits];
+  wire is_soon = soon_place.lap == soon[TIME_BITS-1:PlaceBits];
 
   logic late_valid;
   logic [CHANNEL_BITS-1:0] late_channel;

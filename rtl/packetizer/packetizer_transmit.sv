@@ -17,30 +17,30 @@ module packetizer_transmit
 
     input wire logic [21:0] node,
 
-    input wire logic                    made_valid,
-    output     logic                    made_ready,
-    input wire logic [CHANNEL_BITS-1:0] made_channel,
-    input wire logic [31:0]             made_number,
+    input  wire logic                    made_valid,
+    output logic                         made_ready,
+    input  wire logic [CHANNEL_BITS-1:0] made_channel,
+    input  wire logic [            31:0] made_number,
 
     // The channel, its descriptor and its PDID: there one cycle later.
-    output     logic    [CHANNEL_BITS-1:0] looked_up_channel,
-    input wire logic                       looked_up_ongoing,
-    input wire logic    [31:0]             looked_up_number,
-    input wire header_t                    descriptor,
-    input wire logic    [15:0]             pdid,
-    output     logic    [CHANNEL_BITS+1:0] payload_address,
-    input wire word_t                      payload,
+    output logic         [CHANNEL_BITS-1:0] looked_up_channel,
+    input  wire logic                       looked_up_ongoing,
+    input  wire logic    [            31:0] looked_up_number,
+    input  wire header_t                    descriptor,
+    input  wire logic    [            15:0] pdid,
+    output logic         [CHANNEL_BITS+1:0] payload_address,
+    input  wire word_t                      payload,
 
     // The header has been taken: the time of the answer runs.
-    output     logic                    sent_valid,
-    input wire logic                    sent_ready,
-    output     logic [CHANNEL_BITS-1:0] sent_channel,
-    output     logic [31:0]             sent_number,
+    output logic                         sent_valid,
+    input  wire logic                    sent_ready,
+    output logic      [CHANNEL_BITS-1:0] sent_channel,
+    output logic      [            31:0] sent_number,
 
-    output     logic  net_valid,
-    input wire logic  net_ready,
-    output     word_t net_data,
-    output     logic  net_last
+    output logic      net_valid,
+    input  wire logic net_ready,
+    output word_t     net_data,
+    output logic      net_last
 );
   typedef enum logic {
     WAIT,
@@ -62,13 +62,13 @@ module packetizer_transmit
   header_t header;
   packet_t looked_up, next, sending;
 
-  wire logic header_taken = state == HEADER && net_valid && net_ready;
+  wire header_taken = state == HEADER && net_valid && net_ready;
 
   // --- The next packet ---
 
   assign made_ready = prepare_state == WAIT && (!prepared || header_taken);
   assign looked_up_channel = made_channel;
-  wire logic is_due = looked_up_ongoing && looked_up_number == looked_up.number;
+  wire is_due = looked_up_ongoing && looked_up_number == looked_up.number;
 
   always_ff @(posedge clk) begin
     if (header_taken) prepared <= 1'b0;
@@ -100,8 +100,8 @@ module packetizer_transmit
   logic [1:0] word;
   logic [31:0] crc;
   word_t payload_word;
-  wire logic [95:0] footer = {sending.number, 32'd0, 16'(sending.channel[CHANNEL_BITS-1:2]), 16'(sending.channel[1:0])};
-  wire logic [1:0] next_word = state == PAYLOAD && net_ready ? word + 1'b1 : word;
+  wire [95:0] footer = {sending.number, 32'd0, 16'(sending.channel[CHANNEL_BITS-1:2]), 16'(sending.channel[1:0])};
+  wire [1:0] next_word = state == PAYLOAD && net_ready ? word + 1'b1 : word;
 
   assign payload_address = state == HEADER ? {next.channel, 2'd0} : {sending.channel, next_word};
 
@@ -121,9 +121,9 @@ module packetizer_transmit
     endcase
   end
 
-  assign sent_valid = header_taken;
+  assign sent_valid   = header_taken;
   assign sent_channel = next.channel;
-  assign sent_number = next.number;
+  assign sent_number  = next.number;
 
   always_ff @(posedge clk) begin
     if (net_valid && net_ready) begin

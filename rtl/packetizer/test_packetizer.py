@@ -1,13 +1,15 @@
 """The packetizer against a model of its own: packets, their cycles, states, repetitions."""
 
+import itertools
 import os
 from collections import deque
 
 import cocotb
 import exanet
-from bench import Bench, Coverage, Sink, Source
 from cocotbext.axi import AxiBus, AxiMaster
 from exanet import Packet
+
+from bench import Bench, Coverage, Sink, Source
 
 INTERFACES, CHANNELS = 64, 4
 ENGINE, TIMEOUT, LONGEST, REPETITIONS = 9, 7500, 150_000, 16
@@ -40,7 +42,14 @@ class Stores:
         dut = self.dut
         for signal in ["awvalid", "wvalid", "arvalid", "awid", "awlen", "arid", "arlen"]:
             getattr(dut, f"s_axi_{signal}").value = 0
-        for signal, value in [("awsize", 4), ("awburst", 1), ("wlast", 1), ("bready", 1), ("rready", 1), ("arsize", 4)]:
+        for signal, value in [
+            ("awsize", 4),
+            ("awburst", 1),
+            ("wlast", 1),
+            ("bready", 1),
+            ("rready", 1),
+            ("arsize", 4),
+        ]:
             getattr(dut, f"s_axi_{signal}").value = value
         dut.number.value = 0
 
@@ -111,9 +120,18 @@ class Setup:
         """The packet that a post to a channel makes."""
         self.number += 1
         payload = self.bench.random.randbytes(size)
-        other = {"node": self.bench.random.randrange(1 << 22), "interface": self.bench.random.randrange(2048)} | other
+        other = {
+            "node": self.bench.random.randrange(1 << 22),
+            "interface": self.bench.random.randrange(2048),
+        } | other
         of = exanet.identity(interface, channel)
-        fields = {"source": NODE, "number": self.number, "identity": of, "domain": interface + 1, "size": size}
+        fields = {
+            "source": NODE,
+            "number": self.number,
+            "identity": of,
+            "domain": interface + 1,
+            "size": size,
+        }
         return Packet(exanet.SMALL, payload=payload, **(fields | other))
 
     def post(self, packet: Packet, dirt: bool = False):
@@ -152,7 +170,7 @@ class Setup:
 
 @cocotb.test()
 async def every_packet_at_its_edge(dut):
-    """Catches an engine that takes another number of cycles, and words, fields or a check that are not right."""
+    """Catches an engine that takes another number of cycles, and words, fields or a check that are wrong."""
     setup = Setup(dut, 1)
     await setup.start()
     free, expected = 0, deque()
@@ -171,7 +189,9 @@ async def every_packet_at_its_edge(dut):
             pass
     await setup.bench.until(lambda: len(setup.sink.packets) == len(places), 20 * len(places), "sending")
     for found, right in zip(setup.sink.packets, expected, strict=True):
-        assert found == right, f"{found[0]} {[f'{w:032x}' for w in found[1]]}, not {right[0]} {[f'{w:032x}' for w in right[1]]}"
+        assert found == right, (
+            f"{found[0]} {[f'{w:032x}' for w in found[1]]}, not {right[0]} {[f'{w:032x}' for w in right[1]]}"
+        )
 
 
 @cocotb.test()
@@ -260,7 +280,7 @@ async def the_table_of_states(dut):
 
 @cocotb.test()
 async def what_nobody_answers_is_repeated_and_given_up(dut):
-    """Catches a repetition at another edge than its own, one too many or too few, and a timer that runs on."""
+    """Catches a repetition at another edge than its own, one too many or few, and a timer that runs on."""
     setup = Setup(dut, 4)
     await setup.start()
     packet = setup.packet(63, 3, 64)
@@ -272,7 +292,7 @@ async def what_nobody_answers_is_repeated_and_given_up(dut):
         wait = min(2 * wait, LONGEST)
     assert all(words == packet.words() for _, words in sent)
     starts = [cycle for cycle, _ in sent]
-    assert [after - before for before, after in zip(starts, starts[1:], strict=False)] == [
+    assert [after - before for before, after in itertools.pairwise(starts)] == [
         TIMEOUT + ENGINE,
         2 * TIMEOUT + ENGINE,
         4 * TIMEOUT + ENGINE,
@@ -326,7 +346,7 @@ async def all_channels_are_repeated_at_once(dut):
 
 @cocotb.test()
 async def a_repeat_that_is_answered_in_time_is_not_sent(dut):
-    """Catches a packet that goes out although its channel has been answered, or posted to again, meanwhile."""
+    """Catches a packet that goes out although its channel has been answered meanwhile."""
     setup = Setup(dut, 7)
     await setup.start()
     packet = setup.packet(1, 1, 20)
@@ -402,11 +422,17 @@ async def reset_in_the_middle(dut):
 
 @cocotb.test()
 async def random_posts_under_back_pressure(dut):
-    """Catches what nobody thought of: all channels and sizes, answers of all kinds and none, with every port busy."""
+    """Catches what nobody thought of: all channels, sizes and answers, with every port busy at times."""
     setup = Setup(dut, int(os.environ.get("WEFT_RTL_SEED", "10")))
     random = setup.bench.random
     coverage = Coverage(
-        change=[(IDLE, ONGOING), (ACKNOWLEDGED, ONGOING), (ONGOING, ACKNOWLEDGED), (ONGOING, NEGATIVE), (NEGATIVE, IDLE)],
+        change=[
+            (IDLE, ONGOING),
+            (ACKNOWLEDGED, ONGOING),
+            (ONGOING, ACKNOWLEDGED),
+            (ONGOING, NEGATIVE),
+            (NEGATIVE, IDLE),
+        ],
         size=SIZES,
         channel=list(range(CHANNELS)),
         interface=list(range(INTERFACES)),
@@ -434,7 +460,9 @@ async def random_posts_under_back_pressure(dut):
     posts = 0
     async for cycle in setup.bench.cycles(CYCLES):
         if cycle % 512 == 0:
-            setup.stores.idle, setup.sink.busy, setup.answers.idle = (random.choice([0, 0, 0.5, 0.9]) for _ in range(3))
+            setup.stores.idle, setup.sink.busy, setup.answers.idle = (
+                random.choice([0, 0, 0.5, 0.9]) for _ in range(3)
+            )
         for name, valid, ready in [
             ("stores", dut.s_axi_wvalid, dut.s_axi_wready),
             ("network out", dut.m_axis_net_tvalid, dut.m_axis_net_tready),
@@ -448,7 +476,9 @@ async def random_posts_under_back_pressure(dut):
             packet = posted.get(index)
             if packet is None or words[-1] >> 96 != packet.number:
                 # It was on its way when it was answered.
-                assert came.get(words[-1] >> 96, 0) > 0, f"cycle {cycle}: a packet of nobody, {words[-1]:032x}"
+                assert came.get(words[-1] >> 96, 0) > 0, (
+                    f"cycle {cycle}: a packet of nobody, {words[-1]:032x}"
+                )
                 continue
             assert words == packet.words(), f"cycle {cycle}: {[f'{w:032x}' for w in words]}, of {packet}"
             came[packet.number] = came.get(packet.number, 0) + 1

@@ -29,6 +29,7 @@ mod power;
 mod record;
 mod region;
 mod replay;
+mod rtl;
 mod run;
 mod run_addresses;
 mod run_calls;

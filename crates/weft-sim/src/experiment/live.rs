@@ -173,6 +173,7 @@ impl LiveAccount {
             flows: wants(Table::Flows),
             timeline: self.drawing.is_some(),
             regions: self.request.region.is_some(),
+            ports: false,
         }
     }
 

@@ -1,5 +1,6 @@
 //! How an experiment runs: what its results do not depend on.
 
+use super::rtl::RtlOptions;
 use super::{ExperimentError, Output, Request, Start};
 use crate::telemetry::TelemetryLooks;
 use serde::de::DeserializeOwned;
@@ -23,6 +24,8 @@ pub struct ExperimentOptions {
     pub timeline: Option<PathBuf>,
     /// Whether to check conservation of packets, credits and bytes as the run goes.
     pub check: bool,
+    /// The RTL that runs in step with the model; `None`: none does.
+    pub rtl: Option<RtlOptions>,
     /// The command as typed, for `performance.json`.
     pub command: Vec<String>,
 }
@@ -37,6 +40,7 @@ impl Default for ExperimentOptions {
             save_every: None,
             timeline: None,
             check: false,
+            rtl: None,
             command: Vec::new(),
         }
     }
