@@ -9,8 +9,8 @@ use super::simulation::Rows;
 use crate::exit::{Failure, Status};
 use crate::interrupt::on_ctrl_c;
 use crate::options::{
-    MachineOptions, PlaceOptions, ReportOptions, ResultOptions, mapping_name, parse_positive_span,
-    parse_seed, whole_number,
+    MachineOptions, PlaceOptions, ReportOptions, ResultOptions, RtlArguments, mapping_name,
+    parse_positive_span, parse_seed, whole_number,
 };
 use crate::output;
 use crate::place::{OutputFile, located};
@@ -105,6 +105,9 @@ pub struct RunOptions {
 
     #[command(flatten)]
     live: LiveOptions,
+
+    #[command(flatten)]
+    rtl: RtlArguments,
 
     #[command(flatten)]
     results: ResultOptions,
@@ -295,7 +298,11 @@ impl RunOptions {
                 telemetry: self.results.telemetry,
                 scenario: self.beside.read()?,
             },
-            options: self.results.experiment_options(words, self.breakdown, &self.inputs())?,
+            options: self.rtl.put_into(self.results.experiment_options(
+                words,
+                self.breakdown,
+                &self.inputs(),
+            )?)?,
             recorder: recording.map(recorder),
             host: self.host,
             label: self.label,

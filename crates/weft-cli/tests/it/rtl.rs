@@ -51,6 +51,25 @@ fn latency_is_the_models_with_rtl_in_step() {
     assert!(waves.lines().filter(|line| line.starts_with('#')).count() > 100);
 }
 
+/// Catches RTL and model that part where much comes at once: windows that fill channels and mailboxes,
+/// collectives, and packets and answers that are lost or damaged.
+#[test]
+fn storms_and_losses_are_the_models_with_rtl_in_step() {
+    let Some(library) = library("") else { return };
+    let in_step = |words: &[&str]| {
+        let mut weft = Command::new(env!("CARGO_BIN_EXE_weft"));
+        weft.args(["osu"]).args(words).args(["-m", "exanest", "--rtl", "packetizer,mailbox", "--quiet"]);
+        let output = weft.env("WEFT_RTL_LIBRARY", &library).output().unwrap();
+        assert!(output.status.success(), "{words:?}: {}{}", text(&output.stdout), text(&output.stderr));
+    };
+    in_step(&["mbw_mr", "--ranks", "8", "--ppn", "4", "--sizes", "8:32", "--iterations", "3"]);
+    in_step(&["allreduce", "--ranks", "32", "--ppn", "4", "--sizes", "4:64", "--iterations", "2"]);
+    let pair = ["latency", "--from", "M1QAF1", "--to", "M1QBF1", "--sizes", "8:32"];
+    for faults in ["faults=[{drop=20000}]", "faults=[{corrupt=20000}]"] {
+        in_step(&[&pair[..], &["--iterations", "200", "--set", faults]].concat());
+    }
+}
+
 /// Catches RTL that is compared with nothing: a bug in each block ends the run, and is named.
 #[test]
 fn a_bug_is_named() {
