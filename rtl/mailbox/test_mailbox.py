@@ -470,7 +470,7 @@ async def random_packets_under_back_pressure(dut):
         queue=["empty", "holding", "full"],
         again=[True],
         size=SIZES,
-        interface=[*range(INTERFACES), "none"],
+        interface=["first", "last", "other", "none"],
         source=["least", "most", "other"],
         waits=["network in", "network out", "address", "word", "registers"],
     )
@@ -496,7 +496,7 @@ async def random_packets_under_back_pressure(dut):
             if valid.value and not ready.value:
                 coverage.hit("waits", name)
         if len(setup.source.queue) < 8:
-            interface = random.choice([favourite, favourite, random.randrange(INTERFACES)])
+            interface = random.choice([favourite, favourite, random.randrange(INTERFACES), 0, INTERFACES - 1])
             size = random.choice(SIZES)
             what = random.random()
             source = random.choice([0, (1 << 22) - 1, random.randrange(1 << 22)])
@@ -510,7 +510,8 @@ async def random_packets_under_back_pressure(dut):
             sent.append(packet)
             setup.send(packet, random.randrange(768) if random.random() < 0.05 else None)
             coverage.hit("size", packet.size)
-            coverage.hit("interface", packet.interface if packet.interface < 64 else "none")
+            named = {0: "first", INTERFACES - 1: "last"}.get(packet.interface, "other")
+            coverage.hit("interface", named if packet.interface < INTERFACES else "none")
             least, most = packet.source == 0, packet.source == (1 << 22) - 1
             coverage.hit("source", "least" if least else "most" if most else "other")
         if random.random() < 0.002 and not setup.registers.queue:

@@ -94,7 +94,7 @@ struct RawPort {
     bits: u32,
     is_output: u32,
     word: u32,
-    reserved: u32,
+    _reserved: u32,
 }
 
 #[repr(C)]

@@ -75,10 +75,22 @@ struct MadePacket {
 
 /// A packet that the network takes from a cycle on.
 struct Sending {
+    /// The cycle in which the engine has made it.
+    made: u64,
     from: u64,
     words: VecDeque<u128>,
-    /// The model has not sent it: it is taken, if it is offered, and dropped.
-    stale: bool,
+    use_of_it: Use,
+}
+
+/// The use of a packet whose turn has come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Use {
+    /// The network takes it.
+    Sent,
+    /// The model has not sent it. The RTL has seen the answer too, or offers the packet already.
+    Stale,
+    /// The RTL offers it: it is taken and dropped.
+    Dropped,
 }
 
 /// The block.
@@ -280,7 +292,8 @@ impl PacketizerInStep {
         let Some(place) = self.made.iter().position(is_it) else { return };
         if let Some(made) = self.made.remove(place) {
             let from = edge(&self.place.clock, at);
-            self.sending.push_back(Sending { from, words: made.words, stale });
+            let use_of_it = if stale { Use::Stale } else { Use::Sent };
+            self.sending.push_back(Sending { made: made.cycle, from, words: made.words, use_of_it });
         }
     }
 
@@ -317,18 +330,21 @@ impl PacketizerInStep {
             (rtl.get(ports.net_valid), rtl.get(ports.net_data), rtl.get(ports.net_last));
         if !ready {
             let may_be_offered = self.made.front().is_some_and(|made| made.cycle <= cycle)
-                || self.sending.front().is_some_and(|sending| !sending.stale);
+                || self.sending.iter().any(|sending| sending.made <= cycle);
             let too_early = valid != 0 && !may_be_offered;
-            return place.compare(cycle, "m_axis_net_tvalid", too_early.into(), 0);
+            place.compare(cycle, "m_axis_net_tvalid", too_early.into(), 0)?;
+            let stale = |sending: &&mut Sending| sending.use_of_it == Use::Stale && sending.from <= cycle + 1;
+            if let Some(sending) = self.sending.front_mut().filter(stale) {
+                if valid != 0 && sending.words.front() == Some(&data) {
+                    sending.use_of_it = Use::Dropped;
+                } else {
+                    self.sending.pop_front();
+                }
+            }
+            return Ok(());
         }
         let Some(sending) = self.sending.front_mut() else { return Ok(()) };
-        if sending.stale {
-            // The block has seen the answer, or it had begun to offer the packet.
-            if valid == 0 || (sending.words.front() != Some(&data) && last == 0) {
-                self.sending.pop_front();
-                return Ok(());
-            }
-        } else {
+        if sending.use_of_it == Use::Sent {
             place.compare(cycle, "m_axis_net_tvalid", valid, 1)?;
             let expected = sending.words.front().copied().unwrap_or_default();
             place.compare(cycle, "m_axis_net_tdata", data, expected)?;
@@ -422,7 +438,8 @@ impl BlockInStep for PacketizerInStep {
         let (urgent, patient) = (due(&self.stores), due(&self.patient_stores));
         let store = urgent.or(patient);
         let answer = self.answers.front().copied().filter(|word| word.cycle <= cycle);
-        let ready = self.sending.front().is_some_and(|sending| sending.from <= cycle);
+        let takes = |sending: &Sending| sending.from <= cycle && sending.use_of_it != Use::Stale;
+        let ready = self.sending.front().is_some_and(takes);
         let (rtl, ports) = (&mut self.rtl, &self.ports);
         if let Some(store) = store {
             rtl.set(ports.store_address, store.address.into());

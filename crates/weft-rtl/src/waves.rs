@@ -44,7 +44,7 @@ impl Waves {
         self.endpoint = Some(endpoint);
         let mut text = format!("$timescale 1ps $end\n$scope module {name} $end\n");
         let mut count = 0;
-        for (block, rtl) in blocks {
+        for &(block, rtl) in blocks {
             // A file of one's own: what cannot be written is seen at the end.
             let _ = writeln!(text, "$scope module {block} $end");
             let signals = rtl.ports().map(|(name, port)| {
