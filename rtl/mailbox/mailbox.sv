@@ -126,7 +126,7 @@ module mailbox
   logic [15:0] put_tail;
 
   verdict_t fallen, verdict;
-  logic fallen_valid, verdict_ready, verdict_there;
+  logic fallen_valid, verdict_ready, verdict_there, verdict_fits;
 
   logic payload_write;
   logic [SlotBits+1:0] payload_write_address, payload_read_address;
@@ -181,7 +181,7 @@ module mailbox
       .clk,
       .reset,
       .in_valid (fallen_valid),
-      .in_ready (),
+      .in_ready (verdict_fits),
       .in_data  (fallen),
       .out_valid(verdict_there),
       .out_ready(verdict_ready),
@@ -299,6 +299,12 @@ module mailbox
       .rvalid(s_axil_rvalid),
       .rready(s_axil_rready)
   );
+
+  always_ff @(posedge clk) begin
+    if (!reset)
+      assert (!fallen_valid || verdict_fits)
+      else $error("a verdict without a place");
+  end
 
   // One master, one thread: the answers to writes come in order, and a failed write is not repeated.
   wire unused_ok = &{1'b0, m_axi_bid, m_axi_bresp};

@@ -100,6 +100,9 @@ module mailbox_receive
       slot  <= slot + 1'b1;
     end
     slots_used <= slots_used + (SlotBits + 1)'(header_taken) - (SlotBits + 1)'(slot_freed);
+    if (!reset)
+      assert (slots_used <= (SlotBits + 1)'(SLOTS))
+      else $error("more packets than slots");
     if (reset) begin
       state <= HEADER;
       slot <= '0;

@@ -252,6 +252,12 @@ module packetizer
       .net_last (m_axis_net_tlast)
   );
 
+  always_ff @(posedge clk) begin
+    if (!reset)
+      assert (!repeat_valid || start_ready)
+      else $error("a repeat without a place");
+  end
+
   packetizer_answers #(
       .INTERFACES(INTERFACES),
       .CHANNELS  (CHANNELS)

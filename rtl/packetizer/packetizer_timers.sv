@@ -58,7 +58,7 @@ module packetizer_timers #(
 
   // --- Onto the wheel: those that are due at one time go to one place after the other ---
 
-  logic found, found_valid;
+  logic found, found_valid, found_fits;
   logic [CHANNEL_BITS-1:0] found_channel;
   logic [TIME_BITS-1:0] found_time;
   place_t wheel[1 << PlaceBits];
@@ -74,7 +74,7 @@ module packetizer_timers #(
       .clk,
       .reset,
       .in_valid (is_next_lap),
-      .in_ready (),
+      .in_ready (found_fits),
       .in_data  ({seen_channel, scanned_deadline}),
       .out_valid(waiting_valid),
       .out_ready(!found_valid || found),
@@ -92,6 +92,9 @@ module packetizer_timers #(
       found_channel <= waiting_channel;
       found_time <= waiting_deadline;
     end else found_time <= found_time + 1'b1;
+    if (!reset)
+      assert (!is_next_lap || found_fits)
+      else $error("a channel that is due is lost");
     if (found) wheel[found_time[PlaceBits-1:0]] <= '{lap: found_time[TIME_BITS-1:PlaceBits], channel: found_channel};
     if (reset) found_valid <= 1'b0;
   end
@@ -112,6 +115,9 @@ module packetizer_timers #(
   assign due_time = late_valid ? late_time : soon;
 
   always_ff @(posedge clk) begin
+    if (!reset)
+      assert (!(late_valid && is_soon && !due_ready))
+      else $error("a channel that is due is lost");
     late_valid <= due_valid && !due_ready || late_valid && is_soon;
     if (is_soon) begin
       late_channel <= soon_place.channel;
