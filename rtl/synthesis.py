@@ -24,6 +24,9 @@ def synthesize(block: str, sources: list[Path]) -> dict[str, int]:
     with tempfile.NamedTemporaryFile(suffix=".txt") as log:
         run = lambda command: libyosys.run_pass(command, design)  # noqa: E731
         run(f"read_slang --top {block} {' '.join(map(str, sources))}")
+        # What is asserted is for simulation.
+        run("proc")
+        run("chformal -remove")
         run(f"synth_xilinx -family xcup -top {block} -abc9 -flatten")
         run(f"tee -q -o {log.name} stat")
         stat = Path(log.name).read_text()
