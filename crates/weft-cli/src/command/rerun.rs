@@ -59,6 +59,7 @@ impl RerunOptions {
             save_every: self.save_every,
             timeline: None,
             check: false,
+            rtl: None,
             command: words.to_vec(),
         }
     }
