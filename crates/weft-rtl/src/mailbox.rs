@@ -23,6 +23,9 @@ pub(crate) const NAME: &str = "mailbox";
 const SYSTEM: u32 = 1 << 18;
 /// Bytes of an entry.
 const ENTRY: u64 = 64;
+/// Cycles of the RTL from the edge of a tail to the answer, at least: look-up and verdict. The model answers at
+/// the tail where that comes last, as it does over links that are slower than the interface.
+const BEHIND_TAIL: u64 = 4;
 /// Cycles after which the block is at rest, where nothing comes.
 const REST: u64 = 40;
 /// Packets whose target is remembered, for those that come again.
@@ -95,6 +98,9 @@ pub(crate) struct MailboxInStep {
     tails: Vec<u16>,
     head_moved: bool,
     entries: u64,
+    /// Cycles of a check, and the cycle in which the last one was done.
+    check: u64,
+    free: u64,
     targets: BTreeMap<(EndpointId, u32), (u16, Pdid)>,
     remembered: VecDeque<(EndpointId, u32)>,
 }
@@ -170,6 +176,8 @@ impl MailboxInStep {
             tails: vec![0; interfaces as usize],
             head_moved: false,
             entries,
+            check: library.parameter(NAME, "CHECK")?,
+            free: 0,
             targets: BTreeMap::new(),
             remembered: VecDeque::new(),
         };
@@ -250,7 +258,9 @@ impl MailboxInStep {
             self.registers.push_back(RegisterWrite { cycle: behind.saturating_sub(1), address, value });
         }
         let answer = AnswerWords { from: endpoint, to: from, number: message, channel, refusal };
-        let done = edge(&clock, checked);
+        let behind_another = if self.free > first { self.free + self.check } else { 0 };
+        let done = edge(&clock, checked).max(behind + BEHIND_TAIL).max(behind_another);
+        self.free = done;
         for (place, data) in answer.words().into_iter().enumerate() {
             self.answers.push_back(BusWord { cycle: done + place as u64, data, last: place == 1 });
         }
