@@ -23,8 +23,8 @@ pub(crate) const NAME: &str = "mailbox";
 const SYSTEM: u32 = 1 << 18;
 /// Bytes of an entry.
 const ENTRY: u64 = 64;
-/// Cycles of the RTL from the edge of a tail to the answer, at least: look-up and verdict. The model answers at
-/// the tail where that comes last, as it does over links that are slower than the interface.
+/// Cycles of the RTL from the edge of a tail to the answer, at least: look-up and verdict. The model answers
+/// at the tail where that comes last, as it does over links that are slower than the interface.
 const BEHIND_TAIL: u64 = 4;
 /// Cycles after which the block is at rest, where nothing comes.
 const REST: u64 = 40;

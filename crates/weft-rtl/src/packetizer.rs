@@ -79,12 +79,12 @@ struct Sending {
     made: u64,
     from: u64,
     words: VecDeque<u128>,
-    use_of_it: Use,
+    use_of_it: PacketUse,
 }
 
 /// The use of a packet whose turn has come.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Use {
+enum PacketUse {
     /// The network takes it.
     Sent,
     /// The model has not sent it. The RTL has seen the answer too, or offers the packet already.
@@ -292,7 +292,7 @@ impl PacketizerInStep {
         let Some(place) = self.made.iter().position(is_it) else { return };
         if let Some(made) = self.made.remove(place) {
             let from = edge(&self.place.clock, at);
-            let use_of_it = if stale { Use::Stale } else { Use::Sent };
+            let use_of_it = if stale { PacketUse::Stale } else { PacketUse::Sent };
             self.sending.push_back(Sending { made: made.cycle, from, words: made.words, use_of_it });
         }
     }
@@ -333,10 +333,11 @@ impl PacketizerInStep {
                 || self.sending.iter().any(|sending| sending.made <= cycle);
             let too_early = valid != 0 && !may_be_offered;
             place.compare(cycle, "m_axis_net_tvalid", too_early.into(), 0)?;
-            let stale = |sending: &&mut Sending| sending.use_of_it == Use::Stale && sending.from <= cycle + 1;
+            let stale =
+                |sending: &&mut Sending| sending.use_of_it == PacketUse::Stale && sending.from <= cycle + 1;
             if let Some(sending) = self.sending.front_mut().filter(stale) {
                 if valid != 0 && sending.words.front() == Some(&data) {
-                    sending.use_of_it = Use::Dropped;
+                    sending.use_of_it = PacketUse::Dropped;
                 } else {
                     self.sending.pop_front();
                 }
@@ -344,7 +345,7 @@ impl PacketizerInStep {
             return Ok(());
         }
         let Some(sending) = self.sending.front_mut() else { return Ok(()) };
-        if sending.use_of_it == Use::Sent {
+        if sending.use_of_it == PacketUse::Sent {
             place.compare(cycle, "m_axis_net_tvalid", valid, 1)?;
             let expected = sending.words.front().copied().unwrap_or_default();
             place.compare(cycle, "m_axis_net_tdata", data, expected)?;
@@ -438,7 +439,7 @@ impl BlockInStep for PacketizerInStep {
         let (urgent, patient) = (due(&self.stores), due(&self.patient_stores));
         let store = urgent.or(patient);
         let answer = self.answers.front().copied().filter(|word| word.cycle <= cycle);
-        let takes = |sending: &Sending| sending.from <= cycle && sending.use_of_it != Use::Stale;
+        let takes = |sending: &Sending| sending.from <= cycle && sending.use_of_it != PacketUse::Stale;
         let ready = self.sending.front().is_some_and(takes);
         let (rtl, ports) = (&mut self.rtl, &self.ports);
         if let Some(store) = store {
