@@ -188,26 +188,29 @@ impl RtlLibrary {
             if found.is_null() { Err(lacks()) } else { Ok(found) }
         };
         macro_rules! function {
-            ($name:literal) => {
+            ($name:literal, $function:ty) => {
                 // SAFETY: of this name library.cpp has a function of this type.
-                unsafe { std::mem::transmute::<*mut c_void, _>(symbol($name)?) }
+                unsafe { std::mem::transmute::<*mut c_void, $function>(symbol($name)?) }
             };
         }
-        let version: extern "C" fn() -> u32 = function!(c"weft_rtl_version");
+        let version = function!(c"weft_rtl_version", extern "C" fn() -> u32);
         // Nothing else of another version is what this side takes it for.
         if version() != VERSION {
             return Err(RtlError::Version { path: path.to_path_buf(), found: version() });
         }
         let functions = Functions {
             version,
-            sources: function!(c"weft_rtl_sources"),
-            block: function!(c"weft_rtl_block"),
-            ports: function!(c"weft_rtl_ports"),
-            parameters: function!(c"weft_rtl_parameters"),
-            create: function!(c"weft_rtl_create"),
-            destroy: function!(c"weft_rtl_destroy"),
-            words: function!(c"weft_rtl_words"),
-            cycle: function!(c"weft_rtl_cycle"),
+            sources: function!(c"weft_rtl_sources", extern "C" fn() -> *const c_char),
+            block: function!(c"weft_rtl_block", extern "C" fn(u32) -> *const c_char),
+            ports: function!(c"weft_rtl_ports", extern "C" fn(u32, *mut u32) -> *const RawPort),
+            parameters: function!(
+                c"weft_rtl_parameters",
+                extern "C" fn(u32, *mut u32) -> *const RawParameter
+            ),
+            create: function!(c"weft_rtl_create", extern "C" fn(u32) -> *mut c_void),
+            destroy: function!(c"weft_rtl_destroy", extern "C" fn(*mut c_void)),
+            words: function!(c"weft_rtl_words", extern "C" fn(*mut c_void) -> *mut u64),
+            cycle: function!(c"weft_rtl_cycle", extern "C" fn(*mut c_void)),
         };
         let kinds = (0..).map_while(|block| functions.kind(block)).collect();
         Ok(Arc::new(RtlLibrary { path: path.to_path_buf(), functions, kinds }))
