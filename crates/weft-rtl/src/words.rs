@@ -48,7 +48,7 @@ impl SmallMessage {
     /// The words that a process stores: payload, then descriptor, which is the header without what the block
     /// adds.
     pub fn stored(&self) -> (Vec<u128>, u128) {
-        const ADDED: u128 = 0xFFFF << 112 | 0xFF << 40 | (1 << 22) - 1;
+        const ADDED: u128 = 0xFFFF << 112 | 0xFF << 40 | ((1 << 22) - 1);
         let words = self.words();
         let payload = words[1..words.len() - 1].iter().map(|word| word.swap_bytes()).collect();
         (payload, words[0] & !ADDED)
