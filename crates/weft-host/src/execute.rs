@@ -363,7 +363,7 @@ fn execute_in<'scope>(
     // It ends when all ranks have ended and their output is passed on.
     let _ = watcher.join();
     drop(guard);
-    let end = end_of(&job, simulated?);
+    let end = run.end_with_rtl(end_of(&job, simulated?))?;
     let reason = report_text::reason(&job, &end);
     let detail = if reason.is_empty() { scene.waiting } else { reason };
     let others = match end {

@@ -53,6 +53,8 @@ pub enum LiveEnd {
     Silent(u32),
     /// The network has lost a message for good: why.
     Lost(String),
+    /// RTL in step with the model has another output than the model: which.
+    RtlDiffers(String),
     /// This rank has written into its device what no library does.
     Broken(u32, Nonsense),
     /// Virtual time has reached its limit.
@@ -77,6 +79,7 @@ impl LiveEnd {
             LiveEnd::NoProgress(..) => "no progress",
             LiveEnd::Silent(_) => "silent",
             LiveEnd::Lost(_) => "lost data",
+            LiveEnd::RtlDiffers(_) => "RTL differs",
             LiveEnd::Broken(..) => "broken rank",
             LiveEnd::TimeLimit | LiveEnd::WallLimit => "limit reached",
             LiveEnd::Interrupted => "interrupted",
@@ -93,6 +96,7 @@ impl LiveEnd {
             LiveEnd::Deadlock(_) => Ending::Deadlock,
             LiveEnd::NoProgress(..) => Ending::NoProgress,
             LiveEnd::Lost(_) => Ending::LostData,
+            LiveEnd::RtlDiffers(_) => Ending::RtlDiffers,
             LiveEnd::Silent(_) | LiveEnd::TimeLimit | LiveEnd::WallLimit => Ending::LimitReached,
             LiveEnd::Interrupted => Ending::Interrupted,
         }
@@ -108,6 +112,7 @@ impl LiveEnd {
             | LiveEnd::NoProgress(..)
             | LiveEnd::Silent(_)
             | LiveEnd::Lost(_)
+            | LiveEnd::RtlDiffers(_)
             | LiveEnd::Broken(..)
             | LiveEnd::TimeLimit
             | LiveEnd::WallLimit => 1,

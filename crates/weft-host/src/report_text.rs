@@ -32,7 +32,7 @@ pub(crate) fn reason(job: &Job, end: &LiveEnd) -> String {
         LiveEnd::Aborted(rank, status) => {
             format!("rank {rank} called MPI_Abort with status {status}{}", after(job, *rank))
         }
-        LiveEnd::Lost(reason) => reason.clone(),
+        LiveEnd::Lost(reason) | LiveEnd::RtlDiffers(reason) => reason.clone(),
         LiveEnd::NoRank => "the program has used neither MPICH nor weft.h, so that nothing ran in virtual \
                             time; name a program that is linked to MPICH with libfabric (libmpi.so.12, \
                             build/venv/bin/mpicc) or to libweft_client.so"

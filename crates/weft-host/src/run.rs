@@ -178,6 +178,15 @@ impl LiveRun {
         self.account.finish(machine, layout, &mut *self.network, at_end)
     }
 
+    /// The end of the run, which is another where RTL in step with the model differs from it.
+    ///
+    /// # Errors
+    /// Results or waves that cannot be written.
+    pub fn end_with_rtl(&mut self, end: LiveEnd) -> Result<LiveEnd, ExperimentError> {
+        let difference = self.account.finish_rtl(&mut *self.network)?;
+        Ok(difference.map_or(end, LiveEnd::RtlDiffers))
+    }
+
     /// Messages that ranks have sent, and their bytes.
     pub fn sent(&self) -> (u64, Bytes) {
         let mut sum = (0, Bytes::ZERO);
@@ -304,6 +313,9 @@ impl LiveRun {
             }
             if until == end && self.account.epoch(&mut *self.network)? {
                 self.recording.begin_anew();
+            }
+            if let Some(difference) = self.account.rtl_difference() {
+                self.job.end(LiveEnd::RtlDiffers(difference));
             }
             if self.nobody_moves() && self.network.only_repeats().is_some() {
                 return Ok(Progress::Dry);

@@ -337,6 +337,11 @@ pub trait Host: Sized + Send + Serialize + DeserializeOwned + 'static {
         None
     }
 
+    /// Whether what crosses the ports of packetizer and mailbox is [reported](crate::Observer::port).
+    fn watches_ports(_parameters: &Self::Parameters) -> bool {
+        false
+    }
+
     /// The bytes of a message to this host are not those that its sender has, or an allreduce of it has
     /// another result than it should. Tells the observer where the host does not care.
     fn damaged(

@@ -34,6 +34,7 @@ mod overheads;
 pub mod packetizer;
 pub mod pcie;
 mod portals;
+pub mod ports;
 pub mod rdma;
 pub mod reliability;
 pub mod segmentation;

@@ -13,6 +13,7 @@ use crate::data::DataError;
 use crate::failure::Failure;
 use crate::mailbox::QueueChange;
 use crate::packetizer::ChannelChange;
+use crate::ports::PortEvent;
 use crate::rdma::RdmaChange;
 use weft_fabric::HopRecord;
 use weft_units::{Bytes, EndpointId, Time};
@@ -72,6 +73,10 @@ pub trait Observer {
 
     /// A block has changed its state. Not called by all blocks without [`Observer::HEARS_STATES`].
     fn state(&mut self, _change: &StateChange) {}
+
+    /// Something has crossed a port of packetizer or mailbox: of hosts that
+    /// [watch them](crate::Host::watches_ports).
+    fn port(&mut self, _event: &PortEvent) {}
 
     /// A message has failed, and its host did not want to know.
     fn failed(&mut self, _failure: &Failure) {}

@@ -187,6 +187,8 @@ pub struct Parcel {
     pub interface: u16,
     /// The node that the packet is for.
     pub to: EndpointId,
+    /// The virtual interface there.
+    pub to_interface: u16,
     /// The number of the message, counted by this interface.
     pub message: u32,
     /// Payload.
@@ -502,6 +504,7 @@ mod tests {
         Parcel {
             interface: 0,
             to,
+            to_interface: 0,
             message,
             bytes,
             created_at,

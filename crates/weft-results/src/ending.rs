@@ -23,6 +23,8 @@ pub enum Ending {
     LostData,
     /// A rank of a real program ended badly.
     RankFailed,
+    /// RTL in step with the model has another output than the model.
+    RtlDiffers,
 }
 
 impl Ending {
@@ -37,6 +39,7 @@ impl Ending {
             Ending::NoProgress => "no-progress",
             Ending::LostData => "lost-data",
             Ending::RankFailed => "rank-failed",
+            Ending::RtlDiffers => "rtl-differs",
         }
     }
 }

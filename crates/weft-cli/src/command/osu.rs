@@ -4,7 +4,7 @@ use super::breakdown::ListOptions;
 use super::simulation::{BestAlgorithm, Shown, run_and_show};
 use crate::exit::{Failure, Status};
 use crate::options::{
-    MachineOptions, PlaceOptions, SimulationOptions, mapping_name, parse_seed, whole_number,
+    MachineOptions, PlaceOptions, RtlArguments, SimulationOptions, mapping_name, parse_seed, whole_number,
 };
 use crate::output::{self, decimal, thousands};
 use crate::value::{Sizes, parse_iterations, parse_sizes, suggested};
@@ -102,6 +102,9 @@ pub struct OsuOptions {
     seed: u64,
 
     #[command(flatten)]
+    rtl: RtlArguments,
+
+    #[command(flatten)]
     simulation: SimulationOptions,
 }
 
@@ -155,6 +158,7 @@ impl OsuOptions {
         }
         let inputs: Vec<_> = self.machine.file().into_iter().chain(self.places.file()).collect();
         let options = self.simulation.experiment_options(words, false, &inputs)?;
+        let options = self.rtl.put_into(options)?;
         let request = match self.benchmark {
             What::Benchmark(benchmark) => Request::Osu(self.request(benchmark)?),
             What::ExpectedBcast => Request::ExpectedBcast(self.expected()?),

@@ -8,7 +8,9 @@ use super::simulation::{Shown, run_and_show};
 use super::trace::{SpeedOptions, missing};
 use crate::called;
 use crate::exit::{Failure, Status};
-use crate::options::{MachineOptions, PlaceOptions, SimulationOptions, mapping_name, parse_seed};
+use crate::options::{
+    MachineOptions, PlaceOptions, RtlArguments, SimulationOptions, mapping_name, parse_seed,
+};
 use crate::output::{self, decimal, percent, thousands};
 use crate::place::OutputFile;
 use crate::standard_error::say;
@@ -106,6 +108,9 @@ pub struct JobOptions {
     live: LiveOptions,
 
     #[command(flatten)]
+    rtl: RtlArguments,
+
+    #[command(flatten)]
     simulation: SimulationOptions,
 }
 
@@ -134,7 +139,8 @@ impl JobOptions {
         let inputs = self.machine.file().into_iter().chain(self.places.file());
         let inputs = inputs.chain(self.beside.file());
         let inputs: Vec<_> = inputs.chain(traces.iter().map(PathBuf::as_path)).collect();
-        let mut options = self.simulation.experiment_options(words, self.breakdown, &inputs)?;
+        let options = self.simulation.experiment_options(words, self.breakdown, &inputs)?;
+        let mut options = self.rtl.put_into(options)?;
         if let Some(path) = &options.timeline {
             let traces: Vec<&Path> = traces.iter().map(PathBuf::as_path).collect();
             let file = OutputFile { option: "--timeline", contents: "timeline", path };

@@ -61,6 +61,7 @@ impl RerunOptions {
             check: false,
             // What it repeats was allowed once.
             unlimited: true,
+            rtl: None,
             command: words.to_vec(),
         }
     }

@@ -9,8 +9,8 @@ use super::simulation::Rows;
 use crate::exit::{Failure, Status};
 use crate::interrupt::on_ctrl_c;
 use crate::options::{
-    MachineOptions, PlaceOptions, ReportOptions, ResultOptions, mapping_name, parse_positive_span,
-    parse_seed, whole_number,
+    MachineOptions, PlaceOptions, ReportOptions, ResultOptions, RtlArguments, mapping_name,
+    parse_positive_span, parse_seed, whole_number,
 };
 use crate::output;
 use crate::place::{OutputFile, located};
@@ -122,6 +122,9 @@ pub struct ExecutionOptions {
 
     #[command(flatten)]
     live: LiveOptions,
+
+    #[command(flatten)]
+    rtl: RtlArguments,
 
     #[command(flatten)]
     results: ResultOptions,
@@ -310,6 +313,7 @@ impl ExecutionOptions {
         recording: Option<&Recording>,
     ) -> Result<Request, Failure> {
         let options = self.results.experiment_options(words, self.breakdown, &self.inputs(&job))?;
+        let options = self.rtl.put_into(options)?;
         Ok(Request {
             run: RunRequest {
                 machine: job.machine.input()?,

@@ -31,6 +31,7 @@ mod record;
 mod region;
 mod repairs;
 mod replay;
+mod rtl;
 mod run;
 mod run_addresses;
 mod run_calls;

@@ -500,6 +500,10 @@ impl Host for LiveHost {
         !self.ranks.is_empty()
     }
 
+    fn watches_ports(parameters: &LiveParameters) -> bool {
+        parameters.wanted.ports
+    }
+
     // Ranks join when they first need the network: the run wakes them.
     fn start(&mut self, parameters: &LiveParameters, context: &mut impl HostContext<Self>) {
         for seat in 0..self.ranks.len() {

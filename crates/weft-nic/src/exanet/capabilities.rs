@@ -6,6 +6,7 @@ use crate::capability::{AllreduceAccelerator, Capabilities, HostMemory, Mailboxe
 use crate::gvas::Pdid;
 use crate::host::Host;
 use crate::memory::CoreWork;
+use crate::ports::Crossing;
 use weft_units::{Bytes, Span, Time};
 
 impl<H: Host> Capabilities for ExanetNode<'_, '_, '_, H> {
@@ -35,6 +36,7 @@ impl<H: Host> HostMemory for ExanetNode<'_, '_, '_, H> {
 
 impl<H: Host> Mailboxes for ExanetNode<'_, '_, '_, H> {
     fn open(&mut self, interface: u16, domain: Pdid) {
+        self.port(|| Crossing::Opened { interface, domain });
         if u32::from(interface) < self.parameters.packetizer.interfaces {
             self.hardware.packetizer.open(interface, domain);
         }

@@ -27,9 +27,9 @@ impl Class {
     /// The class of packets with this header.
     pub const fn of(header: Header) -> Class {
         match header {
-            Header::Small => Class::Request,
+            Header::Small(_) => Class::Request,
             Header::Cell(_) => Class::Data,
-            Header::Acknowledgement | Header::Refused(_) | Header::BlockAnswer(..) => Class::Answer,
+            Header::Acknowledgement(_) | Header::Refused(..) | Header::BlockAnswer(..) => Class::Answer,
             Header::Reduction(..) => Class::Reduction,
         }
     }
@@ -61,6 +61,7 @@ impl Class {
 mod tests {
     use super::*;
     use crate::mailbox::Refusal;
+    use crate::packetizer::ChannelId;
 
     /// Catches answers that are answered: exchanges would never end, and the answers outstanding not be
     /// bounded by the packets outstanding.
@@ -72,6 +73,7 @@ mod tests {
             }
             assert!(class.waits_for().is_empty());
         }
-        assert_eq!(Class::of(Header::Refused(Refusal::Full)), Class::Answer);
+        let channel = ChannelId { interface: 0, channel: 0 };
+        assert_eq!(Class::of(Header::Refused(channel, Refusal::Full)), Class::Answer);
     }
 }

@@ -6,18 +6,19 @@
 use super::wire;
 use crate::allreduce::{ModulePacketKind, OperationId};
 use crate::mailbox::Refusal;
+use crate::packetizer::ChannelId;
 use crate::rdma::{Answer, CellId};
 use weft_fabric::{Addressing, HeaderBits, MessagePart, Packet};
 
 /// The header of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Header {
-    /// A small message, from a packetizer to a mailbox.
-    Small,
-    /// The mailbox has the small message.
-    Acknowledgement,
-    /// The mailbox has refused the small message.
-    Refused(Refusal),
+    /// A small message, from a channel of a packetizer to a mailbox.
+    Small(ChannelId),
+    /// The mailbox has the small message of a channel.
+    Acknowledgement(ChannelId),
+    /// The mailbox has refused the small message of a channel.
+    Refused(ChannelId, Refusal),
     /// A cell of an RDMA write.
     Cell(CellId),
     /// The answer to a block of cells, named by the cell that completed it.

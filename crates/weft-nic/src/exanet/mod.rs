@@ -58,6 +58,7 @@ use crate::iommu::IOMMU;
 use crate::mailbox::MAILBOX;
 use crate::observer::Stage;
 use crate::packetizer::{ChannelId, PACKETIZER, Packetizer};
+use crate::ports::Crossing;
 use crate::rdma::{Rdma, Task};
 use crate::shell::{NicBoard, NicShell};
 use node::{ExanetHosted, ExanetNode, Hardware};
@@ -125,7 +126,9 @@ impl<H: Host> NicBoard<H> for Hardware<H> {
     type Announcement = Announcement<H::Header>;
 
     fn new(_: EndpointId, parameters: &NicParameters<ExanetParameters, H::Parameters>) -> Hardware<H> {
-        Hardware::with_data(H::data(&parameters.host))
+        let mut hardware = Hardware::with_data(H::data(&parameters.host));
+        hardware.watched = H::watches_ports(&parameters.host);
+        hardware
     }
 
     fn host_timer(timer: H::Timer) -> ExanetTimer<H::Timer> {
@@ -238,8 +241,9 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         let turn = transmit
             .next(now, large_ready, |candidate| admits_all || admits::<H>(fabric, &waiting, candidate));
         match turn {
-            Turn::Answer(Answer { to: destination, message, refusal }) => {
-                let header = refusal.map_or(Header::Acknowledgement, Header::Refused);
+            Turn::Answer(Answer { to: destination, message, channel, refusal }) => {
+                let refused = |refusal| Header::Refused(channel, refusal);
+                let header = refusal.map_or(Header::Acknowledgement(channel), refused);
                 Injection::Packet(header.packet(Addressing { source, destination, message }, 0))
             }
             Turn::Packetizer { ready, channel, message } => self.small_packet(ready, channel, message),
@@ -258,6 +262,7 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         let parcel = self.hardware.packetizer.parcel(channel).copied();
         let Some(parcel) = parcel.filter(|parcel| parcel.message == message) else {
             // It has been answered before it could be repeated.
+            self.port(|| Crossing::Stale { channel, message });
             return Injection::NotBefore(now);
         };
         if parcel.refused > 0 || self.hardware.packetizer.repeated(channel) {
@@ -272,7 +277,8 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
             self.stage(&Stage { endpoint, source, message, block, came, began, ended });
         }
         let addressing = Addressing { source, destination: parcel.to, message };
-        let packet = Header::Small.packet(addressing, parcel.bytes.get() as u32);
+        self.port(|| Crossing::Sent { channel, message });
+        let packet = Header::Small(channel).packet(addressing, parcel.bytes.get() as u32);
         let mut packet = packet.of_class(parcel.class);
         packet.watch(parcel.watch);
         Injection::Packet(packet)

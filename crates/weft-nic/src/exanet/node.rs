@@ -11,7 +11,7 @@ use super::post::Posts;
 use super::receive::Notice;
 use super::reduction::Reductions;
 use super::transmit::Transmit;
-use super::{Announcement, ExanetParameters, ExanetTimer};
+use super::{Announcement, ExanetNic, ExanetParameters, ExanetTimer};
 use crate::failure::Failure;
 use crate::host::{Delivered, Host, Incoming, Offer};
 use crate::host_port::HostPort;
@@ -22,11 +22,12 @@ use crate::memory_path::MemoryPath;
 use crate::message_table::MessageTable;
 use crate::observer::{Observer as _, Stage};
 use crate::packetizer::Packetizer;
+use crate::ports::{Crossing, PortEvent};
 use crate::rdma::Rdma;
 use crate::shell::{Hosted, NicNode};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use weft_fabric::Announced;
+use weft_fabric::{Announced, InterfaceContext};
 use weft_units::{Address, CountLedger, Time};
 
 /// The blocks, and the queues between them.
@@ -53,6 +54,8 @@ pub struct Hardware<H: Host> {
     pub(super) check: DamageCheck,
     /// Counts of what was sent again; `None`: nothing, as nearly everywhere.
     pub(super) repairs: Option<Box<CountLedger>>,
+    /// Whether what crosses the ports of packetizer and mailbox is reported.
+    pub(super) watched: bool,
 }
 
 /// The blocks on the way to the host's memory.
@@ -95,6 +98,7 @@ impl<H: Host> Hardware<H> {
             next_number: 0,
             check: DamageCheck::default(),
             repairs: None,
+            watched: false,
         }
     }
 
@@ -133,11 +137,26 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         self.fabric.output().stage(stage);
     }
 
+    /// Reports what crosses a port of packetizer or mailbox, where that is wanted.
+    #[inline]
+    pub(super) fn port(&mut self, what: impl FnOnce() -> Crossing) {
+        if self.hardware.watched {
+            report_port(self.fabric, what());
+        }
+    }
+
     /// Has the host notice a failure at `at`.
     pub(super) fn fail_later(&mut self, at: Time, failure: Failure) {
         self.hardware.failures.push_back((at, failure));
         self.fabric.set_timer(at, ExanetTimer::Failed);
     }
+}
+
+/// Reports what crosses a port.
+#[cold]
+pub(super) fn report_port<H: Host>(fabric: &mut InterfaceContext<'_, '_, ExanetNic<H>>, what: Crossing) {
+    let (endpoint, at) = (fabric.endpoint(), fabric.now());
+    fabric.output().port(&PortEvent { endpoint, at, what });
 }
 
 /// The host and its node.

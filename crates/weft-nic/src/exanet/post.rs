@@ -10,6 +10,7 @@ use crate::host::{Host, Message, Primitive};
 use crate::host_port::HOST_PORT;
 use crate::observer::{BlockChange, Observer as _, Stage, StateChange};
 use crate::packetizer::{ChannelChange, ChannelId, PACKETIZER, Parcel};
+use crate::ports::{Crossing, PortEvent, StoredParcel};
 use crate::rdma::{ChannelKind, Descriptor};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
@@ -117,6 +118,7 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
             let (message, refused) = (number, 0);
             let told = Parcel {
                 interface,
+                to_interface,
                 to,
                 message,
                 bytes,
@@ -193,9 +195,11 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
                 if let Some(words) = words {
                     self.fabric.announce(parcel.to, parcel.message, Announcement::Header(words));
                 }
+                let watched = self.hardware.watched;
                 let packetizer = &mut self.hardware.packetizer;
                 let parameters = &self.parameters.packetizer;
-                let channel = packetizer.post(now, parcel, parameters, &mut channel_report(self.fabric));
+                let channel =
+                    packetizer.post(now, parcel, parameters, &mut channel_report(self.fabric, watched));
                 if let Some(channel) = channel {
                     self.store(now, channel, parcel);
                 }
@@ -212,6 +216,11 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         let stored = self.hardware.memory.port.store(now, bytes, &self.parameters.host_port);
         let made = self.hardware.packetizer.start(stored.ended, &self.parameters.packetizer);
         self.hardware.transmit.small(made.ended, channel, parcel.message);
+        let domain = self.hardware.packetizer.domain(channel.interface);
+        self.port(|| {
+            let (came, made) = (stored.ended, made.ended);
+            Crossing::Stored(StoredParcel { channel, parcel, domain, came, made })
+        });
         if let Some(token) = parcel.token.filter(|_| parcel.refused == 0 && !parcel.acknowledged) {
             self.fabric.set_timer(stored.issued, ExanetTimer::Sent(token));
         }
@@ -233,8 +242,14 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
 /// Reports changes of channels to the observer.
 pub(super) fn channel_report<'a, H: Host>(
     fabric: &'a mut InterfaceContext<'_, '_, ExanetNic<H>>,
+    watched: bool,
 ) -> impl FnMut(ChannelChange) + 'a {
     let (endpoint, at) = (fabric.endpoint(), fabric.now());
     let output = fabric.output();
-    move |change| output.state(&StateChange { endpoint, at, change: BlockChange::Packetizer(change) })
+    move |change| {
+        output.state(&StateChange { endpoint, at, change: BlockChange::Packetizer(change) });
+        if watched {
+            output.port(&PortEvent { endpoint, at, what: Crossing::Channel(change) });
+        }
+    }
 }

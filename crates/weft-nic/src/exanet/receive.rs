@@ -14,7 +14,8 @@ use crate::host_port::HOST_PORT;
 use crate::mailbox::{Envelope, MAILBOX, QueueChange, Refusal};
 use crate::observer::{BlockChange, Observer as _, Stage, StateChange};
 use crate::packetizer::{ChannelId, Packetizer, Parcel};
-use crate::rdma::{ReceiveUnit, TransferHeader};
+use crate::ports::{Arrival, Crossing, PortEvent, SmallAnswer};
+use crate::rdma::ReceiveUnit;
 use crate::reliability::Expiry;
 use weft_fabric::{Announced, InterfaceContext, Packet};
 use weft_units::{Address, Span, Time};
@@ -89,7 +90,7 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
             let owner = (transfer.domain, transfer.destination.space);
             let named = (target.place.domain(), u32::from(target.interface()));
             match header {
-                Header::Small => named == owner,
+                Header::Small(_) => named == owner,
                 Header::Cell(id) => {
                     let address = ReceiveUnit::place(transfer, id, cut).address.get();
                     named == owner && target.place.address() == address
@@ -104,8 +105,10 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
     /// A packet has come that is no cell.
     #[inline(never)]
     fn other_packet(&mut self, packet: &Packet) -> Option<Notice<H::Header>> {
-        match Header::of(packet)? {
-            Header::Small => self.small(packet).map(Notice::Message),
+        let header = Header::of(packet)?;
+        self.port_of_answer(packet, header);
+        match header {
+            Header::Small(channel) => self.small(packet, channel).map(Notice::Message),
             // It is known by its label, and taken before.
             Header::Cell(_) => None,
             // A damaged answer says nothing: the packet will be repeated.
@@ -118,34 +121,74 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
                 self.block_answer(id, answer);
                 None
             }
-            Header::Acknowledgement => {
+            Header::Acknowledgement(_) => {
                 self.acknowledged(packet.message);
                 None
             }
-            Header::Refused(refusal) => self.refused(packet.message, refusal).map(Notice::Failure),
+            Header::Refused(_, refusal) => self.refused(packet.message, refusal).map(Notice::Failure),
         }
     }
 
+    /// Reports an answer to the packetizer, where that is wanted.
+    #[inline]
+    fn port_of_answer(&mut self, packet: &Packet, header: Header) {
+        let (channel, refusal) = match header {
+            Header::Acknowledgement(channel) => (channel, None),
+            Header::Refused(channel, refusal) => (channel, Some(refusal)),
+            _ => return,
+        };
+        let Packet { source: from, message, .. } = *packet;
+        let damaged = packet.is_corrupted();
+        self.port(|| Crossing::Answered(SmallAnswer { from, message, channel, refusal, damaged }));
+    }
+
     /// A packet for the mailbox.
-    fn small(&mut self, packet: &Packet) -> Option<Delivered<H::Header>> {
+    fn small(&mut self, packet: &Packet, channel: ChannelId) -> Option<Delivered<H::Header>> {
+        let watched = self.hardware.watched;
         let (hardware, parameters, now) = (&mut *self.hardware, self.parameters, self.fabric.now());
         let Packet { source: from, message: number, hops, .. } = *packet;
-        let checked = hardware.mailbox.check(now - packet.serialization(), now, &parameters.mailbox);
-        // Headers are kept until their packet is accepted, so that one without repeats what has been: the
-        // hardware sees it by the sequence number of its source's channel.
-        let Some(expected) = hardware.headers.get((from, number)) else {
-            hardware.transmit.answer(checked.ended, Answer { to: from, message: number, refusal: None });
-            hardware.ledger().counts.duplicates += 1;
-            self.fabric.request_injection();
-            return None;
-        };
-        let (interface, Expected { header, created_at, .. }) = (expected.interface(), *expected);
-        let TransferHeader { domain, bytes, .. } = expected.transfer;
+        let head = now - packet.serialization();
+        let checked = hardware.mailbox.check(head, now, &parameters.mailbox);
         let damaged = hardware.check.finds(packet, self.fabric.endpoint(), parameters.check);
-        let envelope = Envelope { interface, domain, damaged };
-        let put = hardware.mailbox.put(now, &envelope, &parameters.mailbox, &mut queue_report(self.fabric));
-        hardware.transmit.answer(checked.ended, Answer { to: from, message: number, refusal: put.err() });
+        // Headers are kept until their packet is accepted, so that one without repeats what has been: the
+        // hardware sees it by its source and number.
+        let expected = hardware.headers.get((from, number)).copied();
+        let target = expected.map(|expected| (expected.interface(), expected.transfer.domain));
+        let put = match target {
+            Some((interface, domain)) => {
+                let envelope = Envelope { interface, domain, damaged };
+                let report = &mut queue_report(self.fabric, watched);
+                hardware.mailbox.put(now, &envelope, &parameters.mailbox, report)
+            }
+            None if damaged => Err(Refusal::Damaged),
+            None => {
+                hardware.ledger().counts.duplicates += 1;
+                Ok(())
+            }
+        };
+        let refusal = put.err();
+        hardware.transmit.answer(checked.ended, Answer { to: from, message: number, channel, refusal });
+        self.port(|| {
+            let (bytes, checked) = (packet.payload(), checked.ended);
+            let put = put.is_ok() && target.is_some();
+            let message = number;
+            Crossing::Arrived(Arrival {
+                head,
+                from,
+                message,
+                channel,
+                bytes,
+                target,
+                damaged,
+                checked,
+                refusal,
+                put,
+            })
+        });
         self.fabric.request_injection();
+        let Expected { header, created_at, .. } = expected?;
+        let (interface, hardware) = (target?.0, &mut *self.hardware);
+        let bytes = expected?.transfer.bytes;
         put.ok()?;
         if let Some(data) = &mut hardware.data {
             data.memory.write((from, number), (0, 0), packet.payload().get(), packet.is_corrupted());
@@ -180,7 +223,8 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
     /// A mailbox has a packet of this packetizer.
     fn acknowledged(&mut self, message: u32) {
         let packetizer = &mut self.hardware.packetizer;
-        let answered = packetizer.answered(message, true, &mut channel_report(self.fabric));
+        let answered =
+            packetizer.answered(message, true, &mut channel_report(self.fabric, self.hardware.watched));
         let Some((channel, parcel)) = answered else { return };
         if let Some(token) = parcel.token.filter(|_| parcel.acknowledged) {
             // The process loads the channel's status again and again: until the next load comes by, and back
@@ -195,7 +239,8 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
     #[cold]
     fn refused(&mut self, message: u32, refusal: Refusal) -> Option<Failure> {
         let packetizer = &mut self.hardware.packetizer;
-        let (channel, parcel) = packetizer.answered(message, false, &mut channel_report(self.fabric))?;
+        let (channel, parcel) =
+            packetizer.answered(message, false, &mut channel_report(self.fabric, self.hardware.watched))?;
         let now = self.fabric.now();
         let again = |refused, pause: Span| {
             Some(Post { at: now + pause, what: Posted::Small(Parcel { refused, ..parcel }) })
@@ -224,7 +269,7 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
             let next = packetizer.next_waiting(
                 interface,
                 &self.parameters.packetizer,
-                &mut channel_report(self.fabric),
+                &mut channel_report(self.fabric, self.hardware.watched),
             );
             let Some((since, parcel, channel)) = next else { break };
             self.store(since, channel, parcel);
@@ -243,8 +288,12 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
     /// The retransmission timer of a channel has fired.
     pub(super) fn channel_expired(&mut self, channel: ChannelId) -> Option<Failure> {
         let (now, parameters) = (self.fabric.now(), &self.parameters.packetizer);
-        let (expiry, parcel) =
-            self.hardware.packetizer.expired(now, channel, parameters, &mut channel_report(self.fabric));
+        let (expiry, parcel) = self.hardware.packetizer.expired(
+            now,
+            channel,
+            parameters,
+            &mut channel_report(self.fabric, self.hardware.watched),
+        );
         if matches!(expiry, Expiry::Repeat | Expiry::GiveUp) {
             self.hardware.ledger().counts.timeouts += 1;
         }
@@ -265,6 +314,7 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
                 }
                 let made = self.hardware.packetizer.start(now, parameters);
                 self.hardware.transmit.small(made.ended, channel, message);
+                self.port(|| Crossing::Repeated { channel, message, made: made.ended });
                 self.fabric.request_injection();
                 None
             }
@@ -279,11 +329,15 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
 /// Reports changes of queues to the observer.
 fn queue_report<'a, H: Host>(
     fabric: &'a mut InterfaceContext<'_, '_, ExanetNic<H>>,
+    watched: bool,
 ) -> impl FnMut(QueueChange) + 'a {
-    let endpoint = fabric.endpoint();
+    let (endpoint, now) = (fabric.endpoint(), fabric.now());
     let output = fabric.output();
     move |change| {
         let at = change.at;
         output.state(&StateChange { endpoint, at, change: BlockChange::Mailbox(change) });
+        if watched {
+            output.port(&PortEvent { endpoint, at: now, what: Crossing::Queue(change) });
+        }
     }
 }

@@ -19,6 +19,8 @@ pub(super) struct Answer {
     pub to: EndpointId,
     /// The message that it answers, counted by the one who sent that.
     pub message: u32,
+    /// The channel that it was posted to there.
+    pub channel: ChannelId,
     /// Why the mailbox has refused the packet; `None`: it has the packet.
     pub refusal: Option<Refusal>,
 }

@@ -14,8 +14,11 @@
 //!         │ number               32 │ identity                                64 │ check           32 │
 //!         └─────────────────────────┴────────────────────────────────────────────┴────────────────────┘
 //!
-//!  identity  63              48 47 46 45      40 39      32 31                                   0
-//!           ┌──────────────────┬──┬──┬──────────┬──────────┬──────────────────────────────────────┐
+//!  identity  63              48 47 46 45      40 39      32 31               16 15                0
+//!           ┌────────────────────────────────────────────┬──────────────────┬───────────────────┐
+//!   small   │                                            │ interface        │ channel           │
+//!   answer  │ of the small message                       │                  │                   │
+//!           ├──────────────────┬──┬──┬──────────┬──────────┼──────────────────┴───────────────────┤
 //!   cell    │ channel          │ L│ T│ index    │ attempt  │ transaction                          │
 //!   block   │ of the cell that completed the block         │                                      │
 //!           ├──────────────────┴──┴──┴──────────┴──────────┼───────────────────────────┬──────────┤
@@ -35,20 +38,23 @@
 //! - Number: of a small message its number, counted by its source, and of its answer the same; of a cell the
 //!   first transaction of its transfer; of a vector the group; of the answer to a block 0.
 //! - L, T: the cell is the last of its block; its block is the last of its transfer.
+//! - Interface, channel: where the small message was posted, so that its answer finds the channel.
 //! - Step: of a contribution the member, of an exchange the level.
 //! - Check: CRC-32 (IEEE 802.3) of header, payload in whole words, and the footer before it.
 //!
 //! ```
 //! use weft_nic::gvas::Pdid;
+//! use weft_nic::packetizer::ChannelId;
 //! use weft_nic::{Header, wire::{PacketFields, PacketTarget}};
 //! use weft_units::{Address, EndpointId};
 //!
 //! let target = PacketTarget::new(Pdid(7), EndpointId(4100), 3, Address::default())?;
-//! let source = EndpointId(5);
+//! let (source, number) = (EndpointId(5), 9);
+//! let header = Header::Small(ChannelId { interface: 3, channel: 1 });
 //! let fields =
-//!     PacketFields { target, header: Header::Small, size: 4, source, number: 9, ends_transfer: false };
+//!     PacketFields { target, header, size: 4, source, number, ends_transfer: false };
 //! let control = fields.encode(b"ping")?;
-//! let bytes = "00070040_11800000_00000100_01000005 … 00000009_00000000_00000000_7b1efbb1";
+//! let bytes = "00070040_11800000_00000100_01000005 … 00000009_00000000_00030001_0e5f757e";
 //! assert_eq!(control.to_string(), bytes);
 //! assert_eq!(PacketFields::decode(&control, b"ping"), Ok(fields));
 //! # Ok::<(), weft_nic::wire::NotOnWire>(())
@@ -82,6 +88,7 @@ use super::header::Header;
 use crate::allreduce::{ModulePacketKind, OperationId};
 use crate::gvas::{Gvas, GvasError, Pdid};
 use crate::mailbox::Refusal;
+use crate::packetizer::ChannelId as MessageChannel;
 use crate::rdma::{Answer, CellId, ChannelId, ReceiveUnit, Refusal as BlockRefusal, TransferHeader};
 use crate::segmentation::Cut;
 use std::fmt;
@@ -314,7 +321,7 @@ impl PacketFields {
         let block_to_block = || PacketTarget::new(Pdid(0), node, 0, Address::default());
         let known = transfer.ok_or(NotOnWire::Message { source_endpoint: source, message });
         let (target, number, ends_transfer) = match header {
-            Header::Small => (target(known?, Address::default())?, message, false),
+            Header::Small(_) => (target(known?, Address::default())?, message, false),
             Header::Cell(id) => {
                 let transfer = known?;
                 let address = ReceiveUnit::place(transfer, id, cut).address;
@@ -323,7 +330,7 @@ impl PacketFields {
                 (target(transfer, address)?, transfer.first, ends_transfer)
             }
             Header::BlockAnswer(..) => (block_to_block()?, 0, false),
-            Header::Acknowledgement | Header::Refused(_) | Header::Reduction(..) => {
+            Header::Acknowledgement(_) | Header::Refused(..) | Header::Reduction(..) => {
                 (block_to_block()?, message, false)
             }
         };
@@ -343,7 +350,7 @@ impl PacketFields {
             Header::Reduction(id, _) => {
                 field("a block of a vector", 24, id.block.into())?;
             }
-            Header::Small | Header::Acknowledgement | Header::Refused(_) => {}
+            Header::Small(_) | Header::Acknowledgement(_) | Header::Refused(..) => {}
         }
         let (label, identity) = pack(header);
         let header = HeaderFields { target, kind: label.bits(), size, source }.encode()?;
@@ -391,16 +398,16 @@ pub fn packet(
 #[inline]
 pub(super) fn pack(header: Header) -> (PacketLabel, u64) {
     match header {
-        Header::Small => (SMALL, 0),
-        Header::Acknowledgement => (ACKNOWLEDGEMENT, 0),
-        Header::Refused(refusal) => {
+        Header::Small(channel) => (SMALL, pack_channel(channel)),
+        Header::Acknowledgement(channel) => (ACKNOWLEDGEMENT, pack_channel(channel)),
+        Header::Refused(channel, refusal) => {
             let label = match refusal {
                 Refusal::Damaged => REFUSED_DAMAGED,
                 Refusal::Domain => REFUSED_DOMAIN,
                 Refusal::Interface => REFUSED_INTERFACE,
                 Refusal::Full => REFUSED_FULL,
             };
-            (label, 0)
+            (label, pack_channel(channel))
         }
         Header::Cell(id) => (CELL, pack_cell(id)),
         Header::BlockAnswer(id, answer) => {
@@ -429,18 +436,19 @@ pub(super) fn pack(header: Header) -> (PacketLabel, u64) {
 /// The header of a packet of this kind, identity and number; `None`: there is no such kind.
 #[inline]
 pub(super) fn unpack(label: PacketLabel, identity: u64, number: u32) -> Option<Header> {
+    let refused = |refusal| Header::Refused(unpack_channel(identity), refusal);
     let block = |answer| Header::BlockAnswer(unpack_cell(identity), answer);
     let step = |step: ModulePacketKind| {
         let (sequence, block) = ((identity >> 32) as u32, (identity >> 8) as u32 & 0xFF_FFFF);
         Header::Reduction(OperationId { group: number, sequence, block }, step)
     };
     Some(match label {
-        SMALL => Header::Small,
-        ACKNOWLEDGEMENT => Header::Acknowledgement,
-        REFUSED_DAMAGED => Header::Refused(Refusal::Damaged),
-        REFUSED_DOMAIN => Header::Refused(Refusal::Domain),
-        REFUSED_INTERFACE => Header::Refused(Refusal::Interface),
-        REFUSED_FULL => Header::Refused(Refusal::Full),
+        SMALL => Header::Small(unpack_channel(identity)),
+        ACKNOWLEDGEMENT => Header::Acknowledgement(unpack_channel(identity)),
+        REFUSED_DAMAGED => refused(Refusal::Damaged),
+        REFUSED_DOMAIN => refused(Refusal::Domain),
+        REFUSED_INTERFACE => refused(Refusal::Interface),
+        REFUSED_FULL => refused(Refusal::Full),
         CELL => Header::Cell(unpack_cell(identity)),
         BLOCK_ACKNOWLEDGEMENT => block(Answer::Ack),
         BLOCK_WITHOUT_CONTEXT => block(Answer::Nack(BlockRefusal::NoContext)),
@@ -454,6 +462,16 @@ pub(super) fn unpack(label: PacketLabel, identity: u64, number: u32) -> Option<H
         VECTOR_FAILED => step(ModulePacketKind::Failed),
         _ => return None,
     })
+}
+
+/// The identity of a small message and of its answer.
+const fn pack_channel(channel: MessageChannel) -> u64 {
+    (channel.interface as u64) << 16 | channel.channel as u64
+}
+
+/// The channel of an identity.
+const fn unpack_channel(identity: u64) -> MessageChannel {
+    MessageChannel { interface: (identity >> 16) as u16, channel: identity as u16 }
 }
 
 /// The identity of a cell.
@@ -513,6 +531,11 @@ pub(super) mod tests {
     use weft_fabric::Addressing;
     use weft_units::Bytes;
 
+    fn any_channel() -> impl Strategy<Value = MessageChannel> {
+        let numbers = any::<(u16, u16)>();
+        numbers.prop_map(|(interface, channel)| MessageChannel { interface, channel })
+    }
+
     fn any_cell() -> impl Strategy<Value = CellId> {
         let fields = (any::<u16>(), any::<u32>(), 0u8..64, any::<bool>(), any::<u8>());
         fields.prop_map(|(channel, transaction, index, last, attempt)| {
@@ -541,9 +564,9 @@ pub(super) mod tests {
         let operation = (any::<u32>(), any::<u32>(), 0u32..1 << 24);
         let operation = operation.prop_map(|(group, sequence, block)| OperationId { group, sequence, block });
         prop_oneof![
-            Just(Header::Small),
-            Just(Header::Acknowledgement),
-            prop::sample::select(refusals).prop_map(Header::Refused),
+            any_channel().prop_map(Header::Small),
+            any_channel().prop_map(Header::Acknowledgement),
+            (any_channel(), prop::sample::select(refusals)).prop_map(|(of, why)| Header::Refused(of, why)),
             any_cell().prop_map(Header::Cell),
             (any_cell(), prop::sample::select(answers))
                 .prop_map(|(id, answer)| Header::BlockAnswer(id, answer)),

@@ -136,6 +136,7 @@ impl LiveAccount {
         }
         let recorded_from = (writer.is_some() || request.breakdown).then_some(Time::ZERO);
         let mut account = Account::new(RUN, names, seating, Tally::default());
+        account.put_rtl(options.rtl.as_ref().map(|rtl| rtl.begin(machine, layout, RUN)).transpose()?);
         if writer.is_some() {
             account.record_path();
         }
@@ -173,6 +174,7 @@ impl LiveAccount {
             flows: wants(Table::Flows),
             timeline: self.drawing.is_some(),
             regions: self.request.region.is_some(),
+            ports: self.options.rtl.is_some(),
         }
     }
 
@@ -246,6 +248,26 @@ impl LiveAccount {
         }
         // Processes have real memory of their own: there is nothing that was compared.
         self.account.take_outputs(network, self.writer.as_mut(), self.drawing.as_mut()).map(|_| ())
+    }
+
+    /// The first difference between RTL and model, so far.
+    pub fn rtl_difference(&self) -> Option<String> {
+        self.account.rtl_difference()
+    }
+
+    /// Steps the RTL to the end of a run. Returns the first difference.
+    ///
+    /// # Errors
+    /// Results or waves that cannot be written.
+    pub fn finish_rtl<R: RankHost<Output = ReplayOutput>>(
+        &mut self,
+        network: &mut dyn SimulatedNetwork<SharedHost<R>>,
+    ) -> Result<Option<String>, ExperimentError> {
+        if self.options.rtl.is_some() {
+            self.take(network)?;
+            self.account.finish_rtl(network.now())?;
+        }
+        Ok(self.account.rtl_difference())
     }
 
     /// Writes the results of a run that has ended, and reports it.

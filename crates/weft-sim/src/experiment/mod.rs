@@ -31,6 +31,7 @@ mod ranks;
 pub mod replay;
 mod report;
 mod request;
+mod rtl;
 mod saved;
 pub mod scenario;
 pub mod trace;
@@ -46,6 +47,7 @@ pub use output::{Manifest, Output, Start, read_manifest, read_request};
 pub use ranks::Placement;
 pub use report::{Measured, Report};
 pub use request::{MachineInput, Request};
+pub use rtl::RtlOptions;
 
 use serde::Serialize;
 use weft_fabric::Stuck;

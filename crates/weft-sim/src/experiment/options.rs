@@ -1,5 +1,6 @@
 //! How an experiment runs: what its results do not depend on.
 
+use super::rtl::RtlOptions;
 use super::{ExperimentError, Output, Request, Start};
 use crate::telemetry::TelemetryLooks;
 use serde::de::DeserializeOwned;
@@ -25,6 +26,8 @@ pub struct ExperimentOptions {
     pub check: bool,
     /// Whether telemetry may look more often, and write more, than is refused by default.
     pub unlimited: bool,
+    /// The RTL that runs in step with the model; `None`: none does.
+    pub rtl: Option<RtlOptions>,
     /// The command as typed, for `performance.json`.
     pub command: Vec<String>,
 }
@@ -40,6 +43,7 @@ impl Default for ExperimentOptions {
             timeline: None,
             check: false,
             unlimited: false,
+            rtl: None,
             command: Vec::new(),
         }
     }

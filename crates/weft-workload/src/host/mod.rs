@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 use weft_engine::Payload;
 use weft_fabric::HopRecord;
 use weft_nic::data::DataError;
+use weft_nic::ports::PortEvent;
 use weft_nic::{Delivered, Failure, Host, HostContext, Incoming, Observer, Offer, Stage, StateChange};
 use weft_units::{Address, Bytes, Time};
 
@@ -304,6 +305,10 @@ macro_rules! shared_host {
                 R::data(&parameters.ranks)
             }
 
+            fn watches_ports(parameters: &Self::Parameters) -> bool {
+                R::watches_ports(&parameters.ranks)
+            }
+
             fn damaged(
                 &mut self,
                 error: &DataError,
@@ -400,6 +405,10 @@ impl<O: Observer> Observer for SharedOutput<O> {
 
     fn state(&mut self, change: &StateChange) {
         self.ranks.state(change);
+    }
+
+    fn port(&mut self, event: &PortEvent) {
+        self.ranks.port(event);
     }
 
     fn failed(&mut self, failure: &Failure) {

@@ -506,6 +506,10 @@ impl Host for ReplayHost {
         }
     }
 
+    fn watches_ports(parameters: &ReplayParameters) -> bool {
+        parameters.wanted.ports
+    }
+
     fn data(parameters: &ReplayParameters) -> Option<u64> {
         parameters.data
     }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weft_fabric::HopRecord;
 use weft_nic::data::DataError;
+use weft_nic::ports::PortEvent;
 use weft_nic::{Observer, Stage};
 use weft_trace::op::StreamId;
 use weft_units::{Bytes, EndpointId, RankId, Span, Time};
@@ -39,6 +40,8 @@ pub struct ReplayOutput {
     pub compared: Compared,
     /// Messages whose real bytes do not agree, in no particular order.
     pub damages: Vec<Damage>,
+    /// Crossings of ports of packetizers and mailboxes, if asked for: those of each endpoint are in order.
+    pub ports: Vec<PortEvent>,
 }
 
 /// The reports that are wanted beside sums.
@@ -52,6 +55,8 @@ pub struct Wanted {
     pub timeline: bool,
     /// Readings where programs mark regions of interest.
     pub regions: bool,
+    /// Crossings of ports of packetizers and mailboxes.
+    pub ports: bool,
 }
 
 impl ReplayOutput {
@@ -90,6 +95,10 @@ impl Observer for ReplayOutput {
 
     fn stage(&mut self, stage: &Stage) {
         self.stages.push(*stage);
+    }
+
+    fn port(&mut self, event: &PortEvent) {
+        self.ports.push(*event);
     }
 
     fn compared(&mut self, bytes: Bytes) {

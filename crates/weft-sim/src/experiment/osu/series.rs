@@ -164,6 +164,7 @@ impl Series<'_> {
             telemetry: self.telemetry.map(|every| self.options.looks(every)),
             by_job: ByJob::default(),
             beside: None,
+            rtl: self.options.rtl.as_ref(),
         };
         RankRun::new(setup, saved, |parameters| {
             parameters.report_clocks = true;

@@ -14,6 +14,7 @@ use crate::experiment::link_table::write_links;
 use crate::experiment::message_table::{FlowEnds, flow_row};
 use crate::experiment::packet_table::PacketTable;
 use crate::experiment::path::PathRecorder;
+use crate::experiment::rtl::RtlOfRun;
 use crate::experiment::scenario::{BesideRanks, GroupOutputs, GroupRow};
 use crate::job_sites::JobSites;
 use crate::telemetry::{Telemetry, TelemetryLooks, WatchedJobs};
@@ -23,6 +24,7 @@ use std::sync::atomic::AtomicBool;
 use weft_engine::Progress;
 use weft_network::SimulatedNetwork;
 use weft_nic::Host;
+use weft_nic::ports::PortEvent;
 use weft_results::{ResultsError, ResultsWriter, Table};
 use weft_trace::Region;
 use weft_units::{EndpointId, RankId, Span, Time};
@@ -107,6 +109,8 @@ pub(crate) struct Account {
     job_links: Option<JobLinks>,
     /// Flows, services and clients beside the ranks.
     beside: Option<BesideRanks>,
+    /// The RTL that runs in step with the model. A run that has some is not saved.
+    rtl: Option<RtlOfRun>,
 }
 
 impl Account {
@@ -122,6 +126,7 @@ impl Account {
             breakdown: None,
             job_links: None,
             beside: None,
+            rtl: None,
         }
     }
 
@@ -270,6 +275,21 @@ impl Account {
         &self.tally.stopwatches
     }
 
+    /// Has RTL run in step with the model.
+    pub fn put_rtl(&mut self, rtl: Option<RtlOfRun>) {
+        self.rtl = rtl;
+    }
+
+    /// The first difference between RTL and model.
+    pub fn rtl_difference(&self) -> Option<String> {
+        self.rtl.as_ref()?.difference().map(str::to_owned)
+    }
+
+    /// Steps the RTL to the end of a run that is over at `now`.
+    pub fn finish_rtl(&mut self, now: Time) -> Result<(), ExperimentError> {
+        self.rtl.as_mut().map_or(Ok(()), |rtl| rtl.finish(now))
+    }
+
     /// The bytes that were compared in the memory of sources and targets.
     pub fn compared(&self) -> Compared {
         self.tally.compared
@@ -320,7 +340,7 @@ impl Account {
         drawing: Option<&mut Drawing>,
     ) -> Result<Option<String>, ExperimentError> {
         let (mut messages, mut events, mut faults) = (Vec::new(), Vec::new(), Vec::new());
-        let mut damage: Option<Damage> = None;
+        let (mut damage, mut crossed): (Option<Damage>, Vec<PortEvent>) = (None, Vec::new());
         let (tally, ranks) = (&mut self.tally, self.seating.ranks());
         let (path, now, mut taken) = (&mut self.path, network.now(), Ok(()));
         let keeps_packets = writer.as_ref().is_some_and(|writer| writer.wants(Table::Packets));
@@ -350,6 +370,7 @@ impl Account {
                 faults: wrong,
                 compared,
                 damages,
+                ports,
                 ..
             } = std::mem::take(output);
             tally.compared += compared;
@@ -377,8 +398,12 @@ impl Account {
             messages.extend(some);
             events.extend(timeline);
             faults.extend(wrong);
+            crossed.extend(ports);
         });
         taken?;
+        if let Some(rtl) = &mut self.rtl {
+            rtl.take(&crossed, now)?;
+        }
         // Which fault is found first may depend on the threads; which is reported must not.
         let lost = match faults.into_iter().min() {
             Some(fault) if !fault.lost => return Err(ExperimentError::input(fault)),

@@ -6,6 +6,7 @@ use super::cores::core_speed;
 use super::drawing::Drawing;
 use super::region::RegionAtEnd;
 use crate::experiment::path::PathRecorder;
+use crate::experiment::rtl::RtlOptions;
 use crate::experiment::scenario::{BesideRanks, GroupRow};
 use crate::experiment::{Control, ExperimentError, Interrupt};
 use crate::job_sites::JobSites;
@@ -64,6 +65,8 @@ pub(crate) struct Setup<'a> {
     pub by_job: ByJob,
     /// Flows, services and clients beside the ranks.
     pub beside: Option<BesideRanks>,
+    /// The RTL that runs in step with the model.
+    pub rtl: Option<&'a RtlOptions>,
 }
 
 /// Counts by job: each program is one.
@@ -90,6 +93,11 @@ struct NoData;
      fabric.kind=packet"
 )]
 struct NoDataOfFluids;
+
+/// RTL was asked for of a run that goes on from where it was saved.
+#[derive(Debug, thiserror::Error)]
+#[error("--rtl: what the RTL holds is not saved; run from the beginning, without --save-every and --resume")]
+struct NoRtlOfSaved;
 
 /// The surroundings of a run at its epochs.
 pub(crate) struct Surroundings<'a> {
@@ -168,6 +176,10 @@ impl RankRun {
         let Setup { data, breakdown, compute_scale, region, telemetry, follows_packets, .. } = setup;
         let ByJob { rates, links } = setup.by_job;
         let beside = setup.beside;
+        let rtl = setup.rtl.map(|rtl| rtl.begin(machine, layout, run)).transpose()?;
+        if rtl.is_some() && saved.is_some() {
+            return Err(ExperimentError::input(NoRtlOfSaved));
+        }
         if data && machine.flows {
             return Err(ExperimentError::input(NoDataOfFluids));
         }
@@ -190,6 +202,7 @@ impl RankRun {
         parameters.rails = assembly::rails(machine, layout).map_err(ExperimentError::input)?;
         parameters.cores = core_speed(machine, layout, &programs)?;
         parameters.follow_topology(layout);
+        parameters.wanted.ports = rtl.is_some();
         adjust(&mut parameters);
         if parameters.rails > 1 {
             check_rails(&parameters)?;
@@ -230,6 +243,7 @@ impl RankRun {
         let mut network = network.map_err(ExperimentError::input)?;
         let operations = programs.iter().map(|program| program.operations.count()).sum();
         let mut account = Account::new(run, names, seating, tally);
+        account.put_rtl(rtl);
         if let Some(beside) = beside {
             // The figures of what is beside the ranks end with the run.
             network.stand_when_dry();
@@ -338,6 +352,9 @@ impl RankRun {
         if let Some(damage) = self.account.take_outputs(&mut *self.network, writer, drawing)? {
             return Ok(RunStep::Ended(Conclusion::new(Ending::LostData, damage)));
         }
+        if let Some(difference) = self.account.rtl_difference() {
+            return Ok(RunStep::Ended(Conclusion::new(Ending::RtlDiffers, difference)));
+        }
         if self.account.path_bytes() > BREAKDOWN_BYTES && self.break_down(around.tables())? {
             self.account.record_path();
         }
@@ -351,6 +368,10 @@ impl RankRun {
         }
         match progress {
             Progress::Dry => {
+                self.account.finish_rtl(self.network.now())?;
+                if let Some(difference) = self.account.rtl_difference() {
+                    return Ok(RunStep::Ended(Conclusion::new(Ending::RtlDiffers, difference)));
+                }
                 let conclusion = self.conclusion();
                 // What is stuck stays so for as long as time passes.
                 let amid_others = self.account.ends_amid_others(&self.ranks(), self.network.now());

@@ -60,7 +60,8 @@ impl Experiment for ReplayRequest {
         let setup = setup(self, machine, &layout, programs)?;
         let by_job = ByJob { links, ..setup.by_job };
         let telemetry = self.telemetry.map(|every| options.looks(every));
-        let setup = Setup { threads: options.threads, follows_packets, by_job, telemetry, ..setup };
+        let (threads, rtl) = (options.threads, options.rtl.as_ref());
+        let setup = Setup { threads, follows_packets, by_job, telemetry, rtl, ..setup };
         let placed = if self.isolated { setup.programs.clone() } else { Vec::new() };
         // A snapshot: what was counted, then the network's state.
         let saved = experiment.open::<(Tally, Vec<u8>)>(&layout, Some(estimate), &[self.seed])?;
@@ -70,9 +71,9 @@ impl Experiment for ReplayRequest {
         let (messages, flows) = (wants(Table::Messages), wants(Table::Flows));
         let names = setup.names.clone();
         let mut run = RankRun::new(setup, saved, |parameters| {
-            let Wanted { messages: needed, regions, .. } = parameters.wanted;
+            let Wanted { messages: needed, regions, ports, .. } = parameters.wanted;
             let (messages, timeline) = (messages || needed, options.timeline.is_some());
-            parameters.wanted = Wanted { messages, flows, timeline, regions };
+            parameters.wanted = Wanted { messages, flows, timeline, regions, ports };
         })?;
         let mut drawing = options.timeline.as_deref().map(Drawing::create).transpose()?;
         if let Some(drawing) = &mut drawing {
@@ -207,6 +208,7 @@ pub(super) fn setup_of<'a>(
         follows_packets: false,
         by_job: ByJob { rates, links: false },
         beside,
+        rtl: None,
     })
 }
 

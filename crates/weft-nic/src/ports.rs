@@ -1,0 +1,126 @@
+//! The ports of packetizer and mailbox: what crosses them, for a comparison with their RTL.
+//!
+//! ```text
+//!   process ── stores ──►┌────────────┐── packets ──►    ── packets ──►┌─────────┐── entries ──► memory
+//!                        │ packetizer │                                │ mailbox │
+//!   process ◄── status ──└────────────┘◄── answers ──    ◄── answers ──└─────────┘◄── heads ── process
+//! ```
+//! The model knows some of it ahead of time and some of it late: each event says when it happens, which need
+//! not be when it is reported.
+
+use crate::gvas::Pdid;
+use crate::mailbox::{QueueChange, Refusal};
+use crate::packetizer::{ChannelChange, ChannelId, Parcel};
+use weft_units::{Bytes, EndpointId, Time};
+
+/// An event at the ports of an endpoint's blocks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PortEvent {
+    /// The endpoint.
+    pub endpoint: EndpointId,
+    /// The time at which it is reported, at or after that of the report before it.
+    pub at: Time,
+    /// The port, and what crosses it.
+    pub what: Crossing,
+}
+
+/// An event of one port.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Crossing {
+    /// System software gives an interface to a protection domain.
+    Opened {
+        /// The interface.
+        interface: u16,
+        /// The domain.
+        domain: Pdid,
+    },
+    /// A process stores a parcel.
+    Stored(StoredParcel),
+    /// The time of a packet is up, and the engine makes it again.
+    Repeated {
+        /// The channel.
+        channel: ChannelId,
+        /// The number of the message.
+        message: u32,
+        /// The time at which the engine has made the packet.
+        made: Time,
+    },
+    /// The network takes a packet of the packetizer, from now on.
+    Sent {
+        /// The channel.
+        channel: ChannelId,
+        /// The number of the message.
+        message: u32,
+    },
+    /// A packet has been answered before the network has taken its repetition, which is not sent.
+    Stale {
+        /// The channel.
+        channel: ChannelId,
+        /// The number of the message.
+        message: u32,
+    },
+    /// The tail of an answer has come to the packetizer.
+    Answered(SmallAnswer),
+    /// A channel of the packetizer has changed its state.
+    Channel(ChannelChange),
+    /// The tail of a small message has come to the mailbox.
+    Arrived(Arrival),
+    /// A queue of the mailbox has changed its state.
+    Queue(QueueChange),
+}
+
+/// A parcel that a process stores into a channel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StoredParcel {
+    /// The channel.
+    pub channel: ChannelId,
+    /// The parcel.
+    pub parcel: Parcel,
+    /// The domain of the interface.
+    pub domain: Pdid,
+    /// The time at which the last store is at the packetizer.
+    pub came: Time,
+    /// The time at which its engine has made the packet.
+    pub made: Time,
+}
+
+/// An answer to a small message, as it comes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SmallAnswer {
+    /// The endpoint that answers.
+    pub from: EndpointId,
+    /// The number of the message.
+    pub message: u32,
+    /// The channel that the message was posted to.
+    pub channel: ChannelId,
+    /// Why it is refused; `None`: it is acknowledged.
+    pub refusal: Option<Refusal>,
+    /// Whether the answer is damaged, and says nothing.
+    pub damaged: bool,
+}
+
+/// A small message at the mailbox.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Arrival {
+    /// The time at which its header has begun to come. The tail comes now.
+    pub head: Time,
+    /// The endpoint that has sent it.
+    pub from: EndpointId,
+    /// The number of the message there.
+    pub message: u32,
+    /// The channel that it was posted to there.
+    pub channel: ChannelId,
+    /// Bytes of payload.
+    pub bytes: Bytes,
+    /// The interface that it is for, and the domain that it carries; `None`: the model has forgotten them, as
+    /// it has had the message before or its source has given it up.
+    pub target: Option<(u16, Pdid)>,
+    /// Whether it is found to be damaged.
+    pub damaged: bool,
+    /// The time at which the check is done: answer and entry are on their way.
+    pub checked: Time,
+    /// Why it is refused; `None`: it is acknowledged.
+    pub refusal: Option<Refusal>,
+    /// Whether it is put into the queue.
+    pub put: bool,
+}

@@ -1,0 +1,74 @@
+//! A block in step, and the blocks of one endpoint.
+
+use crate::difference::Difference;
+use crate::library::Instance;
+use crate::waves::Waves;
+use weft_nic::ports::PortEvent;
+use weft_units::{Clock, EndpointId};
+
+/// A block of the RTL beside its model.
+pub(crate) trait BlockInStep: Send {
+    /// Takes what has crossed a port of the model's block.
+    fn take(&mut self, event: &PortEvent);
+
+    /// The next cycle in which something may happen; `None`: the block is idle.
+    fn next_cycle(&self) -> Option<u64>;
+
+    /// The next cycle.
+    ///
+    /// # Errors
+    /// An output that differs.
+    fn step(&mut self) -> Result<(), Difference>;
+
+    /// The RTL.
+    fn rtl(&self) -> &Instance;
+}
+
+/// Where a block is, to name a difference.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BlockPlace {
+    pub block: &'static str,
+    pub endpoint: EndpointId,
+    pub clock: Clock,
+}
+
+impl BlockPlace {
+    /// Compares a signal in a cycle.
+    #[inline]
+    pub fn compare(&self, edge: u64, signal: &'static str, rtl: u128, model: u128) -> Result<(), Difference> {
+        if rtl == model { Ok(()) } else { Err(self.difference(edge, signal, rtl, model)) }
+    }
+
+    #[cold]
+    fn difference(&self, edge: u64, signal: &'static str, rtl: u128, model: u128) -> Difference {
+        let BlockPlace { block, endpoint, clock } = *self;
+        Difference { block, endpoint, edge, at: clock.edge(edge), signal, rtl, model }
+    }
+}
+
+/// The blocks of an endpoint.
+pub(crate) struct EndpointInStep {
+    pub blocks: Vec<(&'static str, Box<dyn BlockInStep>)>,
+}
+
+impl EndpointInStep {
+    /// Steps the blocks, in the order of their cycles, as far as before a cycle.
+    ///
+    /// # Errors
+    /// The first difference.
+    pub fn advance(&mut self, before: u64, mut waves: Option<&mut Waves>) -> Result<(), Difference> {
+        loop {
+            let next = self.blocks.iter().filter_map(|(_, block)| block.next_cycle()).min();
+            let Some(cycle) = next.filter(|cycle| *cycle < before) else { return Ok(()) };
+            for (name, block) in &mut self.blocks {
+                if block.next_cycle() == Some(cycle) {
+                    let stepped = block.step();
+                    if let Some(waves) = waves.as_deref_mut() {
+                        waves.sample(name, block.rtl(), cycle);
+                    }
+                    stepped?;
+                }
+            }
+        }
+    }
+}

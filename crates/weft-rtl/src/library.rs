@@ -1,0 +1,358 @@
+//! libweft_rtl.so: the blocks under Verilator. `rtl/library.cpp` is the other side.
+#![expect(unsafe_code, reason = "functions and tables of a library that is loaded at run time")]
+
+use std::collections::BTreeMap;
+use std::ffi::{CStr, CString, c_char, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The version of the interface that this side knows.
+const VERSION: u32 = 1;
+
+/// The variable that names the library, if it is not where `make rtl` puts it.
+const VARIABLE: &str = "WEFT_RTL_LIBRARY";
+
+/// RTL that cannot be had, or does not fit the machine.
+#[derive(Debug, thiserror::Error)]
+pub enum RtlError {
+    /// It is not built.
+    #[error(
+        "--rtl needs libweft_rtl.so, and there is none at {}: build it with `make rtl-tools && make rtl`, or \
+         name it in {VARIABLE}",
+        .0.display()
+    )]
+    NotBuilt(PathBuf),
+    /// It cannot be loaded.
+    #[error("{} cannot be loaded: {why}; build it anew with `make rtl`", path.display())]
+    NotLoaded {
+        /// The library.
+        path: PathBuf,
+        /// The reason, as the system gives it.
+        why: String,
+    },
+    /// It is of another version.
+    #[error(
+        "{} has version {found} of the interface, and this weft knows version {VERSION}: build it anew with \
+         `make rtl` beside this weft",
+        path.display()
+    )]
+    Version {
+        /// The library.
+        path: PathBuf,
+        /// The version that it has.
+        found: u32,
+    },
+    /// It has no such block, or the block no such port.
+    #[error("{} has no {what}: build it anew with `make rtl`", path.display())]
+    Lacks {
+        /// The library.
+        path: PathBuf,
+        /// The block, or the port of a block.
+        what: String,
+    },
+    /// A name that is no block's.
+    #[error("--rtl: there is no RTL of `{0}`; there is RTL of mailbox and packetizer")]
+    UnknownBlock(String),
+    /// A machine whose interface has no such blocks.
+    #[error("--rtl: this machine has no {0}; use one with nic.model=exanet, such as exanest")]
+    NoBlock(&'static str),
+    /// A machine whose block is another.
+    #[error(
+        "--rtl {block}: {key} is {machine}, and the RTL is built with {rtl}: add --set '{key}={mend}', or \
+         build it for this machine (rtl/{block}/{block}.sv, parameter {parameter})"
+    )]
+    Parameter {
+        /// The block.
+        block: &'static str,
+        /// The key of machine files.
+        key: &'static str,
+        /// The value of that key.
+        machine: u64,
+        /// The value of the RTL.
+        rtl: u64,
+        /// How the value of the RTL is written in machine files.
+        mend: String,
+        /// The name of the parameter in the RTL.
+        parameter: &'static str,
+    },
+    /// A machine whose times are no whole cycles, or that has what the RTL has not.
+    #[error("--rtl {block}: {why}; {mend}")]
+    Unfit {
+        /// The block.
+        block: &'static str,
+        /// The reason.
+        why: String,
+        /// The mend.
+        mend: String,
+    },
+}
+
+#[repr(C)]
+struct RawPort {
+    name: *const c_char,
+    bits: u32,
+    is_output: u32,
+    word: u32,
+    _reserved: u32,
+}
+
+#[repr(C)]
+struct RawParameter {
+    name: *const c_char,
+    value: i64,
+}
+
+/// The functions of the library.
+#[derive(Clone, Copy)]
+struct Functions {
+    version: extern "C" fn() -> u32,
+    sources: extern "C" fn() -> *const c_char,
+    block: extern "C" fn(u32) -> *const c_char,
+    ports: extern "C" fn(u32, *mut u32) -> *const RawPort,
+    parameters: extern "C" fn(u32, *mut u32) -> *const RawParameter,
+    create: extern "C" fn(u32) -> *mut c_void,
+    destroy: extern "C" fn(*mut c_void),
+    words: extern "C" fn(*mut c_void) -> *mut u64,
+    cycle: extern "C" fn(*mut c_void),
+}
+
+/// A port of a block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct RtlPort {
+    /// The first of its words in the array of the block's ports.
+    word: u32,
+    /// The width.
+    pub bits: u32,
+}
+
+/// A block of the library.
+struct RtlBlock {
+    name: String,
+    /// By name, with whether it is an output.
+    ports: BTreeMap<String, (RtlPort, bool)>,
+    parameters: BTreeMap<String, i64>,
+}
+
+/// The library.
+pub struct RtlLibrary {
+    path: PathBuf,
+    functions: Functions,
+    kinds: Vec<RtlBlock>,
+}
+
+impl std::fmt::Debug for RtlLibrary {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RtlLibrary").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+impl RtlLibrary {
+    /// The place of the library: that of the variable, beside an installed weft, or in the tree of a built
+    /// one.
+    pub fn place() -> PathBuf {
+        if let Some(named) = std::env::var_os(VARIABLE) {
+            return PathBuf::from(named);
+        }
+        let command = std::env::current_exe().unwrap_or_default();
+        let above = |levels| command.ancestors().nth(levels).unwrap_or(Path::new(""));
+        let installed = above(2).join("lib/weft/libweft_rtl.so");
+        // A test lies a folder deeper than the command.
+        let built = [3, 4].map(|levels| above(levels).join("build/rtl/libweft_rtl.so"));
+        let [first, second] = built;
+        [installed, second].into_iter().find(|path| path.exists()).unwrap_or(first)
+    }
+
+    /// Loads the library at a path.
+    ///
+    /// # Errors
+    /// It is missing, of another version, or no such library.
+    pub fn load(path: &Path) -> Result<Arc<RtlLibrary>, RtlError> {
+        if !path.exists() {
+            return Err(RtlError::NotBuilt(path.to_path_buf()));
+        }
+        let not_loaded = |why: String| RtlError::NotLoaded { path: path.to_path_buf(), why };
+        let name =
+            CString::new(path.as_os_str().as_bytes()).map_err(|error| not_loaded(error.to_string()))?;
+        // SAFETY: a name that ends with zero. What the library does as it is loaded is Verilator's.
+        let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+        if handle.is_null() {
+            // SAFETY: a string of the C library, or null.
+            let why = unsafe { text(libc::dlerror()) };
+            return Err(not_loaded(why));
+        }
+        let symbol = |name: &CStr| {
+            // SAFETY: the library is loaded and never unloaded.
+            let found = unsafe { libc::dlsym(handle, name.as_ptr()) };
+            let lacks = || not_loaded(format!("it has no function {}", name.to_string_lossy()));
+            if found.is_null() { Err(lacks()) } else { Ok(found) }
+        };
+        macro_rules! function {
+            ($name:literal, $function:ty) => {
+                // SAFETY: of this name library.cpp has a function of this type.
+                unsafe { std::mem::transmute::<*mut c_void, $function>(symbol($name)?) }
+            };
+        }
+        let version = function!(c"weft_rtl_version", extern "C" fn() -> u32);
+        // Nothing else of another version is what this side takes it for.
+        if version() != VERSION {
+            return Err(RtlError::Version { path: path.to_path_buf(), found: version() });
+        }
+        let functions = Functions {
+            version,
+            sources: function!(c"weft_rtl_sources", extern "C" fn() -> *const c_char),
+            block: function!(c"weft_rtl_block", extern "C" fn(u32) -> *const c_char),
+            ports: function!(c"weft_rtl_ports", extern "C" fn(u32, *mut u32) -> *const RawPort),
+            parameters: function!(
+                c"weft_rtl_parameters",
+                extern "C" fn(u32, *mut u32) -> *const RawParameter
+            ),
+            create: function!(c"weft_rtl_create", extern "C" fn(u32) -> *mut c_void),
+            destroy: function!(c"weft_rtl_destroy", extern "C" fn(*mut c_void)),
+            words: function!(c"weft_rtl_words", extern "C" fn(*mut c_void) -> *mut u64),
+            cycle: function!(c"weft_rtl_cycle", extern "C" fn(*mut c_void)),
+        };
+        let kinds = (0..).map_while(|block| functions.kind(block)).collect();
+        Ok(Arc::new(RtlLibrary { path: path.to_path_buf(), functions, kinds }))
+    }
+
+    /// The hash of the sources that it was built from.
+    pub fn sources(&self) -> String {
+        debug_assert_eq!((self.functions.version)(), VERSION);
+        // SAFETY: a constant string of the library.
+        unsafe { text((self.functions.sources)()) }
+    }
+
+    fn lacks(&self, what: String) -> RtlError {
+        RtlError::Lacks { path: self.path.clone(), what }
+    }
+
+    fn block(&self, name: &str) -> Result<u32, RtlError> {
+        let found = self.kinds.iter().position(|kind| kind.name == name);
+        found.map(|block| block as u32).ok_or_else(|| self.lacks(format!("block `{name}`")))
+    }
+
+    /// The parameter of a block, as it was built.
+    ///
+    /// # Errors
+    /// There is no such block or parameter.
+    pub(crate) fn parameter(&self, block: &str, name: &str) -> Result<u64, RtlError> {
+        let kind = &self.kinds[self.block(block)? as usize];
+        let value = kind.parameters.get(name).and_then(|value| u64::try_from(*value).ok());
+        value.ok_or_else(|| self.lacks(format!("parameter `{name}` of the block `{block}`")))
+    }
+
+    /// A block, as it is before its reset.
+    ///
+    /// # Errors
+    /// There is no such block.
+    pub(crate) fn create(self: &Arc<RtlLibrary>, block: &str) -> Result<Instance, RtlError> {
+        let block = self.block(block)?;
+        let raw = (self.functions.create)(block);
+        let words = (self.functions.words)(raw);
+        Ok(Instance { library: Arc::clone(self), block, raw, words })
+    }
+}
+
+impl Functions {
+    fn kind(&self, block: u32) -> Option<RtlBlock> {
+        let name = (self.block)(block);
+        if name.is_null() {
+            return None;
+        }
+        let (mut ports, mut parameters) = (0, 0);
+        let raw_ports = (self.ports)(block, &mut ports);
+        let raw_parameters = (self.parameters)(block, &mut parameters);
+        // SAFETY: constant tables of the library, of the lengths that it gives.
+        unsafe {
+            let raw_ports = std::slice::from_raw_parts(raw_ports, ports as usize);
+            let raw_parameters = std::slice::from_raw_parts(raw_parameters, parameters as usize);
+            let port = |raw: &RawPort| {
+                (text(raw.name), (RtlPort { word: raw.word, bits: raw.bits }, raw.is_output != 0))
+            };
+            let parameter = |raw: &RawParameter| (text(raw.name), raw.value);
+            Some(RtlBlock {
+                name: text(name),
+                ports: raw_ports.iter().map(port).collect(),
+                parameters: raw_parameters.iter().map(parameter).collect(),
+            })
+        }
+    }
+}
+
+/// A string of C, or nothing.
+///
+/// # Safety
+/// It is null, or ends with zero.
+unsafe fn text(from: *const c_char) -> String {
+    if from.is_null() {
+        return String::new();
+    }
+    // SAFETY: as the caller says.
+    unsafe { CStr::from_ptr(from) }.to_string_lossy().into_owned()
+}
+
+/// A block under Verilator.
+pub(crate) struct Instance {
+    library: Arc<RtlLibrary>,
+    block: u32,
+    raw: *mut c_void,
+    words: *mut u64,
+}
+
+// SAFETY: an instance has a Verilator context of its own, and the library no state beside them.
+unsafe impl Send for Instance {}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        (self.library.functions.destroy)(self.raw);
+    }
+}
+
+impl Instance {
+    /// The port of a name and a width.
+    ///
+    /// # Errors
+    /// There is no such port.
+    pub fn port(&self, name: &str, bits: u32) -> Result<RtlPort, RtlError> {
+        let kind = &self.library.kinds[self.block as usize];
+        let port = kind.ports.get(name).filter(|(port, _)| port.bits == bits);
+        port.map(|(port, _)| *port).ok_or_else(|| {
+            self.library.lacks(format!("port `{name}` of {bits} bits of the block `{}`", kind.name))
+        })
+    }
+
+    /// All ports, by name.
+    pub fn ports(&self) -> impl Iterator<Item = (&str, RtlPort)> {
+        let kind = &self.library.kinds[self.block as usize];
+        kind.ports.iter().map(|(name, (port, _))| (name.as_str(), *port))
+    }
+
+    /// Puts a value onto an input.
+    #[inline]
+    pub fn set(&mut self, port: RtlPort, value: u128) {
+        // SAFETY: the library has the words of each port.
+        unsafe {
+            *self.words.add(port.word as usize) = value as u64;
+            if port.bits > 64 {
+                *self.words.add(port.word as usize + 1) = (value >> 64) as u64;
+            }
+        }
+    }
+
+    /// The value of a port.
+    #[inline]
+    pub fn get(&self, port: RtlPort) -> u128 {
+        // SAFETY: as above.
+        unsafe {
+            let low = u128::from(*self.words.add(port.word as usize));
+            if port.bits > 64 { low | u128::from(*self.words.add(port.word as usize + 1)) << 64 } else { low }
+        }
+    }
+
+    /// A cycle with the inputs that were put: its outputs can be read then, and its last edge has passed.
+    #[inline]
+    pub fn cycle(&mut self) {
+        (self.library.functions.cycle)(self.raw);
+    }
+}

@@ -1,0 +1,111 @@
+//! Packets as words on a bus.
+
+use weft_nic::Header;
+use weft_nic::gvas::Pdid;
+use weft_nic::mailbox::Refusal;
+use weft_nic::packetizer::ChannelId;
+use weft_nic::wire::{ControlWords, PacketFields, PacketTarget};
+use weft_units::{Address, Bytes, Clock, EndpointId, Time};
+
+/// A word on a bus.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct BusWord {
+    /// The cycle.
+    pub cycle: u64,
+    /// The bits.
+    pub data: u128,
+    /// Whether it is the last of its packet.
+    pub last: bool,
+}
+
+/// A small message, as it goes over the network.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct SmallMessage {
+    pub source: EndpointId,
+    pub number: u32,
+    pub channel: ChannelId,
+    pub to: EndpointId,
+    pub to_interface: u16,
+    pub domain: Pdid,
+    pub bytes: Bytes,
+}
+
+impl SmallMessage {
+    /// The words of its packet, header to footer.
+    pub fn words(&self) -> Vec<u128> {
+        let SmallMessage { source, number, channel, to, to_interface, domain, bytes } = *self;
+        let payload = payload(source, number, bytes);
+        let target = PacketTarget::new(domain, to, to_interface, Address::default());
+        let header = Header::Small(channel);
+        let size = bytes.get() as u32;
+        let control = target.and_then(|target| {
+            PacketFields { target, header, size, source, number, ends_transfer: false }.encode(&payload)
+        });
+        // A machine whose nodes do not fit the header is refused before.
+        packet(&control.expect("nodes and interfaces fit the header"), &payload)
+    }
+
+    /// The words that a process stores: payload, then descriptor, which is the header without what the block
+    /// adds.
+    pub fn stored(&self) -> (Vec<u128>, u128) {
+        const ADDED: u128 = 0xFFFF << 112 | 0xFF << 40 | ((1 << 22) - 1);
+        let words = self.words();
+        let payload = words[1..words.len() - 1].iter().map(|word| word.swap_bytes()).collect();
+        (payload, words[0] & !ADDED)
+    }
+
+    /// The entry of a mailbox: the line of memory that it becomes, word by word.
+    pub fn entry(&self) -> [u128; 4] {
+        let words = self.words();
+        let payload = &words[1..words.len() - 1];
+        std::array::from_fn(|place| payload.get(place).map_or(0, |word| word.swap_bytes()))
+    }
+}
+
+/// The answer of `from` to a message that `to` has sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct AnswerWords {
+    pub from: EndpointId,
+    pub to: EndpointId,
+    pub number: u32,
+    pub channel: ChannelId,
+    pub refusal: Option<Refusal>,
+}
+
+impl AnswerWords {
+    /// Header and footer.
+    pub fn words(&self) -> [u128; 2] {
+        let AnswerWords { from: source, to, number, channel, refusal } = *self;
+        let refused = |refusal| Header::Refused(channel, refusal);
+        let header = refusal.map_or(Header::Acknowledgement(channel), refused);
+        let target = PacketTarget::new(Pdid(0), to, 0, Address::default());
+        let control = target.and_then(|target| {
+            PacketFields { target, header, size: 0, source, number, ends_transfer: false }.encode(&[])
+        });
+        let ControlWords { header, footer } = control.expect("nodes fit the header");
+        [header, footer].map(u128::from_be_bytes)
+    }
+}
+
+/// The bytes of a message: by message and offset, so that a word in another's place is found.
+fn payload(source: EndpointId, number: u32, bytes: Bytes) -> Vec<u8> {
+    let of_message = (source.0.wrapping_mul(0x9E37_79B1) ^ number.wrapping_mul(0x85EB_CA6B)) >> 16;
+    (0..bytes.get()).map(|offset| (of_message as u8).wrapping_add(offset as u8)).collect()
+}
+
+/// Header, payload in whole words, footer.
+fn packet(control: &ControlWords, payload: &[u8]) -> Vec<u128> {
+    let mut words = vec![u128::from_be_bytes(control.header)];
+    words.extend(payload.chunks(16).map(|chunk| {
+        let mut word = [0; 16];
+        word[..chunk.len()].copy_from_slice(chunk);
+        u128::from_be_bytes(word)
+    }));
+    words.push(u128::from_be_bytes(control.footer));
+    words
+}
+
+/// The number of the edge that `time` is at, or that comes next.
+pub(crate) fn edge(clock: &Clock, time: Time) -> u64 {
+    clock.edges_before(time)
+}

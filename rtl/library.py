@@ -1,0 +1,85 @@
+"""Builds libweft_rtl.so: the blocks under Verilator, with their ports and parameters in tables."""
+
+import hashlib
+import re
+import subprocess
+from pathlib import Path
+
+# A port in the header that Verilator writes: VL_IN8(&clk,0,0), VL_OUTW(&m_axis_net_tdata,127,0,4).
+PORT = re.compile(r"VL_(IN|OUT)(?:8|16|64|W)?\(&(\w+),(\d+),(\d+)")
+# A parameter of a top module, with a number.
+PARAMETER = re.compile(r"parameter int (\w+)\s*=\s*([\d_]+)")
+
+
+def ports(header: Path) -> list[tuple[str, int, bool]]:
+    """Name, bits, and whether it is an output, of all ports but the clock."""
+    found = PORT.findall(header.read_text())
+    return [(name, int(high) - int(low) + 1, way == "OUT") for way, name, high, low in found if name != "clk"]
+
+
+def tables(block: str, of: list[tuple[str, int, bool]], top: str) -> str:
+    """The C++ of a block: its tables, and an instance of it."""
+    lines, word = [f"const WeftRtlPort {block}_ports[] = {{"], 0
+    drives, samples = [], []
+    for name, bits, is_output in of:
+        lines.append(f'    {{"{name}", {bits}, {int(is_output)}, {word}, 0}},')
+        (samples if is_output else drives).append((name, word))
+        word += (bits + 63) // 64
+    lines += ["};", f"const WeftRtlParameter {block}_parameters[] = {{"]
+    lines += [f'    {{"{name}", {value.replace("_", "")}}},' for name, value in PARAMETER.findall(top)]
+    lines += ["};", f"struct {block}_instance final : Instance {{", "    VerilatedContext context;"]
+    lines += [f"    V{block} model{{&context}};", f"    {block}_instance() {{ words.resize({word}); }}"]
+    lines += ["    ~" + block + "_instance() override { model.final(); }", "    void cycle() override {"]
+    lines += ["        model.clk = 0;"]
+    lines += [f"        put(model.{name}, &words[{place}]);" for name, place in drives]
+    lines += ["        model.eval();"]
+    lines += [f"        get(model.{name}, &words[{place}]);" for name, place in samples]
+    lines += ["        model.clk = 1;", "        model.eval();", "    }", "};"]
+    return "\n".join(lines) + "\n"
+
+
+def verilate(block: str, sources: list[Path], folder: Path) -> list[Path]:
+    """Makes C++ of a block, and returns its files."""
+    command = ["verilator", "--cc", "-O3", "--quiet", "-Wno-fatal", "--x-assign", "0", "--x-initial", "0"]
+    command += ["--output-split", "0", "--prefix", f"V{block}", "--top-module", block, "--Mdir", str(folder)]
+    subprocess.run([*command, *map(str, sources)], check=True)
+    listed = (folder / f"V{block}_classes.mk").read_text()
+    names = set(re.findall(rf"^\s+(V{block}\w*)", listed, re.MULTILINE))
+    files = [folder / f"{name}.cpp" for name in sorted(names)]
+    return [file for file in files if file.exists()]
+
+
+def kind(block: str) -> str:
+    """The line of a block in the table of blocks."""
+    listed = lambda table: f"{block}_{table}, sizeof {block}_{table} / sizeof *{block}_{table}"  # noqa: E731
+    create = f"[]() -> Instance * {{ return new {block}_instance; }}"
+    return f'    {{"{block}", {listed("ports")}, {listed("parameters")}, {create}}},\n'
+
+
+def build(blocks: dict[str, list[Path]], root: Path, output: Path) -> None:
+    """Builds the library of blocks, each with its sources."""
+    folder = output.parent / "library"
+    folder.mkdir(parents=True, exist_ok=True)
+    digest = hashlib.sha256()
+    for source in sorted({source for of in blocks.values() for source in of}):
+        digest.update(source.relative_to(root).as_posix().encode() + b"\0" + source.read_bytes())
+    root_of_verilator = subprocess.check_output(
+        ["verilator", "--getenv", "VERILATOR_ROOT"], text=True
+    ).strip()
+    include = Path(root_of_verilator) / "include"
+    files = [include / "verilated.cpp", include / "verilated_threads.cpp", root / "rtl/library.cpp"]
+    text = ""
+    for block, sources in blocks.items():
+        files += verilate(block, sources, folder)
+        top = next(source for source in sources if source.stem == block)
+        text += tables(block, ports(folder / f"V{block}.h"), top.read_text())
+    text += f'const char SOURCES[] = "{digest.hexdigest()}";\n'
+    text += f"const Kind KINDS[] = {{\n{''.join(map(kind, blocks))}}};\n"
+    (folder / "blocks.inc").write_text(text)
+    (folder / "blocks.h").write_text("".join(f'#include "V{block}.h"\n' for block in blocks))
+    flags = ["-O2", "-fPIC", "-std=c++17", f"-I{include}", f"-I{include}/vltstd", f"-I{folder}"]
+    objects = [str(folder / f"{file.stem}.o") for file in files]
+    for file, target in zip(files, objects, strict=True):
+        extra = ["-include", str(folder / "blocks.h")] if file.name == "library.cpp" else []
+        subprocess.run(["c++", *flags, *extra, "-c", str(file), "-o", target], check=True)
+    subprocess.run(["c++", "-shared", "-o", str(output), *objects, "-pthread"], check=True)

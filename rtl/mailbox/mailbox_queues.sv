@@ -1,0 +1,157 @@
+// The queues of the mailbox: PDID, place in memory, head and tails of each virtual interface, and their registers.
+//
+//   offset        register  width  who    what
+//   i·4096 + 0    HEAD      16     rw     entries that the process has taken, counted on
+//   i·4096 + 8    TAIL      16     r      entries that are in memory, counted on
+//   2^18 + i·4096 + 0   PDID  16   rw     system software: opens the queue, empty, for a protection domain
+//   2^18 + i·4096 + 8   BASE  49   rw     system software: the address of its first entry
+//
+// Pages of a process (i below 64) and of the system are apart, so that each can be mapped on its own. Of the two tails
+// one counts what has been put, which decides whether there is room, the other what memory has answered, which the
+// process reads.
+//
+//   RESET ── CLEARING: an address a cycle ──► OPEN
+
+`default_nettype none
+
+module mailbox_queues #(
+    parameter int INTERFACES = 64,
+    parameter int REMEMBERED = 1024
+) (
+    input wire logic clk,
+    input wire logic reset,
+
+    // After a reset all is emptied, an address a cycle.
+    output logic                          clearing,
+    output logic [$clog2(REMEMBERED)-1:0] clear_address,
+
+    // What a packet asks: answered one cycle later.
+    input  wire logic [$clog2(INTERFACES)-1:0] asked_interface,
+    output logic      [                  15:0] pdid,
+    output logic      [                  15:0] head,
+    output logic      [                  15:0] tail,
+
+    input wire logic                          put,
+    input wire logic [$clog2(INTERFACES)-1:0] put_interface,
+    input wire logic [                  15:0] put_tail,
+
+    input  wire logic [$clog2(INTERFACES)-1:0] base_interface,
+    output logic      [                  48:0] base,
+
+    input wire logic                          written,
+    input wire logic [$clog2(INTERFACES)-1:0] written_interface,
+
+    input  wire logic [18:0] awaddr,
+    input  wire logic        awvalid,
+    output logic             awready,
+    input  wire logic [63:0] wdata,
+    input  wire logic [ 7:0] wstrb,
+    input  wire logic        wvalid,
+    output logic             wready,
+    output logic      [ 1:0] bresp,
+    output logic             bvalid,
+    input  wire logic        bready,
+    input  wire logic [18:0] araddr,
+    input  wire logic        arvalid,
+    output logic             arready,
+    output logic      [63:0] rdata,
+    output logic      [ 1:0] rresp,
+    output logic             rvalid,
+    input  wire logic        rready
+);
+  localparam int InterfaceBits = $clog2(INTERFACES);
+  localparam int ClearBits = $clog2(REMEMBERED);
+  if (REMEMBERED < INTERFACES) $fatal(1, "fewer packets are remembered than there are interfaces");
+
+  logic [15:0] pdids[INTERFACES];
+  logic [48:0] bases[INTERFACES];
+  logic [15:0] heads[INTERFACES];
+  logic [15:0] tails[INTERFACES];
+  logic [15:0] tails_written[INTERFACES];
+
+  // --- Writes ---
+
+  wire [InterfaceBits-1:0] written_page = awaddr[12+:InterfaceBits];
+  wire has_page = {1'b0, awaddr[17:12]} < 7'(INTERFACES);
+  wire is_system = awaddr[18];
+  wire is_second = awaddr[11:3] == 9'd1;
+  wire is_first = awaddr[11:3] == 9'd0;
+  wire opens = is_system && is_first;
+  // Opening a queue writes its tails, and waits while others do.
+  wire may_write = !clearing && (!bvalid || bready) && !(opens && (put || written));
+  wire is_written = awvalid && wvalid && may_write;
+  wire is_known = has_page && (is_first || is_second && is_system) && wstrb == '1;
+
+  assign awready = is_written;
+  assign wready  = is_written;
+
+  wire opened = is_written && is_known && opens;
+  wire head_moved = is_written && is_known && !is_system;
+  wire based = is_written && is_known && is_system && is_second;
+
+  wire [InterfaceBits-1:0] emptied = clearing ? clear_address[InterfaceBits-1:0] : written_page;
+  wire empties = clearing || opened;
+
+  always_ff @(posedge clk) begin
+    if (empties) pdids[emptied] <= clearing ? '0 : wdata[15:0];
+    if (clearing || based) bases[emptied] <= clearing ? '0 : wdata[48:0];
+    if (empties || head_moved) heads[emptied] <= head_moved ? wdata[15:0] : '0;
+    if (empties || put) tails[empties?emptied : put_interface] <= empties ? '0 : put_tail;
+    if (empties || written)
+      tails_written[empties?emptied : written_interface] <= empties ? '0 : tails_written[written_interface] + 1'b1;
+
+    if (bready) bvalid <= 1'b0;
+    if (is_written) begin
+      bvalid <= 1'b1;
+      bresp  <= is_known ? 2'b00 : 2'b10;
+    end
+    if (clearing) begin
+      clear_address <= clear_address + 1'b1;
+      if (clear_address == ClearBits'(REMEMBERED - 1)) clearing <= 1'b0;
+    end
+    if (reset) begin
+      clearing <= 1'b1;
+      clear_address <= '0;
+      bvalid <= 1'b0;
+    end
+  end
+
+  // --- Reads ---
+
+  assign base = bases[base_interface];
+
+  always_ff @(posedge clk) begin
+    pdid <= pdids[asked_interface];
+    head <= heads[asked_interface];
+    tail <= tails[asked_interface];
+  end
+
+  wire [InterfaceBits-1:0] read_page = araddr[12+:InterfaceBits];
+  assign arready = !rvalid || rready;
+
+  always_ff @(posedge clk) begin
+    if (rready) rvalid <= 1'b0;
+    if (arvalid && arready) begin
+      rvalid <= 1'b1;
+      rresp  <= 2'b00;
+      unique case ({
+        araddr[18], araddr[11:3]
+      })
+        10'h000: rdata <= 64'(heads[read_page]);
+        10'h001: rdata <= 64'(tails_written[read_page]);
+        10'h200: rdata <= 64'(pdids[read_page]);
+        10'h201: rdata <= 64'(bases[read_page]);
+        default: begin
+          rdata <= '0;
+          rresp <= 2'b10;
+        end
+      endcase
+      if ({1'b0, araddr[17:12]} >= 7'(INTERFACES)) rresp <= 2'b10;
+    end
+    if (reset) rvalid <= 1'b0;
+  end
+
+  wire unused_ok = &{1'b0, awaddr[2:0], araddr[2:0], wdata};
+endmodule
+
+`default_nettype wire

@@ -1,0 +1,346 @@
+// The packetizer: makes one packet of what a process stores into a page, and watches over it until the receiver has
+// answered.
+//
+//   stores ─► packetizer_pages ─ payload, descriptor ─────────────────────────────┐
+//   (AXI4)      ▲ status   │ post                                                 ▼
+//               │          ├─────────► packetizer_engine ─ made ─► packetizer_transmit ─► network
+//               │          ▼                  ▲ repeat                 │ sent
+//             packetizer_channels ────────────┘◄───────────────────────┘
+//               ▲ answered   ▲ due ── packetizer_timers
+//        network (ACK, NACK)
+//
+//              ┌──────── ACK ────────► acknowledged ───────────┐
+//   idle ─ post ─► ongoing ── NACK ──► negatively acknowledged ┼ clear ─► idle
+//     ▲             │  ▲ └─ give up ─► timed out ──────────────┘
+//     │             └──┘ repeat
+//     └─ an acknowledged channel is posted to again without further ado
+//
+// From TR-488 §4.4: 64 interfaces of 4 channels, each in a page of its own; the states; the last store, of size and
+// destination, starts the engine; the packet carries the PDID that system software has set; timers in hardware. §5.1:
+// up to 64 bytes. Ours: the places in the page, the cycles of the engine, the times of the timers and their doubling,
+// which NACKs end a packet (all: the library posts again what it wants to), the identity by which an answer finds its
+// channel.
+//
+// Cycles: a descriptor that is on the bus in cycle n - 1, with the engine idle, has its header on the network's bus in
+// cycle n + ENGINE. Packets follow each other every ENGINE cycles. A header that was taken in cycle n and is not
+// answered is due in cycle n + timeout.
+
+`default_nettype none
+
+module packetizer
+  import exanet::*;
+#(
+    parameter int INTERFACES = 64,
+    parameter int CHANNELS = 4,
+    // Cycles of the engine for a packet.
+    parameter int ENGINE = 9,
+    // Cycles until a packet is repeated; each further wait is twice as long, up to LONGEST_TIMEOUT.
+    parameter int TIMEOUT = 7500,
+    parameter int LONGEST_TIMEOUT = 150_000,
+    parameter int REPETITIONS = 16
+) (
+    input wire logic clk,
+    input wire logic reset,
+
+    // The node of this interface: the source of packets.
+    input wire logic [21:0] node,
+    // The number of the next message: counted for all blocks of the interface, taken with a descriptor.
+    input wire logic [31:0] number,
+
+    // Pages: see packetizer_pages.
+    input  wire logic [  7:0] s_axi_awid,
+    input  wire logic [ 18:0] s_axi_awaddr,
+    input  wire logic [  7:0] s_axi_awlen,
+    input  wire logic [  2:0] s_axi_awsize,
+    input  wire logic [  1:0] s_axi_awburst,
+    input  wire logic         s_axi_awvalid,
+    output logic              s_axi_awready,
+    input  wire logic [127:0] s_axi_wdata,
+    input  wire logic [ 15:0] s_axi_wstrb,
+    input  wire logic         s_axi_wlast,
+    input  wire logic         s_axi_wvalid,
+    output logic              s_axi_wready,
+    output logic      [  7:0] s_axi_bid,
+    output logic      [  1:0] s_axi_bresp,
+    output logic              s_axi_bvalid,
+    input  wire logic         s_axi_bready,
+    input  wire logic [  7:0] s_axi_arid,
+    input  wire logic [ 18:0] s_axi_araddr,
+    input  wire logic [  7:0] s_axi_arlen,
+    input  wire logic [  2:0] s_axi_arsize,
+    input  wire logic [  1:0] s_axi_arburst,
+    input  wire logic         s_axi_arvalid,
+    output logic              s_axi_arready,
+    output logic      [  7:0] s_axi_rid,
+    output logic      [127:0] s_axi_rdata,
+    output logic      [  1:0] s_axi_rresp,
+    output logic              s_axi_rlast,
+    output logic              s_axi_rvalid,
+    input  wire logic         s_axi_rready,
+
+    // Small messages.
+    output logic              m_axis_net_tvalid,
+    input  wire logic         m_axis_net_tready,
+    output logic      [127:0] m_axis_net_tdata,
+    output logic              m_axis_net_tlast,
+
+    // Answers.
+    input  wire logic         s_axis_net_tvalid,
+    output logic              s_axis_net_tready,
+    input  wire logic [127:0] s_axis_net_tdata,
+    input  wire logic         s_axis_net_tlast,
+
+    // A channel goes to another state: for a comparison with the model.
+    output logic                                     change_valid,
+    output logic [$clog2(INTERFACES * CHANNELS)-1:0] change_channel,
+    output logic [                              2:0] change_state
+);
+  localparam int ChannelBits = $clog2(INTERFACES * CHANNELS);
+  // Time is counted in cycles, modulo more than any wait.
+  localparam int TimeBits = 28;
+
+  if (CHANNELS != 4) $fatal(1, "a page has places for 4 channels, not %0d", CHANNELS);
+  if (INTERFACES < 2 || INTERFACES > 64 || INTERFACES != 1 << $clog2(INTERFACES))
+    $fatal(1, "%0d interfaces: 2, 4, … 64 have pages", INTERFACES);
+  if (ENGINE < 7 || ENGINE > 63) $fatal(1, "an engine of %0d cycles: the logic takes 7 to 63", ENGINE);
+  if (TIMEOUT < 2 * INTERFACES * CHANNELS || LONGEST_TIMEOUT < TIMEOUT || LONGEST_TIMEOUT >= 1 << (TimeBits - 1))
+    $fatal(1, "time-outs of %0d to %0d cycles", TIMEOUT, LONGEST_TIMEOUT);
+  if (REPETITIONS > 31) $fatal(1, "%0d repetitions are counted in 5 bits", REPETITIONS);
+
+  logic clearing;
+  logic [ChannelBits-1:0] clear_address;
+  logic [TimeBits-1:0] now;
+
+  logic post_valid, post_ready;
+  logic [ChannelBits-1:0] post_channel;
+  logic clear_valid, clear_ready;
+  logic [ChannelBits-1:0] clear_channel;
+  logic load_valid, load_ready, loaded;
+  logic [ChannelBits-1:0] load_channel;
+  logic [2:0] loaded_state;
+
+  logic answer_valid, answer_ready, answer_accepted;
+  logic [ChannelBits-1:0] answer_channel;
+  logic [31:0] answer_number;
+
+  logic sent_valid, sent_ready;
+  logic [ChannelBits-1:0] sent_channel;
+  logic [31:0] sent_number;
+
+  logic due_valid, due_ready;
+  logic [ChannelBits-1:0] due_channel;
+  logic [TimeBits-1:0] due_time;
+  logic [ChannelBits-1:0] scanned_channel;
+  logic scanned_waits;
+  logic [TimeBits-1:0] scanned_deadline;
+
+  logic repeat_valid, start_ready;
+  logic [ChannelBits-1:0] repeat_channel;
+  logic [31:0] repeat_number;
+  logic channels_take_post;
+
+  logic made_valid, made_ready;
+  logic [ChannelBits-1:0] made_channel;
+  logic [31:0] made_number;
+
+  logic [ChannelBits-1:0] looked_up_channel;
+  logic looked_up_ongoing;
+  logic [31:0] looked_up_number;
+  header_t descriptor;
+  logic [15:0] pdid;
+  logic [ChannelBits+1:0] payload_address;
+  word_t payload;
+
+  // A post goes to the engine and to the table in one cycle, behind a repeat of that cycle.
+  assign post_ready = start_ready && channels_take_post && !repeat_valid;
+
+  packetizer_pages #(
+      .INTERFACES(INTERFACES),
+      .CHANNELS  (CHANNELS)
+  ) pages (
+      .clk,
+      .reset,
+      .clearing,
+      .clear_address,
+      .awid(s_axi_awid),
+      .awaddr(s_axi_awaddr),
+      .awlen(s_axi_awlen),
+      .awsize(s_axi_awsize),
+      .awburst(s_axi_awburst),
+      .awvalid(s_axi_awvalid),
+      .awready(s_axi_awready),
+      .wdata(s_axi_wdata),
+      .wstrb(s_axi_wstrb),
+      .wlast(s_axi_wlast),
+      .wvalid(s_axi_wvalid),
+      .wready(s_axi_wready),
+      .bid(s_axi_bid),
+      .bresp(s_axi_bresp),
+      .bvalid(s_axi_bvalid),
+      .bready(s_axi_bready),
+      .arid(s_axi_arid),
+      .araddr(s_axi_araddr),
+      .arlen(s_axi_arlen),
+      .arsize(s_axi_arsize),
+      .arburst(s_axi_arburst),
+      .arvalid(s_axi_arvalid),
+      .arready(s_axi_arready),
+      .rid(s_axi_rid),
+      .rdata(s_axi_rdata),
+      .rresp(s_axi_rresp),
+      .rlast(s_axi_rlast),
+      .rvalid(s_axi_rvalid),
+      .rready(s_axi_rready),
+      .post_valid,
+      .post_ready,
+      .post_channel,
+      .clear_valid,
+      .clear_ready,
+      .clear_channel,
+      .load_valid,
+      .load_ready,
+      .load_channel,
+      .loaded,
+      .loaded_state,
+      .looked_up_channel,
+      .descriptor,
+      .pdid,
+      .payload_address,
+      .payload
+  );
+
+  packetizer_engine #(
+      .CHANNEL_BITS(ChannelBits),
+      .ENGINE(ENGINE)
+  ) engine (
+      .clk,
+      .reset,
+      .start_valid  (repeat_valid || (post_valid && post_ready)),
+      .start_ready,
+      .start_channel(repeat_valid ? repeat_channel : post_channel),
+      .start_number (repeat_valid ? repeat_number : number),
+      .made_valid,
+      .made_ready,
+      .made_channel,
+      .made_number
+  );
+
+  packetizer_transmit #(
+      .CHANNEL_BITS(ChannelBits)
+  ) transmit (
+      .clk,
+      .reset,
+      .node,
+      .made_valid,
+      .made_ready,
+      .made_channel,
+      .made_number,
+      .looked_up_channel,
+      .looked_up_ongoing,
+      .looked_up_number,
+      .descriptor,
+      .pdid,
+      .payload_address,
+      .payload,
+      .sent_valid,
+      .sent_ready,
+      .sent_channel,
+      .sent_number,
+      .net_valid(m_axis_net_tvalid),
+      .net_ready(m_axis_net_tready),
+      .net_data (m_axis_net_tdata),
+      .net_last (m_axis_net_tlast)
+  );
+
+  always_ff @(posedge clk) begin
+    if (!reset)
+      assert (!repeat_valid || start_ready)
+      else $error("a repeat without a place");
+  end
+
+  packetizer_answers #(
+      .INTERFACES(INTERFACES),
+      .CHANNELS  (CHANNELS)
+  ) answers (
+      .clk,
+      .reset,
+      .net_valid(s_axis_net_tvalid),
+      .net_ready(s_axis_net_tready),
+      .net_data (s_axis_net_tdata),
+      .net_last (s_axis_net_tlast),
+      .answer_valid,
+      .answer_ready,
+      .answer_channel,
+      .answer_number,
+      .answer_accepted
+  );
+
+  packetizer_channels #(
+      .CHANNEL_BITS(ChannelBits),
+      .TIME_BITS(TimeBits),
+      .TIMEOUT(TIMEOUT),
+      .LONGEST_TIMEOUT(LONGEST_TIMEOUT),
+      .REPETITIONS(REPETITIONS)
+  ) channels (
+      .clk,
+      .reset,
+      .clearing,
+      .clear_address,
+      .now,
+      .due_valid,
+      .due_ready,
+      .due_channel,
+      .due_time,
+      .answer_valid,
+      .answer_ready,
+      .answer_channel,
+      .answer_number,
+      .answer_accepted,
+      .sent_valid,
+      .sent_ready,
+      .sent_channel,
+      .sent_number,
+      .post_valid (post_valid && post_ready),
+      .post_ready (channels_take_post),
+      .post_channel,
+      .post_number(number),
+      .clear_valid,
+      .clear_ready,
+      .clear_channel,
+      .load_valid,
+      .load_ready,
+      .load_channel,
+      .loaded,
+      .loaded_state,
+      .repeat_valid,
+      .repeat_channel,
+      .repeat_number,
+      .looked_up_channel,
+      .looked_up_ongoing,
+      .looked_up_number,
+      .scanned_channel,
+      .scanned_waits,
+      .scanned_deadline,
+      .change_valid,
+      .change_channel,
+      .change_state
+  );
+
+  packetizer_timers #(
+      .CHANNEL_BITS(ChannelBits),
+      .TIME_BITS(TimeBits)
+  ) timers (
+      .clk,
+      .reset,
+      .now,
+      .scanned_channel,
+      .scanned_waits,
+      .scanned_deadline,
+      .due_valid,
+      .due_ready,
+      .due_channel,
+      .due_time
+  );
+endmodule
+
+`default_nettype wire

@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+"""Lints the RTL, tests it under Verilator, builds libweft_rtl.so of it, and synthesizes it.
+
+Usage: run.py [--cycles N] [--seed N] [--filter REGEX] [--write] check|lint|test|library|synthesis [BLOCK …]
+
+check is lint and test, for tools/test.py: where the tools are missing, it is skipped and says so. They are
+installed by `make rtl-tools`.
+"""
+
+import argparse
+import logging
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import library
+import synthesis
+
+ROOT = Path(__file__).resolve().parents[1]
+RTL = ROOT / "rtl"
+BUILD = ROOT / "build/rtl"
+BLOCKS = ["mailbox", "packetizer"]
+# Bugs put into a block on purpose, for the tests of weft --rtl: a file, a line of it, and the wrong one.
+WRONG = {
+    "mailbox": (
+        "mailbox_write.sv",
+        "awaddr <= base + 49'({index, 6'd0});",
+        "awaddr <= base + 49'({index, 5'd0});",
+    ),
+    "packetizer": (
+        "packetizer_engine.sv",
+        "localparam int Made = ENGINE - 3;",
+        "localparam int Made = ENGINE - 2;",
+    ),
+}
+# Warnings that say nothing here: an output that nobody wants, checks of parameters that need no name,
+# constants of a package that a block does not use.
+# Registers without a value begin with random bits.
+UNKNOWN = ["--x-assign", "unique", "--x-initial", "unique"]
+LINT = ["-Wall", "-Wno-PINCONNECTEMPTY", "-Wno-GENUNNAMED", "-Wno-UNUSEDPARAM"]
+
+
+def sources(block: str) -> list[Path]:
+    """The files of a block, packages first."""
+    common = [RTL / "common" / name for name in ["exanet.sv", "ram.sv", "fifo.sv"]]
+    return common + sorted((RTL / block).glob("*.sv"))
+
+
+def with_bug(block: str, name: str, right: str, wrong: str) -> list[Path]:
+    """The files of a block, one of them with a bug."""
+    folder = BUILD / f"wrong-{block}"
+    folder.mkdir(parents=True, exist_ok=True)
+    files = sources(block)
+    place = next(place for place, file in enumerate(files) if file.name == name)
+    text = files[place].read_text()
+    if text.count(right) != 1:
+        raise SystemExit(f"{files[place]}: `{right}` is there {text.count(right)} times, not once")
+    files[place] = folder / name
+    files[place].write_text(text.replace(right, wrong))
+    return files
+
+
+def lint(block: str) -> int:
+    """Verilator's warnings are errors; the text is as verible has it."""
+    files = list(map(str, sources(block)))
+    shape = [
+        "verible-verilog-format",
+        "--column_limit=120",
+        "--indentation_spaces=2",
+        "--inplace",
+        "--verify",
+    ]
+    if subprocess.run([*shape, *files], cwd=ROOT, check=False).returncode:
+        return 1
+    command = ["verilator", "--lint-only", "--quiet", *LINT, "--top-module", block, *map(str, sources(block))]
+    return subprocess.run(command, cwd=ROOT, check=False).returncode
+
+
+def test(block: str, arguments: argparse.Namespace) -> int:
+    """Runs the tests of a block."""
+    from cocotb_tools.runner import get_results, get_runner
+
+    logging.getLogger("cocotb").setLevel(logging.WARNING)
+    runner = get_runner("verilator")
+    build = BUILD / f"test-{block}"
+    runner.build(
+        sources=sources(block),
+        hdl_toplevel=block,
+        build_dir=build,
+        build_args=["-O3", "--assert", *UNKNOWN, "--output-split", "0", "-Wno-fatal", "-CFLAGS", "-O1"],
+    )
+    # cocotb hands the path on.
+    sys.path[:0] = [str(RTL / "common"), str(RTL / block)]
+    environment = {"WEFT_RTL_CYCLES": str(arguments.cycles), "WEFT_RTL_SEED": str(arguments.seed)}
+    results = runner.test(
+        hdl_toplevel=block,
+        test_module=f"test_{block}",
+        build_dir=build,
+        extra_env=environment,
+        # Memory and registers begin with random bits, but for what an FPGA has at zero.
+        plusargs=["+verilator+rand+reset+2", f"+verilator+seed+{arguments.seed}"],
+        test_filter=arguments.filter,
+    )
+    count, failed = get_results(results)
+    print(f"{block}: {count} tests, {failed} failed")
+    return failed
+
+
+def missing(what: str) -> int:
+    """Says that the tools are missing, which is no failure of a check."""
+    if what not in ("check", "synthesis"):
+        print("the tools for RTL are missing: make rtl-tools", file=sys.stderr)
+        return 2
+    line = f"skipped: RTL, {what}: its tools are not installed; make rtl-tools\n"
+    if file := os.environ.get("WEFT_SKIPPED"):
+        with Path(file).open("a") as skipped:
+            skipped.write(line)
+    else:
+        print(line, end="", file=sys.stderr)
+    return 0
+
+
+def main() -> int:
+    """Does what is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cycles", type=int, default=100_000, help="of the random test of each block")
+    parser.add_argument("--seed", type=int, default=10)
+    parser.add_argument("--filter", help="names of tests")
+    parser.add_argument("--write", action="store_true", help="the table of the page, for synthesis")
+    parser.add_argument("what", choices=["check", "lint", "test", "library", "synthesis"])
+    parser.add_argument("blocks", nargs="*", default=BLOCKS)
+    arguments = parser.parse_args()
+    if not (BUILD / "bin/verilator").exists():
+        return missing(arguments.what)
+    if Path(sys.prefix) != BUILD / "venv":
+        # cocotb and yosys are there.
+        os.execv(BUILD / "venv/bin/python", [str(BUILD / "venv/bin/python"), *sys.argv])
+    os.environ["PATH"] = os.pathsep.join([str(BUILD / "bin"), str(BUILD / "venv/bin"), os.environ["PATH"]])
+    if arguments.what == "library":
+        library.build({block: sources(block) for block in BLOCKS}, ROOT, BUILD / "libweft_rtl.so")
+        for block, wrong in WRONG.items():
+            library.build({block: with_bug(block, *wrong)}, ROOT, BUILD / f"wrong-{block}/libweft_rtl.so")
+        return 0
+    if arguments.what == "synthesis":
+        of = {block: sources(block) for block in arguments.blocks or BLOCKS}
+        return 1 if synthesis.check(of, ROOT / "docs/src/nic/rtl.md", arguments.write) else 0
+    failed = 0
+    for block in arguments.blocks or BLOCKS:
+        if arguments.what in ("check", "lint"):
+            failed += lint(block)
+        if arguments.what in ("check", "test"):
+            failed += test(block, arguments)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
