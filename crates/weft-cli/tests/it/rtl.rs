@@ -108,7 +108,11 @@ fn what_has_no_rtl_is_refused() {
     refused(missing, &["--rtl", "mailbox", "--waves", "waves.txt"], &["waves.txt", ".vcd"]);
     let Some(library) = library("") else { return };
     let check = ["--rtl", "mailbox", "--set", "nic.mailbox.check=12 cycles"];
-    refused(&library, &check, &["nic.mailbox.check is 12", "--set nic.mailbox.check=11", "parameter CHECK"]);
+    refused(
+        &library,
+        &check,
+        &["nic.mailbox.check is 12", "--set 'nic.mailbox.check=11 cycles'", "parameter CHECK"],
+    );
     let timeout = ["--rtl", "packetizer", "--set", "nic.packetizer.timeout=50001ps"];
     refused(&library, &timeout, &["nic.packetizer.timeout", "cycles"]);
     let other = std::env::current_exe().unwrap();
