@@ -224,6 +224,10 @@ LONG = [
             "20",
         ],
     ),
+    Check(
+        "recordings scaled",
+        [str(VENV / "python"), "tests/apps/lammps.py", "--weft", WEFT, "--scaled", "--steps", "20"],
+    ),
     Check("validate --vary", [WEFT, "validate", "--vary", "--threads", "2"]),
     Check("load curves", [sys.executable, "tests/curves/run.py", "--weft", WEFT]),
     Check("shares", [sys.executable, "tests/shares/run.py", "--weft", WEFT]),
