@@ -29,8 +29,8 @@ pub use scaled::ScaledTrace;
 use crate::grid::factorings;
 use law::Scales;
 use learned::LearnedProgram;
-use program::Program;
-use recording::Recording;
+use program::StepProgram;
+use recording::ReadRecording;
 use weft_formats::Trace;
 
 /// The larger of the numbers of times by which two dimensions grow, by the smaller, above which a grid is
