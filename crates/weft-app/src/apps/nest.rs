@@ -31,8 +31,9 @@ pub const APP: App = App {
            process with synapses of its neuron, in blocks of half more than the most spikes of a process in \
            an interval, and 10 minima of two numbers over all processes before and after the intervals.",
     checked: Verification::Against(
-        "NEST 3.10.0, exchange=alltoall: number of exchanges, and their blocks once they have grown; \
-         tests/apps. The document's allgather is that of releases before 2.16: unchecked",
+        "NEST 3.10.0, exchange=alltoall: number of exchanges, and all other collectives; tests/apps. The \
+         size of blocks is fitted, by peak from the recording. The document's allgather is that of releases \
+         before 2.16: unchecked",
     ),
     options: &[
         AppOption { name: "neurons", default: "1000000", about: "neurons of all processes (assumed)" },

@@ -56,7 +56,7 @@ impl<'a> PointGrids<'a> {
     fn find(&mut self, round: &[Option<RoundGroup>]) -> Option<Redistribution> {
         let PointGrids { extents, known, found, .. } = self;
         let look = || known.iter().find_map(|points| Redistribution::of_grid(round, *extents, *points));
-        *found.entry(key(round)).or_insert_with(look)
+        found.entry(key(round)).or_insert_with(look).clone()
     }
 
     /// Finds the grid of points of a round that is no exchange. Of several that explain it, that which
@@ -131,8 +131,7 @@ impl LearnedProgram {
         Ok(learned)
     }
 
-    /// Gives rounds directions where there are two ranks along a dimension: of two rounds of one style, one
-    /// after the other, the second goes up. One that is alone is of both directions.
+    /// Gives rounds directions where there are two ranks along a dimension.
     fn pair(&mut self) {
         let mut start = 0;
         while start < self.rounds.len() {
@@ -146,25 +145,36 @@ impl LearnedProgram {
             let end = (start + 1..self.rounds.len())
                 .find(|at| dimension(self.rounds[*at].as_ref()) != own)
                 .unwrap_or(self.rounds.len());
-            if own.is_none() {
-                start = end;
-                continue;
+            if own.is_some() {
+                pair_run(self.rounds[start..end].iter_mut().flatten().collect());
             }
-            let run = &mut self.rounds[start..end];
-            let style = |round: &Option<LearnedRound>| round.as_ref().map(|round| round.style);
-            for at in 0..run.len() {
-                let before = run[..at].iter().filter(|other| style(other) == style(&run[at])).count();
-                let all = run.iter().filter(|other| style(other) == style(&run[at])).count();
-                if let Some(LearnedRound { kind: RoundKind::Exchange(exchange), is_of_both, .. }) =
-                    &mut run[at]
-                {
-                    *is_of_both = all == 1;
-                    if before % 2 == 1 {
+            start = end;
+        }
+    }
+}
+
+/// Gives directions to rounds along a dimension of two ranks, one after the other. Two of one style go down and
+/// up, and so do two such as a number and what it counts. One that is alone is of both directions.
+fn pair_run(mut run: Vec<&mut LearnedRound>) {
+    let mut at = 0;
+    while at < run.len() {
+        let is_repeated = |length: usize| {
+            let style = |at: usize| run.get(at).map(|round| round.style);
+            (at..at + length).all(|at| style(at + length).is_some_and(|other| style(at) == Some(other)))
+        };
+        match [1, 2].into_iter().find(|length| is_repeated(*length)) {
+            None => {
+                run[at].is_of_both = true;
+                at += 1;
+            }
+            Some(length) => {
+                for round in &mut run[at + length..at + 2 * length] {
+                    if let RoundKind::Exchange(exchange) = &mut round.kind {
                         exchange.turn();
                     }
                 }
+                at += 2 * length;
             }
-            start = end;
         }
     }
 }

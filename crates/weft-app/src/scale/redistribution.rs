@@ -12,14 +12,14 @@ use crate::phase::{GridLayout, GridSplit, Remap, SplitRule};
 use weft_trace::op::Op;
 
 /// A redistribution at any number of ranks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Redistribution {
     /// Points along each dimension of the grid of ranks.
     pub(super) points: [u64; 3],
     /// Bytes of a point.
     point: u64,
-    from: LayoutShape,
-    to: LayoutShape,
+    /// The ways to cut the grid, before and after. All make the recorded messages; the first is taken.
+    shapes: Vec<[LayoutShape; 2]>,
     /// The tag of its messages.
     pub(super) tag: i32,
 }
@@ -122,21 +122,25 @@ impl<'a> SoughtRound<'a> {
 
     /// The redistribution of a grid of these points.
     fn of(&self, points: [u64; 3]) -> Option<Redistribution> {
-        let mut layouts: Vec<(LayoutShape, GridLayout)> = Vec::new();
+        let mut layouts: Vec<(GridLayout, Vec<LayoutShape>)> = Vec::new();
         for shape in LayoutShape::all() {
-            if let Some(layout) = shape.layout(points, self.extents)
-                && layouts.iter().all(|(_, other)| *other != layout)
-            {
-                layouts.push((shape, layout));
+            let Some(layout) = shape.layout(points, self.extents) else { continue };
+            match layouts.iter_mut().find(|(other, _)| *other == layout) {
+                Some((_, shapes)) => shapes.push(shape),
+                None => layouts.push((layout, vec![shape])),
             }
         }
         let layouts = &layouts;
-        let pairs = layouts.iter().flat_map(|from| layouts.iter().map(move |to| (from, to)));
-        let mut all =
-            self.sizes.iter().flat_map(|point| pairs.clone().map(move |(from, to)| (*point, from, to)));
-        all.find_map(|(point, (from, one), (to, two))| {
-            let is_it = one != two && self.is_made_by(&Remap { from: *one, to: *two, point });
-            is_it.then_some(Redistribution { points, point, from: *from, to: *to, tag: self.tag })
+        self.sizes.iter().find_map(|&point| {
+            let pairs = layouts.iter().flat_map(|from| layouts.iter().map(move |to| (from, to)));
+            let made = pairs.filter(|((one, _), (two, _))| {
+                one != two && self.is_made_by(&Remap { from: *one, to: *two, point })
+            });
+            let both = |(from, to): (&(_, Vec<LayoutShape>), &(_, Vec<LayoutShape>))| -> Vec<_> {
+                from.1.iter().flat_map(|from| to.1.iter().map(|to| [*from, *to])).collect()
+            };
+            let shapes: Vec<[LayoutShape; 2]> = made.flat_map(both).collect();
+            (!shapes.is_empty()).then_some(Redistribution { points, point, shapes, tag: self.tag })
         })
     }
 
@@ -191,8 +195,27 @@ impl Redistribution {
 
     /// The redistribution of so many points on a grid of ranks; `None`: there are fewer points than parts.
     pub(super) fn on(&self, extents: [u32; 3], points: [u64; 3]) -> Option<Remap> {
-        let Redistribution { point, from, to, .. } = *self;
-        Some(Remap { from: from.layout(points, extents)?, to: to.layout(points, extents)?, point })
+        self.remap(self.shapes[0], extents, points)
+    }
+
+    fn remap(&self, [from, to]: [LayoutShape; 2], extents: [u32; 3], points: [u64; 3]) -> Option<Remap> {
+        let (from, to) = (from.layout(points, extents)?, to.layout(points, extents)?);
+        Some(Remap { from, to, point: self.point })
+    }
+
+    /// Whether all ways to cut the grid that make the recorded messages also make the same on these ranks.
+    pub(super) fn is_told_on(&self, extents: [u32; 3], points: [u64; 3]) -> bool {
+        let mut remaps: Vec<Remap> = Vec::new();
+        for remap in self.shapes.iter().filter_map(|shapes| self.remap(*shapes, extents, points)) {
+            if !remaps.contains(&remap) {
+                remaps.push(remap);
+            }
+        }
+        let Some((first, others)) = remaps.split_first() else { return true };
+        (0..extents.iter().product()).all(|rank| {
+            let expected = messages(first, rank, self.tag);
+            others.iter().all(|other| messages(other, rank, self.tag) == expected)
+        })
     }
 }
 
@@ -203,6 +226,7 @@ fn flatness(points: &[u64; 3]) -> f64 {
 }
 
 /// The messages of a rank in a redistribution.
+#[derive(PartialEq, Eq)]
 pub(super) struct RemapMessages {
     pub(super) receives: Vec<PeerMessage>,
     pub(super) sends: Vec<PeerMessage>,

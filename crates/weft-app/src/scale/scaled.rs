@@ -134,6 +134,8 @@ impl ScaledTrace {
             let other = second.zip(*partner);
             steps.push(scaled_step(&learned, number, other, &scales)?);
         }
+        let mut header = header;
+        header.notes.extend(untold(&learned, &scales));
         let ranks = scales.wanted.iter().product();
         let name = format!("{} at {ranks} ranks", learned.program.file);
         let metadata = TraceMetadata {
@@ -227,18 +229,48 @@ fn scaled_step(
     Ok(ScaledStep { lead, kind })
 }
 
-fn redistribution(
-    found: &Redistribution,
-    learned: &LearnedProgram,
-    scales: &Scales,
-) -> Result<Remap, ScaleError> {
-    let points = match scales.mode {
+/// The points of a grid at the wanted scale.
+fn points(found: &Redistribution, scales: &Scales) -> [u64; 3] {
+    match scales.mode {
         super::ScaleMode::Strong => found.points,
         super::ScaleMode::Weak => [0, 1, 2].map(|dimension: usize| {
             let (wanted, recorded) = (scales.wanted[dimension], scales.recorded[dimension]);
             found.points[dimension] * u64::from(wanted) / u64::from(recorded)
         }),
-    };
+    }
+}
+
+/// Numbers of rounds of which the recording does not tell what they are on more ranks.
+fn untold(learned: &LearnedProgram, scales: &Scales) -> impl Iterator<Item = (String, u64)> + use<> {
+    let (mut shifts, mut redistributions) = (0, 0);
+    for round in learned.rounds.iter().flatten() {
+        match &round.kind {
+            RoundKind::Exchange(exchange) => {
+                let is_untold =
+                    |dimension: usize| exchange.unknown[dimension] && scales.wanted[dimension] > 2;
+                shifts += u64::from((0..3).any(is_untold));
+            }
+            RoundKind::Redistribution(found) => {
+                redistributions += u64::from(!found.is_told_on(scales.wanted, points(found, scales)));
+            }
+        }
+    }
+    let notes = [
+        ("shifts along two ranks, whose directions are taken from their order; record on more ranks", shifts),
+        (
+            "redistributions that several layouts explain, the first is taken; record on more ranks",
+            redistributions,
+        ),
+    ];
+    notes.into_iter().filter(|(_, count)| *count > 0).map(|(note, count)| (note.to_owned(), count))
+}
+
+fn redistribution(
+    found: &Redistribution,
+    learned: &LearnedProgram,
+    scales: &Scales,
+) -> Result<Remap, ScaleError> {
+    let points = points(found, scales);
     found.on(scales.wanted, points).ok_or_else(|| ScaleError::Ranks {
         ranks: scales.wanted.iter().product(),
         reason: format!(
