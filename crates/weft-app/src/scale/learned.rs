@@ -153,8 +153,8 @@ impl LearnedProgram {
     }
 }
 
-/// Gives directions to rounds along a dimension of two ranks, one after the other. Two of one style go down and
-/// up, and so do two such as a number and what it counts. One that is alone is of both directions.
+/// Gives directions to rounds along a dimension of two ranks, one after the other. Two of one style go down
+/// and up, and so do two such as a number and what it counts. One that is alone is of both directions.
 fn pair_run(mut run: Vec<&mut LearnedRound>) {
     let mut at = 0;
     while at < run.len() {
