@@ -29,7 +29,8 @@ pub const APP: App = App {
            network: neurons, synapses, rate and operations are assumed. With exchange=alltoall the exchange \
            is that of NEST 3.10 (event_delivery_manager.cpp, mpi_manager.cpp): 8 bytes for each spike and \
            process with synapses of its neuron, in blocks of half more than the most spikes of a process in \
-           an interval, and 10 minima of two numbers over all processes before and after the intervals.",
+           an interval, 10 minima of two numbers over all processes before and after the intervals, and a \
+           barrier.",
     checked: Verification::Against(
         "NEST 3.10.0, exchange=alltoall: number of exchanges, and all other collectives; tests/apps. The \
          size of blocks is fitted, by peak from the recording. The document's allgather is that of releases \
@@ -119,6 +120,8 @@ fn build(options: &Options<'_>) -> Result<Vec<KernelPart>, AppError> {
     let times = || is_alltoall.then(|| KernelPart::repeat(TIMES, vec![AllRanks::least(2).into()]));
     parts.extend(times());
     parts.push(KernelPart::repeat(intervals, vec![moving.into(), gather.into(), delivery.into()]));
+    // NEST waits for all processes at the end of a run.
+    parts.extend(is_alltoall.then(|| AllRanks::moving(Collective::Barrier, Bytes::ZERO).into()));
     parts.extend(times());
     Ok(parts)
 }
