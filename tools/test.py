@@ -227,6 +227,10 @@ LONG = [
             "20",
         ],
     ),
+    Check(
+        "recordings scaled",
+        [str(VENV / "python"), "tests/apps/lammps.py", "--weft", WEFT, "--scaled", "--steps", "20"],
+    ),
     Check("validate --vary", [WEFT, "validate", "--vary", "--threads", "2"]),
     Check("load curves", [sys.executable, "tests/curves/run.py", "--weft", WEFT]),
     Check("studies", [sys.executable, "studies/book.py", "--weft", WEFT, "--check"]),

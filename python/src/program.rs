@@ -140,6 +140,10 @@ fn operation(of: &Bound<'_, PyAny>) -> PyResult<Op> {
     let comm = CommId::WORLD;
     Ok(match Kind::from_name(name.as_bytes()) {
         Some(Kind::Compute) => Op::Compute { span: Span::from_ps(of.get_item(1)?.extract()?) },
+        Some(Kind::Work) => {
+            let (_, flops, bytes): (String, u64, u64) = of.extract()?;
+            Op::Work { flops, bytes: Bytes::new(bytes) }
+        }
         Some(Kind::Marker) => Op::Marker { text: of.get_item(1)?.extract()? },
         Some(Kind::Isend(mode)) => {
             let (_, to, tag, bytes, request): (String, u32, i32, u64, u32) = of.extract()?;

@@ -45,6 +45,7 @@ from weft._program import (
     sendrecv,
     wait,
     waitall,
+    work,
 )
 from weft._result import Plots, Result, app, open, osu, replay, run, traffic
 from weft._sweep import Study, sweep
@@ -107,4 +108,5 @@ __all__ = [
     "traffic",
     "wait",
     "waitall",
+    "work",
 ]

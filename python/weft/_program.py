@@ -102,6 +102,15 @@ class _Compute(Operation):
 
 
 @dataclass(frozen=True)
+class _Work(Operation):
+    flops: int
+    memory: int
+
+    def _start(self, rank: "_Rank") -> Parts:
+        return [("work", self.flops, self.memory)]
+
+
+@dataclass(frozen=True)
 class _Marker(Operation):
     text: str
 
@@ -238,6 +247,15 @@ def compute(time: str) -> Operation:
         return _Compute(_span(time))
     except ValueError as error:
         raise _refused(f"compute: {error}") from None
+
+
+def work(flops: int, memory: int = 0) -> Operation:
+    """The rank does floating-point operations and moves bytes of memory, for as long as `[host.core]` of the
+    machine says."""
+    for name, number in (("flops", flops), ("memory", memory)):
+        if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < 1 << 63:
+            raise _refused(f"work: {name} is {number!r}; write a whole number, such as work(1000, memory=64)")
+    return _Work(flops, memory)
 
 
 def marker(text: str) -> Operation:

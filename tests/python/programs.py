@@ -48,6 +48,13 @@ def check_times() -> None:
     assert seen == {rank: (3, 5_000_000, 6_500_000) for rank in range(3)}, seen
     assert ranks["computation_ps"].to_list() == [6_500_000] * 3
 
+    def works(rank: int, size: int) -> weft.RankProgram:
+        yield weft.work(1_000_000)
+
+    # Half an operation in a cycle of 1.3 GHz.
+    works_ps = weft.replay(works, weft.machine("exanest"), ranks=1).ranks.collect()["computation_ps"][0]
+    assert abs(works_ps / (1_000_000 / 0.5 / 1.3e-3) - 1) < 1e-6, works_ps
+
 
 def check_decisions() -> None:
     """A manager hands out work to whoever asks first: what ranks do depends on what came when.
@@ -167,6 +174,7 @@ def check_wrong_programs() -> None:
         ("the source is -1", one(lambda: weft.recv(-1))),
         ("the tag is 'a'", one(lambda: weft.recv(0, tag="a"))),
         ('write compute("5us")', one(lambda: weft.compute(5))),
+        ("write a whole number", one(lambda: weft.work(-1))),
         ("`5 years`", one(lambda: weft.compute("5 years"))),
         ("which is no request", one(lambda: weft.wait(3))),
         ("gatherv has 1 sizes for 2 ranks", one(lambda: weft.gatherv([3]))),

@@ -21,6 +21,7 @@ const RING: App = App {
         AppOption { name: "block", default: "64K", about: "size of a block" },
         AppOption { name: "steps", default: "10", about: "number of steps" },
     ],
+    memory: None,
     build,
 };
 

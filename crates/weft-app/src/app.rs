@@ -2,6 +2,7 @@
 
 use crate::options::{AppOption, Options};
 use crate::part::KernelPart;
+use weft_units::Bytes;
 
 /// An application.
 pub struct App {
@@ -15,9 +16,14 @@ pub struct App {
     pub checked: Verification,
     /// The options with their defaults.
     pub options: &'static [AppOption],
+    /// The bytes that a rank keeps in memory; `None`: no law says.
+    pub memory: Option<MemoryLaw>,
     /// The function from options to operations.
     pub build: fn(&Options<'_>) -> Result<Vec<KernelPart>, AppError>,
 }
+
+/// The bytes that a rank of an application keeps, of its options.
+pub type MemoryLaw = fn(&Options<'_>) -> Result<Bytes, AppError>;
 
 /// Whether a kernel was compared with the program that it stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

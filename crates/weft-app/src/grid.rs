@@ -57,6 +57,23 @@ pub fn least_surface(ranks: u32, points: [u64; 3]) -> [u32; 3] {
     factorings(ranks).min_by_key(surface).unwrap_or([1, 1, ranks])
 }
 
+/// Parts of two dimensions under which the largest part has the shortest edges (LAMMPS,
+/// `PPPM::procs2grid2d`).
+pub fn least_edges(ranks: u32, points: [u64; 2]) -> [u32; 2] {
+    let all = (1..=ranks).filter(|first| ranks.is_multiple_of(*first)).map(|first| [first, ranks / first]);
+    let edges = |[first, second]: &[u32; 2]| {
+        let (first, second) = (points[0].div_ceil((*first).into()), points[1].div_ceil((*second).into()));
+        (first + second, std::cmp::Reverse(first * second))
+    };
+    all.min_by_key(edges).unwrap_or([1, ranks])
+}
+
+/// The two factors that are nearest to each other, the smaller first (LAMMPS, `bifactor` in `fft3d.cpp`).
+pub fn near_square(ranks: u32) -> [u32; 2] {
+    let first = (1..=ranks.isqrt()).rev().find(|first| ranks.is_multiple_of(*first)).unwrap_or(1);
+    [first, ranks / first]
+}
+
 /// The 26 directions in which boxes touch, x fastest from the lowest corner on.
 pub fn directions() -> impl Iterator<Item = [i32; 3]> {
     let all = (-1..=1).flat_map(|z| (-1..=1).flat_map(move |y| (-1..=1).map(move |x| [x, y, z])));

@@ -15,17 +15,21 @@
 //! | [`phase`] | the kinds of phases: computation, messages between neighbours, a collective |
 //! | [`grid`] | ranks in a grid, and how a number of them is factored into one |
 //! | [`kernel`] | a kernel as a trace |
+//! | [`scale`] | recordings at another number of ranks |
+//! | [`memory`] | the memory that the ranks of a kernel need |
 //! | [`options`] | options in the application's words |
 
 mod app;
 pub mod apps;
 pub mod grid;
 pub mod kernel;
+pub mod memory;
 mod name;
 pub mod options;
 pub mod part;
 pub mod phase;
+pub mod scale;
 
-pub use app::{App, AppError, Verification};
+pub use app::{App, AppError, MemoryLaw, Verification};
 pub use kernel::Kernel;
 pub use name::KernelName;

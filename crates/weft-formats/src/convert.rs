@@ -52,6 +52,17 @@ pub trait Expand {
     fn expand(&mut self, op: Op, into: &mut ExpandedOps<'_>) -> Result<(), TraceError>;
 }
 
+/// Passes every operation on as it is.
+pub struct AsItIs;
+
+impl Expand for AsItIs {
+    fn begin_rank(&mut self, _: RankId) {}
+
+    fn expand(&mut self, op: Op, into: &mut ExpandedOps<'_>) -> Result<(), TraceError> {
+        into.push(&op)
+    }
+}
+
 /// The place where operations go on, in the stream of the one that is expanded.
 pub struct ExpandedOps<'w> {
     writer: &'w mut TraceWriter,

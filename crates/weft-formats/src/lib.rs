@@ -35,7 +35,7 @@ mod vef;
 mod weft;
 mod written;
 
-pub use convert::{ConvertedTrace, Expand, ExpandedOps, TraceConversion, convert};
+pub use convert::{AsItIs, ConvertedTrace, Expand, ExpandedOps, TraceConversion, convert};
 pub use error::{FilePlace, TraceError};
 pub use flop_rate::{FlopRate, ParseSpeedError};
 pub use format::{FormatReader, FormatWriter, TraceOptions};

@@ -19,6 +19,7 @@ pub const APP: App = App {
         AppOption { name: "broadcasts", default: "500", about: "number of broadcasts" },
         AppOption { name: "size", default: "1M", about: "size of each" },
     ],
+    memory: None,
     build,
 };
 

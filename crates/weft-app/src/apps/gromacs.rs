@@ -26,6 +26,7 @@ pub const APP: App = App {
         AppOption { name: "atoms", default: "1000000", about: "atoms of all ranks (assumed)" },
         AppOption { name: "steps", default: "10", about: "number of steps, rounded up to tens" },
     ],
+    memory: None,
     build,
 };
 

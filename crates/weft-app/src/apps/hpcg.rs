@@ -36,6 +36,7 @@ pub const APP: App = App {
         AppOption { name: "iterations", default: "50", about: "number of iterations of a set" },
         AppOption { name: "sets", default: "1", about: "number of sets" },
     ],
+    memory: Some(memory),
     build,
 };
 
@@ -46,13 +47,30 @@ const NONZEROS: u64 = 27;
 /// The tag of a halo.
 const TAG: i32 = 99;
 
+/// Bytes of a row of the finest grid, and of one of each coarser grid (HPCG 3.1, `ReportResults.cpp`): a
+/// nonzero has a value and two indices; four pointers and a count; seven vectors, of coarser grids three and
+/// a place in the finer one.
+const FINE_ROW_MEMORY: u64 = NONZEROS * (8 + 4 + 8) + 4 * 8 + 1 + 7 * 8;
+const COARSE_ROW_MEMORY: u64 = NONZEROS * (8 + 4 + 8) + 4 * 8 + 1 + 3 * 8 + 4;
+
+fn memory(options: &Options<'_>) -> Result<Bytes, AppError> {
+    let rows: u64 = local(options, shape(options.ranks()))?.iter().product();
+    let coarse: u64 = (1..LEVELS).map(|level| rows >> (3 * level)).sum();
+    Ok(Bytes::new(rows * FINE_ROW_MEMORY + coarse * COARSE_ROW_MEMORY))
+}
+
+/// The points of a rank.
+fn local(options: &Options<'_>, shape: [u32; 3]) -> Result<[u64; 3], AppError> {
+    match options.is_replaced("local", "global")? {
+        true => parts_of(options, options.extents("global", 8..=1 << 24)?, shape),
+        false => options.extents("local", 8..=1 << 12),
+    }
+}
+
 fn build(options: &Options<'_>) -> Result<Vec<KernelPart>, AppError> {
     let grid = RankGrid { extents: shape(options.ranks()), periodic: false };
     let is_global = options.is_replaced("local", "global")?;
-    let local = match is_global {
-        true => parts_of(options, options.extents("global", 8..=1 << 24)?, grid.extents)?,
-        false => options.extents("local", 8..=1 << 12)?,
-    };
+    let local = local(options, grid.extents)?;
     if let Some(odd) = local.iter().find(|points| !points.is_multiple_of(1 << (LEVELS - 1))) {
         let (below, above) = (odd / 8 * 8, odd.next_multiple_of(8));
         let near = if below == 0 { above.to_string() } else { format!("{below} and {above}") };

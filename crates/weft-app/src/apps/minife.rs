@@ -29,6 +29,7 @@ pub const APP: App = App {
         AppOption { name: "global", default: "-", about: "elements of all ranks, in the place of `local`" },
         AppOption { name: "iterations", default: "200", about: "number of iterations" },
     ],
+    memory: Some(memory),
     build,
 };
 
@@ -37,17 +38,30 @@ const NONZEROS: u64 = 27;
 /// The tag of a halo.
 const TAG: i32 = 99;
 
+/// Bytes of a row: a value and an index for each nonzero, its number and its place, and five vectors of the
+/// solution (`CSRMatrix.hpp`, `cg_solve.hpp`).
+const ROW_MEMORY: u64 = NONZEROS * (8 + 4) + 4 + 4 + 5 * 8;
+
+/// Of the rank with the largest share of the elements.
+fn memory(options: &Options<'_>) -> Result<Bytes, AppError> {
+    let (elements, shape) = (elements(options)?, shape(options.ranks()));
+    let nodes = |dimension: usize| elements[dimension].div_ceil(shape[dimension].into()) + 1;
+    Ok(Bytes::new((0..3).map(nodes).product::<u64>().saturating_mul(ROW_MEMORY)))
+}
+
+/// Elements of the whole box.
+fn elements(options: &Options<'_>) -> Result<[u64; 3], AppError> {
+    if options.is_replaced("local", "global")? {
+        return options.extents("global", 1..=1 << 24);
+    }
+    let (local, [x, y, z]) = (options.extents("local", 1..=1 << 12)?, shape(options.ranks()).map(u64::from));
+    Ok([local[0] * x, local[1] * y, local[2] * z])
+}
+
 fn build(options: &Options<'_>) -> Result<Vec<KernelPart>, AppError> {
     let ranks = options.ranks();
     let is_global = options.is_replaced("local", "global")?;
-    let elements = match is_global {
-        true => options.extents("global", 1..=1 << 24)?,
-        false => {
-            let (local, [x, y, z]) = (options.extents("local", 1..=1 << 12)?, shape(ranks).map(u64::from));
-            [local[0] * x, local[1] * y, local[2] * z]
-        }
-    };
-    let bisection = MeshBisection { ranks, elements };
+    let bisection = MeshBisection { ranks, elements: elements(options)? };
     if let Some(rank) = (0..ranks).find(|rank| bisection.nodes(*rank).iter().any(Range::is_empty)) {
         let expected = format!("more elements: rank {rank} of {ranks} has none");
         return Err(options.refuse_value(if is_global { "global" } else { "local" }, expected));

@@ -23,6 +23,7 @@ pub const APP: App = App {
         AppOption { name: "scores", default: "100000", about: "numbers that are added up (assumed)" },
         AppOption { name: "batches", default: "10", about: "number of batches" },
     ],
+    memory: None,
     build,
 };
 

@@ -29,6 +29,11 @@ impl AllRanks {
         AllRanks { kind, bytes, data_type, element: 8, reduction }
     }
 
+    /// The least of each of `elements` numbers of 64 bits, known to all ranks.
+    pub fn least(elements: u64) -> AllRanks {
+        AllRanks { reduction: ReductionOperation::Min, ..AllRanks::sum(elements) }
+    }
+
     /// A collective that moves bytes and reduces nothing.
     pub fn moving(kind: Collective, bytes: Bytes) -> AllRanks {
         let (data_type, reduction) = (DataType::Uint8, ReductionOperation::Sum);

@@ -153,7 +153,8 @@ pub struct Remap {
 }
 
 impl Remap {
-    fn bytes(&self, sender: u32, receiver: u32) -> Bytes {
+    /// Payload of the message from one rank to another.
+    pub(crate) fn bytes(&self, sender: u32, receiver: u32) -> Bytes {
         let (from, to) = (self.from.points(sender), self.to.points(receiver));
         let common = |(from, to): (&Range<u64>, &Range<u64>)| {
             from.end.min(to.end).saturating_sub(from.start.max(to.start))

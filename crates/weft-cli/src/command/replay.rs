@@ -177,14 +177,27 @@ impl JobOptions {
         }
     }
 
+    /// Refuses a speed where no trace is of a format that has one.
+    fn refuse_idle_speed(&self, traces: &[TraceInput]) -> Result<(), Failure> {
+        match self.speed.speed().filter(|_| traces.iter().all(|trace| trace.kernel.is_some())) {
+            None => Ok(()),
+            Some(_) => Err(Failure::input(
+                "--speed is of a trace of SimGrid or Chakra; the cores of a kernel are those of [host.core]: \
+                 --set host.core.clock=2GHz, or --compute-scale",
+            )),
+        }
+    }
+
     fn request(&self, traces: &[PathBuf]) -> Result<ReplayRequest, Failure> {
         let wildcards = match self.wildcards {
             WildcardChoice::Recorded => Wildcards::Recorded,
             WildcardChoice::Free => Wildcards::Free,
         };
+        let traces: Vec<TraceInput> = traces.iter().map(|path| self.input(path)).collect::<Result<_, _>>()?;
+        self.refuse_idle_speed(&traces)?;
         Ok(ReplayRequest {
             machine: self.machine.input()?,
-            traces: traces.iter().map(|path| self.input(path)).collect::<Result<_, _>>()?,
+            traces,
             starts: self.start.clone(),
             isolated: self.isolated,
             map: self.places.mapping()?,

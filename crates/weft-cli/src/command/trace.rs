@@ -9,7 +9,8 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use weft_sim::experiment::machine;
 use weft_sim::experiment::trace::{
-    self, ConvertRequest, FlopRate, StreamsInfo, TraceInfo, TraceOptions, TraceStats, tables,
+    self, ConvertRequest, FlopRate, ScaleMode, ScaleRequest, StreamsInfo, TraceInfo, TraceOptions,
+    TraceStats, tables,
 };
 
 /// The subcommands of `weft trace`.
@@ -23,6 +24,37 @@ pub enum TraceCommand {
     /// Write a trace in another format, or make one of the parts of a recording that was cut off; its source
     /// stays
     Convert(Conversion),
+    /// Write a recording as it would be on another number of ranks: its laws are found in it, and in a second
+    /// recording of the same program and input on another number of ranks, if there is one
+    Scale(Scaling),
+}
+
+/// A recording that becomes one of another number of ranks.
+#[derive(Args)]
+pub struct Scaling {
+    /// A recording, or two of the same program and input on different numbers of ranks
+    #[arg(value_name = "RECORDING", required = true, num_args = 1..=2, value_hint = ValueHint::FilePath)]
+    inputs: Vec<PathBuf>,
+
+    /// Number of ranks of the new trace, at least as many as the recordings have
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = whole_number(1..=i32::MAX as u32))]
+    ranks: u32,
+
+    /// The work of a rank stays the same; otherwise that of all ranks together does
+    #[arg(long)]
+    weak: bool,
+
+    /// The trace, in weft's own format
+    #[arg(short, long, value_name = "TRACE", value_hint = ValueHint::FilePath)]
+    output: PathBuf,
+
+    /// Write over a trace that exists
+    #[arg(long)]
+    force: bool,
+
+    #[command(flatten)]
+    format: FormatOptions,
 }
 
 /// A trace or parts, and the trace that they become.
@@ -138,6 +170,19 @@ impl TraceCommand {
                 let intervals = intervals.and_then(NonZeroU32::new);
                 let stats = trace::stats(&one.trace, &one.speed.options(), intervals)?;
                 if one.format.json { output::document(&stats)? } else { output::text(&stats_text(&stats))? }
+            }
+            TraceCommand::Scale(scaling) => {
+                let info = trace::scale(&ScaleRequest {
+                    inputs: &scaling.inputs,
+                    ranks: scaling.ranks,
+                    mode: if scaling.weak { ScaleMode::Weak } else { ScaleMode::Strong },
+                    output: &scaling.output,
+                    force: scaling.force,
+                })?;
+                match scaling.format.json {
+                    true => output::document(&info)?,
+                    false => output::text(&info_text(&info))?,
+                }
             }
             TraceCommand::Convert(conversion) => {
                 let machine = conversion.machine.as_ref();

@@ -105,13 +105,48 @@ fn mistakes_in_kernels_are_named() {
         ("nest --with threads=64", "8", "from 1 to 32"),
         ("lammps --with total=31000", "8", "32000"),
         ("halo3d", "40000", "do not fit on 512 cores"),
+        ("hpcg --with local=320x320x320", "8", "the largest that fits is local=176x176x176"),
     ] {
         let said = refused(&words(&format!("app {with} -m exanest --ranks {ranks} --quiet")));
         assert!(said.contains(part), "{with}: {said}");
     }
+    let speed = refused(&words("app halo3d -m exanest --ranks 8 --speed 1Gf --quiet"));
+    assert!(speed.contains("--set host.core.clock"), "{speed}");
     assert!(refused(&words("replay -m exanest halo3d")).contains("it has no number of ranks"));
     assert!(refused(&words("replay -m exanest halo3d@0")).contains("there is no file `halo3d@0`"));
     assert!(refused(&words("app show halo")).contains("did you mean `halo3d`?"));
+}
+
+/// Catches a scaled recording that is not the program at that scale, and one that is made of anything.
+#[test]
+fn a_recording_is_scaled() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    for (name, edge) in [("halo3d@8", 54), ("halo3d@27", 36)] {
+        let kernel = format!("{name},stencil=27,steps=2,local={edge}x{edge}x{edge}");
+        json(&["trace", "convert", &kernel, "-o", &at(&format!("{name}.weft")), "--json"]);
+    }
+    let (small, large, scaled) = (at("halo3d@8.weft"), at("halo3d@27.weft"), at("scaled.weft"));
+    let info = json(&["trace", "scale", &small, "--ranks", "27", "-o", &scaled, "--json"]);
+    assert_eq!(number(&info, "ranks"), 27.0);
+    assert!(info["recorder"].as_str().is_some_and(|text| text.contains("trace scale of")), "{info}");
+    let stats = |trace: &str| {
+        let stats = json(&["trace", "stats", trace, "--json"]);
+        (stats["operations_by_kind"].clone(), stats["message_sizes"].clone(), stats["matrix"]["rows"].clone())
+    };
+    assert_eq!(stats(&scaled), stats(&large));
+    let replay = |trace: &str| rows(&json(&["replay", "-m", "exanest", trace, "--quiet", "--json"])).to_vec();
+    let time = |rows: Vec<serde_json::Value>| number(&rows[0], "run_time_us");
+    assert_eq!(time(replay(&scaled)), time(replay(&large)));
+    let again = refused(&["trace", "scale", &small, "--ranks", "27", "-o", &scaled]);
+    assert!(again.contains("--force"), "{again}");
+    let itself = refused(&["trace", "scale", &small, "--ranks", "27", "-o", &small, "--force"]);
+    assert!(itself.contains("is of the trace that is read"), "{itself}");
+    let prime = refused(&["trace", "scale", &small, "--ranks", "29", "-o", &at("prime.weft")]);
+    assert!(prime.contains("form no grid like the recorded one of 2 x 2 x 2"), "{prime}");
+    let other =
+        refused(&["trace", "scale", "nest@2,time=1", &small, "--ranks", "64", "-o", &at("other.weft")]);
+    assert!(other.contains("not of the same program"), "{other}");
 }
 
 /// Catches an application that a list forgets, or that does not say what it was compared with.

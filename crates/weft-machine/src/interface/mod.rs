@@ -312,6 +312,11 @@ weft_keys::words! {
     }
 }
 
+/// The least memory of a host. What does not fit into it says so.
+const LEAST_HOST_MEMORY: Bytes = Bytes::new(1);
+/// The most: 1 PiB.
+const MOST_HOST_MEMORY: Bytes = Bytes::new(1 << 50);
+
 weft_keys::keys! {
     /// The hosts that endpoints are attached to.
     #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -320,6 +325,8 @@ weft_keys::keys! {
         cores: u32;
         /// Interfaces of a host; 1 where not given.
         endpoints_per_host: u32 = 1;
+        /// Memory of a host, which what its ranks keep must fit into; not looked at where not given.
+        memory: Option<Bytes>, within(LEAST_HOST_MEMORY, MOST_HOST_MEMORY);
         /// Time of a poll for messages that finds none. `weft run` needs it.
         poll: Option<Span>;
         /// Time of a reading of the clock. `weft run` needs it.

@@ -2,6 +2,7 @@
 //! (`grid3d.cpp`) and the layouts of its Fourier transform (`pppm.cpp`, `fft3d.cpp`).
 
 use super::domain::{Direction, Domain};
+use crate::grid::{least_edges, near_square};
 use crate::phase::{GridLayout, GridSplit, Remap, SplitRule, Swap, SwapList, SwapMessage, SwapStyle};
 use weft_units::Bytes;
 
@@ -127,22 +128,6 @@ impl Mesh {
         let Mesh { lines, second, third, .. } = *self;
         [(lines, second), (second, third), (third, result)].map(|(from, to)| Remap { from, to, point: 16 })
     }
-}
-
-/// Parts of two dimensions under which the largest part has the shortest edges (`PPPM::procs2grid2d`).
-fn least_edges(ranks: u32, points: [u64; 2]) -> [u32; 2] {
-    let all = (1..=ranks).filter(|first| ranks.is_multiple_of(*first)).map(|first| [first, ranks / first]);
-    let edges = |[first, second]: &[u32; 2]| {
-        let (first, second) = (points[0].div_ceil((*first).into()), points[1].div_ceil((*second).into()));
-        (first + second, std::cmp::Reverse(first * second))
-    };
-    all.min_by_key(edges).unwrap_or([1, ranks])
-}
-
-/// The two factors that are nearest to each other, the smaller first (`bifactor` in `fft3d.cpp`).
-fn near_square(ranks: u32) -> [u32; 2] {
-    let first = (1..=ranks.isqrt()).rev().find(|first| ranks.is_multiple_of(*first)).unwrap_or(1);
-    [first, ranks / first]
 }
 
 /// The swaps of a grid's ghost points, which are those that a charge of a rank's atoms may be spread to

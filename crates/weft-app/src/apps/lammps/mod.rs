@@ -64,6 +64,7 @@ pub const APP: App = App {
             about: "points of PPPM's grid, such as 25x32x32; 0: by its accuracy",
         },
     ],
+    memory: None,
     build,
 };
 

@@ -3,13 +3,15 @@
 use super::{ReplayRequest, TraceInput};
 use crate::experiment::ExperimentError;
 use crate::experiment::ranks::Placement;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use weft_app::Kernel;
+use weft_app::memory::{largest_box, rank_memory};
+use weft_app::{Kernel, KernelName};
 use weft_formats::{Trace, TraceError, TraceOptions};
 use weft_machine::Machine;
 use weft_topo::Layout;
 use weft_trace::{Kind, Region};
+use weft_units::Bytes;
 use weft_workload::jobs::Job;
 use weft_workload::mapping::CorePlace;
 use weft_workload::replay::{Operations, Program};
@@ -128,8 +130,80 @@ pub fn place(
         both.map(|(trace, program)| Job { name: &trace.name, ranks: program.ranks().into() }).collect();
     let ReplayRequest { map, ranks_per_host, seed, .. } = request;
     let placement = Placement { map, jobs: &jobs, ranks_per_host: *ranks_per_host, seed: *seed };
-    let mut places = placement.places(machine, layout)?.into_iter();
+    let places = placement.places(machine, layout)?;
+    check_memory(&request.traces, machine, &places, &programs)?;
+    let mut places = places.into_iter();
     let mut take = |ranks: u32| -> Vec<CorePlace> { places.by_ref().take(ranks as usize).collect() };
     let program = |operations: Operations| Program { places: take(operations.ranks()), operations };
     Ok(programs.into_iter().map(program).collect())
+}
+
+/// Kernels whose ranks need more memory than a host has.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error(
+    "{kernel} needs {needed} for each of {ranks} ranks of a host, whose `host.memory` of {memory} leaves \
+     each {share}; {mend}"
+)]
+pub struct TooLittleMemory {
+    kernel: String,
+    needed: Bytes,
+    ranks: u64,
+    memory: Bytes,
+    share: Bytes,
+    mend: String,
+}
+
+/// Makes sure that what the ranks of kernels keep fits into the memory of each host.
+fn check_memory(
+    traces: &[TraceInput],
+    machine: &Machine,
+    places: &[CorePlace],
+    programs: &[Operations],
+) -> Result<(), ExperimentError> {
+    let Some(memory) = machine.host.memory else { return Ok(()) };
+    let mut places = places.iter();
+    let mut hosts: BTreeMap<u32, HostRanks> = BTreeMap::new();
+    for (trace, program) in traces.iter().zip(programs) {
+        let needed = match &trace.kernel {
+            Some(kernel) => rank_memory(kernel).map_err(ExperimentError::input)?,
+            None => None,
+        };
+        for place in places.by_ref().take(program.ranks() as usize) {
+            let host = hosts.entry(place.endpoint.0 / machine.host.endpoints_per_host).or_default();
+            host.ranks += 1;
+            host.needed = host.needed.saturating_add(needed.map_or(0, Bytes::get));
+            if let Some((needed, kernel)) = needed.zip(trace.kernel.as_ref())
+                && host.largest.is_none_or(|(most, _)| needed > most)
+            {
+                host.largest = Some((needed, kernel));
+            }
+        }
+    }
+    let full = hosts.values().find(|host| host.needed > memory.get());
+    let Some(HostRanks { ranks, largest: Some((needed, kernel)), .. }) = full else { return Ok(()) };
+    let share = Bytes::new(memory.get() / ranks);
+    let mend = match largest_box(kernel, share) {
+        Some(option) => {
+            format!("the largest that fits is {option}; or take fewer ranks of a host with --ppn")
+        }
+        None => "take a smaller problem, or fewer ranks of a host with --ppn".to_owned(),
+    };
+    let kernel = kernel.to_string();
+    Err(ExperimentError::input(TooLittleMemory {
+        kernel,
+        needed: *needed,
+        ranks: *ranks,
+        memory,
+        share,
+        mend,
+    }))
+}
+
+/// The ranks of a host.
+#[derive(Default)]
+struct HostRanks<'a> {
+    ranks: u64,
+    needed: u64,
+    /// The kernel of which a rank needs most.
+    largest: Option<(Bytes, &'a KernelName)>,
 }

@@ -4,6 +4,7 @@
 mod expand;
 mod picture;
 mod report;
+mod scale;
 pub mod tables;
 mod windows;
 
@@ -23,6 +24,8 @@ use weft_msg::{AlgorithmTable, Protocol, Wildcards};
 
 pub use picture::{TracePicture, picture};
 pub use report::report;
+pub use scale::{ScaleRequest, scale};
+pub use weft_app::scale::ScaleMode;
 pub use weft_formats::{
     CollectiveStats, FlopRate, RankStats, StreamsInfo, TraceInfo, TraceOptions, TraceStats,
 };
@@ -119,18 +122,7 @@ pub fn convert(request: &ConvertRequest<'_>) -> Result<NewTrace, ExperimentError
         );
         return Err(ExperimentError::input(why));
     }
-    if output.exists() && !force {
-        let why = format!("{} exists; name another file, or write over it with --force", output.display());
-        return Err(ExperimentError::input(why));
-    }
-    let is_same = |path: &Path| {
-        path.canonicalize().is_ok_and(|own| output.canonicalize().is_ok_and(|other| own == other))
-    };
-    let is_read = |path: &PathBuf| is_same(path);
-    if output.exists() && files(input, options).iter().any(is_read) {
-        let why = format!("{} is of the trace that is read; write the new one elsewhere", output.display());
-        return Err(ExperimentError::input(why));
-    }
+    check_output(output, *force, &files(input, options))?;
     let write = |trace: &Trace| {
         let settings = recorded_settings(&trace.metadata().header);
         let protocol = library(*machine, &settings)?;
@@ -151,6 +143,22 @@ pub fn convert(request: &ConvertRequest<'_>) -> Result<NewTrace, ExperimentError
     let is_kept = info.virtual_time.is_some();
     let settings = settings.into_iter().filter(|_| !is_kept).map(|(key, value)| format!("{key}={value}"));
     Ok(NewTrace { recorded_with: settings.collect(), info, left_out, expanded })
+}
+
+/// Whether a trace may be written at `output`, which is made of files.
+fn check_output(output: &Path, force: bool, files: &[PathBuf]) -> Result<(), ExperimentError> {
+    if output.exists() && !force {
+        let why = format!("{} exists; name another file, or write over it with --force", output.display());
+        return Err(ExperimentError::input(why));
+    }
+    let is_same = |path: &PathBuf| {
+        path.canonicalize().is_ok_and(|own| output.canonicalize().is_ok_and(|other| own == other))
+    };
+    if output.exists() && files.iter().any(is_same) {
+        let why = format!("{} is of the trace that is read; write the new one elsewhere", output.display());
+        return Err(ExperimentError::input(why));
+    }
+    Ok(())
 }
 
 /// The messaging library of a machine, as a trace asks for it; without one, it costs nothing and chooses as
