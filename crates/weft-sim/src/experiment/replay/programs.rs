@@ -141,8 +141,8 @@ pub fn place(
 /// Kernels whose ranks need more memory than a host has.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
-    "{kernel} needs {needed} for each of {ranks} ranks of a host, whose `host.memory` of {memory} leaves \
-     each {share}; {mend}"
+    "{kernel} needs {needed} a rank; `host.memory` of {memory}, shared by {ranks}, \
+     leaves each {share}; {mend}"
 )]
 pub struct TooLittleMemory {
     kernel: String,
