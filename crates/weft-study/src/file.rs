@@ -21,7 +21,7 @@
 
 use crate::error::StudyError;
 use crate::point::{Causes, Key, Point};
-use crate::presentation::{FIELDS, Presentation};
+use crate::presentation::{FIELDS, Presentation, StudyText};
 use crate::value::{Given, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
@@ -102,8 +102,10 @@ impl Study {
             .into_inner();
         let mut reader = Reader { name, text: &text, places: BTreeMap::new() };
         let plan = reader.plan(&root, commands)?;
-        let presentation = Presentation::parse(name, &text)?;
+        let study = StudyText { name, text: &text };
+        let presentation = Presentation::parse(study)?;
         let mut points = plan.points(folder, presentation.kept().as_deref());
+        presentation.check(study, &points)?;
         // Points of the same causes are one: counted twice they would look like seeds that agree.
         let mut seen = BTreeSet::new();
         points.retain(|point| seen.insert(point.id.clone()));

@@ -75,7 +75,13 @@ impl StoredStudy {
     pub(crate) fn pictures(&self) -> Result<Vec<Picture>, StudyError> {
         match self.presentation.pictures.as_slice() {
             [] => self.axes().iter().map(|axis| self.over((Some(&axis.name), None), None)).collect(),
-            own => own.iter().map(|picture| self.own_picture(picture)).collect(),
+            own => {
+                // Of a field that no point has measured there is a warning.
+                let fields = self.fields();
+                let is_measured =
+                    |picture: &&NamedPicture| picture.y.as_ref().is_none_or(|y| fields.contains(y));
+                own.iter().filter(is_measured).map(|picture| self.own_picture(picture)).collect()
+            }
         }
     }
 

@@ -31,12 +31,24 @@
 
 use crate::case::{Case, Mean};
 use crate::error::StudyError;
+use crate::point::Point;
 use serde::Deserialize;
 use serde_json::Value as Json;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use toml::Spanned;
+use weft_analysis::is_case;
 use weft_analysis::picture::PictureKind;
 use weft_results::Table;
+
+/// A study file, for its mistakes.
+#[derive(Clone, Copy)]
+pub(crate) struct StudyText<'a> {
+    /// The name of the file.
+    pub(crate) name: &'a str,
+    /// All of it.
+    pub(crate) text: &'a str,
+}
 
 /// The fields of a study file that say how it is shown.
 pub(crate) const FIELDS: [&str; 5] = ["keep", "table", "derive", "pictures", "published"];
@@ -116,6 +128,33 @@ pub(crate) struct Published {
     pub(crate) differs: Vec<String>,
 }
 
+impl StudyText<'_> {
+    fn refused(&self, at: Range<usize>, field: &str, what: &str, mend: &str) -> StudyError {
+        StudyError::Field {
+            name: self.name.to_owned(),
+            line: self.text[..at.start.min(self.text.len())].matches('\n').count() + 1,
+            field: field.to_owned(),
+            what: what.to_owned(),
+            mend: mend.to_owned(),
+        }
+    }
+
+    fn check_once<'n>(
+        &self,
+        field: &str,
+        names: impl Iterator<Item = &'n Spanned<String>>,
+    ) -> Result<(), StudyError> {
+        let mut seen = BTreeSet::new();
+        for name in names {
+            if !seen.insert(name.get_ref()) {
+                let what = format!("two are called {}", name.get_ref());
+                return Err(self.refused(name.span(), field, &what, "give each a name of its own"));
+            }
+        }
+        Ok(())
+    }
+}
+
 impl NamedPicture {
     /// The kind, of a picture of the points' own tables.
     pub(crate) fn kind(&self) -> Option<PictureKind> {
@@ -124,19 +163,13 @@ impl NamedPicture {
 }
 
 impl Presentation {
-    /// How the study `text`, of the file `name`, is shown.
+    /// How the study of this text is shown.
     ///
     /// # Errors
-    /// A field of the wrong form, a table or picture that there is not.
-    pub(crate) fn parse(name: &str, text: &str) -> Result<Presentation, StudyError> {
-        let refuse = |at: Range<usize>, field: &str, what: &str, mend: &str| StudyError::Field {
-            name: name.to_owned(),
-            line: text[..at.start.min(text.len())].matches('\n').count() + 1,
-            field: field.to_owned(),
-            what: what.to_owned(),
-            mend: mend.to_owned(),
-        };
-        let presentation: Presentation = toml::from_str(text).map_err(|error| {
+    /// A field of the wrong form, a table or picture that there is not, a name that stands twice.
+    pub(crate) fn parse(study: StudyText<'_>) -> Result<Presentation, StudyError> {
+        let refuse = |at, field: &str, what: &str, mend: &str| study.refused(at, field, what, mend);
+        let presentation: Presentation = toml::from_str(study.text).map_err(|error| {
             let mend = "the page on weft sweep has an example of each of these fields";
             let what = error.message().replace('\n', " ");
             refuse(error.span().unwrap_or_default(), &FIELDS.join(", "), &what, mend)
@@ -167,7 +200,53 @@ impl Presentation {
             let what = "strong efficiency is by the number of processes";
             return Err(refuse(derived.name.span(), "derive", what, mend));
         }
+        let columns = presentation.derive.iter().map(|derived| &derived.name);
+        study.check_once("derive", columns)?;
+        study.check_once("pictures", presentation.pictures.iter().map(|picture| &picture.name))?;
         Ok(presentation)
+    }
+
+    /// Makes sure that whatever it compares or draws by is a parameter of the points, or tells rows apart.
+    ///
+    /// # Errors
+    /// The first name that is neither.
+    pub(crate) fn check(&self, study: StudyText<'_>, points: &[Point]) -> Result<(), StudyError> {
+        let is_known =
+            |name: &str| is_case(name) || points.iter().any(|point| point.parameter(name).is_some());
+        let of_columns = self.derive.iter().flat_map(|derived| {
+            let names = derived.within.iter().map(|name| ("within", name));
+            let names = names.chain(derived.over.iter().map(|name| ("over", name)));
+            names.map(|(key, name)| ("derive", &derived.name, key, name))
+        });
+        let of_pictures = self.pictures.iter().flat_map(|picture| {
+            let names = picture.by.iter().map(|name| ("by", name));
+            let names = names.chain(picture.x.iter().map(|name| ("x", name)));
+            names.map(|(key, name)| ("pictures", &picture.name, key, name))
+        });
+        for (field, of, key, name) in of_columns.chain(of_pictures) {
+            if !is_known(name) {
+                let parameters =
+                    points.iter().flat_map(|point| &point.parameters).map(|(name, _)| name.as_str());
+                let parameters: BTreeSet<&str> = parameters.filter(|name| *name != "seed").collect();
+                let choice = parameters.into_iter().collect::<Vec<_>>().join(", ");
+                let what = format!("{key}: the points have no parameter {name}");
+                return Err(study.refused(of.span(), field, &what, &format!("choose from {choice}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// The names of the derived columns.
+    pub(crate) fn derived(&self) -> impl Iterator<Item = &str> {
+        self.derive.iter().map(|derived| derived.name.get_ref().as_str())
+    }
+
+    /// The fields that have to be measured for its columns and pictures, as `derive: run_time_us`.
+    pub(crate) fn needed(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let columns = self.derive.iter().map(|derived| ("derive", derived.of.as_str()));
+        let table = self.table.iter().map(|field| ("table", field.as_str()));
+        let pictures = self.pictures.iter().filter_map(|picture| Some(("pictures", picture.y.as_deref()?)));
+        columns.chain(table).chain(pictures).filter(|(_, field)| self.derived().all(|own| own != *field))
     }
 
     /// The tables that each point keeps, as `--tables` takes them; `None`: none.

@@ -66,9 +66,14 @@ impl StoredStudy {
         ReportTable { columns, rows: self.cases.iter().take(most).map(row).collect(), left_off }
     }
 
-    /// The most telling fields, and others of which some value is not zero.
+    /// The most telling fields, those that its file derives, and others of which some value is not zero.
     fn telling(&self) -> Vec<String> {
         let mut fields = self.principal();
+        for derived in self.presentation.derived() {
+            if fields.iter().all(|field| field != derived) {
+                fields.push(derived.to_owned());
+            }
+        }
         // A column of zeros says nothing.
         let says = |field: &String| {
             self.cases.iter().filter_map(|case| case.mean(field)).any(|mean| mean.mean != 0.0)
@@ -141,7 +146,19 @@ impl StoredStudy {
         for (point, ended) in self.done.iter().filter(|(_, ended)| !GOOD_ENDS.contains(&ended.as_str())) {
             warnings.push(format!("{}: ended with {ended}", point.label()));
         }
+        warnings.extend(self.unmeasured());
         warnings
+    }
+
+    /// The fields that its file asks for and no point has measured, in a sentence each.
+    pub fn unmeasured(&self) -> Vec<String> {
+        let fields = self.fields();
+        let is_missing =
+            |(_, field): &(&str, &str)| !self.cases.is_empty() && fields.iter().all(|known| known != field);
+        let sentence = |(key, field): (&str, &str)| {
+            format!("{key}: no point has measured {field}; choose from {}", fields.join(", "))
+        };
+        self.presentation.needed().filter(is_missing).map(sentence).collect()
     }
 
     /// The cases in the form of rows of `run.json`, for comparisons.
@@ -202,8 +219,11 @@ fn published(of: &Published) -> ReportSection {
         texts.iter().map(move |text| vec![word.to_owned(), text.clone()]).collect::<Vec<_>>()
     };
     let rows = [rows("agrees", &of.agrees), rows("differs", &of.differs)].concat();
-    let table =
-        ReportTable { columns: vec![column("the study"), column("in what")], rows, ..Default::default() };
+    let table = ReportTable {
+        columns: vec![column("as the study's file has it"), column("in what")],
+        rows,
+        ..Default::default()
+    };
     let tables = if table.rows.is_empty() { Vec::new() } else { vec![table] };
     let (title, remark) = ("Published".to_owned(), format!("{}: {}", of.source, of.shows));
     ReportSection { title, remark, tables, ..ReportSection::default() }

@@ -4,7 +4,7 @@ use crate::case::{Case, cases};
 use crate::directory::{Failed, MANIFEST, Manifest, document, point_file};
 use crate::error::StudyError;
 use crate::point::Point;
-use crate::presentation::Presentation;
+use crate::presentation::{Presentation, StudyText};
 use serde_json::Value as Json;
 use std::path::{Path, PathBuf};
 
@@ -64,7 +64,7 @@ impl StoredStudy {
             .collect::<Result<_, StudyError>>()?;
         let ended = |document: &Json| document["ended"].as_str().unwrap_or_default().to_owned();
         let done = documents.iter().map(|(point, document)| ((*point).clone(), ended(document))).collect();
-        let presentation = Presentation::parse(MANIFEST, &manifest.study)?;
+        let presentation = Presentation::parse(StudyText { name: MANIFEST, text: &manifest.study })?;
         let mut cases = cases(&documents);
         presentation.derive(&mut cases);
         let failed = manifest.summary.map(|summary| summary.failed).unwrap_or_default();

@@ -149,6 +149,14 @@ impl Hosts {
         Ok(per_host)
     }
 
+    /// Checks that there is room for `ranks`, with `per_host` on each host; `None`: one per core.
+    ///
+    /// # Errors
+    /// More ranks than places.
+    pub fn check_room(&self, ranks: u64, per_host: Option<u32>) -> Result<(), MappingError> {
+        self.per_host(ranks, per_host).map(drop)
+    }
+
     /// Fills hosts in order with `per_host` ranks each; `None`: one per core.
     ///
     /// # Errors

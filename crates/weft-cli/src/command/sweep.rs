@@ -261,6 +261,9 @@ fn text(summary: &Summary, study: &StoredStudy) -> String {
         text +=
             &format!("  {} more: see {}/study.json\n", failed.len() - FAILURES_SHOWN, directory.display());
     }
+    for missing in study.unmeasured() {
+        text += &format!("{missing}\n");
+    }
     let name = directory.display();
     text + &format!(
         "{name}/study.parquet: {rows} rows\n{name}/intervals.parquet: {intervals} rows, over seeds\n\

@@ -69,7 +69,7 @@ fn text(report: &ValidationReport) -> String {
         [
             row.id.clone(),
             row.published_text(),
-            format!("{:.3}", row.simulated),
+            row.simulated_text(),
             row.unit.clone(),
             row.error_text(),
             row.role.name().to_owned(),

@@ -201,6 +201,26 @@ fn mistakes_of_how_it_is_shown_are_told_first() {
             "study.toml:29: `pictures`: it has neither what nor y, or both; write y",
         ),
         ("shows = ", "show = ", "study.toml:"),
+        (
+            "over = \"ranks\"",
+            "over = \"rank\"",
+            "study.toml:22: `derive`: over: the points have no parameter rank; choose from",
+        ),
+        (
+            "[\"case\"]",
+            "[\"cases\"]",
+            "study.toml:22: `derive`: within: the points have no parameter cases; choose from",
+        ),
+        (
+            "x = \"ranks\"",
+            "x = \"rank\"",
+            "study.toml:29: `pictures`: x: the points have no parameter rank; choose from",
+        ),
+        (
+            "name = \"completion\"",
+            "name = \"efficiency\"",
+            "study.toml:34: `pictures`: two are called efficiency; give each",
+        ),
     ] {
         fs::write(&study, SMALL.replace(from, to)).unwrap();
         let out = folder.path().join("out");
@@ -208,4 +228,20 @@ fn mistakes_of_how_it_is_shown_are_told_first() {
         assert!(error.contains(said), "{to}: {error}");
         assert!(!out.exists(), "{to}");
     }
+}
+
+/// Catches a field that no point measures, which leaves a column of dashes and no word, or costs the whole
+/// report.
+#[test]
+fn fields_that_no_point_measures_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let study = SMALL.replace("of = \"run_time_us\"", "of = \"run_time\"").replace("[2, 4, 8]", "[2, 4]");
+    fs::write(at("study.toml"), study).unwrap();
+    let out = weft(&["sweep", &at("study.toml"), "-o", &at("st"), "--quiet"]);
+    let said = String::from_utf8(out.stdout).unwrap();
+    assert!(said.contains("derive: no point has measured run_time; choose from"), "{said}");
+    let report = json(&["report", &at("st"), "-o", &at("st.html"), "--json"])["report"].clone();
+    let warnings = report["warnings"].to_string();
+    assert!(warnings.contains("no point has measured run_time;"), "{warnings}");
 }

@@ -189,6 +189,13 @@ impl ValidationRow {
         }
     }
 
+    /// The simulated value with three decimals, or more where these would leave less than two digits.
+    pub fn simulated_text(&self) -> String {
+        let small = self.simulated.abs();
+        let decimals = if small > 0.0 && small < 0.01 { 1 - small.log10().floor() as i64 } else { 3 };
+        format!("{:.*}", decimals as usize, self.simulated)
+    }
+
     /// The error in per cent; of a limit, whether it is met or by how much it is missed.
     pub fn error_text(&self) -> String {
         let Some(error) = self.relative_error.map(|error| 100.0 * error) else { return String::new() };

@@ -58,7 +58,7 @@ fn page(report: &ValidationReport) -> String {
                 row.quantity,
                 row.source,
                 figure,
-                row.simulated,
+                row.simulated_text(),
                 row.unit,
                 row.error_text()
             )

@@ -22,7 +22,7 @@ pub(crate) fn explain(
 ) -> Result<Option<Vec<Explained>>, ExperimentError> {
     let machine = machine::checked(&request.machine)?;
     let layout = assembly::layout(&machine).map_err(ExperimentError::input)?;
-    let programs = programs::open(request)?;
+    let programs = programs::open(request, &machine)?;
     let memory = crate::experiment::ranks::memory(&machine, &programs);
     assembly::check_memory(&machine, Bytes::new(memory)).map_err(ExperimentError::input)?;
     let (end, top) = (manifest.totals.end, options.top);

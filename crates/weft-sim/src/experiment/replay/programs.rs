@@ -1,8 +1,8 @@
 //! The programs of a replay: traces that can be replayed, and their ranks on places.
 
-use super::{ReplayRequest, TraceInput};
+use super::{Mapping, ReplayRequest, TraceInput};
 use crate::experiment::ExperimentError;
-use crate::experiment::ranks::Placement;
+use crate::experiment::ranks::{Placement, hosts};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use weft_app::memory::{largest_box, rank_memory};
@@ -74,7 +74,8 @@ pub fn check_region(region: Region, programs: &[Operations]) -> Result<(), Exper
 }
 
 /// Opens the traces of a replay and makes sure that they can be replayed; programs to be stepped are there.
-pub fn open(request: &ReplayRequest) -> Result<Vec<Operations>, ExperimentError> {
+pub fn open(request: &ReplayRequest, machine: &Machine) -> Result<Vec<Operations>, ExperimentError> {
+    check_kernels(request, machine)?;
     let mut programs = Vec::new();
     for input in &request.traces {
         programs.push(match input.program().map_err(ExperimentError::input)? {
@@ -86,6 +87,14 @@ pub fn open(request: &ReplayRequest) -> Result<Vec<Operations>, ExperimentError>
         check_region(region, &programs)?;
     }
     Ok(programs)
+}
+
+/// Refuses a kernel of more ranks than the machine has room for, before the operations of each are counted.
+fn check_kernels(request: &ReplayRequest, machine: &Machine) -> Result<(), ExperimentError> {
+    let per_host = request.ranks_per_host.filter(|_| !matches!(request.map, Mapping::File(_)));
+    let kernels = request.traces.iter().filter_map(|input| input.kernel.as_ref());
+    let check = |kernel: &KernelName| hosts(machine).check_room(kernel.ranks.into(), per_host);
+    kernels.into_iter().try_for_each(check).map_err(ExperimentError::input)
 }
 
 /// Opens traces and makes sure that they can be replayed.

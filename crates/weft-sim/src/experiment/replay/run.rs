@@ -47,7 +47,7 @@ impl Experiment for ReplayRequest {
         check_saving(self, options)?;
         check_starts(self)?;
         check_beside(self, options)?;
-        let programs = programs::open(self)?;
+        let programs = programs::open(self, machine)?;
         let mut estimate = estimate(machine, &programs)?;
         if self.isolated {
             // All of it once more, job by job.
