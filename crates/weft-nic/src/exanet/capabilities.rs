@@ -57,7 +57,7 @@ impl<H: Host> QuietTime for ExanetNode<'_, '_, '_, H> {
         let now = self.fabric.now();
         let arrives = now.saturating_add(self.parameters.least_notice());
         let noticed = self.hardware.deliveries.front().map_or(Time::NEVER, |message| message.noticed);
-        let failed = self.hardware.failures.front().map_or(Time::NEVER, |(at, _)| *at);
+        let failed = self.hardware.failures.first().map_or(Time::NEVER, |(at, _)| *at);
         let next = arrives.min(noticed).min(failed);
         Time::from_ps(next.as_ps().saturating_sub(1)).max(now)
     }

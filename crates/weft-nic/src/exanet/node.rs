@@ -45,7 +45,7 @@ pub struct Hardware<H: Host> {
     pub(super) data: Option<Box<DataOfHost<H::Header>>>,
     pub(super) posts: Posts,
     /// Messages that failed as they were posted, and when the host learns of it.
-    pub(super) failures: VecDeque<(Time, Failure)>,
+    pub(super) failures: Vec<(Time, Failure)>,
     /// Headers of messages for this interface whose packets have not come.
     pub(super) headers: MessageTable<Expected<H::Header>>,
     /// Messages that have come, in the order in which the host notices them.
@@ -92,7 +92,7 @@ impl<H: Host> Hardware<H> {
             reductions: None,
             transmit: Transmit::default(),
             posts: Posts::default(),
-            failures: VecDeque::new(),
+            failures: Vec::new(),
             headers: MessageTable::default(),
             deliveries: VecDeque::new(),
             next_number: 0,
@@ -147,7 +147,7 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
 
     /// Has the host notice a failure at `at`.
     pub(super) fn fail_later(&mut self, at: Time, failure: Failure) {
-        self.hardware.failures.push_back((at, failure));
+        self.hardware.failures.push((at, failure));
         self.fabric.set_timer(at, ExanetTimer::Failed);
     }
 }
@@ -174,7 +174,7 @@ impl<H: Host> ExanetHosted<'_, '_, '_, H> {
                 let now = self.node.fabric.now();
                 let failures = &mut self.node.hardware.failures;
                 let place = failures.iter().position(|(at, _)| *at <= now);
-                if let Some((_, failure)) = place.and_then(|place| failures.remove(place)) {
+                if let Some((_, failure)) = place.map(|place| failures.remove(place)) {
                     self.fail(&failure);
                 }
             }

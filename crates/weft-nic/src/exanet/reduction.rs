@@ -60,7 +60,7 @@ struct Outlet<'a, 'b, 'c, H: Host> {
     fabric: &'a mut InterfaceContext<'b, 'c, ExanetNic<H>>,
     packets: &'a mut VecDeque<ModulePacket>,
     requests: &'a mut BTreeMap<u32, Request>,
-    failures: &'a mut VecDeque<(Time, Failure)>,
+    failures: &'a mut Vec<(Time, Failure)>,
     repairs: &'a mut Option<Box<CountLedger>>,
     data: Option<&'a mut DataOfHost<H::Header>>,
     /// Endpoints of a board.
@@ -142,7 +142,7 @@ impl<H: Host> ModuleCallbacks for Outlet<'_, '_, '_, H> {
         let reason = FailureReason::Reduction;
         let failure = Failure { to: other, number, interface, token: Some(token), reason };
         let at = at.max(self.fabric.now());
-        self.failures.push_back((at, failure));
+        self.failures.push((at, failure));
         self.fabric.set_timer(at, ExanetTimer::Failed);
     }
 }
