@@ -46,7 +46,7 @@ fn pages_and_help_name_the_same_options() {
         ("doctor", &[&["doctor"]]),
         ("record", &[&["record"]]),
         ("run", &[&["run"]]),
-        ("trace", &[&["trace", "info"], &["trace", "stats"], &["trace", "convert"]]),
+        ("trace", &[&["trace", "info"], &["trace", "stats"], &["trace", "convert"], &["trace", "scale"]]),
     ] {
         let path = format!("{}/../../docs/src/commands/{page}.md", env!("CARGO_MANIFEST_DIR"));
         let page_text = std::fs::read_to_string(path).unwrap();
