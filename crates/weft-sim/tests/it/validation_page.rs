@@ -53,7 +53,7 @@ fn page(report: &ValidationReport) -> String {
             let figure = figure.unwrap_or_default();
             writeln!(
                 text,
-                "| `{}` | {} | {} | {} | {:.3} {} | {} |",
+                "| `{}` | {} | {} | {} | {} {} | {} |",
                 row.id,
                 row.quantity,
                 row.source,
