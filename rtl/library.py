@@ -5,6 +5,8 @@ import re
 import subprocess
 from pathlib import Path
 
+from blocks import ROOT, RTL
+
 # A port in the header that Verilator writes: VL_IN8(&clk,0,0), VL_OUTW(&m_axis_net_tdata,127,0,4).
 PORT = re.compile(r"VL_(IN|OUT)(?:8|16|64|W)?\(&(\w+),(\d+),(\d+)")
 # A parameter of a top module, with a number.
@@ -56,27 +58,27 @@ def kind(block: str) -> str:
     return f'    {{"{block}", {listed("ports")}, {listed("parameters")}, {create}}},\n'
 
 
-def build(blocks: dict[str, list[Path]], root: Path, output: Path) -> None:
+def build(blocks: list[tuple[str, list[Path]]], output: Path) -> None:
     """Builds the library of blocks, each with its sources."""
     folder = output.parent / "library"
     folder.mkdir(parents=True, exist_ok=True)
     digest = hashlib.sha256()
-    for source in sorted({source for of in blocks.values() for source in of}):
-        digest.update(source.relative_to(root).as_posix().encode() + b"\0" + source.read_bytes())
+    for source in sorted({source for _, sources in blocks for source in sources}):
+        digest.update(source.relative_to(ROOT).as_posix().encode() + b"\0" + source.read_bytes())
     root_of_verilator = subprocess.check_output(
         ["verilator", "--getenv", "VERILATOR_ROOT"], text=True
     ).strip()
     include = Path(root_of_verilator) / "include"
-    files = [include / "verilated.cpp", include / "verilated_threads.cpp", root / "rtl/library.cpp"]
+    files = [include / "verilated.cpp", include / "verilated_threads.cpp", RTL / "library.cpp"]
     text = ""
-    for block, sources in blocks.items():
+    for block, sources in blocks:
         files += verilate(block, sources, folder)
         top = next(source for source in sources if source.stem == block)
         text += tables(block, ports(folder / f"V{block}.h"), top.read_text())
     text += f'const char SOURCES[] = "{digest.hexdigest()}";\n'
-    text += f"const Kind KINDS[] = {{\n{''.join(map(kind, blocks))}}};\n"
+    text += f"const Kind KINDS[] = {{\n{''.join(kind(block) for block, _ in blocks)}}};\n"
     (folder / "blocks.inc").write_text(text)
-    (folder / "blocks.h").write_text("".join(f'#include "V{block}.h"\n' for block in blocks))
+    (folder / "blocks.h").write_text("".join(f'#include "V{block}.h"\n' for block, _ in blocks))
     flags = ["-O2", "-fPIC", "-std=c++17", f"-I{include}", f"-I{include}/vltstd", f"-I{folder}"]
     objects = [str(folder / f"{file.stem}.o") for file in files]
     for file, target in zip(files, objects, strict=True):

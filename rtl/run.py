@@ -16,54 +16,18 @@ from pathlib import Path
 
 import library
 import synthesis
+from blocks import BLOCKS, BUILD, ROOT, RTL, Block
 
-ROOT = Path(__file__).resolve().parents[1]
-RTL = ROOT / "rtl"
-BUILD = ROOT / "build/rtl"
-BLOCKS = ["mailbox", "packetizer"]
-# Bugs put into a block on purpose, for the tests of weft --rtl: a file, a line of it, and the wrong one.
-WRONG = {
-    "mailbox": (
-        "mailbox_write.sv",
-        "awaddr <= base + 49'({index, 6'd0});",
-        "awaddr <= base + 49'({index, 5'd0});",
-    ),
-    "packetizer": (
-        "packetizer_engine.sv",
-        "localparam int Made = ENGINE - 3;",
-        "localparam int Made = ENGINE - 2;",
-    ),
-}
-# Warnings that say nothing here: an output that nobody wants, checks of parameters that need no name,
-# constants of a package that a block does not use.
 # Registers without a value begin with random bits.
 UNKNOWN = ["--x-assign", "unique", "--x-initial", "unique"]
+# Warnings that say nothing here: an output that nobody wants, checks of parameters that need no name,
+# constants of a package that a block does not use.
 LINT = ["-Wall", "-Wno-PINCONNECTEMPTY", "-Wno-GENUNNAMED", "-Wno-UNUSEDPARAM"]
 
 
-def sources(block: str) -> list[Path]:
-    """The files of a block, packages first."""
-    common = [RTL / "common" / name for name in ["exanet.sv", "ram.sv", "fifo.sv"]]
-    return common + sorted((RTL / block).glob("*.sv"))
-
-
-def with_bug(block: str, name: str, right: str, wrong: str) -> list[Path]:
-    """The files of a block, one of them with a bug."""
-    folder = BUILD / f"wrong-{block}"
-    folder.mkdir(parents=True, exist_ok=True)
-    files = sources(block)
-    place = next(place for place, file in enumerate(files) if file.name == name)
-    text = files[place].read_text()
-    if text.count(right) != 1:
-        raise SystemExit(f"{files[place]}: `{right}` is there {text.count(right)} times, not once")
-    files[place] = folder / name
-    files[place].write_text(text.replace(right, wrong))
-    return files
-
-
-def lint(block: str) -> int:
+def lint(block: Block) -> int:
     """Verilator's warnings are errors; the text is as verible has it."""
-    files = list(map(str, sources(block)))
+    files = list(map(str, block.sources))
     shape = [
         "verible-verilog-format",
         "--column_limit=120",
@@ -73,29 +37,29 @@ def lint(block: str) -> int:
     ]
     if subprocess.run([*shape, *files], cwd=ROOT, check=False).returncode:
         return 1
-    command = ["verilator", "--lint-only", "--quiet", *LINT, "--top-module", block, *map(str, sources(block))]
+    command = ["verilator", "--lint-only", "--quiet", *LINT, "--top-module", block.name, *files]
     return subprocess.run(command, cwd=ROOT, check=False).returncode
 
 
-def test(block: str, arguments: argparse.Namespace) -> int:
+def test(block: Block, arguments: argparse.Namespace) -> int:
     """Runs the tests of a block."""
     from cocotb_tools.runner import get_results, get_runner
 
     logging.getLogger("cocotb").setLevel(logging.WARNING)
     runner = get_runner("verilator")
-    build = BUILD / f"test-{block}"
+    build = BUILD / f"test-{block.name}"
     runner.build(
-        sources=sources(block),
-        hdl_toplevel=block,
+        sources=block.sources,
+        hdl_toplevel=block.name,
         build_dir=build,
         build_args=["-O3", "--assert", *UNKNOWN, "--output-split", "0", "-Wno-fatal", "-CFLAGS", "-O1"],
     )
     # cocotb hands the path on.
-    sys.path[:0] = [str(RTL / "common"), str(RTL / block)]
+    sys.path[:0] = [str(RTL / "common"), str(RTL / block.name)]
     environment = {"WEFT_RTL_CYCLES": str(arguments.cycles), "WEFT_RTL_SEED": str(arguments.seed)}
     results = runner.test(
-        hdl_toplevel=block,
-        test_module=f"test_{block}",
+        hdl_toplevel=block.name,
+        test_module=f"test_{block.name}",
         build_dir=build,
         extra_env=environment,
         # Memory and registers begin with random bits, but for what an FPGA has at zero.
@@ -103,7 +67,7 @@ def test(block: str, arguments: argparse.Namespace) -> int:
         test_filter=arguments.filter,
     )
     count, failed = get_results(results)
-    print(f"{block}: {count} tests, {failed} failed")
+    print(f"{block.name}: {count} tests, {failed} failed")
     return failed
 
 
@@ -129,7 +93,7 @@ def main() -> int:
     parser.add_argument("--filter", help="names of tests")
     parser.add_argument("--write", action="store_true", help="the table of the page, for synthesis")
     parser.add_argument("what", choices=["check", "lint", "test", "library", "synthesis"])
-    parser.add_argument("blocks", nargs="*", default=BLOCKS)
+    parser.add_argument("blocks", nargs="*", choices=[[], *BLOCKS], metavar="BLOCK")
     arguments = parser.parse_args()
     if not (BUILD / "bin/verilator").exists():
         return missing(arguments.what)
@@ -137,16 +101,17 @@ def main() -> int:
         # cocotb and yosys are there.
         os.execv(BUILD / "venv/bin/python", [str(BUILD / "venv/bin/python"), *sys.argv])
     os.environ["PATH"] = os.pathsep.join([str(BUILD / "bin"), str(BUILD / "venv/bin"), os.environ["PATH"]])
+    blocks = [BLOCKS[name] for name in arguments.blocks or BLOCKS]
     if arguments.what == "library":
-        library.build({block: sources(block) for block in BLOCKS}, ROOT, BUILD / "libweft_rtl.so")
-        for block, wrong in WRONG.items():
-            library.build({block: with_bug(block, *wrong)}, ROOT, BUILD / f"wrong-{block}/libweft_rtl.so")
+        library.build([(block.name, block.sources) for block in BLOCKS.values()], BUILD / "libweft_rtl.so")
+        for block in filter(lambda block: block.bug, blocks):
+            wrong = BUILD / f"wrong-{block.name}/libweft_rtl.so"
+            library.build([(block.name, block.sources_with_bug())], wrong)
         return 0
     if arguments.what == "synthesis":
-        of = {block: sources(block) for block in arguments.blocks or BLOCKS}
-        return 1 if synthesis.check(of, ROOT / "docs/src/nic/rtl.md", arguments.write) else 0
+        return 1 if synthesis.check(blocks, ROOT / "docs/src/nic/rtl.md", arguments.write) else 0
     failed = 0
-    for block in arguments.blocks or BLOCKS:
+    for block in blocks:
         if arguments.what in ("check", "lint"):
             failed += lint(block)
         if arguments.what in ("check", "test"):

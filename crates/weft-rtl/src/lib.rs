@@ -16,6 +16,7 @@
 //! Back-pressure of the RTL against the network: the model takes whatever comes. Words that the RTL does not
 //! take wait, and come later than in the model.
 
+mod block;
 mod difference;
 mod endpoint;
 mod library;
@@ -25,6 +26,7 @@ mod packetizer;
 mod waves;
 mod words;
 
+pub use block::BlockName;
 pub use difference::Difference;
 pub use library::{RtlError, RtlLibrary};
-pub use lock_step::{BlockName, LockStep};
+pub use lock_step::LockStep;

@@ -51,9 +51,9 @@ pub enum RtlError {
         /// The block, or the port of a block.
         what: String,
     },
-    /// A name that is no block's.
-    #[error("--rtl: there is no RTL of `{0}`; there is RTL of mailbox and packetizer")]
-    UnknownBlock(String),
+    /// A name that is no block's, and the names of blocks.
+    #[error("--rtl: there is no RTL of `{0}`; there is RTL of {1}")]
+    UnknownBlock(String, String),
     /// A machine whose interface has no such blocks.
     #[error("--rtl: this machine has no {0}; use one with nic.model=exanet, such as exanest")]
     NoBlock(&'static str),

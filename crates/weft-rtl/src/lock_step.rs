@@ -1,16 +1,14 @@
 //! All blocks in step: one of each kind at each endpoint where something happens.
 
+use crate::block::BlockName;
 use crate::difference::Difference;
-use crate::endpoint::{BlockInStep, BlockPlace, EndpointInStep};
+use crate::endpoint::{BlockPlace, EndpointInStep};
 use crate::library::{RtlError, RtlLibrary};
-use crate::mailbox::{self, MailboxInStep};
-use crate::packetizer::{self, PacketizerInStep};
 use crate::waves::Waves;
 use crate::words::edge;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::sync::Arc;
 use weft_nic::ExanetParameters;
 use weft_nic::ports::{Crossing, PortEvent};
@@ -20,49 +18,6 @@ use weft_units::{Clock, EndpointId, Time};
 const BEHIND: u64 = 32;
 /// Cycles for which the RTL goes on behind the end of the run.
 const BEYOND: u64 = 400;
-
-/// A block that there is RTL of.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum BlockName {
-    /// TR-488 §4.4.
-    Mailbox,
-    /// TR-488 §4.4.
-    Packetizer,
-}
-
-impl BlockName {
-    /// The name, as in `rtl/`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            BlockName::Mailbox => mailbox::NAME,
-            BlockName::Packetizer => packetizer::NAME,
-        }
-    }
-
-    fn check(self, library: &RtlLibrary, parameters: &ExanetParameters) -> Result<(), RtlError> {
-        match self {
-            BlockName::Mailbox => mailbox::check(library, parameters),
-            BlockName::Packetizer => packetizer::check(library, parameters),
-        }
-    }
-
-    fn begin(self, library: &Arc<RtlLibrary>, place: BlockPlace) -> Result<Box<dyn BlockInStep>, RtlError> {
-        Ok(match self {
-            BlockName::Mailbox => Box::new(MailboxInStep::new(library, place)?),
-            BlockName::Packetizer => Box::new(PacketizerInStep::new(library, place)?),
-        })
-    }
-}
-
-impl FromStr for BlockName {
-    type Err = RtlError;
-
-    fn from_str(text: &str) -> Result<BlockName, RtlError> {
-        let all = [BlockName::Mailbox, BlockName::Packetizer];
-        let found = all.into_iter().find(|block| block.name() == text);
-        found.ok_or_else(|| RtlError::UnknownBlock(text.to_owned()))
-    }
-}
 
 /// The RTL of a run.
 pub struct LockStep {

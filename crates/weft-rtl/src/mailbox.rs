@@ -4,8 +4,9 @@
 //! the edge of its tail. The head of its queue is written in the cycle of the footer, as far as the process
 //! has moved it by then.
 
+use crate::block::BlockInStep;
 use crate::difference::Difference;
-use crate::endpoint::{BlockInStep, BlockPlace};
+use crate::endpoint::BlockPlace;
 use crate::library::{Instance, RtlError, RtlLibrary, RtlPort};
 use crate::words::{AnswerWords, BusWord, SmallMessage, edge};
 use std::collections::{BTreeMap, VecDeque};
@@ -17,7 +18,7 @@ use weft_nic::ports::{Arrival, Crossing, PortEvent};
 use weft_units::EndpointId;
 
 /// The name of the block.
-pub(crate) const NAME: &str = "mailbox";
+const NAME: &str = "mailbox";
 
 /// Registers of the system behind the pages of processes.
 const SYSTEM: u32 = 1 << 18;
@@ -105,86 +106,7 @@ pub(crate) struct MailboxInStep {
     remembered: VecDeque<(EndpointId, u32)>,
 }
 
-/// Checks that the RTL was built for the mailbox of a machine.
-pub(crate) fn check(library: &RtlLibrary, parameters: &ExanetParameters) -> Result<(), RtlError> {
-    let mailbox = &parameters.mailbox;
-    let same = |key, machine: u64, parameter, unit: &str| {
-        let rtl = library.parameter(NAME, parameter)?;
-        let mend = format!("{rtl}{unit}");
-        let differs = RtlError::Parameter { block: NAME, key, machine, rtl, mend, parameter };
-        if machine == rtl { Ok(()) } else { Err(differs) }
-    };
-    same("nic.mailbox.interfaces", mailbox.interfaces.into(), "INTERFACES", "")?;
-    same("nic.mailbox.entries", mailbox.entries.into(), "ENTRIES", "")?;
-    same("nic.mailbox.check", mailbox.check.into(), "CHECK", " cycles")?;
-    let unfit = |why: String, mend: &str| Err(RtlError::Unfit { block: NAME, why, mend: mend.to_owned() });
-    if mailbox.entry.get() != ENTRY {
-        let why = format!("an entry has {} and {ENTRY} bytes in the RTL", mailbox.entry);
-        return unfit(why, "add --set nic.mailbox.entry=64");
-    }
-    Ok(())
-}
-
 impl MailboxInStep {
-    /// The mailbox of an endpoint, after its reset.
-    pub fn new(library: &Arc<RtlLibrary>, place: BlockPlace) -> Result<MailboxInStep, RtlError> {
-        let rtl = library.create(NAME)?;
-        let port = |name: &str, bits| rtl.port(name, bits);
-        let ports = MailboxPorts {
-            reset: port("reset", 1)?,
-            node: port("node", 22)?,
-            net_valid: port("s_axis_net_tvalid", 1)?,
-            net_ready: port("s_axis_net_tready", 1)?,
-            net_data: port("s_axis_net_tdata", 128)?,
-            net_last: port("s_axis_net_tlast", 1)?,
-            answer_valid: port("m_axis_net_tvalid", 1)?,
-            answer_ready: port("m_axis_net_tready", 1)?,
-            answer_data: port("m_axis_net_tdata", 128)?,
-            answer_last: port("m_axis_net_tlast", 1)?,
-            aw_valid: port("m_axi_awvalid", 1)?,
-            aw_ready: port("m_axi_awready", 1)?,
-            aw_address: port("m_axi_awaddr", 49)?,
-            w_valid: port("m_axi_wvalid", 1)?,
-            w_ready: port("m_axi_wready", 1)?,
-            w_data: port("m_axi_wdata", 128)?,
-            w_last: port("m_axi_wlast", 1)?,
-            b_valid: port("m_axi_bvalid", 1)?,
-            register_address: port("s_axil_awaddr", 19)?,
-            register_data: port("s_axil_wdata", 64)?,
-            register_strobe: port("s_axil_wstrb", 8)?,
-            register_valid: [port("s_axil_awvalid", 1)?, port("s_axil_wvalid", 1)?],
-            register_ready: port("s_axil_awready", 1)?,
-            register_answer_ready: port("s_axil_bready", 1)?,
-        };
-        let interfaces = library.parameter(NAME, "INTERFACES")?;
-        let entries = library.parameter(NAME, "ENTRIES")?;
-        let clearing = library.parameter(NAME, "REMEMBERED")? + 2;
-        let mut block = MailboxInStep {
-            place,
-            rtl,
-            ports,
-            cycle: 0,
-            rests_from: 0,
-            words: VecDeque::new(),
-            registers: VecDeque::new(),
-            answers: VecDeque::new(),
-            addresses: VecDeque::new(),
-            entry_words: VecDeque::new(),
-            unanswered: 0,
-            to_answer: 0,
-            heads: vec![0; interfaces as usize],
-            tails: vec![0; interfaces as usize],
-            head_moved: false,
-            entries,
-            check: library.parameter(NAME, "CHECK")?,
-            free: 0,
-            targets: BTreeMap::new(),
-            remembered: VecDeque::new(),
-        };
-        block.reset(clearing, interfaces);
-        Ok(block)
-    }
-
     /// Resets the RTL, and places the queues, before the run's first cycle.
     fn reset(&mut self, clearing: u64, interfaces: u64) {
         let MailboxInStep { rtl, ports, place, .. } = self;
@@ -303,6 +225,84 @@ fn base(interface: u16, entries: u64) -> u64 {
 }
 
 impl BlockInStep for MailboxInStep {
+    fn check(library: &RtlLibrary, parameters: &ExanetParameters) -> Result<(), RtlError> {
+        let mailbox = &parameters.mailbox;
+        let same = |key, machine: u64, parameter, unit: &str| {
+            let rtl = library.parameter(NAME, parameter)?;
+            let mend = format!("{rtl}{unit}");
+            let differs = RtlError::Parameter { block: NAME, key, machine, rtl, mend, parameter };
+            if machine == rtl { Ok(()) } else { Err(differs) }
+        };
+        same("nic.mailbox.interfaces", mailbox.interfaces.into(), "INTERFACES", "")?;
+        same("nic.mailbox.entries", mailbox.entries.into(), "ENTRIES", "")?;
+        same("nic.mailbox.check", mailbox.check.into(), "CHECK", " cycles")?;
+        let unfit =
+            |why: String, mend: &str| Err(RtlError::Unfit { block: NAME, why, mend: mend.to_owned() });
+        if mailbox.entry.get() != ENTRY {
+            let why = format!("an entry has {} and {ENTRY} bytes in the RTL", mailbox.entry);
+            return unfit(why, "add --set nic.mailbox.entry=64");
+        }
+        Ok(())
+    }
+
+    fn begin(library: &Arc<RtlLibrary>, place: BlockPlace) -> Result<MailboxInStep, RtlError> {
+        let rtl = library.create(NAME)?;
+        let port = |name: &str, bits| rtl.port(name, bits);
+        let ports = MailboxPorts {
+            reset: port("reset", 1)?,
+            node: port("node", 22)?,
+            net_valid: port("s_axis_net_tvalid", 1)?,
+            net_ready: port("s_axis_net_tready", 1)?,
+            net_data: port("s_axis_net_tdata", 128)?,
+            net_last: port("s_axis_net_tlast", 1)?,
+            answer_valid: port("m_axis_net_tvalid", 1)?,
+            answer_ready: port("m_axis_net_tready", 1)?,
+            answer_data: port("m_axis_net_tdata", 128)?,
+            answer_last: port("m_axis_net_tlast", 1)?,
+            aw_valid: port("m_axi_awvalid", 1)?,
+            aw_ready: port("m_axi_awready", 1)?,
+            aw_address: port("m_axi_awaddr", 49)?,
+            w_valid: port("m_axi_wvalid", 1)?,
+            w_ready: port("m_axi_wready", 1)?,
+            w_data: port("m_axi_wdata", 128)?,
+            w_last: port("m_axi_wlast", 1)?,
+            b_valid: port("m_axi_bvalid", 1)?,
+            register_address: port("s_axil_awaddr", 19)?,
+            register_data: port("s_axil_wdata", 64)?,
+            register_strobe: port("s_axil_wstrb", 8)?,
+            register_valid: [port("s_axil_awvalid", 1)?, port("s_axil_wvalid", 1)?],
+            register_ready: port("s_axil_awready", 1)?,
+            register_answer_ready: port("s_axil_bready", 1)?,
+        };
+        let interfaces = library.parameter(NAME, "INTERFACES")?;
+        let entries = library.parameter(NAME, "ENTRIES")?;
+        let clearing = library.parameter(NAME, "REMEMBERED")? + 2;
+        let mut block = MailboxInStep {
+            place,
+            rtl,
+            ports,
+            cycle: 0,
+            rests_from: 0,
+            words: VecDeque::new(),
+            registers: VecDeque::new(),
+            answers: VecDeque::new(),
+            addresses: VecDeque::new(),
+            entry_words: VecDeque::new(),
+            unanswered: 0,
+            to_answer: 0,
+            heads: vec![0; interfaces as usize],
+            tails: vec![0; interfaces as usize],
+            head_moved: false,
+            entries,
+            check: library.parameter(NAME, "CHECK")?,
+            free: 0,
+            targets: BTreeMap::new(),
+            remembered: VecDeque::new(),
+        };
+        block.reset(clearing, interfaces);
+        Ok(block)
+    }
+
     fn take(&mut self, event: &PortEvent) {
         match &event.what {
             Crossing::Opened { interface, domain } => {

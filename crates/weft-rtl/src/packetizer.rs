@@ -5,8 +5,9 @@
 //! before: the RTL has to offer it by then, and no earlier than the model's engine has made it. The library's
 //! answer to a refused or given up packet, a store that clears the channel, comes a few cycles later.
 
+use crate::block::BlockInStep;
 use crate::difference::Difference;
-use crate::endpoint::{BlockInStep, BlockPlace};
+use crate::endpoint::BlockPlace;
 use crate::library::{Instance, RtlError, RtlLibrary, RtlPort};
 use crate::words::{AnswerWords, BusWord, SmallMessage, edge};
 use std::collections::VecDeque;
@@ -17,7 +18,7 @@ use weft_nic::ports::{Crossing, PortEvent, SmallAnswer, StoredParcel};
 use weft_units::{Bytes, Clock, Span, Time};
 
 /// The name of the block.
-pub(crate) const NAME: &str = "packetizer";
+const NAME: &str = "packetizer";
 
 /// Registers of the system behind the pages of processes.
 const SYSTEM: u32 = 1 << 18;
@@ -117,55 +118,6 @@ pub(crate) struct PacketizerInStep {
     unanswered: u32,
 }
 
-/// Checks that the RTL was built for the packetizer of a machine.
-pub(crate) fn check(library: &RtlLibrary, parameters: &ExanetParameters) -> Result<(), RtlError> {
-    let packetizer = &parameters.packetizer;
-    let clock = &packetizer.clock;
-    let same = |key, machine: u64, parameter, unit: &str| {
-        let rtl = library.parameter(NAME, parameter)?;
-        let mend = format!("{rtl}{unit}");
-        let differs = RtlError::Parameter { block: NAME, key, machine, rtl, mend, parameter };
-        if machine == rtl { Ok(()) } else { Err(differs) }
-    };
-    let unfit = |why: String, mend: &str| RtlError::Unfit { block: NAME, why, mend: mend.to_owned() };
-    let reliability = &packetizer.reliability;
-    let whole = |key, span: Span| {
-        let why = format!("{key} of {span} is no whole number of cycles of nic.clock");
-        cycles(clock, span).ok_or_else(|| unfit(why, "take a time such as 50us"))
-    };
-    same("nic.packetizer.interfaces", packetizer.interfaces.into(), "INTERFACES", "")?;
-    same("nic.packetizer.channels", packetizer.channels.into(), "CHANNELS", "")?;
-    same("nic.packetizer.engine", packetizer.engine.into(), "ENGINE", " cycles")?;
-    let timeout = whole("nic.packetizer.timeout", reliability.timeout)?;
-    let longest = whole("nic.packetizer.longest_timeout", reliability.longest)?;
-    let same_time = |key, machine: u64, parameter| {
-        let rtl = library.parameter(NAME, parameter)?;
-        let mend = clock.cycles(rtl).to_string();
-        let differs = RtlError::Parameter { block: NAME, key, machine, rtl, mend, parameter };
-        if machine == rtl { Ok(()) } else { Err(differs) }
-    };
-    same_time("nic.packetizer.timeout", timeout, "TIMEOUT")?;
-    same_time("nic.packetizer.longest_timeout", longest, "LONGEST_TIMEOUT")?;
-    same("nic.packetizer.repetitions", reliability.repetitions.into(), "REPETITIONS", "")?;
-    if reliability.backoff != 2 {
-        let why = format!("time-outs grow by {}, and are doubled in the RTL", reliability.backoff);
-        return Err(unfit(why, "add --set nic.packetizer.backoff=2"));
-    }
-    if packetizer.payload > Bytes::new(64) {
-        let why = format!("a small message has up to {}, and 64 B in the RTL", packetizer.payload);
-        return Err(unfit(why, "add --set nic.packetizer.payload=64"));
-    }
-    if parameters.host_port.stores.is_some()
-        || packetizer.descriptor.get() != 16
-        || parameters.host_port.word.get() != 16
-    {
-        let why =
-            "its pages are stored to by words of 16 bytes, the last of which is the descriptor".to_owned();
-        return Err(unfit(why, "use a machine whose port is so, such as exanest"));
-    }
-    Ok(())
-}
-
 /// The cycles of a time, if they are whole and every wait of that time is so many edges long.
 fn cycles(clock: &Clock, span: Span) -> Option<u64> {
     let cycles = clock.edges_before(Time::ZERO + span);
@@ -173,56 +125,6 @@ fn cycles(clock: &Clock, span: Span) -> Option<u64> {
 }
 
 impl PacketizerInStep {
-    /// The packetizer of an endpoint, after its reset.
-    pub fn new(library: &Arc<RtlLibrary>, place: BlockPlace) -> Result<PacketizerInStep, RtlError> {
-        let rtl = library.create(NAME)?;
-        let channels = library.parameter(NAME, "CHANNELS")? as u32;
-        let all = library.parameter(NAME, "INTERFACES")? as u32 * channels;
-        let port = |name: &str, bits| rtl.port(name, bits);
-        let ports = PacketizerPorts {
-            reset: port("reset", 1)?,
-            node: port("node", 22)?,
-            number: port("number", 32)?,
-            store_valid: [port("s_axi_awvalid", 1)?, port("s_axi_wvalid", 1)?],
-            store_ready: port("s_axi_awready", 1)?,
-            store_address: port("s_axi_awaddr", 19)?,
-            store_data: port("s_axi_wdata", 128)?,
-            store_strobe: port("s_axi_wstrb", 16)?,
-            store_last: port("s_axi_wlast", 1)?,
-            store_answer_ready: port("s_axi_bready", 1)?,
-            net_valid: port("m_axis_net_tvalid", 1)?,
-            net_ready: port("m_axis_net_tready", 1)?,
-            net_data: port("m_axis_net_tdata", 128)?,
-            net_last: port("m_axis_net_tlast", 1)?,
-            answer_valid: port("s_axis_net_tvalid", 1)?,
-            answer_ready: port("s_axis_net_tready", 1)?,
-            answer_data: port("s_axis_net_tdata", 128)?,
-            answer_last: port("s_axis_net_tlast", 1)?,
-            change_valid: port("change_valid", 1)?,
-            change_channel: port("change_channel", all.trailing_zeros())?,
-            change_state: port("change_state", 3)?,
-        };
-        let mut block = PacketizerInStep {
-            place,
-            rtl,
-            ports,
-            channels,
-            cycle: 0,
-            rests_from: 0,
-            stores: VecDeque::new(),
-            patient_stores: VecDeque::new(),
-            answers: VecDeque::new(),
-            made: VecDeque::new(),
-            sending: VecDeque::new(),
-            held: vec![None; all as usize],
-            states: vec![VecDeque::new(); all as usize],
-            states_to_come: 0,
-            unanswered: 0,
-        };
-        block.reset(u64::from(all) + 2);
-        Ok(block)
-    }
-
     /// Resets the RTL, before the run's first cycle.
     fn reset(&mut self, clearing: u64) {
         let (rtl, ports) = (&mut self.rtl, &self.ports);
@@ -402,6 +304,103 @@ fn number(state: ChannelState) -> u128 {
 }
 
 impl BlockInStep for PacketizerInStep {
+    fn check(library: &RtlLibrary, parameters: &ExanetParameters) -> Result<(), RtlError> {
+        let packetizer = &parameters.packetizer;
+        let clock = &packetizer.clock;
+        let same = |key, machine: u64, parameter, unit: &str| {
+            let rtl = library.parameter(NAME, parameter)?;
+            let mend = format!("{rtl}{unit}");
+            let differs = RtlError::Parameter { block: NAME, key, machine, rtl, mend, parameter };
+            if machine == rtl { Ok(()) } else { Err(differs) }
+        };
+        let unfit = |why: String, mend: &str| RtlError::Unfit { block: NAME, why, mend: mend.to_owned() };
+        let reliability = &packetizer.reliability;
+        let whole = |key, span: Span| {
+            let why = format!("{key} of {span} is no whole number of cycles of nic.clock");
+            cycles(clock, span).ok_or_else(|| unfit(why, "take a time such as 50us"))
+        };
+        same("nic.packetizer.interfaces", packetizer.interfaces.into(), "INTERFACES", "")?;
+        same("nic.packetizer.channels", packetizer.channels.into(), "CHANNELS", "")?;
+        same("nic.packetizer.engine", packetizer.engine.into(), "ENGINE", " cycles")?;
+        let timeout = whole("nic.packetizer.timeout", reliability.timeout)?;
+        let longest = whole("nic.packetizer.longest_timeout", reliability.longest)?;
+        let same_time = |key, machine: u64, parameter| {
+            let rtl = library.parameter(NAME, parameter)?;
+            let mend = clock.cycles(rtl).to_string();
+            let differs = RtlError::Parameter { block: NAME, key, machine, rtl, mend, parameter };
+            if machine == rtl { Ok(()) } else { Err(differs) }
+        };
+        same_time("nic.packetizer.timeout", timeout, "TIMEOUT")?;
+        same_time("nic.packetizer.longest_timeout", longest, "LONGEST_TIMEOUT")?;
+        same("nic.packetizer.repetitions", reliability.repetitions.into(), "REPETITIONS", "")?;
+        if reliability.backoff != 2 {
+            let why = format!("time-outs grow by {}, and are doubled in the RTL", reliability.backoff);
+            return Err(unfit(why, "add --set nic.packetizer.backoff=2"));
+        }
+        if packetizer.payload > Bytes::new(64) {
+            let why = format!("a small message has up to {}, and 64 B in the RTL", packetizer.payload);
+            return Err(unfit(why, "add --set nic.packetizer.payload=64"));
+        }
+        if parameters.host_port.stores.is_some()
+            || packetizer.descriptor.get() != 16
+            || parameters.host_port.word.get() != 16
+        {
+            let why = "its pages are stored to by words of 16 bytes, the last of which is the descriptor"
+                .to_owned();
+            return Err(unfit(why, "use a machine whose port is so, such as exanest"));
+        }
+        Ok(())
+    }
+
+    fn begin(library: &Arc<RtlLibrary>, place: BlockPlace) -> Result<PacketizerInStep, RtlError> {
+        let rtl = library.create(NAME)?;
+        let channels = library.parameter(NAME, "CHANNELS")? as u32;
+        let all = library.parameter(NAME, "INTERFACES")? as u32 * channels;
+        let port = |name: &str, bits| rtl.port(name, bits);
+        let ports = PacketizerPorts {
+            reset: port("reset", 1)?,
+            node: port("node", 22)?,
+            number: port("number", 32)?,
+            store_valid: [port("s_axi_awvalid", 1)?, port("s_axi_wvalid", 1)?],
+            store_ready: port("s_axi_awready", 1)?,
+            store_address: port("s_axi_awaddr", 19)?,
+            store_data: port("s_axi_wdata", 128)?,
+            store_strobe: port("s_axi_wstrb", 16)?,
+            store_last: port("s_axi_wlast", 1)?,
+            store_answer_ready: port("s_axi_bready", 1)?,
+            net_valid: port("m_axis_net_tvalid", 1)?,
+            net_ready: port("m_axis_net_tready", 1)?,
+            net_data: port("m_axis_net_tdata", 128)?,
+            net_last: port("m_axis_net_tlast", 1)?,
+            answer_valid: port("s_axis_net_tvalid", 1)?,
+            answer_ready: port("s_axis_net_tready", 1)?,
+            answer_data: port("s_axis_net_tdata", 128)?,
+            answer_last: port("s_axis_net_tlast", 1)?,
+            change_valid: port("change_valid", 1)?,
+            change_channel: port("change_channel", all.trailing_zeros())?,
+            change_state: port("change_state", 3)?,
+        };
+        let mut block = PacketizerInStep {
+            place,
+            rtl,
+            ports,
+            channels,
+            cycle: 0,
+            rests_from: 0,
+            stores: VecDeque::new(),
+            patient_stores: VecDeque::new(),
+            answers: VecDeque::new(),
+            made: VecDeque::new(),
+            sending: VecDeque::new(),
+            held: vec![None; all as usize],
+            states: vec![VecDeque::new(); all as usize],
+            states_to_come: 0,
+            unanswered: 0,
+        };
+        block.reset(u64::from(all) + 2);
+        Ok(block)
+    }
+
     fn take(&mut self, event: &PortEvent) {
         let at = event.at;
         match event.what {
