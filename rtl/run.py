@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Lints the RTL, tests it under Verilator, builds libweft_rtl.so of it, and synthesizes it.
+"""Lints the RTL, proves and tests it, builds libweft_rtl.so of it, and synthesizes it.
 
-Usage: run.py [--cycles N] [--seed N] [--filter REGEX] [--write] check|lint|test|library|synthesis [BLOCK …]
+Usage: run.py [--cycles N] [--seed N] [--filter REGEX] [--write]
+              check|lint|prove|test|library|synthesis [BLOCK …]
 
-check is lint and test, for tools/test.py: where the tools are missing, it is skipped and says so. They are
-installed by `make rtl-tools`.
+check is lint, proofs and test, for tools/test.py: where the tools are missing, it is skipped and says so.
+They are installed by `make rtl-tools`.
 """
 
 import argparse
@@ -15,6 +16,7 @@ import sys
 from pathlib import Path
 
 import library
+import proofs
 import synthesis
 from blocks import BLOCKS, BUILD, ROOT, RTL, Block
 
@@ -35,7 +37,10 @@ def lint(block: Block) -> int:
         "--inplace",
         "--verify",
     ]
-    if subprocess.run([*shape, *files], cwd=ROOT, check=False).returncode:
+    proven = [
+        str(proof) for folder in ("common", block.name) for proof in (RTL / folder / "proofs").glob("*.sv")
+    ]
+    if subprocess.run([*shape, *files, *proven], cwd=ROOT, check=False).returncode:
         return 1
     command = ["verilator", "--lint-only", "--quiet", *LINT, "--top-module", block.name, *files]
     return subprocess.run(command, cwd=ROOT, check=False).returncode
@@ -92,7 +97,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=10)
     parser.add_argument("--filter", help="names of tests")
     parser.add_argument("--write", action="store_true", help="the table of the page, for synthesis")
-    parser.add_argument("what", choices=["check", "lint", "test", "library", "synthesis"])
+    parser.add_argument("what", choices=["check", "lint", "prove", "test", "library", "synthesis"])
     parser.add_argument("blocks", nargs="*", choices=[[], *BLOCKS], metavar="BLOCK")
     arguments = parser.parse_args()
     if not (BUILD / "bin/verilator").exists():
@@ -111,6 +116,8 @@ def main() -> int:
     if arguments.what == "synthesis":
         return 1 if synthesis.check(blocks, ROOT / "docs/src/nic/rtl.md", arguments.write) else 0
     failed = 0
+    if arguments.what in ("check", "prove"):
+        failed += proofs.check(blocks)
     for block in blocks:
         if arguments.what in ("check", "lint"):
             failed += lint(block)
