@@ -20,7 +20,7 @@ import synthesis
 ROOT = Path(__file__).resolve().parents[1]
 RTL = ROOT / "rtl"
 BUILD = ROOT / "build/rtl"
-BLOCKS = ["mailbox", "packetizer"]
+BLOCKS = ["mailbox", "packetizer", "segmentation"]
 # Bugs put into a block on purpose, for the tests of weft --rtl: a file, a line of it, and the wrong one.
 WRONG = {
     "mailbox": (
@@ -34,6 +34,8 @@ WRONG = {
         "localparam int Made = ENGINE - 2;",
     ),
 }
+# Parameters of the tests: a time-out of 4 ms is longer than most of them.
+PARAMETERS = {"segmentation": {"TIMEOUT": 5000, "LONGEST_TIMEOUT": 15_000, "REPETITIONS": 3}}
 # Warnings that say nothing here: an output that nobody wants, checks of parameters that need no name,
 # constants of a package that a block does not use.
 # Registers without a value begin with random bits.
@@ -43,7 +45,7 @@ LINT = ["-Wall", "-Wno-PINCONNECTEMPTY", "-Wno-GENUNNAMED", "-Wno-UNUSEDPARAM"]
 
 def sources(block: str) -> list[Path]:
     """The files of a block, packages first."""
-    common = [RTL / "common" / name for name in ["exanet.sv", "ram.sv", "fifo.sv"]]
+    common = [RTL / "common" / name for name in ["exanet.sv", "ram.sv", "fifo.sv", "timers.sv"]]
     return common + sorted((RTL / block).glob("*.sv"))
 
 
@@ -88,6 +90,7 @@ def test(block: str, arguments: argparse.Namespace) -> int:
         sources=sources(block),
         hdl_toplevel=block,
         build_dir=build,
+        parameters=PARAMETERS.get(block, {}),
         build_args=["-O3", "--assert", *UNKNOWN, "--output-split", "0", "-Wno-fatal", "-CFLAGS", "-O1"],
     )
     # cocotb hands the path on.
