@@ -15,9 +15,9 @@
 // a descriptor with another is given up.
 //
 // Cycles: a descriptor whose last word is on the bus in cycle n - 1 has the read of its first cell on the bus in cycle
-// n + 5, and that of the eighth in cycle n + 12. A cell whose last word comes from memory in cycle n - 1 has its header
+// n + 6, and that of the eighth in cycle n + 13. A cell whose last word comes from memory in cycle n - 1 has its header
 // on the network's bus in cycle n. Headers follow each other every words + 2 + OVERHEAD cycles. An answer whose footer
-// is on the bus in cycle n - 1 has the read that it sets off on the bus in cycle n + 5. A block whose last header was
+// is on the bus in cycle n - 1 has the read that it sets off on the bus in cycle n + 6. A block whose last header was
 // taken in cycle n and that is not answered is due in cycle n + TIMEOUT.
 
 `default_nettype none
