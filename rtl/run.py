@@ -20,7 +20,7 @@ import synthesis
 ROOT = Path(__file__).resolve().parents[1]
 RTL = ROOT / "rtl"
 BUILD = ROOT / "build/rtl"
-BLOCKS = ["mailbox", "packetizer", "segmentation"]
+BLOCKS = ["mailbox", "packetizer", "segmentation", "rdma_receive"]
 # Bugs put into a block on purpose, for the tests of weft --rtl: a file, a line of it, and the wrong one.
 WRONG = {
     "mailbox": (
@@ -33,9 +33,22 @@ WRONG = {
         "localparam int Made = ENGINE - 3;",
         "localparam int Made = ENGINE - 2;",
     ),
+    "segmentation": (
+        "segmentation_transmit.sv",
+        "6'(1 + OVERHEAD)",
+        "6'(2 + OVERHEAD)",
+    ),
+    "rdma_receive": (
+        "rdma_receive_registers.sv",
+        "42'({tail[TailBits-2:0], 4'd0})",
+        "42'({tail[TailBits-2:0], 5'd0})",
+    ),
 }
 # Parameters of the tests: a time-out of 4 ms is longer than most of them.
-PARAMETERS = {"segmentation": {"TIMEOUT": 5000, "LONGEST_TIMEOUT": 15_000, "REPETITIONS": 3}}
+PARAMETERS = {
+    "segmentation": {"TIMEOUT": 5000, "LONGEST_TIMEOUT": 15_000, "REPETITIONS": 3},
+    "rdma_receive": {"CONTEXTS": 5, "CONTEXT_TIMEOUT": 3000},
+}
 # Warnings that say nothing here: an output that nobody wants, checks of parameters that need no name,
 # constants of a package that a block does not use.
 # Registers without a value begin with random bits.

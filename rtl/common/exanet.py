@@ -76,7 +76,7 @@ class Cell:
         return Cell(identity >> 48, transaction, index, attempt, bool(marks >> 15 & 1), bool(marks >> 14 & 1))
 
     def answer(self, kind: int, node: int, source: int) -> Packet:
-        """The answer of the receive unit of `node` to the block of this cell, of which `source` is the node."""
+        """The answer of the receive unit of `node` to the block of this cell, which `source` has sent."""
         identity = self.identity() & ~(1 << 46)
         return Packet(kind, node=source, source=node, number=0, identity=identity)
 

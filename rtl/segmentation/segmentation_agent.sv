@@ -242,6 +242,9 @@ module segmentation_agent
   assign waiting_due.what = DUE;
   assign {waiting_due.transaction, waiting_due.attempt, waiting_due.accepted, waiting_due.again} = '0;
 
+  logic chosen_valid, changing_valid, stays;
+  input_t chosen, changing;
+
   // --- The round of channels with cells to be read ---
 
   logic turn_valid, turn_taken, turn_again;
@@ -269,8 +272,6 @@ module segmentation_agent
 
   // --- Cycle 1: whose turn, and the channel is read ---
 
-  logic chosen_valid, changing_valid, stays;
-  input_t chosen, changing;
 
   always_comb begin
     chosen_valid = !clearing && !stays;

@@ -147,7 +147,7 @@ module segmentation_pages
   assign bresp[0] = 1'b0;
 
   // The words lie in the memories a cycle later than they were taken, and so does a post.
-  logic stored_start;
+  logic stored_start, posts_ready;
   logic [ChannelBits-1:0] stored_channel;
   assign start_ready = !stored_start || posts_ready;
 
@@ -160,7 +160,6 @@ module segmentation_pages
     if (reset) stored_start <= 1'b0;
   end
 
-  logic posts_ready;
   fifo #(
       .WIDTH(ChannelBits),
       .DEPTH(16)

@@ -1,4 +1,4 @@
-"""The send unit of the RDMA engine against a model of its own: reads, cells, their cycles, answers, repetitions."""
+"""The send unit of the RDMA engine against a model of its own: reads, cells, cycles, answers, repetitions."""
 
 import os
 from collections import deque
@@ -26,12 +26,12 @@ SIZES = [0, 1, 15, 16, 17, 255, 256, 257, 4095, 4096, BLOCK - 1, BLOCK, BLOCK + 
 
 
 def word_at(address: int) -> int:
-    """What memory has at an address of a word."""
+    """The word of memory at an address."""
     return (address // 16 * 0x9E3779B97F4A7C15F39CC0605CEDC835 + 1) & (1 << 128) - 1
 
 
 def bytes_at(address: int, size: int) -> bytes:
-    """What memory has from an address on."""
+    """The bytes of memory from an address on."""
     words = [word_at(address + offset).to_bytes(16, "little") for offset in range(0, size, 16)]
     return b"".join(words)[:size]
 
@@ -315,7 +315,7 @@ async def packets_of_the_vectors(dut):
 
 @cocotb.test()
 async def outstanding_bursts_saturate_the_path(dut):
-    """Catches bursts that wait for each other: the rate by bursts under way and cycles of a round trip (§4.2)."""
+    """Catches bursts that wait for each other: the rate by bursts under way and round trip (§4.2)."""
     setup = Setup(dut, 3)
     await setup.start()
     engine = CELL // 16 + 2 + OVERHEAD
@@ -346,7 +346,7 @@ async def outstanding_bursts_saturate_the_path(dut):
 
 @cocotb.test()
 async def two_blocks_are_outstanding(dut):
-    """Catches a third block that does not wait, one that is lost, and blocks that are acknowledged in any order."""
+    """Catches a third block that does not wait, one that is lost, and answers in any order."""
     setup = Setup(dut, 4)
     await setup.start()
     transfer = setup.post(Transfer(40, 0x10_0000, 5 * BLOCK + 1))
@@ -368,7 +368,7 @@ async def two_blocks_are_outstanding(dut):
 
 @cocotb.test()
 async def nacks_send_a_block_again(dut):
-    """Catches a NACK that is not heeded, or heeded though it is of another attempt, block, channel, or damaged."""
+    """Catches a NACK that is not heeded, or is though it is damaged or of another attempt, block, channel."""
     setup = Setup(dut, 5)
     await setup.start()
     transfer = setup.post(Transfer(7, 0x8000, 3 * CELL))
@@ -401,7 +401,7 @@ async def nacks_send_a_block_again(dut):
 
 @cocotb.test()
 async def time_outs_to_the_cycle(dut):
-    """Catches timers that fire in another cycle, do not double, or go on for ever; two blocks have one each."""
+    """Catches timers that fire in another cycle, do not double, or go on for ever."""
     setup = Setup(dut, 6)
     await setup.start()
     transfer = setup.post(Transfer(1023, 0, BLOCK + CELL))
@@ -430,7 +430,7 @@ async def time_outs_to_the_cycle(dut):
 
 @cocotb.test()
 async def page_faults_wait_for_the_page(dut):
-    """Catches a cell that leaves although memory has refused a word of it, and a block that is not sent again."""
+    """Catches a cell that leaves though memory has refused a word, and a block that is not sent again."""
     setup = Setup(dut, 7)
     await setup.start()
     for refused in [0x2000, 0x2100, 0x22F0]:
@@ -454,7 +454,7 @@ async def page_faults_wait_for_the_page(dut):
 
 @cocotb.test()
 async def descriptors_that_are_wrong(dut):
-    """Catches a channel that is overwritten while it is busy, and addresses that are taken though they are odd."""
+    """Catches a channel that is overwritten while it is busy, and odd addresses that are taken."""
     setup = Setup(dut, 8)
     await setup.start()
     await setup.rest(4)
