@@ -3,6 +3,7 @@
 block.toml has:
     registers = 820        # more of them fail the synthesis: is a memory in flip-flops?
     uses = ["float"]       # blocks whose files it needs too
+    test_parameters = { TIMEOUT = 5000 }  # parameters of its tests, where not those of the file
     [bug]                  # put into the block on purpose, for the tests of weft --rtl
     file = "mailbox_write.sv"
     right = "a line of it"
@@ -34,6 +35,7 @@ class Block:
     name: str
     registers: int
     uses: tuple[str, ...]
+    test_parameters: dict[str, int]
     bug: Bug | None
 
     @staticmethod
@@ -41,7 +43,8 @@ class Block:
         """The block of a block.toml."""
         text = tomllib.loads(file.read_text())
         bug = Bug(**text["bug"]) if "bug" in text else None
-        return Block(file.parent.name, text["registers"], tuple(text.get("uses", [])), bug)
+        uses, parameters = tuple(text.get("uses", [])), text.get("test_parameters", {})
+        return Block(file.parent.name, text["registers"], uses, parameters, bug)
 
     @property
     def top(self) -> Path:

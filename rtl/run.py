@@ -57,6 +57,7 @@ def test(block: Block, arguments: argparse.Namespace) -> int:
         sources=block.sources,
         hdl_toplevel=block.name,
         build_dir=build,
+        parameters=block.test_parameters,
         build_args=["-O3", "--assert", *UNKNOWN, "--output-split", "0", "-Wno-fatal", "-CFLAGS", "-O1"],
     )
     # cocotb hands the path on.
