@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Lints the RTL, tests it under Verilator, builds libweft_rtl.so of it, and synthesizes it.
 
-Usage: run.py [--cycles N] [--seed N] [--filter REGEX] [--write] check|lint|test|library|synthesis [BLOCK …]
+Usage: run.py [--cycles N] [--pairs N] [--seed N] [--filter REGEX] [--write] WHAT [BLOCK …]
 
 check is lint and test, for tools/test.py: where the tools are missing, it is skipped and says so. They are
 installed by `make rtl-tools`.
@@ -20,7 +20,13 @@ import synthesis
 ROOT = Path(__file__).resolve().parents[1]
 RTL = ROOT / "rtl"
 BUILD = ROOT / "build/rtl"
-BLOCKS = ["mailbox", "packetizer"]
+BLOCKS = ["mailbox", "packetizer", "float"]
+# Those that weft --rtl has in step.
+IN_STEP = ["mailbox", "packetizer"]
+# Blocks that are built for several parameters, with what the tests call them.
+VARIANTS = {"float": {"32": {"EXP": 8, "MAN": 23}, "64": {"EXP": 11, "MAN": 52}}}
+# Blocks whose files others have.
+PARTS = {"allreduce": ["float"]}
 # Bugs put into a block on purpose, for the tests of weft --rtl: a file, a line of it, and the wrong one.
 WRONG = {
     "mailbox": (
@@ -43,8 +49,9 @@ LINT = ["-Wall", "-Wno-PINCONNECTEMPTY", "-Wno-GENUNNAMED", "-Wno-UNUSEDPARAM"]
 
 def sources(block: str) -> list[Path]:
     """The files of a block, packages first."""
-    common = [RTL / "common" / name for name in ["exanet.sv", "ram.sv", "fifo.sv"]]
-    return common + sorted((RTL / block).glob("*.sv"))
+    common = [RTL / "common" / name for name in ["exanet.sv", "reduction.sv", "ram.sv", "fifo.sv"]]
+    parts = [file for part in PARTS.get(block, []) for file in sorted((RTL / part).glob("*.sv"))]
+    return common + parts + sorted((RTL / block).glob("*.sv"))
 
 
 def with_bug(block: str, name: str, right: str, wrong: str) -> list[Path]:
@@ -74,11 +81,48 @@ def lint(block: str) -> int:
     if subprocess.run([*shape, *files], cwd=ROOT, check=False).returncode:
         return 1
     command = ["verilator", "--lint-only", "--quiet", *LINT, "--top-module", block, *map(str, sources(block))]
-    return subprocess.run(command, cwd=ROOT, check=False).returncode
+    failed = 0
+    for parameters in VARIANTS.get(block, {"": {}}).values():
+        failed |= subprocess.run([*command, *values(parameters)], cwd=ROOT, check=False).returncode
+    return failed
+
+
+def values(parameters: dict[str, int]) -> list[str]:
+    """Parameters of a top module, for Verilator."""
+    return [f"-G{name}={value}" for name, value in parameters.items()]
+
+
+def test_in_cpp(block: str, arguments: argparse.Namespace) -> int:
+    """Runs the test of a block that is a program: one for each variant, of this number of pairs."""
+    failed = 0
+    for name, parameters in VARIANTS[block].items():
+        folder = BUILD / f"test-{block}-{name}"
+        command = [
+            "verilator",
+            "--cc",
+            "--exe",
+            "--build",
+            "--quiet",
+            "-O3",
+            "--top-module",
+            block,
+            *values(parameters),
+        ]
+        command += ["-CFLAGS", f"-O2 -DWIDTH={name}", "--Mdir", str(folder), "-o", f"test_{block}"]
+        command += [*map(str, sources(block)), str(RTL / block / f"test_{block}.cpp")]
+        built = subprocess.run(command, cwd=ROOT, check=False, stdout=subprocess.DEVNULL)
+        if built.returncode:
+            return 1
+        run = [str(folder / f"test_{block}"), str(arguments.pairs), str(arguments.seed)]
+        failed += subprocess.run(run, check=False).returncode
+    print(f"{block}: {len(VARIANTS[block])} tests, {failed} failed", flush=True)
+    return failed
 
 
 def test(block: str, arguments: argparse.Namespace) -> int:
     """Runs the tests of a block."""
+    if block in VARIANTS:
+        return test_in_cpp(block, arguments)
     from cocotb_tools.runner import get_results, get_runner
 
     logging.getLogger("cocotb").setLevel(logging.WARNING)
@@ -125,6 +169,7 @@ def main() -> int:
     """Does what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cycles", type=int, default=100_000, help="of the random test of each block")
+    parser.add_argument("--pairs", type=int, default=100_000, help="of numbers, for each floating-point unit")
     parser.add_argument("--seed", type=int, default=10)
     parser.add_argument("--filter", help="names of tests")
     parser.add_argument("--write", action="store_true", help="the table of the page, for synthesis")
@@ -138,13 +183,13 @@ def main() -> int:
         os.execv(BUILD / "venv/bin/python", [str(BUILD / "venv/bin/python"), *sys.argv])
     os.environ["PATH"] = os.pathsep.join([str(BUILD / "bin"), str(BUILD / "venv/bin"), os.environ["PATH"]])
     if arguments.what == "library":
-        library.build({block: sources(block) for block in BLOCKS}, ROOT, BUILD / "libweft_rtl.so")
+        library.build({block: sources(block) for block in IN_STEP}, ROOT, BUILD / "libweft_rtl.so")
         for block, wrong in WRONG.items():
             library.build({block: with_bug(block, *wrong)}, ROOT, BUILD / f"wrong-{block}/libweft_rtl.so")
         return 0
     if arguments.what == "synthesis":
         of = {block: sources(block) for block in arguments.blocks or BLOCKS}
-        return 1 if synthesis.check(of, ROOT / "docs/src/nic/rtl.md", arguments.write) else 0
+        return 1 if synthesis.check(of, VARIANTS, ROOT / "docs/src/nic/rtl.md", arguments.write) else 0
     failed = 0
     for block in arguments.blocks or BLOCKS:
         if arguments.what in ("check", "lint"):
