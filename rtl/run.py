@@ -20,11 +20,13 @@ import synthesis
 ROOT = Path(__file__).resolve().parents[1]
 RTL = ROOT / "rtl"
 BUILD = ROOT / "build/rtl"
-BLOCKS = ["mailbox", "packetizer", "float"]
+BLOCKS = ["mailbox", "packetizer", "float", "allreduce"]
 # Those that weft --rtl has in step.
 IN_STEP = ["mailbox", "packetizer"]
 # Blocks that are built for several parameters, with what the tests call them.
 VARIANTS = {"float": {"32": {"EXP": 8, "MAN": 23}, "64": {"EXP": 11, "MAN": 52}}}
+# Of blocks under test by cocotb, where those of the machine would take too long.
+TEST_PARAMETERS = {"allreduce": {"TIMEOUT": 400, "LONGEST_TIMEOUT": 1600, "REPETITIONS": 3}}
 # Blocks whose files others have.
 PARTS = {"allreduce": ["float"]}
 # Bugs put into a block on purpose, for the tests of weft --rtl: a file, a line of it, and the wrong one.
@@ -132,6 +134,7 @@ def test(block: str, arguments: argparse.Namespace) -> int:
         sources=sources(block),
         hdl_toplevel=block,
         build_dir=build,
+        parameters=TEST_PARAMETERS.get(block, {}),
         build_args=["-O3", "--assert", *UNKNOWN, "--output-split", "0", "-Wno-fatal", "-CFLAGS", "-O1"],
     )
     # cocotb hands the path on.

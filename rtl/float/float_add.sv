@@ -3,9 +3,8 @@
 //   1 order     which has the larger magnitude, and by how many places the other is to be shifted
 //   2 align     the smaller one, shifted; what falls out sets its last bit
 //   3 add       or subtract
-//   4 count     leading zeros, as far as the exponent lets them be taken away
-//   5 shift     to the left; the exponent
-//   6 round     and put together
+//   4 place     leading zeros are counted and taken away, as far as the exponent lets them
+//   5 round     and put together
 //
 // A significand on its way:  carry │ hidden bit │ MAN bits │ 3 bits, the last of which stands for all behind it
 //
@@ -106,7 +105,7 @@ module float_add #(
     else added <= {1'b0, aligned_greater, 3'd0} + {1'b0, aligned_smaller};
   end
 
-  // --- 4: count ---
+  // --- 4: place ---
 
   // By halves: is the upper half empty, and which half is looked at then.
   function automatic logic [CountBits-1:0] leading_zeros(logic [Wide-1:0] of);
@@ -126,32 +125,18 @@ module float_add #(
   // With all of them gone the exponent would be below 1: the number is subnormal.
   wire is_subnormal = EXP'(zeros) > added_exponent;
 
-  logic [EXP-1:0] counted_exponent;
-  logic [Wide-1:0] counted;
-  logic [CountBits-1:0] counted_shift;
-  kind_t counted_kind;
-
-  always_ff @(posedge clk) begin
-    counted <= added;
-    counted_kind <= added_kind;
-    counted_shift <= is_subnormal ? CountBits'(added_exponent) : zeros;
-    // One more than that of the hidden bit: the carry is the first bit.
-    counted_exponent <= is_subnormal || is_empty ? '0 : added_exponent + 1'b1 - EXP'(zeros);
-  end
-
-  // --- 5: shift ---
-
   logic [EXP-1:0] placed_exponent;
   logic [Wide-1:0] placed;
   kind_t placed_kind;
 
   always_ff @(posedge clk) begin
-    placed <= counted << counted_shift;
-    placed_exponent <= counted_exponent;
-    placed_kind <= counted_kind;
+    placed <= added << (is_subnormal ? CountBits'(added_exponent) : zeros);
+    placed_kind <= added_kind;
+    // One more than that of the hidden bit: the carry is the first bit.
+    placed_exponent <= is_subnormal || is_empty ? '0 : added_exponent + 1'b1 - EXP'(zeros);
   end
 
-  // --- 6: round ---
+  // --- 5: round ---
 
   wire [MAN-1:0] kept = placed[Wide-2:4];
   wire rounds_up = placed[3] && (placed[4] || placed[2:0] != '0);

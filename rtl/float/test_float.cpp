@@ -24,7 +24,7 @@ using Bits = uint64_t;
 constexpr int MAN = 52, EXP = 11;
 #endif
 
-constexpr int STAGES = 6;
+constexpr int STAGES = 5;
 constexpr Bits ONE = 1;
 constexpr Bits MOST = (ONE << EXP) - 1, SIGN = ONE << (EXP + MAN), FRACTION = (ONE << MAN) - 1;
 constexpr Bits NO_NUMBER = MOST << MAN | ONE << (MAN - 1);
