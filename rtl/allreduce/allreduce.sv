@@ -138,7 +138,7 @@ module allreduce
   word_t own_data;
   version_t read_version, write_version;
 
-  logic lookup_valid, ask_valid, ask_ready, sent_vector;
+  logic lookup_valid, ask_valid, ask_ready, sent_vector, looks_up;
   lookup_t lookup;
   logic [21:0] last_to, failed_node;
 
@@ -283,6 +283,7 @@ module allreduce
       .failed_node,
       .written,
       .told,
+      .looks_up,
       .last_to,
       .state_number(state)
   );
@@ -342,6 +343,7 @@ module allreduce
       .packet(read_packet),
       .packet_ready,
       .sent_vector,
+      .looks_up,
       .last_to,
       .arid(m_axi_arid),
       .araddr(m_axi_araddr),

@@ -72,6 +72,7 @@ module allreduce_module
     output logic      [21:0] failed_node,
     input  wire logic        written,
     input  wire logic        told,
+    input  wire logic        looks_up,
     input  wire logic [21:0] last_to,
 
     output logic [2:0] state_number
@@ -231,7 +232,7 @@ module allreduce_module
       FAILING:  if (failed) state <= FINISHING;
       default: begin
         if (written) to_finish <= 1'b1;
-        if (has_told && !to_finish) state <= IDLE;
+        if (has_told && !to_finish && !looks_up) state <= IDLE;
       end
     endcase
     if (reset) begin

@@ -35,6 +35,8 @@ module allreduce_read
     output outgoing_t        packet,
     input  wire logic        packet_ready,
     output logic             sent_vector,
+    // Packets of the operation are still to come.
+    output logic             looks_up,
     // Whom the last vector for one module, or the first of the last questions has gone to.
     output logic      [21:0] last_to,
 
@@ -138,8 +140,9 @@ module allreduce_read
   wire [3:0] others = to_send & (to_send - 1'b1);
 
   assign packet_valid = to_send != '0;
-  assign lookup_done  = (is_last_pair || left_to_send != '0) && packet_ready && others == '0;
-  assign sent_vector  = packet_valid && packet_ready && looked_up.purpose != FOR_ASK;
+  assign lookup_done = (is_last_pair || left_to_send != '0) && packet_ready && others == '0;
+  assign looks_up = lookup_there;
+  assign sent_vector = packet_valid && packet_ready && looked_up.purpose != FOR_ASK;
 
   always_comb begin
     packet = '{

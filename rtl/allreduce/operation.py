@@ -1,4 +1,4 @@
-"""Allreduce operations as they have to be: their packets, the order of reduction, and the arithmetic of this machine."""
+"""Allreduce operations as they have to be: packets, order of reduction, arithmetic of this machine."""
 
 import ctypes
 import math
@@ -113,7 +113,7 @@ class Operation:
         return total
 
     def of_level(self, board: int, level: int) -> bytes:
-        """What the server of a board has behind `level` exchanges."""
+        """The vector of the server of a board behind `level` exchanges."""
         boards = 1 << level
         return self.of_boards(board // boards * boards, boards)
 
@@ -136,14 +136,14 @@ class Operation:
 
     def partner(self, level: int) -> int:
         """The board with which the own one exchanges."""
-        return self.board ^ 1 << level - 1
+        return self.board ^ (1 << (level - 1))
 
     def result(self, to: int) -> Packet:
         """The result, to a member of the own board."""
         return self.packet(RESULT, self.server(self.board), to, 0, self.of_boards(0, len(self.members) // 4))
 
     def coming(self) -> list[Packet]:
-        """What comes to the own module."""
+        """The packets that come to the own module."""
         if self.node % 4:
             return [self.result(self.node)]
         members = [self.contribution(member) for member in range(4) if member != self.own % 4]
@@ -151,7 +151,7 @@ class Operation:
         return members + [self.exchange(level, self.partner(level), self.board) for level in levels]
 
     def going(self) -> list[Packet]:
-        """What the own module sends, in its order."""
+        """The packets that the own module sends, in its order."""
         if self.node % 4:
             return [self.contribution(self.own % 4)]
         levels = range(1, self.levels + 1)

@@ -49,8 +49,8 @@ def identity(interface: int, channel: int) -> int:
     return interface << 16 | channel
 
 
-def vectors() -> list[tuple[Packet, list[int]]]:
-    """The packets of wire_vectors.txt that packetizer and mailbox know, with their words."""
+def vectors(kinds: list[int] | None = None) -> list[tuple[Packet, list[int]]]:
+    """The packets of wire_vectors.txt of these kinds, or of packetizer and mailbox, with their words."""
     found = []
     for line in wire.VECTORS.read_text().splitlines():
         if line.startswith("#"):
@@ -59,7 +59,7 @@ def vectors() -> list[tuple[Packet, list[int]]]:
         kind, domain, node, interface, address, size, source, number, of_channel = (
             int(text, 16) for text in numbers
         )
-        if kind != SMALL and kind not in ANSWERS:
+        if kind not in (kinds or [SMALL, *ANSWERS]):
             continue
         data = b"" if payload == "-" else bytes.fromhex(payload)
         packet = Packet(kind, node, source, number, of_channel, domain, interface, address, size, data)
