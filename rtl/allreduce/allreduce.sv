@@ -122,12 +122,12 @@ module allreduce
   logic [3:0] buffer_word;
   word_t buffer_data;
 
-  logic came_valid, came_hit, came_running, accepted, over_failed;
+  logic came_valid, came_hit, came_running, accepted, over_failed, renewed;
   module_kind_t came_kind;
   logic [7:0] came_step;
   operation_id_t came_id;
   logic [21:0] came_from;
-  slot_t came_slot, running_slot, granted_slot;
+  slot_t came_slot, running_slot, renewed_slot;
   logic [Steps-1:0] came;
 
   logic program_valid, granted, doomed, has_slot, finished, failed;
@@ -228,7 +228,8 @@ module allreduce
       .program_valid,
       .program_id (programmed.id),
       .granted,
-      .granted_slot,
+      .renewed,
+      .renewed_slot,
       .doomed,
       .running_slot,
       .came,
@@ -367,8 +368,8 @@ module allreduce
       .asked_hit(came_hit),
       .asked_slot(came_slot),
       .asked_failed(over_failed),
-      .renewed(granted),
-      .renewed_slot(granted_slot),
+      .renewed,
+      .renewed_slot,
       .sent(sent_vector),
       .sent_packet(read_packet),
       .packet_valid(answer_valid),

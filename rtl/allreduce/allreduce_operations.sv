@@ -29,6 +29,9 @@ module allreduce_operations
     output logic                     came_running,
     output logic                     accepted,
     output logic                     over_failed,
+    // A slot has another operation from the next cycle on.
+    output logic                     renewed,
+    output slot_t                    renewed_slot,
 
     output logic    free_valid,
     output buffer_t free_buffer,
@@ -37,7 +40,6 @@ module allreduce_operations
     input  wire logic                      program_valid,
     input  wire operation_id_t             program_id,
     output logic                           granted,
-    output slot_t                          granted_slot,
     output logic                           doomed,
     output slot_t                          running_slot,
     output logic               [Steps-1:0] came,
@@ -120,7 +122,8 @@ module allreduce_operations
   assign accepted = came_valid && has_vector && is_open;
   assign over_failed = has_failed;
   assign granted = program_valid && !came_valid && !clearing;
-  assign granted_slot = taken_slot;
+  assign renewed = granted || (accepted && !hit);
+  assign renewed_slot = taken_slot;
   assign doomed = has_failed;
   assign came = has_come[running_slot];
 
@@ -129,7 +132,7 @@ module allreduce_operations
   always_comb begin
     {free_valid, free_buffer} = '0;
     for (int i = 0; i < Buffers; i++)
-    if (!used[i] && !(came_valid && came_buffer == 5'(i))) {free_valid, free_buffer} = {1'b1, 5'(i)};
+    if (!used[i] && !(came_valid && came_buffer == 6'(i))) {free_valid, free_buffer} = {1'b1, 6'(i)};
   end
 
   assign first_buffer  = buffer_of[{running_slot, 4'd0}];

@@ -6,6 +6,7 @@ from collections import deque
 
 import cocotb
 import exanet
+from cocotbext.axi import AxiBus, AxiLiteBus, AxiLiteMaster, AxiRam
 from operation import (
     ASK,
     CONTRIBUTION,
@@ -677,6 +678,14 @@ async def who_is_asked_sends_again(dut):
         await setup.whole(Operation(boards(4), node, 8, number=6).fill(setup.bench.random))
         setup.send(of.packet(ASK, to, node))
         await setup.expect(of.packet(NOT_YET, node, to))
+        # An operation that is early has the place of one whose vectors were sent to the same.
+        for group in range(10, 16):
+            await setup.whole(Operation(boards(4), node, 8, group=group).fill(setup.bench.random))
+        for group in range(20, 24):
+            early = Operation(boards(4), node, 8, group=group).fill(setup.bench.random)
+            setup.send(early.coming()[0])
+            setup.send(early.packet(ASK, to, node))
+            await setup.expect(early.packet(NOT_YET, node, to))
 
 
 @cocotb.test()
@@ -697,6 +706,54 @@ async def reset_in_the_middle(dut):
             # The same name: nothing of it may have come.
             again = Operation(boards(2), node, 128).fill(setup.bench.random)
             await setup.whole(again)
+
+
+@cocotb.test()
+async def memory_and_registers_of_others(dut):
+    """Catches what our own drivers would not see: vector, table, result and registers by cocotbext-axi."""
+    for node in [4, 6]:
+        setup = Setup(dut, node, 17)
+        await setup.bench.reset(64)
+        setup.bench.parts.remove(setup.memory)
+        setup.bench.parts.remove(setup.registers)
+        ram = AxiRam(AxiBus.from_prefix(dut, "m_axi"), dut.clk, dut.reset, size=1 << 16)
+        registers = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "s_axil"), dut.clk, dut.reset)
+        of = Operation(boards(4), node, 100, SUM, FLOAT, 3, 4, 5).fill(setup.bench.random)
+        ram.write(0x1100, of.vectors[node] + b"\xa5" * 156)
+        pairs = (
+            member.to_bytes(4, "little") + rank.to_bytes(4, "little")
+            for rank, member in enumerate(of.members)
+        )
+        ram.write(0x2020, b"".join(pairs))
+        start = len(of.members) | node << 16 | of.size << 32 | of.operation << 48 | of.data_type << 52
+        for address, value in [
+            (NOTIFY, 0x3010),
+            (DATA, 0x1100),
+            (PAIRS, 0x2020),
+            (NAME, 4 << 32 | 3),
+            (BLOCK, 5),
+        ]:
+            await registers.write_qword(address, value)
+        assert [await registers.read_qword(address) for address in [NOTIFY, DATA, PAIRS, START]] == [
+            0x3010,
+            0x1100,
+            0x2020,
+            0,
+        ]
+        await registers.write_qword(START, start)
+        assert await registers.read_qword(START) == 1
+        for packet in of.coming():
+            setup.send(packet)
+        for packet in of.going():
+            await setup.expect(packet)
+        async for _ in setup.bench.cycles(200):
+            pass
+        # Nothing is written behind the vector.
+        assert ram.read(0x1100, 256) == of.of_boards(0, 4) + b"\xa5" * 156
+        assert int.from_bytes(ram.read(0x3010, 16), "little") == 3 | 4 << 32 | 5 << 64 | 1 << 88
+        assert await registers.read_qword(START) == 0
+        answer = await registers.read(16, 8)
+        assert answer.resp != 0
 
 
 class Others:

@@ -38,11 +38,12 @@ package reduction;
     logic [23:0] block;
   } operation_id_t;
 
-  // Operations that a module remembers, buffers for vectors that have come, and the numbers of both.
+  // Operations that a module remembers, buffers for vectors that have come, and the numbers of both. There are buffers
+  // for all vectors of as many operations: those that are early never take the places of the one that runs.
   localparam int Slots = 4;
-  localparam int Buffers = 32;
+  localparam int Buffers = 64;
   typedef logic [1:0] slot_t;
-  typedef logic [4:0] buffer_t;
+  typedef logic [5:0] buffer_t;
 
   // Vectors of an operation that come: contributions of the members, exchanges of 8 levels, the result.
   localparam int Steps = 13;
