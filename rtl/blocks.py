@@ -4,7 +4,9 @@ block.toml has:
     registers = 820        # more of them fail the synthesis: is a memory in flip-flops?
     uses = ["float"]       # blocks whose files it needs too
     test_parameters = { TIMEOUT = 5000 }  # parameters of its tests, where not those of the file
-    [bug]                  # put into the block on purpose, for the tests of weft --rtl
+    [variants]             # parameters that it is built for, by the bits that tests and tables name
+    32 = { EXP = 8 }
+    [bug]                  # put into the block on purpose, for the tests of weft --rtl, which has it in step
     file = "mailbox_write.sv"
     right = "a line of it"
     wrong = "the line with the bug"
@@ -36,6 +38,7 @@ class Block:
     registers: int
     uses: tuple[str, ...]
     test_parameters: dict[str, int]
+    variants: dict[str, dict[str, int]]
     bug: Bug | None
 
     @staticmethod
@@ -44,7 +47,8 @@ class Block:
         text = tomllib.loads(file.read_text())
         bug = Bug(**text["bug"]) if "bug" in text else None
         uses, parameters = tuple(text.get("uses", [])), text.get("test_parameters", {})
-        return Block(file.parent.name, text["registers"], uses, parameters, bug)
+        variants = text.get("variants", {"": {}})
+        return Block(file.parent.name, text["registers"], uses, parameters, variants, bug)
 
     @property
     def top(self) -> Path:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Lints the RTL, proves and tests it, builds libweft_rtl.so of it, and synthesizes it.
 
-Usage: run.py [--cycles N] [--seed N] [--filter REGEX] [--write]
+Usage: run.py [--cycles N] [--pairs N] [--seed N] [--filter REGEX] [--write]
               check|lint|prove|test|library|synthesis [BLOCK …]
 
 check is lint, proofs and test, for tools/test.py: where the tools are missing, it is skipped and says so.
@@ -43,11 +43,39 @@ def lint(block: Block) -> int:
     if subprocess.run([*shape, *files, *proven], cwd=ROOT, check=False).returncode:
         return 1
     command = ["verilator", "--lint-only", "--quiet", *LINT, "--top-module", block.name, *files]
-    return subprocess.run(command, cwd=ROOT, check=False).returncode
+    failed = 0
+    for parameters in block.variants.values():
+        failed |= subprocess.run([*command, *values(parameters)], cwd=ROOT, check=False).returncode
+    return failed
+
+
+def values(parameters: dict[str, int]) -> list[str]:
+    """Parameters of a top module, for Verilator."""
+    return [f"-G{name}={value}" for name, value in parameters.items()]
+
+
+def test_in_cpp(block: Block, program: Path, arguments: argparse.Namespace) -> int:
+    """Runs the test of a block that is a program: one for each variant, of this number of pairs."""
+    failed = 0
+    for name, parameters in block.variants.items():
+        folder = BUILD / f"test-{block.name}-{name}"
+        command = ["verilator", "--cc", "--exe", "--build", "--quiet", "-O3", "--top-module", block.name]
+        command += [*values(parameters), "-CFLAGS", f"-O2 -DWIDTH={name}", "--Mdir", str(folder)]
+        command += ["-o", program.stem, *map(str, block.sources), str(program)]
+        built = subprocess.run(command, cwd=ROOT, check=False, stdout=subprocess.DEVNULL)
+        if built.returncode:
+            return 1
+        run = [str(folder / program.stem), str(arguments.pairs), str(arguments.seed)]
+        failed += subprocess.run(run, check=False).returncode
+    print(f"{block.name}: {len(block.variants)} tests, {failed} failed", flush=True)
+    return failed
 
 
 def test(block: Block, arguments: argparse.Namespace) -> int:
     """Runs the tests of a block."""
+    program = RTL / block.name / f"test_{block.name}.cpp"
+    if program.exists():
+        return test_in_cpp(block, program, arguments)
     from cocotb_tools.runner import get_results, get_runner
 
     logging.getLogger("cocotb").setLevel(logging.WARNING)
@@ -95,6 +123,7 @@ def main() -> int:
     """Does what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cycles", type=int, default=100_000, help="of the random test of each block")
+    parser.add_argument("--pairs", type=int, default=100_000, help="of numbers, for each floating-point unit")
     parser.add_argument("--seed", type=int, default=10)
     parser.add_argument("--filter", help="names of tests")
     parser.add_argument("--write", action="store_true", help="the table of the page, for synthesis")
@@ -109,8 +138,9 @@ def main() -> int:
     os.environ["PATH"] = os.pathsep.join([str(BUILD / "bin"), str(BUILD / "venv/bin"), os.environ["PATH"]])
     blocks = [BLOCKS[name] for name in arguments.blocks or BLOCKS]
     if arguments.what == "library":
-        library.build([(block.name, block.sources) for block in BLOCKS.values()], BUILD / "libweft_rtl.so")
-        for block in filter(lambda block: block.bug, blocks):
+        in_step = [block for block in BLOCKS.values() if block.bug]
+        library.build([(block.name, block.sources) for block in in_step], BUILD / "libweft_rtl.so")
+        for block in in_step:
             wrong = BUILD / f"wrong-{block.name}/libweft_rtl.so"
             library.build([(block.name, block.sources_with_bug())], wrong)
         return 0

@@ -16,14 +16,15 @@ BEGIN, END = "<!-- make rtl writes this table -->\n", "<!-- end -->\n"
 PRINTED = "20 K LUTs and 8 BRAMs"
 
 
-def synthesize(block: Block) -> dict[str, int]:
+def synthesize(block: Block, parameters: dict[str, int]) -> dict[str, int]:
     """LUTs, registers, block RAMs of 36 Kb in halves, DSPs, and the longest path of LUTs in ps."""
     from pyosys import libyosys
 
     design = libyosys.Design()
     with tempfile.NamedTemporaryFile(suffix=".txt") as log:
         run = lambda command: libyosys.run_pass(command, design)  # noqa: E731
-        run(f"read_slang --top {block.name} {' '.join(map(str, block.sources))}")
+        chosen = " ".join(f"-G {name}={value}" for name, value in parameters.items())
+        run(f"read_slang --top {block.name} {chosen} {' '.join(map(str, block.sources))}")
         # What is asserted is for simulation.
         run("proc")
         run("chformal -remove")
@@ -64,13 +65,16 @@ def table(found: dict[str, dict[str, int]]) -> str:
 
 def check(blocks: list[Block], page: Path, write: bool) -> int:
     """Compares the table of the page with what comes of the blocks, or writes it. Returns what fails."""
-    found = {block.name: synthesize(block) for block in blocks}
+    found = {}
     failed = 0
     for block in blocks:
-        registers = found[block.name]["registers"]
-        if registers > block.registers:
-            print(f"{block.name}: {registers} registers: is a memory in flip-flops?", file=sys.stderr)
-            failed += 1
+        for variant, parameters in block.variants.items():
+            name = f"{block.name} of {variant} bits" if variant else block.name
+            found[name] = synthesize(block, parameters)
+            registers = found[name]["registers"]
+            if registers > block.registers:
+                print(f"{name}: {registers} registers: is a memory in flip-flops?", file=sys.stderr)
+                failed += 1
     text = page.read_text()
     before, rest = text.split(BEGIN)
     old, after = rest.split(END)
