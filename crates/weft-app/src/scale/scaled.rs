@@ -9,7 +9,7 @@ use super::pairing::StepPairing;
 use super::program::{ProgramStep, RoundGroup};
 use super::redistribution::{Redistribution, RemapMessages, messages};
 use crate::grid::RankGrid;
-use crate::phase::Remap;
+use crate::phase::RemapPhase;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use weft_formats::{FormatReader, TraceError, TraceHeader, TraceMetadata};
@@ -45,7 +45,7 @@ enum ScaledKind {
         inner: [CostFactors; 2],
     },
     Redistribution {
-        remap: Box<Remap>,
+        remap: Box<RemapPhase>,
         tag: i32,
         inner: [CostFactors; 2],
     },
@@ -269,9 +269,9 @@ fn redistribution(
     found: &Redistribution,
     learned: &LearnedProgram,
     scales: &Scales,
-) -> Result<Remap, ScaleError> {
+) -> Result<RemapPhase, ScaleError> {
     let points = points(found, scales);
-    found.on(scales.wanted, points).ok_or_else(|| ScaleError::Ranks {
+    found.on(scales.wanted, points).map(RemapPhase::new).ok_or_else(|| ScaleError::Ranks {
         ranks: scales.wanted.iter().product(),
         reason: format!(
             "{} redistributes a grid of {} x {} x {} points, fewer along a dimension than ranks",

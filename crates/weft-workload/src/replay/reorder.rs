@@ -12,20 +12,28 @@ use std::collections::BTreeMap;
 pub struct Counters {
     /// (rank, counter), ascending by rank.
     entries: Vec<(u32, u32)>,
+    /// The place of the counter that was last asked for: an exchange mostly goes to one rank after the other,
+    /// and comes from one before the other.
+    last: u32,
 }
 
 impl Counters {
     /// The counter of `rank`, which begins at 0.
     #[inline]
     pub fn of(&mut self, rank: u32) -> &mut u32 {
-        let place = match self.entries.binary_search_by_key(&rank, |entry| entry.0) {
-            Ok(place) => place,
-            Err(place) => {
-                self.entries.insert(place, (rank, 0));
-                place
-            }
-        };
+        let last = self.last as usize;
+        let mut near = [last + 1, last, last.wrapping_sub(1)].into_iter();
+        let found = near.find(|place| self.entries.get(*place).is_some_and(|entry| entry.0 == rank));
+        let place = found.unwrap_or_else(|| self.find_or_add(rank));
+        self.last = place as u32;
         &mut self.entries[place].1
+    }
+
+    fn find_or_add(&mut self, rank: u32) -> usize {
+        self.entries.binary_search_by_key(&rank, |entry| entry.0).unwrap_or_else(|place| {
+            self.entries.insert(place, (rank, 0));
+            place
+        })
     }
 }
 
@@ -76,6 +84,18 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        /// Catches a counter that is another rank's, of ranks next to each other and far apart.
+        #[test]
+        fn each_rank_has_its_counter(ranks in prop::collection::vec(0u32..12, 0..100)) {
+            let (mut counters, mut oracle) = (Counters::default(), BTreeMap::new());
+            for rank in ranks {
+                let (counter, expected) = (counters.of(rank), oracle.entry(rank).or_insert(0));
+                prop_assert_eq!(*counter, *expected);
+                *counter += 1;
+                *expected += 1;
+            }
+        }
+
         /// Catches a message that is lost, comes twice, or overtakes another of its source.
         #[test]
         fn any_order_of_arrival_is_put_right(

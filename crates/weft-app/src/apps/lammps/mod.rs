@@ -18,7 +18,7 @@ use crate::app::{App, AppError, Verification};
 use crate::grid::factorings;
 use crate::options::{AppOption, Options};
 use crate::part::KernelPart;
-use crate::phase::{AllRanks, Computation, SwapSequence};
+use crate::phase::{AllRanks, Computation, Remap, RemapPhase, SwapSequence};
 use atoms::{AtomSwaps, LAYERS, LeavingAtoms, Positions, SwapPayload};
 use domain::Domain;
 use mesh::{Charges, Mesh, MeshGhosts};
@@ -359,9 +359,9 @@ impl Rhodopsin {
     }
 
     /// A transform: each direction after its points have come.
-    fn transform(&self, remaps: [crate::phase::Remap; 3]) -> impl Iterator<Item = KernelPart> {
+    fn transform(&self, remaps: [Remap; 3]) -> impl Iterator<Item = KernelPart> {
         let direction = work::transform(self.points, self.domain.ranks());
-        remaps.into_iter().flat_map(move |remap| [direction.into(), remap.into()])
+        remaps.into_iter().flat_map(move |remap| [direction.into(), RemapPhase::new(remap).into()])
     }
 
     fn own_points(&self) -> u64 {
@@ -406,7 +406,7 @@ impl LammpsProblem for Rhodopsin {
         let mut parts = vec![
             (near + work::spread(own, self.own_points())).into(),
             SwapSequence(self.charges.clone()).into(),
-            self.mesh.lines_remap().into(),
+            RemapPhase::new(self.mesh.lines_remap()).into(),
         ];
         parts.extend(self.transform(self.mesh.transform(self.mesh.lines)));
         parts.push(work::poisson(self.points, self.domain.ranks()).into());
