@@ -85,6 +85,7 @@ use weft_client::device::{Notice, State};
 use weft_machine::MessageBuffers;
 use weft_msg::Protocol;
 use weft_nic::{Delivered, Failure, Host, HostContext, Incoming, Offer};
+use weft_sim::experiment::kernels::KernelTime;
 use weft_units::{Address, Bytes, EndpointId, RankId, Span, Time};
 use weft_workload::host::RankHost;
 use weft_workload::replay::reorder::{Counters, ReorderBuffer};
@@ -313,6 +314,8 @@ struct LiveRank {
     /// Bytes of the inbox's arena in use since the rank last emptied it.
     inbox_used: usize,
     ledger: Ledger,
+    /// Times of the kernels of its node.
+    kernels: Vec<KernelTime>,
     messages_sent: u64,
     messages_received: u64,
     sent: Bytes,
@@ -356,6 +359,7 @@ impl LiveRank {
             in_mailbox: 0,
             inbox_used: 0,
             ledger: Ledger::new(RankId(rank)),
+            kernels: Vec::new(),
             messages_sent: 0,
             messages_received: 0,
             sent: Bytes::ZERO,
@@ -446,6 +450,11 @@ impl LiveHost {
     /// The MPI calls of its ranks.
     pub fn calls(&self) -> impl Iterator<Item = CallReport> {
         self.ranks.iter().flat_map(|rank| rank.ledger.calls())
+    }
+
+    /// Times of the kernels of its node.
+    pub fn kernels(&self) -> impl Iterator<Item = &KernelTime> {
+        self.ranks.iter().flat_map(|rank| &rank.kernels)
     }
 
     /// The ends of its ranks.

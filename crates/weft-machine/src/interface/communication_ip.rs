@@ -10,7 +10,7 @@ use weft_keys::{Keys, Misfit};
 use weft_nic::CommunicationIpParameters;
 use weft_nic::communication_ip::header::{Field, FieldError};
 use weft_nic::communication_ip::{
-    ChosenMemory, IntraNodeParameters, KernelBuffers, KernelMemory, Lattice, WORD,
+    ChosenMemory, HostSync, IntraNodeParameters, KernelBuffers, KernelMemory, Lattice, WORD,
 };
 use weft_topo::{MessageClass, MessageClasses, TopologyParameters};
 use weft_units::{Bytes, Clock};
@@ -24,6 +24,8 @@ pub struct CommunicationIpNic {
     pub intra_node: IntraNodeParameters,
     /// The memory with the buffers of kernels.
     pub memory: KernelMemory,
+    /// Copies between host and card; `None`: the machine does not say what they take.
+    pub sync: Option<HostSync>,
     /// Bytes of a packet's header.
     pub header: Bytes,
     /// Bytes of a packet's footer.
@@ -42,7 +44,7 @@ impl CommunicationIpNic {
         // Checked as the machine was read.
         let node = Lattice { sizes: [1; 3], endpoints_per_node: 1, ports: self.intra_node.ports };
         let lattice = self.lattice(topology).unwrap_or(node);
-        let CommunicationIpNic { clock, intra_node, memory, header, footer, payload } = *self;
+        let CommunicationIpNic { clock, intra_node, memory, header, footer, payload, .. } = *self;
         CommunicationIpParameters { clock, lattice, intra_node, credit, header, footer, payload, memory }
     }
 
@@ -150,7 +152,7 @@ impl InterfaceModel for CommunicationIpNic {
 
 impl FromSection for CommunicationIpNic {
     fn keys() -> Vec<&'static str> {
-        let tables = ["intra_node", "bram", "ddr"];
+        let tables = ["intra_node", "bram", "ddr", "sync"];
         names(ChosenMemory::KEYS).into_iter().chain(tables).collect()
     }
 
@@ -185,8 +187,9 @@ impl FromSection for CommunicationIpNic {
         };
         reader.forget(other);
         let PacketFormat { header, footer, payload } = *format?;
+        let sync = raw.sync.and_then(|table| table.keys);
         let (clock, intra_node, memory) = (clock?, intra_node?, memory?.keys?);
-        Some(CommunicationIpNic { clock, intra_node, memory, header, footer, payload })
+        Some(CommunicationIpNic { clock, intra_node, memory, sync, header, footer, payload })
     }
 }
 

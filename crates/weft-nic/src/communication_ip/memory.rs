@@ -11,8 +11,8 @@
 //! # Not modelled
 //! - Several kernels at one channel of DDR: each has its own, of which an Alveo U200 has four.
 //! - Banks, rows and refresh of DDR.
-//! - The copies between host and card before and after a test (`sync`, appendix A): programs of kernels alone
-//!   do not need them.
+//! - The copies between host and card before and after a test (`sync`, appendix A): host programs of
+//!   `weft apeiron` pay them (`HostSync`), and kernels alone have none.
 
 use super::parameters::WORD;
 use serde::{Deserialize, Serialize};

@@ -34,6 +34,7 @@ mod dispatcher;
 mod fifo;
 pub mod footer;
 pub mod header;
+mod host_sync;
 mod lattice;
 mod memory;
 mod node;
@@ -46,6 +47,7 @@ pub use aggregator::{AGGREGATOR, Aggregator, AggregatorInput, AggregatorState, W
 pub use announcement::Announcement;
 pub use dispatcher::{DISPATCHER, Dispatcher, Piece, Progress, Reading, Reassembly};
 pub use fifo::TRANSMIT_FIFO;
+pub use host_sync::HostSync;
 pub use lattice::Lattice;
 pub use memory::{KernelMemory, Read};
 pub use parameters::{ChosenMemory, CommunicationIpParameters, IntraNodeParameters, KernelBuffers, WORD};

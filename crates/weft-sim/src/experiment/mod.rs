@@ -17,6 +17,7 @@ mod energy;
 mod error;
 pub mod explain;
 mod findings;
+pub mod kernels;
 mod link_table;
 pub mod live;
 pub mod load;
