@@ -435,11 +435,7 @@ void weft_pass_until(weft_rank *rank, uint64_t until_ps);
 // WEFT_KERNEL_READS or WEFT_KERNEL_WRITES with the stream that it waited for. Each call makes a row of the
 // table `kernels`, and `weft explain` shows them. Takes no time. -EINVAL: no such activity, or names of more
 // than 255 bytes.
-int weft_kernel_time(weft_rank *rank,
-                     const char *kernel,
-                     uint32_t activity,
-                     const char *stream,
-                     uint64_t time_ps);
+int weft_kernel_time(weft_rank *rank, const char *kernel, uint32_t activity, const char *stream, uint64_t time_ps);
 
 // Reads the register of the node's network interface at that address. -ENOTSUP: the machine's interface has
 // no registers. -EFAULT: none there.
