@@ -121,10 +121,10 @@ fn network(sets: &[&str], plan: Plan, threads: usize) -> Box<dyn SimulatedNetwor
 }
 
 fn build(setup: NetworkSetup<'_>, plan: Plan) -> Box<dyn SimulatedNetwork<Sender>> {
-    let Machine { nic: Nic::CommunicationIp(nic), topology, fabric, .. } = setup.machine else {
+    let Machine { nic: Nic::CommunicationIp(nic), topology, .. } = setup.machine else {
         panic!("the Communication IP")
     };
-    let interface = NicParameters { interface: nic.parameters(topology, fabric), host: plan };
+    let interface = NicParameters { interface: nic.parameters(topology), host: plan };
     setup.build_over::<Sender, CommunicationIpNic<Sender>>(interface, |_| Sender::default()).unwrap()
 }
 
