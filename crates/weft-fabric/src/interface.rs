@@ -384,9 +384,9 @@ impl<N: Interface> InterfaceContext<'_, '_, N> {
         }
     }
 
-    /// Keeps the space that the packet which is being received takes in the receiving buffer of the endpoint,
-    /// until it is [freed](InterfaceContext::free); space that nobody keeps is free at once. `None`: it has no
-    /// such buffer.
+    /// Keeps the space of the packet that is being received in the receiving buffer of the endpoint, until it
+    /// is [freed](InterfaceContext::free). Space that nobody keeps is free at once. `None`: there is no such
+    /// buffer.
     #[inline]
     pub fn keep_space(&mut self) -> Option<ReceiveSpace> {
         self.received_space.take()

@@ -8,8 +8,8 @@
 //!       └────┴─────────┴────────┴──────┴──────┴────────┴────┴────┴──────┴────────┴─────────┴──────┴─────┘
 //! ```
 //! `edac` makes the exclusive or of the sixteen bytes of the header zero: any one byte in error is found.
-//! Switches write `virt_chan`, `num_of_hops` and `out_of_lattice`, and `edac` anew; the footer's check is of the
-//! header without them.
+//! Switches write `virt_chan`, `num_of_hops` and `out_of_lattice`, and `edac` anew; the footer's check is of
+//! the header without them.
 //!
 //! # Source
 //! D2.8 appendix B: names, order and widths of the fields, packed from the lowest bit. The meaning of `edac`,
@@ -304,7 +304,8 @@ mod tests {
             (byte, error, out_of_lattice) in (0usize..16, 1u8.., any::<bool>()),
         ) {
             let destination = Coordinates { x, y, z };
-            let forged = Header { process, destination, port, packet_type, size, address, ..Header::default() };
+            let none = Header::default();
+            let forged = Header { process, destination, port, packet_type, size, address, ..none };
             let header = Header { virtual_channel, hops, out_of_lattice, ..forged };
             prop_assert_eq!(header.forged(), forged);
             let word = header.pack().unwrap();

@@ -13,9 +13,9 @@
 //!
 //! # Deadlock
 //! The interface sends nothing of its own accord: no packet sets off another one, so that there are neither
-//! acknowledgements nor refusals. Dispatchers take what comes into memory. A kernel takes small messages, which
-//! are packets of its own, from the receiving FIFOs itself: while it does not, packets for it wait in the
-//! switch, and kernels that wait for each other so stand still for ever.
+//! acknowledgements nor refusals. Dispatchers take what comes into memory. A kernel takes small messages,
+//! which are packets of its own, from the receiving FIFOs itself: while it does not, packets for it wait in
+//! the switch, and kernels that wait for each other so stand still for ever.
 //!
 //! # Source
 //! TEXTAROSSA D2.8 §2, §3, §5, appendices A and B.

@@ -24,8 +24,8 @@ weft_keys::keys! {
         ports: u32;
         /// Bytes of each of a port's two transmitting FIFOs, in whole words.
         fifo: Bytes;
-        /// Bytes that a port's two receiving FIFOs hold together, headers and footers included, in whole words:
-        /// the switch counts them as credits.
+        /// Bytes that a port's two receiving FIFOs hold together, headers and footers included, in whole
+        /// words: the switch counts them as credits.
         receive_fifo: Bytes;
         /// From the writing of a word into a FIFO until it can be read, in whole cycles.
         fifo_latency: u32, cycles_of("nic.clock");

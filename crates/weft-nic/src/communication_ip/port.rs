@@ -38,7 +38,7 @@ pub(super) struct Port {
     pub aggregator: Aggregator,
     pub fifo: TransmitFifo,
     pub dispatcher: Dispatcher,
-    /// Space in the receiving FIFOs of packets that the kernel has not taken, in the order in which they came.
+    /// Space in the receiving FIFOs of packets that the kernel has not taken, in the order of their coming.
     pub untaken: VecDeque<ReceiveSpace>,
 }
 

@@ -10,6 +10,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// An odd number of as many ones as zeros.
+const SPREAD: u32 = 0x9E37_79B1;
+
 /// A payload, by its number in register `test_pattern`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum TestPattern {
@@ -18,7 +21,7 @@ pub enum TestPattern {
     Counter = 0,
     /// Ones and zeros in turns, and the other way round in the next word.
     Alternating = 1,
-    /// The bits of PRBS31, which begins with the packet's number.
+    /// The bits of PRBS31 from a place that the packet's number says.
     Prbs = 2,
 }
 
@@ -42,7 +45,8 @@ impl TestPattern {
 
     /// The words of packet `number`, without an end.
     pub fn words(self, number: u32) -> impl Iterator<Item = u128> {
-        let mut register = number.wrapping_mul(2) | 1;
+        // Few ones in a row of the register make few for long: a multiplication spreads those of the number.
+        let mut register = (number ^ 1 << 31).wrapping_mul(SPREAD) >> 1 | 1;
         (0u64..).map(move |place| match self {
             TestPattern::Counter => {
                 let half = u64::from(number) << 32 | place & 0xFFFF_FFFF;

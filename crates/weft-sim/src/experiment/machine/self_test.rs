@@ -441,7 +441,17 @@ mod tests {
         // Two links and three switches, then five words for each packet.
         assert_eq!((row.test, row.received, row.cycles), ("along x", 10, 28 + 2 * 42 + 9 * 5));
         assert!(row.passed);
-        assert_eq!(test(1, 16, 0).unwrap().rows[0].cycles, 28);
+        let of = |row: &SelfTestRow| (row.num_of_hops, row.virt_chan, row.out_of_lattice);
+        assert_eq!(of(row), (2, 0, false));
+        // Down over the dateline, from which on packets are on the second channel.
+        assert_eq!(of(&test(1, 16, 3).unwrap().rows[0]), (1, 1, false));
+        let own = test(1, 16, 0).unwrap();
+        assert_eq!((own.rows[0].cycles, of(&own.rows[0])), (28, (0, 0, false)));
+        for pattern in TestPattern::ALL {
+            let wanted = SelfTestWanted { packets: 20, size: Bytes::new(100), to: EndpointId(1), pattern };
+            let row = self_test_of(&machine, wanted).unwrap().rows.swap_remove(0);
+            assert_eq!((row.pattern, row.received, row.passed), (pattern.name(), 20, true));
+        }
         for (size, to, told) in [(16, 4, "write one of 0, 1, 2, 3"), (4097, 1, "at most 4K")] {
             let error = test(1, size, to).unwrap_err().to_string();
             assert!(error.contains(told), "{error}");
