@@ -136,8 +136,8 @@ pub enum NotConserved {
 }
 
 /// Checks that on every link, but for those to endpoints that consume whatever arrives, the credits of the
-/// sender, those on their way back, the packets on the wire and those in the buffer add up to the buffer. Under
-/// pause and drop: that what a switch counts as held in a buffer is there, or is leaving it.
+/// sender, those on their way back, the packets on the wire and those in the buffer add up to the buffer.
+/// Under pause and drop: that what a switch counts as held in a buffer is there, or is leaving it.
 ///
 /// # Errors
 /// The first link on which they do not.

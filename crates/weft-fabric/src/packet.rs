@@ -275,9 +275,9 @@ impl Packet {
         Channel { port: self.port, vc: self.vc } = channel;
     }
 
-    /// The virtual channel of the routing by which it came to the switch of its endpoint. Only where endpoints
-    /// have [receiving buffers](crate::ReceiveSpace): its routing is over, so that it lies where the routing's
-    /// state did.
+    /// The virtual channel of the routing by which it came to the switch of its endpoint. Only where
+    /// endpoints have [receiving buffers](crate::ReceiveSpace): its routing is over, so that it lies where
+    /// the routing's state did.
     #[inline]
     pub fn last_channel(&self) -> u8 {
         self.route.0 as u8

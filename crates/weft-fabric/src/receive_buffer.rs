@@ -6,8 +6,8 @@
 //!              └────────────────────────────────────────────────────────────────────────────────┘
 //! ```
 //! Without one, an endpoint consumes whatever arrives. With one, a packet waits in the switch while the
-//! buffer is full, and others wait behind it. Packets of all virtual channels of the routing share the buffer of
-//! their traffic class and lane: the switch counts its credits on the first of these channels.
+//! buffer is full, and others wait behind it. Packets of all virtual channels of the routing share the buffer
+//! of their traffic class and lane: the switch counts its credits on the first of these channels.
 //!
 //! # Not modelled
 //! Words on the line for these credits. Notices of congestion control take no space, so that networks with
