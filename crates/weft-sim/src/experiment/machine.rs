@@ -14,6 +14,7 @@ pub use diff::{FigureDifference, KeyDifference, MachineDifferences, diff};
 pub use draw::draw;
 pub use map::{MachineDrawing, MachineMap, MachinePath, PathError};
 pub use self_test::{SelfTestReport, SelfTestRow, SelfTestWanted, self_test, self_test_of};
+pub use weft_nic::communication_ip::self_test::TestPattern;
 pub use weft_topo::SourcesCounted;
 
 use super::{ExperimentError, MachineInput, ProgressListener};

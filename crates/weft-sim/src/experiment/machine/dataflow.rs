@@ -47,7 +47,7 @@ pub fn dataflow(input: &MachineInput) -> Result<DataflowMachine, ExperimentError
 
 fn communication_ip(machine: &Machine) -> Result<CommunicationIpParameters, ExperimentError> {
     match &machine.nic {
-        Nic::CommunicationIp(ip) => Ok(ip.parameters(&machine.topology, &machine.fabric)),
+        Nic::CommunicationIp(ip) => Ok(ip.parameters(&machine.topology)),
         _ => Err(ExperimentError::input(
             "kernels need the Communication IP: leave nic.model = \"communication-ip\" as it is",
         )),
