@@ -3,6 +3,7 @@
 block.toml has:
     registers = 820        # more of them fail the synthesis: is a memory in flip-flops?
     uses = ["float"]       # blocks whose files it needs too
+    stimulus = true        # crates/weft-rtl/examples/random_stimulus has some for it
     [bug]                  # put into the block on purpose, for the tests of weft --rtl
     file = "mailbox_write.sv"
     right = "a line of it"
@@ -34,6 +35,7 @@ class Block:
     name: str
     registers: int
     uses: tuple[str, ...]
+    stimulus: bool
     bug: Bug | None
 
     @staticmethod
@@ -41,7 +43,8 @@ class Block:
         """The block of a block.toml."""
         text = tomllib.loads(file.read_text())
         bug = Bug(**text["bug"]) if "bug" in text else None
-        return Block(file.parent.name, text["registers"], tuple(text.get("uses", [])), bug)
+        uses, stimulus = tuple(text.get("uses", [])), text.get("stimulus", False)
+        return Block(file.parent.name, text["registers"], uses, stimulus, bug)
 
     @property
     def top(self) -> Path:
