@@ -4,6 +4,7 @@ block.toml has:
     registers = 820        # more of them fail the synthesis: is a memory in flip-flops?
     uses = ["float"]       # blocks whose files it needs too
     test_parameters = { TIMEOUT = 5000 }  # parameters of its tests, where not those of the file
+    stimulus = true        # crates/weft-rtl/examples/random_stimulus has some for it
     [variants]             # parameters that it is built for, by the bits that tests and tables name
     32 = { EXP = 8 }
     [bug]                  # put into the block on purpose, for the tests of weft --rtl, which has it in step
@@ -39,6 +40,7 @@ class Block:
     uses: tuple[str, ...]
     test_parameters: dict[str, int]
     variants: dict[str, dict[str, int]]
+    stimulus: bool
     bug: Bug | None
 
     @staticmethod
@@ -47,8 +49,8 @@ class Block:
         text = tomllib.loads(file.read_text())
         bug = Bug(**text["bug"]) if "bug" in text else None
         uses, parameters = tuple(text.get("uses", [])), text.get("test_parameters", {})
-        variants = text.get("variants", {"": {}})
-        return Block(file.parent.name, text["registers"], uses, parameters, variants, bug)
+        variants, stimulus = text.get("variants", {"": {}}), text.get("stimulus", False)
+        return Block(file.parent.name, text["registers"], uses, parameters, variants, stimulus, bug)
 
     @property
     def top(self) -> Path:

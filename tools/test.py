@@ -69,6 +69,7 @@ TESTS = [
     Check("cargo test", ["cargo", "test", "--locked", "--workspace", "--no-fail-fast"]),
     Check("control words of ExaNet", [sys.executable, "tests/wire/check.py"]),
     Check("RTL", [sys.executable, "rtl/run.py", "--cycles", "20000", "check"]),
+    Check("RTL beside the model", [sys.executable, "rtl/run.py", "--cycles", "300000", "random"]),
     Check("same results", [str(VENV / "python"), "tools/same.py"]),
     Check("recorder", ["make", "-C", "recorder", "check"]),
     Check("provider", ["make", "-C", "libfabric", "check"]),
@@ -211,6 +212,11 @@ LONG = [
         "RTL over a million cycles",
         [sys.executable, "rtl/run.py", "--cycles", "1000000", "--pairs", "100000000", "check"],
     ),
+    *(
+        Check(f"RTL from state {seed}", [sys.executable, "rtl/run.py", "--seed", str(seed), "check"])
+        for seed in (11, 12, 13)
+    ),
+    Check("RTL beside the model, 10^7", [sys.executable, "rtl/run.py", "--cycles", "10000000", "random"]),
     Check("synthesis of the RTL", [sys.executable, "rtl/run.py", "synthesis"]),
     Check("scenarios in full", SCENARIOS_IN_FULL),
     *(mpi_tests(machine, "1,3,8,16") for machine in MACHINES),

@@ -107,6 +107,7 @@ impl LiveRun {
             Accounts {
                 seating: seating.clone(),
                 wanted: account.wanted(),
+                ports: account.ports(),
                 recording: Arc::clone(&recording),
             },
         );

@@ -11,6 +11,8 @@ pub(crate) struct BlockPlace {
     pub block: &'static str,
     pub endpoint: EndpointId,
     pub clock: Clock,
+    /// Whether the model's decisions are those of the RTL itself.
+    pub in_place: bool,
 }
 
 impl BlockPlace {
@@ -22,7 +24,7 @@ impl BlockPlace {
 
     #[cold]
     fn difference(&self, edge: u64, signal: &'static str, rtl: u128, model: u128) -> Difference {
-        let BlockPlace { block, endpoint, clock } = *self;
+        let BlockPlace { block, endpoint, clock, .. } = *self;
         Difference { block, endpoint, edge, at: clock.edge(edge), signal, rtl, model }
     }
 }

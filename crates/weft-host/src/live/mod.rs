@@ -84,6 +84,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use weft_client::device::{Notice, State};
 use weft_machine::MessageBuffers;
 use weft_msg::Protocol;
+use weft_nic::edge_form::PortUse;
 use weft_nic::{Delivered, Failure, Host, HostContext, Incoming, Offer};
 use weft_sim::experiment::kernels::KernelTime;
 use weft_units::{Address, Bytes, EndpointId, RankId, Span, Time};
@@ -109,6 +110,8 @@ pub struct Accounts {
     pub seating: Seating,
     /// The reports that are wanted besides sums.
     pub wanted: Wanted,
+    /// The use of the ports of packetizers and mailboxes.
+    pub ports: PortUse,
     /// Whether the critical path is recorded.
     pub recording: Arc<Recording>,
 }
@@ -127,6 +130,7 @@ pub struct LiveParameters {
     control: Bytes,
     /// The outputs that are wanted beside sums.
     wanted: Wanted,
+    ports: PortUse,
     /// Whether the critical path is recorded.
     recording: Arc<Recording>,
     payloads: Mutex<Payloads>,
@@ -157,7 +161,7 @@ impl LiveParameters {
         limits: MachineLimits,
         accounts: Accounts,
     ) -> LiveParameters {
-        let Accounts { seating, wanted, recording } = accounts;
+        let Accounts { seating, wanted, ports, recording } = accounts;
         LiveParameters {
             job,
             seating,
@@ -166,6 +170,7 @@ impl LiveParameters {
             overlapping: setup.overlapping,
             control: setup.protocol.control_bytes,
             wanted,
+            ports,
             recording,
             payloads: Mutex::default(),
             exchanges: Mutex::new(Exchanges::new(setup.protocol)),
@@ -509,8 +514,8 @@ impl Host for LiveHost {
         !self.ranks.is_empty()
     }
 
-    fn watches_ports(parameters: &LiveParameters) -> bool {
-        parameters.wanted.ports
+    fn ports(parameters: &LiveParameters) -> PortUse {
+        parameters.ports.clone()
     }
 
     // Ranks join when they first need the network: the run wakes them.

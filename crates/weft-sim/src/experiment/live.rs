@@ -23,6 +23,7 @@ use std::sync::atomic::AtomicBool;
 use weft_engine::Progress;
 use weft_machine::Machine;
 use weft_network::{LinkUse, SimulatedNetwork};
+use weft_nic::edge_form::PortUse;
 use weft_results::{Beginning, Conclusion, Ending, ResultsWriter, Table, Totals};
 use weft_topo::Layout;
 use weft_trace::Region;
@@ -139,7 +140,8 @@ impl LiveAccount {
         }
         let recorded_from = (writer.is_some() || request.breakdown).then_some(Time::ZERO);
         let mut account = Account::new(RUN, names, seating, Tally::default());
-        account.put_rtl(options.rtl.as_ref().map(|rtl| rtl.begin(machine, layout, RUN)).transpose()?);
+        let rtl = options.rtl.as_ref().map(|rtl| rtl.begin(machine, layout, RUN, None));
+        account.put_rtl(rtl.transpose()?);
         if writer.is_some() {
             account.record_path();
         }
@@ -177,8 +179,12 @@ impl LiveAccount {
             flows: wants(Table::Flows),
             timeline: self.drawing.is_some(),
             regions: self.request.region.is_some(),
-            ports: self.options.rtl.is_some(),
         }
+    }
+
+    /// The use of the ports of packetizers and mailboxes.
+    pub fn ports(&self) -> PortUse {
+        self.account.ports()
     }
 
     /// Whether the critical path is to be recorded.

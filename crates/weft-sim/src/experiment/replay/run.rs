@@ -71,9 +71,9 @@ impl Experiment for ReplayRequest {
         let (messages, flows) = (wants(Table::Messages), wants(Table::Flows));
         let names = setup.names.clone();
         let mut run = RankRun::new(setup, saved, |parameters| {
-            let Wanted { messages: needed, regions, ports, .. } = parameters.wanted;
+            let Wanted { messages: needed, regions, .. } = parameters.wanted;
             let (messages, timeline) = (messages || needed, options.timeline.is_some());
-            parameters.wanted = Wanted { messages, flows, timeline, regions, ports };
+            parameters.wanted = Wanted { messages, flows, timeline, regions };
         })?;
         let mut drawing = options.timeline.as_deref().map(Drawing::create).transpose()?;
         if let Some(drawing) = &mut drawing {
