@@ -204,6 +204,14 @@ impl Redistribution {
         Some(Remap { from, to, point: self.point })
     }
 
+    /// The ways to cut bricks of which one is before or after.
+    pub(super) fn brick_rules(&self) -> impl Iterator<Item = SplitRule> {
+        self.shapes.iter().flatten().filter_map(|shape| match shape {
+            LayoutShape::Bricks(rule) => Some(*rule),
+            LayoutShape::Lines { .. } => None,
+        })
+    }
+
     /// Whether all ways to cut the grid that make the recorded messages also make the same on these ranks.
     pub(super) fn is_told_on(&self, extents: [u32; 3], points: [u64; 3]) -> bool {
         let mut remaps: Vec<RemapPhase> = Vec::new();
