@@ -23,6 +23,7 @@ use atoms::{AtomSwaps, LAYERS, LeavingAtoms, Positions, SwapPayload};
 use domain::Domain;
 use mesh::{Charges, Mesh, MeshGhosts};
 use weft_trace::ReductionOperation;
+use weft_units::Bytes;
 
 /// The application.
 pub const APP: App = App {
@@ -64,12 +65,24 @@ pub const APP: App = App {
             about: "points of PPPM's grid, such as 25x32x32; 0: by its accuracy",
         },
     ],
-    memory: None,
+    memory: Some(memory),
     build,
 };
 
+/// Of an atom: its neighbour list, position, velocity and force, charge, tag, type, mask, image and molecule
+/// (`atom_vec.cpp`). Ghost atoms and grids are left out.
+fn memory(options: &Options<'_>) -> Result<Bytes, AppError> {
+    let limit = 0..=1 << 40;
+    let atoms = match options.count("total", limit.clone())? {
+        0 => options.count("atoms", limit)?,
+        total => total.div_ceil(options.ranks().into()),
+    };
+    let work = [work::RHODOPSIN, work::MELT][options.word("problem", &["rhodopsin", "lj"])?];
+    Ok(Bytes::new(atoms * work.atom_memory()))
+}
+
 /// Atoms of both benchmarks before they are replicated.
-const ATOMS: u64 = 32_000;
+pub const ATOMS: u64 = 32_000;
 
 /// The box of rhodopsin (`data.rhodo`), in 10^-4 Å.
 const RHODOPSIN_BOX: [u64; 3] = [550_000, 770_000, 727_261];

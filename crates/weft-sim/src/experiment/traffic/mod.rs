@@ -14,6 +14,7 @@ mod ways;
 use super::load::Load;
 use super::machine::{check_length, cuts_endpoints_off};
 use super::path::LatencySplit;
+use super::ranks::packet_hops_per_second;
 use super::rtl::{NoRtlOfSaved, RtlOfRun};
 use super::saved::SavedReport;
 use super::{
@@ -196,13 +197,6 @@ pub struct TrafficRow {
 /// The report of `weft traffic`.
 pub type TrafficReport = Report<TrafficRow>;
 
-/// Packet-hops per second of wall time that estimates count on, of one thread on a machine of ten thousand
-/// endpoints. Interfaces by their blocks do more for each packet, and answer most of them: messages of 256 B
-/// measured on `bxi3-megafly` (`portals`), below saturation.
-fn estimated_speed(machine: &Machine) -> f64 {
-    if matches!(machine.nic, Nic::Overheads(_)) { 5e6 } else { 1.5e6 }
-}
-
 /// The time that a packet of short messages is under way on the machines that ship, about.
 const UNDER_WAY: Span = Span::from_us(2);
 
@@ -290,7 +284,7 @@ impl Experiment for TrafficRequest {
             let directions = count_links(&layout).iter().map(|class| 2 * class.links).sum();
             run.options.looks(every).seconds(time, directions) * runs
         });
-        let wall_seconds = Some(hops / estimated_speed(machine) + looking);
+        let wall_seconds = Some(hops / packet_hops_per_second(machine) + looking);
         let memory_bytes =
             memory.get().saturating_add(memory_under_way(machine, &points, (&pattern, &layout)));
         let is_least = cuts_endpoints_off(machine, &layout, &self.seeds)?;
