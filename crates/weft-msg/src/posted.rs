@@ -42,10 +42,18 @@ impl PostedReceives {
     /// The place of the oldest receive that accepts a message.
     pub fn find(&self, envelope: &Envelope) -> Option<usize> {
         let source = envelope.source.0;
-        let is_candidate = |of: u32| of == source || of == ANY_SOURCE;
         let (front, back) = self.sources.as_slices();
-        let candidates = (0..).zip(front.iter().chain(back)).filter(|(_, of)| is_candidate(**of));
-        candidates.map(|(place, _)| place).find(|place: &usize| self.receives[*place].accepts(envelope))
+        let mut place = 0;
+        // Loops, since quick builds call the steps of an iterator that is made of others.
+        for part in [front, back] {
+            for of in part {
+                if (*of == source || *of == ANY_SOURCE) && self.receives[place].accepts(envelope) {
+                    return Some(place);
+                }
+                place += 1;
+            }
+        }
+        None
     }
 
     /// The receive at a place, which is there.
