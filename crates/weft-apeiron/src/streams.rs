@@ -130,8 +130,7 @@ impl ConfigReader {
         }
         let is_same =
             |one: &StreamEnd, two: &StreamEnd| one.kernel == two.kernel && one.parameter == two.parameter;
-        let roles = [(&stream.from, "written"), (&stream.to, "read")];
-        for (end, _) in roles {
+        for end in [&stream.from, &stream.to] {
             for (taken, does) in [(&other.from, "written"), (&other.to, "read")] {
                 if is_same(end, taken) {
                     let what = format!(
