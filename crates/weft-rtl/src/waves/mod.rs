@@ -50,7 +50,7 @@ pub enum WavesError {
     },
     /// Nothing has happened in the window.
     #[error(
-        "--waves: {what} between {from} and {to}, and the run ended at {end}; take other times with \
+        "--waves: {what} from {from} to {to}, and the run is over at {end}; take other times with \
          --waves-from and --waves-to, or another endpoint with --rtl-at"
     )]
     Empty {
@@ -200,6 +200,8 @@ impl Waves {
             None => "nothing happens at an endpoint with RTL".to_owned(),
         };
         let WaveWindow { from, to } = self.window;
-        Err(WavesError::Empty { what, from, to: to.min(end.max(from)), end })
+        // A window without an end is as long as the run.
+        let to = if to == Time::NEVER { end } else { to };
+        Err(WavesError::Empty { what, from, to, end })
     }
 }
