@@ -108,7 +108,8 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
     #[inline(never)]
     fn other_packet(&mut self, packet: &Packet) -> Option<Notice<H::Header>> {
         let header = Header::of(packet)?;
-        if let Header::Acknowledgement(_) | Header::Refused(..) = header
+        if (self.hardware.watched || self.hardware.in_place.is_some())
+            && let Header::Acknowledgement(_) | Header::Refused(..) = header
             && !self.answers_channel(packet, header)
         {
             return None;
@@ -137,7 +138,7 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
 
     /// Whether an answer to the packetizer is one, where another block in its place may find that it is not.
     /// Reports it, where that is wanted.
-    #[inline]
+    #[cold]
     fn answers_channel(&mut self, packet: &Packet, header: Header) -> bool {
         let (channel, refusal) = match header {
             Header::Acknowledgement(channel) => (channel, None),
@@ -169,7 +170,8 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         let bytes = packet.payload();
         let small =
             SmallPacket { head, from, message: number, channel, bytes, target, damaged, payload: None };
-        let (checked, put) = self.verdict(&small);
+        let in_place = if hardware.in_place.is_some() { self.verdict_in_place(&small) } else { None };
+        let (checked, put) = in_place.unwrap_or_else(|| self.verdict(&small));
         let hardware = &mut *self.hardware;
         let refusal = put.err();
         if target.is_none() && refusal.is_none() {
@@ -208,24 +210,12 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         Some(message)
     }
 
-    /// The verdict of the mailbox on a packet whose tail comes now, and the time for it: that of the model,
-    /// or of the block in its place.
+    /// The verdict of the model's mailbox on a packet whose tail comes now, and the time for it.
+    #[inline]
     fn verdict(&mut self, packet: &SmallPacket) -> (Service, Result<(), Refusal>) {
         let SmallPacket { head, target, damaged, .. } = *packet;
         let (now, parameters, watched) = (self.fabric.now(), &self.parameters.mailbox, self.hardware.watched);
         let (hardware, report) = (&mut *self.hardware, &mut queue_report(self.fabric, watched));
-        if let Some(mailbox) = hardware.mailbox_in_place() {
-            let Verdict { checked, refusal, put } = mailbox.arrive(packet, now);
-            let checked = hardware.mailbox.check_until(head, now, checked, &parameters.clock);
-            match target {
-                Some((to, _)) if put => hardware.mailbox.follow_put(now, to, parameters, report),
-                Some((to, _)) if refusal == Some(Refusal::Full) => {
-                    hardware.mailbox.follow_takes(now, to, parameters, report);
-                }
-                _ => {}
-            }
-            return (checked, refusal.map_or(Ok(()), Err));
-        }
         let checked = hardware.mailbox.check(head, now, parameters);
         let put = match target {
             Some((interface, domain)) => {
@@ -236,6 +226,23 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
             None => Ok(()),
         };
         (checked, put)
+    }
+
+    /// The same of the mailbox in the place of the model's; `None`: there is none.
+    #[cold]
+    fn verdict_in_place(&mut self, packet: &SmallPacket) -> Option<(Service, Result<(), Refusal>)> {
+        let (now, parameters, watched) = (self.fabric.now(), &self.parameters.mailbox, self.hardware.watched);
+        let (hardware, report) = (&mut *self.hardware, &mut queue_report(self.fabric, watched));
+        let Verdict { checked, refusal, put } = hardware.mailbox_in_place()?.arrive(packet, now);
+        let checked = hardware.mailbox.check_until(packet.head, now, checked, &parameters.clock);
+        match packet.target {
+            Some((to, _)) if put => hardware.mailbox.follow_put(now, to, parameters, report),
+            Some((to, _)) if refusal == Some(Refusal::Full) => {
+                hardware.mailbox.follow_takes(now, to, parameters, report);
+            }
+            _ => {}
+        }
+        Some((checked, refusal.map_or(Ok(()), Err)))
     }
 
     /// Compares the bytes of a message that has come whole, where messages carry real ones.
