@@ -106,7 +106,7 @@ fn mistakes_in_kernels_are_named() {
         ("hpcg --with global=100", "8", "nearest: global=96x96x96"),
         ("hpcg --with local=8x8x8,global=16x16x16", "8", "exclude each other"),
         ("minife --with global=1x1x1", "8", "rank 1 of 8 has none; nearest that work: global=2x2x2"),
-        ("minife --with global=3x3x3", "100", "or 27 ranks"),
+        ("minife --with global=3x3x3", "100", "nearest that work: global=8x8x8 or 8 ranks"),
         ("halo3d --with local=20000", "8", "as 10321x10321x10321 has"),
         ("lammps --with atoms=320000000", "8", "the largest that fits is atoms="),
         ("som --with records=100000000000", "8", "the largest that fits is records="),

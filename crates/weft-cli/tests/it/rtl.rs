@@ -148,7 +148,9 @@ fn waves_are_the_same_in_both_formats_and_end_with_their_window() {
     let all = of("all.vcd", &[]);
     let window = ["--waves-from", "3us", "--waves-to", "6us"];
     let vcd = of("window.vcd", &window);
-    assert!(vcd.len() > 100 && vcd == of("window.fst", &window));
+    let fst = of("window.fst", &window);
+    let different: Vec<_> = vcd.symmetric_difference(&fst).take(5).collect();
+    assert!(vcd.len() > 100 && different.is_empty(), "{} {}: {different:?}", vcd.len(), fst.len());
     let within = |change: &&(u64, String, String)| (3_000_000..6_000_000).contains(&change.0);
     assert!(vcd.iter().all(|change| within(&change)));
     // What changes in it, and the values with which it begins.
