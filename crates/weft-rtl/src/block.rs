@@ -1,4 +1,4 @@
-//! The blocks that there is RTL of: a row of [`blocks!`] and a file of its name for each.
+//! The blocks that there is RTL of: a row of `blocks!` and a file of its name for each.
 
 use crate::difference::Difference;
 use crate::endpoint::BlockPlace;

@@ -136,7 +136,7 @@ impl GhostPoints {
         let (planes, is_told) = self.planes(bricks);
         let mut factors = bricks.lengths();
         let mut steps = Vec::new();
-        for pass in sweep.from_bare(self.sense) {
+        for pass in sweep.bare_first(self.sense) {
             let dimension = pass.dimension;
             let count = factors[dimension].len();
             for (is_up, step) in [(false, pass.steps[0]), (true, pass.steps[1])] {
@@ -151,8 +151,8 @@ impl GhostPoints {
                 }
                 steps.push((step, own));
             }
-            for place in 0..count {
-                factors[dimension][place] += ghosts(&planes[dimension], place);
+            for (place, factor) in factors[dimension].iter_mut().enumerate() {
+                *factor += ghosts(&planes[dimension], place);
             }
         }
         Some((steps, is_told))
@@ -193,7 +193,7 @@ impl SweptPoints<'_> {
         let grid = RankGrid { extents: bricks.extents, periodic: true };
         let mut lengths = bricks.lengths();
         let mut planes: GhostPlanes = Default::default();
-        for pass in recorded.sweep.from_bare(sense) {
+        for pass in recorded.sweep.bare_first(sense) {
             let dimension = pass.dimension;
             let count = lengths[dimension].len();
             for (is_up, step) in [(false, pass.steps[0]), (true, pass.steps[1])] {
@@ -211,8 +211,8 @@ impl SweptPoints<'_> {
                 }
                 planes[dimension][crossed(sense, is_up)] = thickness;
             }
-            for place in 0..count {
-                lengths[dimension][place] += ghosts(&planes[dimension], place);
+            for (place, length) in lengths[dimension].iter_mut().enumerate() {
+                *length += ghosts(&planes[dimension], place);
             }
         }
         Some(planes)
@@ -243,7 +243,7 @@ fn reach(split: &GridSplit, planes: &[u64], side: usize, resolution: i64) -> Opt
     };
     let mut cells = (-2 * resolution..(most + 2) * resolution).filter(is_one);
     let first = cells.next()?;
-    Some(first..=cells.last().unwrap_or(first))
+    Some(first..=cells.next_back().unwrap_or(first))
 }
 
 /// The grids of points that a program redistributes from bricks, or into them, on these ranks.

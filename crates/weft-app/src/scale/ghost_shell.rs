@@ -56,7 +56,7 @@ impl ShellSweep {
     fn law(&self, sense: SweepSense, thickness: [f64; 3], extents: [u32; 3]) -> [f64; 3] {
         let mut lengths = extents.map(|ranks| 1.0 / f64::from(ranks));
         let mut bytes = [0.0; 3];
-        for pass in self.sweep.from_bare(sense) {
+        for pass in self.sweep.bare_first(sense) {
             let across: f64 =
                 (0..3).filter(|other| *other != pass.dimension).map(|other| lengths[other]).product();
             let number = self.sweep.passes.iter().position(|other| *other == pass).unwrap_or(0);

@@ -79,7 +79,7 @@ impl GhostSweep {
     }
 
     /// The passes, from that whose messages have no ghosts of other dimensions.
-    pub(super) fn from_bare(&self, sense: SweepSense) -> [SweepPass; 3] {
+    pub(super) fn bare_first(&self, sense: SweepSense) -> [SweepPass; 3] {
         let [first, second, third] = self.passes;
         match sense {
             SweepSense::FromOwners => [first, second, third],
