@@ -24,9 +24,9 @@ pub(crate) fn parameters(source: &str, function: &str) -> Option<Vec<KernelParam
     let text = without_comments(source);
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
     text.match_indices(function).find_map(|(at, _)| {
-        let before = text[..at].as_bytes().last();
+        let before = text.as_bytes()[..at].last();
         let rest = text[at + function.len()..].trim_start();
-        if before.is_some_and(|byte| is_part(byte)) {
+        if before.is_some_and(is_part) {
             return None;
         }
         let inner = rest.strip_prefix('(')?;

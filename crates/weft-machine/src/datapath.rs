@@ -50,22 +50,26 @@ impl Datapath {
         });
     }
 
-    /// Keeps links from carrying more than the ports at their ends, in packets of this format.
+    /// Keeps links from carrying more than the ports at their ends: whichever takes longer for the largest
+    /// packet of this format decides.
     pub fn limit(&self, links: &mut LinkParameters, format: &PacketFormat) {
-        let (line, ports) = (LineRate::new(links.rate, links.code), LineRate::new(self.rate, LineCode::NONE));
-        if line.zip(ports).is_none_or(|(line, ports)| ports.is_faster_than(&line)) {
-            return;
-        }
         let padding = |part: Bytes| self.word * part.div_ceil(self.word) - part;
         let framing = padding(format.header) + padding(format.footer);
-        (links.rate, links.code, links.framing) = (self.rate, LineCode::NONE, framing);
-        links.layer = LinkLayer {
+        let layer = LinkLayer {
             word: self.word,
             framed: framing,
             smallest: Bytes::ZERO,
             gap: GapRule::RoundUp,
             ..links.layer
         };
+        let ports = LinkParameters { rate: self.rate, code: LineCode::NONE, framing, layer, ..*links };
+        let largest = format.header + format.payload + format.footer;
+        let takes = |links: &LinkParameters| {
+            LineRate::new(links.rate, links.code).map(|rate| rate.span(links.bytes_on_line(largest)))
+        };
+        if takes(links).zip(takes(&ports)).is_some_and(|(line, ports)| line <= ports) {
+            *links = ports;
+        }
     }
 }
 
@@ -103,6 +107,13 @@ mod tests {
             assert_eq!(port, 8 * datapath * 100_000_000, "{sets:?}");
             assert_eq!(machine.get("links.endpoint.rate").unwrap().kind.name(), "derived");
         }
+    }
+
+    /// Catches framing of the line that is forgotten where the ports carry less than its rate.
+    #[test]
+    fn what_is_around_a_packet_counts() {
+        let machine = load("communication-ip", &["links.default.framing=8K"]).unwrap();
+        assert_eq!(links(&machine, "x").rate.bits_per_second(), 2 * 10_312_500_000);
     }
 
     /// Catches a width that nobody takes, one whose rate is not exact, and a rate of their own that links

@@ -121,7 +121,10 @@ fn changes_of_fst(file: &Path) -> BTreeSet<(u64, String, String)> {
         .read_signals(&FstFilter::all(), |time, handle, value| {
             if let FstSignalValue::String(value) = value {
                 let value = String::from_utf8(value.to_vec()).unwrap();
-                changes.insert((time, names[&handle.get_index()].clone(), value));
+                // In FST, a signal is x until it has its first value.
+                if !value.contains('x') {
+                    changes.insert((time, names[&handle.get_index()].clone(), value));
+                }
             }
             Ok::<(), ()>(())
         })
