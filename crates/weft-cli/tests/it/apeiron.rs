@@ -193,7 +193,8 @@ fn programs_and_rows_of_validation_agree() {
     // The number before these words, in the unit of the row, and how far both may be apart: copies between
     // host and card are in the programs alone, and the model's rates have an acknowledgement for each 64
     // packets.
-    let cases: [(&str, &Built, &[&str], &[&str], &str, f64); 9] = [
+    type RowCase<'a> = (&'a str, &'a Built, &'a [&'a str], &'a [&'a str], &'a str, f64);
+    let cases: [RowCase<'_>; 9] = [
         ("fifo-to-fifo", &fifos, &[], &[], " cycles", 0.0),
         ("fifo-to-fifo-without-fifo", &fifos, no_fifo, &[], " cycles", 0.0),
         ("cable-loop", &fifos, two, &["-x", "1"], " cycles", 0.0),
