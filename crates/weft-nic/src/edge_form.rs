@@ -6,14 +6,12 @@
 //! ```
 //! Interfaces ask for decisions ahead of time: at the time of an input, a block says at which edge of its
 //! clock its output comes. An output does not depend on inputs behind its own, so that a block that works
-//! edge by edge answers by running ahead, and is then put back. [`ModelMailbox`] has the model in this form;
-//! the blocks of `weft-rtl` have RTL in it, and take the model's place where a run asks for that.
+//! edge by edge answers by running ahead, and is then put back. The blocks of `weft-rtl` have RTL in this
+//! form, and take the model's place where a run asks for that.
 
 use crate::gvas::Pdid;
-use crate::mailbox::{Envelope, Mailbox, MailboxParameters};
 use crate::packetizer::{ChannelId, ChannelState};
 use crate::ports::{SmallAnswer, SmallPacket, StoredParcel, Verdict};
-use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use weft_units::{EndpointId, Time};
@@ -97,45 +95,5 @@ impl PortUse {
     /// The blocks of an endpoint that take the place of the model's.
     pub(crate) fn blocks(&self, endpoint: EndpointId) -> Option<Box<EdgeBlocks>> {
         self.in_place.as_ref().map(|source| Box::new(source.blocks(endpoint)))
-    }
-}
-
-/// The model of the mailbox in edge form.
-pub struct ModelMailbox {
-    mailbox: Mailbox,
-    parameters: MailboxParameters,
-    /// Packets that have been put, by source and number.
-    put: BTreeSet<(EndpointId, u32)>,
-}
-
-impl ModelMailbox {
-    /// A mailbox whose interfaces are not open.
-    pub fn new(parameters: MailboxParameters) -> ModelMailbox {
-        ModelMailbox { mailbox: Mailbox::default(), parameters, put: BTreeSet::new() }
-    }
-}
-
-impl EdgeMailbox for ModelMailbox {
-    fn open(&mut self, interface: u16, domain: Pdid, _: Time) {
-        self.mailbox.open(interface, domain);
-    }
-
-    fn arrive(&mut self, packet: &SmallPacket, tail: Time) -> Verdict {
-        let SmallPacket { head, from, message, target, damaged, .. } = *packet;
-        let checked = self.mailbox.check(head, tail, &self.parameters).ended;
-        let (interface, domain) = target.unwrap_or_default();
-        let envelope = Envelope { interface, domain, damaged };
-        if !damaged && self.put.contains(&(from, message)) {
-            return Verdict { checked, refusal: None, put: false };
-        }
-        let refusal = self.mailbox.put(tail, &envelope, &self.parameters, &mut |_| {}).err();
-        if refusal.is_none() {
-            self.put.insert((from, message));
-        }
-        Verdict { checked, refusal, put: refusal.is_none() }
-    }
-
-    fn take(&mut self, interface: u16, at: Time) {
-        self.mailbox.take(interface, at);
     }
 }
