@@ -1,4 +1,4 @@
-"""What is around the accelerator in its tests: memory, its registers, and modules that are played."""
+"""The surroundings of the accelerator in its tests: memory, registers, and modules that are played."""
 
 from collections import deque
 

@@ -643,7 +643,7 @@ pub fn check(input: &MachineInput) -> Result<MachineCheck, ExperimentError> {
     })
 }
 
-/// What no proof covers: programs that decide when their ports take packets.
+/// The warning that no proof covers programs, which decide when their ports take packets.
 fn kept_by_programs(nic: &Nic) -> Option<String> {
     matches!(nic, Nic::CommunicationIp(_)).then(|| {
         "ports keep what their programs do not read: kernels that only send to each other stand still"
