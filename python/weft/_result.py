@@ -2,11 +2,12 @@
 
 import json
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+from polars.io.plugins import register_io_source
 
 from weft import _call, _figure, _html
 from weft._machine import Machine, machine
@@ -126,7 +127,7 @@ class Result:
     def __init__(self, directory: str | Path, keep: Any = None):
         self.directory: Path = Path(directory)
         """The folder of its files."""
-        # A temporary directory lives as long as its result.
+        # A temporary directory lives as long as its result, or a frame of one of its tables.
         self._keep = keep
         file = self.directory / "run.json"
         if not file.is_file():
@@ -150,7 +151,22 @@ class Result:
             }
             mend = mends.get(name, f'tables="{TABLES}"')
             raise _call.BadInput(f"{self.directory} has no table {name}; run it again with {mend}", 2)
-        return pl.scan_parquet(file)
+        return pl.scan_parquet(file) if self._keep is None else self._kept(file)
+
+    def _kept(self, file: Path) -> pl.LazyFrame:
+        """A table of a temporary directory, which lives as long as a frame that will be read from it."""
+        keep = self._keep
+
+        def read(
+            columns: list[str] | None, predicate: pl.Expr | None, rows: int | None, _batch: int | None
+        ) -> Iterator[pl.DataFrame]:
+            assert keep is not None
+            frame = pl.scan_parquet(file)
+            frame = frame if rows is None else frame.head(rows)
+            frame = frame if predicate is None else frame.filter(predicate)
+            yield (frame if columns is None else frame.select(columns)).collect()
+
+        return register_io_source(read, schema=pl.read_parquet_schema(file))
 
     @property
     def messages(self) -> pl.LazyFrame:

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+import polars as pl
 import weft
 
 MACHINE = weft.machine("bxi3-fattree").set("topology.k", 4)
@@ -293,6 +294,11 @@ def check_results() -> None:
             raises(weft.BadInput, "results do not keep", lambda words=words: _call.text(words))
         placed = weft.replay(ping_pong, MACHINE, ranks=2, placement=lambda rank, on: 5 * rank)
         assert placed.ranks.collect()["endpoint"].to_list() == [0, 5]
+    # Catches a folder that goes with its result while a frame is still to be read from it.
+    frame = (
+        weft.replay(ping_pong, MACHINE, ranks=2).ranks.filter(pl.col("rank") == 1).select("endpoint").head(1)
+    )
+    assert frame.collect()["endpoint"].to_list() == [1]
 
 
 def main() -> None:
