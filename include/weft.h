@@ -150,6 +150,9 @@
 // It waits for room in a full stream.
 #define WEFT_KERNEL_WRITES 2
 
+// Packets wait for room in the stream by which it reads them, whatever it does meanwhile.
+#define WEFT_KERNEL_FULL 3
+
 // A rank: this process's side of the job.
 typedef struct weft_rank weft_rank;
 
@@ -414,9 +417,13 @@ int weft_port_open(weft_rank *rank, uint16_t port, weft_interface **interface);
 int weft_port_send(weft_interface *interface, weft_address to, const void *header, const void *payload, size_t length);
 
 // Takes the oldest packet that has come to a port: the length of its payload, its header, and when it came
-// in picoseconds. What does not fit into `length` bytes is lost. Waits for nothing and takes no time.
-// -EAGAIN: there is none.
+// in picoseconds. What does not fit into `length` bytes is lost. Waits for nothing and takes no time. The
+// packet stays in the receiving FIFOs of its port until weft_port_free. -EAGAIN: there is none.
 ptrdiff_t weft_port_take(weft_interface *interface, void *header, void *payload, size_t length, uint64_t *at_ps);
+
+// The oldest packet in the receiving FIFOs of a port leaves them now, so that another has room. Call it once
+// for each packet taken. While these FIFOs are full, packets for the port wait in the switch. Takes no time.
+void weft_port_free(weft_interface *interface);
 
 // Takes the end of the oldest packet that a port has been given: 1, and when the port had all of it in
 // picoseconds; 0: there is none. Takes no time. A negative errno: that packet has failed, as
@@ -432,9 +439,9 @@ int weft_wait_until(weft_rank *rank, uint64_t until_ps);
 void weft_pass_until(weft_rank *rank, uint64_t until_ps);
 
 // Says that a kernel of this node has spent so many picoseconds on one activity: WEFT_KERNEL_WORKS, or
-// WEFT_KERNEL_READS or WEFT_KERNEL_WRITES with the stream that it waited for. Each call makes a row of the
-// table `kernels`, and `weft explain` shows them. Takes no time. -EINVAL: no such activity, or names of more
-// than 255 bytes.
+// WEFT_KERNEL_READS or WEFT_KERNEL_WRITES with the stream that it waited for; or that packets have waited
+// so long for a stream of it: WEFT_KERNEL_FULL. Each call makes a row of the table `kernels`, which `weft
+// explain` shows. Takes no time. -EINVAL: no such activity, or names of more than 255 bytes.
 int weft_kernel_time(weft_rank *rank, const char *kernel, uint32_t activity, const char *stream, uint64_t time_ps);
 
 // Reads the register of the node's network interface at that address. -ENOTSUP: the machine's interface has

@@ -84,6 +84,7 @@ class stream<T, 0> {
 
     // For whoever joins streams to ports: the timing, a word that comes from outside, and one that goes there.
     weft_apeiron::StreamControl &control() { return control_; }
+    const weft_apeiron::StreamControl &control() const { return control_; }
 
     void arrive(const T &word, weft_apeiron::Cycle visible)
     {

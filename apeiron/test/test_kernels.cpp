@@ -21,6 +21,7 @@ using namespace weft_apeiron;
 namespace {
 
 // An IP of 100 MHz in which a packet takes `LATENCY` cycles to any port of the same node, and a port a cycle per word.
+// The receiving FIFOs of a port hold so many packets; others wait before them.
 class Loop : public Network {
   public:
     static constexpr Picoseconds CYCLE = 10000;
@@ -33,10 +34,14 @@ class Loop : public Network {
     {
         Picoseconds first = NEVER;
         for (const Packet &packet : flying_)
-            first = std::min(first, packet.at);
+            if (has_room(packet))
+                first = std::min(first, packet.at);
         for (const auto &sent : sent_)
             first = std::min(first, sent.second);
         if (first > then || first == NEVER) {
+            // As weft does, it ends what stands still.
+            if (then == NEVER && ++standstills_ > 2)
+                std::_Exit(1);
             now_ = then == NEVER ? now_ : then;
             return false;
         }
@@ -58,12 +63,23 @@ class Loop : public Network {
 
     bool take(Packet &packet) override
     {
-        const auto due = std::find_if(flying_.begin(), flying_.end(), [&](const Packet &own) { return own.at <= now_; });
+        const auto due = std::find_if(flying_.begin(), flying_.end(),
+                                      [&](const Packet &own) { return own.at <= now_ && has_room(own); });
         if (due == flying_.end())
             return false;
         packet = *due;
         flying_.erase(due);
+        held_[packet.port]++;
         return true;
+    }
+
+    void free(unsigned port) override
+    {
+        held_[port]--;
+        freed.push_back(now_ / CYCLE);
+        for (Packet &packet : flying_)
+            if (packet.port == port)
+                packet.at = std::max(packet.at, now_);
     }
 
     bool take_sent(unsigned &port, Picoseconds &at) override
@@ -81,8 +97,16 @@ class Loop : public Network {
     std::uint32_t read_register(std::uint32_t) override { return 0; }
     void write_register(std::uint32_t, std::uint32_t) override {}
 
+    unsigned receive_fifo = 100;
+    // The cycles in which packets have left the receiving FIFOs.
+    std::vector<Cycle> freed;
+
   private:
+    bool has_room(const Packet &packet) { return held_[packet.port] < receive_fifo; }
+
     Picoseconds now_ = 0;
+    unsigned standstills_ = 0;
+    std::map<unsigned, unsigned> held_;
     std::deque<Packet> flying_;
     std::deque<std::pair<unsigned, Picoseconds>> sent_;
     std::map<unsigned, Picoseconds> free_;
@@ -92,7 +116,7 @@ class Loop : public Network {
 struct Node {
     static constexpr std::size_t PAYLOAD = 4096;
 
-    explicit Node(unsigned kernels, Cycle cycles = 1, bool has_headers = false)
+    explicit Node(unsigned kernels, Cycle cycles = 1, bool has_headers = false, std::size_t depth = PAYLOAD / 16)
         : scheduler(loop, Clock(100), DdrCosts{30}, PAYLOAD)
     {
         for (unsigned at = 0; at < kernels; at++) {
@@ -101,6 +125,7 @@ struct Node {
             kernel.port = at;
             kernel.inputs = kernel.outputs = 4;
             kernel.cycles = cycles;
+            kernel.depth = depth;
             designs.push_back(kernel);
             ports.push_back(&scheduler.add(kernel, has_headers, PAYLOAD));
         }
@@ -184,6 +209,59 @@ void test_rate()
     // Until the first packet has come, and between packets.
     const Cycle waited = receiver->waited.at({Access::Read, "message_data_in[0]"});
     CHECK(waited == 1 + Loop::ENVELOPE + Loop::LATENCY + 1 + (TIMES - 1) * Loop::ENVELOPE);
+}
+
+// Catches a channel that takes words without a place, one that is late with a place, and a packet that leaves the
+// receiving FIFOs before its last word has a place in its channel: all by hand.
+void test_full_channels()
+{
+    for (const unsigned receive_fifo : {1, 100}) {
+        Node node(2, 1, false, 6);
+        node.loop.receive_fifo = receive_fifo;
+        node.start(0, [](Channels io) {
+            static unsigned char bytes[64];
+            for (unsigned char packet = 0; packet < 5; packet++) {
+                std::memset(bytes, packet, sizeof bytes);
+                send(bytes, sizeof bytes, 0, 1, 0, io.data_out);
+            }
+        });
+        const auto receiver = node.start(1, [](Channels io) {
+            static unsigned char bytes[64];
+            for (unsigned char packet = 0; packet < 5; packet++) {
+                CHECK(receive(0u, bytes, io.data_in) == sizeof bytes);
+                CHECK(bytes[0] == packet && bytes[63] == packet);
+                apeiron_compute(100);
+            }
+        });
+        node.scheduler.run(*receiver);
+        // Packets of 4 words come every 12 cycles, the first in cycles 50 to 53, and are read every 103. The second and
+        // half of the third find places at once; of each other half one does, and the rest follows when the packet
+        // before that is read: a cycle later there is a place, and another later the word is there.
+        CHECK((node.loop.freed == std::vector<Cycle>{53, 65, 156, 259, 362}));
+        CHECK(node.ports[1]->dispatcher().held(0, node.loop.now() / Loop::CYCLE) == (155 - 76) + 2 * (258 - 161));
+        CHECK(node.scheduler.now() == Loop::CYCLE * (50 + 4 * 103 + 3 + 100 + 1));
+    }
+}
+
+// Catches a kernel that hears late of packets that it makes room for while it computes, or has room that is only there
+// when it reads.
+void test_channels_fill_behind_a_kernel_that_computes()
+{
+    Node node(2, 1, false, 8);
+    const auto sender = node.start(0, [](Channels) {
+        static unsigned char bytes[64];
+        for (unsigned packet = 0; packet < 3; packet++)
+            send(bytes, sizeof bytes, 0, 1, 0);
+    });
+    const auto receiver = node.start(1, [](Channels) {
+        apeiron_compute(500);
+        for (unsigned packet = 0; packet < 3; packet++)
+            receive(0u);
+    });
+    node.scheduler.run(*sender);
+    node.scheduler.run(*receiver);
+    // Two packets go into the channel as they come, the third follows its first words, which are read from 500 on.
+    CHECK((node.loop.freed == std::vector<Cycle>{53, 65, 505}));
 }
 
 // Catches headers that the kernel writes and that do not arrive as they were.
@@ -351,6 +429,17 @@ void test_mistakes()
                   (void)io;
               }),
               "writes message_data_out[4]"));
+    // A packet that nobody takes is in the way of the one that is waited for.
+    const std::string stuck = error_of([] {
+        Node node(2, 1, false, 2);
+        node.start(0, [](Channels io) {
+            send("0123456789abcdef0123456789abcdef", 33, 0, 1, 0, io.data_out[0]);
+            send("x", 1, 0, 1, 1, io.data_out[0]);
+        });
+        node.scheduler.run(*node.start(1, [](Channels) { receive(1); }));
+    });
+    CHECK(has(stuck, "kernel krnl_1 reads message_data_in[1], which is empty\n  a packet waits for "
+                     "message_data_in[0] of kernel krnl_1, which is full"));
     // A channel that the receiver lacks, a task that nobody is, and a kernel that waits for ever.
     CHECK(has(error_of_kernel([](Channels io) {
                   send("x", 1, 0, 0, 7, io.data_out[0]);
@@ -371,6 +460,8 @@ int main()
     test_round_trips();
     test_long_messages();
     test_rate();
+    test_full_channels();
+    test_channels_fill_behind_a_kernel_that_computes();
     test_headers();
     test_streams();
     test_intervals();

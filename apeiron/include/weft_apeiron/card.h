@@ -128,13 +128,11 @@ class Card {
             if (times.all == 0)
                 continue;
             text += "kernel " + unit.design.name + ": " + std::to_string(times.all) + " cycles";
-            for (const auto &waited : times.waited) {
-                char share[32];
-                std::snprintf(share, sizeof share, "%.1f %%",
-                              100 * static_cast<double>(waited.second) / static_cast<double>(times.all));
-                text += ", " + std::string(share) + " until it " +
+            for (const auto &waited : times.waited)
+                text += ", " + share_of(waited.second, times.all) + " until it " +
                         (waited.first.first == Access::Read ? "reads " : "writes ") + waited.first.second;
-            }
+            for (const auto &full : fulls(unit))
+                text += "; " + full.first + " is full for " + share_of(full.second, times.all);
             text += "\n";
         }
         return text;
@@ -150,6 +148,23 @@ class Card {
 
     // The node's time in cycles.
     Cycle now() { return scheduler().design_clock().at_or_after(network_.now()); }
+
+    static std::string share_of(Cycle part, Cycle all)
+    {
+        char share[32];
+        std::snprintf(share, sizeof share, "%.1f %%", 100 * static_cast<double>(part) / static_cast<double>(all));
+        return share;
+    }
+
+    // Cycles for which packets have waited for room in the input channels of a kernel, where they have.
+    std::vector<std::pair<std::string, Cycle>> fulls(const Unit &unit)
+    {
+        std::vector<std::pair<std::string, Cycle>> found;
+        for (unsigned channel = 0; channel < unit.design.inputs; channel++)
+            if (const Cycle held = unit.port->dispatcher().held(channel, now()))
+                found.emplace_back(unit.port->input_name(channel), held);
+        return found;
+    }
 
     // The times of all kernels go to weft, for `weft explain`.
     void tell_of_kernels()
@@ -168,8 +183,11 @@ class Card {
                                         waited.first.first == Access::Read ? WEFT_KERNEL_READS : WEFT_KERNEL_WRITES,
                                         waited.first.second, clock.edge(waited.second));
             }
-            if (times.all > 0)
-                network_.tell_of_kernel(unit.design.name, WEFT_KERNEL_WORKS, "", clock.edge(works));
+            if (times.all == 0)
+                continue;
+            network_.tell_of_kernel(unit.design.name, WEFT_KERNEL_WORKS, "", clock.edge(works));
+            for (const auto &full : fulls(unit))
+                network_.tell_of_kernel(unit.design.name, WEFT_KERNEL_FULL, full.first, clock.edge(full.second));
         }
     }
 

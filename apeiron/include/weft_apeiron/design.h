@@ -1,10 +1,10 @@
 // The description of a design that `weft apeiron build` writes: what programs take by -b.
 //
-//   weft-apeiron 1
+//   weft-apeiron 2
 //   frequency 100
 //   payload 4096
 //   switch TextaRossa_switch_1
-//   kernel krnl_sr_1 port 0 inputs 4 outputs 4 cycles 1 code latency.kernels/krnl_sr_1.so
+//   kernel krnl_sr_1 port 0 inputs 4 outputs 4 depth 256 cycles 1 code latency.kernels/krnl_sr_1.so
 //   stream samples from krnl_front samples_out to krnl_back samples_in depth 64
 //
 // SPDX-License-Identifier: Apache-2.0 OR MIT
@@ -23,6 +23,8 @@ namespace weft_apeiron {
 struct KernelDesign {
     std::string name;
     unsigned port = 0, inputs = 0, outputs = 0;
+    // Words of the FIFO of each input channel.
+    std::size_t depth = 0;
     // Between two accesses to one stream.
     Cycle cycles = 1;
     // Its shared object.
@@ -54,7 +56,7 @@ struct Design {
         unsigned version = 0;
         std::getline(file, line);
         std::istringstream(line) >> mark >> version;
-        if (mark != "weft-apeiron" || version != 1)
+        if (mark != "weft-apeiron" || version != 2)
             throw std::runtime_error(path + ": not a design of this weft; make it with weft apeiron build");
         Design design;
         const std::string folder = path.substr(0, path.rfind('/') + 1);
@@ -95,7 +97,7 @@ struct Design {
         KernelDesign kernel;
         std::string key;
         words >> kernel.name >> key >> kernel.port >> key >> kernel.inputs >> key >> kernel.outputs >> key >>
-            kernel.cycles >> key >> std::ws;
+            kernel.depth >> key >> kernel.cycles >> key >> std::ws;
         std::getline(words, kernel.code);
         if (kernel.code[0] != '/')
             kernel.code = folder + kernel.code;

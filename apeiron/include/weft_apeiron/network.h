@@ -37,8 +37,11 @@ class Network {
     // Gives a packet to a port now.
     virtual void send(const Packet &packet) = 0;
 
-    // The next packet that has come.
+    // The next packet that has come. It stays in the receiving FIFOs of its port.
     virtual bool take(Packet &packet) = 0;
+
+    // The oldest packet taken from a port leaves its receiving FIFOs now.
+    virtual void free(unsigned port) = 0;
 
     // The next port whose aggregator has written a packet into its FIFO, and when.
     virtual bool take_sent(unsigned &port, Picoseconds &at) = 0;

@@ -5,7 +5,7 @@
 //
 // A packet is given to the aggregator in the cycle in which its first word is there, or, where a word is late, as late
 // as the words then follow each other. The port holds two packets that the aggregator has not written. A packet that
-// comes is with its kernel when its last word is; the words before it came in the cycles before.
+// comes is known with its last word; the words before it came in the cycles before.
 //
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 #ifndef WEFT_APEIRON_PORT_H
@@ -13,6 +13,7 @@
 
 #include "../hapecom.h"
 #include "design.h"
+#include "dispatcher.h"
 #include "kernel_entry.h"
 #include "network.h"
 #include <functional>
@@ -23,21 +24,27 @@ namespace weft_apeiron {
 // Streams behind the last of a kernel, an access to which is reported instead of corrupting memory.
 constexpr unsigned GUARDS = 64;
 
+// What a port has for the Communication IP: a packet, and the cycle in which one has left the receiving FIFOs.
+struct PortEvents {
+    std::function<void(Packet)> post;
+    std::function<void(Cycle)> leaves;
+};
+
 class Port {
   public:
-    using Post = std::function<void(Packet)>;
-
-    // The port of a kernel, which gives packets to `post`. `limit`: bytes of the largest.
-    Port(const KernelDesign &kernel, bool has_headers, std::size_t limit, Post post)
-        : kernel_(kernel), has_headers_(has_headers), limit_(limit), post_(std::move(post)),
+    // The port of a kernel. `limit`: bytes of the largest packet.
+    Port(const KernelDesign &kernel, bool has_headers, std::size_t limit, PortEvents events)
+        : kernel_(kernel), has_headers_(has_headers), limit_(limit), post_(std::move(events.post)),
           data_in_(array<message_stream_t>(kernel.inputs, "message_data_in", "reads", "input")),
           data_out_(array<message_stream_t>(kernel.outputs, "message_data_out", "writes", "output")),
           header_in_(array<header_stream_t>(kernel.inputs, "message_hdr_in", "reads", "input")),
-          header_out_(array<header_stream_t>(kernel.outputs, "message_hdr_out", "writes", "output"))
+          header_out_(array<header_stream_t>(kernel.outputs, "message_hdr_out", "writes", "output")),
+          dispatcher_({data_in_.get(), header_in_.get(), kernel.inputs, has_headers}, std::move(events.leaves))
     {
         for (unsigned at = 0; at < kernel.inputs; at++) {
-            data_in_[at].control().come_from_port();
-            header_in_[at].control().come_from_port();
+            data_in_[at].control().set_depth(kernel.depth);
+            // Header and footer of each packet: packets of a word fill both alike.
+            header_in_[at].control().set_depth(2 * kernel.depth);
         }
         for (unsigned at = 0; at < kernel.outputs; at++)
             outlets_.emplace_back(new Outgoing(*this, data_out_[at], header_out_[at]));
@@ -61,34 +68,22 @@ class Port {
     }
 
     // A packet has come, with its last word in that cycle. Returns what is wrong with it, or nothing.
-    std::string arrived(const Packet &packet, Cycle last)
+    std::string arrived(Packet packet, Cycle last)
     {
         const unsigned channel = packet.header.s.proc_id;
         if (channel >= kernel_.inputs)
             return "a message has come for channel " + std::to_string(channel) + ", and kernel " + kernel_.name +
                    " has " + std::to_string(kernel_.inputs) +
                    " input channels: raise its input_channels in config.yaml, or send to another";
-        const std::size_t size = packet.payload.size(), words = words_of(size);
-        const Cycle before = words < last ? last - words : 0;
-        if (has_headers_)
-            header_in_[channel].arrive(packet.header, before);
-        for (std::size_t word = 0; word < words && (size > 0 || !has_headers_); word++) {
-            const std::size_t begin = word * WORD_BYTES, left = size - begin;
-            message_side_t side;
-            side.task_id = static_cast<uint8_t>(packet.header.s.intra_dest);
-            side.ch_id = static_cast<uint16_t>(channel);
-            side.bytes = static_cast<uint8_t>(left < WORD_BYTES ? left : WORD_BYTES);
-            side.last = word + 1 == words && packet.header.s.packet_type == LAST_PACKET;
-            data_in_[channel].arrive(
-                message_word_t(load_word(packet.payload.data() + begin, side.bytes), side), before + 1 + word);
-        }
-        if (has_headers_) {
-            apenet_header_t footer = {};
-            footer.l[1] = static_cast<uint32_t>(words);
-            header_in_[channel].arrive(footer, last);
-        }
+        dispatcher_.take(std::move(packet), last);
         return std::string();
     }
+
+    const KernelDesign &kernel() const { return kernel_; }
+    const Dispatcher &dispatcher() const { return dispatcher_; }
+
+    // The name of an input channel.
+    const std::string &input_name(unsigned channel) const { return data_in_[channel].control().name(); }
 
   private:
     // Packets that a port takes before the aggregator has written the first: the one that it writes, and the next.
@@ -256,9 +251,10 @@ class Port {
     KernelDesign kernel_;
     bool has_headers_;
     std::size_t limit_;
-    Post post_;
+    std::function<void(Packet)> post_;
     std::unique_ptr<message_stream_t[]> data_in_, data_out_;
     std::unique_ptr<header_stream_t[]> header_in_, header_out_;
+    Dispatcher dispatcher_;
     std::vector<std::unique_ptr<Outgoing>> outlets_;
     // Packets that the aggregator has not written.
     unsigned waiting_ = 0;

@@ -2,6 +2,7 @@
 //
 //   earliest kernel ──► runs until it waits for a stream ──► packets, by their times ──► ports
 //   ports ──► words of streams, room for packets ──► kernels that wait for them
+//         ◄── room in receiving FIFOs, by the times at which packets leave them ── streams
 //
 // The next kernel is the one with the smallest clock, of equal ones the first by name. Before a kernel runs, everything
 // that can reach the node's ports up to its clock has.
@@ -100,8 +101,10 @@ class Scheduler : public Executor {
     // The port of a kernel.
     Port &add(const KernelDesign &kernel, bool has_headers, std::size_t payload)
     {
+        const unsigned port = kernel.port;
         auto post = [this](Packet packet) { this->post(std::move(packet)); };
-        ports_[kernel.port].reset(new Port(kernel, has_headers, payload, post));
+        auto leaves = [this, port](Cycle at) { this->leave(port, at); };
+        ports_[port].reset(new Port(kernel, has_headers, payload, {post, leaves}));
         return *ports_[kernel.port];
     }
 
@@ -123,8 +126,7 @@ class Scheduler : public Executor {
     {
         while (!task.is_over())
             step(NEVER, &task);
-        network_.pass_until(clock_.edge(task.clock + 1));
-        settle_until(network_.now());
+        run_until(clock_.edge(task.clock + 1));
     }
 
     // Kernels run until that time, at which the host goes on.
@@ -215,11 +217,10 @@ class Scheduler : public Executor {
     {
         Task *next = earliest();
         const Picoseconds ready = next != nullptr ? clock_.edge(next->clock) : NEVER;
-        const Picoseconds leaves = outgoing_.empty() ? NEVER : outgoing_.begin()->first;
-        const Picoseconds first = std::min(ready, leaves);
+        const Picoseconds sends = outgoing_.empty() ? NEVER : outgoing_.begin()->first;
+        const Picoseconds frees = leaving_.empty() ? NEVER : leaving_.begin()->first;
+        const Picoseconds acts = std::min(sends, frees), first = std::min(ready, acts);
         if (first > then || first == NEVER) {
-            if (then != NEVER && !waits_at_port())
-                return false;
             if (then == NEVER)
                 check_that_somebody_waits_at_a_port(host);
             if (network_.now() < then && network_.wait_until(then))
@@ -228,16 +229,13 @@ class Scheduler : public Executor {
                 tell_of_standstill();
             return then == NEVER;
         }
-        // Something may come before that, for which a kernel waits.
-        if (network_.now() < first && (waits_at_port() || (next != nullptr && next->looks))) {
+        // Something may come before that: a kernel waits for it, or FIFOs take it.
+        if (network_.now() < first && (acts <= ready || waits_at_port() || next->looks)) {
             if (network_.wait_until(first))
                 return take_arrivals();
         }
-        if (leaves <= ready) {
-            network_.pass_until(leaves);
-            const Packet packet = std::move(outgoing_.begin()->second);
-            outgoing_.erase(outgoing_.begin());
-            network_.send(packet);
+        if (acts <= ready) {
+            act(acts, frees);
             return true;
         }
         resume(*next);
@@ -270,6 +268,31 @@ class Scheduler : public Executor {
                                       [&task](const std::shared_ptr<Task> &own) { return own.get() == &task; }));
     }
 
+    // The ports get what they are to have at `at`: room that is free from `frees` on goes first.
+    void act(Picoseconds at, Picoseconds frees)
+    {
+        network_.pass_until(at);
+        if (frees == at) {
+            const unsigned port = leaving_.begin()->second;
+            leaving_.erase(leaving_.begin());
+            network_.free(port);
+            return;
+        }
+        const Packet packet = std::move(outgoing_.begin()->second);
+        outgoing_.erase(outgoing_.begin());
+        network_.send(packet);
+    }
+
+    // A packet leaves the receiving FIFOs of a port in that cycle.
+    void leave(unsigned port, Cycle at)
+    {
+        const Picoseconds then = clock_.edge(at);
+        if (then <= network_.now())
+            network_.free(port);
+        else
+            leaving_.emplace(then, port);
+    }
+
     // A kernel has given a packet to its port, in that cycle.
     void post(Packet packet)
     {
@@ -282,11 +305,12 @@ class Scheduler : public Executor {
     {
         Packet packet;
         while (network_.take(packet)) {
+            const Cycle at = clock_.at_or_after(packet.at);
             const auto port = ports_.find(packet.port);
             const std::string wrong = port == ports_.end()
                                           ? "a message has come for task " + std::to_string(packet.port) +
                                                 ", and the design has no kernel at that port"
-                                          : port->second->arrived(packet, clock_.at_or_after(packet.at));
+                                          : port->second->arrived(std::move(packet), at);
             if (!wrong.empty())
                 end(wrong);
         }
@@ -311,6 +335,10 @@ class Scheduler : public Executor {
         for (const auto &task : tasks_)
             told += "\n  kernel " + task->name + (task->access == Access::Read ? " reads " : " writes ") +
                     task->stream + (task->access == Access::Read ? ", which is empty" : ", which is full");
+        for (const auto &port : ports_)
+            if (const StreamControl *full = port.second->dispatcher().full())
+                told += "\n  a packet waits for " + full->name() + " of kernel " + port.second->kernel().name +
+                        ", which is full";
         return told;
     }
 
@@ -393,6 +421,8 @@ class Scheduler : public Executor {
     Task *running_ = nullptr;
     // Packets that their ports have not got, by time; those of one time in the order in which they were written.
     std::multimap<Picoseconds, Packet> outgoing_;
+    // Ports whose receiving FIFOs a packet leaves, by time.
+    std::multimap<Picoseconds, unsigned> leaving_;
     std::map<const char *, std::size_t> in_ddr_;
     // From when on the channel of DDR is free.
     Cycle ddr_free_ = 0;

@@ -3,6 +3,8 @@
 //   writer ──► ▤▤▤▤ (visible in the next cycle) ──► reader
 //   one word per cycle and direction; a place is free in the cycle after its word was read
 //
+// A port is the other end of a stream that leaves its kernel or comes to it: an outlet or an inlet.
+//
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 #ifndef WEFT_APEIRON_STREAM_CONTROL_H
 #define WEFT_APEIRON_STREAM_CONTROL_H
@@ -22,6 +24,15 @@ class Outlet {
 
     // A word has been written in that cycle, and lies in the stream.
     virtual void written(Cycle at) = 0;
+};
+
+// Whoever puts words into a stream that comes to its kernel.
+class Inlet {
+  public:
+    virtual ~Inlet() = default;
+
+    // The kernel has taken a word: the stream has a place again.
+    virtual void taken() = 0;
 };
 
 class StreamControl {
@@ -49,8 +60,8 @@ class StreamControl {
     // Words go there from now on.
     void lead_to(Outlet *outlet) { outlet_ = outlet; }
 
-    // Words come from a port.
-    void come_from_port() { is_at_port_ = true; }
+    // Words come from there.
+    void come_from(Inlet *inlet) { inlet_ = inlet; }
 
     // It joins two kernels, by their names: one writes it, the other reads it.
     void join(std::string writer, std::string reader)
@@ -121,9 +132,21 @@ class StreamControl {
             outlet_->written(at);
     }
 
-    // A word has come from outside, which can be read from a cycle on.
+    // From when on there is a place; NEVER: nobody has made room.
+    Cycle place() const
+    {
+        if (outlet_ != nullptr)
+            return outlet_->admits();
+        if (depth_ == UNBOUNDED)
+            return 0;
+        return free_.empty() ? NEVER : free_.front();
+    }
+
+    // An inlet puts a word into a place, which can be read from a cycle on.
     void arrive(Cycle visible)
     {
+        if (depth_ != UNBOUNDED)
+            free_.pop_front();
         visible_.push_back(visible);
         wake(reader_);
     }
@@ -145,16 +168,6 @@ class StreamControl {
             kernel->refuse((access == Access::Read ? "reads stream " : "writes stream ") + name_ + ", and " + owner +
                            " is the one that does by config.yaml");
         return *kernel;
-    }
-
-    // From when on there is a place; NEVER: nobody has made room.
-    Cycle place() const
-    {
-        if (outlet_ != nullptr)
-            return outlet_->admits();
-        if (depth_ == UNBOUNDED)
-            return 0;
-        return free_.empty() ? NEVER : free_.front();
     }
 
     // From when on there is a word.
@@ -179,7 +192,7 @@ class StreamControl {
     void wait(Executor &kernel, Task *&place, Access access)
     {
         place = kernel.current();
-        kernel.block(name_, access, is_at_port_ || outlet_ != nullptr);
+        kernel.block(name_, access, inlet_ != nullptr || outlet_ != nullptr);
         place = nullptr;
     }
 
@@ -221,6 +234,8 @@ class StreamControl {
             free_.push_back(at + 1);
             wake(writer_);
         }
+        if (inlet_ != nullptr)
+            inlet_->taken();
     }
 
     std::string name_;
@@ -233,7 +248,7 @@ class StreamControl {
     Cycle next_read_ = 0, next_write_ = 0;
     Task *reader_ = nullptr, *writer_ = nullptr;
     Outlet *outlet_ = nullptr;
-    bool is_at_port_ = false;
+    Inlet *inlet_ = nullptr;
     std::string forbidden_;
     // The kernels that it joins; empty: whoever has it.
     std::string of_writer_, of_reader_;

@@ -67,6 +67,7 @@ class WeftNetwork : public Network {
                                                          "this design"
                                                        : std::strerror(-status)));
         ports_[number] = port;
+        room_.resize(weft_interface_limit(port));
         own_ = weft_interface_address(port, nullptr);
     }
 
@@ -111,21 +112,22 @@ class WeftNetwork : public Network {
     bool take(Packet &packet) override
     {
         for (const auto &port : ports_) {
-            packet.payload.resize(weft_interface_limit(port.second));
             std::uint64_t at = 0;
-            const std::ptrdiff_t length = weft_port_take(port.second, &packet.header, packet.payload.data(),
-                                                         packet.payload.size(), &at);
+            const std::ptrdiff_t length =
+                weft_port_take(port.second, &packet.header, room_.data(), room_.size(), &at);
             if (length == -EAGAIN)
                 continue;
             if (length < 0)
                 end("port " + std::to_string(port.first) + ": " + std::strerror(static_cast<int>(-length)));
-            packet.payload.resize(static_cast<std::size_t>(length));
+            packet.payload.assign(room_.begin(), room_.begin() + length);
             packet.port = port.first;
             packet.at = at;
             return true;
         }
         return false;
     }
+
+    void free(unsigned port) override { weft_port_free(ports_.at(port)); }
 
     bool take_sent(unsigned &number, Picoseconds &at) override
     {
@@ -188,6 +190,8 @@ class WeftNetwork : public Network {
     Surroundings surroundings_;
     weft_rank *rank_ = nullptr;
     std::map<unsigned, weft_interface *> ports_;
+    // For the payload of a packet.
+    std::vector<unsigned char> room_;
     weft_address own_ = {};
 };
 

@@ -66,9 +66,11 @@ pub fn plan(design: &Design, toolchain: &Toolchain, output: &Path) -> Result<Bui
         headers::ALL.iter().map(|(name, text)| (include.join(name), (*text).to_owned())).collect();
     let mut steps = Vec::new();
     let mut description = format!(
-        "weft-apeiron 1\nfrequency {}\npayload {}\nswitch {SWITCH}\n",
+        "weft-apeiron 2\nfrequency {}\npayload {}\nswitch {SWITCH}\n",
         design.megahertz, toolchain.payload
     );
+    // Words of 128 bits.
+    let largest = toolchain.payload.div_ceil(16);
     let kernels: Result<Vec<_>, _> =
         design.kernels.iter().map(|kernel| KernelFound::of(design, kernel)).collect();
     let kernels = kernels?;
@@ -88,7 +90,8 @@ pub fn plan(design: &Design, toolchain: &Toolchain, output: &Path) -> Result<Bui
         words.extend([generated.into(), "-o".into(), object.clone().into()]);
         steps.push(Step { words, makes: object });
         let name = parts.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        description.push_str(&described(kernel, &name));
+        let depth = kernel.depth.map_or(largest, u64::from);
+        description.push_str(&described(kernel, depth, &name));
     }
     design.streams.iter().for_each(|stream| description.push_str(&described_stream(stream)));
     for host in sources(&folder.join("host")) {
@@ -125,10 +128,11 @@ fn compile(toolchain: &Toolchain, include: &Path, folders: &[PathBuf]) -> Vec<Os
 }
 
 /// The line of a kernel in the description.
-fn described(kernel: &DesignKernel, parts: &str) -> String {
+fn described(kernel: &DesignKernel, depth: u64, parts: &str) -> String {
     let DesignKernel { name, inputs, outputs, port, cycles, .. } = kernel;
     format!(
-        "kernel {name} port {port} inputs {inputs} outputs {outputs} cycles {cycles} code {parts}/{name}.so\n"
+        "kernel {name} port {port} inputs {inputs} outputs {outputs} depth {depth} cycles {cycles} \
+         code {parts}/{name}.so\n"
     )
 }
 
@@ -234,9 +238,11 @@ mod tests {
         }
         assert_eq!(
             plan.description.1,
-            "weft-apeiron 1\nfrequency 100\npayload 4096\nswitch TextaRossa_switch_1\n\
-             kernel krnl_sr_1 port 0 inputs 4 outputs 4 cycles 1 code latency.xclbin.d/krnl_sr_1.so\n\
-             kernel krnl_sr_2 port 1 inputs 4 outputs 3 cycles 1 code latency.xclbin.d/krnl_sr_2.so\n\
+            "weft-apeiron 2\nfrequency 100\npayload 4096\nswitch TextaRossa_switch_1\n\
+             kernel krnl_sr_1 port 0 inputs 4 outputs 4 depth 256 cycles 1 \
+             code latency.xclbin.d/krnl_sr_1.so\n\
+             kernel krnl_sr_2 port 1 inputs 4 outputs 3 depth 256 cycles 1 \
+             code latency.xclbin.d/krnl_sr_2.so\n\
              stream s from krnl_sr_1 there to krnl_sr_2 there depth 5\n"
         );
         let generated = plan.files.iter().find(|(path, _)| path.ends_with("krnl_sr_2.cpp")).unwrap();

@@ -7,6 +7,7 @@
 //!     output_channels: 4
 //!     switch_port: 0
 //!     cycles: 1            # ours: between two accesses to one stream
+//!     depth: 256           # ours: words of the FIFO of each input channel
 //! config:
 //!   freq: 100
 //!   links: 2
@@ -17,7 +18,7 @@
 //! TEXTAROSSA D2.8 appendix C.
 
 use crate::error::{DesignError, Mistake};
-use crate::streams::DesignStream;
+use crate::streams::{DEPTHS, DesignStream};
 use crate::yaml::{self, EntryKey, Wrong, YamlNode, YamlValue};
 use std::path::{Path, PathBuf};
 
@@ -45,6 +46,8 @@ pub struct DesignKernel {
     pub port: u32,
     /// Cycles between two accesses to one stream.
     pub cycles: u32,
+    /// Words of the FIFO of each input channel; `None`: those of the largest packet.
+    pub depth: Option<u32>,
     /// The line of its name.
     pub line: usize,
 }
@@ -68,6 +71,8 @@ pub struct Design {
     pub kernels: Vec<DesignKernel>,
     /// The clock of the whole design, in MHz.
     pub megahertz: u32,
+    /// The line that says so.
+    pub freq_line: usize,
     /// InterNode ports.
     pub links: u32,
     /// Streams that join two kernels directly.
@@ -182,15 +187,17 @@ impl ConfigReader {
             let entries = self.mapping(node, "`config`", &["freq", "links"])?;
             let megahertz = self.number(node, entries, &FREQUENCIES);
             let links = self.number(node, entries, &LINKS);
-            Some((megahertz?, links?))
+            let freq_line = find(entries, FREQUENCIES.key).map_or(node.line, |node| node.line);
+            Some((megahertz?, freq_line, links?))
         });
         let streams = find(entries, "streams");
         let streams = streams.map(|node| self.streams(node, kernels.as_deref().unwrap_or_default()));
-        let (kernels, (megahertz, links)) = (kernels?, config?);
+        let (kernels, (megahertz, freq_line, links)) = (kernels?, config?);
         Some(Design {
             file: path.to_owned(),
             kernels,
             megahertz,
+            freq_line,
             links,
             streams: streams.unwrap_or_default(),
         })
@@ -238,7 +245,7 @@ impl ConfigReader {
     }
 
     fn kernel(&mut self, node: &YamlNode) -> Option<DesignKernel> {
-        let keys = ["name", "input_channels", "output_channels", "switch_port", "cycles"];
+        let keys = ["name", "input_channels", "output_channels", "switch_port", "cycles", "depth"];
         let entries = self.mapping(node, "a kernel", &keys)?;
         let name = self.required(node, entries, "name", "the kernel's name").and_then(|node| self.name(node));
         let inputs = self.number(node, entries, &INPUTS);
@@ -248,8 +255,12 @@ impl ConfigReader {
             Some(_) => self.number(node, entries, &CYCLES),
             None => Some(1),
         };
-        let (line, name) = name?;
-        Some(DesignKernel { name, inputs: inputs?, outputs: outputs?, port: port?, cycles: cycles?, line })
+        let depth = match find(entries, "depth") {
+            Some(_) => Some(self.number(node, entries, &DEPTHS)?),
+            None => None,
+        };
+        let ((line, name), inputs, outputs) = (name?, inputs?, outputs?);
+        Some(DesignKernel { name, inputs, outputs, port: port?, cycles: cycles?, depth, line })
     }
 
     pub(crate) fn name(&mut self, node: &YamlNode) -> Option<(usize, String)> {
@@ -373,7 +384,7 @@ config:
     #[test]
     fn the_design_of_appendix_c_is_read() {
         let design = latency();
-        assert_eq!((design.megahertz, design.links, design.kernels.len()), (100, 2, 2));
+        assert_eq!((design.megahertz, design.freq_line, design.links, design.kernels.len()), (100, 12, 2, 2));
         let second = &design.kernels[1];
         assert_eq!((second.inputs, second.outputs, second.port, second.cycles, second.line), (4, 3, 1, 1, 6));
         assert_eq!(second.functions(), ["krnl_sr_2", "krnl_sr"]);
@@ -408,6 +419,11 @@ config:
             ("krnl_sr_2", "krnl_sr_1", "own.yaml:6: kernel krnl_sr_1 is there twice, first on line 2"),
             ("krnl_sr_2", "2nd", "own.yaml:6: `2nd` is no name of a C++ function"),
             ("output_channels: 3", "output_channels: 0", "own.yaml:8: `output_channels` cannot be 0"),
+            (
+                "output_channels: 3",
+                "output_channels: 3\n    depth: 0",
+                "own.yaml:9: `depth` cannot be 0: a FIFO holds one word or more",
+            ),
             ("output_channels: 3", "outputs: 3", "own.yaml:8: a kernel has no key `outputs`; it has name"),
             ("links: 2", "links: 2\n  links: 2", "own.yaml:14: `links` is there twice"),
             ("config:", "config: [", "this is no YAML"),

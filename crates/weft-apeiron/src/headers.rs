@@ -9,7 +9,7 @@ macro_rules! headers {
 }
 
 /// Each by its path, with its text.
-pub(crate) const ALL: [(&str, &str); 27] = headers! {
+pub(crate) const ALL: [(&str, &str); 28] = headers! {
     "ap_axi_sdata.h",
     "ap_fixed.h",
     "ap_int.h",
@@ -26,6 +26,7 @@ pub(crate) const ALL: [(&str, &str); 27] = headers! {
     "weft_apeiron/clock.h",
     "weft_apeiron/coroutine.h",
     "weft_apeiron/design.h",
+    "weft_apeiron/dispatcher.h",
     "weft_apeiron/executor.h",
     "weft_apeiron/kernel_entry.h",
     "weft_apeiron/network.h",

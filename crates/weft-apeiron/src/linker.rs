@@ -20,10 +20,11 @@ pub fn config(design: &Design) -> String {
         let (name, port) = (&kernel.name, kernel.port);
         connect(format!("{SWITCH}.dtaxisrx{port}"), format!("dispatcher_{port}.dt_in"));
         connect(format!("{SWITCH}.hdaxisrx{port}"), format!("dispatcher_{port}.hd_in"));
+        let depth = kernel.depth.map(|words| format!(":{words}")).unwrap_or_default();
         for channel in 0..kernel.inputs {
             connect(
                 format!("dispatcher_{port}.message_data_out_{channel}"),
-                format!("{name}.message_data_in_{channel}"),
+                format!("{name}.message_data_in_{channel}{depth}"),
             );
         }
         for channel in 0..kernel.outputs {
@@ -60,6 +61,11 @@ mod tests {
             assert!(text.lines().any(|own| own == line), "{line}");
         }
         assert_eq!(text.matches("stream_connect").count(), 2 * 4 + 8 + 7);
+        let mut deep = latency();
+        deep.kernels[1].depth = Some(64);
+        let text = config(&deep);
+        assert!(text.contains("dispatcher_1.message_data_out_3:krnl_sr_2.message_data_in_3:64\n"), "{text}");
+        assert!(text.contains("krnl_sr_1.message_data_in_0\n"), "{text}");
         let text = config(&joined());
         assert!(text.ends_with("stream_connect=krnl_sr_2.taps_out:krnl_sr_1.taps_in:16\n"), "{text}");
     }

@@ -19,7 +19,7 @@ const USUAL_DEPTH: u32 = 2;
 /// Words that a stream may have: ours.
 const MOST_DEPTH: u32 = 1 << 20;
 
-const DEPTHS: NumberKey = NumberKey {
+pub(crate) const DEPTHS: NumberKey = NumberKey {
     key: "depth",
     meaning: "words that it holds",
     least: 1,

@@ -99,6 +99,8 @@ pub mod flag {
     pub const KERNEL_READS: u32 = 1;
     /// It waits for room in a full stream.
     pub const KERNEL_WRITES: u32 = 2;
+    /// Packets wait for room in the stream by which it reads them, whatever it does meanwhile.
+    pub const KERNEL_FULL: u32 = 3;
 }
 
 /// The outcome of an operation.

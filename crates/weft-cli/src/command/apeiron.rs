@@ -12,9 +12,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use weft_apeiron::build::{self, BuildPlan, Step, Toolchain};
 use weft_apeiron::{
-    Design, DesignError, DesignStream, connections, linker, machine as design_machine, picture,
+    Design, DesignError, DesignStream, Mistake, connections, linker, machine as design_machine, picture,
 };
 use weft_sim::experiment::machine::{self, DataflowMachine};
+use weft_units::Clock;
 
 /// The variable by which host programs learn of their machine.
 const MACHINE_VARIABLE: &str = "WEFT_APEIRON";
@@ -140,6 +141,7 @@ fn machine_of(design: &Design, sets: &SetOptions) -> Result<(MachineOptions, Dat
     let mut all = design_machine::sets(design);
     all.extend_from_slice(&sets.sets);
     let seen = machine::dataflow(&machine::input(design_machine::MACHINE, &all)?)?;
+    check_clocks(design, &seen)?;
     let needed = design_machine::links_of(&seen.nodes);
     if needed > design.links {
         let [x, y, z] = seen.nodes;
@@ -154,6 +156,28 @@ fn machine_of(design: &Design, sets: &SetOptions) -> Result<(MachineOptions, Dat
     let machine =
         MachineOptions { machine: design_machine::MACHINE.to_owned(), sets: SetOptions { sets: all } };
     Ok((machine, seen))
+}
+
+/// Refuses a machine whose Communication IP has another clock than the design.
+fn check_clocks(design: &Design, seen: &DataflowMachine) -> Result<(), DesignError> {
+    let own = Clock::from_hertz(1_000_000 * u64::from(design.megahertz));
+    let clocks = [("nic.clock", Some(seen.clock)), ("switch.clock", seen.switch_clock)];
+    let others = clocks.into_iter().filter_map(|(key, clock)| Some((key, clock?)));
+    let mistakes: Vec<Mistake> = others
+        .filter(|(_, clock)| own != Some(*clock))
+        .map(|(key, clock)| Mistake {
+            file: design.name(),
+            line: design.freq_line,
+            what: format!(
+                "the design has freq: {}, and {key} is {clock}: kernels and Communication IP have one clock",
+                design.megahertz
+            ),
+            mend: format!(
+                "leave --set {key} out, and write its frequency here; the IP carries 100 MHz at most"
+            ),
+        })
+        .collect();
+    if mistakes.is_empty() { Ok(()) } else { Err(DesignError::Mistakes(mistakes)) }
 }
 
 impl BuildOptions {

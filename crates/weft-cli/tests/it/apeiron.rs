@@ -292,6 +292,108 @@ fn a_pipeline_is_right_on_any_number_of_nodes() {
     assert!(of_slow < 5.0 && waits("kernel krnl_stage_4", until) > 50.0, "{slow}");
 }
 
+/// A host that runs the kernel of its node, and says how long.
+const TIMED_HOST: &str = r#"
+#include "apeiron_host.h"
+#include <ctime>
+int main(int, char **words)
+{
+    xrt::device device(0);
+    const xrt::uuid design = device.load_xclbin(words[2]);
+    xrt::kernel own(device, design, "own");
+    timespec begin, end;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    own(apeiron_own_node(device), std::atoi(words[3])).wait();
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    std::printf("node %u: %ld\n", apeiron_own_node(device),
+                (end.tv_sec - begin.tv_sec) * 1000000000 + end.tv_nsec - begin.tv_nsec);
+}
+"#;
+
+/// A kernel that runs on two nodes, which knows its node and a number.
+fn on_two_nodes(body: &str) -> String {
+    kernel(body).replace("int what,", "int node, int what,")
+}
+
+/// Catches a kernel that computes while packets for it vanish into a FIFO without end, so that its sender is
+/// never held up; FIFOs, of the channel and of the port, that hold more or fewer words than they are given;
+/// and a full FIFO that nobody names. All times are computed by hand.
+#[test]
+fn a_kernel_that_computes_holds_its_sender_up() {
+    if !has_compiler() {
+        return;
+    }
+    // Node 0 sends packets of 64 words, node 1 reads each and computes for 1,000 cycles.
+    let body = "static unsigned char bytes[1024];\n\
+                for (int packet = 0; packet < what; packet++) {\n\
+                if (node == 0) { bytes[7] = packet; send(bytes, 1024, apeiron_node(1), 0, 0); continue; }\n\
+                if (receive(0u, bytes, message_data_in) != 1024 || bytes[7] != packet)\n\
+                throw std::runtime_error(\"another packet\");\napeiron_compute(1000);\n}";
+    let project = |depth: u32| {
+        let test = format!("full_{depth}");
+        let config = design(&test, &on_two_nodes(body), TIMED_HOST);
+        let text = std::fs::read_to_string(&config).unwrap();
+        std::fs::write(&config, text.replace("switch_port: 0", &format!("switch_port: 0, depth: {depth}")))
+            .unwrap();
+        Built::of(config, (&test, "own_host"))
+    };
+    let times = |built: &Built, sets: &[&str], packets: u32| {
+        let two = ["--set", "topology.dims=[2]"];
+        let out = printed(&built.run(&[&two[..], sets].concat(), &[&packets.to_string()]));
+        let time = |node| {
+            let line = out.lines().find_map(|line| line.strip_prefix(&format!("node {node}: ")));
+            line.unwrap_or_else(|| panic!("{out}")).parse::<i64>().unwrap() / 10
+        };
+        [time(0), time(1)]
+    };
+    // Cycles from the first word of a packet to that of the next: 63 more words, and what it computes.
+    let period = 63 + 1000;
+    let shallow = project(64);
+    // More than fit into all FIFOs and buffers between the two kernels.
+    let [sender, receiver] = times(&shallow, &[], 60);
+    let [sender_of_70, receiver_of_70] = times(&shallow, &[], 70);
+    assert_eq!([sender_of_70 - sender, receiver_of_70 - receiver], [10 * period; 2]);
+    // A channel that holds another packet lets the sender end a period earlier, and the receiver no later; so
+    // do receiving FIFOs that do.
+    let deep = project(128);
+    assert_eq!(times(&deep, &[], 60), [sender - period, receiver]);
+    let fifo = ["--set", "nic.intra_node.receive_fifo=9312"];
+    assert_eq!(times(&shallow, &fifo, 60), [sender - period, receiver]);
+    // With a place for one word, each second cycle has none.
+    let [_, of_10] = times(&project(1), &[], 10);
+    assert_eq!(times(&project(1), &[], 20)[1] - of_10, 10 * (126 + 1000));
+
+    let results =
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join("apeiron_full_64/results").display().to_string();
+    times(&shallow, &["--force", "-o", &results], 60);
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_weft")).args(["explain", &results, "--quiet"]).output().unwrap();
+    let text = texts(&output).0;
+    assert!(text.starts_with("Kernel own of node 1 is the limit"), "{text}");
+    assert!(
+        text.contains("\nThe FIFO that is waited for longest is message_data_out[0]: own of node 0"),
+        "{text}"
+    );
+    assert!(text.contains("\nFIFO message_data_in[0] of own of node 1 is full for "), "{text}");
+}
+
+/// Catches kernels that fill each other's FIFOs and wait for ever, and a deadlock that names neither them nor
+/// the FIFOs.
+#[test]
+fn kernels_that_fill_each_others_fifos_are_named() {
+    if !has_compiler() {
+        return;
+    }
+    let body = "for (int packet = 0; packet < what; packet++) send(\"x\", 1, apeiron_node(1 - node), 0, 0);\n\
+                for (int packet = 0; packet < what; packet++) receive(0u);";
+    let built = Built::of(design("embrace", &on_two_nodes(body), TIMED_HOST), ("embrace", "own_host"));
+    let two = ["--set", "topology.dims=[2]"];
+    printed(&built.run(&two, &["50"]));
+    let said = refused(1, &built.run(&two, &["5000"]));
+    assert!(said.contains("kernel own writes message_data_out[0], which is full"), "{said}");
+    assert!(said.contains("a packet waits for message_data_in[0] of kernel own, which is full"), "{said}");
+}
+
 /// Two kernels whose streams join them: `what` is done by the first, `does` by the second.
 fn joined_pair(test: &str, depth: u32, (first, second): (&str, &str)) -> String {
     let config = format!(
@@ -525,4 +627,11 @@ fn designs_are_checked_shown_and_drawn() {
         assert!(said.contains("give each kernel a switch_port of its own"), "{said}");
     }
     refused(2, &["check", "nowhere.yaml"]);
+    // A clock that the kernels do not have, be it one that the IP carries or not.
+    for set in ["nic.clock=250MHz", "switch.clock=50MHz"] {
+        let said = refused(2, &["run", &config, "--set", set, "--", "true"]);
+        let (key, clock) = set.split_once('=').unwrap();
+        let told = format!("config.yaml:13: the design has freq: 100, and {key} is {clock}: kernels and");
+        assert!(said.contains(&told) && said.contains(&format!("leave --set {key} out")), "{said}");
+    }
 }

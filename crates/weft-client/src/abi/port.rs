@@ -64,8 +64,8 @@ pub unsafe extern "C" fn weft_port_send(
 }
 
 /// Takes the oldest packet that has come to a port: the length of its payload, its header, and when it came
-/// in picoseconds. What does not fit into `length` bytes is lost. Waits for nothing and takes no time.
-/// -EAGAIN: there is none.
+/// in picoseconds. What does not fit into `length` bytes is lost. Waits for nothing and takes no time. The
+/// packet stays in the receiving FIFOs of its port until weft_port_free. -EAGAIN: there is none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weft_port_take(
     interface: *mut InterfaceHandle,
@@ -95,6 +95,15 @@ pub unsafe extern "C" fn weft_port_take(
         *at_ps = at;
     }
     rest.len() as isize
+}
+
+/// The oldest packet in the receiving FIFOs of a port leaves them now, so that another has room. Call it once
+/// for each packet taken. While these FIFOs are full, packets for the port wait in the switch. Takes no time.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn weft_port_free(interface: *mut InterfaceHandle) {
+    // SAFETY: the header's contract.
+    let (handle, number) = unsafe { behind(interface) };
+    handle.rank.free_packet(number);
 }
 
 /// Takes the end of the oldest packet that a port has been given: 1, and when the port had all of it in
@@ -136,9 +145,9 @@ pub unsafe extern "C" fn weft_pass_until(rank: *mut Handle, until_ps: u64) {
 }
 
 /// Says that a kernel of this node has spent so many picoseconds on one activity: WEFT_KERNEL_WORKS, or
-/// WEFT_KERNEL_READS or WEFT_KERNEL_WRITES with the stream that it waited for. Each call makes a row of the
-/// table `kernels`, and `weft explain` shows them. Takes no time. -EINVAL: no such activity, or names of more
-/// than 255 bytes.
+/// WEFT_KERNEL_READS or WEFT_KERNEL_WRITES with the stream that it waited for; or that packets have waited
+/// so long for a stream of it: WEFT_KERNEL_FULL. Each call makes a row of the table `kernels`, which `weft
+/// explain` shows. Takes no time. -EINVAL: no such activity, or names of more than 255 bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weft_kernel_time(
     rank: *mut Handle,
@@ -147,7 +156,7 @@ pub unsafe extern "C" fn weft_kernel_time(
     stream: *const c_char,
     time_ps: u64,
 ) -> c_int {
-    let known = [flag::KERNEL_WORKS, flag::KERNEL_READS, flag::KERNEL_WRITES];
+    let known = [flag::KERNEL_WORKS, flag::KERNEL_READS, flag::KERNEL_WRITES, flag::KERNEL_FULL];
     if kernel.is_null() || stream.is_null() || !known.contains(&activity) {
         return -libc::EINVAL;
     }

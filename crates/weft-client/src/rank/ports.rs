@@ -3,6 +3,7 @@
 //! ```text
 //!   kernels ── send_packet, at the rank's clock ──► port            wait_until: something has come, or that
 //!           ◄─ take_packet, with its time ───────── port            time; computes_until: neither is wanted
+//!           ── free_packet, at the rank's clock ──► port
 //! ```
 //! Packets take no time of the rank's, and nothing is polled: a kernel is woken by its FIFO.
 //!
@@ -51,10 +52,14 @@ impl Rank {
     /// Takes the oldest packet that has come, header first, and when; see `weft_port_take`.
     pub fn take_packet(&mut self, number: u16) -> Option<(Vec<u8>, u64)> {
         let Small { bytes, at, .. } = self.interfaces.of(number)?.mailbox.pop_front()?;
+        Some((bytes, at))
+    }
+
+    /// The oldest packet leaves the receiving FIFOs now; see `weft_port_free`.
+    pub fn free_packet(&mut self, number: u16) {
         self.enter(Call::None);
         self.port.post_raw(PostKind::Take, Post { interface: number.into(), ..Post::default() }, &[]);
         self.port.leave();
-        Some((bytes, at))
     }
 
     /// Takes the end of the oldest packet sent: when the port had all of it, in ps.

@@ -16,7 +16,8 @@ row! {
     endpoint: EndpointId,
     /// The kernel.
     kernel: String,
-    /// `works`, or what it waits to do: `reads` from an empty stream, `writes` to a full one.
+    /// `works`, or what it waits to do: `reads` from an empty stream, `writes` to a full one. `full`: packets
+    /// wait for room in a stream that it reads, whatever it does meanwhile.
     activity: String,
     /// The stream; null where it works.
     stream: Option<String>,

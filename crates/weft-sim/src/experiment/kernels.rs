@@ -7,7 +7,7 @@
 //! A kernel that never waits is the pace of all others, which wait for it: so the one that waits least is the
 //! limit. If that one waits for most of its time too, the limit is what it waits for. A FIFO between two
 //! kernels that is now full for the one and now empty for the other holds both up, and more words in it would
-//! help.
+//! help. A FIFO behind a port that is full holds packets up in the network, and the kernels that send them.
 
 use serde::{Deserialize, Serialize};
 use weft_results::KernelRow;
@@ -18,6 +18,8 @@ use weft_workload::replay::Seating;
 const LIMIT_WAITS: f64 = 0.5;
 /// The share of its kernels' time for which a FIFO holds up both, from which on it is named.
 const HOLDS_UP_BOTH: f64 = 0.05;
+/// The share of its kernel's time for which a FIFO behind a port is full, from which on it is named.
+const HOLDS_UP_SENDERS: f64 = 0.05;
 
 /// A way in which a kernel spends its time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
@@ -29,12 +31,15 @@ pub enum KernelActivity {
     Reads,
     /// It waits for room in a full stream.
     Writes,
+    /// Packets wait for room in a stream that it reads, whatever it does meanwhile.
+    Full,
 }
 
 impl KernelActivity {
     /// The activity of that number of `weft.h`.
     pub fn of(number: u64) -> Option<KernelActivity> {
-        [KernelActivity::Works, KernelActivity::Reads, KernelActivity::Writes].get(number as usize).copied()
+        use KernelActivity::{Full, Reads, Works, Writes};
+        [Works, Reads, Writes, Full].get(number as usize).copied()
     }
 
     /// As the table has it.
@@ -43,6 +48,7 @@ impl KernelActivity {
             KernelActivity::Works => "works",
             KernelActivity::Reads => "reads",
             KernelActivity::Writes => "writes",
+            KernelActivity::Full => "full",
         }
     }
 }
@@ -103,6 +109,8 @@ pub struct KernelFigures {
     pub works: f64,
     /// Waits, the longest first.
     pub waits: Vec<StreamWait>,
+    /// Waits of packets for room in its streams, the longest first: beside its own time.
+    pub full: Vec<StreamWait>,
 }
 
 /// The limit of a design.
@@ -159,6 +167,17 @@ impl KernelLimit {
                 ));
             }
         }
+        let full = kernels.iter().filter_map(|own| Some((own, own.full.first()?)));
+        let fullest = full.reduce(|most, own| if own.1.share > most.1.share { own } else { most });
+        sentences.extend(fullest.filter(|(_, full)| full.share >= HOLDS_UP_SENDERS).map(|(own, full)| {
+            format!(
+                "FIFO {} of {} is full for {} of its time: packets wait for room in it, and their senders \
+                 with them.",
+                full.stream,
+                name(own),
+                percent(full.share)
+            )
+        }));
         Some(KernelLimit { kernels, sentences })
     }
 }
@@ -178,25 +197,30 @@ fn figures(times: &[KernelTime]) -> Vec<KernelFigures> {
         let at = kernels.iter().position(|own| own.rank == rank.0 && own.kernel == *kernel);
         let at = at.unwrap_or_else(|| {
             let kernel = kernel.clone();
-            kernels.push(KernelFigures { rank: rank.0, kernel, time_us: 0.0, works: 0.0, waits: Vec::new() });
+            let (waits, full) = (Vec::new(), Vec::new());
+            kernels.push(KernelFigures { rank: rank.0, kernel, time_us: 0.0, works: 0.0, waits, full });
             kernels.len() - 1
         });
         let own = &mut kernels[at];
         let time_us = time.as_us_f64();
-        own.time_us += time_us;
+        let wait = StreamWait { activity: *activity, stream: stream.clone(), time_us, share: 0.0 };
         match activity {
             KernelActivity::Works => own.works += time_us,
-            _ => {
-                let stream = stream.clone();
-                own.waits.push(StreamWait { activity: *activity, stream, time_us, share: 0.0 });
+            KernelActivity::Reads | KernelActivity::Writes => own.waits.push(wait),
+            KernelActivity::Full => {
+                own.full.push(wait);
+                continue; // its own time goes on meanwhile
             }
         }
+        own.time_us += time_us;
     }
     for own in &mut kernels {
         let share = |time_us: f64| if own.time_us > 0.0 { time_us / own.time_us } else { 0.0 };
         own.works = share(own.works);
-        own.waits.iter_mut().for_each(|wait| wait.share = share(wait.time_us));
-        own.waits.sort_by(|a, b| b.time_us.total_cmp(&a.time_us));
+        for waits in [&mut own.waits, &mut own.full] {
+            waits.iter_mut().for_each(|wait| wait.share = share(wait.time_us));
+            waits.sort_by(|a, b| b.time_us.total_cmp(&a.time_us));
+        }
     }
     kernels
 }
@@ -213,7 +237,7 @@ mod tests {
     /// Catches a limit that is a kernel which waits for others, and a FIFO that is too short and not named.
     #[test]
     fn the_kernel_that_waits_least_is_the_limit() {
-        use KernelActivity::{Reads, Works, Writes};
+        use KernelActivity::{Full, Reads, Works, Writes};
         let slow = [
             time("front", Works, "", 20),
             time("front", Writes, "taps", 80),
@@ -222,6 +246,7 @@ mod tests {
             time("last", Works, "", 10),
             time("last", Reads, "in", 85),
             time("last", Writes, "out", 5),
+            time("last", Full, "in", 40),
         ];
         let limit = KernelLimit::of(&slow).unwrap();
         assert_eq!(
@@ -233,8 +258,11 @@ mod tests {
                 "FIFO taps holds both of its kernels up: it is full for front of node 1 in 80.0 % of its \
                  time, and empty for back of node 1 in 5.0 %; with more words in config.yaml \
                  each could go on.",
+                "FIFO in of last of node 1 is full for 40.0 % of its time: packets wait for room in it, and \
+                 their senders with them.",
             ]
         );
+        assert_eq!(limit.kernels[2].time_us, 100.0);
         assert_eq!(limit.kernels[2].waits[0].stream, "in");
         let idle = [time("own", Works, "", 10), time("own", Reads, "message_data_in[0]", 90)];
         let sentences = KernelLimit::of(&idle).unwrap().sentences;

@@ -2,16 +2,20 @@
 
 use super::super::{ExperimentError, MachineInput};
 use super::checked;
-use weft_machine::{Machine, Nic};
+use weft_machine::{Fabric, Machine, Nic};
 use weft_nic::CommunicationIpParameters;
 use weft_nic::communication_ip::HostSync;
-use weft_units::Bytes;
+use weft_units::{Bytes, Clock};
 
 /// The machine, as its kernels see it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DataflowMachine {
     /// Nodes along x, y and z.
     pub nodes: [u32; 3],
+    /// The clock of the IntraNode ports.
+    pub clock: Clock,
+    /// The clock of the switch; `None`: there is none.
+    pub switch_clock: Option<Clock>,
     /// Cycles from a packet's footer until its kernel has it.
     pub dispatcher: u32,
     /// Cycles from a request of a kernel to the first word of DDR, wherever the model has its buffers.
@@ -36,8 +40,14 @@ pub fn dataflow(input: &MachineInput) -> Result<DataflowMachine, ExperimentError
     let mut in_ddr = input.clone();
     in_ddr.sets.push("nic.buffers=ddr".to_owned());
     let ddr = communication_ip(&checked(&in_ddr)?)?;
+    let switch_clock = match &machine.fabric {
+        Fabric::Packet { switch, .. } => Some(switch.clock),
+        _ => None,
+    };
     Ok(DataflowMachine {
         nodes: ip.lattice.sizes,
+        clock: ip.clock,
+        switch_clock,
         dispatcher: ip.intra_node.dispatcher,
         ddr_latency: ddr.memory.latency,
         payload: ip.payload,
@@ -63,12 +73,20 @@ mod tests {
     /// Catches constants of the memory that is not in use, and coordinates that are exchanged.
     #[test]
     fn kernels_see_their_machine() {
-        let sets = ["topology.dims=[4,3]", "nic.ddr.latency=7 cycles"].map(str::to_owned);
+        let sets =
+            ["topology.dims=[4,3]", "nic.ddr.latency=7 cycles", "switch.clock=50MHz"].map(str::to_owned);
         let seen = dataflow(&input("communication-ip", &sets).unwrap()).unwrap();
         let sync = HostSync { latency: Span::from_us(8), rate: BitRate::from_gigabits(96) };
         let payload = Bytes::new(4096);
-        let expected =
-            DataflowMachine { nodes: [4, 3, 1], dispatcher: 13, ddr_latency: 7, payload, sync: Some(sync) };
+        let expected = DataflowMachine {
+            nodes: [4, 3, 1],
+            clock: Clock::from_hertz(100_000_000).unwrap(),
+            switch_clock: Clock::from_hertz(50_000_000),
+            dispatcher: 13,
+            ddr_latency: 7,
+            payload,
+            sync: Some(sync),
+        };
         assert_eq!(seen, expected);
         let error = dataflow(&input("exanest", &[]).unwrap()).unwrap_err().to_string();
         assert!(error.contains("nic.buffers") || error.contains("Communication IP"), "{error}");
