@@ -4,6 +4,7 @@ use crate::skipped::skip;
 use crate::support::{provider, root, texts};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use weft_results::{PacketRow, StoredResult};
 
 /// Whether there is a C++ compiler; without one the test is skipped.
 fn has_compiler() -> bool {
@@ -375,6 +376,60 @@ fn a_kernel_that_computes_holds_its_sender_up() {
         "{text}"
     );
     assert!(text.contains("\nFIFO message_data_in[0] of own of node 1 is full for "), "{text}");
+}
+
+/// Catches a kernel that sees the header as another wrote it and not as the switches on its way have, and a
+/// table of packets with another way: hops and virtual channel are those that the self-test sees on the ring,
+/// where only the way over the end of the ring has the second channel.
+#[test]
+fn headers_and_packets_tell_their_way() {
+    if !has_compiler() {
+        return;
+    }
+    let source = r#"
+#include "hapecom.h"
+#include <cstdio>
+void own(int node, int to, header_stream_t message_hdr_in[N_INPUT_CHANNELS],
+         message_stream_t message_data_in[N_INPUT_CHANNELS], header_stream_t message_hdr_out[N_OUTPUT_CHANNELS],
+         message_stream_t message_data_out[N_OUTPUT_CHANNELS])
+{
+    if (node == 0) {
+        apenet_header_t header = {};
+        header.s.dest_x = to;
+        header.s.packet_size = 16;
+        header.s.virt_chan = 31;
+        header.s.num_of_hops = 1023;
+        header.s.out_of_lattice = 1;
+        message_hdr_out[0].write(header);
+        message_data_out[0].write(uint128_t(7));
+        message_hdr_out[0].write(apenet_header_t());
+    }
+    if (node == to) {
+        const apenet_header_t header = message_hdr_in[0].read();
+        std::printf("header %u %u %u %u\n", unsigned(header.s.num_of_hops), unsigned(header.s.virt_chan),
+                    unsigned(header.s.out_of_lattice), weft_apeiron::edac_of(header));
+        message_data_in[0].read();
+        message_hdr_in[0].read();
+    }
+}
+"#;
+    let built = Built::of(design("header", source, TIMED_HOST), ("header", "own_host"));
+    let results = Path::new(env!("CARGO_TARGET_TMPDIR")).join("apeiron_header/results");
+    let directory = results.display().to_string();
+    let tables = ["--tables", "packets", "--force", "-o", &directory];
+    for (to, hops, channel) in [(0, 0, 0), (1, 1, 0), (2, 2, 0), (3, 2, 1), (4, 1, 1)] {
+        let ring = ["--set", "topology.dims=[5]"];
+        let out = printed(&built.run(&[&ring[..], &tables].concat(), &[&i32::to_string(&to)]));
+        assert!(out.contains(&format!("header {hops} {channel} 0 0\n")), "{to}: {out}");
+        let mut way = Vec::new();
+        StoredResult::open(&results)
+            .unwrap()
+            .visit(|row: PacketRow| way.push((row.hops, row.virtual_channel)))
+            .unwrap();
+        let between = (1..=hops).map(|crossed| (crossed, channel));
+        let expected: Vec<_> = [(0, 0)].into_iter().chain(between).chain([(hops + 1, 0)]).collect();
+        assert_eq!(way, expected, "{to}");
+    }
 }
 
 /// Catches kernels that fill each other's FIFOs and wait for ever, and a deadlock that names neither them nor
