@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WEFT_VERSION 4
+#define WEFT_VERSION 5
 
 // A source that a receive may leave open.
 #define WEFT_ANY_SOURCE UINT32_MAX
@@ -213,6 +213,16 @@ typedef struct {
     // system can handle. Nothing has been written then. ETIMEDOUT: never acknowledged.
     int32_t error;
 } weft_interface_completion;
+
+// The arrival of a packet at a port.
+typedef struct {
+    // When it came, in picoseconds.
+    uint64_t at_ps;
+    // Links between nodes that it has crossed.
+    uint32_t hops;
+    // The virtual channel on which it came to the switch of its node.
+    uint32_t virtual_channel;
+} weft_port_arrival;
 
 #ifdef __cplusplus
 extern "C" {
@@ -416,10 +426,14 @@ int weft_port_open(weft_rank *rank, uint16_t port, weft_interface **interface);
 // -EMSGSIZE: it is too large.
 int weft_port_send(weft_interface *interface, weft_address to, const void *header, const void *payload, size_t length);
 
-// Takes the oldest packet that has come to a port: the length of its payload, its header, and when it came
-// in picoseconds. What does not fit into `length` bytes is lost. Waits for nothing and takes no time. The
+// Takes the oldest packet that has come to a port: the length of its payload, its header, and when and on
+// which way it came. What does not fit into `length` bytes is lost. Waits for nothing and takes no time. The
 // packet stays in the receiving FIFOs of its port until weft_port_free. -EAGAIN: there is none.
-ptrdiff_t weft_port_take(weft_interface *interface, void *header, void *payload, size_t length, uint64_t *at_ps);
+ptrdiff_t weft_port_take(weft_interface *interface,
+                         void *header,
+                         void *payload,
+                         size_t length,
+                         weft_port_arrival *arrival);
 
 // The oldest packet in the receiving FIFOs of a port leaves them now, so that another has room. Call it once
 // for each packet taken. While these FIFOs are full, packets for the port wait in the switch. Takes no time.

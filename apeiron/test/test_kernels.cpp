@@ -243,6 +243,18 @@ void test_full_channels()
     }
 }
 
+// Catches a word that is there in the cycle in which its place is free: with one place, each second cycle has none.
+void test_a_channel_of_one_word()
+{
+    Node node(2, 1, false, 1);
+    node.start(0, [](Channels) {
+        static unsigned char bytes[64];
+        send(bytes, sizeof bytes, 0, 1, 0);
+    });
+    node.scheduler.run(*node.start(1, [](Channels) { receive(0u); }));
+    CHECK((node.loop.freed == std::vector<Cycle>{50 + 2 * 3}));
+}
+
 // Catches a kernel that hears late of packets that it makes room for while it computes, or has room that is only there
 // when it reads.
 void test_channels_fill_behind_a_kernel_that_computes()
@@ -461,6 +473,7 @@ int main()
     test_long_messages();
     test_rate();
     test_full_channels();
+    test_a_channel_of_one_word();
     test_channels_fill_behind_a_kernel_that_computes();
     test_headers();
     test_streams();

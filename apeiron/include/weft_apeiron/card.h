@@ -17,6 +17,7 @@ class Card {
     struct Unit {
         KernelDesign design;
         const KernelTable *table;
+        // NULL: it is at none.
         Port *port;
         // Streams that join it to other kernels, by the places of its parameters.
         std::vector<void *> joined;
@@ -62,10 +63,12 @@ class Card {
         ddr.latency = surroundings_.ddr_cycles;
         scheduler_.reset(new Scheduler(network_, Clock(design_.megahertz), ddr, design_.payload));
         for (const KernelDesign &kernel : design_.kernels) {
-            network_.open(kernel.port);
+            if (kernel.has_port)
+                network_.open(kernel.port);
             const KernelTable *table = load_code(kernel);
-            Port &port = scheduler_->add(kernel, table->has_headers, design_.payload);
-            units_.push_back({kernel, table, &port, std::vector<void *>(table->count), nullptr, {}});
+            Port *port =
+                kernel.has_port ? &scheduler_->add(kernel, table->has_headers, design_.payload) : nullptr;
+            units_.push_back({kernel, table, port, std::vector<void *>(table->count), nullptr, {}});
         }
         for (const StreamDesign &stream : design_.streams)
             join(stream);
@@ -111,7 +114,7 @@ class Card {
         if (unit.task && !unit.task->is_over())
             throw std::runtime_error("kernel " + unit.design.name + " runs already; wait for its run first");
         check_arguments(unit, arguments);
-        Channels channels = unit.port->channels();
+        Channels channels = unit.port != nullptr ? unit.port->channels() : Channels();
         channels.joined = unit.joined.data();
         const auto call = unit.table->call;
         if (unit.task)
@@ -131,7 +134,7 @@ class Card {
             for (const auto &waited : times.waited)
                 text += ", " + share_of(waited.second, times.all) + " until it " +
                         (waited.first.first == Access::Read ? "reads " : "writes ") + waited.first.second;
-            for (const auto &full : fulls(unit))
+            for (const auto &full : fulls(unit, times.all))
                 text += "; " + full.first + " is full for " + share_of(full.second, times.all);
             text += "\n";
         }
@@ -156,13 +159,14 @@ class Card {
         return share;
     }
 
-    // Cycles for which packets have waited for room in the input channels of a kernel, where they have.
-    std::vector<std::pair<std::string, Cycle>> fulls(const Unit &unit)
+    // Cycles for which packets have waited for room in the input channels of a kernel, where they have: of its time no
+    // more than all.
+    std::vector<std::pair<std::string, Cycle>> fulls(const Unit &unit, Cycle all)
     {
         std::vector<std::pair<std::string, Cycle>> found;
-        for (unsigned channel = 0; channel < unit.design.inputs; channel++)
+        for (unsigned channel = 0; unit.port != nullptr && channel < unit.design.inputs; channel++)
             if (const Cycle held = unit.port->dispatcher().held(channel, now()))
-                found.emplace_back(unit.port->input_name(channel), held);
+                found.emplace_back(unit.port->input_name(channel), std::min(held, all));
         return found;
     }
 
@@ -186,7 +190,7 @@ class Card {
             if (times.all == 0)
                 continue;
             network_.tell_of_kernel(unit.design.name, WEFT_KERNEL_WORKS, "", clock.edge(works));
-            for (const auto &full : fulls(unit))
+            for (const auto &full : fulls(unit, times.all))
                 network_.tell_of_kernel(unit.design.name, WEFT_KERNEL_FULL, full.first, clock.edge(full.second));
         }
     }
@@ -233,10 +237,18 @@ class Card {
             throw std::runtime_error("stream " + stream.name + " joins two types of words: " + stream.writer + "." +
                                      stream.written + " has " + plain(*in.words) + ", and " + stream.reader + "." +
                                      stream.read + " has " + plain(*out.words));
-        JoinedStream joined = in.make();
-        joined.control->set_name(stream.name);
-        joined.control->set_depth(stream.depth);
-        joined.control->join(stream.writer, stream.reader);
+        // Streams behind the last of an array say what is wrong.
+        const std::size_t guards = stream.count > 0 ? GUARDS : 1;
+        JoinedStream joined = in.make(stream.count + guards);
+        for (std::size_t at = 0; at < joined.controls.size(); at++) {
+            StreamControl &control = *joined.controls[at];
+            control.set_name(stream.count > 0 ? stream.name + "[" + std::to_string(at) + "]" : stream.name);
+            control.set_depth(stream.depth);
+            control.join(stream.writer, stream.reader);
+            if (stream.count > 0 && at >= stream.count)
+                control.forbid("uses stream " + control.name() + ", and `count` of it in config.yaml is " +
+                               std::to_string(stream.count));
+        }
         writer.joined[written] = reader.joined[read] = joined.stream.get();
         streams_.push_back(std::move(joined));
     }

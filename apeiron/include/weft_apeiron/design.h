@@ -5,7 +5,8 @@
 //   payload 4096
 //   switch TextaRossa_switch_1
 //   kernel krnl_sr_1 port 0 inputs 4 outputs 4 depth 256 cycles 1 code latency.kernels/krnl_sr_1.so
-//   stream samples from krnl_front samples_out to krnl_back samples_in depth 64
+//   kernel krnl_middle port none inputs 0 outputs 0 depth 256 cycles 1 code latency.kernels/krnl_middle.so
+//   stream samples from krnl_front samples_out to krnl_back samples_in depth 64 count 0
 //
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 #ifndef WEFT_APEIRON_DESIGN_H
@@ -22,6 +23,8 @@ namespace weft_apeiron {
 
 struct KernelDesign {
     std::string name;
+    // Whether it is at a port of the Communication IP, and at which.
+    bool has_port = true;
     unsigned port = 0, inputs = 0, outputs = 0;
     // Words of the FIFO of each input channel.
     std::size_t depth = 0;
@@ -31,10 +34,10 @@ struct KernelDesign {
     std::string code;
 };
 
-// A stream that joins two kernels: parameters of their functions.
+// A stream that joins two kernels: parameters of their functions. `count`: where these are arrays, of so many streams.
 struct StreamDesign {
     std::string name, writer, written, reader, read;
-    std::size_t depth = 0;
+    std::size_t depth = 0, count = 0;
 };
 
 struct Design {
@@ -88,17 +91,20 @@ struct Design {
         StreamDesign stream;
         std::string key;
         words >> stream.name >> key >> stream.writer >> stream.written >> key >> stream.reader >> stream.read >> key >>
-            stream.depth;
+            stream.depth >> key >> stream.count;
         return stream;
     }
 
     static KernelDesign kernel(std::istringstream &words, const std::string &folder)
     {
         KernelDesign kernel;
-        std::string key;
-        words >> kernel.name >> key >> kernel.port >> key >> kernel.inputs >> key >> kernel.outputs >> key >>
+        std::string key, port;
+        words >> kernel.name >> key >> port >> key >> kernel.inputs >> key >> kernel.outputs >> key >>
             kernel.depth >> key >> kernel.cycles >> key >> std::ws;
         std::getline(words, kernel.code);
+        kernel.has_port = port != "none";
+        if (kernel.has_port)
+            kernel.port = static_cast<unsigned>(std::stoul(port));
         if (kernel.code[0] != '/')
             kernel.code = folder + kernel.code;
         return kernel;

@@ -30,10 +30,10 @@ struct Channels {
     void *const *joined;
 };
 
-// A stream that joins two kernels, as both see it.
+// A stream that joins two kernels, or an array of them, as both see it.
 struct JoinedStream {
     std::shared_ptr<void> stream;
-    StreamControl *control;
+    std::vector<StreamControl *> controls;
 };
 
 // A parameter of a kernel before its channels.
@@ -42,9 +42,9 @@ struct ParameterTable {
     const char *name;
     // Whether it takes a buffer.
     bool takes_buffer;
-    // Of a stream, the type of its words, and how one is made; NULL: it is none.
+    // Of a stream or an array of them, the type of its words, and how so many are made; NULL: it is none.
     const std::type_info *words;
-    JoinedStream (*make)();
+    JoinedStream (*make)(std::size_t count);
 };
 
 // A kernel, as the host calls it.
@@ -77,30 +77,31 @@ struct Parameter<T, false> {
     }
 };
 
-// Whether a parameter is a stream that joins kernels.
+// Whether a parameter is a stream that joins kernels, or an array of them.
 template <typename T>
 struct JoinedParameter : std::false_type {
     static const std::type_info *words() { return nullptr; }
-    static JoinedStream make() { return {}; }
+    static JoinedStream make(std::size_t) { return {}; }
 };
 
 template <typename W, int DEPTH>
-struct JoinedParameter<hls::stream<W, DEPTH> &> : std::true_type {
+struct JoinedParameter<hls::stream<W, DEPTH> *> : std::true_type {
     static const std::type_info *words() { return &typeid(W); }
     // The depth is the design's, whatever the prototype says: such streams differ in that alone.
-    static JoinedStream make()
+    static JoinedStream make(std::size_t count)
     {
-        auto stream = std::make_shared<hls::stream<W, DEPTH>>();
-        StreamControl &control = stream->control();
-        return {stream, &control};
+        std::shared_ptr<hls::stream<W, DEPTH>> streams(new hls::stream<W, DEPTH>[count],
+                                                       std::default_delete<hls::stream<W, DEPTH>[]>());
+        JoinedStream joined;
+        for (std::size_t at = 0; at < count; at++)
+            joined.controls.push_back(&streams.get()[at].control());
+        joined.stream = std::move(streams);
+        return joined;
     }
 };
 
-template <typename T>
-struct IsStreamArray : std::false_type {
-};
 template <typename W, int DEPTH>
-struct IsStreamArray<hls::stream<W, DEPTH> *> : std::true_type {
+struct JoinedParameter<hls::stream<W, DEPTH> &> : JoinedParameter<hls::stream<W, DEPTH> *> {
 };
 
 template <typename F, F *function>
@@ -109,25 +110,24 @@ struct Kernel;
 template <typename... P, void (*function)(P...)>
 struct Kernel<void(P...), function> {
     static constexpr std::size_t ALL = sizeof...(P);
-    static_assert(ALL >= 2, "the last parameters of a kernel are message_stream_t message_data_in[N_INPUT_CHANNELS] "
-                            "and message_stream_t message_data_out[N_OUTPUT_CHANNELS] (D2.8 section 3)");
 
     template <std::size_t I>
     using Type = typename std::tuple_element<I, std::tuple<P...>>::type;
+    // Counted from the last, which is 1; void in front of the first.
+    template <std::size_t I>
+    using FromEnd = typename std::tuple_element<ALL + 4 - I, std::tuple<void, void, void, void, P...>>::type;
 
     // As appendix B has it: header_stream_t beside each message_stream_t.
-    static constexpr bool HEADERS = ALL >= 4 && std::is_same<Type<ALL - 2>, header_stream_t *>::value;
-    static constexpr std::size_t PARAMETERS = ALL - (HEADERS ? 4 : 2);
-    static_assert(std::is_same<Type<ALL - 1>, message_stream_t *>::value &&
-                      std::is_same<Type<HEADERS ? ALL - 3 : ALL - 2>, message_stream_t *>::value,
-                  "the last parameters of a kernel are message_stream_t message_data_in[N_INPUT_CHANNELS] and "
-                  "message_stream_t message_data_out[N_OUTPUT_CHANNELS], or, with headers, message_hdr_in, "
-                  "message_data_in, message_hdr_out and message_data_out (D2.8 section 3, appendix B)");
+    static constexpr bool HEADERS = std::is_same<FromEnd<2>, header_stream_t *>::value;
+    // Whether its last parameters are the channels of a port.
+    static constexpr bool HAS_CHANNELS = std::is_same<FromEnd<1>, message_stream_t *>::value &&
+                                         std::is_same<FromEnd<HEADERS ? 3 : 2>, message_stream_t *>::value;
+    static constexpr std::size_t PARAMETERS = ALL - (!HAS_CHANNELS ? 0 : HEADERS ? 4 : 2);
 
     // Whether the host gives each parameter: those that are streams it does not.
     static constexpr bool is_given(std::size_t at)
     {
-        const bool joined[] = {JoinedParameter<P>::value...};
+        const bool joined[] = {JoinedParameter<P>::value..., false};
         return !joined[at];
     }
 
@@ -150,16 +150,25 @@ struct Kernel<void(P...), function> {
     static Type<I> before_channels(const Argument *arguments, const Channels &, std::false_type)
     {
         using T = typename std::remove_cv<Type<I>>::type;
-        static_assert(!IsStreamArray<T>::value,
-                      "a stream that joins a kernel to another is a parameter hls::stream<TYPE> &name, of which "
-                      "config.yaml says the other end in `streams`; arrays of them are not there");
         return Parameter<T, std::is_pointer<T>::value>::of(arguments[given_before(I)]);
     }
 
     template <std::size_t I>
     static Type<I> before_channels(const Argument *, const Channels &channels, std::true_type)
     {
-        return *static_cast<typename std::remove_reference<Type<I>>::type *>(channels.joined[I]);
+        return joined(channels.joined[I], static_cast<typename std::remove_reference<Type<I>>::type *>(nullptr));
+    }
+
+    // A stream, by reference, or the first of an array.
+    template <typename S>
+    static S &joined(void *stream, S *)
+    {
+        return *static_cast<S *>(stream);
+    }
+    template <typename S>
+    static S *joined(void *stream, S **)
+    {
+        return static_cast<S *>(stream);
     }
 
     template <std::size_t I>
@@ -213,7 +222,8 @@ struct Kernel<void(P...), function> {
     static const KernelTable *table(std::initializer_list<const char *> names)
     {
         static ParameterTable parameters[] = {
-            {nullptr, std::is_pointer<P>::value, JoinedParameter<P>::words(), &JoinedParameter<P>::make}...};
+            {nullptr, std::is_pointer<P>::value, JoinedParameter<P>::words(), &JoinedParameter<P>::make}...,
+            {nullptr, false, nullptr, nullptr}};
         std::size_t at = 0;
         for (const char *name : names)
             if (at < ALL)
@@ -228,6 +238,11 @@ struct Kernel<void(P...), function> {
 // The name by which the host finds the kernel: the only one that is not its own, so that replicas share nothing. Behind
 // the function are the names of its parameters.
 #define WEFT_APEIRON_KERNEL(function, ...)                                                                             \
+    static_assert(weft_apeiron::Kernel<decltype(function), &function>::HAS_CHANNELS == (N_INPUT_CHANNELS > 0),         \
+                  "the last parameters of a kernel at a port are message_stream_t message_data_in[N_INPUT_CHANNELS] "  \
+                  "and message_stream_t message_data_out[N_OUTPUT_CHANNELS], or, with headers, message_hdr_in, "       \
+                  "message_data_in, message_hdr_out and message_data_out (D2.8 section 3, appendix B); one without "   \
+                  "a switch_port in config.yaml has none of these");                                                   \
     extern "C" __attribute__((visibility("default"))) const weft_apeiron::KernelTable *weft_apeiron_kernel()           \
     {                                                                                                                  \
         return weft_apeiron::Kernel<decltype(function), &function>::table({__VA_ARGS__});                              \

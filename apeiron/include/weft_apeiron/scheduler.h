@@ -47,14 +47,15 @@ struct KernelTimes {
 // A kernel that the host has started.
 class Task {
   public:
-    Task(std::string name, Cycle interval, Port &port, std::function<void()> body)
+    Task(std::string name, Cycle interval, Port *port, std::function<void()> body)
         : name(std::move(name)), interval(interval), port(port), coroutine(std::move(body))
     {
     }
 
     std::string name;
     Cycle interval;
-    Port &port;
+    // NULL: it is at none.
+    Port *port;
     Coroutine coroutine;
     // When it was started, and its time.
     Cycle began = 0, clock = 0;
@@ -111,7 +112,7 @@ class Scheduler : public Executor {
     // Starts a kernel now.
     std::shared_ptr<Task> start(const KernelDesign &kernel, std::function<void()> body)
     {
-        Port &port = *ports_.at(kernel.port);
+        Port *port = kernel.has_port ? ports_.at(kernel.port).get() : nullptr;
         std::shared_ptr<Task> task(new Task(kernel.name, kernel.cycles, port, guarded(std::move(body))));
         task->began = task->clock = clock_.at_or_after(network_.now());
         const auto by_name = [](const std::shared_ptr<Task> &one, const std::shared_ptr<Task> &other) {
@@ -197,8 +198,11 @@ class Scheduler : public Executor {
 
     void *channel(Access access, unsigned number) override
     {
-        const unsigned count = access == Access::Read ? running_->port.inputs() : running_->port.outputs();
-        const Channels channels = running_->port.channels();
+        if (running_->port == nullptr)
+            refuse("uses channel " + std::to_string(number) + ", and it is at no port: give it a switch_port in "
+                   "config.yaml");
+        const unsigned count = access == Access::Read ? running_->port->inputs() : running_->port->outputs();
+        const Channels channels = running_->port->channels();
         // Those behind the last say what is wrong.
         const unsigned at = std::min(number, count);
         return access == Access::Read ? &channels.data_in[at] : &channels.data_out[at];

@@ -112,16 +112,22 @@ class WeftNetwork : public Network {
     bool take(Packet &packet) override
     {
         for (const auto &port : ports_) {
-            std::uint64_t at = 0;
+            weft_port_arrival came = {};
             const std::ptrdiff_t length =
-                weft_port_take(port.second, &packet.header, room_.data(), room_.size(), &at);
+                weft_port_take(port.second, &packet.header, room_.data(), room_.size(), &came);
             if (length == -EAGAIN)
                 continue;
             if (length < 0)
                 end("port " + std::to_string(port.first) + ": " + std::strerror(static_cast<int>(-length)));
             packet.payload.assign(room_.begin(), room_.begin() + length);
             packet.port = port.first;
-            packet.at = at;
+            packet.at = came.at_ps;
+            // As the switches on its way have written them.
+            packet.header.s.virt_chan = came.virtual_channel;
+            packet.header.s.num_of_hops = came.hops;
+            packet.header.s.out_of_lattice = 0;
+            packet.header.s.edac = 0;
+            packet.header.s.edac = edac_of(packet.header);
             return true;
         }
         return false;

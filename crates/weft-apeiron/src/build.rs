@@ -129,7 +129,8 @@ fn compile(toolchain: &Toolchain, include: &Path, folders: &[PathBuf]) -> Vec<Os
 
 /// The line of a kernel in the description.
 fn described(kernel: &DesignKernel, depth: u64, parts: &str) -> String {
-    let DesignKernel { name, inputs, outputs, port, cycles, .. } = kernel;
+    let DesignKernel { name, inputs, outputs, cycles, .. } = kernel;
+    let port = kernel.port.map_or("none".to_owned(), |port| port.to_string());
     format!(
         "kernel {name} port {port} inputs {inputs} outputs {outputs} depth {depth} cycles {cycles} \
          code {parts}/{name}.so\n"
@@ -138,10 +139,11 @@ fn described(kernel: &DesignKernel, depth: u64, parts: &str) -> String {
 
 /// The line of a stream between kernels.
 fn described_stream(stream: &DesignStream) -> String {
-    let DesignStream { name, from, to, depth, .. } = stream;
+    let DesignStream { name, from, to, depth, count, .. } = stream;
+    let count = count.unwrap_or(0);
     let (writer, reader) =
         (format!("{} {}", from.kernel, from.parameter), format!("{} {}", to.kernel, to.parameter));
-    format!("stream {name} from {writer} to {reader} depth {depth}\n")
+    format!("stream {name} from {writer} to {reader} depth {depth} count {count}\n")
 }
 
 /// The source of a kernel.
@@ -243,7 +245,7 @@ mod tests {
              code latency.xclbin.d/krnl_sr_1.so\n\
              kernel krnl_sr_2 port 1 inputs 4 outputs 3 depth 256 cycles 1 \
              code latency.xclbin.d/krnl_sr_2.so\n\
-             stream s from krnl_sr_1 there to krnl_sr_2 there depth 5\n"
+             stream s from krnl_sr_1 there to krnl_sr_2 there depth 5 count 0\n"
         );
         let generated = plan.files.iter().find(|(path, _)| path.ends_with("krnl_sr_2.cpp")).unwrap();
         assert!(

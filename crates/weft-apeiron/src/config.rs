@@ -42,8 +42,8 @@ pub struct DesignKernel {
     pub inputs: u32,
     /// Output channels.
     pub outputs: u32,
-    /// The IntraNode port of the Communication IP that it is at.
-    pub port: u32,
+    /// The IntraNode port of the Communication IP that it is at; `None`: it has streams alone.
+    pub port: Option<u32>,
     /// Cycles between two accesses to one stream.
     pub cycles: u32,
     /// Words of the FIFO of each input channel; `None`: those of the largest packet.
@@ -67,7 +67,7 @@ impl DesignKernel {
 pub struct Design {
     /// The file as the user named it.
     pub file: PathBuf,
-    /// In the order of their ports, one at each from 0 on.
+    /// In the order of their ports, one at each from 0 on, and then those at none.
     pub kernels: Vec<DesignKernel>,
     /// The clock of the whole design, in MHz.
     pub megahertz: u32,
@@ -193,14 +193,16 @@ impl ConfigReader {
         let streams = find(entries, "streams");
         let streams = streams.map(|node| self.streams(node, kernels.as_deref().unwrap_or_default()));
         let (kernels, (megahertz, freq_line, links)) = (kernels?, config?);
-        Some(Design {
-            file: path.to_owned(),
-            kernels,
-            megahertz,
-            freq_line,
-            links,
-            streams: streams.unwrap_or_default(),
-        })
+        let streams = streams.unwrap_or_default();
+        for kernel in kernels.iter().filter(|kernel| kernel.port.is_none()) {
+            let mut ends = streams.iter().flat_map(|stream| [&stream.from, &stream.to]);
+            if ends.all(|end| end.kernel != kernel.name) {
+                let what = format!("kernel {} is at no port and has no stream", kernel.name);
+                let mend = "write its switch_port and channels, or join it to another kernel in `streams`";
+                self.mistake(kernel.line, what, mend);
+            }
+        }
+        Some(Design { file: path.to_owned(), kernels, megahertz, freq_line, links, streams })
     }
 
     fn kernels(&mut self, node: &YamlNode) -> Vec<DesignKernel> {
@@ -219,8 +221,8 @@ impl ConfigReader {
                     let what = format!("kernel {} is there twice, first on line {}", kernel.name, other.line);
                     self.mistake(kernel.line, what, "give each replica a number, as in krnl_sr_1, krnl_sr_2");
                 }
-                if other.port == kernel.port {
-                    let DesignKernel { name, port, line, .. } = kernel;
+                if let Some(port) = kernel.port.filter(|_| other.port == kernel.port) {
+                    let DesignKernel { name, line, .. } = kernel;
                     let what = format!(
                         "kernel {name} is at port {port}, as {} of line {} is",
                         other.name, other.line
@@ -229,12 +231,16 @@ impl ConfigReader {
                 }
             }
         }
-        kernels.sort_by_key(|kernel| kernel.port);
+        kernels.sort_by_key(|kernel| kernel.port.unwrap_or(u32::MAX));
         // A port without a kernel would leave streams of the Communication IP open.
         if all && self.mistakes.is_empty() {
-            for (port, kernel) in (0..).zip(&kernels) {
-                if kernel.port != port {
-                    let DesignKernel { name, port: own, line, .. } = kernel;
+            if kernels.first().is_some_and(|kernel| kernel.port.is_none()) {
+                let mend = "write switch_port: 0, input_channels and output_channels for one";
+                self.mistake(node.line, "no kernel is at a port of the Communication IP", mend);
+            }
+            let ports = kernels.iter().filter_map(|kernel| Some((kernel, kernel.port?)));
+            for (port, (DesignKernel { name, line, .. }, own)) in (0..).zip(ports) {
+                if own != port {
                     let what = format!("kernel {name} is at port {own}, and port {port} has no kernel");
                     self.mistake(*line, what, "number the ports from 0 on without gaps");
                     break;
@@ -248,9 +254,12 @@ impl ConfigReader {
         let keys = ["name", "input_channels", "output_channels", "switch_port", "cycles", "depth"];
         let entries = self.mapping(node, "a kernel", &keys)?;
         let name = self.required(node, entries, "name", "the kernel's name").and_then(|node| self.name(node));
-        let inputs = self.number(node, entries, &INPUTS);
-        let outputs = self.number(node, entries, &OUTPUTS);
-        let port = self.number(node, entries, &PORTS);
+        // One that is at no port has no channels.
+        let of_port = [&INPUTS, &OUTPUTS, &PORTS];
+        let [inputs, outputs, port] = match of_port.iter().any(|wanted| find(entries, wanted.key).is_some()) {
+            true => of_port.map(|wanted| self.number(node, entries, wanted).map(Some)),
+            false => [Some(None); 3],
+        };
         let cycles = match find(entries, "cycles") {
             Some(_) => self.number(node, entries, &CYCLES),
             None => Some(1),
@@ -259,8 +268,17 @@ impl ConfigReader {
             Some(_) => Some(self.number(node, entries, &DEPTHS)?),
             None => None,
         };
-        let ((line, name), inputs, outputs) = (name?, inputs?, outputs?);
-        Some(DesignKernel { name, inputs, outputs, port: port?, cycles: cycles?, depth, line })
+        let ((line, name), port) = (name?, port?);
+        if port.is_none() && depth.is_some() {
+            let what = format!("`depth` is that of input channels, and kernel {name} has none");
+            self.mistake(
+                line,
+                what,
+                "leave it out, or write input_channels, output_channels and switch_port",
+            );
+        }
+        let (inputs, outputs) = (inputs?.unwrap_or(0), outputs?.unwrap_or(0));
+        Some(DesignKernel { name, inputs, outputs, port, cycles: cycles?, depth, line })
     }
 
     pub(crate) fn name(&mut self, node: &YamlNode) -> Option<(usize, String)> {
@@ -386,7 +404,10 @@ config:
         let design = latency();
         assert_eq!((design.megahertz, design.freq_line, design.links, design.kernels.len()), (100, 12, 2, 2));
         let second = &design.kernels[1];
-        assert_eq!((second.inputs, second.outputs, second.port, second.cycles, second.line), (4, 3, 1, 1, 6));
+        assert_eq!(
+            (second.inputs, second.outputs, second.port, second.cycles, second.line),
+            (4, 3, Some(1), 1, 6)
+        );
         assert_eq!(second.functions(), ["krnl_sr_2", "krnl_sr"]);
         let named = |name: &str| DesignKernel { name: name.to_owned(), ..second.clone() };
         assert_eq!(named("filter").functions(), ["filter"]);
@@ -434,6 +455,26 @@ config:
         assert!(mistakes("")[0].starts_with("own.yaml:1: the design is empty"));
         assert!(mistakes("- 1")[0].contains("the design has no keys; write kernels, config, streams"));
         assert!(mistakes("kernels: []\nconfig: 1").len() == 2);
+    }
+
+    /// Catches a kernel without a port that is taken for one that lacks its keys, or that nothing joins.
+    #[test]
+    fn a_kernel_may_have_streams_alone() {
+        let own = "  - name: middle\n";
+        let text = LATENCY.replace("kernels:\n", &format!("kernels:\n{own}"));
+        let stream = "streams: [{name: taps, from: krnl_sr_1.out, to: middle.in}]\n";
+        let read = |text: &str| Design::of_text(Path::new("own.yaml"), text);
+        let design = read(&format!("{text}{stream}")).unwrap();
+        let middle = &design.kernels[2];
+        assert_eq!((middle.name.as_str(), middle.port, middle.inputs, middle.line), ("middle", None, 0, 2));
+        assert!(mistakes(&text)[0].contains("own.yaml:2: kernel middle is at no port and has no stream"));
+        let deep = text.replace(own, "  - {name: middle, depth: 4}\n");
+        assert!(
+            mistakes(&format!("{deep}{stream}"))[0].contains("own.yaml:2: `depth` is that of input channels")
+        );
+        let alone = "kernels: [{name: a}, {name: b}]\nconfig: {freq: 100, links: 0}\n\
+                     streams: [{name: s, from: a.out, to: b.in}]\n";
+        assert!(mistakes(alone)[0].contains("own.yaml:1: no kernel is at a port of the Communication IP"));
     }
 
     /// Catches mistakes of one file of which only the first is told.

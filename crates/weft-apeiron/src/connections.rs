@@ -3,8 +3,8 @@
 use crate::build::{KernelSource, find_source};
 use crate::config::{Design, DesignKernel};
 use crate::error::{DesignError, Mistake};
-use crate::prototype::{KernelParameter, parameters};
-use crate::streams::StreamEnd;
+use crate::prototype::{KernelParameter, ParameterKind, parameters};
+use crate::streams::{DesignStream, StreamEnd};
 
 /// A kernel with the parameters of its function.
 pub(crate) struct KernelFound<'d> {
@@ -26,8 +26,8 @@ impl<'d> KernelFound<'d> {
         self.parameters.iter().flatten().map(|parameter| parameter.name.as_str()).collect()
     }
 
-    /// A mistake in an end of a stream of this kernel, and its mend.
-    fn misfit(&self, end: &StreamEnd) -> Option<(String, String)> {
+    /// A mistake in an end of this stream at this kernel, and its mend.
+    fn misfit(&self, end: &StreamEnd, stream: &DesignStream) -> Option<(String, String)> {
         let StreamEnd { kernel, parameter, .. } = end;
         let source = self.source.path.display();
         let Some(parameters) = &self.parameters else {
@@ -40,11 +40,22 @@ impl<'d> KernelFound<'d> {
                 let what = format!("kernel {kernel} has no parameter {parameter} in {source}");
                 Some((what, format!("it has {}", self.names().join(", "))))
             }
-            Some(own) if !own.is_reference => {
-                let what = format!("{end} is no stream in {source}:{}", own.line);
-                Some((what, format!("declare it as hls::stream<TYPE> &{parameter}")))
-            }
-            Some(_) => None,
+            Some(own) => match (own.kind, stream.count) {
+                (ParameterKind::Stream, None) | (ParameterKind::StreamArray, Some(_)) => None,
+                (ParameterKind::Stream, Some(count)) => {
+                    let what =
+                        format!("{end} is one stream in {source}:{}, and `count` is {count}", own.line);
+                    Some((what, format!("declare it as hls::stream<TYPE> {parameter}[{count}]")))
+                }
+                (ParameterKind::StreamArray, None) => {
+                    let what = format!("{end} is an array of streams in {source}:{}", own.line);
+                    Some((what, "write `count:`, their number, beside it".to_owned()))
+                }
+                (ParameterKind::Other, _) => {
+                    let what = format!("{end} is no stream in {source}:{}", own.line);
+                    Some((what, format!("declare it as hls::stream<TYPE> &{parameter}")))
+                }
+            },
         }
     }
 }
@@ -62,8 +73,10 @@ pub fn check(design: &Design) -> Result<(), DesignError> {
 
 pub(crate) fn check_found(design: &Design, found: &[KernelFound<'_>]) -> Result<(), DesignError> {
     let mut mistakes = Vec::new();
-    for end in design.streams.iter().flat_map(|stream| [&stream.from, &stream.to]) {
-        let misfit = found.iter().find(|own| own.kernel.name == end.kernel).and_then(|own| own.misfit(end));
+    let ends = design.streams.iter().flat_map(|stream| [(&stream.from, stream), (&stream.to, stream)]);
+    for (end, stream) in ends {
+        let kernel = found.iter().find(|own| own.kernel.name == end.kernel);
+        let misfit = kernel.and_then(|own| own.misfit(end, stream));
         mistakes.extend(misfit.map(|(what, mend)| Mistake {
             file: design.name(),
             line: end.line,
@@ -77,7 +90,8 @@ pub(crate) fn check_found(design: &Design, found: &[KernelFound<'_>]) -> Result<
             let ends = design.streams.iter().flat_map(|stream| [&stream.from, &stream.to]);
             ends.into_iter().any(|end| end.kernel == *name && end.parameter == parameter.name)
         };
-        let open = own.parameters.iter().flatten().filter(|own| own.is_reference && !is_joined(own));
+        let open =
+            own.parameters.iter().flatten().filter(|own| own.kind != ParameterKind::Other && !is_joined(own));
         mistakes.extend(open.map(|parameter| Mistake {
             file: own.source.path.display().to_string(),
             line: parameter.line,
@@ -132,10 +146,22 @@ streams:
                 "front.cpp:1: nothing is joined to the stream front.to; add",
             ),
             (front, "void\nback(int *in) {}", "config.yaml:6: back.in is no stream in"),
+            (
+                "void front(hls::stream<int> out[2]) {}",
+                back,
+                "config.yaml:6: front.out is an array of streams in",
+            ),
             (front, "MACRO(back)", "back.cpp does not define the function back"),
         ] {
             let error = told(front, back).unwrap_err();
             assert!(error.contains(expected), "{expected}: {error}");
         }
+        let text = CONFIG.replace("to: back.in", "to: back.in, count: 2");
+        let design = Design::of_text(&folder.path().join("config.yaml"), &text).unwrap();
+        std::fs::write(folder.path().join("front.cpp"), "void front(hls::stream<int> out[2]) {}").unwrap();
+        std::fs::write(folder.path().join("back.cpp"), back).unwrap();
+        let error = check(&design).unwrap_err().to_string();
+        assert!(error.contains("config.yaml:6: back.in is one stream in "), "{error}");
+        assert!(error.contains("`count` is 2; declare it as hls::stream<TYPE> in[2]"), "{error}");
     }
 }

@@ -17,7 +17,7 @@ pub fn config(design: &Design) -> String {
         let _ = writeln!(text, "stream_connect={from}:{to}"); // into a string: nothing fails
     };
     for kernel in &design.kernels {
-        let (name, port) = (&kernel.name, kernel.port);
+        let (name, Some(port)) = (&kernel.name, kernel.port) else { continue };
         connect(format!("{SWITCH}.dtaxisrx{port}"), format!("dispatcher_{port}.dt_in"));
         connect(format!("{SWITCH}.hdaxisrx{port}"), format!("dispatcher_{port}.hd_in"));
         let depth = kernel.depth.map(|words| format!(":{words}")).unwrap_or_default();
@@ -37,7 +37,12 @@ pub fn config(design: &Design) -> String {
         connect(format!("aggregator_{port}.hd_out"), format!("{SWITCH}.hdaxistx{port}"));
     }
     for stream in &design.streams {
-        connect(stream.from.to_string(), format!("{}:{}", stream.to, stream.depth));
+        match stream.count {
+            None => connect(stream.from.to_string(), format!("{}:{}", stream.to, stream.depth)),
+            Some(count) => (0..count).for_each(|at| {
+                connect(format!("{}_{at}", stream.from), format!("{}_{at}:{}", stream.to, stream.depth));
+            }),
+        }
     }
     text
 }
@@ -66,6 +71,10 @@ mod tests {
         let text = config(&deep);
         assert!(text.contains("dispatcher_1.message_data_out_3:krnl_sr_2.message_data_in_3:64\n"), "{text}");
         assert!(text.contains("krnl_sr_1.message_data_in_0\n"), "{text}");
+        let mut array = joined();
+        array.streams[0].count = Some(2);
+        let text = config(&array);
+        assert!(text.ends_with("stream_connect=krnl_sr_2.taps_out_1:krnl_sr_1.taps_in_1:16\n"), "{text}");
         let text = config(&joined());
         assert!(text.ends_with("stream_connect=krnl_sr_2.taps_out:krnl_sr_1.taps_in:16\n"), "{text}");
     }

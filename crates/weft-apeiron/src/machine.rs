@@ -30,11 +30,12 @@ pub fn sets(design: &Design) -> Vec<String> {
     // A word of 128 bits per cycle.
     let rate = format!("{}Mb/s", 128 * megahertz);
     let cycle_ps = 1_000_000u64.div_ceil(megahertz);
+    let ports = design.kernels.iter().filter(|kernel| kernel.port.is_some()).count();
     vec![
         "topology.dims=[1]".to_owned(),
         format!("nic.clock={megahertz}MHz"),
         format!("switch.clock={megahertz}MHz"),
-        format!("nic.intra_node.ports={}", design.kernels.len()),
+        format!("nic.intra_node.ports={ports}"),
         format!("links.endpoint.rate={rate}"),
         format!("links.endpoint.latency={cycle_ps}ps"),
         format!("links.default.latency={}ps", TRANSCEIVERS_PS + 2 * cycle_ps),

@@ -59,8 +59,8 @@ pub fn svg(design: &Design) -> String {
         picture.line(PicturePoint { x: 16, y }, PicturePoint { x: SWITCH_AT, y }, 4);
         picture.text(68, y - 6, &format!("link {link}"));
     }
-    for kernel in &design.kernels {
-        picture.kernel(kernel);
+    for (row, kernel) in (0..).zip(&design.kernels) {
+        picture.kernel(kernel, MARGIN + row * ROW);
     }
     for (lane, stream) in (0..).zip(&design.streams) {
         picture.stream(design, stream, lane);
@@ -78,18 +78,18 @@ pub fn svg(design: &Design) -> String {
 struct DesignPicture(String);
 
 impl DesignPicture {
-    fn kernel(&mut self, kernel: &DesignKernel) {
-        let DesignKernel { name, port, inputs, outputs, .. } = kernel;
-        let top = MARGIN + port * ROW;
+    fn kernel(&mut self, kernel: &DesignKernel, top: u32) {
+        let DesignKernel { name, inputs, outputs, .. } = kernel;
         let (out, back) = (top + 24, top + 64);
+        let own =
+            DrawnBox { x: KERNELS_AT, y: out - 14, width: KERNELS_END - KERNELS_AT, height: back - out + 28 };
+        self.block(&own, name, "#dff0d8");
+        let Some(port) = kernel.port else { return };
         self.text(330, top + 12, &format!("port {port}"));
         for (y, adapter) in [(out, "aggregator"), (back, "dispatcher")] {
             let block = DrawnBox { x: ADAPTERS_AT, y: y - 14, width: 120, height: 28 };
             self.block(&block, &format!("{adapter}_{port}"), "#f2ead3");
         }
-        let own =
-            DrawnBox { x: KERNELS_AT, y: out - 14, width: KERNELS_END - KERNELS_AT, height: back - out + 28 };
-        self.block(&own, name, "#dff0d8");
         let switch_end = SWITCH_AT + 180;
         let at = |x, y| PicturePoint { x, y };
         self.arrow(at(ADAPTERS_AT, out), at(switch_end, out));
@@ -102,11 +102,12 @@ impl DesignPicture {
 
     /// A stream from kernel to kernel, in a lane of its own.
     fn stream(&mut self, design: &Design, stream: &DesignStream, lane: u32) {
-        let DesignStream { name, from, to, depth, .. } = stream;
+        let DesignStream { name, from, to, depth, count, .. } = stream;
+        let count = count.map_or(String::new(), |count| format!("{count} x "));
         // Writers leave at the upper half of their boxes, readers are entered at the lower one.
         let height = |end: &StreamEnd, within: u32| {
-            let port = design.kernels.iter().find(|kernel| kernel.name == end.kernel)?.port;
-            Some(MARGIN + port * ROW + within + 4 * (lane % 4))
+            let row = design.kernels.iter().position(|kernel| kernel.name == end.kernel)? as u32;
+            Some(MARGIN + row * ROW + within + 4 * (lane % 4))
         };
         let (Some(begin), Some(end)) = (height(from, 18), height(to, 60)) else { return };
         let x = KERNELS_END + 30 + lane * LANE;
@@ -114,7 +115,7 @@ impl DesignPicture {
         self.line(at(KERNELS_END, begin), at(x, begin), 1);
         self.line(at(x, begin), at(x, end), 1);
         self.arrow(at(x, end), at(KERNELS_END, end));
-        self.text(x + LANE / 2 - 8, (begin + end) / 2, &format!("{name}: {depth} words"));
+        self.text(x + LANE / 2 - 8, (begin + end) / 2, &format!("{name}: {count}{depth} words"));
     }
 
     fn block(&mut self, block: &DrawnBox, name: &str, fill: &str) {
@@ -166,5 +167,10 @@ mod tests {
         }
         assert!(picture.starts_with("<svg ") && picture.ends_with("</svg>\n"));
         assert!(svg(&joined()).contains(">taps: 16 words</text>"));
+        let mut own = joined();
+        (own.kernels[1].port, own.streams[0].count) = (None, Some(4));
+        let picture = svg(&own);
+        assert!(picture.contains(">taps: 4 x 16 words</text>") && picture.contains(">krnl_sr_2</text>"));
+        assert!(!picture.contains("aggregator_1"), "{picture}");
     }
 }

@@ -9,12 +9,22 @@
 use std::iter::Peekable;
 use std::str::Chars;
 
+/// Whether a parameter is a stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ParameterKind {
+    /// It is none, or a channel.
+    Other,
+    /// A reference.
+    Stream,
+    /// An array of streams, which are no channels.
+    StreamArray,
+}
+
 /// A parameter.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct KernelParameter {
     pub name: String,
-    /// Whether it is a reference: of a kernel, a stream.
-    pub is_reference: bool,
+    pub kind: ParameterKind,
     /// The line in the source.
     pub line: usize,
 }
@@ -72,7 +82,8 @@ fn cut(text: &str, part: std::ops::Range<usize>) -> Vec<KernelParameter> {
 }
 
 fn parameter(text: &str, part: std::ops::Range<usize>) -> Option<KernelParameter> {
-    let own = text[part.clone()].split(['=', '[']).next().unwrap_or_default();
+    let whole = text[part.clone()].split('=').next().unwrap_or_default();
+    let own = whole.split('[').next().unwrap_or_default();
     let name_end = own.trim_end().len();
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let name = own[..name_end].rsplit(|c| !is_part(c)).next().filter(|name| !name.is_empty())?;
@@ -80,8 +91,14 @@ fn parameter(text: &str, part: std::ops::Range<usize>) -> Option<KernelParameter
         return None;
     }
     let before = &text[..part.start + name_end];
-    let is_reference = own.contains('&');
-    Some(KernelParameter { name: name.to_owned(), is_reference, line: 1 + before.matches('\n').count() })
+    let kind = if own.contains('&') {
+        ParameterKind::Stream
+    } else if whole.len() > own.len() && own.contains("stream<") {
+        ParameterKind::StreamArray
+    } else {
+        ParameterKind::Other
+    };
+    Some(KernelParameter { name: name.to_owned(), kind, line: 1 + before.matches('\n').count() })
 }
 
 /// The source with blanks in the place of comments, texts and lines of the preprocessor, so that lines stay.
@@ -143,15 +160,17 @@ mod tests {
                       const char *text = \"own(b) {\";\nint not_own(int c) { return own(c) + 1'000; }\n\
                       extern \"C\" void own(unsigned n, const int32_t *input,\n\
                       \x20   hls::stream<pair<int, 3>> &out,\n\
-                      \x20   hls::stream<float>& in, message_stream_t message_data_in[N(1, 2)])\n{\n}\n";
+                      \x20   hls::stream<float>& in, hls::stream<int> all[4],\
+                      message_stream_t message_data_in[N(1, 2)])\n{\n}\n";
         let found = parameters(source, "own").unwrap();
-        let told: Vec<_> = found.iter().map(|own| (own.name.as_str(), own.is_reference, own.line)).collect();
+        let told: Vec<_> = found.iter().map(|own| (own.name.as_str(), own.kind, own.line)).collect();
         let expected = [
-            ("n", false, 8),
-            ("input", false, 8),
-            ("out", true, 9),
-            ("in", true, 10),
-            ("message_data_in", false, 10),
+            ("n", ParameterKind::Other, 8),
+            ("input", ParameterKind::Other, 8),
+            ("out", ParameterKind::Stream, 9),
+            ("in", ParameterKind::Stream, 10),
+            ("all", ParameterKind::StreamArray, 10),
+            ("message_data_in", ParameterKind::Other, 10),
         ];
         assert_eq!(told, expected);
         assert_eq!(parameters("void own(void) {}", "own"), Some(Vec::new()));

@@ -8,7 +8,8 @@
 //!     depth: 64
 //! ```
 //! The list is ours: it says what `stream_connect=krnl_front.samples_out:krnl_back.samples_in:64` says to the
-//! linker of Vitis. A depth of two where none is given, as `hls::stream` has it.
+//! linker of Vitis. A depth of two where none is given, as `hls::stream` has it. `count: 4` joins two arrays
+//! of four streams.
 
 use crate::config::{ConfigReader, DesignKernel, NumberKey, find};
 use crate::yaml::{YamlNode, YamlValue};
@@ -25,6 +26,15 @@ pub(crate) const DEPTHS: NumberKey = NumberKey {
     least: 1,
     most: MOST_DEPTH,
     why: "a FIFO holds one word or more",
+};
+
+/// Streams of an array: ours.
+const COUNTS: NumberKey = NumberKey {
+    key: "count",
+    meaning: "streams of the arrays that it joins",
+    least: 1,
+    most: 256,
+    why: "an array has one stream or more",
 };
 
 /// A parameter of a kernel that is a stream.
@@ -55,6 +65,8 @@ pub struct DesignStream {
     pub to: StreamEnd,
     /// Words that it holds.
     pub depth: u32,
+    /// Streams, where it joins two arrays of them; `None`: it joins no arrays.
+    pub count: Option<u32>,
     /// The line of its name.
     pub line: usize,
 }
@@ -79,7 +91,7 @@ impl ConfigReader {
     }
 
     fn stream(&mut self, node: &YamlNode) -> Option<DesignStream> {
-        let entries = self.mapping(node, "a stream", &["name", "from", "to", "depth"])?;
+        let entries = self.mapping(node, "a stream", &["name", "from", "to", "depth", "count"])?;
         let name = self.required(node, entries, "name", "the stream's name").and_then(|node| self.name(node));
         let mut end = |key, meaning| {
             let node = self.required(node, entries, key, meaning)?;
@@ -91,8 +103,12 @@ impl ConfigReader {
             Some(_) => self.number(node, entries, &DEPTHS),
             None => Some(USUAL_DEPTH),
         };
+        let count = match find(entries, COUNTS.key) {
+            Some(_) => Some(self.number(node, entries, &COUNTS)?),
+            None => None,
+        };
         let (line, name) = name?;
-        Some(DesignStream { name, from: from?, to: to?, depth: depth?, line })
+        Some(DesignStream { name, from: from?, to: to?, depth: depth?, count, line })
     }
 
     /// `KERNEL.PARAMETER`.
@@ -166,17 +182,20 @@ streams:
     /// Catches ends that are exchanged, and a depth that is another where none is given.
     #[test]
     fn streams_are_read() {
-        let design = Design::of_text(Path::new("own.yaml"), &format!("{LATENCY}{STREAMS}")).unwrap();
+        let read =
+            |streams: &str| Design::of_text(Path::new("own.yaml"), &format!("{LATENCY}{streams}")).unwrap();
+        assert_eq!(read(&STREAMS.replace("depth: 64", "count: 4")).streams[0].count, Some(4));
+        let design = read(STREAMS);
         let told = |stream: &DesignStream| {
-            let DesignStream { name, from, to, depth, line } = stream;
-            format!("{name}: {from} to {to}, {depth}, line {line}")
+            let DesignStream { name, from, to, depth, count, line } = stream;
+            format!("{name}: {from} to {to}, {depth}, {count:?}, line {line}")
         };
         let told: Vec<_> = design.streams.iter().map(told).collect();
         assert_eq!(
             told,
             [
-                "there: krnl_sr_1.out to krnl_sr_2.in, 64, line 15",
-                "back: krnl_sr_2.out to krnl_sr_1.in, 2, line 19"
+                "there: krnl_sr_1.out to krnl_sr_2.in, 64, None, line 15",
+                "back: krnl_sr_2.out to krnl_sr_1.in, 2, None, line 19"
             ]
         );
     }
@@ -207,8 +226,13 @@ streams:
             ),
             ("    from: krnl_sr_2.out\n", "", "own.yaml:19: `from` is missing; write `from:`"),
             ("depth: 64", "depth: 0", "own.yaml:18: `depth` cannot be 0"),
+            ("depth: 64", "count: 0", "own.yaml:18: `count` cannot be 0: an array has one stream or more"),
             ("name: back", "name: there", "own.yaml:19: stream there is there twice, first on line 15"),
-            ("depth:", "length:", "own.yaml:18: a stream has no key `length`; it has name, from, to, depth"),
+            (
+                "depth:",
+                "length:",
+                "own.yaml:18: a stream has no key `length`; it has name, from, to, depth, count",
+            ),
         ] {
             let told_all = mistakes(&format!("{LATENCY}{}", STREAMS.replacen(from, to, 1)));
             assert!(told_all.iter().any(|line| line.contains(told)), "{told}: {told_all:?}");

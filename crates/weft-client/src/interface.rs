@@ -48,6 +48,50 @@ pub struct Address {
     pub domain: u16,
 }
 
+/// The arrival of a packet at a port.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(C)]
+pub struct Arrival {
+    /// When it came, in picoseconds.
+    pub at_ps: u64,
+    /// Links between nodes that it has crossed.
+    pub hops: u32,
+    /// The virtual channel on which it came to the switch of its node.
+    pub virtual_channel: u32,
+}
+
+/// The way of a message through the network.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Way {
+    /// Links that it has crossed, injection and ejection included.
+    pub hops: u8,
+    /// The virtual channel on which it came to the switch of its endpoint.
+    pub channel: u8,
+}
+
+impl Way {
+    /// Links that it crosses besides those between nodes: to the first switch and from the last.
+    const LINKS_OF_PORTS: u8 = 2;
+
+    /// The arrival of a packet that has gone this way, at `at_ps`.
+    pub(crate) fn arrival(self, at_ps: u64) -> Arrival {
+        let hops = self.hops.saturating_sub(Way::LINKS_OF_PORTS).into();
+        Arrival { at_ps, hops, virtual_channel: self.channel.into() }
+    }
+}
+
+impl From<u32> for Way {
+    fn from(bits: u32) -> Way {
+        Way { hops: bits as u8, channel: (bits >> 8) as u8 }
+    }
+}
+
+impl From<Way> for u32 {
+    fn from(Way { hops, channel }: Way) -> u32 {
+        u32::from(channel) << 8 | u32::from(hops)
+    }
+}
+
 /// A protection domain, as a process that allocates an interface names it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WantedDomain {
@@ -180,6 +224,8 @@ pub(crate) struct Small {
     pub bytes: Vec<u8>,
     /// The time at which the interface had it, in ps.
     pub at: u64,
+    /// The way that it came.
+    pub way: Way,
 }
 
 /// A virtual interface of this rank.
@@ -225,7 +271,8 @@ impl Interfaces {
                 let (interface, domain) = (notice.from_interface as u16, notice.data as u16);
                 let from = Address { memory: 0, node, interface, domain };
                 if let Some(interface) = self.of(number) {
-                    interface.mailbox.push_back(Small { from, bytes, at: notice.at });
+                    let way = Way::from(notice.way);
+                    interface.mailbox.push_back(Small { from, bytes, at: notice.at, way });
                 }
             }
             Some(NoticeKind::Register) => {
@@ -304,7 +351,8 @@ mod tests {
         assert_eq!(interfaces.answer, Some(Err(libc::ENOSPC)));
         interfaces.open.push(Interface { own, ..Interface::default() });
         for (interface, byte) in [(2, 1), (3, 2)] {
-            let small = Notice { interface, from_interface: 9, data: 7, ..notice(NoticeKind::Small) };
+            let way = Way { hops: 5, channel: 1 }.into();
+            let small = Notice { interface, from_interface: 9, data: 7, way, ..notice(NoticeKind::Small) };
             interfaces.notice(&small, vec![byte]);
             for (operation, flags) in
                 [(PostKind::Put, flag::WRITTEN), (PostKind::Get, flag::READ), (PostKind::Small, flag::SENT)]
@@ -318,6 +366,7 @@ mod tests {
         let interface = interfaces.of(2).unwrap();
         let small = interface.mailbox.pop_front().unwrap();
         assert_eq!((small.from.node, small.from.interface, small.bytes), (5, 9, vec![1]));
+        assert_eq!(small.way.arrival(7), Arrival { at_ps: 7, hops: 3, virtual_channel: 1 });
         assert!(interface.mailbox.is_empty());
         let ended: Vec<_> =
             interface.completions.iter().map(|ended| (ended.flags, ended.context as u64)).collect();

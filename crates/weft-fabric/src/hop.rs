@@ -33,6 +33,10 @@ pub struct HopRecord {
     pub to: Option<SwitchId>,
     /// The link's kind.
     pub class: LinkClass,
+    /// The virtual channel on which it crossed the link.
+    pub virtual_channel: u8,
+    /// Links that it had crossed before, injection included.
+    pub hops: u8,
     /// Time at which the head came to the switch; at an endpoint, at which the interface handed over the
     /// packet.
     pub came: Time,
@@ -61,6 +65,7 @@ pub(crate) struct CrossedLink {
     pub(crate) from: LinkEnd,
     pub(crate) to: Option<SwitchId>,
     pub(crate) class: LinkClass,
+    pub(crate) vc: u8,
     pub(crate) latency: Span,
     pub(crate) routing: Span,
 }
@@ -80,8 +85,8 @@ pub(crate) struct Instants {
 impl HopRecord {
     /// The record of one packet, one link and the times of the crossing.
     pub(crate) fn new(packet: &Packet, link: CrossedLink, instants: Instants) -> HopRecord {
-        let Packet { source, destination, message, bytes, .. } = *packet;
-        let CrossedLink { from, to, class, latency, routing } = link;
+        let Packet { source, destination, message, bytes, hops, .. } = *packet;
+        let CrossedLink { from, to, class, vc: virtual_channel, latency, routing } = link;
         let Instants { came, ready, could, crossed, began, waking, ended, free } = instants;
         HopRecord {
             source,
@@ -92,6 +97,8 @@ impl HopRecord {
             from,
             to,
             class,
+            virtual_channel,
+            hops,
             came,
             ready,
             could,

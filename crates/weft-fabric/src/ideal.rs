@@ -136,16 +136,17 @@ impl<N: Interface> Ideal<N> {
         endpoint.carried.packets += 1;
         endpoint.carried.payload += u64::from(packet.bytes);
         endpoint.acknowledgements += u64::from(packet.label.is_acknowledgement());
-        packet.hops = 1;
         if packet.is_watched() {
             let free = endpoint.line.busy_until();
             let from = LinkEnd::Endpoint(packet.source);
-            let link = CrossedLink { from, to: None, class: LinkClass(0), latency, routing: Span::ZERO };
+            let (class, routing) = (LinkClass(0), Span::ZERO);
+            let link = CrossedLink { from, to: None, class, vc: 0, latency, routing };
             let (crossed, waking) = (now, Span::ZERO);
             let times =
                 Instants { came: now, ready: now, could: now, crossed, began: now, waking, ended, free };
             N::hop(context.output, &HopRecord::new(&packet, link, times));
         }
+        packet.hops = 1;
         let arrives = ended + latency;
         if let Some(group) = MulticastGroup::of(packet.destination) {
             return self.send_to_group(group, (packet, arrives), context);

@@ -803,9 +803,11 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         let size = self.constants.size(&packet);
         let kind = self.constants.link(class);
         let sent = endpoint.sender(kind, channel.vc).send(&packet, size, earliest);
+        packet.hops = 0;
         if packet.is_watched() || self.constants.follows_packets {
             let (from, to) = (LinkEnd::Endpoint(packet.source), Some(SwitchId(site.0)));
-            let link = CrossedLink { from, to, class, latency: kind.latency, routing: kind.routing };
+            let LinkKind { latency, routing, .. } = *kind;
+            let link = CrossedLink { from, to, class, vc: channel.vc, latency, routing };
             let SentPacket { began, waking, ended, free, .. } = sent;
             let times =
                 Instants { came, ready: came, could: came, crossed: began, began, waking, ended, free };
@@ -817,7 +819,6 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
         };
         packet.start_route(if packet.is_multicast() { 0 } else { self.constants.block_mask });
         packet.set_channel(channel);
-        packet.hops = 0;
         match &self.constants.age_bits {
             AgeBits::Unused => {}
             AgeBits::Age => packet.age = Age::default().after(sent.head() - came),

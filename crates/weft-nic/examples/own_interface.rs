@@ -170,6 +170,7 @@ impl<H: Host> NicBoard<H> for DoorbellBoard<H> {
             created_at: offered,
             noticed: hosted.node.fabric.now(),
             hops: packet.hops,
+            channel: 0,
             header,
             interface,
             in_mailbox: false,

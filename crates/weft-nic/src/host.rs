@@ -118,6 +118,9 @@ pub struct Delivered<H> {
     pub noticed: Time,
     /// Links crossed by its last packet, injection and ejection included.
     pub hops: u8,
+    /// The virtual channel on which its last packet came to the switch of its endpoint, where that has
+    /// [receiving buffers](weft_fabric::ReceiveSpace); 0 elsewhere.
+    pub channel: u8,
     /// The sender's words.
     pub header: Option<H>,
     /// The virtual interface that it came for.
@@ -131,8 +134,9 @@ impl<H> Delivered<H> {
     /// The same with another header.
     #[inline]
     pub fn with_header<T>(&self, header: Option<T>) -> Delivered<T> {
-        let Delivered { from, number, bytes, created_at, noticed, hops, interface, in_mailbox, .. } = *self;
-        Delivered { from, number, bytes, created_at, noticed, hops, header, interface, in_mailbox }
+        let Delivered { from, number, bytes, created_at, noticed, hops, channel, .. } = *self;
+        let Delivered { interface, in_mailbox, .. } = *self;
+        Delivered { from, number, bytes, created_at, noticed, hops, channel, header, interface, in_mailbox }
     }
 }
 

@@ -126,11 +126,15 @@ fn check(options: &ConfigOptions) -> Result<Status, Failure> {
     let (megahertz, links) = (design.megahertz, design.links);
     let mut text = format!("{}: {} MHz, {links} InterNode ports\n", design.name(), megahertz);
     for kernel in &design.kernels {
-        let (name, port, inputs, outputs) = (&kernel.name, kernel.port, kernel.inputs, kernel.outputs);
-        let _ = writeln!(text, "port {port}: {name}, {inputs} input and {outputs} output channels");
+        let (name, inputs, outputs) = (&kernel.name, kernel.inputs, kernel.outputs);
+        let _ = match kernel.port {
+            Some(port) => writeln!(text, "port {port}: {name}, {inputs} input and {outputs} output channels"),
+            None => writeln!(text, "no port: {name}"),
+        };
     }
-    for DesignStream { name, from, to, depth, .. } in &design.streams {
-        let _ = writeln!(text, "stream {name}: from {from} to {to}, {depth} words");
+    for DesignStream { name, from, to, depth, count, .. } in &design.streams {
+        let count = count.map_or(String::new(), |count| format!("{count} x "));
+        let _ = writeln!(text, "stream {name}: from {from} to {to}, {count}{depth} words");
     }
     output::text(&text)?;
     Ok(Status::Done)

@@ -4,6 +4,7 @@ use crate::skipped::skip;
 use crate::support::{provider, root, texts};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use weft_results::{PacketRow, StoredResult};
 
 /// Whether there is a C++ compiler; without one the test is skipped.
 fn has_compiler() -> bool {
@@ -377,6 +378,60 @@ fn a_kernel_that_computes_holds_its_sender_up() {
     assert!(text.contains("\nFIFO message_data_in[0] of own of node 1 is full for "), "{text}");
 }
 
+/// Catches a kernel that sees the header as another wrote it and not as the switches on its way have, and a
+/// table of packets with another way: hops and virtual channel are those that the self-test sees on the ring,
+/// where only the way over the end of the ring has the second channel.
+#[test]
+fn headers_and_packets_tell_their_way() {
+    if !has_compiler() {
+        return;
+    }
+    let source = r#"
+#include "hapecom.h"
+#include <cstdio>
+void own(int node, int to, header_stream_t message_hdr_in[N_INPUT_CHANNELS],
+         message_stream_t message_data_in[N_INPUT_CHANNELS], header_stream_t message_hdr_out[N_OUTPUT_CHANNELS],
+         message_stream_t message_data_out[N_OUTPUT_CHANNELS])
+{
+    if (node == 0) {
+        apenet_header_t header = {};
+        header.s.dest_x = to;
+        header.s.packet_size = 16;
+        header.s.virt_chan = 31;
+        header.s.num_of_hops = 1023;
+        header.s.out_of_lattice = 1;
+        message_hdr_out[0].write(header);
+        message_data_out[0].write(uint128_t(7));
+        message_hdr_out[0].write(apenet_header_t());
+    }
+    if (node == to) {
+        const apenet_header_t header = message_hdr_in[0].read();
+        std::printf("header %u %u %u %u\n", unsigned(header.s.num_of_hops), unsigned(header.s.virt_chan),
+                    unsigned(header.s.out_of_lattice), weft_apeiron::edac_of(header));
+        message_data_in[0].read();
+        message_hdr_in[0].read();
+    }
+}
+"#;
+    let built = Built::of(design("header", source, TIMED_HOST), ("header", "own_host"));
+    let results = Path::new(env!("CARGO_TARGET_TMPDIR")).join("apeiron_header/results");
+    let directory = results.display().to_string();
+    let tables = ["--tables", "packets", "--force", "-o", &directory];
+    for (to, hops, channel) in [(0, 0, 0), (1, 1, 0), (2, 2, 0), (3, 2, 1), (4, 1, 1)] {
+        let ring = ["--set", "topology.dims=[5]"];
+        let out = printed(&built.run(&[&ring[..], &tables].concat(), &[&i32::to_string(&to)]));
+        assert!(out.contains(&format!("header {hops} {channel} 0 0\n")), "{to}: {out}");
+        let mut way = Vec::new();
+        StoredResult::open(&results)
+            .unwrap()
+            .visit(|row: PacketRow| way.push((row.hops, row.virtual_channel)))
+            .unwrap();
+        let between = (1..=hops).map(|crossed| (crossed, channel));
+        let expected: Vec<_> = [(0, 0)].into_iter().chain(between).chain([(hops + 1, 0)]).collect();
+        assert_eq!(way, expected, "{to}");
+    }
+}
+
 /// Catches kernels that fill each other's FIFOs and wait for ever, and a deadlock that names neither them nor
 /// the FIFOs.
 #[test]
@@ -509,6 +564,75 @@ fn streams_that_are_misused_are_named() {
         let said = refused(2, command);
         assert!(said.contains("first.cpp:3: nothing is joined to the stream first.in; add one"), "{said}");
     }
+}
+
+/// Catches a kernel that needs a port for its streams, words that go by another stream of an array or at
+/// another time, and streams and channels that are not there and are used without a word.
+#[test]
+fn a_kernel_may_have_streams_alone_and_arrays_of_them() {
+    if !has_compiler() {
+        return;
+    }
+    let config = "kernels:\n\
+                  - {name: first, input_channels: 1, output_channels: 1, switch_port: 0}\n\
+                  - {name: middle}\n\
+                  config: {freq: 100, links: 2}\n\
+                  streams:\n\
+                  - {name: lanes, from: first.out, to: middle.in, count: 2}\n\
+                  - {name: back, from: middle.out, to: first.in}\n";
+    let first = "#include \"hapecom.h\"\n\
+                 void first(int what, hls::stream<int> out[2], hls::stream<int> &in,\n\
+                 message_stream_t message_data_in[N_INPUT_CHANNELS],\n\
+                 message_stream_t message_data_out[N_OUTPUT_CHANNELS])\n{\n\
+                 if (what == 1) out[2].write(0);\n\
+                 for (int at = 0; at < what; at++) {\nout[at % 2].write(at);\n\
+                 if (in.read() != at + 1) throw std::runtime_error(\"another word\");\n}\n}\n";
+    let middle = "#include \"hapecom.h\"\n\
+                  void middle(int what, hls::stream<int> in[2], hls::stream<int> &out)\n{\n\
+                  if (what == 2) receive(0u);\n\
+                  for (int at = 0; at < what; at++) out.write(in[at % 2].read() + 1);\n}\n";
+    let host = r#"
+#include "apeiron_host.h"
+#include <ctime>
+int main(int, char **words)
+{
+    xrt::device device(0);
+    const xrt::uuid design = device.load_xclbin(words[2]);
+    xrt::kernel first(device, design, "first"), middle(device, design, "middle");
+    timespec begin, end;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    xrt::run one = middle(std::atoi(words[3])), two = first(std::atoi(words[3]));
+    two.wait();
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    std::printf("%ld\n", (end.tv_sec - begin.tv_sec) * 1000000000 + end.tv_nsec - begin.tv_nsec);
+}
+"#;
+    let files = [
+        ("config.yaml", config),
+        ("hw_hls/first.cpp", first),
+        ("hw_hls/middle.cpp", middle),
+        ("host/alone_host.cpp", host),
+    ];
+    let built = Built::of(project("alone", &files), ("alone", "alone_host"));
+    assert!(printed(&["check", &built.config]).contains("no port: middle\nstream lanes: from first.out to"));
+    let time = |words: &str| printed(&built.run(&[], &[words])).trim().parse::<i64>().unwrap();
+    // Each word takes a cycle there and one back, and the next goes as it comes.
+    assert_eq!(time("300") - time("100"), 10 * 2 * 200);
+    let said = refused(1, &built.run(&[], &["1"]));
+    assert!(
+        said.contains("kernel first uses stream lanes[2], and `count` of it in config.yaml is 2"),
+        "{said}"
+    );
+    let said = refused(1, &built.run(&[], &["2"]));
+    assert!(said.contains("kernel middle uses channel 0, and it is at no port"), "{said}");
+
+    let alone = config
+        .replace("name: middle}", "name: middle, input_channels: 1, output_channels: 1, switch_port: 1}");
+    let mut files = files;
+    files[0].1 = &alone;
+    let out = built.description.replace("design", "other");
+    let said = refused(2, &["build", &project("alone_no_channels", &files), "-o", &out]);
+    assert!(said.contains("one without a switch_port in config.yaml has none of these"), "{said}");
 }
 
 /// Catches pairs of kernels whose samples are not those of plain C++, and a run that is explained without the

@@ -3,7 +3,7 @@
 use super::interface::{InterfaceHandle, behind, with_memory};
 use super::{Handle, of};
 use crate::device::Post;
-use crate::interface::Address;
+use crate::interface::{Address, Arrival};
 use crate::operation::flag;
 use std::ffi::{CStr, c_char, c_int, c_void};
 
@@ -63,8 +63,8 @@ pub unsafe extern "C" fn weft_port_send(
     }
 }
 
-/// Takes the oldest packet that has come to a port: the length of its payload, its header, and when it came
-/// in picoseconds. What does not fit into `length` bytes is lost. Waits for nothing and takes no time. The
+/// Takes the oldest packet that has come to a port: the length of its payload, its header, and when and on
+/// which way it came. What does not fit into `length` bytes is lost. Waits for nothing and takes no time. The
 /// packet stays in the receiving FIFOs of its port until weft_port_free. -EAGAIN: there is none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn weft_port_take(
@@ -72,9 +72,9 @@ pub unsafe extern "C" fn weft_port_take(
     header: *mut c_void,
     payload: *mut c_void,
     length: usize,
-    at_ps: *mut u64,
+    arrival: *mut Arrival,
 ) -> isize {
-    if header.is_null() || at_ps.is_null() {
+    if header.is_null() || arrival.is_null() {
         return -(libc::EINVAL as isize);
     }
     // SAFETY: the header's contract.
@@ -83,7 +83,7 @@ pub unsafe extern "C" fn weft_port_take(
         Ok(found) => found,
         Err(error) => return -(error as isize),
     };
-    let Some((bytes, at)) = handle.rank.take_packet(number) else { return -(libc::EAGAIN as isize) };
+    let Some((bytes, came)) = handle.rank.take_packet(number) else { return -(libc::EAGAIN as isize) };
     // A message of weft_interface_send has no header.
     let (own, rest) = bytes.split_at(Post::HEADER.min(bytes.len()));
     let mut all = [0; Post::HEADER];
@@ -92,7 +92,7 @@ pub unsafe extern "C" fn weft_port_take(
     // SAFETY: not null; the header says that there is room.
     unsafe {
         header.cast::<[u8; Post::HEADER]>().write_unaligned(all);
-        *at_ps = at;
+        *arrival = came;
     }
     rest.len() as isize
 }

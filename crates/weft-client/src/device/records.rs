@@ -285,8 +285,8 @@ pub struct Notice {
     pub node: u32,
     /// The peer's virtual interface.
     pub from_interface: u32,
-    /// Fills the record up.
-    pub unused: u32,
+    /// Of a small message: its [`Way`](crate::interface::Way).
+    pub way: u32,
 }
 
 impl Notice {

@@ -13,7 +13,7 @@
 use super::Rank;
 use super::interfaces::descriptor;
 use crate::device::{Call, Post, PostKind, State};
-use crate::interface::{Address, Small, WantedDomain};
+use crate::interface::{Address, Arrival, Small, WantedDomain};
 use crate::operation::Lent;
 
 impl Rank {
@@ -50,9 +50,9 @@ impl Rank {
     }
 
     /// Takes the oldest packet that has come, header first, and when; see `weft_port_take`.
-    pub fn take_packet(&mut self, number: u16) -> Option<(Vec<u8>, u64)> {
-        let Small { bytes, at, .. } = self.interfaces.of(number)?.mailbox.pop_front()?;
-        Some((bytes, at))
+    pub fn take_packet(&mut self, number: u16) -> Option<(Vec<u8>, Arrival)> {
+        let Small { bytes, at, way, .. } = self.interfaces.of(number)?.mailbox.pop_front()?;
+        Some((bytes, way.arrival(at)))
     }
 
     /// The oldest packet leaves the receiving FIFOs now; see `weft_port_free`.

@@ -9,7 +9,7 @@ use crate::nonsense::Nonsense;
 use crate::rank_memory::{PageFault, RankMemory};
 use crate::virtual_interfaces::{Carried, What, ended, errno, field_errno, put, register_errno};
 use weft_client::device::{Notice, NoticeKind, Post, PostKind};
-use weft_client::interface::{WantedDomain, WantedMemory, WantedPath};
+use weft_client::interface::{WantedDomain, WantedMemory, WantedPath, Way};
 use weft_msg::EnvelopeKind;
 use weft_nic::apenetx::{ChosenDelivery, CompletionPath, MemoryKind};
 use weft_nic::gvas::{Gvas, Pdid};
@@ -346,6 +346,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
                     interface: number.into(),
                     node: message.from.0,
                     from_interface: carried.from.into(),
+                    way: Way { hops: message.hops, channel: message.channel }.into(),
                     data: carried.domain.0.into(),
                     ..Notice::default()
                 };

@@ -459,7 +459,18 @@ impl<H: Host> CardNode<'_, '_, '_, H> {
         let arrived = receive.receive((packet, index), now, &mut port, &mut report)?;
         let Announcement { bytes, created_at, header, interface, .. } = arrived.announced;
         let (noticed, in_mailbox) = (arrived.noticed, false);
-        Some(Delivered { from, number, bytes, created_at, noticed, hops, header, interface, in_mailbox })
+        Some(Delivered {
+            from,
+            number,
+            bytes,
+            created_at,
+            noticed,
+            hops,
+            channel: 0,
+            header,
+            interface,
+            in_mailbox,
+        })
     }
 
     /// The next packet for the link. The host offers its next message at `next_offer`.

@@ -333,8 +333,19 @@ impl<H: Host> IpNode<'_, '_, '_, H> {
             return None;
         }
         self.hardware.incoming.remove((from, number));
-        let noticed = reading.stored;
-        Some(Delivered { from, number, bytes, created_at, noticed, hops, header, interface, in_mailbox })
+        let (noticed, channel) = (reading.stored, if space.is_some() { packet.last_channel() } else { 0 });
+        Some(Delivered {
+            from,
+            number,
+            bytes,
+            created_at,
+            noticed,
+            hops,
+            channel,
+            header,
+            interface,
+            in_mailbox,
+        })
     }
 
     /// The consumer takes a packet of the self-test.

@@ -320,8 +320,18 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
             self.stage(&Stage { endpoint, source, message, block, came, began, ended });
         }
         let (from, number, in_mailbox) = (source, message, false);
-        let message =
-            Delivered { noticed, from, number, bytes, created_at, hops, header, interface, in_mailbox };
+        let message = Delivered {
+            noticed,
+            from,
+            number,
+            bytes,
+            created_at,
+            hops,
+            channel: 0,
+            header,
+            interface,
+            in_mailbox,
+        };
         self.compare(&message);
         Some(message)
     }

@@ -204,8 +204,18 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
             stage(HOST_PORT, checked.ended, written.began, written.ended);
             stage(Block::POLLING, written.ended, written.ended, noticed);
         }
-        let message =
-            Delivered { noticed, from, number, bytes, created_at, hops, header, interface, in_mailbox: true };
+        let message = Delivered {
+            noticed,
+            from,
+            number,
+            bytes,
+            created_at,
+            hops,
+            channel: 0,
+            header,
+            interface,
+            in_mailbox: true,
+        };
         self.compare(&message);
         Some(message)
     }

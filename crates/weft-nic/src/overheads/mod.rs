@@ -551,8 +551,18 @@ impl<H: Host> OverheadsHosted<'_, '_, '_, H> {
             }
             debug_assert!(packet.part() == MessagePart::Whole, "pieces are announced");
             let (header, interface, created_at) = (None, 0, packet.carried.time_offered());
-            let message =
-                Delivered { from, number, bytes, created_at, noticed, hops, header, interface, in_mailbox };
+            let message = Delivered {
+                from,
+                number,
+                bytes,
+                created_at,
+                noticed,
+                hops,
+                channel: 0,
+                header,
+                interface,
+                in_mailbox,
+            };
             return self.arrived(message);
         };
         incoming.missing -= bytes.min(incoming.missing);
@@ -568,8 +578,18 @@ impl<H: Host> OverheadsHosted<'_, '_, '_, H> {
                 let stage = Stage { endpoint, source: from, message: number, block, came, began, ended };
                 fabric.output().stage(&stage);
             }
-            let message =
-                Delivered { from, number, bytes, created_at, noticed, hops, header, interface, in_mailbox };
+            let message = Delivered {
+                from,
+                number,
+                bytes,
+                created_at,
+                noticed,
+                hops,
+                channel: 0,
+                header,
+                interface,
+                in_mailbox,
+            };
             self.arrived(message);
         }
     }

@@ -326,8 +326,18 @@ impl<H: Host> PortalsHosted<'_, '_, '_, H> {
                 });
             }
         }
-        let message =
-            Delivered { from, number, bytes, created_at, noticed, hops, header, interface, in_mailbox };
+        let message = Delivered {
+            from,
+            number,
+            bytes,
+            created_at,
+            noticed,
+            hops,
+            channel: 0,
+            header,
+            interface,
+            in_mailbox,
+        };
         if noticed > self.node.fabric.now() && !H::PASSIVE {
             self.node.hardware.due.push_back(message);
             self.node.fabric.set_timer(noticed, PortalsTimer::Deliver);

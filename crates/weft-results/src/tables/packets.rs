@@ -23,6 +23,10 @@ row! {
     from_port: Option<PortId>,
     /// The switch that it ends at; null where it ends at an endpoint.
     to_switch: Option<SwitchId>,
+    /// The virtual channel on which it crossed the link.
+    virtual_channel: u32,
+    /// Links that it had crossed before, injection included.
+    hops: u32,
     /// Time at which its head came to the switch; at an endpoint, at which the interface handed the packet
     /// over.
     came_ps: Time,

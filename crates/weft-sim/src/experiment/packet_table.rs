@@ -51,6 +51,8 @@ fn row(run: u32, hop: &HopRecord) -> PacketRow {
         from_switch,
         from_port,
         to_switch: hop.to,
+        virtual_channel: hop.virtual_channel.into(),
+        hops: hop.hops.into(),
         came_ps: hop.came,
         ready_ps: hop.ready,
         could_ps: hop.could,

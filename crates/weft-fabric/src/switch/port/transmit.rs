@@ -314,6 +314,7 @@ impl SwitchState {
                 Peer::Endpoint(_) | Peer::Nothing => None,
             },
             class: port.class,
+            vc: buffered.packet.channel().vc,
             latency,
             routing,
         };
