@@ -1,4 +1,4 @@
-//! The ports of packetizer and mailbox: what crosses them, for a comparison with their RTL.
+//! The ports of packetizer, mailbox and reduction module: what crosses them, for a comparison with their RTL.
 //!
 //! ```text
 //!   process ── stores ──►┌────────────┐── packets ──►    ── packets ──►┌─────────┐── entries ──► memory
@@ -8,6 +8,7 @@
 //! The model knows some of it ahead of time and some of it late: each event says when it happens, which need
 //! not be when it is reported.
 
+use crate::allreduce::{DataType, ModulePacketKind, Operation, OperationId};
 use crate::gvas::Pdid;
 use crate::mailbox::{QueueChange, Refusal};
 use crate::packetizer::{ChannelChange, ChannelId, Parcel};
@@ -67,6 +68,86 @@ pub enum Crossing {
     Arrived(Arrival),
     /// A queue of the mailbox has changed its state.
     Queue(QueueChange),
+    /// Something has crossed a port of the reduction module.
+    Module(ModuleCrossing),
+}
+
+/// An event of a port of the reduction module.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ModuleCrossing {
+    /// Software has programmed an operation, whose vector is read from now on.
+    Programmed(ProgrammedModule),
+    /// A packet will be due.
+    Made {
+        /// The packet.
+        packet: PacketOfModule,
+        /// The time from which on the address of its receiver is looked up. A question, an answer and a
+        /// vector that was sent before are without lookup: the time at which they are due.
+        from: Time,
+        /// The time from which on the network may take it.
+        due: Time,
+    },
+    /// The network takes a packet, from now on.
+    Sent(PacketOfModule),
+    /// The tail of a packet has come from the module at `packet.other`.
+    Arrived {
+        /// The packet.
+        packet: PacketOfModule,
+        /// Whether it is damaged, and says nothing.
+        damaged: bool,
+    },
+    /// The result goes to memory.
+    Written {
+        /// The operation.
+        id: OperationId,
+        /// The time at which the module has it.
+        ready: Time,
+        /// The time at which its last word has left the module.
+        issued: Time,
+        /// The time at which it is in memory.
+        written: Time,
+    },
+    /// The operation under way has failed now.
+    Failed {
+        /// The operation.
+        id: OperationId,
+        /// Whose module has not answered, or has failed itself.
+        other: EndpointId,
+    },
+}
+
+/// The operation that a module is programmed with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ProgrammedModule {
+    /// The operation.
+    pub id: OperationId,
+    /// Ranks of the group.
+    pub ranks: u32,
+    /// The module's own rank.
+    pub own: u32,
+    /// The first four members of its board, in rank order.
+    pub board: [EndpointId; 4],
+    /// Bytes of the vector.
+    pub bytes: Bytes,
+    /// The operation on two elements.
+    pub operation: Operation,
+    /// The type of the elements.
+    pub data_type: DataType,
+    /// The time at which the vector has come from memory.
+    pub fetched: Time,
+}
+
+/// A packet between modules, without its vector.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PacketOfModule {
+    /// The endpoint at the other end.
+    pub other: EndpointId,
+    /// The operation.
+    pub id: OperationId,
+    /// The step of the operation.
+    pub step: ModulePacketKind,
+    /// Payload.
+    pub bytes: Bytes,
 }
 
 /// A parcel that a process stores into a channel.

@@ -16,6 +16,7 @@
 //! Back-pressure of the RTL against the network: the model takes whatever comes. Words that the RTL does not
 //! take wait, and come later than in the model.
 
+mod allreduce;
 mod difference;
 mod endpoint;
 mod library;

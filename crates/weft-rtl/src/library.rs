@@ -52,7 +52,7 @@ pub enum RtlError {
         what: String,
     },
     /// A name that is no block's.
-    #[error("--rtl: there is no RTL of `{0}`; there is RTL of mailbox and packetizer")]
+    #[error("--rtl: there is no RTL of `{0}`; there is RTL of allreduce, mailbox and packetizer")]
     UnknownBlock(String),
     /// A machine whose interface has no such blocks.
     #[error("--rtl: this machine has no {0}; use one with nic.model=exanet, such as exanest")]

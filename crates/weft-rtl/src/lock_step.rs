@@ -1,5 +1,6 @@
 //! All blocks in step: one of each kind at each endpoint where something happens.
 
+use crate::allreduce::{self, AllreduceInStep};
 use crate::difference::Difference;
 use crate::endpoint::{BlockInStep, BlockPlace, EndpointInStep};
 use crate::library::{RtlError, RtlLibrary};
@@ -24,6 +25,8 @@ const BEYOND: u64 = 400;
 /// A block that there is RTL of.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum BlockName {
+    /// TR-488 §4.7.
+    Allreduce,
     /// TR-488 §4.4.
     Mailbox,
     /// TR-488 §4.4.
@@ -34,6 +37,7 @@ impl BlockName {
     /// The name, as in `rtl/`.
     pub const fn name(self) -> &'static str {
         match self {
+            BlockName::Allreduce => allreduce::NAME,
             BlockName::Mailbox => mailbox::NAME,
             BlockName::Packetizer => packetizer::NAME,
         }
@@ -41,6 +45,7 @@ impl BlockName {
 
     fn check(self, library: &RtlLibrary, parameters: &ExanetParameters) -> Result<(), RtlError> {
         match self {
+            BlockName::Allreduce => allreduce::check(library, parameters),
             BlockName::Mailbox => mailbox::check(library, parameters),
             BlockName::Packetizer => packetizer::check(library, parameters),
         }
@@ -48,6 +53,7 @@ impl BlockName {
 
     fn begin(self, library: &Arc<RtlLibrary>, place: BlockPlace) -> Result<Box<dyn BlockInStep>, RtlError> {
         Ok(match self {
+            BlockName::Allreduce => Box::new(AllreduceInStep::new(library, place)?),
             BlockName::Mailbox => Box::new(MailboxInStep::new(library, place)?),
             BlockName::Packetizer => Box::new(PacketizerInStep::new(library, place)?),
         })
@@ -58,7 +64,7 @@ impl FromStr for BlockName {
     type Err = RtlError;
 
     fn from_str(text: &str) -> Result<BlockName, RtlError> {
-        let all = [BlockName::Mailbox, BlockName::Packetizer];
+        let all = [BlockName::Allreduce, BlockName::Mailbox, BlockName::Packetizer];
         let found = all.into_iter().find(|block| block.name() == text);
         found.ok_or_else(|| RtlError::UnknownBlock(text.to_owned()))
     }

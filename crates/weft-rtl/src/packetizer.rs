@@ -167,7 +167,7 @@ pub(crate) fn check(library: &RtlLibrary, parameters: &ExanetParameters) -> Resu
 }
 
 /// The cycles of a time, if they are whole and every wait of that time is so many edges long.
-fn cycles(clock: &Clock, span: Span) -> Option<u64> {
+pub(crate) fn cycles(clock: &Clock, span: Span) -> Option<u64> {
     let cycles = clock.edges_before(Time::ZERO + span);
     (clock.cycles(cycles) == span && clock.edge(cycles + 1) == clock.edge(1) + span).then_some(cycles)
 }
@@ -415,7 +415,7 @@ impl BlockInStep for PacketizerInStep {
             Crossing::Stale { channel, message } => self.sent(channel, message, at, true),
             Crossing::Answered(answer) => self.answered(&answer, at),
             Crossing::Channel(change) => self.changed(&change, at),
-            Crossing::Arrived(_) | Crossing::Queue(_) => {}
+            Crossing::Arrived(_) | Crossing::Queue(_) | Crossing::Module(_) => {}
         }
     }
 

@@ -70,18 +70,47 @@ fn storms_and_losses_are_the_models_with_rtl_in_step() {
     }
 }
 
+/// An allreduce of 16 ranks by the accelerator, with these options.
+fn allreduce(library: &Path, options: &[&str]) -> Output {
+    let command = ["osu", "allreduce", "-m", "exanest", "--ranks", "16", "--ppn", "1", "--json"];
+    let mut weft = Command::new(env!("CARGO_BIN_EXE_weft"));
+    weft.args(command).args(["--algorithm", "accelerator"]).args(options);
+    weft.env("WEFT_RTL_LIBRARY", library).output().unwrap()
+}
+
+/// Catches an accelerator whose RTL and model are not one, or whose results the RTL changes: clients and
+/// servers, exchanges, vectors of several blocks, and vectors that are lost or damaged and asked for.
+#[test]
+fn allreduce_is_the_models_with_rtl_in_step() {
+    let Some(library) = library("") else { return };
+    let rows = |output: &Output| rows(&serde_json::from_slice(&output.stdout).unwrap());
+    let sizes = ["--sizes", "4:1K", "--iterations", "3"];
+    let plain = allreduce(&library, &sizes);
+    let in_step = allreduce(&library, &[&sizes[..], &["--rtl", "allreduce"]].concat());
+    assert!(in_step.status.success(), "{}", text(&in_step.stderr));
+    assert_eq!(rows(&in_step), rows(&plain));
+    for faults in ["faults=[{drop=20000}]", "faults=[{corrupt=20000}]"] {
+        let options = ["--sizes", "64:256", "--iterations", "10", "--rtl", "allreduce", "--set", faults];
+        let in_step = allreduce(&library, &options);
+        assert!(in_step.status.success(), "{faults}: {}", text(&in_step.stderr));
+    }
+}
+
 /// Catches RTL that is compared with nothing: a bug in each block ends the run, and is named.
 #[test]
 fn a_bug_is_named() {
     for (block, folder, signal) in [
         ("mailbox", "wrong-mailbox", "m_axi_awaddr"),
         ("packetizer", "wrong-packetizer", "m_axis_net_tvalid is 0x0 in the RTL and 0x1 in the model"),
+        // A reduction that takes a cycle more: the next lookup begins late.
+        ("allreduce", "wrong-allreduce", "m_axi_arvalid is 0x0 in the RTL and 0x1 in the model"),
     ] {
         let Some(library) = library(folder) else { return };
-        let output = latency(&library, &["--sizes", "8", "--rtl", block]);
+        let run = if block == "allreduce" { allreduce } else { latency };
+        let output = run(&library, &["--sizes", "8", "--rtl", block]);
         let said = format!("{}{}", text(&output.stdout), text(&output.stderr));
         assert_eq!(output.status.code(), Some(1), "{said}");
-        let named = format!("the RTL of the {block} of M1QA");
+        let named = format!("the RTL of the {block} of M1Q");
         assert!(said.contains("rtl-differs") && said.contains(&named), "{said}");
         assert!(said.contains(signal) && said.contains("at edge "), "{said}");
     }
@@ -100,7 +129,7 @@ fn what_has_no_rtl_is_refused() {
         }
     };
     refused(missing, &["--rtl", "mailbox"], &["/nowhere/libweft_rtl.so", "make rtl"]);
-    refused(missing, &["--rtl", "router"], &["no RTL of `router`", "mailbox and packetizer"]);
+    refused(missing, &["--rtl", "router"], &["no RTL of `router`", "allreduce, mailbox and packetizer"]);
     let overheads = ["--rtl", "mailbox", "--set", "nic.model=overheads"];
     refused(missing, &overheads, &["has no mailbox", "nic.model=exanet"]);
     refused(missing, &["--rtl", "mailbox", "--set", "fabric.kind=ideal"], &["fabric.kind=packet"]);

@@ -14,11 +14,11 @@ use crate::host_port::HOST_PORT;
 use crate::mailbox::{Envelope, MAILBOX, QueueChange, Refusal};
 use crate::observer::{BlockChange, Observer as _, Stage, StateChange};
 use crate::packetizer::{ChannelId, Packetizer, Parcel};
-use crate::ports::{Arrival, Crossing, PortEvent, SmallAnswer};
+use crate::ports::{Arrival, Crossing, ModuleCrossing, PacketOfModule, PortEvent, SmallAnswer};
 use crate::rdma::ReceiveUnit;
 use crate::reliability::Expiry;
 use weft_fabric::{Announced, InterfaceContext, Packet};
-use weft_units::{Address, Span, Time};
+use weft_units::{Address, Bytes, Span, Time};
 
 /// The consequence of a packet for the host.
 pub(super) enum Notice<T> {
@@ -106,7 +106,7 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
     #[inline(never)]
     fn other_packet(&mut self, packet: &Packet) -> Option<Notice<H::Header>> {
         let header = Header::of(packet)?;
-        self.port_of_answer(packet, header);
+        self.port_of_packet(packet, header);
         match header {
             Header::Small(channel) => self.small(packet, channel).map(Notice::Message),
             // It is known by its label, and taken before.
@@ -129,16 +129,21 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         }
     }
 
-    /// Reports an answer to the packetizer, where that is wanted.
+    /// Reports an answer to the packetizer, and a packet for the reduction module, where that is wanted.
     #[inline]
-    fn port_of_answer(&mut self, packet: &Packet, header: Header) {
+    fn port_of_packet(&mut self, packet: &Packet, header: Header) {
+        let Packet { source: from, message, .. } = *packet;
+        let damaged = packet.is_corrupted();
         let (channel, refusal) = match header {
             Header::Acknowledgement(channel) => (channel, None),
             Header::Refused(channel, refusal) => (channel, Some(refusal)),
+            Header::Reduction(id, step) => {
+                let bytes = Bytes::new(packet.bytes.into());
+                let packet = PacketOfModule { other: from, id, step, bytes };
+                return self.port(|| Crossing::Module(ModuleCrossing::Arrived { packet, damaged }));
+            }
             _ => return,
         };
-        let Packet { source: from, message, .. } = *packet;
-        let damaged = packet.is_corrupted();
         self.port(|| Crossing::Answered(SmallAnswer { from, message, channel, refusal, damaged }));
     }
 
