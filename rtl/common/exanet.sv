@@ -35,14 +35,19 @@ package exanet;
     logic [31:0] check;
   } footer_t;
 
-  // Kinds of small messages and of the answers to them.
+  // Kinds of small messages and of the answers to them, of cells and of the answers to their blocks.
   typedef enum logic [7:0] {
-    SMALL             = 8'h01,
-    ACKNOWLEDGEMENT   = 8'h82,
-    REFUSED_DAMAGED   = 8'h83,
-    REFUSED_DOMAIN    = 8'h84,
-    REFUSED_INTERFACE = 8'h85,
-    REFUSED_FULL      = 8'h86
+    SMALL                 = 8'h01,
+    CELL                  = 8'h07,
+    ACKNOWLEDGEMENT       = 8'h82,
+    REFUSED_DAMAGED       = 8'h83,
+    REFUSED_DOMAIN        = 8'h84,
+    REFUSED_INTERFACE     = 8'h85,
+    REFUSED_FULL          = 8'h86,
+    BLOCK_ACKNOWLEDGEMENT = 8'h88,
+    BLOCK_WITHOUT_CONTEXT = 8'h89,
+    BLOCK_FAULTED         = 8'h8a,
+    BLOCK_OF_DOMAIN       = 8'h8b
   } kind_t;
 
   // Largest payload of a small message, in bytes and in words: TR-488 §5.1.
@@ -55,6 +60,17 @@ package exanet;
     logic [15:0] interface_number;
     logic [15:0] channel;
   } small_identity_t;
+
+  // The identity of a cell, and of the answer to its block.
+  typedef struct packed {
+    logic [15:0] channel;
+    // The last cell of its block; of the last block of its transfer.
+    logic        last;
+    logic        ends_transfer;
+    logic [5:0]  index;
+    logic [7:0]  attempt;
+    logic [31:0] transaction;
+  } cell_identity_t;
 
   // The number of a virtual interface is its page and rank.
   function automatic logic [10:0] interface_of(logic [7:0] page, logic [2:0] rank);

@@ -6,7 +6,7 @@
 //               │          ├─────────► packetizer_engine ─ made ─► packetizer_transmit ─► network
 //               │          ▼                  ▲ repeat                 │ sent
 //             packetizer_channels ────────────┘◄───────────────────────┘
-//               ▲ answered   ▲ due ── packetizer_timers
+//               ▲ answered   ▲ due ── timers
 //        network (ACK, NACK)
 //
 //              ┌──────── ACK ────────► acknowledged ───────────┐
@@ -326,10 +326,10 @@ module packetizer
       .change_state
   );
 
-  packetizer_timers #(
+  timers #(
       .CHANNEL_BITS(ChannelBits),
       .TIME_BITS(TimeBits)
-  ) timers (
+  ) channel_timers (
       .clk,
       .reset,
       .now,

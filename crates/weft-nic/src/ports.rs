@@ -15,7 +15,7 @@ use crate::packetizer::{ChannelChange, ChannelId, Parcel};
 use weft_units::{Bytes, EndpointId, Time};
 
 /// An event at the ports of an endpoint's blocks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PortEvent {
     /// The endpoint.
     pub endpoint: EndpointId,
@@ -26,7 +26,7 @@ pub struct PortEvent {
 }
 
 /// An event of one port.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Crossing {
     /// System software gives an interface to a protection domain.
     Opened {
@@ -36,7 +36,12 @@ pub enum Crossing {
         domain: Pdid,
     },
     /// A process stores a parcel.
-    Stored(StoredParcel),
+    Stored {
+        /// The parcel.
+        parcel: StoredParcel,
+        /// The time at which the engine has made its packet.
+        made: Time,
+    },
     /// The time of a packet is up, and the engine makes it again.
     Repeated {
         /// The channel.
@@ -72,11 +77,18 @@ pub enum Crossing {
     Module(ModuleCrossing),
 }
 
-/// An event of a port of the reduction module.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// An event of a port of the reduction module. Values are those of vectors, where they are carried.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ModuleCrossing {
     /// Software has programmed an operation, whose vector is read from now on.
-    Programmed(ProgrammedModule),
+    Programmed {
+        /// The operation.
+        module: ProgrammedModule,
+        /// The time at which the vector has come from memory.
+        fetched: Time,
+        /// The vector.
+        values: Option<Vec<u8>>,
+    },
     /// A packet will be due.
     Made {
         /// The packet.
@@ -86,6 +98,8 @@ pub enum ModuleCrossing {
         from: Time,
         /// The time from which on the network may take it.
         due: Time,
+        /// The vector in it.
+        values: Option<Vec<u8>>,
     },
     /// The network takes a packet, from now on.
     Sent(PacketOfModule),
@@ -95,6 +109,8 @@ pub enum ModuleCrossing {
         packet: PacketOfModule,
         /// Whether it is damaged, and says nothing.
         damaged: bool,
+        /// The vector in it.
+        values: Option<Vec<u8>>,
     },
     /// The result goes to memory.
     Written {
@@ -106,6 +122,8 @@ pub enum ModuleCrossing {
         issued: Time,
         /// The time at which it is in memory.
         written: Time,
+        /// The result.
+        values: Option<Vec<u8>>,
     },
     /// The operation under way has failed now.
     Failed {
@@ -133,8 +151,6 @@ pub struct ProgrammedModule {
     pub operation: Operation,
     /// The type of the elements.
     pub data_type: DataType,
-    /// The time at which the vector has come from memory.
-    pub fetched: Time,
 }
 
 /// A packet between modules, without its vector.
@@ -150,6 +166,9 @@ pub struct PacketOfModule {
     pub bytes: Bytes,
 }
 
+/// The payload of a small message, filled up with zeros.
+pub type SmallPayload = [u8; 64];
+
 /// A parcel that a process stores into a channel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StoredParcel {
@@ -161,8 +180,8 @@ pub struct StoredParcel {
     pub domain: Pdid,
     /// The time at which the last store is at the packetizer.
     pub came: Time,
-    /// The time at which its engine has made the packet.
-    pub made: Time,
+    /// The bytes, where they are known.
+    pub payload: Option<SmallPayload>,
 }
 
 /// An answer to a small message, as it comes.
@@ -180,10 +199,10 @@ pub struct SmallAnswer {
     pub damaged: bool,
 }
 
-/// A small message at the mailbox.
+/// A small message whose tail has come to the mailbox.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Arrival {
-    /// The time at which its header has begun to come. The tail comes now.
+pub struct SmallPacket {
+    /// The time at which its header has begun to come.
     pub head: Time,
     /// The endpoint that has sent it.
     pub from: EndpointId,
@@ -196,12 +215,28 @@ pub struct Arrival {
     /// The interface that it is for, and the domain that it carries; `None`: the model has forgotten them, as
     /// it has had the message before or its source has given it up.
     pub target: Option<(u16, Pdid)>,
-    /// Whether it is found to be damaged.
+    /// Whether it is damaged.
     pub damaged: bool,
+    /// The bytes, where they are known.
+    pub payload: Option<SmallPayload>,
+}
+
+/// The answer of the mailbox to a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Verdict {
     /// The time at which the check is done: answer and entry are on their way.
     pub checked: Time,
     /// Why it is refused; `None`: it is acknowledged.
     pub refusal: Option<Refusal>,
     /// Whether it is put into the queue.
     pub put: bool,
+}
+
+/// A small message at the mailbox.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Arrival {
+    /// The packet. Its tail comes now.
+    pub packet: SmallPacket,
+    /// The answer.
+    pub verdict: Verdict,
 }

@@ -4,6 +4,7 @@ use weft_nic::Header;
 use weft_nic::gvas::Pdid;
 use weft_nic::mailbox::Refusal;
 use weft_nic::packetizer::ChannelId;
+use weft_nic::ports::SmallPayload;
 use weft_nic::wire::{ControlWords, PacketFields, PacketTarget};
 use weft_units::{Address, Bytes, Clock, EndpointId, Time};
 
@@ -28,13 +29,18 @@ pub(crate) struct SmallMessage {
     pub to_interface: u16,
     pub domain: Pdid,
     pub bytes: Bytes,
+    /// The bytes, where they are known.
+    pub payload: Option<SmallPayload>,
 }
 
 impl SmallMessage {
     /// The words of its packet, header to footer.
     pub fn words(&self) -> Vec<u128> {
-        let SmallMessage { source, number, channel, to, to_interface, domain, bytes } = *self;
-        let payload = payload(source, number, bytes);
+        let SmallMessage { source, number, channel, to, to_interface, domain, bytes, payload } = *self;
+        let payload = match payload {
+            Some(payload) => payload.into_iter().take(bytes.get() as usize).collect(),
+            None => made_up(source, number, bytes),
+        };
         let target = PacketTarget::new(domain, to, to_interface, Address::default());
         let header = Header::Small(channel);
         let size = bytes.get() as u32;
@@ -87,8 +93,23 @@ impl AnswerWords {
     }
 }
 
-/// The bytes of a message: by message and offset, so that a word in another's place is found.
-fn payload(source: EndpointId, number: u32, bytes: Bytes) -> Vec<u8> {
+/// The refusal in the answer of a mailbox, header and footer; `None`: it acknowledges, or is no answer.
+pub(crate) fn answer_of(header: u128, footer: u128) -> Option<Refusal> {
+    let control = ControlWords { header: header.to_be_bytes(), footer: footer.to_be_bytes() };
+    match PacketFields::decode(&control, &[]).ok()?.header {
+        Header::Refused(_, refusal) => Some(refusal),
+        _ => None,
+    }
+}
+
+/// The number and the channel of a small message in the footer of its packet.
+pub(crate) fn message_of(footer: u128) -> (u32, ChannelId) {
+    let channel = ChannelId { interface: (footer >> 48) as u16, channel: (footer >> 32) as u16 };
+    ((footer >> 96) as u32, channel)
+}
+
+/// Bytes of a message that nobody knows: by message and offset, so that a word in another's place is found.
+fn made_up(source: EndpointId, number: u32, bytes: Bytes) -> Vec<u8> {
     let of_message = (source.0.wrapping_mul(0x9E37_79B1) ^ number.wrapping_mul(0x85EB_CA6B)) >> 16;
     (0..bytes.get()).map(|offset| (of_message as u8).wrapping_add(offset as u8)).collect()
 }

@@ -205,7 +205,10 @@ impl Module {
                 running.event(ModuleEvent::Programmed);
                 let fetched = path.read(running.bytes, running.bytes, context.now);
                 context.callbacks.wake(fetched, id);
-                context.callbacks.crossed(ModuleCrossing::Programmed(running.programmed(id, fetched)));
+                context.callbacks.crossed(|| {
+                    let values = running.values.clone();
+                    ModuleCrossing::Programmed { module: running.programmed(id), fetched, values }
+                });
             }
             ModuleState::Fetching => self.fetched(id, context),
             ModuleState::Finishing => self.finish(id, path, context),
@@ -357,7 +360,7 @@ impl Module {
         self.early.retain(|(of, _), _| of.group != id.group);
         self.result.clear();
         self.repair.failed(id);
-        context.callbacks.crossed(ModuleCrossing::Failed { id, other });
+        context.callbacks.crossed(|| ModuleCrossing::Failed { id, other });
         if let Some(Pending { request, .. }) = self.pending.pop_front() {
             context.callbacks.failed(context.now, &request, other);
         }
@@ -464,7 +467,11 @@ impl Module {
         let Some(running) = self.running.remove(&id) else { return };
         self.repair.finished(id);
         let (issued, written) = path.write(running.bytes, context.now);
-        context.callbacks.crossed(ModuleCrossing::Written { id, ready: context.now, issued, written });
+        let ready = context.now;
+        context.callbacks.crossed(|| {
+            let values = running.values.clone();
+            ModuleCrossing::Written { id, ready, issued, written, values }
+        });
         let done = written + context.parameters.finish;
         context.callbacks.was(running.token, running.state, done);
         let carries = running.values.is_some();
@@ -495,7 +502,7 @@ impl Running {
     }
 
     /// The operation, as software has programmed it.
-    fn programmed(&self, id: OperationId, fetched: Time) -> ProgrammedModule {
+    fn programmed(&self, id: OperationId) -> ProgrammedModule {
         let width = self.board.len() as u32;
         ProgrammedModule {
             id,
@@ -505,7 +512,6 @@ impl Running {
             bytes: self.bytes,
             operation: self.operation,
             data_type: self.data_type,
-            fetched,
         }
     }
 

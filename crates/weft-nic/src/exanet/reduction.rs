@@ -92,13 +92,16 @@ impl<H: Host> Outlet<'_, '_, '_, H> {
 
     /// Puts a packet among those that wait, behind all that are due no later.
     fn queue(&mut self, packet: ModulePacket, again: bool) {
-        let looked_up = match packet.step {
-            ModulePacketKind::Ask | ModulePacketKind::NotYet | ModulePacketKind::Failed => Span::ZERO,
-            _ if again => Span::ZERO,
-            _ => self.lookup,
-        };
-        let (due, from) = (packet.due, packet.due - looked_up);
-        self.crossed(ModuleCrossing::Made { packet: of_packet(&packet), from, due });
+        let lookup = self.lookup;
+        self.crossed(|| {
+            let looked_up = match packet.step {
+                ModulePacketKind::Ask | ModulePacketKind::NotYet | ModulePacketKind::Failed => Span::ZERO,
+                _ if again => Span::ZERO,
+                _ => lookup,
+            };
+            let (due, values) = (packet.due, packet.values.clone());
+            ModuleCrossing::Made { packet: of_packet(&packet), from: due - looked_up, due, values }
+        });
         let place = self.packets.partition_point(|other| other.due <= packet.due);
         self.packets.insert(place, packet);
         self.fabric.request_injection();
@@ -112,9 +115,9 @@ fn of_packet(packet: &ModulePacket) -> PacketOfModule {
 }
 
 impl<H: Host> ModuleCallbacks for Outlet<'_, '_, '_, H> {
-    fn crossed(&mut self, what: ModuleCrossing) {
+    fn crossed(&mut self, what: impl FnOnce() -> ModuleCrossing) {
         if self.watched {
-            report_port(self.fabric, Crossing::Module(what));
+            report_port(self.fabric, Crossing::Module(what()));
         }
     }
 
@@ -218,6 +221,15 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
     /// The time for which the module wanted to be woken.
     pub(super) fn wake_reduction(&mut self, id: OperationId) {
         self.with_module(|module, path, context| module.woken(id, path, context));
+    }
+
+    /// Reports a packet of another module.
+    #[cold]
+    pub(super) fn module_packet_arrived(&mut self, packet: &Packet, id: OperationId, step: ModulePacketKind) {
+        let values = self.hardware.data.as_ref().map(|data| data.memory.vector_of(packet.source, id, step));
+        let (damaged, bytes) = (packet.is_corrupted(), packet.payload());
+        let packet = PacketOfModule { other: packet.source, id, step, bytes };
+        self.port(|| Crossing::Module(ModuleCrossing::Arrived { packet, damaged, values }));
     }
 
     /// A packet of another module has come.

@@ -92,7 +92,8 @@ impl Outgoing {
         }
         self.bring_to_front(offered);
         let Some((from, made)) = self.sending.front_mut() else { return Ok(()) };
-        if offered.valid == 0 && made.is_late && !self.is_inside && cycle < *from + super::MOST_LATE {
+        if offered.valid == 0 && made.is_late && !self.is_inside && cycle < *from + super::in_step::MOST_LATE
+        {
             return Ok(());
         }
         place.compare(cycle, "m_axis_net_tvalid", offered.valid, 1)?;

@@ -15,23 +15,23 @@ pub(super) struct AllreducePorts {
     pub out_ready: RtlPort,
     out_data: RtlPort,
     out_last: RtlPort,
-    pub ar_valid: RtlPort,
+    ar_valid: RtlPort,
     pub ar_ready: RtlPort,
-    pub ar_id: RtlPort,
-    pub ar_address: RtlPort,
+    ar_id: RtlPort,
+    ar_address: RtlPort,
     pub r_valid: RtlPort,
     pub r_ready: RtlPort,
     pub r_id: RtlPort,
     pub r_data: RtlPort,
     pub r_last: RtlPort,
-    pub aw_valid: RtlPort,
+    aw_valid: RtlPort,
     pub aw_ready: RtlPort,
-    pub aw_address: RtlPort,
-    pub w_valid: RtlPort,
+    aw_address: RtlPort,
+    w_valid: RtlPort,
     pub w_ready: RtlPort,
-    pub w_data: RtlPort,
-    pub w_strobe: RtlPort,
-    pub w_last: RtlPort,
+    w_data: RtlPort,
+    w_strobe: RtlPort,
+    w_last: RtlPort,
     pub b_valid: RtlPort,
     pub b_id: RtlPort,
     register_address: RtlPort,
@@ -40,6 +40,22 @@ pub(super) struct AllreducePorts {
     register_valid: [RtlPort; 2],
     pub register_ready: RtlPort,
     pub register_answer_ready: RtlPort,
+}
+
+/// The outputs of a cycle, by channel of the buses.
+pub(super) struct AllreduceOutputs {
+    /// Whether the RTL has taken the store that starts an operation.
+    pub started: bool,
+    pub ar_valid: u128,
+    pub ar_id: u128,
+    pub ar_address: u128,
+    pub offered: Offered,
+    pub aw_valid: u128,
+    pub aw_address: u128,
+    pub w_valid: u128,
+    pub w_data: u128,
+    pub w_strobe: u128,
+    pub w_last: u128,
 }
 
 impl AllreducePorts {
@@ -99,9 +115,25 @@ impl AllreducePorts {
         }
     }
 
-    /// The word that the network is offered.
-    pub fn offered(&self, rtl: &Instance) -> Offered {
-        let [valid, data, last] = [self.out_valid, self.out_data, self.out_last].map(|port| rtl.get(port));
-        Offered { valid, data, last }
+    /// The outputs of the cycle that is over, in which an operation was started or was not.
+    pub fn outputs(&self, rtl: &Instance, started: bool) -> AllreduceOutputs {
+        let get = |port| rtl.get(port);
+        AllreduceOutputs {
+            started,
+            ar_valid: get(self.ar_valid),
+            ar_id: get(self.ar_id),
+            ar_address: get(self.ar_address),
+            offered: Offered {
+                valid: get(self.out_valid),
+                data: get(self.out_data),
+                last: get(self.out_last),
+            },
+            aw_valid: get(self.aw_valid),
+            aw_address: get(self.aw_address),
+            w_valid: get(self.w_valid),
+            w_data: get(self.w_data),
+            w_strobe: get(self.w_strobe),
+            w_last: get(self.w_last),
+        }
     }
 }

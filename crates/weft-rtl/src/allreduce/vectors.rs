@@ -1,4 +1,5 @@
-//! Vectors of a module: made up where they come, and reduced as the model does where they go.
+//! Vectors of a module: those that the run carries, or made up where they come, and reduced as the model does
+//! where they go.
 
 use std::collections::VecDeque;
 use weft_nic::allreduce::{ModulePacketKind, OperationId, reduce};
@@ -41,16 +42,17 @@ impl Vectors {
     }
 
     /// An operation begins. Returns the module's own vector.
-    pub fn program(&mut self, module: &ProgrammedModule) -> Vec<u8> {
+    pub fn program(&mut self, module: &ProgrammedModule, values: Option<&[u8]>) -> Vec<u8> {
         let step = ModulePacketKind::Contribution((module.own % 4) as u8);
         let running = Running { module: *module, value: None, level: 0, partner: None, has_result: false };
         self.running = Some(running);
-        made_up(self.here, module.id, step, module.bytes)
+        carried(values, module.bytes).unwrap_or_else(|| made_up(self.here, module.id, step, module.bytes))
     }
 
     /// The payload of a packet that has come.
-    pub fn came(&self, packet: &PacketOfModule) -> Vec<u8> {
-        made_up(packet.other, packet.id, packet.step, packet.bytes)
+    pub fn came(&self, packet: &PacketOfModule, values: Option<&[u8]>) -> Vec<u8> {
+        let PacketOfModule { other, id, step, bytes } = *packet;
+        carried(values, bytes).unwrap_or_else(|| made_up(other, id, step, bytes))
     }
 
     /// The board of the operation that runs whose server or member an endpoint is.
@@ -95,7 +97,10 @@ impl Vectors {
     }
 
     /// The payload of a packet that will be sent.
-    pub fn sent(&mut self, packet: &PacketOfModule) -> Vec<u8> {
+    pub fn sent(&mut self, packet: &PacketOfModule, values: Option<&[u8]>) -> Vec<u8> {
+        if let Some(values) = carried(values, packet.bytes) {
+            return values;
+        }
         if let Some((_, vector)) = self.sent.iter().find(|(sent, _)| sent == packet) {
             return vector.clone();
         }
@@ -116,11 +121,14 @@ impl Vectors {
     }
 
     /// The result of the operation that runs.
-    pub fn result(&mut self, id: OperationId) -> Vec<u8> {
+    pub fn result(&mut self, id: OperationId, values: Option<&[u8]>) -> Vec<u8> {
         let here = self.here;
         let Some(running) = self.running.as_mut().filter(|running| running.module.id == id) else {
             return Vec::new();
         };
+        if let Some(values) = carried(values, running.module.bytes) {
+            return values;
+        }
         if here.0.is_multiple_of(4) {
             return running.reduce_to(running.levels()).to_vec();
         }
@@ -163,6 +171,11 @@ impl Running {
         }
         value
     }
+}
+
+/// The values that a run carries, where it does and all have come.
+fn carried(values: Option<&[u8]>, bytes: Bytes) -> Option<Vec<u8>> {
+    values.filter(|values| values.len() as u64 == bytes.get()).map(<[u8]>::to_vec)
 }
 
 /// Zeros that are negative, infinities, no number, and the least.

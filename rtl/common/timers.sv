@@ -10,7 +10,7 @@
 
 `default_nettype none
 
-module packetizer_timers #(
+module timers #(
     parameter int CHANNEL_BITS = 8,
     parameter int TIME_BITS = 28
 ) (
