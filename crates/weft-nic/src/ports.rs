@@ -114,14 +114,8 @@ pub enum ModuleCrossing {
     },
     /// The result goes to memory.
     Written {
-        /// The operation.
-        id: OperationId,
-        /// The time at which the module has it.
-        ready: Time,
-        /// The time at which its last word has left the module.
-        issued: Time,
-        /// The time at which it is in memory.
-        written: Time,
+        /// The write.
+        write: ResultWrite,
         /// The result.
         values: Option<Vec<u8>>,
     },
@@ -132,6 +126,19 @@ pub enum ModuleCrossing {
         /// Whose module has not answered, or has failed itself.
         other: EndpointId,
     },
+}
+
+/// The write of a result to memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ResultWrite {
+    /// The operation.
+    pub id: OperationId,
+    /// The time at which the module has the result.
+    pub ready: Time,
+    /// The time at which its last word has left the module.
+    pub issued: Time,
+    /// The time at which it is in memory.
+    pub written: Time,
 }
 
 /// The operation that a module is programmed with.

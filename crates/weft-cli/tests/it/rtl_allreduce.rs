@@ -87,8 +87,8 @@ fn every_operation_and_type_is_the_models() {
     assert_eq!((&plain[0]["compared_bytes"], &plain[0]["messages"]), (&28_800.into(), &0.into()));
 }
 
-/// Catches RTL that is compared with nothing: a bug on purpose ends the run, and is named. A reduction takes a
-/// cycle more: the next lookup begins late.
+/// Catches RTL that is compared with nothing: a bug on purpose ends the run, and is named. A reduction takes
+/// a cycle more: the next lookup begins late.
 #[test]
 fn a_bug_in_the_accelerator_is_named() {
     let Some(library) = library("wrong-allreduce") else { return };

@@ -50,7 +50,7 @@ pub use state::{ModuleEvent, ModuleState, Role};
 pub use vector::{DataType, Operation, reduce, reference};
 
 use crate::memory_path::MemoryPath;
-use crate::ports::{ModuleCrossing, ProgrammedModule};
+use crate::ports::{ModuleCrossing, ProgrammedModule, ResultWrite};
 use crate::reliability::Expiry;
 use crate::server::Server;
 use repair::Repair;
@@ -290,11 +290,10 @@ impl Module {
     ) {
         let says =
             |step| ModulePacket { to: from, id, step, bytes: Bytes::ZERO, due: context.now, values: None };
-        match self.repair.sent_to(from, id) {
-            Some(sent) => {
-                let again = ModulePacket { due: sent.due.max(context.now), ..sent.clone() };
-                context.callbacks.send_again(again);
-            }
+        let edge = |time| context.parameters.clock.edge_at_or_after(time);
+        // One whose receiver is still looked up comes soon.
+        match self.repair.sent_to(from, id).filter(|sent| edge(sent.due) <= edge(context.now)) {
+            Some(sent) => context.callbacks.send_again(ModulePacket { due: context.now, ..sent.clone() }),
             None if self.repair.has_failed(id) => context.callbacks.send(says(ModulePacketKind::Failed)),
             None => context.callbacks.send(says(ModulePacketKind::NotYet)),
         }
@@ -467,11 +466,8 @@ impl Module {
         let Some(running) = self.running.remove(&id) else { return };
         self.repair.finished(id);
         let (issued, written) = path.write(running.bytes, context.now);
-        let ready = context.now;
-        context.callbacks.crossed(|| {
-            let values = running.values.clone();
-            ModuleCrossing::Written { id, ready, issued, written, values }
-        });
+        let write = ResultWrite { id, ready: context.now, issued, written };
+        context.callbacks.crossed(|| ModuleCrossing::Written { write, values: running.values.clone() });
         let done = written + context.parameters.finish;
         context.callbacks.was(running.token, running.state, done);
         let carries = running.values.is_some();

@@ -133,8 +133,8 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         }
     }
 
-    /// Reports a packet at the port of its block, where that is wanted. Returns whether it is what it seems to
-    /// be: another block in the model's place may find that an answer is none.
+    /// Reports a packet at the port of its block, where that is wanted. Returns whether it is what it seems:
+    /// another block in the model's place may find that an answer is none.
     #[cold]
     fn crosses_port(&mut self, packet: &Packet, header: Header) -> bool {
         match header {

@@ -27,11 +27,11 @@ const DEAD: Span = Span::from_us(20_000);
 
 /// Something that happens later, at a module.
 enum Later {
-    /// Its rank calls.
+    /// The rank calls.
     Call,
     /// The module is woken.
     Woken(OperationId),
-    /// Its timer fires.
+    /// The module's timer fires.
     Late,
     /// The network takes a packet, if it can.
     Send,
@@ -69,14 +69,14 @@ struct Node {
     number: usize,
     /// Packets in the order in which they are due.
     packets: VecDeque<ModulePacket>,
-    /// When the ways out and in are free.
+    /// The times at which the ways out and in are free.
     out_free: Time,
     in_free: Time,
     /// It is off the wire until then.
     dead_until: Time,
 }
 
-/// What a module has asked for in one call.
+/// The wishes of a module in one call.
 struct Asked<'a> {
     parameters: &'a AllreduceParameters,
     crossed: Vec<ModuleCrossing>,

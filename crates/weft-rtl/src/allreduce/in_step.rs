@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use weft_nic::ExanetParameters;
 use weft_nic::allreduce::{ModulePacketKind, OperationId};
-use weft_nic::ports::{Crossing, ModuleCrossing, PacketOfModule, PortEvent};
+use weft_nic::ports::{Crossing, ModuleCrossing, PacketOfModule, PortEvent, ResultWrite};
 use weft_units::{EndpointId, Time};
 
 /// Cycles from the edge of a footer to the request to write the result, of a client: look-up, and the state.
@@ -29,7 +29,7 @@ pub(super) const MOST_LATE: u64 = 64;
 const LATE_LOOKUP: u64 = 3;
 
 /// A request to read: what the RTL is to ask for in a cycle.
-struct Request {
+struct ReadRequest {
     cycle: u64,
     is_table: bool,
     address: u64,
@@ -57,7 +57,7 @@ pub(crate) struct AllreduceInStep {
     rtl: Instance,
     ports: AllreducePorts,
     inputs: AllreduceInputs,
-    requests: VecDeque<Request>,
+    requests: VecDeque<ReadRequest>,
     /// Lookups for questions, which come some time up to a cycle.
     late_lookups: VecDeque<u64>,
     outgoing: Outgoing,
@@ -86,7 +86,7 @@ impl AllreduceInStep {
         } else if self.vectors.is_looked_up_for(packet) {
             let board = self.vectors.board_of(packet.other);
             let address = TABLE_AT + 32 * u64::from(board.number);
-            self.requests.push_back(Request { cycle: self.edge(from), is_table: true, address });
+            self.requests.push_back(ReadRequest { cycle: self.edge(from), is_table: true, address });
             self.inputs.look_up(&board.members, due_cycle);
         }
         let vector = self.vectors.sent(packet, values);
@@ -104,8 +104,9 @@ impl AllreduceInStep {
         self.inputs.packet(words, self.edge(at));
     }
 
-    /// The result is to be written from `ready` on.
-    fn written(&mut self, id: OperationId, result: &[u8], ready: Time, (issued, written): (Time, Time)) {
+    /// The result is to be written.
+    fn written(&mut self, write: &ResultWrite, result: &[u8]) {
+        let ResultWrite { id, ready, issued, written } = *write;
         let words = memory_words(result);
         let from = self.edge(ready) + if self.is_server { 0 } else { CLIENT_BEHIND_TAIL };
         let taken_from = self.edge(issued).saturating_sub(words.len() as u64).max(from);
@@ -234,7 +235,7 @@ impl BlockInStep for AllreduceInStep {
         match crossing {
             ModuleCrossing::Programmed { module, fetched, values } => {
                 self.inputs.program(module, now);
-                self.requests.push_back(Request {
+                self.requests.push_back(ReadRequest {
                     cycle: now,
                     is_table: false,
                     address: vector_at(module.id),
@@ -249,9 +250,9 @@ impl BlockInStep for AllreduceInStep {
             ModuleCrossing::Arrived { packet, damaged, values } => {
                 self.arrived(packet, values.as_deref(), *damaged, event.at);
             }
-            ModuleCrossing::Written { id, ready, issued, written, values } => {
-                let result = self.vectors.result(*id, values.as_deref());
-                self.written(*id, &result, *ready, (*issued, *written));
+            ModuleCrossing::Written { write, values } => {
+                let result = self.vectors.result(write.id, values.as_deref());
+                self.written(write, &result);
             }
             ModuleCrossing::Failed { id, other } => self.tell(now + MOST_LATE, true, told(*id, Some(*other))),
         }

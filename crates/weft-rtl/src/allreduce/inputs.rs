@@ -53,7 +53,7 @@ struct WriteAnswer {
     is_word: bool,
 }
 
-/// What network and memory take in a cycle.
+/// The words that network and memory take in a cycle.
 #[derive(Clone, Copy)]
 pub(super) struct Takes {
     pub packet: bool,

@@ -1,7 +1,7 @@
 //! The accelerator as RTL: its ports, what it was built for, and how it is in step with its model.
 //!
 //! ```text
-//!   inputs ── registers, packets, memory, at their edges ──► RTL ── in_step: outputs compared with the model's
+//!   inputs ── registers, packets, memory, at their edges ──► RTL ──► in_step: outputs compared
 //!   vectors ── made up, or those that the run carries
 //! ```
 

@@ -26,14 +26,14 @@ pub(super) fn words_of(
 }
 
 /// The word on the way out in a cycle.
-pub(super) struct Offered {
+pub(super) struct OfferedWord {
     pub valid: u128,
     pub data: u128,
     pub last: u128,
 }
 
 /// A packet that is due from a cycle on.
-struct Made {
+struct DuePacket {
     packet: PacketOfModule,
     due: u64,
     /// Whether the RTL may have it later.
@@ -44,9 +44,9 @@ struct Made {
 /// The way out.
 #[derive(Default)]
 pub(super) struct Outgoing {
-    made: VecDeque<Made>,
+    made: VecDeque<DuePacket>,
     /// Packets that the network takes, from a cycle on.
-    sending: VecDeque<(u64, Made)>,
+    sending: VecDeque<(u64, DuePacket)>,
     /// Whether the first has begun.
     is_inside: bool,
 }
@@ -54,7 +54,7 @@ pub(super) struct Outgoing {
 impl Outgoing {
     /// A packet will be due.
     pub fn made(&mut self, packet: &PacketOfModule, due: u64, is_late: bool, words: Vec<u128>) {
-        self.made.push_back(Made { packet: *packet, due, is_late, words: words.into() });
+        self.made.push_back(DuePacket { packet: *packet, due, is_late, words: words.into() });
     }
 
     /// The network takes a packet from a cycle on.
@@ -79,9 +79,14 @@ impl Outgoing {
     ///
     /// # Errors
     /// It differs.
-    pub fn compare(&mut self, place: &BlockPlace, cycle: u64, offered: &Offered) -> Result<(), Difference> {
+    pub fn compare(
+        &mut self,
+        place: &BlockPlace,
+        cycle: u64,
+        offered: &OfferedWord,
+    ) -> Result<(), Difference> {
         if !self.is_ready(cycle) {
-            let is_due = |made: &Made| made.due <= cycle;
+            let is_due = |made: &DuePacket| made.due <= cycle;
             let may_be = self.made.iter().any(is_due) || self.sending.iter().any(|(_, made)| is_due(made));
             return place.compare(
                 cycle,
@@ -109,11 +114,11 @@ impl Outgoing {
     }
 
     /// Questions and answers may be behind packets that were due after them.
-    fn bring_to_front(&mut self, offered: &Offered) {
+    fn bring_to_front(&mut self, offered: &OfferedWord) {
         if self.is_inside || offered.valid == 0 {
             return;
         }
-        let is_it = |(_, made): &(u64, Made)| made.words.front() == Some(&offered.data);
+        let is_it = |(_, made): &(u64, DuePacket)| made.words.front() == Some(&offered.data);
         let others_are_late = |place| self.sending.iter().take(place).all(|(_, made)| made.is_late);
         if let Some(place) = self.sending.iter().position(is_it).filter(|place| others_are_late(*place))
             && let Some(found) = self.sending.remove(place)

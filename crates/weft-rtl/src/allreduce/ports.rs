@@ -1,6 +1,6 @@
 //! The ports of the accelerator.
 
-use super::packets::Offered;
+use super::packets::OfferedWord;
 use crate::library::{Instance, RtlError, RtlPort};
 
 /// The ports that are driven and compared.
@@ -49,7 +49,7 @@ pub(super) struct AllreduceOutputs {
     pub ar_valid: u128,
     pub ar_id: u128,
     pub ar_address: u128,
-    pub offered: Offered,
+    pub offered: OfferedWord,
     pub aw_valid: u128,
     pub aw_address: u128,
     pub w_valid: u128,
@@ -123,7 +123,7 @@ impl AllreducePorts {
             ar_valid: get(self.ar_valid),
             ar_id: get(self.ar_id),
             ar_address: get(self.ar_address),
-            offered: Offered {
+            offered: OfferedWord {
                 valid: get(self.out_valid),
                 data: get(self.out_data),
                 last: get(self.out_last),

@@ -16,7 +16,7 @@ pub(super) struct BoardOfGroup {
 }
 
 /// The operation that runs.
-struct Running {
+struct RunningReduction {
     module: ProgrammedModule,
     /// The vector reduced so far, if any is.
     value: Option<Vec<u8>>,
@@ -31,7 +31,7 @@ struct Running {
 /// The vectors.
 pub(super) struct Vectors {
     here: EndpointId,
-    running: Option<Running>,
+    running: Option<RunningReduction>,
     sent: VecDeque<(PacketOfModule, Vec<u8>)>,
 }
 
@@ -44,7 +44,8 @@ impl Vectors {
     /// An operation begins. Returns the module's own vector.
     pub fn program(&mut self, module: &ProgrammedModule, values: Option<&[u8]>) -> Vec<u8> {
         let step = ModulePacketKind::Contribution((module.own % 4) as u8);
-        let running = Running { module: *module, value: None, level: 0, partner: None, has_result: false };
+        let running =
+            RunningReduction { module: *module, value: None, level: 0, partner: None, has_result: false };
         self.running = Some(running);
         carried(values, module.bytes).unwrap_or_else(|| made_up(self.here, module.id, step, module.bytes))
     }
@@ -139,7 +140,7 @@ impl Vectors {
     }
 }
 
-impl Running {
+impl RunningReduction {
     fn levels(&self) -> u8 {
         (self.module.ranks / 4).max(1).ilog2() as u8
     }
