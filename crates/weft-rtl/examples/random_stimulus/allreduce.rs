@@ -206,7 +206,7 @@ impl Stimulus<'_> {
         let bytes = elements * data_type.width() as u64;
         let carried = bench.in_thousand(500);
         self.calls.push(Call { group, slot, bytes, operation, data_type, carried });
-        if bench.in_thousand(2) {
+        if bench.below(1500) == 0 {
             let dead = bench.below(MODULES.into()) as usize;
             self.nodes[dead].dead_until = self.nodes[dead].out_free + DEAD;
         }
@@ -325,11 +325,11 @@ impl Stimulus<'_> {
         let receiver = &mut self.nodes[to.0 as usize];
         let wire = Span::from_ns(200 + self.bench.below(400));
         let tail = (now + on_bus + wire).max(receiver.in_free + on_bus);
-        let is_lost = self.bench.in_thousand(10) || sender_dead || now < receiver.dead_until;
+        let is_lost = self.bench.in_thousand(3) || sender_dead || now < receiver.dead_until;
         if !is_lost {
             receiver.in_free = tail;
             let packet = PacketOfModule { other: EndpointId(node), id, step, bytes };
-            let damaged = self.bench.in_thousand(10);
+            let damaged = self.bench.in_thousand(3);
             self.at(tail, to.0, Later::Packet { packet, damaged, values });
         }
     }
