@@ -4,6 +4,7 @@
 //                                                                ├─ the operation has failed: FAILED
 //                                                                └─ otherwise: NOT_YET, this one is alive
 //
+// A vector counts as sent if its receiver was looked up by the cycle in which the question came.
 // In one operation a module sends another one vector at most: to ask, the operation's name is enough. TR-488 §4.7 has no
 // retransmission between modules; the asking is ours, as crates/weft-nic/src/allreduce/repair.rs has it.
 
@@ -44,6 +45,9 @@ module allreduce_answers
     logic hit;
     slot_t slot;
     logic failed;
+    // What was sent as it came.
+    logic [15:0] was_sent;
+    logic result_sent;
   } question_t;
   typedef enum logic [1:0] {
     IDLE,
@@ -71,17 +75,21 @@ module allreduce_answers
   ) questions (
       .clk,
       .reset,
-      .in_valid (asked),
-      .in_ready (fits),
-      .in_data  ({asked_from, asked_id, asked_hit, asked_slot, asked_failed}),
+      .in_valid(asked),
+      .in_ready(fits),
+      .in_data({
+        asked_from, asked_id, asked_hit, asked_slot, asked_failed, was_sent[asked_slot], result_sent[asked_slot]
+      }),
       .out_valid(there),
       .out_ready(state == ANSWER && packet_ready),
-      .out_data (question)
+      .out_data(question)
   );
 
   wire is_of_board = is_server && question.from[21:2] == node[21:2];
-  wire is_result = is_of_board && result_sent[question.slot];
-  wire is_this = was_sent[question.slot][version] && sent_to[{question.slot, version}] == question.from;
+  // By now the slot may have another operation.
+  wire is_result = is_of_board && question.result_sent && result_sent[question.slot];
+  wire is_sent = question.was_sent[version] && was_sent[question.slot][version];
+  wire is_this = is_sent && sent_to[{question.slot, version}] == question.from;
 
   assign packet_valid = state == ANSWER;
   always_comb begin

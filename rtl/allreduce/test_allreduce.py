@@ -472,6 +472,32 @@ async def who_is_asked_sends_again(dut):
 
 
 @cocotb.test()
+async def who_is_asked_during_a_lookup_sends_once(dut):
+    """Catches a vector that goes twice though the question came before it was due, by a cycle at least."""
+    seen = set()
+    for wait in range(22, 34):
+        setup = Setup(dut, 1, wait)
+        await setup.start()
+        setup.memory.latency = 30
+        of = Operation(boards(4), 1, 16).fill(setup.bench.random)
+        setup.program(of)
+        requests = setup.memory.requests
+        await setup.bench.until(lambda requests=requests: len(requests) == 2, 200, "the lookup")
+        async for _ in setup.bench.cycles(wait):
+            pass
+        setup.send(of.packet(ASK, 0, 1))
+        contribution = of.going()[0]
+        await setup.expect(contribution)
+        _, words = await setup.packet()
+        # The cycle of the footer, from that of the last pair.
+        behind = setup.footers[0] - setup.memory.read[1][0]
+        expected = contribution if behind >= 0 else of.packet(NOT_YET, 1, 0)
+        assert words == expected.words(), f"{behind} cycles behind the last pair"
+        seen.add(behind)
+    assert {-2, -1, 0, 1} <= seen, seen
+
+
+@cocotb.test()
 async def reset_in_the_middle(dut):
     """Catches state that survives a reset: a vector, a packet, a write or an operation that had begun."""
     for node in [0, 3]:

@@ -313,8 +313,8 @@ impl SimulationOptions {
 /// Options of runs beside which RTL may run.
 #[derive(Args)]
 pub struct RtlArguments {
-    /// Run the RTL of these blocks, mailbox or packetizer, in step with the model: the first output that
-    /// differs ends the run as rtl-differs (exit status 1). Needs `make rtl`
+    /// Run the RTL of these blocks, allreduce, mailbox or packetizer, in step with the model: the first
+    /// output that differs ends the run as rtl-differs (exit status 1). Needs `make rtl`
     #[arg(long, value_name = "BLOCK,…", value_delimiter = ',')]
     rtl: Vec<String>,
 

@@ -1,4 +1,4 @@
-//! The ports of packetizer and mailbox: what crosses them, for a comparison with their RTL.
+//! The ports of packetizer, mailbox and reduction module: what crosses them, for a comparison with their RTL.
 //!
 //! ```text
 //!   process ── stores ──►┌────────────┐── packets ──►    ── packets ──►┌─────────┐── entries ──► memory
@@ -8,13 +8,14 @@
 //! The model knows some of it ahead of time and some of it late: each event says when it happens, which need
 //! not be when it is reported.
 
+use crate::allreduce::{DataType, ModulePacketKind, Operation, OperationId};
 use crate::gvas::Pdid;
 use crate::mailbox::{QueueChange, Refusal};
 use crate::packetizer::{ChannelChange, ChannelId, Parcel};
 use weft_units::{Bytes, EndpointId, Time};
 
 /// An event at the ports of an endpoint's blocks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PortEvent {
     /// The endpoint.
     pub endpoint: EndpointId,
@@ -25,7 +26,7 @@ pub struct PortEvent {
 }
 
 /// An event of one port.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Crossing {
     /// System software gives an interface to a protection domain.
     Opened {
@@ -72,6 +73,104 @@ pub enum Crossing {
     Arrived(Arrival),
     /// A queue of the mailbox has changed its state.
     Queue(QueueChange),
+    /// Something has crossed a port of the reduction module.
+    Module(ModuleCrossing),
+}
+
+/// An event of a port of the reduction module. Values are those of vectors, where they are carried.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ModuleCrossing {
+    /// Software has programmed an operation, whose vector is read from now on.
+    Programmed {
+        /// The operation.
+        module: ProgrammedModule,
+        /// The time at which the vector has come from memory.
+        fetched: Time,
+        /// The vector.
+        values: Option<Vec<u8>>,
+    },
+    /// A packet will be due.
+    Made {
+        /// The packet.
+        packet: PacketOfModule,
+        /// The time from which on the address of its receiver is looked up. A question, an answer and a
+        /// vector that was sent before are without lookup: the time at which they are due.
+        from: Time,
+        /// The time from which on the network may take it.
+        due: Time,
+        /// The vector in it.
+        values: Option<Vec<u8>>,
+    },
+    /// The network takes a packet, from now on.
+    Sent(PacketOfModule),
+    /// The tail of a packet has come from the module at `packet.other`.
+    Arrived {
+        /// The packet.
+        packet: PacketOfModule,
+        /// Whether it is damaged, and says nothing.
+        damaged: bool,
+        /// The vector in it.
+        values: Option<Vec<u8>>,
+    },
+    /// The result goes to memory.
+    Written {
+        /// The write.
+        write: ResultWrite,
+        /// The result.
+        values: Option<Vec<u8>>,
+    },
+    /// The operation under way has failed now.
+    Failed {
+        /// The operation.
+        id: OperationId,
+        /// Whose module has not answered, or has failed itself.
+        other: EndpointId,
+    },
+}
+
+/// The write of a result to memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ResultWrite {
+    /// The operation.
+    pub id: OperationId,
+    /// The time at which the module has the result.
+    pub ready: Time,
+    /// The time at which its last word has left the module.
+    pub issued: Time,
+    /// The time at which it is in memory.
+    pub written: Time,
+}
+
+/// The operation that a module is programmed with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ProgrammedModule {
+    /// The operation.
+    pub id: OperationId,
+    /// Ranks of the group.
+    pub ranks: u32,
+    /// The module's own rank.
+    pub own: u32,
+    /// The first four members of its board, in rank order.
+    pub board: [EndpointId; 4],
+    /// Bytes of the vector.
+    pub bytes: Bytes,
+    /// The operation on two elements.
+    pub operation: Operation,
+    /// The type of the elements.
+    pub data_type: DataType,
+}
+
+/// A packet between modules, without its vector.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PacketOfModule {
+    /// The endpoint at the other end.
+    pub other: EndpointId,
+    /// The operation.
+    pub id: OperationId,
+    /// The step of the operation.
+    pub step: ModulePacketKind,
+    /// Payload.
+    pub bytes: Bytes,
 }
 
 /// The payload of a small message, filled up with zeros.

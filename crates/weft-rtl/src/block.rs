@@ -85,6 +85,9 @@ macro_rules! blocks {
 }
 
 blocks! {
+    /// TR-488 §4.7.
+    Allreduce "allreduce" crate::allreduce::AllreduceInStep;
+
     /// TR-488 §4.4.
     Mailbox "mailbox" crate::mailbox::MailboxInStep;
 

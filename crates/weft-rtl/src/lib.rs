@@ -20,6 +20,7 @@
 //! [`RtlInPlace`] makes blocks that decide instead of the model's, at the ports of the interface. A second
 //! instance of the RTL stays in step: it finds what a decision does not say, and has the waves.
 
+mod allreduce;
 mod block;
 mod difference;
 mod endpoint;

@@ -71,6 +71,9 @@ pub enum RtlError {
          --rtl-drive out, or {0} out of --rtl"
     )]
     NotInPlace(&'static str),
+    /// A machine whose interface has no accelerator.
+    #[error("--rtl allreduce: this machine has no accelerator: its file has no [nic.allreduce]; use exanest")]
+    NoAccelerator,
     /// A machine whose interface has no such blocks.
     #[error("--rtl: this machine has no {0}; use one with nic.model=exanet, such as exanest")]
     NoBlock(&'static str),

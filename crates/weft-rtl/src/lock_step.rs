@@ -87,7 +87,7 @@ impl LockStep {
         if let Crossing::Opened { .. } = event.what
             && !self.endpoints.contains_key(&endpoint)
         {
-            self.opened.entry(endpoint).or_default().push(*event);
+            self.opened.entry(endpoint).or_default().push(event.clone());
             return Ok(());
         }
         if !self.endpoints.contains_key(&endpoint) {

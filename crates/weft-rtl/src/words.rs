@@ -48,7 +48,7 @@ impl SmallMessage {
             PacketFields { target, header, size, source, number, ends_transfer: false }.encode(&payload)
         });
         // A machine whose nodes do not fit the header is refused before.
-        packet(&control.expect("nodes and interfaces fit the header"), &payload)
+        packet_words(&control.expect("nodes and interfaces fit the header"), &payload)
     }
 
     /// The words that a process stores: payload, then descriptor, which is the header without what the block
@@ -115,7 +115,7 @@ fn made_up(source: EndpointId, number: u32, bytes: Bytes) -> Vec<u8> {
 }
 
 /// Header, payload in whole words, footer.
-fn packet(control: &ControlWords, payload: &[u8]) -> Vec<u128> {
+pub(crate) fn packet_words(control: &ControlWords, payload: &[u8]) -> Vec<u128> {
     let mut words = vec![u128::from_be_bytes(control.header)];
     words.extend(payload.chunks(16).map(|chunk| {
         let mut word = [0; 16];

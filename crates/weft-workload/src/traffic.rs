@@ -107,7 +107,7 @@ impl Observer for TrafficOutput {
     }
 
     fn port(&mut self, event: &PortEvent) {
-        self.ports.push(*event);
+        self.ports.push(event.clone());
     }
 }
 

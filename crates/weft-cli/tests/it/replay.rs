@@ -94,15 +94,13 @@ fn a_replay_answers_in_json() {
     assert!(text.contains("busiest links") && text.contains("switch of M1QAF1"), "{text}");
 }
 
-/// A trace of four ranks that reduce ten vectors of 64 bytes.
-fn reductions(path: &Path, element: u32, reduction: Reduction) {
-    let header = TraceHeader { ranks: 4, ..TraceHeader::default() };
+/// A trace of ranks that reduce these vectors.
+pub fn reductions(path: &Path, ranks: u32, vectors: &[CollectiveSizes]) {
+    let header = TraceHeader { ranks, ..TraceHeader::default() };
     let mut writer = TraceWriter::create(path, header).unwrap();
-    for rank in 0..4 {
+    for rank in 0..ranks {
         writer.begin_rank(RankId(rank)).unwrap();
-        for _ in 0..10 {
-            let (send, receive) = (Bytes::new(64), Bytes::new(64));
-            let sizes = CollectiveSizes { send, receive, element, reduction, ..CollectiveSizes::default() };
+        for sizes in vectors.iter().cloned() {
             let (kind, comm, root, request) = (Collective::Allreduce, CommId::WORLD, None, None);
             let buffers = CollectiveBuffers::default();
             writer.push(&Op::Collective { kind, comm, root, sizes, request, buffers }).unwrap();
@@ -121,7 +119,9 @@ fn the_accelerator_computes_only_what_it_has() {
     let accelerator = "messaging.algorithms=[{operation=\"allreduce\", algorithm=\"accelerator\"}]";
     // Messages of software; the accelerator has none.
     let messages = |element, operation, data_type| {
-        reductions(&path, element, Reduction { operation, data_type });
+        let (bytes, reduction) = (Bytes::new(64), Reduction { operation, data_type });
+        let sizes = CollectiveSizes { send: bytes, receive: bytes, element, reduction, ..Default::default() };
+        reductions(&path, 4, &vec![sizes; 10]);
         let words = ["replay", "-m", "exanest", path.to_str().unwrap(), "--ppn", "1", "--json", "--quiet"];
         let answer = json(&[&words[..], &["--set", accelerator]].concat());
         answer["rows"][0]["messages"].as_u64().unwrap()

@@ -15,7 +15,7 @@ fn built() -> PathBuf {
 }
 
 /// The library of `make rtl`, or one with a bug.
-fn library(folder: &str) -> Option<PathBuf> {
+pub fn library(folder: &str) -> Option<PathBuf> {
     let path = built().join(folder).join("libweft_rtl.so");
     if path.exists() {
         return Some(path);
@@ -31,7 +31,8 @@ fn latency(library: &Path, options: &[&str]) -> Output {
     weft.args(command).args(options).env("WEFT_RTL_LIBRARY", library).output().unwrap()
 }
 
-fn text(bytes: &[u8]) -> String {
+/// Bytes of a command's output in words.
+pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
@@ -291,7 +292,7 @@ fn what_has_no_rtl_is_refused() {
         }
     };
     refused(missing, &["--rtl", "mailbox"], &["/nowhere/libweft_rtl.so", "make rtl"]);
-    refused(missing, &["--rtl", "router"], &["no RTL of `router`", "mailbox and packetizer"]);
+    refused(missing, &["--rtl", "router"], &["no RTL of `router`", "allreduce, mailbox and packetizer"]);
     let overheads = ["--rtl", "mailbox", "--set", "nic.model=overheads"];
     refused(missing, &overheads, &["has no mailbox", "nic.model=exanet"]);
     refused(missing, &["--rtl", "mailbox", "--set", "fabric.kind=ideal"], &["fabric.kind=packet"]);

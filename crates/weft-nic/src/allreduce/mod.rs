@@ -50,6 +50,7 @@ pub use state::{ModuleEvent, ModuleState, Role};
 pub use vector::{DataType, Operation, reduce, reference};
 
 use crate::memory_path::MemoryPath;
+use crate::ports::{ModuleCrossing, ProgrammedModule, ResultWrite};
 use crate::reliability::Expiry;
 use crate::server::Server;
 use repair::Repair;
@@ -202,7 +203,12 @@ impl Module {
             ModuleState::Programming => {
                 context.callbacks.was(running.token, running.state, context.now);
                 running.event(ModuleEvent::Programmed);
-                context.callbacks.wake(path.read(running.bytes, running.bytes, context.now), id);
+                let fetched = path.read(running.bytes, running.bytes, context.now);
+                context.callbacks.wake(fetched, id);
+                context.callbacks.crossed(|| {
+                    let values = running.values.clone();
+                    ModuleCrossing::Programmed { module: running.programmed(id), fetched, values }
+                });
             }
             ModuleState::Fetching => self.fetched(id, context),
             ModuleState::Finishing => self.finish(id, path, context),
@@ -284,11 +290,10 @@ impl Module {
     ) {
         let says =
             |step| ModulePacket { to: from, id, step, bytes: Bytes::ZERO, due: context.now, values: None };
-        match self.repair.sent_to(from, id) {
-            Some(sent) => {
-                let again = ModulePacket { due: sent.due.max(context.now), ..sent.clone() };
-                context.callbacks.send_again(again);
-            }
+        let edge = |time| context.parameters.clock.edge_at_or_after(time);
+        // One whose receiver is still looked up comes soon.
+        match self.repair.sent_to(from, id).filter(|sent| edge(sent.due) <= edge(context.now)) {
+            Some(sent) => context.callbacks.send_again(ModulePacket { due: context.now, ..sent.clone() }),
             None if self.repair.has_failed(id) => context.callbacks.send(says(ModulePacketKind::Failed)),
             None => context.callbacks.send(says(ModulePacketKind::NotYet)),
         }
@@ -354,6 +359,7 @@ impl Module {
         self.early.retain(|(of, _), _| of.group != id.group);
         self.result.clear();
         self.repair.failed(id);
+        context.callbacks.crossed(|| ModuleCrossing::Failed { id, other });
         if let Some(Pending { request, .. }) = self.pending.pop_front() {
             context.callbacks.failed(context.now, &request, other);
         }
@@ -459,7 +465,9 @@ impl Module {
     ) {
         let Some(running) = self.running.remove(&id) else { return };
         self.repair.finished(id);
-        let (_, written) = path.write(running.bytes, context.now);
+        let (issued, written) = path.write(running.bytes, context.now);
+        let write = ResultWrite { id, ready: context.now, issued, written };
+        context.callbacks.crossed(|| ModuleCrossing::Written { write, values: running.values.clone() });
         let done = written + context.parameters.finish;
         context.callbacks.was(running.token, running.state, done);
         let carries = running.values.is_some();
@@ -487,6 +495,20 @@ impl Running {
     fn event(&mut self, event: ModuleEvent) {
         let next = self.state.next(event, self.role);
         self.state = next.expect("a module gives itself the events of its state and role");
+    }
+
+    /// The operation, as software has programmed it.
+    fn programmed(&self, id: OperationId) -> ProgrammedModule {
+        let width = self.board.len() as u32;
+        ProgrammedModule {
+            id,
+            ranks: width << self.partners.len(),
+            own: self.number * width + u32::from(self.own),
+            board: std::array::from_fn(|member| self.board.get(member).copied().unwrap_or(EndpointId(0))),
+            bytes: self.bytes,
+            operation: self.operation,
+            data_type: self.data_type,
+        }
     }
 
     /// The vector for the partner of the next level, if there is one.

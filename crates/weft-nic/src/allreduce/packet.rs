@@ -3,6 +3,7 @@
 use super::limits::AcceleratorLimits;
 use super::state::ModuleState;
 use super::vector::{DataType, Operation};
+use crate::ports::ModuleCrossing;
 use crate::reliability::ReliabilityParameters;
 use serde::{Deserialize, Serialize};
 use weft_keys::{Misfit, Problem};
@@ -139,6 +140,12 @@ pub trait ModuleCallbacks {
     fn timed_out(&mut self) {}
     /// A vector has come that had come before.
     fn came_again(&mut self) {}
+    /// Something crosses a port of the module, other than a packet.
+    fn crossed(&mut self, _: impl FnOnce() -> ModuleCrossing)
+    where
+        Self: Sized,
+    {
+    }
     /// A block of a rank's request begins at `at`.
     fn begins(&mut self, token: u32, at: Time);
     /// It has been in `state` since it began, or since it was in another, and is in the next one from `until`

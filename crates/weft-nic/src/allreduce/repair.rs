@@ -8,7 +8,8 @@
 //! Who waits asks, since only it knows what is missing; so nothing is sent that would not be sent without
 //! losses. In one operation a module sends another one vector at most: to ask, the operation's name is
 //! enough. Who does not answer until the limit is given up; who answers that it is not so far, since its rank
-//! has not called yet, is asked again after twice the time.
+//! has not called yet, is asked again after twice the time. A vector whose receiver is still looked up is not
+//! so far: it comes without being sent again.
 //!
 //! A module keeps the vectors of an operation until it has finished a later one of the group: by then all to
 //! whom it has sent have taken part in that, and so have finished the earlier one.

@@ -72,13 +72,8 @@ fn run(requests: Vec<Wanted>, wire: Span) -> Vec<Done> {
     done
 }
 
-/// The same on wires of which `lost` says which packets, (from, to, when), do not come. The second list is of
-/// those who are told that their request, by its token, has failed.
-fn run_with_losses(
-    requests: Vec<Wanted>,
-    wire: Span,
-    mut lost: impl FnMut(u32, u32, Time) -> bool,
-) -> (Vec<Done>, Vec<(u32, u32)>) {
+/// The parameters of port, translation and memory.
+fn way_to_memory() -> (HostPortParameters, IommuParameters, MemoryParameters) {
     let port_parameters = HostPortParameters {
         clock: Clock::from_hertz(150_000_000).unwrap(),
         word: Bytes::new(16),
@@ -90,7 +85,17 @@ fn run_with_losses(
     let (walk, fault) = (Span::ZERO, Span::ZERO);
     let iommu_parameters =
         IommuParameters { page: Bytes::new(4096), entries: 4, ways: 4, walk, faults: FaultModel::Off, fault };
-    let memory_parameters = MemoryParameters::new(BitRate::from_gigabits(130)).unwrap();
+    (port_parameters, iommu_parameters, MemoryParameters::new(BitRate::from_gigabits(130)).unwrap())
+}
+
+/// The same on wires of which `lost` says which packets, (from, to, when), do not come. The second list is of
+/// those who are told that their request, by its token, has failed.
+fn run_with_losses(
+    requests: Vec<Wanted>,
+    wire: Span,
+    mut lost: impl FnMut(u32, u32, Time) -> bool,
+) -> (Vec<Done>, Vec<(u32, u32)>) {
+    let (port_parameters, iommu_parameters, memory_parameters) = way_to_memory();
     let mut nodes: BTreeMap<u32, (Module, HostPort, MemoryChannel, Iommu)> = BTreeMap::new();
     let mut agenda = BTreeMap::new();
     let mut sequence = 0u64;
@@ -215,6 +220,47 @@ fn sixteen_ranks_take_two_exchanges() {
         assert_eq!(*at, if node % 4 == 0 { server } else { client }, "F{}", node % 4 + 1);
     }
     assert_eq!(done.len(), 16);
+}
+
+/// Catches a vector that goes twice since it is asked for while its receiver is looked up, and one that does
+/// not go again in the cycle in which it is due.
+#[test]
+fn a_vector_whose_receiver_is_looked_up_is_not_sent_again() {
+    let (port_parameters, iommu_parameters, memory_parameters) = way_to_memory();
+    let around = &mut MemoryPath {
+        port: &mut HostPort::default(),
+        port_parameters: &port_parameters,
+        memory: &mut MemoryChannel::default(),
+        memory_parameters: &memory_parameters,
+        iommu: &mut Iommu::default(),
+        iommu_parameters: &iommu_parameters,
+    };
+    let parameters = AllreduceParameters { lookup: Span::from_ns(125), ..parameters() };
+    let mut module = Module::default();
+    let mut call = |now: Time, call: &mut dyn FnMut(&mut Module, &mut ModuleContext<'_, Asked>)| {
+        let mut asked = Asked::default();
+        call(&mut module, &mut ModuleContext { now, parameters: &parameters, callbacks: &mut asked });
+        asked
+    };
+    let request = request(&[0, 1, 2, 3], 1, 256, 0);
+    let mut asked = call(Time::ZERO, &mut |module, context| {
+        module.request(request.clone(), None, Time::ZERO, context).unwrap();
+    });
+    // Programmed, then fetched.
+    for _ in 0..2 {
+        let (at, id) = asked.wakes.pop().unwrap();
+        asked = call(at, &mut |module, context| module.woken(id, around, context));
+    }
+    let ModulePacket { to, id, due, step, .. } = asked.packets.pop().unwrap();
+    assert_eq!((to, step), (EndpointId(0), ModulePacketKind::Contribution(1)));
+    let mut answer = |at| {
+        let ask = (id, ModulePacketKind::Ask);
+        let mut asked = call(at, &mut |module, context| module.received(to, ask, None, context));
+        (asked.packets.len(), asked.packets.pop().map(|packet| packet.step))
+    };
+    let cycle = Span::from_ps(6_667);
+    assert_eq!(answer(due - cycle), (1, Some(ModulePacketKind::NotYet)));
+    assert_eq!(answer(due), (1, Some(step)));
 }
 
 /// Catches blocks of a long vector that overlap: the software triggers the next when one is done.

@@ -108,10 +108,7 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
     #[inline(never)]
     fn other_packet(&mut self, packet: &Packet) -> Option<Notice<H::Header>> {
         let header = Header::of(packet)?;
-        if (self.hardware.watched || self.hardware.in_place.is_some())
-            && let Header::Acknowledgement(_) | Header::Refused(..) = header
-            && !self.answers_channel(packet, header)
-        {
+        if (self.hardware.watched || self.hardware.in_place.is_some()) && !self.crosses_port(packet, header) {
             return None;
         }
         match header {
@@ -136,9 +133,21 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         }
     }
 
-    /// Whether an answer to the packetizer is one, where another block in its place may find that it is not.
-    /// Reports it, where that is wanted.
+    /// Reports a packet at the port of its block, where that is wanted. Returns whether it is what it seems:
+    /// another block in the model's place may find that an answer is none.
     #[cold]
+    fn crosses_port(&mut self, packet: &Packet, header: Header) -> bool {
+        match header {
+            Header::Acknowledgement(_) | Header::Refused(..) => self.answers_channel(packet, header),
+            Header::Reduction(id, step) => {
+                self.module_packet_arrived(packet, id, step);
+                true
+            }
+            _ => true,
+        }
+    }
+
+    /// Whether an answer to the packetizer is one.
     fn answers_channel(&mut self, packet: &Packet, header: Header) -> bool {
         let (channel, refusal) = match header {
             Header::Acknowledgement(channel) => (channel, None),

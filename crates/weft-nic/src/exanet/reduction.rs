@@ -3,7 +3,7 @@
 
 use super::bytes::{DataOfHost, Reduced};
 use super::header::Header;
-use super::node::ExanetNode;
+use super::node::{ExanetNode, report_port};
 use super::{Announcement, ExanetNic, ExanetTimer};
 use crate::allreduce::{
     AcceleratorError, AllreduceRequest, Module, ModuleCallbacks, ModuleContext, ModulePacket,
@@ -14,10 +14,11 @@ use crate::failure::{Failure, FailureReason};
 use crate::host::Host;
 use crate::memory_path::MemoryPath;
 use crate::observer::{Observer as _, Stage};
+use crate::ports::{Crossing, ModuleCrossing, PacketOfModule};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use weft_fabric::{Addressing, InterfaceContext, Packet};
-use weft_units::{Bytes, CountLedger, EndpointId, Time};
+use weft_units::{Bytes, CountLedger, EndpointId, Span, Time};
 
 /// The module, with its packets in the order in which they are due.
 #[derive(Default, Serialize, Deserialize)]
@@ -65,6 +66,10 @@ struct Outlet<'a, 'b, 'c, H: Host> {
     data: Option<&'a mut DataOfHost<H::Header>>,
     /// Endpoints of a board.
     board: u32,
+    /// Time to look up the receiver of a vector.
+    lookup: Span,
+    /// Whether what crosses ports is reported.
+    watched: bool,
 }
 
 /// The surroundings of the module.
@@ -84,22 +89,49 @@ impl<H: Host> Outlet<'_, '_, '_, H> {
             self.fabric.output().stage(&Stage { endpoint, source, message, block, came, began, ended });
         }
     }
+
+    /// Puts a packet among those that wait, behind all that are due no later.
+    fn queue(&mut self, packet: ModulePacket, again: bool) {
+        let lookup = self.lookup;
+        self.crossed(|| {
+            let looked_up = match packet.step {
+                ModulePacketKind::Ask | ModulePacketKind::NotYet | ModulePacketKind::Failed => Span::ZERO,
+                _ if again => Span::ZERO,
+                _ => lookup,
+            };
+            let (due, values) = (packet.due, packet.values.clone());
+            ModuleCrossing::Made { packet: of_packet(&packet), from: due - looked_up, due, values }
+        });
+        let place = self.packets.partition_point(|other| other.due <= packet.due);
+        self.packets.insert(place, packet);
+        self.fabric.request_injection();
+    }
+}
+
+/// A packet as it is reported.
+fn of_packet(packet: &ModulePacket) -> PacketOfModule {
+    let ModulePacket { to: other, id, step, bytes, .. } = *packet;
+    PacketOfModule { other, id, step, bytes }
 }
 
 impl<H: Host> ModuleCallbacks for Outlet<'_, '_, '_, H> {
+    fn crossed(&mut self, what: impl FnOnce() -> ModuleCrossing) {
+        if self.watched {
+            report_port(self.fabric, Crossing::Module(what()));
+        }
+    }
+
     fn wake(&mut self, at: Time, id: OperationId) {
         self.fabric.set_timer(at, ExanetTimer::Reduction(id));
     }
 
     fn send(&mut self, packet: ModulePacket) {
-        let place = self.packets.partition_point(|other| other.due <= packet.due);
-        self.packets.insert(place, packet);
-        self.fabric.request_injection();
+        self.queue(packet, false);
     }
 
     fn send_again(&mut self, packet: ModulePacket) {
         self.repairs.get_or_insert_default().counts.resent += 1;
-        self.send(packet);
+        self.queue(packet, true);
     }
 
     fn timed_out(&mut self) {
@@ -160,8 +192,9 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         let (failures, repairs) = (&mut hardware.failures, &mut hardware.repairs);
         let data = hardware.data.as_deref_mut();
         let (fabric, board) = (&mut *self.fabric, parameters.limits.board);
-        let now = fabric.now();
-        let mut outlet = Outlet { fabric, packets, requests, failures, repairs, data, board };
+        let (now, lookup, watched) = (fabric.now(), parameters.lookup, hardware.watched);
+        let mut outlet =
+            Outlet { fabric, packets, requests, failures, repairs, data, board, lookup, watched };
         let mut context = ModuleContext { now, parameters, callbacks: &mut outlet };
         Some(call(module, &mut path, &mut context))
     }
@@ -190,6 +223,15 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         self.with_module(|module, path, context| module.woken(id, path, context));
     }
 
+    /// Reports a packet of another module.
+    #[cold]
+    pub(super) fn module_packet_arrived(&mut self, packet: &Packet, id: OperationId, step: ModulePacketKind) {
+        let values = self.hardware.data.as_ref().map(|data| data.memory.vector_of(packet.source, id, step));
+        let (damaged, bytes) = (packet.is_corrupted(), packet.payload());
+        let packet = PacketOfModule { other: packet.source, id, step, bytes };
+        self.port(|| Crossing::Module(ModuleCrossing::Arrived { packet, damaged, values }));
+    }
+
     /// A packet of another module has come.
     pub(super) fn reduction_packet(&mut self, from: EndpointId, id: OperationId, step: ModulePacketKind) {
         let values = self.hardware.data.as_mut().map(|data| data.memory.vector_of(from, id, step));
@@ -200,7 +242,9 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
     pub(super) fn next_reduction(&mut self) -> Option<Packet> {
         let now = self.fabric.now();
         let reductions = self.hardware.reductions.as_deref_mut().filter(|it| it.due() <= now)?;
-        let ModulePacket { to, id, step, bytes, values, .. } = reductions.packets.pop_front()?;
+        let packet = reductions.packets.pop_front()?;
+        self.port(|| Crossing::Module(ModuleCrossing::Sent(of_packet(&packet))));
+        let ModulePacket { to, id, step, bytes, values, .. } = packet;
         let vector = values.unwrap_or_default();
         for words in Words::of(id, step, &vector) {
             self.fabric.announce(to, id.group, Announcement::Words(words));

@@ -5,6 +5,7 @@
 //! ```
 //! `rtl/run.py random` runs it, for the tests and for the speed in `make bench`.
 
+mod allreduce;
 mod mailbox;
 mod packetizer;
 
@@ -44,7 +45,12 @@ impl Bench {
 
     /// Something has crossed a port at `at`.
     fn cross(&mut self, at: Time, what: Crossing) {
-        let event = PortEvent { endpoint: HERE, at, what };
+        self.cross_of(HERE, at, what);
+    }
+
+    /// Something has crossed a port of an endpoint at `at`.
+    fn cross_of(&mut self, endpoint: EndpointId, at: Time, what: Crossing) {
+        let event = PortEvent { endpoint, at, what };
         let taken = self.lock_step.take(&event, |endpoint| endpoint.to_string());
         taken.expect("the blocks have begun as the first event came");
     }
@@ -77,6 +83,7 @@ fn run(block: &str, cycles: u64, seed: u64) -> Result<String, String> {
     let mut bench = Bench { lock_step, clock, state: seed };
     let end = clock.edge(cycles);
     match block {
+        "allreduce" => allreduce::run(&mut bench, &parameters, end),
         "mailbox" => mailbox::run(&mut bench, &parameters.mailbox, end),
         "packetizer" => packetizer::run(&mut bench, &parameters.packetizer, end),
         _ => Err(format!("there is no random stimulus for {block}")),

@@ -70,7 +70,7 @@ fn check(library: &RtlLibrary, parameters: &ExanetParameters) -> Result<(), RtlE
 }
 
 /// The cycles of a time, if they are whole and every wait of that time is so many edges long.
-fn cycles(clock: &Clock, span: Span) -> Option<u64> {
+pub(crate) fn cycles(clock: &Clock, span: Span) -> Option<u64> {
     let cycles = clock.edges_before(Time::ZERO + span);
     (clock.cycles(cycles) == span && clock.edge(cycles + 1) == clock.edge(1) + span).then_some(cycles)
 }

@@ -98,7 +98,7 @@ impl Observer for ReplayOutput {
     }
 
     fn port(&mut self, event: &PortEvent) {
-        self.ports.push(*event);
+        self.ports.push(event.clone());
     }
 
     fn compared(&mut self, bytes: Bytes) {
