@@ -21,6 +21,7 @@
 //! instance of the RTL stays in step: it finds what a decision does not say, and has the waves.
 
 mod block;
+mod bus;
 mod difference;
 mod endpoint;
 mod in_place;
