@@ -52,6 +52,17 @@ class Block:
         variants, stimulus = text.get("variants", {"": {}}), text.get("stimulus", False)
         return Block(file.parent.name, text["registers"], uses, parameters, variants, stimulus, bug)
 
+    def named(self, variant: str, between: str = " of ") -> str:
+        """The name of a variant."""
+        return f"{self.name}{between}{variant}" if variant else self.name
+
+    @property
+    def kinds(self) -> dict[str, dict[str, int]]:
+        """The parameters of the variants by their names in the library, the first of which is the block's."""
+        first, *others = self.variants
+        names = {first: self.name} | {variant: f"{self.name}_{variant}" for variant in others}
+        return {names[variant]: parameters for variant, parameters in self.variants.items()}
+
     @property
     def top(self) -> Path:
         """The file of the block's ports."""

@@ -5,7 +5,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from blocks import ROOT, RTL
+from blocks import ROOT, RTL, Block
 
 # A port in the header that Verilator writes: VL_IN8(&clk,0,0), VL_OUTW(&m_axis_net_tdata,127,0,4).
 PORT = re.compile(r"VL_(IN|OUT)(?:8|16|64|W)?\(&(\w+),(\d+),(\d+)")
@@ -19,7 +19,7 @@ def ports(header: Path) -> list[tuple[str, int, bool]]:
     return [(name, int(high) - int(low) + 1, way == "OUT") for way, name, high, low in found if name != "clk"]
 
 
-def tables(block: str, of: list[tuple[str, int, bool]], top: str) -> str:
+def tables(block: str, of: list[tuple[str, int, bool]], parameters: dict[str, int]) -> str:
     """The C++ of a block: its tables, and an instance of it."""
     lines, word = [f"const WeftRtlPort {block}_ports[] = {{"], 0
     drives, samples = [], []
@@ -28,7 +28,7 @@ def tables(block: str, of: list[tuple[str, int, bool]], top: str) -> str:
         (samples if is_output else drives).append((name, word))
         word += (bits + 63) // 64
     lines += ["};", f"const WeftRtlParameter {block}_parameters[] = {{"]
-    lines += [f'    {{"{name}", {value.replace("_", "")}}},' for name, value in PARAMETER.findall(top)]
+    lines += [f'    {{"{name}", {value}}},' for name, value in parameters.items()]
     lines += ["};", f"struct {block}_instance final : Block<V{block}, V{block}___024root> {{"]
     lines += [f"    {block}_instance() {{ words.resize({word}); }}", "    void cycle() override {"]
     lines += ["        model.clk = 0;"]
@@ -46,12 +46,12 @@ def check_state(header: str, block: str) -> None:
         raise SystemExit(f"{block}: {other[0] if state else 'its state'} cannot be saved: library.cpp, Block")
 
 
-def verilate(block: str, sources: list[Path], folder: Path) -> list[Path]:
-    """Makes C++ of a block, and returns its files."""
+def verilate(block: str, top: str, sources: list[str], folder: Path) -> list[Path]:
+    """Makes C++ of a block, of sources and parameters, and returns its files."""
     command = ["verilator", "--cc", "-O3", "--quiet", "-Wno-fatal", "--x-assign", "0", "--x-initial", "0"]
     command += ["--flatten"]
-    command += ["--output-split", "0", "--prefix", f"V{block}", "--top-module", block, "--Mdir", str(folder)]
-    subprocess.run([*command, *map(str, sources)], check=True)
+    command += ["--output-split", "0", "--prefix", f"V{block}", "--top-module", top, "--Mdir", str(folder)]
+    subprocess.run([*command, *sources], check=True)
     check_state((folder / f"V{block}___024root.h").read_text(), block)
     listed = (folder / f"V{block}_classes.mk").read_text()
     names = set(re.findall(rf"^\s+(V{block}\w*)", listed, re.MULTILINE))
@@ -66,7 +66,7 @@ def kind(block: str) -> str:
     return f'    {{"{block}", {listed("ports")}, {listed("parameters")}, {create}}},\n'
 
 
-def digest(blocks: list[tuple[str, list[Path]]]) -> str:
+def digest(blocks: list[tuple[Block, list[Path]]]) -> str:
     """A hash of the sources of blocks and of all in rtl/, as crates/weft-rtl/src/sources.rs computes it."""
     hashed = hashlib.sha256()
     beside = [*RTL.glob("*/*.sv"), RTL / "library.cpp"]
@@ -80,8 +80,8 @@ def digest(blocks: list[tuple[str, list[Path]]]) -> str:
     return hashed.hexdigest()
 
 
-def build(blocks: list[tuple[str, list[Path]]], output: Path) -> None:
-    """Builds the library of blocks, each with its sources."""
+def build(blocks: list[tuple[Block, list[Path]]], output: Path) -> None:
+    """Builds the library of blocks in all their variants, each with its sources."""
     folder = output.parent / "library"
     folder.mkdir(parents=True, exist_ok=True)
     root_of_verilator = subprocess.check_output(
@@ -89,15 +89,19 @@ def build(blocks: list[tuple[str, list[Path]]], output: Path) -> None:
     ).strip()
     include = Path(root_of_verilator) / "include"
     files = [include / "verilated.cpp", include / "verilated_threads.cpp", RTL / "library.cpp"]
-    text = ""
+    text, names = "", []
     for block, sources in blocks:
-        files += verilate(block, sources, folder)
-        top = next(source for source in sources if source.stem == block)
-        text += tables(block, ports(folder / f"V{block}.h"), top.read_text())
+        top = next(source for source in sources if source.stem == block.name)
+        usual = {name: int(value.replace("_", "")) for name, value in PARAMETER.findall(top.read_text())}
+        for name, parameters in block.kinds.items():
+            chosen = [f"-G{parameter}={value}" for parameter, value in parameters.items()]
+            files += verilate(name, block.name, [*chosen, *map(str, sources)], folder)
+            text += tables(name, ports(folder / f"V{name}.h"), usual | parameters)
+            names.append(name)
     text += f'const char SOURCES[] = "{digest(blocks)}";\n'
-    text += f"const Kind KINDS[] = {{\n{''.join(kind(block) for block, _ in blocks)}}};\n"
+    text += f"const Kind KINDS[] = {{\n{''.join(map(kind, names))}}};\n"
     (folder / "blocks.inc").write_text(text)
-    headers = [header for block, _ in blocks for header in (f"V{block}.h", f"V{block}___024root.h")]
+    headers = [header for name in names for header in (f"V{name}.h", f"V{name}___024root.h")]
     (folder / "blocks.h").write_text("".join(f'#include "{header}"\n' for header in headers))
     flags = ["-O2", "-fPIC", "-std=c++17", f"-I{include}", f"-I{include}/vltstd", f"-I{folder}"]
     objects = [str(folder / f"{file.stem}.o") for file in files]

@@ -78,16 +78,21 @@ def test(block: Block, arguments: argparse.Namespace) -> int:
     program = RTL / block.name / f"test_{block.name}.cpp"
     if program.exists():
         return test_in_cpp(block, program, arguments)
+    return sum(test_in_python(block, variant, arguments) for variant in block.variants)
+
+
+def test_in_python(block: Block, variant: str, arguments: argparse.Namespace) -> int:
+    """Runs the cocotb tests of a variant of a block."""
     from cocotb_tools.runner import get_results, get_runner
 
     logging.getLogger("cocotb").setLevel(logging.WARNING)
     runner = get_runner("verilator")
-    build = BUILD / f"test-{block.name}"
+    build = BUILD / f"test-{block.named(variant, '-')}"
     runner.build(
         sources=block.sources,
         hdl_toplevel=block.name,
         build_dir=build,
-        parameters=block.test_parameters,
+        parameters=block.test_parameters | block.variants[variant],
         build_args=["-O3", "--assert", *UNKNOWN, "--output-split", "0", "-Wno-fatal", "-CFLAGS", "-O1"],
     )
     # cocotb hands the path on.
@@ -103,7 +108,7 @@ def test(block: Block, arguments: argparse.Namespace) -> int:
         test_filter=arguments.filter,
     )
     count, failed = get_results(results)
-    print(f"{block.name}: {count} tests, {failed} failed")
+    print(f"{block.named(variant)}: {count} tests, {failed} failed", flush=True)
     return failed
 
 
@@ -166,10 +171,10 @@ def main() -> int:
     blocks = [BLOCKS[name] for name in arguments.blocks or BLOCKS]
     if arguments.what == "library":
         in_step = [block for block in BLOCKS.values() if block.bug]
-        library.build([(block.name, block.sources) for block in in_step], BUILD / "libweft_rtl.so")
+        library.build([(block, block.sources) for block in in_step], BUILD / "libweft_rtl.so")
         for block in in_step:
             wrong = BUILD / f"wrong-{block.name}/libweft_rtl.so"
-            library.build([(block.name, block.sources_with_bug())], wrong)
+            library.build([(block, block.sources_with_bug())], wrong)
         return 0
     if arguments.what == "synthesis":
         return 1 if synthesis.check(blocks, ROOT / "docs/src/nic/rtl.md", arguments.write) else 0

@@ -5,7 +5,8 @@ cocotb's clock edge costs more than all else, so a test has one loop with one ed
     async for cycle in bench.cycles(1000):
         ...  # signals read here are those of the cycle that ends; what is written counts from the next one on
 
-`Source` and `Sink` belong to a bench, which steps them before the loop's body.
+`Source` and `Sink` belong to a bench, which steps them before the loop's body. On a bus of several words
+they have those of a packet side by side.
 """
 
 import random
@@ -64,6 +65,25 @@ class Bench:
         raise AssertionError(f"cycle {self.cycle}: {what} takes more than {most} cycles")
 
 
+def on_bus(words: list[int], lanes: int) -> list[int]:
+    """The words of a packet as they lie on a bus: the first is the highest, and zeros are behind the last."""
+    filled = words + [0] * (-len(words) % lanes)
+    return [
+        sum(word << 128 * (lanes - 1 - place) for place, word in enumerate(filled[first : first + lanes]))
+        for first in range(0, len(filled), lanes)
+    ]
+
+
+def off_bus(buses: list[int], lanes: int) -> list[int]:
+    """The words of a packet that has come on a bus: as many as its header says."""
+    words = [bus >> 128 * (lanes - 1 - place) & ((1 << 128) - 1) for bus in buses for place in range(lanes)]
+    if lanes == 1:
+        return words
+    count = 2 + (((words[0] >> 22 & 0x3FF) + 15) >> 4)
+    assert len(on_bus(words[:count], lanes)) == len(buses) and not any(words[count:])
+    return words[:count]
+
+
 class Source:
     """Sends packets into a stream, with gaps of chance `idle` before each word."""
 
@@ -71,10 +91,11 @@ class Source:
         signal = lambda name: getattr(bench.dut, f"{prefix}_t{name}")  # noqa: E731
         self.valid, self.ready, self.data, self.last = map(signal, ["valid", "ready", "data", "last"])
         self.random = bench.random
+        self.lanes = len(self.data) // 128
         self.idle = 0.0
         # Called with the last word's cycle, when it has been taken, and what was sent.
         self.taken: Callable[[int, object], None] = lambda cycle, what: None
-        # Called with the first word's cycle.
+        # Called with the first word's cycle, when it has been taken; on a wider bus, when it is there.
         self.begun: Callable[[int, object], None] = lambda cycle, what: None
         self.reset()
 
@@ -86,6 +107,7 @@ class Source:
 
     def send(self, words: list[int], what: object = None):
         """Sends words as a packet."""
+        words = on_bus(words, self.lanes)
         for place, word in enumerate(words):
             self.queue.append((word, place == 0, place == len(words) - 1, what))
 
@@ -95,7 +117,7 @@ class Source:
             if not self.ready.value:
                 return
             _, first, last, what = self.current
-            if first:
+            if first and self.lanes == 1:
                 self.begun(cycle, what)
             if last:
                 self.taken(cycle, what)
@@ -103,6 +125,8 @@ class Source:
         if self.queue and not (self.idle and self.random.random() < self.idle):
             self.current = self.queue.popleft()
             self.data.value, self.last.value, self.valid.value = self.current[0], self.current[2], 1
+            if self.current[1] and self.lanes > 1:
+                self.begun(cycle + 1, self.current[3])
         else:
             self.valid.value = 0
 
@@ -114,6 +138,7 @@ class Sink:
         signal = lambda name: getattr(bench.dut, f"{prefix}_t{name}")  # noqa: E731
         self.valid, self.ready, self.data, self.last = map(signal, ["valid", "ready", "data", "last"])
         self.random = bench.random
+        self.lanes = len(self.data) // 128
         self.busy = 0.0
         self.packets: deque[tuple[int, list[int]]] = deque()
         self.held: tuple | None = None
@@ -140,7 +165,7 @@ class Sink:
                     self.begun = cycle
                 self.words.append(word[0])
                 if word[1]:
-                    self.packets.append((self.begun, self.words))
+                    self.packets.append((self.begun, off_bus(self.words, self.lanes)))
                     self.words = []
         else:
             assert self.held is None, f"cycle {cycle}: a word was taken back"

@@ -144,6 +144,35 @@ package exanet;
     return next;
   endfunction
 
+  // The part of a word in the check of a packet in which so many words follow it before the footer: the check is the sum
+  // of these parts, that of the header with CrcStart added to its first bits, and crc_footer of the state 0.
+  function automatic data_rows_t crc_rows_followed_by(int words);
+    data_rows_t rows;
+    logic [31:0] column;
+    rows = '0;
+    for (int j = 0; j < 128; j++) begin
+      column = crc_slow('0, 128'd1 << j, 128);
+      for (int k = 0; k < words; k++) column = crc_slow(column, '0, 128);
+      column = crc_slow(column, '0, 96);
+      for (int i = 0; i < 32; i++) rows[i][j] = column[i];
+    end
+    return rows;
+  endfunction
+
+  localparam data_rows_t [SmallWords:0] CrcFollowedBy = {
+    crc_rows_followed_by(4),
+    crc_rows_followed_by(3),
+    crc_rows_followed_by(2),
+    crc_rows_followed_by(1),
+    crc_rows_followed_by(0)
+  };
+
+  function automatic logic [31:0] crc_followed_by(word_t data, int words);
+    logic [31:0] part;
+    for (int i = 0; i < 32; i++) part[i] = ^(data & CrcFollowedBy[words][i]);
+    return part;
+  endfunction
+
   // A word of host memory, whose first byte is the lowest, as a word of the network, and back.
   function automatic word_t swap_bytes(word_t data);
     word_t swapped;

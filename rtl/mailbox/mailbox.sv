@@ -23,6 +23,8 @@
 module mailbox
   import exanet::*;
 #(
+    // Bits of the buses to network and memory: 128 and 512 are built.
+    parameter int DATA_WIDTH = 128,
     parameter int INTERFACES = 64,
     // Entries of a queue.
     parameter int ENTRIES = 64,
@@ -40,34 +42,34 @@ module mailbox
     input wire logic [21:0] node,
 
     // Small messages.
-    input  wire logic         s_axis_net_tvalid,
-    output logic              s_axis_net_tready,
-    input  wire logic [127:0] s_axis_net_tdata,
-    input  wire logic         s_axis_net_tlast,
+    input  wire logic                  s_axis_net_tvalid,
+    output logic                       s_axis_net_tready,
+    input  wire logic [DATA_WIDTH-1:0] s_axis_net_tdata,
+    input  wire logic                  s_axis_net_tlast,
 
     // Answers.
-    output logic              m_axis_net_tvalid,
-    input  wire logic         m_axis_net_tready,
-    output logic      [127:0] m_axis_net_tdata,
-    output logic              m_axis_net_tlast,
+    output logic                       m_axis_net_tvalid,
+    input  wire logic                  m_axis_net_tready,
+    output logic      [DATA_WIDTH-1:0] m_axis_net_tdata,
+    output logic                       m_axis_net_tlast,
 
     // Entries.
-    output logic      [  0:0] m_axi_awid,
-    output logic      [ 48:0] m_axi_awaddr,
-    output logic      [  7:0] m_axi_awlen,
-    output logic      [  2:0] m_axi_awsize,
-    output logic      [  1:0] m_axi_awburst,
-    output logic              m_axi_awvalid,
-    input  wire logic         m_axi_awready,
-    output logic      [127:0] m_axi_wdata,
-    output logic      [ 15:0] m_axi_wstrb,
-    output logic              m_axi_wlast,
-    output logic              m_axi_wvalid,
-    input  wire logic         m_axi_wready,
-    input  wire logic [  0:0] m_axi_bid,
-    input  wire logic [  1:0] m_axi_bresp,
-    input  wire logic         m_axi_bvalid,
-    output logic              m_axi_bready,
+    output logic      [             0:0] m_axi_awid,
+    output logic      [            48:0] m_axi_awaddr,
+    output logic      [             7:0] m_axi_awlen,
+    output logic      [             2:0] m_axi_awsize,
+    output logic      [             1:0] m_axi_awburst,
+    output logic                         m_axi_awvalid,
+    input  wire logic                    m_axi_awready,
+    output logic      [  DATA_WIDTH-1:0] m_axi_wdata,
+    output logic      [DATA_WIDTH/8-1:0] m_axi_wstrb,
+    output logic                         m_axi_wlast,
+    output logic                         m_axi_wvalid,
+    input  wire logic                    m_axi_wready,
+    input  wire logic [             0:0] m_axi_bid,
+    input  wire logic [             1:0] m_axi_bresp,
+    input  wire logic                    m_axi_bvalid,
+    output logic                         m_axi_bready,
 
     // Registers: see mailbox_queues.
     input  wire logic [18:0] s_axil_awaddr,
@@ -101,6 +103,9 @@ module mailbox
     $fatal(1, "%0d interfaces: 2, 4, … 64 have pages in the registers", INTERFACES);
   if (ENTRIES < 2 || ENTRIES != 1 << IndexBits) $fatal(1, "%0d entries are no power of two", ENTRIES);
   if (CHECK < 6 || CHECK > 63) $fatal(1, "a check of %0d cycles: the logic takes 6 to 63", CHECK);
+  // The longest packet, and three cycles to its verdict.
+  if (DATA_WIDTH > 128 && CHECK < SmallWords + 6)
+    $fatal(1, "a check of %0d cycles is shorter than a packet takes word by word", CHECK);
 
   // What is known of a packet when it is whole.
   typedef struct packed {
@@ -128,9 +133,18 @@ module mailbox
   verdict_t fallen, verdict;
   logic fallen_valid, verdict_ready, verdict_there, verdict_fits;
 
+  // Words side by side on a bus, and buses of an entry.
+  localparam int Lanes = DATA_WIDTH / 128;
+  localparam int Beats = SmallWords / Lanes;
+
+  logic word_valid, word_ready, word_last;
+  word_t word;
+
   logic payload_write;
-  logic [SlotBits+1:0] payload_write_address, payload_read_address;
-  word_t payload_write_data, payload_read_data;
+  logic [SlotBits+1:0] payload_write_address;
+  word_t payload_write_data;
+  logic [$clog2(SLOTS*Beats)-1:0] payload_read_address;
+  logic [DATA_WIDTH-1:0] payload_read_data;
 
   logic write_start, write_idle, write_done;
   logic written;
@@ -141,6 +155,22 @@ module mailbox
   assign verdict_valid = fallen_valid;
   assign verdict_kind  = fallen.kind;
   assign verdict_put   = fallen.put;
+
+  // A packet has the cycles of a check, and fewer words.
+  stream_words #(
+      .DATA_WIDTH(DATA_WIDTH)
+  ) words (
+      .clk,
+      .reset,
+      .in_valid (s_axis_net_tvalid),
+      .in_ready (s_axis_net_tready),
+      .in_data  (s_axis_net_tdata),
+      .in_last  (s_axis_net_tlast),
+      .out_valid(word_valid),
+      .out_ready(word_ready),
+      .out_data (word),
+      .out_last (word_last)
+  );
 
   mailbox_receive #(
       .INTERFACES(INTERFACES),
@@ -153,10 +183,10 @@ module mailbox
       .reset,
       .clearing,
       .clear_address,
-      .net_valid(s_axis_net_tvalid),
-      .net_ready(s_axis_net_tready),
-      .net_data(s_axis_net_tdata),
-      .net_last(s_axis_net_tlast),
+      .net_valid(word_valid),
+      .net_ready(word_ready),
+      .net_data(word),
+      .net_last(word_last),
       .header_taken,
       .slot_freed,
       .payload_write,
@@ -188,19 +218,24 @@ module mailbox
       .out_data (verdict)
   );
 
+  // A word goes to its lane of the bus to memory.
+  wire [Lanes-1:0] payload_lane = Lanes'(payload_write) << payload_write_address % (SlotBits + 2)'(Lanes);
+
   ram #(
-      .WIDTH(128),
-      .DEPTH(4 * SLOTS)
+      .WIDTH(DATA_WIDTH),
+      .DEPTH(SLOTS * Beats),
+      .LANE (128)
   ) payload (
       .clk,
-      .write(payload_write),
-      .write_address(payload_write_address),
-      .write_data(payload_write_data),
+      .write(payload_lane),
+      .write_address(($clog2(SLOTS * Beats))'(payload_write_address / (SlotBits + 2)'(Lanes))),
+      .write_data({Lanes{payload_write_data}}),
       .read_address(payload_read_address),
       .read_data(payload_read_data)
   );
 
   mailbox_check #(
+      .DATA_WIDTH(DATA_WIDTH),
       .CHECK(CHECK),
       .SLOTS(SLOTS)
   ) check (
@@ -227,6 +262,7 @@ module mailbox
   assign slot_freed = write_done || (verdict_there && verdict_ready && !verdict.put);
 
   mailbox_write #(
+      .DATA_WIDTH(DATA_WIDTH),
       .INTERFACES(INTERFACES),
       .ENTRIES(ENTRIES),
       .SLOTS(SLOTS)

@@ -3,6 +3,7 @@
 //   IDLE ── a header is here ──► CHECKING ── CHECK cycles, verdict, place for answer and entry ──► ANSWERED ──► IDLE
 //
 //   answer:  NONE ── start ──► ANSWER_HEADER ──► ANSWER_FOOTER ──► NONE
+//              └─── start, a bus of more words: both at once ──► ANSWER_FOOTER
 //
 // The cycles begin with the header, so that the payload comes meanwhile (TR-488 §6.1.1 calls its time negligible).
 
@@ -11,6 +12,7 @@
 module mailbox_check
   import exanet::*;
 #(
+    parameter int DATA_WIDTH = 128,
     parameter int CHECK = 11,
     parameter int SLOTS = 128
 ) (
@@ -32,10 +34,10 @@ module mailbox_check
     input  wire logic write_idle,
     output logic      write_start,
 
-    output logic      answer_valid,
-    input  wire logic answer_ready,
-    output word_t     answer_data,
-    output logic      answer_last
+    output logic                       answer_valid,
+    input  wire logic                  answer_ready,
+    output logic      [DATA_WIDTH-1:0] answer_data,
+    output logic                       answer_last
 );
   typedef enum logic [1:0] {
     IDLE,
@@ -83,22 +85,29 @@ module mailbox_check
   header_t header;
   logic [31:0] answer_number, answer_identity, crc;
   wire [95:0] footer = {answer_number, 32'd0, answer_identity};
+  wire [31:0] header_crc = crc_word(CrcStart, word_t'(header));
 
   assign answer_valid = answer_state != NONE;
   assign answer_last  = answer_state == ANSWER_FOOTER;
-  assign answer_data  = answer_last ? {footer, crc_footer(crc, footer)} : word_t'(header);
+  if (DATA_WIDTH == 128) begin : g_words
+    assign answer_data = answer_last ? {footer, crc_footer(crc, footer)} : word_t'(header);
+  end else begin : g_bus
+    wire [255:0] answer = {word_t'(header), footer, crc_footer(header_crc, footer)};
+    assign answer_data = DATA_WIDTH'(answer) << (DATA_WIDTH - 256);
+    wire unused_ok = &{1'b0, crc};
+  end
 
   always_ff @(posedge clk) begin
     unique case (answer_state)
       NONE:
       if (verdict_valid && verdict_ready) begin
-        answer_state <= ANSWER_HEADER;
+        answer_state <= DATA_WIDTH == 128 ? ANSWER_HEADER : ANSWER_FOOTER;
         header <= '{node: source, kind: kind, source: node, default: '0};
         answer_number <= number;
         answer_identity <= identity;
       end
       ANSWER_HEADER: begin
-        crc <= crc_word(CrcStart, word_t'(header));
+        crc <= header_crc;
         if (answer_ready) answer_state <= ANSWER_FOOTER;
       end
       default: if (answer_ready) answer_state <= NONE;

@@ -1,17 +1,21 @@
-// The way of an entry into host memory: one burst of four words, a line of the second-level cache, whatever the
-// payload. The tail that a process sees moves when the memory has answered.
+// The way of an entry into host memory: one burst of a line of the second-level cache, whatever the payload: four words,
+// or fewer where the bus has more of them. The tail that a process sees moves when the memory has answered.
 //
 //   start ──► AW: address of the entry ─┐
-//        └──► W: 4 words of the slot ───┴─► idle ─► … B ──► written: the tail of its queue
+//        └──► W: the words of the slot ─┴─► idle ─► … B ──► written: the tail of its queue
 
 `default_nettype none
 
 module mailbox_write
   import exanet::*;
 #(
-    parameter int INTERFACES = 64,
-    parameter int ENTRIES    = 64,
-    parameter int SLOTS      = 128
+    parameter  int DATA_WIDTH  = 128,
+    parameter  int INTERFACES  = 64,
+    parameter  int ENTRIES     = 64,
+    parameter  int SLOTS       = 128,
+    localparam int Lanes       = DATA_WIDTH / 128,
+    localparam int Beats       = SmallWords / Lanes,
+    localparam int AddressBits = $clog2(SLOTS * Beats)
 ) (
     input wire logic clk,
     input wire logic reset,
@@ -30,26 +34,26 @@ module mailbox_write
     output logic      [$clog2(INTERFACES)-1:0] base_interface,
     input  wire logic [                  48:0] base,
 
-    output logic       [$clog2(SLOTS)+1:0] payload_address,
-    input  wire word_t                     payload_data,
+    output logic      [AddressBits-1:0] payload_address,
+    input  wire logic [ DATA_WIDTH-1:0] payload_data,
 
     output logic                          written,
     output logic [$clog2(INTERFACES)-1:0] written_interface,
 
-    output logic      [  0:0] awid,
-    output logic      [ 48:0] awaddr,
-    output logic      [  7:0] awlen,
-    output logic      [  2:0] awsize,
-    output logic      [  1:0] awburst,
-    output logic              awvalid,
-    input  wire logic         awready,
-    output logic      [127:0] wdata,
-    output logic      [ 15:0] wstrb,
-    output logic              wlast,
-    output logic              wvalid,
-    input  wire logic         wready,
-    input  wire logic         bvalid,
-    output logic              bready
+    output logic      [             0:0] awid,
+    output logic      [            48:0] awaddr,
+    output logic      [             7:0] awlen,
+    output logic      [             2:0] awsize,
+    output logic      [             1:0] awburst,
+    output logic                         awvalid,
+    input  wire logic                    awready,
+    output logic      [  DATA_WIDTH-1:0] wdata,
+    output logic      [DATA_WIDTH/8-1:0] wstrb,
+    output logic                         wlast,
+    output logic                         wvalid,
+    input  wire logic                    wready,
+    input  wire logic                    bvalid,
+    output logic                         bready
 );
   // Writes that memory has not answered.
   localparam int Outstanding = 16;
@@ -63,18 +67,22 @@ module mailbox_write
   assign done = wvalid && wready && wlast && (!awvalid || awready) || awvalid && awready && !wvalid;
 
   assign awid = '0;
-  assign awlen = 8'd3;
-  assign awsize = 3'd4;
+  assign awlen = 8'(Beats - 1);
+  assign awsize = 3'($clog2(DATA_WIDTH / 8));
   assign awburst = 2'b01;
   assign base_interface = interface_number;
 
-  assign wdata = {1'b0, beat} < payload_words ? swap_bytes(payload_data) : '0;
+  for (genvar i = 0; i < Lanes; i++) begin : g_lanes
+    wire [2:0] place = 3'(Lanes * beat + i);
+    assign wdata[128*i+:128] = place < payload_words ? swap_bytes(payload_data[128*i+:128]) : '0;
+  end
   assign wstrb = '1;
-  assign wlast = beat == 2'd3;
+  assign wlast = beat == 2'(Beats - 1);
 
   // The word of the next cycle.
   wire [1:0] next_beat = wvalid && wready ? beat + 1'b1 : beat;
-  assign payload_address = wvalid ? {slot, next_beat} : {next_slot, 2'd0};
+  assign payload_address = AddressBits'(Beats) * AddressBits'(wvalid ? slot : next_slot)
+      + AddressBits'(wvalid ? next_beat : '0);
 
   always_ff @(posedge clk) begin
     if (awready) awvalid <= 1'b0;

@@ -6,7 +6,7 @@
 //               │          ├─────────► packetizer_engine ─ made ─► packetizer_transmit ─► network
 //               │          ▼                  ▲ repeat                 │ sent
 //             packetizer_channels ────────────┘◄───────────────────────┘
-//               ▲ answered   ▲ due ── timers
+//               ▲ answered   ▲ due ── timers       packetizer_transmit_bus where a bus has 512 bits
 //        network (ACK, NACK)
 //
 //              ┌──────── ACK ────────► acknowledged ───────────┐
@@ -30,6 +30,8 @@
 module packetizer
   import exanet::*;
 #(
+    // Bits of the buses to the network: 128 or 512.
+    parameter int DATA_WIDTH = 128,
     parameter int INTERFACES = 64,
     parameter int CHANNELS = 4,
     // Cycles of the engine for a packet.
@@ -79,16 +81,16 @@ module packetizer
     input  wire logic         s_axi_rready,
 
     // Small messages.
-    output logic              m_axis_net_tvalid,
-    input  wire logic         m_axis_net_tready,
-    output logic      [127:0] m_axis_net_tdata,
-    output logic              m_axis_net_tlast,
+    output logic                       m_axis_net_tvalid,
+    input  wire logic                  m_axis_net_tready,
+    output logic      [DATA_WIDTH-1:0] m_axis_net_tdata,
+    output logic                       m_axis_net_tlast,
 
     // Answers.
-    input  wire logic         s_axis_net_tvalid,
-    output logic              s_axis_net_tready,
-    input  wire logic [127:0] s_axis_net_tdata,
-    input  wire logic         s_axis_net_tlast,
+    input  wire logic                  s_axis_net_tvalid,
+    output logic                       s_axis_net_tready,
+    input  wire logic [DATA_WIDTH-1:0] s_axis_net_tdata,
+    input  wire logic                  s_axis_net_tlast,
 
     // A channel goes to another state: for a comparison with the model.
     output logic                                     change_valid,
@@ -99,6 +101,7 @@ module packetizer
   // Time is counted in cycles, modulo more than any wait.
   localparam int TimeBits = 28;
 
+  if (DATA_WIDTH != 128 && DATA_WIDTH != 512) $fatal(1, "buses of %0d bits, not 128 or 512", DATA_WIDTH);
   if (CHANNELS != 4) $fatal(1, "a page has places for 4 channels, not %0d", CHANNELS);
   if (INTERFACES < 2 || INTERFACES > 64 || INTERFACES != 1 << $clog2(INTERFACES))
     $fatal(1, "%0d interfaces: 2, 4, … 64 have pages", INTERFACES);
@@ -148,13 +151,19 @@ module packetizer
   logic [31:0] looked_up_number;
   header_t descriptor;
   logic [15:0] pdid;
-  logic [ChannelBits+1:0] payload_address;
-  word_t payload;
+  // All words of a channel lie side by side where the bus has as many.
+  localparam int Lanes = DATA_WIDTH / 128;
+  logic [$clog2(INTERFACES * CHANNELS * SmallWords / Lanes)-1:0] payload_address;
+  logic [DATA_WIDTH-1:0] payload;
+
+  logic word_valid, word_ready, word_last;
+  word_t word;
 
   // A post goes to the engine and to the table in one cycle, behind a repeat of that cycle.
   assign post_ready = start_ready && channels_take_post && !repeat_valid;
 
   packetizer_pages #(
+      .DATA_WIDTH(DATA_WIDTH),
       .INTERFACES(INTERFACES),
       .CHANNELS  (CHANNELS)
   ) pages (
@@ -225,32 +234,61 @@ module packetizer
       .made_number
   );
 
-  packetizer_transmit #(
-      .CHANNEL_BITS(ChannelBits)
-  ) transmit (
-      .clk,
-      .reset,
-      .node,
-      .made_valid,
-      .made_ready,
-      .made_channel,
-      .made_number,
-      .looked_up_channel,
-      .looked_up_ongoing,
-      .looked_up_number,
-      .descriptor,
-      .pdid,
-      .payload_address,
-      .payload,
-      .sent_valid,
-      .sent_ready,
-      .sent_channel,
-      .sent_number,
-      .net_valid(m_axis_net_tvalid),
-      .net_ready(m_axis_net_tready),
-      .net_data (m_axis_net_tdata),
-      .net_last (m_axis_net_tlast)
-  );
+  if (DATA_WIDTH == 128) begin : g_words
+    packetizer_transmit #(
+        .CHANNEL_BITS(ChannelBits)
+    ) transmit (
+        .clk,
+        .reset,
+        .node,
+        .made_valid,
+        .made_ready,
+        .made_channel,
+        .made_number,
+        .looked_up_channel,
+        .looked_up_ongoing,
+        .looked_up_number,
+        .descriptor,
+        .pdid,
+        .payload_address,
+        .payload,
+        .sent_valid,
+        .sent_ready,
+        .sent_channel,
+        .sent_number,
+        .net_valid(m_axis_net_tvalid),
+        .net_ready(m_axis_net_tready),
+        .net_data (m_axis_net_tdata),
+        .net_last (m_axis_net_tlast)
+    );
+  end else begin : g_bus
+    assign payload_address = looked_up_channel;
+    packetizer_transmit_bus #(
+        .CHANNEL_BITS(ChannelBits)
+    ) transmit (
+        .clk,
+        .reset,
+        .node,
+        .made_valid,
+        .made_ready,
+        .made_channel,
+        .made_number,
+        .looked_up_channel,
+        .looked_up_ongoing,
+        .looked_up_number,
+        .descriptor,
+        .pdid,
+        .payload,
+        .sent_valid,
+        .sent_ready,
+        .sent_channel,
+        .sent_number,
+        .net_valid(m_axis_net_tvalid),
+        .net_ready(m_axis_net_tready),
+        .net_data (m_axis_net_tdata),
+        .net_last (m_axis_net_tlast)
+    );
+  end
 
   always_ff @(posedge clk) begin
     if (!reset)
@@ -258,16 +296,31 @@ module packetizer
       else $error("a repeat without a place");
   end
 
+  stream_words #(
+      .DATA_WIDTH(DATA_WIDTH)
+  ) answer_words (
+      .clk,
+      .reset,
+      .in_valid (s_axis_net_tvalid),
+      .in_ready (s_axis_net_tready),
+      .in_data  (s_axis_net_tdata),
+      .in_last  (s_axis_net_tlast),
+      .out_valid(word_valid),
+      .out_ready(word_ready),
+      .out_data (word),
+      .out_last (word_last)
+  );
+
   packetizer_answers #(
       .INTERFACES(INTERFACES),
       .CHANNELS  (CHANNELS)
   ) answers (
       .clk,
       .reset,
-      .net_valid(s_axis_net_tvalid),
-      .net_ready(s_axis_net_tready),
-      .net_data (s_axis_net_tdata),
-      .net_last (s_axis_net_tlast),
+      .net_valid(word_valid),
+      .net_ready(word_ready),
+      .net_data (word),
+      .net_last (word_last),
       .answer_valid,
       .answer_ready,
       .answer_channel,

@@ -18,10 +18,13 @@
 module packetizer_pages
   import exanet::*;
 #(
+    parameter  int DATA_WIDTH    = 128,
     parameter  int INTERFACES    = 64,
     parameter  int CHANNELS      = 4,
     localparam int InterfaceBits = $clog2(INTERFACES),
-    localparam int ChannelBits   = $clog2(INTERFACES * CHANNELS)
+    localparam int ChannelBits   = $clog2(INTERFACES * CHANNELS),
+    localparam int Lanes         = DATA_WIDTH / 128,
+    localparam int PayloadBits   = $clog2(INTERFACES * CHANNELS * SmallWords / Lanes)
 ) (
     input wire logic clk,
     input wire logic reset,
@@ -75,8 +78,8 @@ module packetizer_pages
     input  wire logic [ChannelBits-1:0] looked_up_channel,
     output header_t                     descriptor,
     output logic      [           15:0] pdid,
-    input  wire logic [ChannelBits+1:0] payload_address,
-    output word_t                       payload
+    input  wire logic [PayloadBits-1:0] payload_address,
+    output logic      [ DATA_WIDTH-1:0] payload
 );
   // --- Stores: a word is taken with its address, where it begins a burst ---
 
@@ -136,15 +139,18 @@ module packetizer_pages
   );
   assign bresp[0] = 1'b0;
 
+  wire [ChannelBits+1:0] payload_place = {page, address[9:8], address[5:4]};
+  wire [16*Lanes-1:0] payload_strobe = (16 * Lanes)'(wstrb) << 16 * (payload_place % (ChannelBits + 2)'(Lanes));
+
   ram #(
-      .WIDTH(128),
-      .DEPTH(INTERFACES * CHANNELS * SmallWords),
+      .WIDTH(DATA_WIDTH),
+      .DEPTH(INTERFACES * CHANNELS * SmallWords / Lanes),
       .LANE (8)
   ) payloads (
       .clk,
-      .write(taken && is_payload ? wstrb : '0),
-      .write_address({page, address[9:8], address[5:4]}),
-      .write_data(wdata),
+      .write(taken && is_payload ? payload_strobe : '0),
+      .write_address(PayloadBits'(payload_place / (ChannelBits + 2)'(Lanes))),
+      .write_data({Lanes{wdata}}),
       .read_address(payload_address),
       .read_data(payload)
   );

@@ -56,8 +56,12 @@ pub trait EdgePacketizer: Send {
     /// is cleared behind it.
     fn answer(&mut self, answer: &SmallAnswer, at: Time) -> Option<ChannelState>;
 
-    /// The time for an answer is up at `at`. A channel that is given up is cleared behind it.
+    /// The time for an answer is up soon behind `at`, when nothing can stop it any more. A channel that is
+    /// given up is cleared behind it.
     fn expire(&mut self, channel: ChannelId, message: u32, at: Time) -> ChannelExpiry;
+
+    /// The time at which the engine has made a packet that a repetition has come before, as is known at `at`.
+    fn made_behind(&mut self, channel: ChannelId, message: u32, at: Time) -> Time;
 }
 
 /// The blocks of an interface that others take the place of; `None`: the model's.

@@ -32,6 +32,11 @@ use weft_units::{Bytes, Clock, Span, Time};
 /// The mailbox in reports: TR-488 §4.4.
 pub const MAILBOX: Block = block!(Logic "mailbox");
 
+/// Cycles from the edge of a footer to answer and entry, at least: one each to check the sum, to look up
+/// queue and number, to decide, and for the queue of verdicts. They are ours, those of `rtl/mailbox`; where
+/// the footer comes soon behind the header, they pass within `check`.
+const VERDICT_CYCLES: u64 = 4;
+
 weft_keys::keys! {
     /// The mailbox's section of a machine file.
     #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -203,11 +208,12 @@ impl Mailbox {
     }
 
     /// The block looks at a packet whose header has come at `head`, and which is whole at `tail`: its time,
-    /// whatever comes of it. It is done when the checks are and the packet is whole.
+    /// whatever comes of it. It is done when the check is, and the verdict on the whole packet.
     #[inline]
     pub fn check(&mut self, head: Time, tail: Time, parameters: &MailboxParameters) -> Service {
         let looked = self.checks.serve(head, parameters.check.into(), &parameters.clock);
-        let ended = self.checks.hold(tail, &parameters.clock);
+        let decided = parameters.clock.later_edge(parameters.clock.edge_at_or_after(tail), VERDICT_CYCLES);
+        let ended = self.checks.hold(decided, &parameters.clock);
         Service { came: tail, began: looked.began.max(tail), ended }
     }
 
@@ -363,18 +369,21 @@ mod tests {
         assert_eq!(Full.after(QueueInput::Take, 1, 1), Ok(Empty));
     }
 
-    /// Catches checks that begin with the tail, or end before it.
+    /// Catches checks that begin with the tail, or end before there is a verdict on the whole packet.
     #[test]
-    fn checks_begin_with_the_header_and_end_with_the_packet() {
+    fn checks_begin_with_the_header_and_end_with_the_verdict() {
         let (mut mailbox, p) = (Mailbox::default(), parameters());
         let edge = |n| p.clock.edge(n);
         let short = mailbox.check(edge(3), edge(5), &p);
         assert_eq!((short.came, short.began, short.ended), (edge(5), edge(5), edge(13)));
         let long = mailbox.check(edge(20), edge(50), &p);
-        assert_eq!((long.came, long.began, long.ended), (edge(50), edge(50), edge(50)));
+        assert_eq!((long.came, long.began, long.ended), (edge(50), edge(50), edge(54)));
         // One that came meanwhile.
         let behind = mailbox.check(edge(49), edge(52), &p);
-        assert_eq!((behind.began, behind.ended), (edge(52), edge(60)));
+        assert_eq!((behind.began, behind.ended), (edge(54), edge(64)));
+        // A tail between two edges comes with the second.
+        let between = mailbox.check(edge(70), edge(77) + Span::from_ps(1), &p);
+        assert_eq!(between.ended, edge(78 + 4));
     }
 
     /// Catches a packet that changes anything although it must not: foreign, damaged, or for nobody.

@@ -41,6 +41,10 @@ use weft_units::{Bytes, Clock, EndpointId, Span, Time};
 /// Interfaces and channels are numbered in 16 bits.
 pub(crate) const MAX_INTERFACES: u32 = 1 << 15;
 
+/// Cycles before the end of a time-out at which the logic looks at the channel to have the packet made again:
+/// an answer whose tail comes later finds that begun. They are ours, those of `rtl/packetizer`.
+const LOOK_AHEAD_CYCLES: u64 = 3;
+
 /// The packetizer in reports: TR-488 §4.4.
 pub const PACKETIZER: Block = block!(Logic "packetizer");
 
@@ -207,6 +211,20 @@ pub struct Parcel {
     pub class: ClassTag,
 }
 
+/// A packet that the engine makes, known ahead of time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct EnginePacket {
+    /// The time from which on no repetition comes before it: that of its last store, or of the look at its
+    /// timer.
+    pub came: Time,
+    /// The time at which it is made.
+    pub made: Time,
+    /// The channel.
+    pub channel: ChannelId,
+    /// The number of the message.
+    pub message: u32,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 struct Channel {
     state: ChannelState,
@@ -320,9 +338,47 @@ impl Packetizer {
         self.engine.serve(came, parameters.engine.into(), &parameters.clock)
     }
 
-    /// The same, where another has found when the packet is made.
-    pub(crate) fn start_until(&mut self, came: Time, made: Time, clock: &Clock) -> Service {
-        self.engine.serve_until(came, made, clock)
+    /// The same, where another may have found when the packet is made.
+    #[inline]
+    pub(crate) fn start_as(
+        &mut self,
+        came: Time,
+        found: Option<Time>,
+        parameters: &PacketizerParameters,
+    ) -> Service {
+        match found {
+            None => self.start(came, parameters),
+            Some(made) => self.engine.serve_until(came, made, &parameters.clock),
+        }
+    }
+
+    /// The time of a packet is up, as its timer says at `now`: when it comes to the engine again.
+    pub fn repetition(now: Time, clock: &Clock) -> Time {
+        clock.later_edge(clock.edge_at_or_after(now), LOOK_AHEAD_CYCLES)
+    }
+
+    /// Takes back from the packets that the engine makes those whose last store comes no earlier than a
+    /// repetition at `came`: it makes that before them. In the hardware both wait in one queue.
+    pub fn take_back(
+        &mut self,
+        came: Time,
+        made: &mut VecDeque<EnginePacket>,
+        clock: &Clock,
+    ) -> VecDeque<EnginePacket> {
+        let edge = |packet: &EnginePacket| clock.edge_at_or_after(packet.came);
+        let later = made.split_off(made.partition_point(|packet| edge(packet) < came));
+        let Some(last) = later.back() else { return later };
+        // What has left the queue was made before.
+        let free = made.back().map_or(Time::ZERO, |packet| packet.made);
+        let mut given = Span::ZERO;
+        let mut began = free;
+        for packet in &later {
+            given = given.saturating_add(packet.made - began.max(edge(packet)));
+            began = packet.made;
+        }
+        debug_assert_eq!(self.engine.free(), last.made);
+        self.engine.take_back(free, given);
+        later
     }
 
     /// The time in which the engine has worked.
@@ -353,7 +409,11 @@ impl Packetizer {
     #[inline]
     pub fn sent(&mut self, now: Time, id: ChannelId, parameters: &PacketizerParameters) -> Option<Time> {
         let channel = &mut self.interfaces[usize::from(id.interface)].channels[usize::from(id.channel)];
-        channel.retry.sent(now, &parameters.reliability)
+        let (clock, reliability) = (&parameters.clock, &parameters.reliability);
+        let looks_from = clock.edge(clock.edges_before(now).saturating_sub(LOOK_AHEAD_CYCLES));
+        // The timer is set for later than now, however short the time-out is.
+        let least = Time::from_ps((now.as_ps() + 1).saturating_sub(reliability.timeout.as_ps()));
+        channel.retry.sent(looks_from.max(least), reliability)
     }
 
     /// An answer to `message` has come. Returns the channel, free again, with what it held; `None` where
@@ -576,6 +636,54 @@ mod tests {
         let second = packetizer.start(Time::ZERO, &parameters());
         assert_eq!((first.ended, second.began), (parameters().clock.edge(10), parameters().clock.edge(10)));
         assert_eq!(second.ended, parameters().clock.edge(20));
+    }
+
+    /// Catches a repetition that waits for posts which come to the engine behind it, goes before one that
+    /// came first, or gives the engine time that it has not; edges and times between them.
+    #[test]
+    fn a_repetition_comes_before_posts_that_are_on_their_way() {
+        let (p, mut packetizer, mut made) = (parameters(), Packetizer::default(), VecDeque::new());
+        let edge = |n| p.clock.edge(n);
+        let start = |packetizer: &mut Packetizer, came, message| {
+            let channel = ChannelId { interface: 0, channel: 0 };
+            EnginePacket { came, made: packetizer.start(came, &p).ended, channel, message }
+        };
+        for (message, came) in
+            [(0, edge(100)), (1, edge(105)), (2, edge(112) - Span::from_ps(1)), (3, edge(140))]
+        {
+            made.push_back(start(&mut packetizer, came, message));
+        }
+        let before: Vec<_> = made.iter().map(|packet: &EnginePacket| packet.made).collect();
+        assert_eq!(before, [110, 120, 130, 150].map(edge));
+        // It comes in the cycle of the third, which is there before the edge.
+        let up = Packetizer::repetition(edge(109), &p.clock);
+        assert_eq!(up, edge(112));
+        let later = packetizer.take_back(up, &mut made, &p.clock);
+        let messages = |made: &VecDeque<EnginePacket>| made.iter().map(|p| p.message).collect::<Vec<_>>();
+        assert_eq!((messages(&made), messages(&later)), (vec![0, 1], vec![2, 3]));
+        let repeated = packetizer.start(up, &p);
+        assert_eq!((repeated.began, repeated.ended), (edge(120), edge(130)));
+        let again = later.iter().map(|packet| packetizer.start(packet.came, &p).ended);
+        assert_eq!(again.collect::<Vec<_>>(), [140, 150].map(edge));
+        assert_eq!(packetizer.worked(), edge(150) - edge(100));
+        // Nothing is taken back where nothing comes.
+        assert!(packetizer.take_back(edge(200), &mut made, &p.clock).is_empty());
+    }
+
+    /// Catches a timer that fires too late for the packet to be repeated at the end of its time, or never.
+    #[test]
+    fn the_logic_looks_at_a_channel_before_its_time_is_up() {
+        let (p, mut packetizer) = (parameters(), Packetizer::default());
+        let channel = packetizer.post(Time::ZERO, parcel(1), &p, &mut |_| {}).unwrap();
+        let sent = p.clock.edge(300) - Span::from_ps(1);
+        let timer = packetizer.sent(sent, channel, &p).unwrap();
+        assert_eq!(timer, p.clock.edge(297) + p.reliability.timeout);
+        assert_eq!(Packetizer::repetition(timer, &p.clock), p.clock.edge(300) + p.reliability.timeout);
+        let mut hasty = p;
+        hasty.reliability.timeout = Span::from_ps(1);
+        let mut packetizer = Packetizer::default();
+        let channel = packetizer.post(Time::ZERO, parcel(1), &hasty, &mut |_| {}).unwrap();
+        assert!(packetizer.sent(sent, channel, &hasty).unwrap() > sent);
     }
 
     /// Catches a post that is lost or overtakes another when channels are exhausted.

@@ -42,8 +42,8 @@ pub enum Crossing {
         /// The time at which the engine has made its packet.
         made: Time,
     },
-    /// The time of a packet is up, and the engine makes it again.
-    Repeated {
+    /// The engine makes a packet again, as its time is up; or later than was said, behind such a one.
+    Made {
         /// The channel.
         channel: ChannelId,
         /// The number of the message.

@@ -60,6 +60,12 @@ impl Server {
         self.free
     }
 
+    /// Takes back what it was given last, of so much time: it is free from `free` on.
+    pub fn take_back(&mut self, free: Time, given: Span) {
+        self.free = free;
+        self.worked = self.worked.saturating_sub(given);
+    }
+
     /// The time in which it has worked or was kept busy, work to come included.
     pub fn worked(&self) -> Span {
         self.worked

@@ -11,8 +11,6 @@ pub(crate) struct BlockPlace {
     pub block: &'static str,
     pub endpoint: EndpointId,
     pub clock: Clock,
-    /// Whether the model's decisions are those of the RTL itself.
-    pub in_place: bool,
 }
 
 impl BlockPlace {

@@ -35,7 +35,7 @@ impl RtlInPlace {
         if let Some(other) = blocks.iter().find(|block| !EDGE_FORM.contains(block)) {
             return Err(RtlError::NotInPlace(other.name()));
         }
-        let (library, blocks) = (Arc::clone(library), blocks.clone());
+        let (library, blocks) = (library.of_machine(parameters), blocks.clone());
         let in_place = RtlInPlace { library, blocks, at, clock: parameters.mailbox.clock };
         // What is there for one endpoint is there for all.
         in_place.begin(EndpointId(0))?;

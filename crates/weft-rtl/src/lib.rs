@@ -22,6 +22,7 @@
 
 mod allreduce;
 mod block;
+mod bus;
 mod difference;
 mod endpoint;
 mod in_place;

@@ -7,9 +7,13 @@ use std::ffi::{CStr, CString, c_char, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use weft_nic::ExanetParameters;
 
 /// The version of the interface that this side knows.
 const VERSION: u32 = 2;
+
+/// Bits of the buses of blocks that have no variant for wider ones.
+const NARROW: u64 = 128;
 
 /// The library in a tree, as `make rtl` builds it.
 const BUILT: &str = "build/rtl/libweft_rtl.so";
@@ -142,13 +146,23 @@ struct Functions {
 /// A port of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct RtlPort {
-    /// The first of its words in the array of the block's ports.
-    word: u32,
+    /// The first of its words of 64 bits in the array of the block's ports.
+    pub word: u32,
     /// The width.
     pub bits: u32,
 }
 
+impl RtlPort {
+    /// The parts of up to 128 bits of a port, the lowest first.
+    pub fn lanes(self) -> impl Iterator<Item = RtlPort> {
+        let RtlPort { word, bits } = self;
+        (0..bits.div_ceil(128))
+            .map(move |lane| RtlPort { word: word + 2 * lane, bits: (bits - 128 * lane).min(128) })
+    }
+}
+
 /// A block of the library.
+#[derive(Clone)]
 struct RtlBlock {
     name: String,
     /// By name, with whether it is an output.
@@ -157,10 +171,15 @@ struct RtlBlock {
 }
 
 /// The library.
+#[derive(Clone)]
 pub struct RtlLibrary {
     path: PathBuf,
     functions: Functions,
     kinds: Vec<RtlBlock>,
+    /// The seed of the inputs that a block has before its reset; `None`: it is new.
+    past: Option<u64>,
+    /// Bits of the buses of the interface.
+    bus: u64,
 }
 
 impl std::fmt::Debug for RtlLibrary {
@@ -255,7 +274,19 @@ impl RtlLibrary {
             restore: function!(c"weft_rtl_restore", extern "C" fn(*mut c_void)),
         };
         let kinds = (0..).map_while(|block| functions.kind(block)).collect();
-        Ok(Arc::new(RtlLibrary { path: path.to_path_buf(), functions, kinds }))
+        Ok(Arc::new(RtlLibrary { path: path.to_path_buf(), functions, kinds, past: None, bus: NARROW }))
+    }
+
+    /// The library with those variants of blocks whose buses are as wide as the machine's.
+    pub(crate) fn of_machine(&self, parameters: &ExanetParameters) -> Arc<RtlLibrary> {
+        let bus = 8 * parameters.host_port.word.get();
+        Arc::new(RtlLibrary { bus, ..self.clone() })
+    }
+
+    /// The same library, whose blocks have had random inputs before their reset, from a seed on: a reset
+    /// makes them as new, whatever they were doing.
+    pub fn behind_random_inputs(&self, seed: u64) -> Arc<RtlLibrary> {
+        Arc::new(RtlLibrary { past: Some(seed), ..self.clone() })
     }
 
     /// The hash of the sources that it was built from.
@@ -270,8 +301,24 @@ impl RtlLibrary {
     }
 
     fn block(&self, name: &str) -> Result<u32, RtlError> {
-        let found = self.kinds.iter().position(|kind| kind.name == name);
-        found.map(|block| block as u32).ok_or_else(|| self.lacks(format!("block `{name}`")))
+        let wide = format!("{name}_{}", self.bus);
+        let variant = if self.bus == NARROW { name } else { &wide };
+        let found = self.kinds.iter().position(|kind| kind.name == variant);
+        found.map(|block| block as u32).ok_or_else(|| self.lacks(format!("block `{variant}`")))
+    }
+
+    /// Checks that a block is there with buses as wide as the machine's.
+    ///
+    /// # Errors
+    /// Its buses are of other widths.
+    pub(crate) fn check_bus(&self, block: &'static str) -> Result<(), RtlError> {
+        let has_block = self.kinds.iter().any(|kind| kind.name == block);
+        if !has_block || self.block(block).is_ok() {
+            return Ok(());
+        }
+        let why = format!("its buses have {NARROW} bits in the RTL, and nic.host_port.word has {}", self.bus);
+        let mend = "use a machine of that width, such as exanest".to_owned();
+        Err(RtlError::Unfit { block, why, mend })
     }
 
     /// The parameter of a block, as it was built.
@@ -292,7 +339,11 @@ impl RtlLibrary {
         let block = self.block(block)?;
         let raw = (self.functions.create)(block);
         let words = (self.functions.words)(raw);
-        Ok(Instance { library: Arc::clone(self), block, raw, words })
+        let mut instance = Instance { library: Arc::clone(self), block, raw, words };
+        if let Some(seed) = self.past {
+            instance.run_at_random(seed);
+        }
+        Ok(instance)
     }
 }
 
@@ -368,6 +419,33 @@ impl Instance {
     pub fn ports(&self) -> impl Iterator<Item = (&str, RtlPort)> {
         let kind = &self.library.kinds[self.block as usize];
         kind.ports.iter().map(|(name, (port, _))| (name.as_str(), *port))
+    }
+
+    /// Runs out of a reset with random inputs, and leaves the inputs at zero.
+    fn run_at_random(&mut self, seed: u64) {
+        /// Cycles in which a block empties its tables, at most, and cycles with random inputs.
+        const CYCLES: [usize; 2] = [1100, 400];
+        let ports = &self.library.kinds[self.block as usize].ports;
+        let inputs: Vec<_> = ports.iter().filter(|(_, (_, is_output))| !is_output).collect();
+        let inputs: Vec<_> = inputs.into_iter().map(|(name, (port, _))| (name == "reset", *port)).collect();
+        let mut run = |cycles, value: &mut dyn FnMut(bool) -> u128| {
+            for _ in 0..cycles {
+                for (is_reset, port) in &inputs {
+                    let mask = u128::MAX >> (128 - port.bits.min(128));
+                    self.set(*port, value(*is_reset) & mask);
+                }
+                self.cycle();
+            }
+        };
+        run(2, &mut |is_reset| is_reset.into());
+        run(CYCLES[0], &mut |_| 0);
+        let mut state = u128::from(seed);
+        run(CYCLES[1], &mut |is_reset| {
+            // The upper bits of a congruential generator.
+            state = state.wrapping_mul(0x2360_ED05_1FC6_5DA4_4385_DF64_9FCC_F645).wrapping_add(1);
+            if is_reset { 0 } else { state.rotate_left(64) }
+        });
+        run(1, &mut |_| 0);
     }
 
     /// Puts a value onto an input.

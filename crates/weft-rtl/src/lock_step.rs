@@ -28,8 +28,6 @@ pub struct LockStep {
     endpoints: BTreeMap<EndpointId, EndpointInStep>,
     /// Interfaces that are open, of endpoints where nothing else has happened.
     opened: BTreeMap<EndpointId, Vec<PortEvent>>,
-    /// Whether the model's decisions are those of RTL in its place.
-    in_place: bool,
     waves: Option<Waves>,
     /// The first difference: nothing is compared behind it.
     difference: Option<Difference>,
@@ -46,24 +44,19 @@ impl LockStep {
         parameters: &ExanetParameters,
         at: Option<BTreeSet<EndpointId>>,
     ) -> Result<LockStep, RtlError> {
-        blocks.iter().try_for_each(|block| block.check(library, parameters))?;
+        let library = library.of_machine(parameters);
+        blocks.iter().try_for_each(|block| library.check_bus(block.name()))?;
+        blocks.iter().try_for_each(|block| block.check(&library, parameters))?;
         Ok(LockStep {
-            library: Arc::clone(library),
+            library,
             blocks: blocks.clone(),
             at,
             clock: parameters.mailbox.clock,
             endpoints: BTreeMap::new(),
             opened: BTreeMap::new(),
-            in_place: false,
             waves: None,
             difference: None,
         })
-    }
-
-    /// The blocks in step with RTL that decides [in the place](crate::RtlInPlace) of the model.
-    #[must_use]
-    pub fn beside_rtl_in_place(self) -> LockStep {
-        LockStep { in_place: true, ..self }
     }
 
     /// Writes the waves of the first endpoint where something happens.
@@ -100,9 +93,9 @@ impl LockStep {
     }
 
     fn begin(&mut self, endpoint: EndpointId, name: impl Fn(EndpointId) -> String) -> Result<(), RtlError> {
-        let (clock, in_place) = (self.clock, self.in_place);
+        let clock = self.clock;
         let begin = |block: &BlockName| {
-            let place = BlockPlace { block: block.name(), endpoint, clock, in_place };
+            let place = BlockPlace { block: block.name(), endpoint, clock };
             Ok((block.name(), block.begin(&self.library, place)?))
         };
         let mut blocks = self.blocks.iter().map(begin).collect::<Result<Vec<_>, RtlError>>()?;

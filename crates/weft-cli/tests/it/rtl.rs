@@ -169,8 +169,8 @@ fn waves_are_the_same_in_both_formats_and_end_with_their_window() {
     refused(&["--waves-from", "2us", "--waves-to", "1us"], "--waves-from 2us is not before --waves-to 1us");
 }
 
-/// Catches RTL in the model's place that decides otherwise: results are the model's, to the picosecond. The
-/// endpoints are those of one board: its links are as fast as the interface.
+/// Catches RTL in the model's place that decides otherwise: results are the model's, to the picosecond. Links
+/// within a board are as fast as the interface, those between boards slower: there tails come late.
 #[test]
 fn results_are_the_models_with_rtl_in_its_place() {
     let Some(library) = library("") else { return };
@@ -191,6 +191,10 @@ fn results_are_the_models_with_rtl_in_its_place() {
     for faults in ["faults=[{drop=20000}]", "faults=[{corrupt=20000}]"] {
         same(&[&pair[..], &["--sizes", "8:32", "--iterations", "200", "--set", faults]].concat());
     }
+    let far = ["osu", "latency", "--from", "M1QAF1", "--to", "M1QBF1"];
+    same(&[&far[..], &["--sizes", "0:4K", "--breakdown"]].concat());
+    same(&[&far[..], &["--sizes", "8:32", "--iterations", "200", "--set", "faults=[{drop=20000}]"]].concat());
+    same(&["osu", "allreduce", "--ranks", "16", "--ppn", "1", "--sizes", "4:64", "--iterations", "2"]);
 }
 
 /// Takes out of a document, however deep, what depends on the computer.
@@ -251,6 +255,39 @@ fn traffic_runs_with_rtl_in_step() {
     let output = run(&library, &["--rtl", "mailbox", "--layer", "fabric"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("--layer nic"), "{}", text(&output.stderr));
+}
+
+/// Catches a mailbox with buses of 512 bits that is not the model's, for packets of all lengths; and a block
+/// without such buses that is taken for one.
+#[test]
+fn the_mailbox_of_carvnet_has_wider_buses() {
+    let Some(library) = library("") else { return };
+    let run = |words: &[&str]| {
+        let mut weft = Command::new(env!("CARGO_BIN_EXE_weft"));
+        weft.args(["osu"]).args(words).args(["-m", "carvnet-riscv", "--quiet", "--json"]);
+        weft.env("WEFT_RTL_LIBRARY", &library).output().unwrap()
+    };
+    let read = |words: &[&str]| {
+        let output = run(words);
+        assert!(output.status.success(), "{words:?}: {}", text(&output.stderr));
+        rows(&serde_json::from_slice(&output.stdout).unwrap())
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let waves = folder.path().join("waves.vcd");
+    let with_waves = ["--rtl", "mailbox", "--waves", waves.to_str().unwrap()];
+    let latency = ["latency", "--sizes", "0:64"];
+    let plain = read(&latency);
+    assert_eq!(read(&[&latency[..], &with_waves].concat()), plain);
+    assert_eq!(read(&[&latency[..], &["--rtl", "mailbox", "--rtl-drive"]].concat()), plain);
+    let storm = ["bibw", "--sizes", "0:64", "--iterations", "3", "--set", "topology.dims=[4]"];
+    assert_eq!(read(&[&storm[..], &["--rtl", "mailbox"]].concat()), read(&storm));
+    // The words of an entry, side by side.
+    let changes = changes_of_vcd(&waves);
+    let has = |name: &str| changes.iter().any(|(_, signal, _)| signal.ends_with(name));
+    assert!(has(".m_axi_wdata_384") && has(".m_axi_wdata_0"));
+    let refused = run(&["latency", "--rtl", "packetizer"]);
+    let said = text(&refused.stderr);
+    assert!(refused.status.code() == Some(2) && said.contains("have 128 bits in the RTL"), "{said}");
 }
 
 /// Catches a bug in RTL that decides, and which nothing compares.

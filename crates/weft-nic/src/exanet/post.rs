@@ -9,7 +9,7 @@ use crate::gvas::Gvas;
 use crate::host::{Host, Message, Primitive};
 use crate::host_port::HOST_PORT;
 use crate::observer::{BlockChange, Observer as _, Stage, StateChange};
-use crate::packetizer::{ChannelChange, ChannelId, PACKETIZER, Parcel};
+use crate::packetizer::{ChannelChange, ChannelId, EnginePacket, PACKETIZER, Parcel};
 use crate::ports::{Crossing, PortEvent, StoredParcel};
 use crate::rdma::{ChannelKind, Descriptor};
 use serde::{Deserialize, Serialize};
@@ -217,14 +217,10 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         let (hardware, parameters, came) = (&mut *self.hardware, &self.parameters.packetizer, stored.ended);
         let domain = hardware.packetizer.domain(channel.interface);
         let in_channel = || StoredParcel { channel, parcel, domain, came, payload: None };
-        let made = match hardware.packetizer_in_place() {
-            None => hardware.packetizer.start(came, parameters),
-            Some(packetizer) => {
-                let made = packetizer.store(&in_channel(), now);
-                hardware.packetizer.start_until(came, made, &parameters.clock)
-            }
-        };
-        hardware.transmit.small(made.ended, channel, parcel.message);
+        let found = hardware.packetizer_in_place().map(|packetizer| packetizer.store(&in_channel(), now));
+        let made = hardware.packetizer.start_as(came, found, parameters);
+        let message = parcel.message;
+        hardware.transmit.small.push_back(EnginePacket { came, made: made.ended, channel, message });
         self.port(|| Crossing::Stored { parcel: in_channel(), made: made.ended });
         if let Some(token) = parcel.token.filter(|_| parcel.refused == 0 && !parcel.acknowledged) {
             self.fabric.set_timer(stored.issued, ExanetTimer::Sent(token));

@@ -14,7 +14,7 @@ use crate::host::{Delivered, Host};
 use crate::host_port::HOST_PORT;
 use crate::mailbox::{Envelope, MAILBOX, QueueChange, Refusal};
 use crate::observer::{BlockChange, Observer as _, Stage, StateChange};
-use crate::packetizer::{ChannelId, ChannelState, Packetizer, Parcel};
+use crate::packetizer::{ChannelId, ChannelState, EnginePacket, PACKETIZER, Packetizer, Parcel};
 use crate::ports::{Arrival, Crossing, PortEvent, SmallAnswer, SmallPacket, Verdict};
 use crate::rdma::ReceiveUnit;
 use crate::reliability::Expiry;
@@ -367,20 +367,15 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
             }
             Expiry::Repeat => {
                 let Parcel { message, watch, .. } = *self.hardware.packetizer.parcel(channel)?;
+                let up = Packetizer::repetition(now, &parameters.clock);
                 if watch {
                     let waited = self.hardware.packetizer.waited(channel, parameters);
-                    let since = Time::from_ps(now.as_ps().saturating_sub(waited.as_ps()));
+                    let since = Time::from_ps(up.as_ps().saturating_sub(waited.as_ps()));
                     let (endpoint, block) = (self.fabric.endpoint(), Block::TIMEOUT);
-                    let (source, came, began, ended) = (endpoint, since, since, now);
+                    let (source, came, began, ended) = (endpoint, since, since, up);
                     self.stage(&Stage { endpoint, source, message, block, came, began, ended });
                 }
-                let packetizer = &mut self.hardware.packetizer;
-                let made = match made_again {
-                    None => packetizer.start(now, parameters),
-                    Some(made) => packetizer.start_until(now, made, &parameters.clock),
-                };
-                self.hardware.transmit.small(made.ended, channel, message);
-                self.port(|| Crossing::Repeated { channel, message, made: made.ended });
+                self.make_again(channel, message, made_again);
                 self.fabric.request_injection();
                 None
             }
@@ -389,6 +384,37 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
                 parcel.map(|parcel| self.withdraw(&parcel, FailureReason::TimedOut))
             }
         }
+    }
+}
+
+impl<H: Host> ExanetNode<'_, '_, '_, H> {
+    /// The engine makes a packet again whose time is up, by `found` where another has found that, and behind
+    /// it those whose stores are still on their way.
+    fn make_again(&mut self, channel: ChannelId, message: u32, found: Option<Time>) {
+        let (now, parameters) = (self.fabric.now(), &self.parameters.packetizer);
+        let up = Packetizer::repetition(now, &parameters.clock);
+        let hardware = &mut *self.hardware;
+        let later = hardware.packetizer.take_back(up, &mut hardware.transmit.small, &parameters.clock);
+        let made = hardware.packetizer.start_as(up, found, parameters).ended;
+        self.make(EnginePacket { came: now, made, channel, message });
+        for packet in later {
+            let EnginePacket { came, made: before, channel, message } = packet;
+            let hardware = &mut *self.hardware;
+            let found = hardware.packetizer_in_place().map(|block| block.made_behind(channel, message, now));
+            let made = hardware.packetizer.start_as(came, found, parameters).ended;
+            if hardware.packetizer.parcel(channel).is_some_and(|parcel| parcel.watch) {
+                let (endpoint, block) = (self.fabric.endpoint(), PACKETIZER);
+                let (source, came, began, ended) = (endpoint, before, made, made);
+                self.stage(&Stage { endpoint, source, message, block, came, began, ended });
+            }
+            self.make(EnginePacket { made, ..packet });
+        }
+    }
+
+    fn make(&mut self, packet: EnginePacket) {
+        let EnginePacket { made, channel, message, .. } = packet;
+        self.hardware.transmit.small.push_back(packet);
+        self.port(|| Crossing::Made { channel, message, made });
     }
 }
 

@@ -8,7 +8,7 @@
 //! Traffic of high priority, which §4.2 mentions: classes are told apart from the link on.
 
 use crate::mailbox::Refusal;
-use crate::packetizer::ChannelId;
+use crate::packetizer::{ChannelId, EnginePacket};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use weft_units::{EndpointId, Time};
@@ -49,7 +49,8 @@ const SOURCES: u8 = 3;
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Transmit {
     answers: VecDeque<(Time, Answer)>,
-    small: VecDeque<(Time, ChannelId, u32)>,
+    /// Small packets, in the order in which the engine makes them.
+    pub small: VecDeque<EnginePacket>,
     /// Whose turn it is among those that have a packet.
     turn: u8,
 }
@@ -61,18 +62,12 @@ impl Transmit {
         self.answers.push_back((ready, answer));
     }
 
-    /// The packet of `message` in a channel will be ready at `ready`, no earlier than those before.
-    #[inline]
-    pub fn small(&mut self, ready: Time, channel: ChannelId, message: u32) {
-        self.small.push_back((ready, channel, message));
-    }
-
     /// When there will be a packet, where RDMA has one at `rdma`; [`Time::NEVER`]: none is known of.
     #[inline]
     pub fn ready(&self, rdma: Time) -> Time {
         let first = |entry: Option<Time>| entry.unwrap_or(Time::NEVER);
         let answers = first(self.answers.front().map(|entry| entry.0));
-        answers.min(first(self.small.front().map(|entry| entry.0))).min(rdma)
+        answers.min(first(self.small.front().map(|packet| packet.made))).min(rdma)
     }
 
     /// Who sends at `now`; RDMA has a cell at `rdma`. `admits` says whether the network takes a packet of the
@@ -89,7 +84,7 @@ impl Transmit {
             return Turn::Rdma;
         }
         let answer = self.answers.front().map_or(Time::NEVER, |entry| entry.0);
-        let small = self.small.front().map_or(Time::NEVER, |entry| entry.0);
+        let small = self.small.front().map_or(Time::NEVER, |packet| packet.made);
         let ready = [answer, small, rdma];
         let is_ready = |source: u8| u8::from(ready[usize::from(source)] <= now) << source;
         let mut left = is_ready(0) | is_ready(1) | is_ready(2);
@@ -126,7 +121,7 @@ impl Transmit {
     /// Takes the first small packet, if it is admitted.
     #[inline]
     fn take_small(&mut self, admits: impl Fn(Candidate) -> bool) -> Option<Turn> {
-        let (ready, channel, message) = *self.small.front()?;
+        let EnginePacket { made: ready, channel, message, .. } = *self.small.front()?;
         if !admits(Candidate::Small(channel)) {
             return None;
         }

@@ -1,79 +1,233 @@
-//! Packets for a mailbox: bursts of all sizes from several sources, some damaged, foreign, for nobody, or
-//! repeated.
+//! Packets for a mailbox: bursts without a gap and with, fields at their limits, queues that fill up and wrap
+//! around; some packets are damaged, foreign, for nobody, or repeated; and resets in the middle.
 
-use crate::Bench;
+use crate::{Bench, Bins};
 use weft_nic::gvas::Pdid;
-use weft_nic::mailbox::{Envelope, Mailbox, MailboxParameters, QueueChange};
+use weft_nic::mailbox::{Envelope, Mailbox, MailboxParameters, Refusal};
 use weft_nic::packetizer::ChannelId;
 use weft_nic::ports::{Arrival, Crossing, SmallPacket, Verdict};
 use weft_units::{Bytes, EndpointId, Span, Time};
 
-/// Interfaces that are used: few, so that queues fill up.
-const INTERFACES: u64 = 6;
-/// Cycles from the edge of a tail to the answer, at least: the RTL's, which the model does not have.
-const BEHIND_TAIL: u64 = 4;
+/// The largest number of a node in a header.
+const LAST_NODE: u64 = (1 << 22) - 1;
+/// Payloads at the limits of words and of the message.
+const SIZES: [u64; 10] = [0, 1, 15, 16, 17, 47, 48, 49, 63, 64];
+/// Domains at their limits.
+const DOMAINS: [u16; 5] = [0, 1, 0x7FFF, 0x8000, 0xFFFF];
+
+/// Things that have come about.
+#[derive(Default)]
+struct Coverage {
+    put: Bins<4>,
+    refused: Bins<4>,
+    bursts: Bins<4>,
+    limits: Bins<6>,
+    /// Queues that something was put into.
+    queues: u64,
+}
+
+struct Stimulus<'a> {
+    bench: &'a mut Bench,
+    parameters: &'a MailboxParameters,
+    mailbox: Mailbox,
+    /// Entries put since the reset, by queue.
+    put: Vec<u64>,
+    /// The edge of the last tail, and the time of the last answer.
+    edge: u64,
+    free: Time,
+    /// Packets that come before the next pause.
+    burst: u64,
+    /// Queues that packets are for: few, so that they fill up, or all.
+    queues: u64,
+    number: u32,
+    last: Option<SmallPacket>,
+    seen: Coverage,
+}
 
 pub(crate) fn run(bench: &mut Bench, parameters: &MailboxParameters, end: Time) -> Result<String, String> {
-    let mut mailbox = Mailbox::default();
-    for interface in 0..INTERFACES as u16 {
-        let domain = Pdid(100 + interface);
-        mailbox.open(interface, domain);
-        bench.cross(Time::ZERO, Crossing::Opened { interface, domain });
-    }
-    let clock = bench.clock;
-    let (mut tail, mut free, mut burst) = (clock.edge(40), clock.edge(40), 0);
-    let (mut count, mut put_count, mut last) = (0u32, 0, None);
-    while tail < end {
-        if burst == 0 {
-            // What has come is checked before the next burst: the RTL has room for 128 packets.
-            burst = 1 + bench.below(40);
-            tail = tail.max(free) + clock.cycles(bench.below(200));
+    let mut stimulus = Stimulus {
+        free: Time::ZERO,
+        bench,
+        parameters,
+        mailbox: Mailbox::default(),
+        put: Vec::new(),
+        edge: 0,
+        burst: 0,
+        queues: 2,
+        // They wrap around.
+        number: u32::MAX - 999,
+        last: None,
+        seen: Coverage::default(),
+    };
+    stimulus.open(Time::ZERO);
+    while stimulus.bench.clock.edge(stimulus.edge) < end {
+        let now = stimulus.packet();
+        stimulus.bench.advance(now)?;
+        // Behind half of the time come none, so that the counts of a queue overflow.
+        if now.as_ps() < end.as_ps() / 2 && stimulus.bench.below(4000) == 0 {
+            stimulus.bench.reset();
+            stimulus.open(now);
+            stimulus.seen.bursts.count("resets");
         }
-        burst -= 1;
-        let bytes = Bytes::new(bench.below(65));
-        let head = clock.edge(clock.edges_before(tail) + 1 + bench.below(8));
-        let words = 2 + bytes.div_ceil(Bytes::new(16));
-        tail = clock.edge(clock.edges_before(head) + words + bench.below(12));
-        let again = last.filter(|_| bench.in_thousand(30));
-        let packet = again.map(|packet| SmallPacket { head, target: None, ..packet });
-        let packet = packet.unwrap_or_else(|| {
-            count += 1;
-            let interface = if bench.in_thousand(20) { 64 } else { bench.below(INTERFACES) as u16 };
-            let domain = Pdid(if bench.in_thousand(20) { 99 } else { 100 + interface });
-            let channel = ChannelId { interface: bench.below(64) as u16, channel: bench.below(4) as u16 };
-            let from = EndpointId(1000 + bench.below(9) as u32);
-            let target = Some((interface, domain));
-            SmallPacket { head, from, message: count, channel, bytes, target, damaged: false, payload: None }
-        });
-        let bytes = packet.bytes;
-        let words = 2 + bytes.div_ceil(Bytes::new(16));
-        tail = tail.max(clock.edge(clock.edges_before(head) + words));
-        let packet = SmallPacket { damaged: bench.in_thousand(30), ..packet };
-        let SmallPacket { target, damaged, .. } = packet;
-        let checked = mailbox.check(head, tail, parameters).ended;
-        let mut changes: Vec<QueueChange> = Vec::new();
+    }
+    let last = stimulus.bench.clock.edge(stimulus.edge) + Span::from_us(2);
+    stimulus.bench.finish(last)?;
+    let Coverage { put, refused, bursts, limits, queues } = stimulus.seen;
+    let whole_run = end >= stimulus.bench.clock.edge(crate::WHOLE_RUN);
+    let said =
+        [put.tell(whole_run)?, refused.tell(whole_run)?, bursts.tell(whole_run)?, limits.tell(whole_run)?];
+    Ok(format!("{}, {} queues", said.join(", "), queues.count_ones()))
+}
+
+impl Stimulus<'_> {
+    /// All queues are empty, and each is of a domain.
+    fn open(&mut self, now: Time) {
+        self.mailbox = Mailbox::default();
+        self.put = vec![0; self.parameters.interfaces as usize];
+        (self.burst, self.last) = (0, None);
+        // System software opens one in each cycle.
+        self.edge += u64::from(self.parameters.interfaces) + 40;
+        for interface in 0..self.parameters.interfaces as u16 {
+            let domain = domain_of(interface);
+            self.mailbox.open(interface, domain);
+            self.bench.cross(now, Crossing::Opened { interface, domain });
+        }
+    }
+
+    /// A value at one of its limits, or any below the second.
+    fn at_limit_or_any(&mut self, most: u64) -> u64 {
+        match self.bench.below(4) {
+            0 => 0,
+            1 => most,
+            _ => self.bench.below(most + 1),
+        }
+    }
+
+    fn any_packet(&mut self) -> SmallPacket {
+        self.number = self.number.wrapping_add(1);
+        let interfaces = u64::from(self.parameters.interfaces);
+        let interface = match self.bench.below(100) {
+            0 => interfaces as u16,
+            // The last that a header can name.
+            1 => (1 << 11) - 1,
+            _ => self.bench.below(self.queues) as u16,
+        };
+        let own = domain_of(interface).0;
+        let foreign = self.bench.in_thousand(20);
+        let domain = if foreign { own ^ 1 << self.bench.below(16) } else { own };
+        let small = self.bench.below(2) == 0;
+        let bytes = if small { SIZES[self.bench.below(10) as usize] } else { self.bench.below(65) };
+        let channel = ChannelId {
+            interface: self.at_limit_or_any(0xFFFF) as u16,
+            channel: self.at_limit_or_any(0xFFFF) as u16,
+        };
+        SmallPacket {
+            head: Time::ZERO,
+            from: EndpointId(self.at_limit_or_any(LAST_NODE) as u32),
+            message: self.number,
+            channel,
+            bytes: Bytes::new(bytes),
+            target: Some((interface, Pdid(domain))),
+            damaged: false,
+            payload: None,
+        }
+    }
+
+    /// A time that the edge of this number is the first behind.
+    fn before(&mut self, edge: u64) -> Time {
+        let at = self.bench.clock.edge(edge);
+        if self.bench.below(2) == 0 { at } else { Time::from_ps(at.as_ps() - self.bench.below(6000)) }
+    }
+
+    /// The next packet comes. Returns the time of its tail.
+    fn packet(&mut self) -> Time {
+        if self.burst == 0 {
+            // What has come is checked before the next burst: the RTL has room for 128 packets.
+            self.burst = 1 + self.bench.below(100);
+            self.edge = self.edge.max(self.bench.clock.edges_before(self.free)) + self.bench.below(200);
+            self.queues = [1, 2, 6, u64::from(self.parameters.interfaces)][self.bench.below(4) as usize];
+        }
+        self.burst -= 1;
+        let again = self.last.filter(|_| self.bench.in_thousand(30));
+        let packet = again.map(|packet| SmallPacket { target: None, ..packet });
+        let packet = packet.unwrap_or_else(|| self.any_packet());
+        let words = 2 + packet.bytes.div_ceil(Bytes::new(16));
+        let gap = if self.bench.below(2) == 0 { 0 } else { 1 + self.bench.below(8) };
+        self.seen.bursts.count(if gap == 0 { "without a gap" } else { "with one" });
+        let first = self.edge + gap;
+        let slow = self.bench.below(3) == 0;
+        self.edge = first + words + if slow { self.bench.below(30) } else { 0 };
+        let (head, tail) = (self.before(first), self.before(self.edge));
+        let packet = SmallPacket { head, damaged: self.bench.in_thousand(30), ..packet };
+        let verdict = self.verdict(&packet, tail);
+        self.bench.cross(tail, Crossing::Arrived(Arrival { packet, verdict }));
+        self.free = verdict.checked;
+        self.note(&packet, &verdict, slow);
+        tail
+    }
+
+    /// The model's verdict on a packet, and what its process does with it.
+    fn verdict(&mut self, packet: &SmallPacket, tail: Time) -> Verdict {
+        let SmallPacket { head, target, damaged, .. } = *packet;
+        let checked = self.mailbox.check(head, tail, self.parameters).ended;
+        let mut changes = Vec::new();
         let refusal = match target {
             Some((interface, domain)) => {
                 let envelope = Envelope { interface, domain, damaged };
-                mailbox.put(tail, &envelope, parameters, &mut |change| changes.push(change)).err()
+                self.mailbox.put(tail, &envelope, self.parameters, &mut |change| changes.push(change)).err()
             }
-            None => damaged.then_some(weft_nic::mailbox::Refusal::Damaged),
+            None => damaged.then_some(Refusal::Damaged),
         };
+        changes.into_iter().for_each(|change| self.bench.cross(tail, Crossing::Queue(change)));
         let put = refusal.is_none() && target.is_some();
-        changes.into_iter().for_each(|change| bench.cross(tail, Crossing::Queue(change)));
-        bench.cross(tail, Crossing::Arrived(Arrival { packet, verdict: Verdict { checked, refusal, put } }));
-        // Answers follow each other by a check at least, wherever the footer of one has held it up.
-        free = checked.max(tail) + clock.cycles(u64::from(parameters.check) + BEHIND_TAIL);
-        if put {
-            put_count += 1;
-            last = Some(packet);
-            let (interface, _) = target.unwrap_or_default();
-            if !bench.in_thousand(100) {
-                mailbox.take(interface, tail + Span::from_ns(bench.below(20_000)));
+        if put && let Some((interface, _)) = target {
+            // The first queue wraps around soonest; some entries are never taken.
+            if interface == 0 || !self.bench.in_thousand(50) {
+                self.mailbox.take(interface, tail + Span::from_ns(self.bench.below(20_000)));
             }
         }
-        bench.advance(tail)?;
+        Verdict { checked, refusal, put }
     }
-    bench.finish(tail + Span::from_us(2))?;
-    Ok(format!("{count} packets, {put_count} put"))
+
+    fn note(&mut self, packet: &SmallPacket, verdict: &Verdict, slow: bool) {
+        let seen = &mut self.seen;
+        let Verdict { refusal, put, .. } = *verdict;
+        match refusal {
+            Some(Refusal::Damaged) => seen.refused.count("damaged"),
+            Some(Refusal::Domain) => seen.refused.count("foreign"),
+            Some(Refusal::Interface) => seen.refused.count("for nobody"),
+            Some(Refusal::Full) => seen.refused.count("for a full queue"),
+            None if packet.target.is_none() => seen.put.count("repeated"),
+            None => seen.put.count("put"),
+        }
+        if slow {
+            seen.bursts.count("tails that come late");
+        }
+        let limits = [
+            ("of 0 B", packet.bytes == Bytes::ZERO),
+            ("of 1 B", packet.bytes == Bytes::new(1)),
+            ("of 64 B", packet.bytes == Bytes::new(64)),
+            ("domain 0xFFFF", packet.target.is_some_and(|(_, domain)| domain == Pdid(0xFFFF))),
+            ("last node", u64::from(packet.from.0) == LAST_NODE),
+            ("message 0", packet.message == 0),
+        ];
+        limits.into_iter().filter(|(_, is)| *is).for_each(|(name, _)| seen.limits.count(name));
+        if put && let Some((interface, _)) = packet.target {
+            self.last = Some(*packet);
+            seen.queues |= 1 << interface;
+            let put = &mut self.put[usize::from(interface)];
+            *put += 1;
+            if put.is_multiple_of(u64::from(self.parameters.entries)) {
+                seen.put.count("indices wrapped around");
+            }
+            if *put == 1 << 16 {
+                seen.put.count("counts overflown");
+            }
+        }
+    }
+}
+
+/// The domain of an interface.
+fn domain_of(interface: u16) -> Pdid {
+    Pdid(DOMAINS.get(usize::from(interface)).copied().unwrap_or(100 + interface))
 }

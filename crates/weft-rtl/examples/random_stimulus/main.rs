@@ -11,23 +11,73 @@ mod packetizer;
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;
+use std::sync::Arc;
 use weft_machine::Nic;
 use weft_nic::ExanetParameters;
 use weft_nic::ports::{Crossing, PortEvent};
-use weft_rtl::{LockStep, RtlLibrary};
+use weft_rtl::{BlockName, LockStep, RtlError, RtlLibrary};
 use weft_units::{Clock, EndpointId, Time};
 
 /// The endpoint whose blocks are looked at.
 const HERE: EndpointId = EndpointId(5);
 
+/// Cycles of a run in which everything has to come about.
+const WHOLE_RUN: u64 = 10_000_000;
+
 /// The RTL beside a model, and the random numbers of the stimulus.
 struct Bench {
+    library: Arc<RtlLibrary>,
+    blocks: BTreeSet<BlockName>,
+    parameters: ExanetParameters,
     lock_step: LockStep,
     clock: Clock,
     state: u64,
 }
 
+/// Things of a class that have come about, and how often.
+struct Bins<const N: usize>([(&'static str, u64); N]);
+
+impl<const N: usize> Default for Bins<N> {
+    fn default() -> Bins<N> {
+        Bins([("", 0); N])
+    }
+}
+
+impl<const N: usize> Bins<N> {
+    /// Something of this name has come about.
+    fn count(&mut self, name: &'static str) {
+        let bin = self.0.iter_mut().find(|(known, _)| *known == name || known.is_empty());
+        let (known, count) = bin.expect("a class has as many names as bins");
+        (*known, *count) = (name, *count + 1);
+    }
+
+    /// All of it in words.
+    ///
+    /// # Errors
+    /// In a whole run some of it has not come about.
+    fn tell(&self, whole_run: bool) -> Result<String, String> {
+        let told: Vec<_> = self
+            .0
+            .iter()
+            .filter(|(_, count)| *count > 0)
+            .map(|(name, count)| format!("{count} {name}"))
+            .collect();
+        if whole_run && told.len() < N {
+            return Err(format!("of {N} things that could come about these have: {}", told.join(", ")));
+        }
+        Ok(told.join(", "))
+    }
+}
+
 impl Bench {
+    /// Resets the RTL in the middle of whatever it does, behind any inputs.
+    fn reset(&mut self) {
+        let seed = self.below(u64::MAX);
+        let library = self.library.behind_random_inputs(seed);
+        let lock_step = LockStep::new(&library, &self.blocks, &self.parameters, None);
+        self.lock_step = lock_step.expect("the blocks have begun before");
+    }
+
     /// A random number below `limit`.
     fn below(&mut self, limit: u64) -> u64 {
         // SplitMix64.
@@ -77,10 +127,10 @@ fn run(block: &str, cycles: u64, seed: u64) -> Result<String, String> {
     let Nic::Exanet(nic) = &machine.nic else { return Err("exanest has another interface".to_owned()) };
     let parameters: ExanetParameters = nic.parameters(0);
     let library = RtlLibrary::find().map_err(|error| error.to_string())?;
-    let blocks = BTreeSet::from([block.parse().map_err(|error: weft_rtl::RtlError| error.to_string())?]);
+    let blocks = BTreeSet::from([block.parse().map_err(|error: RtlError| error.to_string())?]);
     let lock_step = LockStep::new(&library, &blocks, &parameters, None).map_err(|error| error.to_string())?;
     let clock = parameters.mailbox.clock;
-    let mut bench = Bench { lock_step, clock, state: seed };
+    let mut bench = Bench { library, blocks, parameters, lock_step, clock, state: seed };
     let end = clock.edge(cycles);
     match block {
         "allreduce" => allreduce::run(&mut bench, &parameters, end),

@@ -1,13 +1,18 @@
 //! Posts for a packetizer, and answers to its packets: late, refused, damaged, or none, so that it repeats
-//! and gives up.
+//! and gives up. Posts are on their way through the port of the host while time-outs end; answers come in the
+//! cycles around the end of one. No two time-outs end in one cycle: RTL and model serve such in another
+//! order.
 
-use crate::Bench;
+use crate::{Bench, Bins};
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::iter::once;
 use weft_fabric::ClassTag;
 use weft_nic::gvas::Pdid;
 use weft_nic::mailbox::Refusal;
-use weft_nic::packetizer::{ChannelChange, ChannelId, Packetizer, PacketizerParameters, Parcel};
+use weft_nic::packetizer::{
+    ChannelChange, ChannelId, EnginePacket, Packetizer, PacketizerParameters, Parcel,
+};
 use weft_nic::ports::{Crossing, SmallAnswer, StoredParcel};
 use weft_nic::reliability::Expiry;
 use weft_units::{Bytes, EndpointId, Span, Time};
@@ -28,15 +33,19 @@ struct Stimulus<'a> {
     bench: &'a mut Bench,
     parameters: &'a PacketizerParameters,
     packetizer: Packetizer,
-    later: BinaryHeap<Reverse<(Time, u64, Later)>>,
+    /// By time; at one time answers before timers, as the network has them; then as they were planned.
+    later: BinaryHeap<Reverse<(Time, bool, u64, Later)>>,
     order: u64,
     /// When the way of stores is free, and packets that are made, with the time of that.
     port_free: Time,
-    made: VecDeque<(Time, ChannelId, u32)>,
+    made: VecDeque<EnginePacket>,
     link_free: Time,
     messages: u32,
-    sent: u32,
-    given_up: u32,
+    /// The cycle in which the time-out of each channel that has been sent ends, and how often it has been
+    /// repeated.
+    ends: BTreeMap<ChannelId, u64>,
+    repeated: BTreeMap<ChannelId, u32>,
+    seen: Bins<8>,
 }
 
 pub(crate) fn run(bench: &mut Bench, parameters: &PacketizerParameters, end: Time) -> Result<String, String> {
@@ -57,25 +66,27 @@ pub(crate) fn run(bench: &mut Bench, parameters: &PacketizerParameters, end: Tim
         made: VecDeque::new(),
         link_free: begin,
         messages: 0,
-        sent: 0,
-        given_up: 0,
+        ends: BTreeMap::new(),
+        repeated: BTreeMap::new(),
+        seen: Bins::default(),
     };
     stimulus.at(begin, Later::Post);
-    while let Some(Reverse((now, _, later))) = stimulus.later.pop() {
+    while let Some(Reverse((now, _, _, later))) = stimulus.later.pop() {
         if now >= end {
             break;
         }
         stimulus.happen(now, later);
         stimulus.bench.advance(now)?;
     }
-    let Stimulus { messages, sent, given_up, .. } = stimulus;
-    Ok(format!("{messages} messages, {sent} packets, {given_up} given up"))
+    let told = stimulus.seen.tell(end >= stimulus.bench.clock.edge(crate::WHOLE_RUN))?;
+    Ok(format!("{} messages, {told}", stimulus.messages))
 }
 
 impl Stimulus<'_> {
     fn at(&mut self, at: Time, later: Later) {
         self.order += 1;
-        self.later.push(Reverse((at, self.order, later)));
+        let is_answer = matches!(later, Later::Answer { .. });
+        self.later.push(Reverse((at, !is_answer, self.order, later)));
     }
 
     fn happen(&mut self, now: Time, later: Later) {
@@ -96,11 +107,17 @@ impl Stimulus<'_> {
                 if damaged {
                     return;
                 }
+                let cycle = self.bench.clock.edges_before(now);
+                if self.ends.get(&channel).is_some_and(|end| (cycle..cycle + 3).contains(end)) {
+                    self.seen.count("answers as a time-out ends");
+                }
                 let mut changes = Vec::new();
                 let answered =
                     self.packetizer.answered(message, accepted, &mut |change| changes.push(change));
                 self.report(now, changes);
                 if let Some((channel, _)) = answered {
+                    self.seen.count(if accepted { "acknowledged" } else { "refused" });
+                    self.ends.remove(&channel);
                     self.serve_waiting(now, channel.interface);
                 }
             }
@@ -148,35 +165,63 @@ impl Stimulus<'_> {
     }
 
     fn store(&mut self, now: Time, channel: ChannelId, parcel: Parcel) {
-        // A store for each word, one after the other, as the port of the host has them.
-        let words = 1 + parcel.bytes.div_ceil(Bytes::new(16));
+        // A store for each word, one after the other, as the port of the host has them, and one that clears a
+        // channel which was refused.
+        let words = 2 + parcel.bytes.div_ceil(Bytes::new(16));
+        self.repeated.remove(&channel);
         let came = self.port_free.max(now + Span::from_ns(100)) + self.bench.clock.cycles(words);
         self.port_free = came;
         let made = self.packetizer.start(came, self.parameters).ended;
         let domain = self.packetizer.domain(channel.interface);
         let stored = StoredParcel { channel, parcel, domain, came, payload: None };
         self.bench.cross(now, Crossing::Stored { parcel: stored, made });
-        self.make(made, channel, parcel.message);
+        self.make(EnginePacket { came, made, channel, message: parcel.message });
     }
 
-    fn make(&mut self, made: Time, channel: ChannelId, message: u32) {
-        self.made.push_back((made, channel, message));
-        let at = made.max(self.link_free);
+    fn make(&mut self, packet: EnginePacket) {
+        self.made.push_back(packet);
+        let at = packet.made.max(self.link_free);
         self.at(at, Later::Send);
     }
 
+    /// The engine makes a packet again, before those whose stores are still on their way.
+    fn make_again(&mut self, now: Time, channel: ChannelId, message: u32) {
+        let up = Packetizer::repetition(now, &self.parameters.clock);
+        let later = self.packetizer.take_back(up, &mut self.made, &self.parameters.clock);
+        later.iter().for_each(|_| self.seen.count("posts behind a repetition"));
+        let repeated = EnginePacket { came: now, made: up, channel, message };
+        for (packet, came) in
+            once((repeated, up)).chain(later.into_iter().map(|packet| (packet, packet.came)))
+        {
+            let EnginePacket { channel, message, .. } = packet;
+            let made = self.packetizer.start(came, self.parameters).ended;
+            self.bench.cross(now, Crossing::Made { channel, message, made });
+            self.make(EnginePacket { made, ..packet });
+        }
+    }
+
     fn send(&mut self, now: Time) {
-        let Some((made, channel, message)) = self.made.front().copied() else { return };
+        let Some(EnginePacket { made, channel, message, .. }) = self.made.front().copied() else { return };
         if now < made.max(self.link_free) {
             let at = made.max(self.link_free);
             return self.at(at, Later::Send);
         }
+        let repeated = self.repeated.get(&channel).copied().unwrap_or_default();
+        let wait = self.parameters.reliability.timeout_after(repeated);
+        let clock = &self.bench.clock;
+        let end = clock.edges_before(now) + clock.edges_before(Time::ZERO + wait);
+        if self.ends.values().any(|other| *other == end) {
+            let next = clock.edge_after(now);
+            return self.at(next, Later::Send);
+        }
         self.made.pop_front();
         let parcel = self.packetizer.parcel(channel).copied().filter(|parcel| parcel.message == message);
         let Some(parcel) = parcel else {
+            self.seen.count("answered before their repetition");
             return self.bench.cross(now, Crossing::Stale { channel, message });
         };
-        self.sent += 1;
+        self.seen.count("sent");
+        self.ends.insert(channel, end);
         if let Some(at) = self.packetizer.sent(now, channel, self.parameters) {
             self.at(at, Later::Timer(channel));
         }
@@ -185,8 +230,13 @@ impl Stimulus<'_> {
         let wait = words + self.bench.below(20);
         self.link_free = now + self.bench.clock.cycles(wait);
         if !self.bench.in_thousand(60) {
-            let delay = if self.bench.in_thousand(30) { 80_000 } else { 2_000 };
-            let at = self.link_free + Span::from_ns(300 + self.bench.below(delay));
+            let mut at = self.link_free + Span::from_ns(300 + self.bench.below(2_000));
+            if self.bench.in_thousand(30) {
+                at = self.link_free + Span::from_ns(300 + self.bench.below(80_000));
+            } else if self.bench.in_thousand(20) {
+                // About as the time-out ends.
+                at = self.bench.clock.edge(end - 6) + Span::from_ns(self.bench.below(60));
+            }
             let (accepted, damaged) = (!self.bench.in_thousand(60), self.bench.in_thousand(30));
             self.at(at, Later::Answer { message, from: parcel.to, channel, accepted, damaged });
         }
@@ -204,12 +254,13 @@ impl Stimulus<'_> {
                 let Some(message) = self.packetizer.parcel(channel).map(|parcel| parcel.message) else {
                     return;
                 };
-                let made = self.packetizer.start(now, self.parameters).ended;
-                self.bench.cross(now, Crossing::Repeated { channel, message, made });
-                self.make(made, channel, message);
+                self.seen.count("repeated");
+                *self.repeated.entry(channel).or_default() += 1;
+                self.make_again(now, channel, message);
             }
             Expiry::GiveUp => {
-                self.given_up += 1;
+                self.seen.count("given up");
+                self.ends.remove(&channel);
                 self.serve_waiting(now, channel.interface);
             }
         }

@@ -70,17 +70,23 @@ impl MailboxInPlace {
 
     /// Runs ahead to the answer of the packet that has come last.
     fn answer(&mut self, behind: u64) -> Verdict {
-        let (mut began, mut header, mut put) = (behind, 0, false);
+        let (mut began, mut words, mut put) = (behind, Vec::new(), false);
         while let Some(cycle) = self.inputs.next_cycle().filter(|cycle| *cycle < behind + MOST_CYCLES) {
             let outputs = self.step(cycle);
             let answer = &outputs.answer;
-            if answer.valid != 0 && answer.last == 0 {
-                (began, header, put) = (cycle, answer.data, false);
+            if answer.valid != 0 && words.is_empty() {
+                (began, put) = (cycle, false);
             }
             put |= outputs.address_valid != 0;
-            if answer.ends() && self.unanswered == 0 {
-                let refusal = answer_of(header, answer.data);
-                return Verdict { checked: self.clock.edge(began), refusal, put };
+            if answer.valid != 0 {
+                words.extend(self.ports.answer_data.on_bus(&answer.words));
+            }
+            if answer.ends() {
+                if self.unanswered == 0 {
+                    let refusal = answer_of(words[0], words[1]);
+                    return Verdict { checked: self.clock.edge(began), refusal, put };
+                }
+                words.clear();
             }
         }
         Verdict { checked: self.clock.edge(behind + MOST_CYCLES), refusal: None, put: false }
@@ -95,13 +101,14 @@ impl EdgeMailbox for MailboxInPlace {
     }
 
     fn arrive(&mut self, packet: &SmallPacket, tail: Time) -> Verdict {
-        self.advance(edge(&self.clock, packet.head));
+        let (first, behind) = (edge(&self.clock, packet.head), edge(&self.clock, tail));
+        self.advance(first);
         let small = self.targets.message(self.endpoint, packet);
-        self.inputs.packet(&small, packet, tail, &self.clock);
+        self.inputs.packet(self.ports.buses(&small, packet), first, behind);
         self.unanswered += 1;
         let (inputs, unanswered) = (self.inputs.clone(), self.unanswered);
         self.rtl.save();
-        let verdict = self.answer(edge(&self.clock, tail));
+        let verdict = self.answer(behind);
         self.rtl.restore();
         (self.inputs, self.unanswered) = (inputs, unanswered);
         if verdict.put {

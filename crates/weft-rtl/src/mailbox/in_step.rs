@@ -4,13 +4,14 @@
 //! the edge of its tail. The head of its queue is written in the cycle of the footer, as far as the process
 //! has moved it by then.
 
-use super::inputs::{MailboxInputs, MailboxPorts, OnBus, Targets, begin};
+use super::inputs::{Beat, MailboxInputs, MailboxPorts, OnBus, Targets, begin};
 use super::{ENTRY, NAME, base, check};
 use crate::block::BlockInStep;
+use crate::bus::BusWords;
 use crate::difference::Difference;
 use crate::endpoint::BlockPlace;
 use crate::library::{Instance, RtlError, RtlLibrary};
-use crate::words::{AnswerWords, BusWord, edge};
+use crate::words::{AnswerWords, edge};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use weft_nic::ExanetParameters;
@@ -18,28 +19,21 @@ use weft_nic::mailbox::{QueueChange, QueueInput};
 use weft_nic::ports::{Arrival, Crossing, PortEvent, SmallPacket, Verdict};
 use weft_units::Time;
 
-/// Cycles of the RTL from the edge of a tail to the answer, at least: look-up and verdict. The model answers
-/// at the tail where that comes last, as it does over links that are slower than the interface.
-const BEHIND_TAIL: u64 = 4;
-
 /// The block.
 pub(crate) struct MailboxInStep {
     place: BlockPlace,
     rtl: Instance,
     ports: MailboxPorts,
     inputs: MailboxInputs,
-    answers: VecDeque<BusWord>,
+    answers: VecDeque<Beat>,
     /// Addresses of entries, by the cycle in which they are on the bus.
     addresses: VecDeque<(u64, u64)>,
-    entry_words: VecDeque<BusWord>,
+    entry_words: VecDeque<Beat>,
     /// Entries taken and put, by interface.
     heads: Vec<u16>,
     tails: Vec<u16>,
     head_moved: bool,
     entries: u64,
-    /// Cycles of a check, and the cycle in which the last one was done.
-    check: u64,
-    free: u64,
     targets: Targets,
 }
 
@@ -48,14 +42,14 @@ impl MailboxInStep {
     fn arrived(&mut self, arrival: &Arrival, tail: Time) {
         let BlockPlace { clock, endpoint, .. } = self.place;
         let Arrival { packet, verdict: Verdict { checked, refusal, put } } = *arrival;
-        let SmallPacket { head, from, message, channel, .. } = packet;
+        let SmallPacket { from, message, channel, .. } = packet;
         let small = self.targets.message(endpoint, &packet);
         if put {
             self.targets.remember(&packet);
         }
-        self.inputs.packet(&small, &packet, tail, &clock);
+        let behind = edge(&clock, tail);
+        self.inputs.packet(self.ports.buses(&small, &packet), edge(&clock, packet.head), behind);
         let to_interface = small.to_interface;
-        let (first, behind) = (edge(&clock, head), edge(&clock, tail));
         if std::mem::take(&mut self.head_moved)
             && let Some(head) = self.heads.get(usize::from(to_interface))
         {
@@ -63,23 +57,12 @@ impl MailboxInStep {
         }
         let answer = AnswerWords { from: endpoint, to: from, number: message, channel, refusal };
         let done = edge(&clock, checked);
-        let done = if self.place.in_place {
-            done
-        } else {
-            let behind_another = if self.free > first { self.free + self.check } else { 0 };
-            done.max(behind + BEHIND_TAIL).max(behind_another)
-        };
-        self.free = done;
-        for (place, data) in answer.words().into_iter().enumerate() {
-            self.answers.push_back(BusWord { cycle: done + place as u64, data, last: place == 1 });
-        }
+        self.answers.extend(beats(done, self.ports.answer_data.side_by_side(&answer.words())));
         if put && let Some(tail) = self.tails.get_mut(usize::from(to_interface)) {
             let index = u64::from(*tail) % self.entries;
             *tail = tail.wrapping_add(1);
             self.addresses.push_back((done, base(to_interface, self.entries) + index * ENTRY));
-            for (place, data) in small.entry().into_iter().enumerate() {
-                self.entry_words.push_back(BusWord { cycle: done + place as u64, data, last: place == 3 });
-            }
+            self.entry_words.extend(beats(done, self.ports.w_data.side_by_side(&small.entry())));
         }
     }
 
@@ -87,7 +70,7 @@ impl MailboxInStep {
     fn compare_words(
         place: &BlockPlace,
         cycle: u64,
-        expected: &mut VecDeque<BusWord>,
+        expected: &mut VecDeque<Beat>,
         found: &OnBus,
     ) -> Result<(), Difference> {
         let word = expected.front().copied().filter(|word| word.cycle <= cycle);
@@ -98,12 +81,21 @@ impl MailboxInStep {
         place.compare(cycle, is_valid, found.valid, word.is_some().into())?;
         match word {
             Some(word) => {
-                place.compare(cycle, data, found.data, word.data)?;
+                for (found, word) in found.words.into_iter().zip(word.words) {
+                    place.compare(cycle, data, found, word)?;
+                }
                 place.compare(cycle, is_last, found.last, word.last.into())
             }
             None => Ok(()),
         }
     }
+}
+
+/// Words on a bus, from a cycle on, one bus after the other.
+fn beats(from: u64, buses: Vec<BusWords>) -> impl Iterator<Item = Beat> {
+    let last = buses.len() - 1;
+    let beat = move |(place, words)| Beat { cycle: from + place as u64, words, last: place == last };
+    buses.into_iter().enumerate().map(beat)
 }
 
 impl BlockInStep for MailboxInStep {
@@ -126,8 +118,6 @@ impl BlockInStep for MailboxInStep {
             tails: vec![0; interfaces],
             head_moved: false,
             entries: library.parameter(NAME, "ENTRIES")?,
-            check: library.parameter(NAME, "CHECK")?,
-            free: 0,
             targets: Targets::default(),
         })
     }

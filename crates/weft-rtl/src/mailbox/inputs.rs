@@ -1,13 +1,14 @@
 //! The inputs of the RTL of the mailbox, cycle by cycle.
 
 use super::{NAME, base};
+use crate::bus::{Bus, BusWords};
 use crate::library::{Instance, RtlError, RtlLibrary, RtlPort};
-use crate::words::{BusWord, SmallMessage, edge};
+use crate::words::SmallMessage;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use weft_nic::gvas::Pdid;
 use weft_nic::ports::SmallPacket;
-use weft_units::{Clock, EndpointId, Time};
+use weft_units::EndpointId;
 
 /// Registers of the system behind the pages of processes.
 const SYSTEM: u32 = 1 << 18;
@@ -22,18 +23,18 @@ pub(super) struct MailboxPorts {
     node: RtlPort,
     net_valid: RtlPort,
     net_ready: RtlPort,
-    net_data: RtlPort,
+    net_data: Bus,
     net_last: RtlPort,
     answer_valid: RtlPort,
     answer_ready: RtlPort,
-    answer_data: RtlPort,
+    pub answer_data: Bus,
     answer_last: RtlPort,
     aw_valid: RtlPort,
     aw_ready: RtlPort,
     aw_address: RtlPort,
     w_valid: RtlPort,
     w_ready: RtlPort,
-    w_data: RtlPort,
+    pub w_data: Bus,
     w_last: RtlPort,
     b_valid: RtlPort,
     register_address: RtlPort,
@@ -44,12 +45,22 @@ pub(super) struct MailboxPorts {
     register_answer_ready: RtlPort,
 }
 
+/// Words on a bus.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Beat {
+    /// The cycle.
+    pub cycle: u64,
+    pub words: BusWords,
+    /// Whether they are the last of their packet.
+    pub last: bool,
+}
+
 /// A stream's signals in a cycle.
 pub(super) struct OnBus {
-    /// The names of what says that there is a word, of the word, and of what says that it is the last.
+    /// The names of what says that there are words, of the words, and of what says that they are the last.
     pub signals: [&'static str; 3],
     pub valid: u128,
-    pub data: u128,
+    pub words: BusWords,
     pub last: u128,
 }
 
@@ -83,7 +94,7 @@ pub(super) struct MailboxInputs {
     pub cycle: u64,
     /// The cycle from which on the block is at rest.
     rests_from: u64,
-    words: VecDeque<BusWord>,
+    words: VecDeque<Beat>,
     registers: VecDeque<RegisterWrite>,
     /// Packets that the RTL has and has not answered.
     unanswered: u32,
@@ -92,25 +103,25 @@ pub(super) struct MailboxInputs {
 }
 
 impl MailboxPorts {
-    pub fn new(rtl: &Instance) -> Result<MailboxPorts, RtlError> {
+    pub fn new(rtl: &Instance, bus: u32) -> Result<MailboxPorts, RtlError> {
         let port = |name: &str, bits| rtl.port(name, bits);
         Ok(MailboxPorts {
             reset: port("reset", 1)?,
             node: port("node", 22)?,
             net_valid: port("s_axis_net_tvalid", 1)?,
             net_ready: port("s_axis_net_tready", 1)?,
-            net_data: port("s_axis_net_tdata", 128)?,
+            net_data: Bus::of_network(port("s_axis_net_tdata", bus)?),
             net_last: port("s_axis_net_tlast", 1)?,
             answer_valid: port("m_axis_net_tvalid", 1)?,
             answer_ready: port("m_axis_net_tready", 1)?,
-            answer_data: port("m_axis_net_tdata", 128)?,
+            answer_data: Bus::of_network(port("m_axis_net_tdata", bus)?),
             answer_last: port("m_axis_net_tlast", 1)?,
             aw_valid: port("m_axi_awvalid", 1)?,
             aw_ready: port("m_axi_awready", 1)?,
             aw_address: port("m_axi_awaddr", 49)?,
             w_valid: port("m_axi_wvalid", 1)?,
             w_ready: port("m_axi_wready", 1)?,
-            w_data: port("m_axi_wdata", 128)?,
+            w_data: Bus::of_memory(port("m_axi_wdata", bus)?),
             w_last: port("m_axi_wlast", 1)?,
             b_valid: port("m_axi_bvalid", 1)?,
             register_address: port("s_axil_awaddr", 19)?,
@@ -146,6 +157,17 @@ impl MailboxPorts {
         Ok(())
     }
 
+    /// The words of a packet on the bus that it comes by.
+    pub fn buses(&self, small: &SmallMessage, packet: &SmallPacket) -> Vec<BusWords> {
+        let mut words = small.words();
+        if packet.damaged
+            && let Some(footer) = words.last_mut()
+        {
+            *footer ^= 1;
+        }
+        self.net_data.side_by_side(&words)
+    }
+
     #[inline]
     fn write_register(&self, rtl: &mut Instance, write: Option<(u32, u64)>) {
         if let Some((address, value)) = write {
@@ -159,20 +181,14 @@ impl MailboxPorts {
 }
 
 impl MailboxInputs {
-    /// The words of a packet come: the header as it began to come, the others as they do before its tail.
-    pub fn packet(&mut self, small: &SmallMessage, packet: &SmallPacket, tail: Time, clock: &Clock) {
-        let mut words = small.words();
-        if packet.damaged
-            && let Some(footer) = words.last_mut()
-        {
-            *footer ^= 1;
-        }
-        let (first, behind) = (edge(clock, packet.head), edge(clock, tail));
-        let count = words.len() as u64;
-        for (place, data) in words.into_iter().enumerate() {
+    /// A packet comes: its header in the cycle `first`, the others such that `behind` is the first without
+    /// them.
+    pub fn packet(&mut self, buses: Vec<BusWords>, first: u64, behind: u64) {
+        let count = buses.len() as u64;
+        for (place, words) in buses.into_iter().enumerate() {
             let place = place as u64;
             let cycle = if place == 0 { first } else { (behind + place).saturating_sub(count) };
-            self.words.push_back(BusWord { cycle, data, last: place + 1 == count });
+            self.words.push_back(Beat { cycle, words, last: place + 1 == count });
         }
     }
 
@@ -216,7 +232,7 @@ impl MailboxInputs {
         ports.write_register(rtl, register);
         rtl.set(ports.net_valid, word.is_some().into());
         if let Some(word) = word {
-            rtl.set(ports.net_data, word.data);
+            ports.net_data.set(rtl, &word.words);
             rtl.set(ports.net_last, word.last.into());
         }
         rtl.set(ports.b_valid, (self.to_answer > 0).into());
@@ -240,13 +256,13 @@ impl MailboxInputs {
             answer: OnBus {
                 signals: ["m_axis_net_tvalid", "m_axis_net_tdata", "m_axis_net_tlast"],
                 valid: get(ports.answer_valid),
-                data: get(ports.answer_data),
+                words: ports.answer_data.get(rtl),
                 last: get(ports.answer_last),
             },
             entry: OnBus {
                 signals: ["m_axi_wvalid", "m_axi_wdata", "m_axi_wlast"],
                 valid: get(ports.w_valid),
-                data: get(ports.w_data),
+                words: ports.w_data.get(rtl),
                 last: get(ports.w_last),
             },
             address_valid: get(ports.aw_valid),
@@ -300,7 +316,7 @@ pub(super) fn begin(
     endpoint: EndpointId,
 ) -> Result<(Instance, MailboxPorts), RtlError> {
     let mut rtl = library.create(NAME)?;
-    let ports = MailboxPorts::new(&rtl)?;
+    let ports = MailboxPorts::new(&rtl, library.parameter(NAME, "DATA_WIDTH")? as u32)?;
     ports.reset(&mut rtl, endpoint, library)?;
     Ok((rtl, ports))
 }

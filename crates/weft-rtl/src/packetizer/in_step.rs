@@ -111,7 +111,7 @@ impl BlockInStep for PacketizerInStep {
                 self.expect_state(parcel.channel, by, ChannelState::Ongoing);
                 self.inputs.made(parcel.channel, parcel.parcel.message, edge(&clock, made));
             }
-            Crossing::Repeated { channel, message, made } => {
+            Crossing::Made { channel, message, made } => {
                 self.inputs.made(channel, message, edge(&clock, made));
             }
             Crossing::Sent { channel, message } => self.inputs.turn(channel, message, now, false),

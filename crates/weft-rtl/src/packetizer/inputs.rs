@@ -257,8 +257,13 @@ impl PacketizerInputs {
         self.patient_stores.push_back(PageStore { cycle, address, data: 0, number: 0 });
     }
 
-    /// The engine has made a packet by this cycle.
+    /// The engine has made a packet by this cycle, and not by that of which it was said before.
     pub fn made(&mut self, channel: ChannelId, message: u32, cycle: u64) {
+        let is_it = |made: &&mut MadePacket| (made.channel, made.message) == (channel, message);
+        if let Some(made) = self.made.iter_mut().find(is_it) {
+            made.cycle = cycle;
+            return;
+        }
         let held = self.held[self.index(channel)].filter(|held| held.number == message);
         if let Some(held) = held {
             self.made.push_back(MadePacket { cycle, channel, message, words: held.words().into() });
@@ -357,7 +362,7 @@ impl PacketizerInputs {
             data: rtl.get(ports.net_data),
             last: rtl.get(ports.net_last),
             expected: None,
-            may_be_offered: self.made.front().is_some_and(|made| made.cycle <= cycle)
+            may_be_offered: self.made.iter().any(|made| made.cycle <= cycle)
                 || self.sending.iter().any(|sending| sending.made <= cycle),
             change,
         };

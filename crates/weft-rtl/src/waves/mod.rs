@@ -152,9 +152,14 @@ impl Waves {
             self.file.begin_module(block)?;
             let signals = self.signals.entry(block).or_default();
             for (name, port) in rtl.ports() {
-                self.file.declare(name, port.bits)?;
-                signals.push(Signal { number: count, port, last: None });
-                count += 1;
+                for lane in port.lanes() {
+                    // A bus of more words is told word by word.
+                    let low = 64 * (lane.word - port.word);
+                    let name = if lane == port { name.to_owned() } else { format!("{name}_{low}") };
+                    self.file.declare(&name, lane.bits)?;
+                    signals.push(Signal { number: count, port: lane, last: None });
+                    count += 1;
+                }
             }
             self.file.end_module()?;
         }

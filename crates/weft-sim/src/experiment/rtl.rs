@@ -94,7 +94,6 @@ impl RtlOptions {
         let mut lock_step = lock_step.map_err(ExperimentError::input)?;
         let in_place: Option<Arc<dyn EdgeBlockSource>> = match self.drive {
             true => {
-                lock_step = lock_step.beside_rtl_in_place();
                 let in_place = RtlInPlace::new(&library, &blocks, &parameters, at);
                 Some(Arc::new(in_place.map_err(ExperimentError::input)?))
             }
