@@ -2,6 +2,7 @@
 //!
 //! The book's page on writing a kernel walks through it.
 
+// ANCHOR: uses
 use weft_app::options::{AppOption, Options};
 use weft_app::part::KernelPart;
 use weft_app::phase::{
@@ -9,13 +10,15 @@ use weft_app::phase::{
 };
 use weft_app::{App, AppError, Verification};
 use weft_units::Bytes;
+// ANCHOR_END: uses
 
 // ANCHOR: kernel
-const RING: App = App {
+/// The application.
+pub const RING: App = App {
     name: "ring",
     summary: "a ring that passes blocks on",
-    laws: "Each step every rank sends its block to the next rank, computes 2 operations a number of it, and \
-           the residual is summed over all ranks.",
+    laws: "Each step every rank sends its block to the next rank and an empty message to the one before, \
+           computes 2 operations a number of its block, and the residual is summed over all ranks.",
     checked: Verification::Unchecked("an example"),
     options: &[
         AppOption { name: "block", default: "64K", about: "size of a block" },

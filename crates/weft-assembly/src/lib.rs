@@ -133,7 +133,7 @@ pub enum AssemblyError {
     #[error("messaging.rails: {0}, or leave out messaging.rails")]
     Rails(String),
     /// Endpoints of a host that cannot share its memory.
-    #[error("host.core: {0}, or leave out [host.core]")]
+    #[error("host.core: {0}; or, if no kernel runs, leave out [host.core]")]
     SharedMemory(String),
     /// A rule of the table of algorithms that cannot be carried out.
     #[error("messaging.algorithms: {0}")]

@@ -1,5 +1,5 @@
-//! Measured values over a parameter of a study: a line for each combination of the others. Or pictures of the
-//! tables that its points keep, beside each other.
+//! Measured values over a parameter of a study: a line for each combination of the others, but for those that
+//! follow from one that is shown. Or pictures of the tables that its points keep, beside each other.
 
 use crate::case::Case;
 use crate::directory::result_of;
@@ -151,9 +151,17 @@ impl StoredStudy {
             return Err(self.nothing("its points have measured nothing".to_owned()));
         }
         let mut panels = Vec::new();
-        let mut others: Vec<&StudyAxis> = axes.iter().filter(|axis| axis.name != x.name).collect();
         let mut apart: Vec<&StudyAxis> = Vec::new();
-        apart.extend(others.extract_if(.., |axis| Some(axis.name.as_str()) == by));
+        apart.extend(axes.iter().filter(|axis| axis.name != x.name && Some(axis.name.as_str()) == by));
+        // Names along the axis stand for all that goes with them, numbers for themselves.
+        let named = [x].into_iter().filter(|x| !x.is_numeric());
+        let shown: Vec<&StudyAxis> = named.chain(apart.iter().copied()).collect();
+        let mut others: Vec<&StudyAxis> = Vec::new();
+        for axis in axes.iter().filter(|axis| axis.name != x.name && Some(axis.name.as_str()) != by) {
+            if !shown.iter().chain(&others).any(|known| self.decides(known, axis)) {
+                others.push(axis);
+            }
+        }
         // As many lines as can be told apart; what is left has a panel for each of its values.
         while !others.is_empty()
             && others.iter().map(|axis| axis.values.len()).product::<usize>() > MAX_SERIES
@@ -184,6 +192,15 @@ impl StoredStudy {
             title: format!("{}: {} over {}", self.name(), labels(&fields), x.name.replace('_', " ")),
             subtitle: format!("weft {command}{machine}, {} cases{more}", self.cases.len()),
             panels,
+        })
+    }
+
+    /// Whether a parameter has one value for each value of another, and so says nothing beside it.
+    fn decides(&self, one: &StudyAxis, other: &StudyAxis) -> bool {
+        one.values.iter().all(|value| {
+            let has = |case: &&Case| case.parameter(&one.name).unwrap_or(&Json::Null) == value;
+            let mut found = self.cases.iter().filter(has).map(|case| case.parameter(&other.name));
+            found.next().is_none_or(|first| found.all(|next| next == first))
         })
     }
 

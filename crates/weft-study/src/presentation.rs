@@ -56,6 +56,8 @@ pub(crate) const FIELDS: [&str; 5] = ["keep", "table", "derive", "pictures", "pu
 /// How a study is shown.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize)]
 pub(crate) struct Presentation {
+    /// The heading of its report; `None`: the name of its directory.
+    pub(crate) title: Option<String>,
     /// The tables that each point keeps.
     #[serde(default)]
     keep: Vec<Spanned<String>>,

@@ -107,7 +107,8 @@ impl StoredStudy {
         let remark = "The command of each finished point. Run it with -o DIR in place of --json for tables \
                       and pictures of one point.";
         sections.push(ReportSection { tables: vec![self.point_table()], ..section("Points", remark) });
-        Ok(SectionedReport { name: self.name(), facts: self.facts(), warnings: self.warnings(), sections })
+        let name = self.presentation.title.clone().unwrap_or_else(|| self.name());
+        Ok(SectionedReport { name, facts: self.facts(), warnings: self.warnings(), sections })
     }
 
     fn point_table(&self) -> ReportTable {

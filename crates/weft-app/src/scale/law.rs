@@ -4,7 +4,9 @@
 //! |---|---|---|
 //! | bytes to a neighbour | the touching area, edge or corner | with a margin: `1/n + h` for `1/n` |
 //! | those that fall faster | | a power of the ranks; faster than the volume, the mean of both areas |
-//! | computation | the volume of the domain | `a + b / ranks` |
+//! | computation | the volume of the domain | `a + b / ranks`, within the two rows below |
+//! | computation that grows with the ranks | | as recorded first: short pieces, most of it noise |
+//! | computation that falls faster than the volume | | the volume of the domain |
 //! | blocks of collectives | the same; all between ranks together | a power of the ranks |
 //!
 //! `n` is the number of ranks along a dimension across the message, and `h` is fitted.
@@ -128,8 +130,11 @@ impl Scales {
         let (one, two, wanted) = (1.0 / ranks(self.recorded), 1.0 / ranks(other), 1.0 / ranks(self.wanted));
         let shared = (second - mean) / (two - one);
         let constant = mean - shared * one;
-        if shared < 0.0 || constant < 0.0 {
-            return self.power(mean, second, other);
+        if shared < 0.0 {
+            return 1.0;
+        }
+        if constant < 0.0 {
+            return wanted / one;
         }
         (constant + shared * wanted) / mean
     }
@@ -178,5 +183,13 @@ mod tests {
             (3.0 + 100.0 / 64.0) / (3.0 + 100.0 / 27.0),
         );
         close(two.blocks(27.0, Some(8.0)), 64.0 / 27.0);
+    }
+
+    /// Catches noise of short computations that a power of the ranks makes into seconds.
+    #[test]
+    fn computation_neither_grows_nor_falls_faster_than_the_volume() {
+        let far = Scales { wanted: [8; 3], ..scales(Some([2; 3])) };
+        assert_eq!(far.computation(2800.0, Some(8.0)), 1.0);
+        assert!((far.computation(1.0, Some(100.0)) - 27.0 / 512.0).abs() < 1e-12);
     }
 }

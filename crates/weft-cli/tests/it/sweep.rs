@@ -135,6 +135,45 @@ fn a_study_is_shown_by_every_command() {
     assert!(said.contains("--by: it is of one study"), "{said}");
 }
 
+/// Catches a panel for each value of what goes with the cases of the horizontal axis, with a point in each.
+#[test]
+fn named_cases_are_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let cases = r#"
+command = "app"
+[fixed]
+machine = "bxi3-fattree"
+app = "halo3d"
+[[cases]]
+case = "one host"
+ranks = 2
+ppn = 2
+[[cases]]
+case = "two hosts"
+ranks = 4
+ppn = 2
+[[cases]]
+case = "four hosts"
+ranks = 4
+ppn = 1
+[[pictures]]
+name = "time"
+x = "case"
+y = "run_time_us"
+"#;
+    fs::write(at("study.toml"), cases).unwrap();
+    assert!(weft(&["sweep", &at("study.toml"), "-o", &at("st"), "--quiet"]).status.success());
+    let picture = json(&["plot", &at("st"), "-o", &at("picture.svg"), "--json"])["picture"].clone();
+    let panels = picture["panels"].as_array().unwrap();
+    let lines = panels[0]["content"]["lines"].as_array().unwrap();
+    assert_eq!(
+        (panels.len(), lines.len(), lines[0]["points"].as_array().unwrap().len()),
+        (1, 1, 3),
+        "{picture}"
+    );
+}
+
 /// Catches a refused point that names neither key nor mend, and a damaged study with the mend of a point.
 #[test]
 fn what_is_refused_says_why() {
