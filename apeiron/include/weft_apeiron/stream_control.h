@@ -54,7 +54,8 @@ class StreamControl {
     void set_depth(std::size_t depth)
     {
         depth_ = depth;
-        free_.assign(depth, 0);
+        unused_ = depth;
+        free_.clear();
     }
 
     // Words go there from now on.
@@ -137,7 +138,7 @@ class StreamControl {
     {
         if (outlet_ != nullptr)
             return outlet_->admits();
-        if (depth_ == UNBOUNDED)
+        if (depth_ == UNBOUNDED || unused_ > 0)
             return 0;
         return free_.empty() ? NEVER : free_.front();
     }
@@ -145,8 +146,7 @@ class StreamControl {
     // An inlet puts a word into a place, which can be read from a cycle on.
     void arrive(Cycle visible)
     {
-        if (depth_ != UNBOUNDED)
-            free_.pop_front();
+        take_place();
         visible_.push_back(visible);
         wake(reader_);
     }
@@ -168,6 +168,14 @@ class StreamControl {
             kernel->refuse((access == Access::Read ? "reads stream " : "writes stream ") + name_ + ", and " + owner +
                            " is the one that does by config.yaml");
         return *kernel;
+    }
+
+    void take_place()
+    {
+        if (unused_ > 0)
+            unused_--;
+        else if (depth_ != UNBOUNDED)
+            free_.pop_front();
     }
 
     // From when on there is a word.
@@ -218,8 +226,8 @@ class StreamControl {
     {
         const Cycle at = use(kernel, Access::Write, place, next_write_);
         next_write_ = at + kernel.interval();
-        if (outlet_ == nullptr && depth_ != UNBOUNDED)
-            free_.pop_front();
+        if (outlet_ == nullptr)
+            take_place();
         visible_.push_back(at + 1);
         if (outlet_ == nullptr)
             wake(reader_);
@@ -242,7 +250,9 @@ class StreamControl {
     std::size_t depth_ = UNBOUNDED;
     // Of each word, the cycle from which it can be read.
     std::deque<Cycle> visible_;
-    // Of each free place, the cycle from which it can be written.
+    // Places that no word has been in.
+    std::size_t unused_ = 0;
+    // Of each other free place, the cycle from which it can be written.
     std::deque<Cycle> free_;
     // The first cycle in which the stream may be used again.
     Cycle next_read_ = 0, next_write_ = 0;

@@ -194,7 +194,9 @@ impl ConfigReader {
         let streams = streams.map(|node| self.streams(node, kernels.as_deref().unwrap_or_default()));
         let (kernels, (megahertz, freq_line, links)) = (kernels?, config?);
         let streams = streams.unwrap_or_default();
-        for kernel in kernels.iter().filter(|kernel| kernel.port.is_none()) {
+        // A stream with a mistake is not among them.
+        let is_right = self.mistakes.is_empty();
+        for kernel in kernels.iter().filter(|kernel| is_right && kernel.port.is_none()) {
             let mut ends = streams.iter().flat_map(|stream| [&stream.from, &stream.to]);
             if ends.all(|end| end.kernel != kernel.name) {
                 let what = format!("kernel {} is at no port and has no stream", kernel.name);

@@ -293,7 +293,8 @@ fn a_pipeline_is_right_on_any_number_of_nodes() {
     assert!(of_slow < 5.0 && waits("kernel krnl_stage_4", until) > 50.0, "{slow}");
 }
 
-/// A host that runs the kernel of its node, and says how long.
+/// A host that runs the kernel of its node, and says how long. With a number more, it writes that into
+/// register `credit` before.
 const TIMED_HOST: &str = r#"
 #include "apeiron_host.h"
 #include <ctime>
@@ -302,6 +303,8 @@ int main(int, char **words)
     xrt::device device(0);
     const xrt::uuid design = device.load_xclbin(words[2]);
     xrt::kernel own(device, design, "own");
+    if (words[4] != nullptr)
+        xrt::ip(device, design, "TextaRossa_switch_1").write_register(APEIRON_CREDIT, std::atoi(words[4]));
     timespec begin, end;
     clock_gettime(CLOCK_MONOTONIC, &begin);
     own(apeiron_own_node(device), std::atoi(words[3])).wait();
@@ -338,9 +341,10 @@ fn a_kernel_that_computes_holds_its_sender_up() {
             .unwrap();
         Built::of(config, (&test, "own_host"))
     };
-    let times = |built: &Built, sets: &[&str], packets: u32| {
+    let times = |built: &Built, sets: &[&str], words: &str| {
         let two = ["--set", "topology.dims=[2]"];
-        let out = printed(&built.run(&[&two[..], sets].concat(), &[&packets.to_string()]));
+        let words: Vec<&str> = words.split(' ').collect();
+        let out = printed(&built.run(&[&two[..], sets].concat(), &words));
         let time = |node| {
             let line = out.lines().find_map(|line| line.strip_prefix(&format!("node {node}: ")));
             line.unwrap_or_else(|| panic!("{out}")).parse::<i64>().unwrap() / 10
@@ -351,22 +355,25 @@ fn a_kernel_that_computes_holds_its_sender_up() {
     let period = 63 + 1000;
     let shallow = project(64);
     // More than fit into all FIFOs and buffers between the two kernels.
-    let [sender, receiver] = times(&shallow, &[], 60);
-    let [sender_of_70, receiver_of_70] = times(&shallow, &[], 70);
+    let [sender, receiver] = times(&shallow, &[], "60");
+    let [sender_of_70, receiver_of_70] = times(&shallow, &[], "70");
     assert_eq!([sender_of_70 - sender, receiver_of_70 - receiver], [10 * period; 2]);
     // A channel that holds another packet lets the sender end a period earlier, and the receiver no later; so
     // do receiving FIFOs that do.
     let deep = project(128);
-    assert_eq!(times(&deep, &[], 60), [sender - period, receiver]);
+    assert_eq!(times(&deep, &[], "60"), [sender - period, receiver]);
     let fifo = ["--set", "nic.intra_node.receive_fifo=9312"];
-    assert_eq!(times(&shallow, &fifo, 60), [sender - period, receiver]);
+    assert_eq!(times(&shallow, &fifo, "60"), [sender - period, receiver]);
+    // Of these FIFOs, register `credit` may leave the switch room for three packets, and not for seven.
+    assert_eq!(times(&shallow, &[], "60 258"), [sender + 4 * period, receiver]);
     // With a place for one word, each second cycle has none.
-    let [_, of_10] = times(&project(1), &[], 10);
-    assert_eq!(times(&project(1), &[], 20)[1] - of_10, 10 * (126 + 1000));
+    let narrow = project(1);
+    let [_, of_10] = times(&narrow, &[], "10");
+    assert_eq!(times(&narrow, &[], "20")[1] - of_10, 10 * (126 + 1000));
 
     let results =
         Path::new(env!("CARGO_TARGET_TMPDIR")).join("apeiron_full_64/results").display().to_string();
-    times(&shallow, &["--force", "-o", &results], 60);
+    times(&shallow, &["--force", "-o", &results], "60");
     let output =
         Command::new(env!("CARGO_BIN_EXE_weft")).args(["explain", &results, "--quiet"]).output().unwrap();
     let text = texts(&output).0;
