@@ -140,6 +140,9 @@ fn machine_of(design: &Design, sets: &SetOptions) -> Result<(MachineOptions, Dat
     let mut all = design_machine::sets(design);
     all.extend_from_slice(&sets.sets);
     let seen = machine::dataflow(&machine::input(design_machine::MACHINE, &all)?)?;
+    if !seen.has_switches {
+        all.extend(design_machine::without_switch(design));
+    }
     let needed = design_machine::links_of(&seen.nodes);
     if needed > design.links {
         let [x, y, z] = seen.nodes;

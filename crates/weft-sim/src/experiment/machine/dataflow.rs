@@ -2,7 +2,7 @@
 
 use super::super::{ExperimentError, MachineInput};
 use super::checked;
-use weft_machine::{Machine, Nic};
+use weft_machine::{Fabric, Machine, Nic};
 use weft_nic::CommunicationIpParameters;
 use weft_nic::communication_ip::HostSync;
 use weft_units::Bytes;
@@ -20,6 +20,8 @@ pub struct DataflowMachine {
     pub payload: Bytes,
     /// Copies of buffers between host and card; `None`: they take no time.
     pub sync: Option<HostSync>,
+    /// Whether nodes have switches: the ideal network has none.
+    pub has_switches: bool,
 }
 
 /// The Communication IP of a machine.
@@ -42,6 +44,7 @@ pub fn dataflow(input: &MachineInput) -> Result<DataflowMachine, ExperimentError
         ddr_latency: ddr.memory.latency,
         payload: ip.payload,
         sync,
+        has_switches: !matches!(machine.fabric, Fabric::Ideal(_)),
     })
 }
 
@@ -67,8 +70,14 @@ mod tests {
         let seen = dataflow(&input("communication-ip", &sets).unwrap()).unwrap();
         let sync = HostSync { latency: Span::from_us(8), rate: BitRate::from_gigabits(96) };
         let payload = Bytes::new(4096);
-        let expected =
-            DataflowMachine { nodes: [4, 3, 1], dispatcher: 13, ddr_latency: 7, payload, sync: Some(sync) };
+        let expected = DataflowMachine {
+            nodes: [4, 3, 1],
+            dispatcher: 13,
+            ddr_latency: 7,
+            payload,
+            sync: Some(sync),
+            has_switches: true,
+        };
         assert_eq!(seen, expected);
         let error = dataflow(&input("exanest", &[]).unwrap()).unwrap_err().to_string();
         assert!(error.contains("nic.buffers") || error.contains("Communication IP"), "{error}");
