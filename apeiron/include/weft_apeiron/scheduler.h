@@ -123,8 +123,8 @@ class Scheduler : public Executor {
     {
         while (!task.is_over())
             step(NEVER, &task);
-        network_.pass_until(clock_.edge(task.clock + 1));
-        settle_until(network_.now());
+        // What it has sent leaves in its time.
+        run_until(std::max(network_.now(), clock_.edge(task.clock + 1)));
     }
 
     // Kernels run until that time, at which the host goes on.
