@@ -230,10 +230,12 @@ mod tests {
     }
 
     fn repetitions() -> impl Strategy<Value = Repetitions> {
-        (0u32..4, 1u32..4, any::<bool>()).prop_map(|(warm_up, iterations, barrier)| Repetitions {
+        let all = (0u32..4, 1u32..4, any::<bool>(), 1u32..70);
+        all.prop_map(|(warm_up, iterations, barrier, window)| Repetitions {
             warm_up,
             iterations,
             barrier,
+            window,
         })
     }
 
