@@ -127,7 +127,8 @@ class Scheduler : public Executor {
     {
         while (!task.is_over())
             step(NEVER, &task);
-        run_until(clock_.edge(task.clock + 1));
+        // What it has sent leaves in its time.
+        run_until(std::max(network_.now(), clock_.edge(task.clock + 1)));
     }
 
     // Kernels run until that time, at which the host goes on.

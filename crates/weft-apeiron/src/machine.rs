@@ -3,6 +3,7 @@
 //! ```text
 //!  communication-ip ◄─ sets(design) ◄─ --set of the user ◄─ kernels_apart
 //! ```
+//! Each kernel's port is an endpoint of its node: it has FIFOs and a way into the switch of its own (§2).
 //! A kernel's own cycles are in the model's aggregator and dispatcher, which are calibrated with both. Here
 //! kernels spend theirs themselves, so that they are taken out.
 //!
@@ -24,25 +25,41 @@ pub const KERNEL_CYCLES: u32 = 1;
 /// less a cycle of 100 MHz at either end.
 const TRANSCEIVERS_PS: u64 = 200_000;
 
-/// The values that make the machine that of a design, each as KEY=VALUE: one node.
+/// The values that make the machine that of a design, each as KEY=VALUE: one node, whose ports hang off the
+/// switch each by a way of its own.
 pub fn sets(design: &Design) -> Vec<String> {
     let megahertz = u64::from(design.megahertz);
     // A word of 128 bits per cycle.
     let rate = format!("{}Mb/s", 128 * megahertz);
     let cycle_ps = 1_000_000u64.div_ceil(megahertz);
-    let ports = design.kernels.iter().filter(|kernel| kernel.port.is_some()).count();
+    let ports = ports(design);
     vec![
         "topology.dims=[1]".to_owned(),
         format!("nic.clock={megahertz}MHz"),
         format!("switch.clock={megahertz}MHz"),
-        format!("nic.intra_node.ports={ports}"),
-        format!("links.endpoint.rate={rate}"),
+        format!("topology.endpoints_per_switch={ports}"),
+        format!("host.endpoints_per_host={ports}"),
+        "nic.intra_node.ports=1".to_owned(),
         format!("links.endpoint.latency={cycle_ps}ps"),
         format!("links.default.latency={}ps", TRANSCEIVERS_PS + 2 * cycle_ps),
         format!("nic.bram.rate={rate}"),
         format!("nic.ddr.rate={rate}"),
         "host.cores=1".to_owned(),
     ]
+}
+
+/// The values that put the ports of a node at one endpoint, where there is no switch.
+pub fn without_switch(design: &Design) -> Vec<String> {
+    vec![
+        "topology.endpoints_per_switch=1".to_owned(),
+        "host.endpoints_per_host=1".to_owned(),
+        format!("nic.intra_node.ports={}", ports(design)),
+    ]
+}
+
+/// Ports of a node: kernels without one have streams to others alone.
+fn ports(design: &Design) -> usize {
+    design.kernels.iter().filter(|kernel| kernel.port.is_some()).count()
 }
 
 /// The values that take the kernels' own part out of a machine whose dispatcher takes so many cycles: they
@@ -68,7 +85,7 @@ mod tests {
     fn the_machine_has_the_designs_clock_and_ports() {
         let design = Design { megahertz: 50, ..latency() };
         let sets = sets(&design);
-        for set in ["nic.clock=50MHz", "nic.intra_node.ports=2", "links.endpoint.rate=6400Mb/s"] {
+        for set in ["nic.clock=50MHz", "topology.endpoints_per_switch=2", "nic.bram.rate=6400Mb/s"] {
             assert!(sets.iter().any(|own| own == set), "{set}: {sets:?}");
         }
         assert!(sets.contains(&"links.default.latency=240000ps".to_owned()));

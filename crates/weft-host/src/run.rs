@@ -22,7 +22,7 @@ use std::sync::atomic::AtomicBool;
 use weft_client::device::{DeviceError, State};
 use weft_client::one_core::OneCore;
 use weft_engine::Progress;
-use weft_machine::{Machine, ProcessLimits};
+use weft_machine::{Fabric, Machine, ProcessLimits};
 use weft_network::{NetworkError, NetworkSetup, SimulatedNetwork};
 use weft_results::Conclusion;
 use weft_sim::experiment::ExperimentError;
@@ -358,8 +358,15 @@ impl LiveRun {
     }
 }
 
-/// The limits of the machine's virtual interfaces.
+/// The limits of the machine's virtual interfaces: those of a node are of all of its endpoints.
 fn limits(machine: &Machine) -> InterfaceLimits {
-    let ProcessLimits { interfaces, pages, small } = machine.nic.model().process_limits();
-    InterfaceLimits { interfaces, pages, small }
+    let model = machine.nic.model();
+    let ProcessLimits { interfaces, pages, small } = model.process_limits();
+    let endpoints = match machine.fabric {
+        // There is no switch that endpoints of a node could share.
+        Fabric::Ideal(_) => 1,
+        _ => model.endpoints_per_node(&machine.topology),
+    };
+    let [interfaces, pages] = [interfaces, pages].map(|of_endpoint| of_endpoint.saturating_mul(endpoints));
+    InterfaceLimits { interfaces, endpoints, pages, small }
 }

@@ -29,6 +29,7 @@ use crate::rank_memory::{PageFault, RankMemory};
 use crate::reach::Reach;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use weft_client::device::{Notice, NoticeKind, Post, PostKind};
 use weft_nic::gvas::{Field, Gvas, GvasError, Pdid};
 use weft_nic::{FailureReason, RegisterError};
@@ -115,11 +116,16 @@ pub(crate) struct VirtualInterfaces {
 }
 
 impl VirtualInterfaces {
-    /// Opens the lowest number from `first` on that is free: those before are not the programs'. `None`:
-    /// there is none.
-    pub(crate) fn open(&mut self, first: usize, all: u32, seat: usize, place: Gvas) -> Option<u16> {
-        let number = (first as u32..all.min(u16::MAX.into())).map(|number| number as u16);
-        let number = number.into_iter().find(|number| !self.open.contains_key(number))?;
+    /// Opens the lowest of these numbers that is free and that `claims` says this endpoint has on its node,
+    /// for the rank in a seat, with its place. `None`: there is none.
+    pub(crate) fn open(
+        &mut self,
+        numbers: Range<u32>,
+        claims: impl Fn(u16) -> bool,
+        (seat, place): (usize, Gvas),
+    ) -> Option<u16> {
+        let mut numbers = (numbers.start..numbers.end.min(u16::MAX.into())).map(|number| number as u16);
+        let number = numbers.find(|number| !self.open.contains_key(number) && claims(*number))?;
         self.open.insert(number, Open { seat, place, in_mailbox: 0, is_restricted: false });
         Some(number)
     }

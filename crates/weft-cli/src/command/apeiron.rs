@@ -146,6 +146,9 @@ fn machine_of(design: &Design, sets: &SetOptions) -> Result<(MachineOptions, Dat
     all.extend_from_slice(&sets.sets);
     let seen = machine::dataflow(&machine::input(design_machine::MACHINE, &all)?)?;
     check_clocks(design, &seen)?;
+    if seen.switch_clock.is_none() {
+        all.extend(design_machine::without_switch(design));
+    }
     let needed = design_machine::links_of(&seen.nodes);
     if needed > design.links {
         let [x, y, z] = seen.nodes;

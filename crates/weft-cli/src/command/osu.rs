@@ -66,6 +66,11 @@ pub struct OsuOptions {
     #[arg(long, value_name = "I")]
     warm_up: Option<u32>,
 
+    /// Messages under way at a time in bandwidths, after which the receiver answers; default 64, as OSU
+    #[arg(long, value_name = "N", value_parser = whole_number(1..=65536))]
+    #[arg(allow_negative_numbers = true)]
+    window: Option<u32>,
+
     /// Leave out the barrier after each iteration of a collective: the mean is over all iterations together
     #[arg(long)]
     no_barrier: bool,
@@ -167,8 +172,8 @@ impl OsuOptions {
     }
 
     fn repetitions(&self) -> Repetitions {
-        let OsuOptions { warm_up, iterations, no_barrier, .. } = *self;
-        Repetitions { warm_up, iterations: iterations.unwrap_or_default(), barrier: !no_barrier }
+        let OsuOptions { warm_up, iterations, no_barrier, window, .. } = *self;
+        Repetitions { warm_up, iterations: iterations.unwrap_or_default(), barrier: !no_barrier, window }
     }
 
     fn sizes(&self, default: &str) -> Result<Sizes, Failure> {
@@ -222,6 +227,7 @@ impl OsuOptions {
             ("--layer", self.layer != LayerChoice::Mpi),
             ("--map", self.places.map != "linear"),
             ("--breakdown", self.breakdown),
+            ("--window", self.window.is_some()),
             ("--data", self.data),
             ("--telemetry", self.simulation.results.telemetry.is_some()),
         ];
@@ -255,6 +261,8 @@ pub struct Header<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     warm_up: Option<u32>,
     iterations: Iterations,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    window: Option<u32>,
     barrier: bool,
     seed: u64,
 }
@@ -267,7 +275,7 @@ impl Shown for OsuRequest {
             Some([from, to]) => [Some(from.as_str()), Some(to.as_str())],
             None => [None; 2],
         };
-        let Repetitions { warm_up, iterations, barrier } = self.repetitions;
+        let Repetitions { warm_up, iterations, barrier, window } = self.repetitions;
         Header {
             command: "osu",
             benchmark: self.benchmark.name(),
@@ -277,6 +285,7 @@ impl Shown for OsuRequest {
             map: mapping_name(&self.map),
             warm_up,
             iterations,
+            window,
             barrier,
             seed: self.seed,
         }
@@ -403,7 +412,7 @@ impl Shown for ExpectedBcastRequest {
     type Header<'a> = Header<'a>;
 
     fn header(&self) -> Header<'_> {
-        let Repetitions { warm_up, iterations, barrier } = self.repetitions;
+        let Repetitions { warm_up, iterations, barrier, window } = self.repetitions;
         Header {
             command: "osu",
             benchmark: EXPECTED_BCAST,
@@ -413,6 +422,7 @@ impl Shown for ExpectedBcastRequest {
             map: "linear",
             warm_up,
             iterations,
+            window,
             barrier,
             seed: self.seed,
         }

@@ -37,6 +37,7 @@ mod run;
 mod run_addresses;
 mod run_calls;
 mod run_endpoints;
+mod run_ports;
 mod run_rails;
 mod run_results;
 mod run_standstill;

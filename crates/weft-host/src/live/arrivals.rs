@@ -2,6 +2,7 @@
 
 use super::header::{LiveHeader, LiveKind, LiveMessage, LiveRead, LiveWrite};
 use super::payloads::Data;
+use super::ports::PortAction;
 use super::posts::{Parcel, Sender, carries_data};
 use super::{Handler, LiveHost};
 use crate::rank_memory::RankMemory;
@@ -89,7 +90,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
     /// Takes a message out of the mailbox at once: nothing waits for it there.
     fn leave_mailbox(&mut self, message: &Delivered<LiveHeader>, header: &LiveHeader) {
         if message.in_mailbox {
-            self.take(header.seat as u16, self.context.now());
+            self.act(header.seat as u16, PortAction::Take(self.context.now()));
         }
     }
 

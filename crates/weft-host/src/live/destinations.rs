@@ -19,6 +19,7 @@
 //! Of a message that goes by several rails, each part comes to the beginning of the buffer.
 
 use super::header::{LiveHeader, LiveKind, LiveWrite};
+use super::ports::PortPlace;
 use super::{Handler, LiveHost};
 use crate::virtual_interfaces::{Carried, What};
 use weft_msg::Body;
@@ -62,7 +63,8 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         };
         // The rank may open or close it in its turn.
         self.end_turn_under_way();
-        let open = self.host.interfaces.get_mut(interface);
+        let place = PortPlace { endpoint: self.context.endpoint(), interface };
+        let open = self.host.interfaces.get_mut(self.parameters.node_ports.port(place));
         let seat = open.filter(|open| open.place.domain() == carried.domain).map(|open| open.seat);
         seat.map_or(Address::default(), |seat| {
             self.parameters.job.reach(self.host.ranks[seat].rank).place(address, length)

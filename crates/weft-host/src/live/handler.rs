@@ -9,7 +9,7 @@ use weft_client::device::{Call, LogEntry, Notice, NoticeKind, Reason, State};
 use weft_msg::Work;
 use weft_nic::{Failure, HostContext, Observer};
 use weft_units::Time;
-use weft_workload::replay::{Cause, MessageId};
+use weft_workload::replay::Cause;
 
 /// A live host with its surroundings, while it handles an event.
 ///
@@ -75,7 +75,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         if self.tell_guest_of_sent(key) {
             return;
         }
-        let Some(OutgoingMessage { seat, number, taken, .. }) = self.host.outgoing.take_part(key) else {
+        let Some(OutgoingMessage { seat, message, taken, .. }) = self.host.outgoing.take_part(key) else {
             return; // other parts of it have not been taken
         };
         if let Some(payload) = taken.capture {
@@ -83,18 +83,17 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         }
         if let Some(token) = taken.token {
             let notice = Notice { kind: NoticeKind::Sent as u32, token: token.get(), ..Notice::default() };
-            let cause = Cause::Sent(MessageId { source: self.context.endpoint(), number });
-            self.tell(seat as usize, notice, Vec::new(), cause);
+            self.tell(seat as usize, notice, Vec::new(), Cause::Sent(message));
         }
         if let Some(ends) = taken.ends {
-            self.end_silently((seat as usize, number), ends);
+            self.end_silently((seat as usize, message), ends);
         }
     }
 
     /// The network has lost a message for good.
     pub(super) fn fail(mut self, failure: &Failure) {
         self.end_turn_under_way();
-        if self.tell_guest_of_failure(failure) || self.interface_failed(failure) {
+        if self.tell_guest_of_failure(failure) || self.interface_failed(self.context.endpoint(), failure) {
             return;
         }
         self.lost(failure);

@@ -3,7 +3,9 @@
 
 use super::header::{LiveHeader, LiveKind};
 use super::payloads::Data;
+use super::ports::PortAction;
 use super::posts::{Sender, SilentEnd, Taken};
+use super::rails::HandedOver;
 use super::{Handler, LiveHost};
 use crate::nonsense::Nonsense;
 use crate::rank_memory::{PageFault, RankMemory};
@@ -22,6 +24,8 @@ use weft_workload::replay::{self, Cause, MessageId};
 pub struct InterfaceLimits {
     /// Virtual interfaces of a node, those of its ranks' messaging included.
     pub interfaces: u32,
+    /// Endpoints of a node, each of which has as many of these.
+    pub endpoints: u32,
     /// Those of them that have a page of RDMA channels: the first so many.
     pub pages: u32,
     /// Bytes of the largest small message.
@@ -48,10 +52,23 @@ pub(super) struct InFlight {
     payload: Option<u32>,
 }
 
+/// A message between virtual interfaces, on its way to the endpoint that sends it.
+#[derive(Clone)]
+pub(super) struct Departing {
+    pub message: Message<LiveHeader>,
+    at: Time,
+    payload: Option<u32>,
+    /// The operation that fails with it.
+    operation: Option<Operation>,
+    /// The step after which a rank has sent it, where the critical path is recorded.
+    after: Option<(RankId, u32)>,
+}
+
 /// A message from one virtual interface to another.
 struct Outbound {
     carried: Carried,
-    to: EndpointId,
+    /// The node and its virtual interface for which it is.
+    to: u32,
     to_interface: u16,
     bytes: Bytes,
     /// The place of the data in the memory of the rank, if it lies there.
@@ -72,7 +89,7 @@ struct Outbound {
 impl<C: HostContext<LiveHost>> Handler<'_, C> {
     /// At `at`, the oldest message is taken out of the queue of a virtual interface.
     pub(super) fn take(&mut self, interface: u16, at: Time) {
-        self.context.capabilities().take(interface, at);
+        self.act_at_port(interface, PortAction::Take(at));
     }
 
     /// Carries a post of a rank's virtual interfaces.
@@ -160,7 +177,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         let operation = Operation { seat, interface: number, kind: post.kind, context: post.context };
         let mut outbound = Outbound {
             carried: carried(What::Small),
-            to: EndpointId(post.to),
+            to: post.to,
             to_interface: target_interface(post) as u16,
             bytes: Bytes::new(post.length),
             buffer: Address::default(),
@@ -220,7 +237,11 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         let accessed = match (self.context.capabilities().registers(), u32::try_from(post.key)) {
             (None, _) => Err(RegisterError::NoRegisters),
             (Some(registers), Ok(address)) if kind == PostKind::WriteRegister => {
-                registers.write_register(address, post.data as u32).map(|()| post.data as u32)
+                let written = registers.write_register(address, post.data as u32);
+                if written.is_ok() {
+                    self.write_beside(address, post.data as u32);
+                }
+                written.map(|()| post.data as u32)
             }
             (Some(registers), Ok(address)) => registers.read_register(address),
             (Some(_), Err(_)) => return Notice { error: libc::EFAULT, ..answered },
@@ -237,7 +258,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         let opened = Notice { kind: NoticeKind::Opened as u32, ..Notice::default() };
         match self.allocate(seat, post) {
             Ok((number, place)) => {
-                self.context.capabilities().open(number, place.domain());
+                self.act_at_port(number, PortAction::Open(place.domain()));
                 let (node, data) = (place.node().0, place.domain().0.into());
                 Notice { interface: number.into(), node, data, ..opened }
             }
@@ -251,20 +272,18 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         let wanted = WantedDomain::of(post.data).ok_or(libc::EINVAL)?;
         let domain = self.parameters.domains.open(wanted, self.host.ranks[seat].rank)?;
         let rank = u8::try_from(seat).map_err(|_| libc::EOVERFLOW)?;
-        let node = self.context.endpoint().0;
+        let node = self.own_node();
         let place = Gvas::new(domain, node, rank, 0).map_err(|_| libc::EOVERFLOW)?;
         let all = self.parameters.limits.interfaces;
         let named = (post.flags & Post::NAMED != 0).then_some(post.to_interface);
-        let number = match named {
+        let (numbers, none) = match named {
             Some(named) if named >= all => return Err(libc::ENXIO),
-            Some(named) => {
-                self.host.interfaces.open(named as usize, named + 1, seat, place).ok_or(libc::EBUSY)?
-            }
-            None => {
-                let first = self.host.ranks.len().max(self.parameters.first_free as usize);
-                self.host.interfaces.open(first, all, seat, place).ok_or(libc::ENOSPC)?
-            }
+            Some(named) => (named..named + 1, libc::EBUSY),
+            None => ((self.host.ranks.len() as u32).max(self.parameters.first_free)..all, libc::ENOSPC),
         };
+        let (home, parameters) = (self.context.endpoint(), self.parameters);
+        let claims = |number: u16| parameters.own_port(home, number);
+        let number = self.host.interfaces.open(numbers, claims, (seat, place)).ok_or(none)?;
         Ok((number, place))
     }
 
@@ -274,7 +293,8 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             self.take(number, self.context.now());
         }
         // As one that nobody has opened: whoever is of domain 0 finds none in the table.
-        self.context.capabilities().open(number, Pdid(0));
+        self.act_at_port(number, PortAction::Open(Pdid(0)));
+        self.parameters.disown_port(self.context.endpoint(), number);
     }
 
     /// The program has closed its rank.
@@ -344,7 +364,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
                 let notice = Notice {
                     kind: NoticeKind::Small as u32,
                     interface: number.into(),
-                    node: message.from.0,
+                    node: self.parameters.node_ports.node(message.from),
                     from_interface: carried.from.into(),
                     way: Way { hops: message.hops, channel: message.channel }.into(),
                     data: carried.domain.0.into(),
@@ -379,7 +399,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         };
         let outbound = Outbound {
             carried: Carried { what, from: number, ..*carried },
-            to: message.from,
+            to: self.parameters.node_ports.node(message.from),
             to_interface: carried.from,
             bytes,
             buffer,
@@ -402,19 +422,19 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         }
     }
 
-    /// The data of an operation that nobody answers has been taken: message `number` of the rank in `seat`.
-    pub(super) fn end_silently(&mut self, (seat, number): (usize, u32), ends: SilentEnd) {
+    /// The data of an operation that nobody answers has been taken: this message of the rank in `seat`.
+    pub(super) fn end_silently(&mut self, (seat, message): (usize, MessageId), ends: SilentEnd) {
         let SilentEnd { interface, context, kind } = ends;
         if self.host.interfaces.get_mut(interface).is_some() {
             let notice = ended(interface, kind as u32, context, 0);
-            let cause = Cause::Sent(MessageId { source: self.context.endpoint(), number });
-            self.tell(seat, notice, Vec::new(), cause);
+            self.tell(seat, notice, Vec::new(), Cause::Sent(message));
         }
     }
 
-    /// A message between virtual interfaces has failed: its sender sees why. Says whether it was one.
-    pub(super) fn interface_failed(&mut self, failure: &Failure) -> bool {
-        let in_flight = self.parameters.in_flight().remove(&(self.context.endpoint(), failure.number));
+    /// A message between virtual interfaces, which endpoint `by` has sent, has failed: its sender sees why.
+    /// Says whether it was one.
+    pub(super) fn interface_failed(&mut self, by: EndpointId, failure: &Failure) -> bool {
+        let in_flight = self.parameters.in_flight().remove(&(by, failure.number));
         let Some(InFlight { operation, payload }) = in_flight else {
             // It has been delivered, and its acknowledgement was lost.
             return usize::from(failure.interface) >= self.host.ranks.len();
@@ -435,8 +455,9 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
 
     /// Sends a message from one virtual interface to another.
     fn send_between(&mut self, outbound: Outbound, at: Time) {
-        let Outbound { carried, to, to_interface, bytes, buffer, primitive, payload, outgoing, .. } =
-            outbound;
+        let Outbound { carried, bytes, buffer, primitive, payload, outgoing, operation, .. } = outbound;
+        let by = self.place_of(carried.from);
+        let to = self.parameters.node_ports.place(outbound.to, outbound.to_interface);
         let mut told = self.parameters.told(self.context.output());
         let rank = self.host.ranks.get_mut(outbound.seat);
         let source = rank.as_ref().map_or(0, |rank| rank.rank);
@@ -450,29 +471,41 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             token: outgoing,
             primitive,
             purpose: header.kind.purpose(),
-            interface: carried.from,
-            to_interface,
+            interface: by.interface,
+            to_interface: to.interface,
             buffer,
             watch: after.is_some(),
             of_program: outbound.outgoing.is_some(),
             options: outbound.options,
-            ..Message::new(to, bytes, at)
+            ..Message::new(to.endpoint, bytes, at)
         };
+        let after = after.map(|after| (RankId(source), after));
+        let departing = Departing { message, at, payload, operation, after };
+        if by.endpoint != self.context.endpoint() {
+            return self.hand_over(by.endpoint, HandedOver::Departing(departing));
+        }
+        let number = self.depart(departing);
+        if let Some(key) = outgoing {
+            self.host.outgoing.set_message(key, MessageId { source: by.endpoint, number });
+        }
+    }
+
+    /// Sends a message between virtual interfaces by a port of this endpoint. Returns its number.
+    pub(super) fn depart(&mut self, departing: Departing) -> u32 {
+        let Departing { message, at, payload, operation, after } = departing;
+        let (to, bytes) = (message.to, message.bytes);
         let number = self.context.send(message, at);
         self.report_payload(number, payload, bytes);
-        if let Some(key) = outgoing {
-            self.host.outgoing.set_number(key, number);
-        }
-        let in_flight = InFlight { operation: outbound.operation, payload };
-        self.parameters.in_flight().insert((self.context.endpoint(), number), in_flight);
-        if let Some(after) = after {
-            let message = MessageId { source: self.context.endpoint(), number };
-            let to = self.parameters.first_rank_of(to).unwrap_or(RankId(source));
+        let source = self.context.endpoint();
+        self.parameters.in_flight().insert((source, number), InFlight { operation, payload });
+        if let Some((rank, after)) = after {
+            let message = MessageId { source, number };
+            let to = self.parameters.first_rank_of(to).unwrap_or(rank);
             let kind = if payload.is_some() { EnvelopeKind::Data } else { EnvelopeKind::Ack };
-            let post =
-                replay::PostedMessage { message, rank: RankId(source), to, kind, payload: bytes, at, after };
+            let post = replay::PostedMessage { message, rank, to, kind, payload: bytes, at, after };
             self.context.output().record.posts.push(post);
         }
+        number
     }
 }
 

@@ -10,6 +10,7 @@
 //! | `handler` | turns of ranks, and what they are told |
 //! | `posts` | what ranks post, on its way to the interface |
 //! | `rails` | the other interfaces of their host |
+//! | `ports` | ports of their node at endpoints of their own |
 //! | `outgoing` | what the interface has not taken yet |
 //! | `arrivals` | what arrives for them |
 //! | `destinations` | where in their memory it goes |
@@ -48,6 +49,7 @@ mod ledger;
 mod outgoing;
 mod payloads;
 mod pending;
+mod ports;
 mod posts;
 mod rails;
 mod recording;
@@ -74,6 +76,7 @@ use ledger::{Ledger, LedgerOutputs};
 use outgoing::OutgoingData;
 use payloads::{Data, Payloads};
 use pending::WorkCounter;
+use ports::{NodePorts, PortOwners};
 use rails::{Guest, HandedOver};
 use serde::de::Error as _;
 use serde::ser::Error as _;
@@ -140,8 +143,11 @@ pub struct LiveParameters {
     message_buffers: MessageBuffers,
     /// The protection domains of the job.
     domains: Domains,
-    /// Endpoints of the machine.
+    /// Nodes of the machine, as programs count them.
     nodes: u32,
+    /// Ports of a node at its endpoints.
+    node_ports: NodePorts,
+    port_owners: PortOwners,
     /// Messages between virtual interfaces, by sender and number.
     in_flight: Mutex<BTreeMap<(EndpointId, u32), InFlight>>,
     /// Interfaces of a host that its ranks use.
@@ -177,7 +183,9 @@ impl LiveParameters {
             limits: limits.interfaces,
             message_buffers: setup.message_buffers,
             domains: setup.domains.clone(),
-            nodes: limits.endpoints,
+            nodes: limits.endpoints / limits.interfaces.endpoints,
+            node_ports: NodePorts::of(&limits.interfaces),
+            port_owners: PortOwners::default(),
             in_flight: Mutex::default(),
             rails: HostRails { count: setup.rails },
             handed_over: Mutex::default(),
@@ -203,9 +211,11 @@ impl LiveParameters {
         hosts
     }
 
-    /// The first of the ranks of an endpoint.
+    /// The first of the ranks of an endpoint's node.
     fn first_rank_of(&self, endpoint: EndpointId) -> Option<RankId> {
-        (0..self.seating.ranks()).map(RankId).find(|rank| self.seating.endpoint(*rank) == endpoint)
+        let (ports, seating) = (self.node_ports, &self.seating);
+        let node = ports.node(endpoint);
+        (0..seating.ranks()).map(RankId).find(|rank| ports.node(seating.endpoint(*rank)) == node)
     }
 
     /// The outputs to which a ledger reports.

@@ -6,12 +6,14 @@
 
 use super::posts::Taken;
 use slab::Slab;
+use weft_units::EndpointId;
+use weft_workload::replay::MessageId;
 
 /// A message on its way out.
 pub(super) struct OutgoingMessage {
     pub seat: u32,
-    /// The interface's number for the message.
-    pub number: u32,
+    /// The endpoint that sends it, and the interface's number for it there.
+    pub message: MessageId,
     pub taken: Taken,
     /// Parts that have not been taken.
     parts: u32,
@@ -34,13 +36,14 @@ impl OutgoingData {
             }
             self.awaited[seat] += 1;
         }
-        self.messages.insert(OutgoingMessage { seat: seat as u32, number: 0, taken, parts: 1 }) as u32
+        let message = MessageId { source: EndpointId(0), number: 0 };
+        self.messages.insert(OutgoingMessage { seat: seat as u32, message, taken, parts: 1 }) as u32
     }
 
-    /// Notes the interface's number for a message that is still there.
-    pub fn set_number(&mut self, key: u32, number: u32) {
+    /// Notes who sends a message that is still there, and its number there.
+    pub fn set_message(&mut self, key: u32, id: MessageId) {
         if let Some(message) = self.messages.get_mut(key as usize) {
-            message.number = number;
+            message.message = id;
         }
     }
 

@@ -302,7 +302,8 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         let departure = Departure { seat, has_data: of_program, by_processor, at };
         let Some(number) = self.send_by_rails(message, departure) else { return };
         if let Some(key) = key {
-            self.host.outgoing.set_number(key, number);
+            let source = self.context.endpoint();
+            self.host.outgoing.set_message(key, MessageId { source, number });
         }
         if let Some(after) = after {
             let message = MessageId { source: self.context.endpoint(), number };

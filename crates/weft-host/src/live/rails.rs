@@ -13,14 +13,17 @@
 //! stand-in, has moved its own clock by that ([`weft_msg::FurtherParts`]).
 //!
 //! # Not modelled
-//! Virtual interfaces: their operations go by the endpoint at which they were opened.
+//! Virtual interfaces: their operations go by the endpoint of their port ([`ports`](super::ports)).
 
-use super::header::{LiveHeader, Resume};
+use super::header::{LiveHeader, LiveKind, Resume};
+use super::interfaces::Departing;
+use super::ports::PortAction;
 use super::{Handler, LiveHost};
 use weft_msg::{RailChoice, RailsBy, Stripe, stripes};
 use weft_nic::{Delivered, Failure, HostContext, Message};
 use weft_units::{Bytes, EndpointId, Span, Time};
 use weft_workload::host::TOKEN_BITS;
+use weft_workload::replay::MessageId;
 
 /// Marks the token of a message that an endpoint sends for another of its host: the highest bit that a
 /// program's tokens have.
@@ -49,12 +52,18 @@ impl SendPart {
 pub(super) enum HandedOver {
     /// A message of a rank there is to be sent, at this time: a rank may be ahead of virtual time.
     Send(Message<LiveHeader>, Time),
+    /// A message between virtual interfaces is to be sent.
+    Departing(Departing),
     /// The interface has taken a part of the message that is kept under this key there.
-    Sent(u32),
+    Sent { key: u32, message: MessageId },
     /// A message for a rank there has come.
     Delivered(Delivered<LiveHeader>),
     /// A message of a rank there has failed.
     Failed(Failure),
+    /// A rank there wants something of its port, which is this interface here.
+    Action(u16, PortAction),
+    /// A rank there has written a register of the node.
+    Register { address: u32, value: u32 },
 }
 
 /// A message that an endpoint sends for a rank at another.
@@ -63,6 +72,10 @@ pub(super) struct Guest {
     home: EndpointId,
     /// The key under which it is kept there, if somebody waits for it.
     key: Option<u32>,
+    /// The virtual interface that it comes from, as that endpoint counts.
+    interface: u16,
+    /// The interface's number for it.
+    number: u32,
 }
 
 /// The circumstances of a message on its way out.
@@ -75,6 +88,13 @@ pub(super) struct Departure {
     /// Whether the rank's processor hands it over, and not its interface.
     pub by_processor: bool,
     pub at: Time,
+}
+
+impl Guest {
+    /// A message of a rank at `home` that is to be sent.
+    fn of(home: EndpointId, interface: u16, key: Option<u32>) -> Guest {
+        Guest { home, key, interface, number: 0 }
+    }
 }
 
 impl<C: HostContext<LiveHost>> Handler<'_, C> {
@@ -154,7 +174,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
     }
 
     /// Hands something to another endpoint of the host.
-    fn hand_over(&mut self, to: EndpointId, handed: HandedOver) {
+    pub(super) fn hand_over(&mut self, to: EndpointId, handed: HandedOver) {
         let (from, order) = (self.context.endpoint(), self.host.handed_over);
         self.host.handed_over = order.wrapping_add(1);
         self.parameters.handed_over().insert((from, order), handed);
@@ -162,19 +182,39 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
     }
 
     /// Takes what another endpoint of the host has handed over.
-    pub(super) fn take_over(self, from: EndpointId, order: u32) {
+    pub(super) fn take_over(mut self, from: EndpointId, order: u32) {
         let handed = self.parameters.handed_over().remove(&(from, order));
         match handed.expect("an endpoint announces what it has handed over, once") {
             HandedOver::Send(message, at) => {
-                let guest = Guest { home: from, key: message.token };
-                let token = self.host.guests.insert(guest) as u32 | GUEST;
-                // Also one that nobody waits for is kept: its failure is its rank's.
-                self.context.send(Message { token: Some(token), ..message }, at);
+                let key = self.take_in(Guest::of(from, message.interface, message.token));
+                let number = self.context.send(Message { token: Some(key as u32 | GUEST), ..message }, at);
+                self.host.guests[key].number = number;
             }
-            HandedOver::Sent(key) => self.data_taken(key),
+            HandedOver::Departing(mut departing) => {
+                let Message { token, interface, .. } = departing.message;
+                let key = self.take_in(Guest::of(from, self.own_port_at(interface), token));
+                departing.message.token = Some(key as u32 | GUEST);
+                let number = self.depart(departing);
+                self.host.guests[key].number = number;
+            }
+            HandedOver::Sent { key, message } => {
+                self.host.outgoing.set_message(key, message);
+                self.data_taken(key);
+            }
             HandedOver::Delivered(message) => self.arrive_home(&message),
-            HandedOver::Failed(failure) => self.lost(&failure),
+            HandedOver::Failed(failure) => {
+                if !self.interface_failed(from, &failure) {
+                    self.lost(&failure);
+                }
+            }
+            HandedOver::Action(interface, action) => self.act(interface, action),
+            HandedOver::Register { address, value } => self.write_too(address, value),
         }
+    }
+
+    /// Keeps a guest, also one whose message nobody waits for: its failure is its rank's.
+    fn take_in(&mut self, guest: Guest) -> usize {
+        self.host.guests.insert(guest)
     }
 
     /// Takes out the guest to whom a token belongs; `None`: the message is of a rank of this endpoint.
@@ -184,19 +224,19 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
 
     /// The interface has taken the data of a message. Says whether it was a guest's, who has been told.
     pub(super) fn tell_guest_of_sent(&mut self, token: u32) -> bool {
-        let Some(Guest { home, key }) = self.take_guest(token) else { return false };
+        let Some(Guest { home, key, number, .. }) = self.take_guest(token) else { return false };
         if let Some(key) = key {
-            self.hand_over(home, HandedOver::Sent(key));
+            let message = MessageId { source: self.context.endpoint(), number };
+            self.hand_over(home, HandedOver::Sent { key, message });
         }
         true
     }
 
     /// A message has failed. Says whether it was a guest's, who has been told.
     pub(super) fn tell_guest_of_failure(&mut self, failure: &Failure) -> bool {
-        let Some(Guest { home, key }) = failure.token.and_then(|token| self.take_guest(token)) else {
-            return false;
-        };
-        self.hand_over(home, HandedOver::Failed(Failure { token: key, ..*failure }));
+        let Some(guest) = failure.token.and_then(|token| self.take_guest(token)) else { return false };
+        let Guest { home, key: token, interface, .. } = guest;
+        self.hand_over(home, HandedOver::Failed(Failure { token, interface, ..*failure }));
         true
     }
 
@@ -204,7 +244,11 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
     pub(super) fn arrive(mut self, message: &Delivered<LiveHeader>) {
         let rail = message.header.map_or(0, |header| u32::from(header.part.rail));
         if rail == 0 {
-            return self.arrive_home(message);
+            let is_of_port = |header: LiveHeader| matches!(header.kind, LiveKind::Interface(_));
+            return match message.header.is_some_and(is_of_port) {
+                true => self.arrive_at_port(message),
+                false => self.arrive_home(message),
+            };
         }
         let rails = self.parameters.rails;
         let home = rails.endpoint(self.context.endpoint(), rails.count - rail);

@@ -119,6 +119,11 @@ impl InterfaceModel for CommunicationIpNic {
         false
     }
 
+    /// Ports with ways of their own into the switch are endpoints.
+    fn endpoints_per_node(&self, topology: &TopologyParameters) -> u32 {
+        self.lattice(topology).map_or(1, |lattice| lattice.endpoints_per_node)
+    }
+
     /// Headers name nodes by x, y and z and ports by `intra_dest`: D2.8 appendix B.
     fn check_topology(&self, topology: &TopologyParameters) -> Result<(), Misfit> {
         let (dims, endpoints) = match topology {

@@ -187,6 +187,12 @@ pub trait InterfaceModel {
         Ok(())
     }
 
+    /// Endpoints of a node, where a node's interface has several: a process of any of them has the virtual
+    /// interfaces of all.
+    fn endpoints_per_node(&self, _topology: &TopologyParameters) -> u32 {
+        1
+    }
+
     /// Whether ranks may use several of it, as rails of their host.
     fn is_rail(&self) -> bool {
         false

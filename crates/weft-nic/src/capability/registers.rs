@@ -14,6 +14,9 @@ pub trait RegisterAccess {
     /// As [`read_register`](RegisterAccess::read_register), a register that is only read, and a value that
     /// means nothing there.
     fn write_register(&mut self, address: u32, value: u32) -> Result<(), RegisterError>;
+
+    /// Whether the register at an address is set for a whole node, so at each of its endpoints.
+    fn is_of_node(&self, address: u32) -> bool;
 }
 
 /// An access that the registers refuse.

@@ -21,8 +21,8 @@
 //! TEXTAROSSA D2.8 §2, §3, §5, appendices A and B.
 //!
 //! # Not modelled
-//! - IntraNode ports on ways of their own into the switch: those of one endpoint take turns on its link.
-//!   `topology.endpoints_per_switch` gives a node several.
+//! - Ways of their own into the switch for the IntraNode ports of one endpoint: they take turns on its link.
+//!   A port with a way of its own is an endpoint; `topology.endpoints_per_switch` gives a node several.
 //! - Receiving FIFOs for headers and for data apart: their space counts together. Ports of one endpoint share
 //!   theirs, as they share the link.
 //! - Repetition: where the link layer does not repeat, a message with a lost or damaged packet never is

@@ -139,6 +139,12 @@ impl<H: Host> RegisterAccess for IpNode<'_, '_, '_, H> {
         Ok(self.hardware.registers.read(Register::at(address)?, &self.hardware.test))
     }
 
+    /// Registers that all ports of the node have in common; the self-test is that of one endpoint.
+    fn is_of_node(&self, address: u32) -> bool {
+        use Register::{Credit, LocalCoord, Threshold};
+        Register::at(address).is_ok_and(|register| matches!(register, LocalCoord | Threshold | Credit))
+    }
+
     fn write_register(&mut self, address: u32, value: u32) -> Result<(), RegisterError> {
         let Hardware { registers, test, .. } = &mut *self.hardware;
         if registers.write(Register::at(address)?, value, test)? {

@@ -58,19 +58,23 @@ pub struct Repetitions {
     pub iterations: Iterations,
     /// Whether ranks meet after every iteration of a collective.
     pub barrier: bool,
+    /// Messages under way at a time, of bandwidths; `None`: OSU's 64.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<u32>,
 }
 
 impl Default for Repetitions {
     fn default() -> Repetitions {
-        Repetitions { warm_up: None, iterations: Iterations::Usual, barrier: true }
+        Repetitions { warm_up: None, iterations: Iterations::Usual, barrier: true, window: None }
     }
 }
 
 impl Repetitions {
     /// The repetitions of a benchmark with messages of `bytes`.
     fn of(self, benchmark: Benchmark, bytes: Bytes) -> weft_workload::osu::Repetitions {
-        let Repetitions { warm_up, iterations, barrier } = self;
-        weft_workload::osu::Repetitions::of(iterations, warm_up, barrier, (benchmark, bytes))
+        let Repetitions { warm_up, iterations, barrier, window } = self;
+        let own = weft_workload::osu::Repetitions::of(iterations, warm_up, barrier, (benchmark, bytes));
+        weft_workload::osu::Repetitions { window: window.unwrap_or(own.window), ..own }
     }
 }
 

@@ -478,6 +478,7 @@ impl Subject<'_> {
             warm_up: measure.warm_up,
             iterations: measure.iterations.map_or(Iterations::Usual, Iterations::Exactly),
             barrier: measure.barrier.unwrap_or(true),
+            window: measure.window,
         };
         let options = ExperimentOptions::default();
         // The single runs are too short to report on.

@@ -25,6 +25,8 @@ struct Plan {
     is_read: bool,
     /// The time from which kernels read; [`Time::NEVER`]: they do not.
     reads_from: Time,
+    /// The port that is never read all the same: endpoint, and its interface.
+    unread: Option<(EndpointId, u16)>,
     /// Registers that endpoint 0 writes first, and those that it then reads.
     written: Vec<(Register, u32)>,
     read: Vec<Register>,
@@ -134,7 +136,8 @@ impl Host for Sender {
         let now = context.now();
         self.arrived.push((now, message.from, message.number, message.bytes));
         assert_eq!(message.in_mailbox, plan.is_read);
-        if message.in_mailbox && plan.reads_from < Time::NEVER {
+        let port = (context.endpoint(), message.interface);
+        if message.in_mailbox && plan.reads_from < Time::NEVER && plan.unread != Some(port) {
             context.capabilities().take(message.interface, plan.reads_from.max(now));
         }
     }
@@ -322,6 +325,57 @@ fn packets_behind_a_full_port_wait_in_the_network() {
     let mut network = self::network(&sets, Plan::read_from(late, 200), 1);
     let arrived = noted(&mut *network);
     assert!(arrived[3][0].0 > Time::ZERO + Span::from_us(200));
+}
+
+/// The three ports of a node, whether each has a way of its own into the switch or all share one.
+const OWN_WAYS: [&str; 3] = ["topology.dims=[1]", "topology.endpoints_per_switch=3", ONE_PORT];
+const ONE_WAY: [&str; 2] = ["topology.dims=[1]", "nic.intra_node.ports=3"];
+
+/// A message of 2 KB from one of these ports to another.
+fn between_ports(own_ways: bool, from: u16, to: u16) -> (EndpointId, Order) {
+    let place = |port: u16| if own_ways { (EndpointId(port.into()), 0) } else { (EndpointId(0), port) };
+    let ((by, from_port), (to, to_port)) = (place(from), place(to));
+    (by, Order { to, bytes: 2048, from_port, to_port })
+}
+
+/// Two streams from kernel to kernel of one node at once. By hand, of packets of 130 words: a kernel writes
+/// one every 136 cycles, and a way into the switch carries one in 130. Catches ports that share a way or a
+/// direction of it though each has its own, and others that do not though they must.
+#[test]
+fn each_port_has_its_bandwidth() {
+    for (own_ways, sets, cycles) in [(true, &OWN_WAYS[..], 136), (false, &ONE_WAY[..], 2 * 130)] {
+        let streams = [between_ports(own_ways, 0, 1), between_ports(own_ways, 1, 2)];
+        let messages = streams.into_iter().cycle().take(120).collect();
+        let arrived = noted(&mut *network(sets, Plan::of(messages), 1));
+        // The last 20 of each.
+        let mut all: Vec<Time> = arrived.into_iter().flatten().map(|(time, ..)| time).collect();
+        all.sort();
+        let span = all[118] - all[78];
+        assert_eq!(span, Span::from_ns(20 * 10 * cycles), "{sets:?}");
+    }
+}
+
+/// D2.8 §2: each IntraNode port has FIFOs of its own. Port 1 is not read and fills; what goes from port 2 to
+/// port 0 comes as if nothing went to port 1, where ports have ways of their own, and is held up where they
+/// share one. Catches FIFOs that ports share, and a head of a line that holds up another port's.
+#[test]
+fn a_full_port_does_not_hold_up_another() {
+    let came = |own_ways, sets: &[&str], blocked: usize| -> Vec<Time> {
+        let blocked = vec![between_ports(own_ways, 0, 1); blocked];
+        let messages = [blocked, vec![between_ports(own_ways, 2, 0); 40]].concat();
+        let unread = between_ports(own_ways, 0, 1).1;
+        let unread = Some((unread.to, unread.to_port));
+        let mut network = network(sets, Plan { unread, ..Plan::read_from(messages, 0) }, 1);
+        let from = between_ports(own_ways, 2, 0).0;
+        let arrived = noted(&mut *network).into_iter().flatten();
+        network.check().unwrap();
+        arrived.filter(|(_, sender, ..)| *sender == from).map(|(time, ..)| time).collect()
+    };
+    let alone = came(true, &OWN_WAYS, 0);
+    assert_eq!(alone.len(), 40);
+    assert_eq!(came(true, &OWN_WAYS, 40), alone);
+    let shared = came(false, &ONE_WAY, 40);
+    assert!(shared.len() < 60, "{} came of both", shared.len());
 }
 
 /// Two kernels that send to each other and do not read: the run ends, and says whose FIFOs are full.

@@ -41,7 +41,8 @@ fn osu(request: &OsuRequest, options: &ExperimentOptions) -> OsuReport {
 fn the_same_however_it_is_run() {
     let folder = tempfile::tempdir().unwrap();
     let sizes = [8, 3000, 40_000];
-    let repetitions = Repetitions { warm_up: Some(1), iterations: Iterations::Exactly(2), barrier: true };
+    let iterations = Iterations::Exactly(2);
+    let repetitions = Repetitions { warm_up: Some(1), iterations, ..Repetitions::default() };
     let base = request("exanest", Benchmark::Allreduce, &sizes);
     let request = OsuRequest { ranks: Some(70), repetitions, ..base };
     let into = |name: &str| folder.path().join(name);

@@ -118,7 +118,7 @@ fn the_same_however_it_is_run() {
         let base = request(name, sets, Benchmark::Alltoall, 0);
         let sizes = [64, 5000, 40_000].map(Bytes::new).to_vec();
         let iterations = Iterations::Exactly(2);
-        let repetitions = Repetitions { warm_up: Some(1), iterations, barrier: true };
+        let repetitions = Repetitions { warm_up: Some(1), iterations, ..Repetitions::default() };
         let request = OsuRequest { sizes, ranks: Some(16), ranks_per_host: Some(3), repetitions, ..base };
         let mut digests = Vec::new();
         for threads in [1, 2, 3, 8] {

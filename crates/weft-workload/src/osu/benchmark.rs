@@ -5,7 +5,7 @@ use super::fop_latency::{self, FopLatency};
 use super::one_sided::OneSidedAccess;
 use super::ops::BUFFER_BYTES;
 use super::repeat::{Iteration, Loop, Repetitions};
-use super::{WINDOW, bibw::Bibw, bw::Bw, latency::Latency, mbw_mr::MbwMr, one_way::OneWay};
+use super::{bibw::Bibw, bw::Bw, latency::Latency, mbw_mr::MbwMr, one_way::OneWay};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -151,20 +151,20 @@ impl Benchmark {
     }
 
     /// The operations of one iteration.
-    fn iteration(self, ranks: u32, bytes: Bytes) -> Box<dyn Iteration> {
+    fn iteration(self, ranks: u32, bytes: Bytes, window: u32) -> Box<dyn Iteration> {
         let one_sided = |kind, window| Box::new(OneSidedAccess { kind, bytes, window });
         if let Some(kind) = self.collective() {
             return Box::new(Collectives { kind, bytes });
         }
         match self {
-            Benchmark::Bw => Box::new(Bw { bytes }),
-            Benchmark::Bibw => Box::new(Bibw { bytes }),
-            Benchmark::MbwMr => Box::new(MbwMr { bytes, pairs: ranks / 2 }),
+            Benchmark::Bw => Box::new(Bw { bytes, window }),
+            Benchmark::Bibw => Box::new(Bibw { bytes, window }),
+            Benchmark::MbwMr => Box::new(MbwMr { bw: Bw { bytes, window }, pairs: ranks / 2 }),
             Benchmark::OneWay => Box::new(OneWay { bytes }),
             Benchmark::PutLatency => one_sided(OneSided::Put, 1),
-            Benchmark::PutBw => one_sided(OneSided::Put, WINDOW),
+            Benchmark::PutBw => one_sided(OneSided::Put, window),
             Benchmark::GetLatency => one_sided(OneSided::Get, 1),
-            Benchmark::GetBw => one_sided(OneSided::Get, WINDOW),
+            Benchmark::GetBw => one_sided(OneSided::Get, window),
             Benchmark::FopLatency => Box::new(FopLatency { kind: OneSided::FetchAndOp }),
             Benchmark::CasLatency => Box::new(FopLatency { kind: OneSided::CompareAndSwap }),
             Benchmark::AccLatency => one_sided(OneSided::Accumulate, 1),
@@ -177,7 +177,8 @@ impl Benchmark {
     /// two; an even number for `mbw_mr`.
     pub fn program(self, ranks: u32, bytes: Bytes, repetitions: Repetitions) -> Loop {
         let bytes = self.only_size().unwrap_or(bytes);
-        Loop::new(format!("osu_{}", self.name()), ranks, repetitions, self.iteration(ranks, bytes))
+        let iteration = self.iteration(ranks, bytes, repetitions.window);
+        Loop::new(format!("osu_{}", self.name()), ranks, repetitions, iteration)
     }
 }
 

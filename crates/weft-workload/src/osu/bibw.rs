@@ -1,12 +1,12 @@
 //! `osu_bibw`: windows of messages both ways at once; the bandwidth is that of both directions together.
 //!
 //! ```text
-//!   both ranks   ⏱ irecv × 64  isend × 64  waitall (sends)  waitall (receives) ⏱
+//!   both ranks   ⏱ irecv × n  isend × n  waitall (sends)  waitall (receives) ⏱
 //! ```
 
 use super::ops::{irecv, isend, waitall};
 use super::repeat::Iteration;
-use super::{Figures, Stopwatch, WINDOW};
+use super::{Figures, Stopwatch};
 use weft_trace::op::Op;
 use weft_units::Bytes;
 
@@ -15,24 +15,26 @@ const TAGS: [i32; 2] = [10, 100];
 
 pub(super) struct Bibw {
     pub bytes: Bytes,
+    /// Messages of a window.
+    pub window: u32,
 }
 
 impl Iteration for Bibw {
     fn steps(&self, _: u32) -> u64 {
-        2 * u64::from(WINDOW) + 2
+        2 * u64::from(self.window) + 2
     }
 
     fn timed(&self, rank: u32, step: u64) -> Op {
         let other = 1 - rank;
-        let step = step as u32;
-        if step < WINDOW {
+        let (step, window) = (step as u32, self.window);
+        if step < window {
             irecv(other, TAGS[rank as usize], self.bytes, step)
-        } else if step < 2 * WINDOW {
+        } else if step < 2 * window {
             isend(other, TAGS[other as usize], self.bytes, step)
-        } else if step == 2 * WINDOW {
-            waitall(WINDOW, WINDOW)
+        } else if step == 2 * window {
+            waitall(window, window)
         } else {
-            waitall(0, WINDOW)
+            waitall(0, window)
         }
     }
 
@@ -41,7 +43,7 @@ impl Iteration for Bibw {
     }
 
     fn figures(&self, times: &[Stopwatch]) -> Figures {
-        let messages = 2.0 * f64::from(WINDOW) * f64::from(times[0].iterations());
+        let messages = 2.0 * f64::from(self.window) * f64::from(times[0].iterations());
         Figures::rate(messages, self.bytes, times[0].elapsed_ps())
     }
 }

@@ -15,7 +15,7 @@
 //! OSU micro-benchmarks 5.x, the defaults of `-i` and `-x`: `LAT_LOOP`, `BW_LOOP`, `COLL_LOOP` and their
 //! skips, for small messages and for those above `LARGE_MESSAGE_SIZE`.
 
-use super::{Benchmark, Repetitions};
+use super::{Benchmark, Repetitions, WINDOW};
 use serde::{Deserialize, Serialize};
 use weft_units::Bytes;
 
@@ -117,7 +117,7 @@ impl Repetitions {
     ) -> Repetitions {
         let counts = iterations.counts(benchmark, benchmark.only_size().unwrap_or(bytes));
         let warm_up = warm_up.unwrap_or(counts.warm_up);
-        Repetitions { warm_up, iterations: counts.iterations, barrier }
+        Repetitions { warm_up, iterations: counts.iterations, barrier, window: WINDOW }
     }
 }
 

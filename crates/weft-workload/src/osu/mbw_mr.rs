@@ -11,27 +11,27 @@
 //! they leave the barrier: a sender that is out first fills the wire with its window while another one's
 //! clock does not run yet. Over OSU's 100 iterations that is no more than a hundredth.
 
-use super::bw::{STEPS, receiver, sender};
+use super::bw::Bw;
 use super::repeat::{Barriers, Iteration};
-use super::{Figures, Stopwatch, WINDOW};
+use super::{Figures, Stopwatch};
 use weft_trace::op::Op;
-use weft_units::Bytes;
 
 pub(super) struct MbwMr {
-    pub bytes: Bytes,
+    /// The windows of each pair.
+    pub bw: Bw,
     /// Half of the ranks.
     pub pairs: u32,
 }
 
 impl Iteration for MbwMr {
     fn steps(&self, _: u32) -> u64 {
-        STEPS
+        self.bw.steps()
     }
 
     fn timed(&self, rank: u32, step: u64) -> Op {
         match rank.checked_sub(self.pairs) {
-            None => sender(rank + self.pairs, self.bytes, step),
-            Some(from) => receiver(from, self.bytes, step),
+            None => self.bw.sender(rank + self.pairs, step),
+            Some(from) => self.bw.receiver(from, step),
         }
     }
 
@@ -45,7 +45,7 @@ impl Iteration for MbwMr {
 
     fn figures(&self, times: &[Stopwatch]) -> Figures {
         let senders = &times[..self.pairs as usize];
-        let each = f64::from(WINDOW) * f64::from(senders[0].iterations());
-        Figures::rate(each * f64::from(self.pairs), self.bytes, Stopwatch::elapsed_of_all_ps(senders))
+        let each = f64::from(self.bw.window) * f64::from(senders[0].iterations());
+        Figures::rate(each * f64::from(self.pairs), self.bw.bytes, Stopwatch::elapsed_of_all_ps(senders))
     }
 }

@@ -63,6 +63,8 @@ pub struct Repetitions {
     pub iterations: u32,
     /// Whether ranks meet after every iteration of a collective, as in OSU.
     pub barrier: bool,
+    /// Messages of an iteration that are under way at a time, of bandwidths.
+    pub window: u32,
 }
 
 /// A benchmark with everything decided.
@@ -193,7 +195,7 @@ impl Generated for Loop {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Benchmark;
+    use super::super::{Benchmark, WINDOW};
     use super::*;
     use proptest::prelude::*;
     use weft_units::Bytes;
@@ -213,7 +215,7 @@ mod tests {
     #[test]
     fn loops_have_the_shape_of_osu() {
         let shape = |benchmark: Benchmark, ranks, rank, barrier| {
-            let repetitions = Repetitions { warm_up: 1, iterations: 2, barrier };
+            let repetitions = Repetitions { warm_up: 1, iterations: 2, barrier, window: WINDOW };
             let program = benchmark.program(ranks, Bytes::new(8), repetitions);
             letters(&program, rank).replace(&".".repeat(66), "w")
         };
@@ -228,10 +230,12 @@ mod tests {
     }
 
     fn repetitions() -> impl Strategy<Value = Repetitions> {
-        (0u32..4, 1u32..4, any::<bool>()).prop_map(|(warm_up, iterations, barrier)| Repetitions {
+        let all = (0u32..4, 1u32..4, any::<bool>(), 1u32..70);
+        all.prop_map(|(warm_up, iterations, barrier, window)| Repetitions {
             warm_up,
             iterations,
             barrier,
+            window,
         })
     }
 

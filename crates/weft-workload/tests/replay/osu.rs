@@ -5,10 +5,10 @@ use std::sync::Arc;
 use weft_fabric::LineRate;
 use weft_msg::OneSidedPath;
 use weft_units::{BitRate, Bytes, LineCode, Span};
-use weft_workload::osu::{Benchmark, Figures, Loop, Repetitions, Stopwatch};
+use weft_workload::osu::{Benchmark, Figures, Loop, Repetitions, Stopwatch, WINDOW};
 use weft_workload::replay::{Generated, Operations, ProgressRule};
 
-const REPETITIONS: Repetitions = Repetitions { warm_up: 2, iterations: 5, barrier: true };
+const REPETITIONS: Repetitions = Repetitions { warm_up: 2, iterations: 5, barrier: true, window: WINDOW };
 
 /// The figures of a benchmark on a network. With `reload`, the run is saved and resumed once per such period.
 fn run(setup: &Setup, program: Loop, reload: Option<Span>) -> Figures {
@@ -179,7 +179,7 @@ fn without_barriers_broadcasts_stream() {
 fn more_iterations_measure_the_same() {
     for benchmark in [Benchmark::Latency, Benchmark::Bw, Benchmark::Reduce, Benchmark::Alltoall] {
         let measured = |warm_up, iterations| {
-            let repetitions = Repetitions { warm_up, iterations, barrier: true };
+            let repetitions = Repetitions { warm_up, iterations, ..REPETITIONS };
             let figures = run(&wire(), benchmark.program(2, Bytes::new(100), repetitions), None);
             figures.latency_us.or(figures.bandwidth_gbps)
         };

@@ -1,4 +1,4 @@
-// Takes packets, checks each word, and acknowledges all of them with one packet: TEXTAROSSA D2.8 §5.2.1, appendix A.
+// Takes packets, checks each word, and acknowledges all of them with one packet of one word: TEXTAROSSA D2.8 §5.2.1, appendix A.
 //
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 #include "hapecom.h"
@@ -12,7 +12,6 @@ extern "C" void krnl_receiver(unsigned coord_x, unsigned coord_y, unsigned coord
                               message_stream_t message_data_out[N_OUTPUT_CHANNELS])
 {
     unsigned taken = 0;
-    (void)message_data_out;
     for (unsigned packet = 0; packet < npackets; packet++) {
         const apenet_header_t header = message_hdr_in[0].read();
         const unsigned nword = header.s.packet_size / sizeof(uint128_t);
@@ -32,6 +31,8 @@ extern "C" void krnl_receiver(unsigned coord_x, unsigned coord_y, unsigned coord
     header.s.dest_y = coord_y;
     header.s.dest_z = coord_z;
     header.s.intra_dest = task_id;
+    header.s.packet_size = sizeof(uint128_t);
     message_hdr_out[0].write(header);
+    message_data_out[0].write(taken);
     message_hdr_out[0].write(apenet_header_t());
 }

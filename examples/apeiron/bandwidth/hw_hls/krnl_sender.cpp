@@ -11,7 +11,6 @@ extern "C" void krnl_sender(unsigned coord_x, unsigned coord_y, unsigned coord_z
                             message_stream_t message_data_out[N_OUTPUT_CHANNELS])
 {
     const unsigned nword = packet_size / sizeof(uint128_t);
-    (void)message_data_in;
     for (unsigned packet = 0; packet < npackets; packet++) {
         apenet_header_t header = {};
         header.s.dest_x = coord_x;
@@ -30,7 +29,8 @@ extern "C" void krnl_sender(unsigned coord_x, unsigned coord_y, unsigned coord_z
         }
         message_hdr_out[0].write(apenet_header_t());
     }
-    // The acknowledgement: header and footer.
+    // The acknowledgement: header, a word, and footer.
     message_hdr_in[0].read();
+    message_data_in[0].read();
     message_hdr_in[0].read();
 }

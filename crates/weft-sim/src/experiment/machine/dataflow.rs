@@ -14,7 +14,7 @@ pub struct DataflowMachine {
     pub nodes: [u32; 3],
     /// The clock of the IntraNode ports.
     pub clock: Clock,
-    /// The clock of the switch; `None`: there is none.
+    /// The clock of the switch; `None`: there is none, as on the ideal network.
     pub switch_clock: Option<Clock>,
     /// Cycles from a packet's footer until its kernel has it.
     pub dispatcher: u32,

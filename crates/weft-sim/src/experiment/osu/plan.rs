@@ -43,6 +43,11 @@ pub(super) fn points(
             "--no-barrier: {benchmark} has no barrier between iterations; leave --no-barrier out"
         )));
     }
+    if request.repetitions.window.is_some() && !benchmark.is_of_bandwidth() {
+        return Err(ExperimentError::input(format!(
+            "--window: {benchmark} has one message under way at a time; leave --window out, or measure bw"
+        )));
+    }
     let sizes = sizes(benchmark, &request.sizes, machine)?;
     let places: Arc<[CorePlace]> = places(request, machine, layout)?.into();
     check_blocks(benchmark, &sizes, places.len() as u32)?;

@@ -115,6 +115,8 @@ pub(super) struct Measure {
     /// Of OSU's two and five, where that many would take long.
     pub warm_up: Option<u32>,
     pub iterations: Option<u32>,
+    /// Of bandwidths: messages under way at a time, where they are not OSU's 64.
+    pub window: Option<u32>,
     pub layer: Option<Layer>,
     pub algorithm: Option<String>,
     /// Whether ranks meet after each collective, as in OSU.
@@ -227,6 +229,7 @@ impl Measure {
                 ("ppn", self.ranks_per_host),
                 ("warm-up", self.warm_up),
                 ("iterations", self.iterations),
+                ("window", self.window),
             ] {
                 words += &value.map_or(String::new(), |value| format!(" --{option} {value}"));
             }
