@@ -372,8 +372,8 @@ impl PacketizerInputs {
         outputs
     }
 
-    /// The network takes a word, or a packet turns out to be stale: before its turn, or in it where it is made
-    /// then.
+    /// The network takes a word, or a packet turns out to be stale: before its turn, or in it where it is
+    /// made then.
     fn take_word(&mut self, cycle: u64, outputs: &mut PacketizerOutputs) {
         let Some(sending) = self.sending.front_mut() else { return };
         if outputs.taken {
