@@ -719,7 +719,7 @@ mod tests {
         let given_up = loop {
             now = packetizer.sent(now, channel, &p).unwrap();
             match packetizer.expired(now, channel, &p, &mut |c| changes.push(c)) {
-                (Expiry::Repeat, None) => {}
+                (Expiry::Repeat, None) => now = Packetizer::repetition(now, &p.clock),
                 (Expiry::GiveUp, parcel) => break parcel,
                 other => panic!("{other:?}"),
             }

@@ -372,7 +372,8 @@ impl PacketizerInputs {
         outputs
     }
 
-    /// The network takes a word, or a packet turns out to be stale.
+    /// The network takes a word, or a packet turns out to be stale: before its turn, or in it where it is
+    /// made then.
     fn take_word(&mut self, cycle: u64, outputs: &mut PacketizerOutputs) {
         let Some(sending) = self.sending.front_mut() else { return };
         if outputs.taken {
@@ -383,7 +384,7 @@ impl PacketizerInputs {
             if sending.words.is_empty() {
                 self.sending.pop_front();
             }
-        } else if sending.use_of_it == PacketUse::Stale && sending.from <= cycle + 1 {
+        } else if sending.use_of_it == PacketUse::Stale && sending.from.max(sending.made + 1) <= cycle + 1 {
             if outputs.valid != 0 && sending.words.front() == Some(&outputs.data) {
                 sending.use_of_it = PacketUse::Dropped;
             } else {
