@@ -11,7 +11,8 @@
 //! every run.
 //!
 //! # Cost
-//! A vector is fetched and stored through the host port as any other burst. A reduction takes a cycle per
+//! A vector is fetched and stored through the host port as any other burst. Packets come a word per cycle: of
+//! two whose tails are closer than that, the second is there later. A reduction takes a cycle per
 //! word of the datapath and the latency of the arithmetic; packets take what the fabric takes. Start
 //! (software programs the module), finish (the module tells the software) and lookup are spans of the machine
 //! file. A module looks an address up for what it sends, one for all members of its board, whose pairs of
@@ -50,13 +51,16 @@ pub use state::{ModuleEvent, ModuleState, Role};
 pub use vector::{DataType, Operation, reduce, reference};
 
 use crate::memory_path::MemoryPath;
-use crate::ports::{ModuleCrossing, ProgrammedModule, ResultWrite};
+use crate::ports::{ModuleCrossing, PacketOfModule, ProgrammedModule, ResultWrite};
 use crate::reliability::Expiry;
 use crate::server::Server;
 use repair::Repair;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use weft_units::{Bytes, EndpointId, Time};
+
+/// Of every packet (TR-488 §4.2).
+const HEADER_AND_FOOTER: Bytes = Bytes::new(32);
 
 /// An operation under way.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -108,6 +112,8 @@ pub struct Module {
     /// Vectors that came before they could be reduced, and when.
     early: BTreeMap<(OperationId, ModulePacketKind), EarlyVector>,
     arithmetic: Server,
+    /// The edge until which the way in has words of the last packet.
+    way_in: Time,
     /// Results of earlier blocks of the request under way.
     result: Vec<u8>,
     repair: Repair,
@@ -240,26 +246,37 @@ impl Module {
         self.advance(id, context);
     }
 
-    /// A packet of another module has come.
+    /// Takes the words of a packet whose tail comes now, one per cycle, header and footer with them, behind
+    /// those of the packet before it. Returns when it is there.
+    pub fn take_words(&mut self, bytes: Bytes, now: Time, parameters: &AllreduceParameters) -> Time {
+        let AllreduceParameters { clock, word, .. } = parameters;
+        let words = (HEADER_AND_FOOTER + bytes).div_ceil(*word);
+        let (tail, free) = (clock.edge_at_or_after(now), clock.later_edge(self.way_in, words));
+        self.way_in = tail.max(free);
+        if free > tail { free } else { now }
+    }
+
+    /// A packet of another module has come, which is not damaged.
     pub fn received(
         &mut self,
-        from: EndpointId,
-        (id, step): (OperationId, ModulePacketKind),
+        packet: &PacketOfModule,
         values: Option<Vec<u8>>,
         context: &mut ModuleContext<'_, impl ModuleCallbacks>,
     ) {
+        let PacketOfModule { other: from, id, step, bytes } = *packet;
+        let came = self.take_words(bytes, context.now, context.parameters);
         match step {
-            ModulePacketKind::Ask => self.answer(from, id, context),
+            ModulePacketKind::Ask => self.answer(packet, came, context),
             ModulePacketKind::NotYet if self.running.contains_key(&id) => {
                 self.repair
-                    .alive(context.now, &context.parameters.reliability)
+                    .alive(came, &context.parameters.reliability)
                     .into_iter()
                     .for_each(|at| context.callbacks.arm(at));
             }
             ModulePacketKind::Failed if self.running.contains_key(&id) => self.fail(id, from, context),
             ModulePacketKind::NotYet | ModulePacketKind::Failed => {}
             vector if self.wants(id, vector) => {
-                self.early.entry((id, vector)).or_insert((context.now, values));
+                self.early.entry((id, vector)).or_insert((came, values));
                 self.advance(id, context);
             }
             _ => context.callbacks.came_again(),
@@ -281,19 +298,19 @@ impl Module {
         }
     }
 
-    /// Another module waits for a vector of this one.
+    /// Another module waits for a vector of this one. The question was there at `came`.
     fn answer(
         &self,
-        from: EndpointId,
-        id: OperationId,
+        question: &PacketOfModule,
+        came: Time,
         context: &mut ModuleContext<'_, impl ModuleCallbacks>,
     ) {
-        let says =
-            |step| ModulePacket { to: from, id, step, bytes: Bytes::ZERO, due: context.now, values: None };
+        let PacketOfModule { other: from, id, .. } = *question;
+        let says = |step| ModulePacket { to: from, id, step, bytes: Bytes::ZERO, due: came, values: None };
         let edge = |time| context.parameters.clock.edge_at_or_after(time);
         // One whose receiver is still looked up comes soon.
-        match self.repair.sent_to(from, id).filter(|sent| edge(sent.due) <= edge(context.now)) {
-            Some(sent) => context.callbacks.send_again(ModulePacket { due: context.now, ..sent.clone() }),
+        match self.repair.sent_to(from, id).filter(|sent| edge(sent.due) <= edge(came)) {
+            Some(sent) => context.callbacks.send_again(ModulePacket { due: came, ..sent.clone() }),
             None if self.repair.has_failed(id) => context.callbacks.send(says(ModulePacketKind::Failed)),
             None => context.callbacks.send(says(ModulePacketKind::NotYet)),
         }

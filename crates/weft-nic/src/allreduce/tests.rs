@@ -58,7 +58,7 @@ impl ModuleCallbacks for Asked {
 enum Happening {
     Request(AllreduceRequest, Option<Vec<u8>>),
     Woken(OperationId),
-    Packet(EndpointId, OperationId, ModulePacketKind, Option<Vec<u8>>),
+    Packet(PacketOfModule, Option<Vec<u8>>),
     Late,
 }
 
@@ -119,21 +119,21 @@ fn run_with_losses(
         match what {
             Happening::Request(request, values) => module.request(request, values, now, context).unwrap(),
             Happening::Woken(id) => module.woken(id, around, context),
-            Happening::Packet(from, id, step, values) => module.received(from, (id, step), values, context),
+            Happening::Packet(packet, values) => module.received(&packet, values, context),
             Happening::Late => module.expired(context),
         }
         for (at, id) in asked.wakes {
             sequence += 1;
             agenda.insert((at, sequence), (node, Happening::Woken(id)));
         }
-        for ModulePacket { to, id, step, due, values, .. } in asked.packets {
+        for ModulePacket { to, id, step, bytes, due, values } in asked.packets {
             assert!(due >= now);
             if lost(node, to.0, due) {
                 continue;
             }
             sequence += 1;
-            let packet = Happening::Packet(EndpointId(node), id, step, values);
-            agenda.insert((due + wire, sequence), (to.0, packet));
+            let packet = PacketOfModule { other: EndpointId(node), id, step, bytes };
+            agenda.insert((due + wire, sequence), (to.0, Happening::Packet(packet, values)));
         }
         for at in asked.timers {
             sequence += 1;
@@ -254,13 +254,27 @@ fn a_vector_whose_receiver_is_looked_up_is_not_sent_again() {
     let ModulePacket { to, id, due, step, .. } = asked.packets.pop().unwrap();
     assert_eq!((to, step), (EndpointId(0), ModulePacketKind::Contribution(1)));
     let mut answer = |at| {
-        let ask = (id, ModulePacketKind::Ask);
-        let mut asked = call(at, &mut |module, context| module.received(to, ask, None, context));
+        let ask = PacketOfModule { other: to, id, step: ModulePacketKind::Ask, bytes: Bytes::ZERO };
+        let mut asked = call(at, &mut |module, context| module.received(&ask, None, context));
         (asked.packets.len(), asked.packets.pop().map(|packet| packet.step))
     };
     let cycle = Span::from_ps(6_667);
     assert_eq!(answer(due - cycle), (1, Some(ModulePacketKind::NotYet)));
     assert_eq!(answer(due), (1, Some(step)));
+}
+
+/// Catches packets that overlap on the way in: one of 4 bytes takes three words of a cycle each, and is no
+/// later than its tail where there is time for them.
+#[test]
+fn packets_come_a_word_per_cycle() {
+    let (mut module, parameters) = (Module::default(), parameters());
+    let mut there = |bytes, at| module.take_words(Bytes::new(bytes), at, &parameters);
+    let edge = |number| parameters.clock.edge(number);
+    let first = edge(10) - Span::from_ns(1);
+    assert_eq!(there(4, first), first);
+    assert_eq!(there(4, edge(12)), edge(13));
+    assert_eq!(there(0, edge(13)), edge(15));
+    assert_eq!(there(256, edge(33)), edge(33));
 }
 
 /// Catches blocks of a long vector that overlap: the software triggers the next when one is done.

@@ -115,12 +115,12 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
             Header::Small(channel) => self.small(packet, channel).map(Notice::Message),
             // It is known by its label, and taken before.
             Header::Cell(_) => None,
-            // A damaged answer says nothing: the packet will be repeated.
-            _ if packet.is_corrupted() => None,
             Header::Reduction(id, step) => {
-                self.reduction_packet(packet.source, id, step);
+                self.reduction_packet(packet, id, step);
                 None
             }
+            // A damaged answer says nothing: the packet will be repeated.
+            _ if packet.is_corrupted() => None,
             Header::BlockAnswer(id, answer) => {
                 self.block_answer(id, answer);
                 None

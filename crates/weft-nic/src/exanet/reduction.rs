@@ -232,10 +232,16 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         self.port(|| Crossing::Module(ModuleCrossing::Arrived { packet, damaged, values }));
     }
 
-    /// A packet of another module has come.
-    pub(super) fn reduction_packet(&mut self, from: EndpointId, id: OperationId, step: ModulePacketKind) {
-        let values = self.hardware.data.as_mut().map(|data| data.memory.vector_of(from, id, step));
-        self.with_module(|module, _, context| module.received(from, (id, step), values, context));
+    /// A packet of another module has come. A damaged one only takes its time on the way in.
+    pub(super) fn reduction_packet(&mut self, packet: &Packet, id: OperationId, step: ModulePacketKind) {
+        let (other, bytes) = (packet.source, packet.payload());
+        if packet.is_corrupted() {
+            self.with_module(|module, _, context| module.take_words(bytes, context.now, context.parameters));
+            return;
+        }
+        let values = self.hardware.data.as_mut().map(|data| data.memory.vector_of(other, id, step));
+        let packet = PacketOfModule { other, id, step, bytes };
+        self.with_module(|module, _, context| module.received(&packet, values, context));
     }
 
     /// The module's packet that is due; an announcement carries the bytes of its vector.

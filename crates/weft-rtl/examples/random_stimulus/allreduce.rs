@@ -316,15 +316,15 @@ impl Stimulus<'_> {
         }
         let Some(packet) = sender.packets.pop_front() else { return };
         let ModulePacket { to, id, step, bytes, values, .. } = packet;
-        let clock = self.bench.clock;
-        let on_bus = clock.cycles(2 + bytes.div_ceil(Bytes::new(16)));
-        sender.out_free = now + on_bus;
+        // Links of 19.2 Gb/s, that do not fill up the last word.
+        let on_wire = Span::from_ps((32 + bytes.get()) * 5000 / 12);
+        sender.out_free = now + on_wire;
         let sender_dead = now < sender.dead_until;
-        self.at(now + on_bus, node, Later::Send);
+        self.at(now + on_wire, node, Later::Send);
         self.cross(now, node, ModuleCrossing::Sent(PacketOfModule { other: to, id, step, bytes }));
         let receiver = &mut self.nodes[to.0 as usize];
         let wire = Span::from_ns(200 + self.bench.below(400));
-        let tail = (now + on_bus + wire).max(receiver.in_free + on_bus);
+        let tail = (now + on_wire + wire).max(receiver.in_free + on_wire);
         let is_lost = self.bench.in_thousand(3) || sender_dead || now < receiver.dead_until;
         if !is_lost {
             receiver.in_free = tail;
@@ -341,14 +341,15 @@ impl Stimulus<'_> {
             Later::Late => self.call(now, node, |module, _, context| module.expired(context)),
             Later::Send => self.send(now, node),
             Later::Packet { packet, damaged, values } => {
-                let PacketOfModule { other, id, step, .. } = packet;
                 let crossing = ModuleCrossing::Arrived { packet, damaged, values: values.clone() };
                 self.cross(now, node, crossing);
-                if !damaged {
-                    self.call(now, node, |module, _, context| {
-                        module.received(other, (id, step), values, context);
-                    });
-                }
+                self.call(now, node, |module, _, context| {
+                    if damaged {
+                        module.take_words(packet.bytes, now, context.parameters);
+                    } else {
+                        module.received(&packet, values, context);
+                    }
+                });
             }
         }
     }
