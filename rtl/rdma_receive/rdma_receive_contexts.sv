@@ -254,13 +254,17 @@ module rdma_receive_contexts
   assign change_valid = changing_valid && !changing_closes;
   assign change_what = what;
 
+  // Before its first reset it holds anything.
+  logic was_reset;
+  initial was_reset = 1'b0;
   wire [1:0] used_before = 2'(connection.contexts[0].receiving) + 2'(connection.contexts[1].receiving);
   wire [1:0] used_after = 2'(changed.contexts[0].receiving) + 2'(changed.contexts[1].receiving);
 
   always_ff @(posedge clk) begin
     if (changing_valid && is_changed)
       in_use <= in_use + ($clog2(CONTEXTS + 1))'(used_after) - ($clog2(CONTEXTS + 1))'(used_before);
-    if (!reset)
+    was_reset <= was_reset || reset;
+    if (was_reset && !reset)
       assert (in_use <= ($clog2(CONTEXTS + 1))'(CONTEXTS))
       else $error("more blocks than contexts");
     if (reset) in_use <= '0;

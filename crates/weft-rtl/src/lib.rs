@@ -22,6 +22,8 @@ mod library;
 mod lock_step;
 mod mailbox;
 mod packetizer;
+mod rdma_receive;
+mod segmentation;
 mod waves;
 mod words;
 

@@ -52,7 +52,9 @@ pub enum RtlError {
         what: String,
     },
     /// A name that is no block's.
-    #[error("--rtl: there is no RTL of `{0}`; there is RTL of mailbox and packetizer")]
+    #[error(
+        "--rtl: there is no RTL of `{0}`; there is RTL of mailbox, packetizer, rdma_receive and segmentation"
+    )]
     UnknownBlock(String),
     /// A machine whose interface has no such blocks.
     #[error("--rtl: this machine has no {0}; use one with nic.model=exanet, such as exanest")]

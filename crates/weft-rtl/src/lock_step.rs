@@ -5,6 +5,8 @@ use crate::endpoint::{BlockInStep, BlockPlace, EndpointInStep};
 use crate::library::{RtlError, RtlLibrary};
 use crate::mailbox::{self, MailboxInStep};
 use crate::packetizer::{self, PacketizerInStep};
+use crate::rdma_receive::{self, RdmaReceiveInStep};
+use crate::segmentation::{self, SegmentationInStep};
 use crate::waves::Waves;
 use crate::words::edge;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,6 +16,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use weft_nic::ExanetParameters;
 use weft_nic::ports::{Crossing, PortEvent};
+use weft_nic::segmentation::Cut;
 use weft_units::{Clock, EndpointId, Time};
 
 /// Cycles by which the RTL is behind the run: what happens at a time is reported up to a packet later.
@@ -28,6 +31,10 @@ pub enum BlockName {
     Mailbox,
     /// TR-488 §4.4.
     Packetizer,
+    /// The receive unit of TR-488 §4.5.
+    RdmaReceive,
+    /// The send unit of TR-488 §4.5.
+    Segmentation,
 }
 
 impl BlockName {
@@ -36,6 +43,8 @@ impl BlockName {
         match self {
             BlockName::Mailbox => mailbox::NAME,
             BlockName::Packetizer => packetizer::NAME,
+            BlockName::RdmaReceive => rdma_receive::NAME,
+            BlockName::Segmentation => segmentation::NAME,
         }
     }
 
@@ -43,13 +52,18 @@ impl BlockName {
         match self {
             BlockName::Mailbox => mailbox::check(library, parameters),
             BlockName::Packetizer => packetizer::check(library, parameters),
+            BlockName::RdmaReceive => rdma_receive::check(library, parameters),
+            BlockName::Segmentation => segmentation::check(library, parameters),
         }
     }
 
-    fn begin(self, library: &Arc<RtlLibrary>, place: BlockPlace) -> Result<Box<dyn BlockInStep>, RtlError> {
+    fn begin(self, run: &LockStep, place: BlockPlace) -> Result<Box<dyn BlockInStep>, RtlError> {
+        let library = &run.library;
         Ok(match self {
             BlockName::Mailbox => Box::new(MailboxInStep::new(library, place)?),
             BlockName::Packetizer => Box::new(PacketizerInStep::new(library, place)?),
+            BlockName::RdmaReceive => Box::new(RdmaReceiveInStep::new(library, place, run.cut)?),
+            BlockName::Segmentation => Box::new(SegmentationInStep::new(library, place, run.cut)?),
         })
     }
 }
@@ -58,7 +72,8 @@ impl FromStr for BlockName {
     type Err = RtlError;
 
     fn from_str(text: &str) -> Result<BlockName, RtlError> {
-        let all = [BlockName::Mailbox, BlockName::Packetizer];
+        let all =
+            [BlockName::Mailbox, BlockName::Packetizer, BlockName::RdmaReceive, BlockName::Segmentation];
         let found = all.into_iter().find(|block| block.name() == text);
         found.ok_or_else(|| RtlError::UnknownBlock(text.to_owned()))
     }
@@ -71,6 +86,7 @@ pub struct LockStep {
     /// Endpoints whose blocks are in step; `None`: all.
     at: Option<BTreeSet<EndpointId>>,
     clock: Clock,
+    cut: Cut,
     endpoints: BTreeMap<EndpointId, EndpointInStep>,
     /// Interfaces that are open, of endpoints where nothing else has happened.
     opened: BTreeMap<EndpointId, Vec<PortEvent>>,
@@ -96,6 +112,7 @@ impl LockStep {
             blocks: blocks.clone(),
             at,
             clock: parameters.mailbox.clock,
+            cut: parameters.rdma.send.cut,
             endpoints: BTreeMap::new(),
             opened: BTreeMap::new(),
             waves: None,
@@ -140,7 +157,7 @@ impl LockStep {
         let clock = self.clock;
         let begin = |block: &BlockName| {
             let place = BlockPlace { block: block.name(), endpoint, clock };
-            Ok((block.name(), block.begin(&self.library, place)?))
+            Ok((block.name(), block.begin(self, place)?))
         };
         let mut blocks = self.blocks.iter().map(begin).collect::<Result<Vec<_>, RtlError>>()?;
         for event in self.opened.remove(&endpoint).unwrap_or_default() {

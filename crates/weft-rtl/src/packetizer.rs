@@ -8,13 +8,13 @@
 use crate::difference::Difference;
 use crate::endpoint::{BlockInStep, BlockPlace};
 use crate::library::{Instance, RtlError, RtlLibrary, RtlPort};
-use crate::words::{AnswerWords, BusWord, SmallMessage, edge};
+use crate::words::{AnswerWords, BusWord, SmallMessage, cycles, edge};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use weft_nic::ExanetParameters;
 use weft_nic::packetizer::{ChannelChange, ChannelId, ChannelInput, ChannelState};
 use weft_nic::ports::{Crossing, PortEvent, SmallAnswer, StoredParcel};
-use weft_units::{Bytes, Clock, Span, Time};
+use weft_units::{Bytes, Span, Time};
 
 /// The name of the block.
 pub(crate) const NAME: &str = "packetizer";
@@ -164,12 +164,6 @@ pub(crate) fn check(library: &RtlLibrary, parameters: &ExanetParameters) -> Resu
         return Err(unfit(why, "use a machine whose port is so, such as exanest"));
     }
     Ok(())
-}
-
-/// The cycles of a time, if they are whole and every wait of that time is so many edges long.
-fn cycles(clock: &Clock, span: Span) -> Option<u64> {
-    let cycles = clock.edges_before(Time::ZERO + span);
-    (clock.cycles(cycles) == span && clock.edge(cycles + 1) == clock.edge(1) + span).then_some(cycles)
 }
 
 impl PacketizerInStep {
@@ -415,7 +409,7 @@ impl BlockInStep for PacketizerInStep {
             Crossing::Stale { channel, message } => self.sent(channel, message, at, true),
             Crossing::Answered(answer) => self.answered(&answer, at),
             Crossing::Channel(change) => self.changed(&change, at),
-            Crossing::Arrived(_) | Crossing::Queue(_) => {}
+            _ => {}
         }
     }
 

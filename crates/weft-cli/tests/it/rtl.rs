@@ -51,6 +51,34 @@ fn latency_is_the_models_with_rtl_in_step() {
     assert!(waves.lines().filter(|line| line.starts_with('#')).count() > 100);
 }
 
+/// Large transfers by a hardware agent.
+const RDMA: [&str; 2] = ["--set", "nic.segmentation.agent=hardware"];
+
+/// Catches RTL of the RDMA units that is not the model's: transfers of one block to many, and the exchanges
+/// of their rendezvous.
+#[test]
+fn rdma_is_the_models_with_rtl_in_step() {
+    let Some(library) = library("") else { return };
+    let sizes = [&["--sizes", "16K:1M", "--iterations", "3"], &RDMA[..]].concat();
+    let plain = latency(&library, &sizes);
+    let in_step = latency(&library, &[&sizes[..], &["--rtl", "segmentation,rdma_receive"]].concat());
+    assert!(in_step.status.success(), "{}", text(&in_step.stderr));
+    let rows = |output: &Output| rows(&serde_json::from_slice(&output.stdout).unwrap());
+    assert_eq!(rows(&in_step), rows(&plain));
+}
+
+/// Catches RTL and model that part where cells and answers are lost or damaged, and blocks are sent again.
+#[test]
+fn repeated_blocks_are_the_models_with_rtl_in_step() {
+    let Some(library) = library("") else { return };
+    for faults in ["faults=[{drop=5000}]", "faults=[{corrupt=5000}]"] {
+        let size =
+            ["--sizes", "33K", "--iterations", "20", "--set", faults, "--rtl", "segmentation,rdma_receive"];
+        let in_step = latency(&library, &[&size[..], &RDMA].concat());
+        assert!(in_step.status.success(), "{faults}: {}", text(&in_step.stderr));
+    }
+}
+
 /// Catches RTL and model that part where much comes at once: windows that fill channels and mailboxes,
 /// collectives, and packets and answers that are lost or damaged.
 #[test]
@@ -73,12 +101,14 @@ fn storms_and_losses_are_the_models_with_rtl_in_step() {
 /// Catches RTL that is compared with nothing: a bug in each block ends the run, and is named.
 #[test]
 fn a_bug_is_named() {
-    for (block, folder, signal) in [
-        ("mailbox", "wrong-mailbox", "m_axi_awaddr"),
-        ("packetizer", "wrong-packetizer", "m_axis_net_tvalid is 0x0 in the RTL and 0x1 in the model"),
+    for (block, size, signal) in [
+        ("mailbox", "8", "m_axi_awaddr"),
+        ("packetizer", "8", "m_axis_net_tvalid is 0x0 in the RTL and 0x1 in the model"),
+        ("segmentation", "16K", "m_axis_net_tvalid is 0x0 in the RTL and 0x1 in the model"),
+        ("rdma_receive", "16K", "m_axi_awaddr"),
     ] {
-        let Some(library) = library(folder) else { return };
-        let output = latency(&library, &["--sizes", "8", "--rtl", block]);
+        let Some(library) = library(&format!("wrong-{block}")) else { return };
+        let output = latency(&library, &[&["--sizes", size, "--rtl", block], &RDMA[..]].concat());
         let said = format!("{}{}", text(&output.stdout), text(&output.stderr));
         assert_eq!(output.status.code(), Some(1), "{said}");
         let named = format!("the RTL of the {block} of M1QA");
@@ -100,7 +130,7 @@ fn what_has_no_rtl_is_refused() {
         }
     };
     refused(missing, &["--rtl", "mailbox"], &["/nowhere/libweft_rtl.so", "make rtl"]);
-    refused(missing, &["--rtl", "router"], &["no RTL of `router`", "mailbox and packetizer"]);
+    refused(missing, &["--rtl", "router"], &["no RTL of `router`", "mailbox, packetizer, rdma_receive and"]);
     let overheads = ["--rtl", "mailbox", "--set", "nic.model=overheads"];
     refused(missing, &overheads, &["has no mailbox", "nic.model=exanet"]);
     refused(missing, &["--rtl", "mailbox", "--set", "fabric.kind=ideal"], &["fabric.kind=packet"]);
@@ -113,6 +143,11 @@ fn what_has_no_rtl_is_refused() {
         &check,
         &["nic.mailbox.check is 12", "--set 'nic.mailbox.check=11 cycles'", "parameter CHECK"],
     );
+    let firmware = ["nic.segmentation.agent is firmware", "--set nic.segmentation.agent=hardware"];
+    refused(&library, &["--rtl", "segmentation"], &firmware);
+    let bursts =
+        [&["--rtl", "segmentation", "--set", "nic.host_port.outstanding_bursts=4"], &RDMA[..]].concat();
+    refused(&library, &bursts, &["nic.host_port.outstanding_bursts is 4", "parameter OUTSTANDING"]);
     let timeout = ["--rtl", "packetizer", "--set", "nic.packetizer.timeout=50001ps"];
     refused(&library, &timeout, &["nic.packetizer.timeout", "cycles"]);
     let other = std::env::current_exe().unwrap();

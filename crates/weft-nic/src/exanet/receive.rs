@@ -14,7 +14,7 @@ use crate::host_port::HOST_PORT;
 use crate::mailbox::{Envelope, MAILBOX, QueueChange, Refusal};
 use crate::observer::{BlockChange, Observer as _, Stage, StateChange};
 use crate::packetizer::{ChannelId, Packetizer, Parcel};
-use crate::ports::{Arrival, Crossing, PortEvent, SmallAnswer};
+use crate::ports::{Arrival, BlockReply, Crossing, PortEvent, SmallAnswer};
 use crate::rdma::ReceiveUnit;
 use crate::reliability::Expiry;
 use weft_fabric::{Announced, InterfaceContext, Packet};
@@ -129,16 +129,19 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         }
     }
 
-    /// Reports an answer to the packetizer, where that is wanted.
+    /// Reports an answer to packetizer or send unit, where that is wanted.
     #[inline]
     fn port_of_answer(&mut self, packet: &Packet, header: Header) {
+        let Packet { source: from, message, .. } = *packet;
+        let damaged = packet.is_corrupted();
         let (channel, refusal) = match header {
             Header::Acknowledgement(channel) => (channel, None),
             Header::Refused(channel, refusal) => (channel, Some(refusal)),
+            Header::BlockAnswer(id, answer) => {
+                return self.port(|| Crossing::BlockAnswered(BlockReply { from, id, answer, damaged }));
+            }
             _ => return,
         };
-        let Packet { source: from, message, .. } = *packet;
-        let damaged = packet.is_corrupted();
         self.port(|| Crossing::Answered(SmallAnswer { from, message, channel, refusal, damaged }));
     }
 

@@ -4,12 +4,13 @@ mod world;
 
 use super::*;
 use crate::gvas::Pdid;
-use crate::iommu::FaultModel;
-use crate::memory::MemoryParameters;
+use crate::host_port::HostPort;
+use crate::iommu::{FaultModel, Iommu};
+use crate::memory::{MemoryChannel, MemoryParameters};
 use crate::segmentation::Cut;
 use proptest::prelude::*;
 use weft_units::{Address, BitRate, Bytes, Span};
-use world::{Happening, LATENCY, MEMORY, Trouble, World, Write, iommu, parameters};
+use world::{DOMAIN, Happening, LATENCY, MEMORY, Trouble, World, Write, iommu, parameters};
 
 /// The engine's cadence: 16 words, header, footer and 5 cycles for each 256 bytes, whatever the firmware
 /// does meanwhile, with two blocks outstanding; with one the firmware is seen.
@@ -89,6 +90,81 @@ fn free_buffers_are_filled_from_all_channels() {
     // There are eight buffers, and three cells of each.
     let turns = [(0, 0), (1, 0), (2, 0), (0, 1), (1, 1), (2, 1), (0, 2), (1, 2)];
     assert_eq!(cells.collect::<Vec<_>>(), turns);
+}
+
+/// A receive unit with the way to its memory.
+#[derive(Default)]
+struct Receiver {
+    unit: ReceiveUnit,
+    port: HostPort,
+    memory: MemoryChannel,
+    iommu: Iommu,
+}
+
+impl Receiver {
+    /// Cell `index` of block `block` of a transfer of 1 KB, whose blocks have two cells, comes at `us`.
+    fn take(&mut self, block: u32, index: u8, us: u64, damaged: bool) -> Option<Receipt> {
+        let (parameters, port, iommu) = (parameters().receive, world::port(), iommu(FaultModel::Off));
+        let cut = Cut::new(Bytes::new(512), Bytes::new(256)).unwrap();
+        let location = Location { space: 0, address: Address::new(0) };
+        let (bytes, domain) = (Bytes::new(1024), DOMAIN);
+        let transfer =
+            TransferHeader { destination: location, bytes, domain, first: 0, message: 0, watch: false };
+        let channel = ChannelId(0);
+        let id = CellId { channel, transaction: block, index, last: index == 1, attempt: 0 };
+        let tail = Time::ZERO + Span::from_us(us);
+        let source = EndpointId(1);
+        let arrival = Arrival { source, id, transfer: &transfer, owner: Some(domain), tail };
+        let mut path = MemoryPath {
+            port: &mut self.port,
+            port_parameters: &port,
+            memory: &mut self.memory,
+            memory_parameters: &MemoryParameters::new(BitRate::from_gigabits(130)).unwrap(),
+            iommu: &mut self.iommu,
+            iommu_parameters: &iommu,
+        };
+        if damaged {
+            return self.unit.damaged(&arrival, &cut, &parameters, &mut path).then_some(Receipt::Again);
+        }
+        Some(self.unit.cell(&arrival, &cut, &parameters, &mut path))
+    }
+
+    /// Words that it has written.
+    fn words(&self) -> u64 {
+        let worked = self.port.worked()[2].1;
+        parameters().send.clock.edges_before(Time::ZERO + worked)
+    }
+}
+
+/// Catches a damaged cell that writes nothing, and a block that is acknowledged with the bytes of one.
+#[test]
+fn a_damaged_cell_leaves_what_it_has_written_over_missing() {
+    let mut receiver = Receiver::default();
+    assert!(matches!(receiver.take(0, 0, 1, false), Some(Receipt::Written(_))));
+    assert!(receiver.take(0, 0, 2, true).is_some());
+    assert_eq!(receiver.words(), 32);
+    assert!(matches!(receiver.take(0, 1, 3, false), Some(Receipt::Written(_))), "the first is missing again");
+    assert!(matches!(receiver.take(0, 0, 4, false), Some(Receipt::Block { notified: None, .. })));
+    // Its block has come: the words are written all the same.
+    let before = receiver.words();
+    assert!(receiver.take(0, 1, 5, true).is_none());
+    assert_eq!(receiver.take(0, 1, 6, false), Some(Receipt::Duplicate { acknowledge: true }));
+    assert_eq!(receiver.words(), before + 32);
+}
+
+/// Catches blocks without a notification of their own, and a process that hears of more than its transfer.
+#[test]
+fn each_block_is_notified() {
+    let mut receiver = Receiver::default();
+    let mut notified = Vec::new();
+    for (block, index) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+        let us = u64::from(block) * 2 + u64::from(index);
+        if let Some(Receipt::Block { written, notified: told }) = receiver.take(block, index, us + 1, false) {
+            notified.push(told.map(|told| told >= written));
+        }
+    }
+    assert_eq!(notified, [None, Some(true)]);
+    assert_eq!(receiver.words(), 4 * 16 + 2);
 }
 
 /// Catches transfers that are lost instead of waiting where all channels of a page are in use.
