@@ -13,7 +13,7 @@ use crate::difference::Difference;
 use crate::endpoint::{BlockInStep, BlockPlace};
 use crate::library::{Instance, RtlError, RtlLibrary, RtlPort};
 use crate::words::{BlockAnswerWords, BusWord, CellMessage, cycles, edge};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use weft_nic::ExanetParameters;
 use weft_nic::iommu::FaultModel;
@@ -102,11 +102,19 @@ struct SentCell {
     words: VecDeque<u128>,
 }
 
+/// A word of an answer to a block.
+#[derive(Clone, Copy)]
+struct AnswerWord {
+    word: BusWord,
+    /// Whether the transfer of its block is over with it.
+    ends: bool,
+}
+
 /// The transfer of a channel.
 struct RunningTransfer {
     stored: StoredDescriptor,
-    /// Blocks that are not acknowledged.
-    missing: u32,
+    /// The transactions that are not acknowledged.
+    missing: BTreeSet<u32>,
 }
 
 /// The block.
@@ -127,7 +135,7 @@ pub(crate) struct SegmentationInStep {
     asked: u64,
     read: VecDeque<ReadCell>,
     sending: VecDeque<SentCell>,
-    answers: VecDeque<BusWord>,
+    answers: VecDeque<AnswerWord>,
     transfers: BTreeMap<u16, RunningTransfer>,
     /// Transfers of the RTL that are under way.
     running: u32,
@@ -290,7 +298,8 @@ impl SegmentationInStep {
             let address = u32::from(channel.0) << 6 | (place as u32) << 4;
             self.stores.push_back(PageStore { cycle, address, data });
         }
-        let missing = self.cut.blocks(descriptor.bytes);
+        let blocks = self.cut.blocks(descriptor.bytes);
+        let missing = (0..blocks).map(|block| stored.first.wrapping_add(block)).collect();
         self.running += 1;
         self.transfers.insert(channel.0, RunningTransfer { stored: *stored, missing });
     }
@@ -353,18 +362,22 @@ impl SegmentationInStep {
         let behind = edge(&self.place.clock, at);
         let [header, footer] = words.words();
         let footer = footer ^ u128::from(damaged);
-        self.answers.push_back(BusWord { cycle: behind.saturating_sub(2), data: header, last: false });
-        self.answers.push_back(BusWord { cycle: behind.saturating_sub(1), data: footer, last: true });
-        if !damaged && let Some(running) = self.transfers.get_mut(&id.channel.0) {
-            let missing = match answer {
-                Answer::Ack => running.missing.saturating_sub(1),
-                Answer::Nack(Refusal::Protection) => 0,
-                Answer::Nack(Refusal::NoContext | Refusal::PageFault) => running.missing,
-            };
-            let ends = missing == 0 && running.missing > 0;
-            running.missing = missing;
-            self.running = self.running.saturating_sub(ends.into());
+        let mut ends = false;
+        if !damaged && let Some(RunningTransfer { missing, .. }) = self.transfers.get_mut(&id.channel.0) {
+            let was_running = !missing.is_empty();
+            match answer {
+                Answer::Ack => {
+                    missing.remove(&id.transaction);
+                }
+                Answer::Nack(Refusal::Protection) => missing.clear(),
+                Answer::Nack(Refusal::NoContext | Refusal::PageFault) => {}
+            }
+            ends = was_running && missing.is_empty();
         }
+        let header = BusWord { cycle: behind.saturating_sub(2), data: header, last: false };
+        let footer = BusWord { cycle: behind.saturating_sub(1), data: footer, last: true };
+        self.answers.push_back(AnswerWord { word: header, ends: false });
+        self.answers.push_back(AnswerWord { word: footer, ends });
     }
 
     /// Compares what memory is asked for with what the model reads.
@@ -451,7 +464,7 @@ impl BlockInStep for SegmentationInStep {
         }
         let stores = [&self.stores, &self.patient_stores];
         let stores = stores.into_iter().filter_map(|stores| stores.front().map(|store| store.cycle));
-        let answer = self.answers.front().map(|word| word.cycle);
+        let answer = self.answers.front().map(|answer| answer.word.cycle);
         let read = self.reads.front().map(|burst| burst.from);
         let data = self.data.front().map(|word| word.cycle);
         let sending = self.sending.front().map(|sending| sending.from);
@@ -464,7 +477,7 @@ impl BlockInStep for SegmentationInStep {
         let due = |stores: &VecDeque<PageStore>| stores.front().copied().filter(|store| store.cycle <= cycle);
         let (urgent, patient) = (due(&self.stores), due(&self.patient_stores));
         let store = urgent.or(patient);
-        let answer = self.answers.front().copied().filter(|word| word.cycle <= cycle);
+        let answer = self.answers.front().copied().filter(|answer| answer.word.cycle <= cycle);
         let word = self.data.front().copied().filter(|word| word.cycle <= cycle);
         // Memory cannot answer what it was not asked for.
         if word.is_some() && self.asked == 0 {
@@ -485,7 +498,7 @@ impl BlockInStep for SegmentationInStep {
             rtl.set(ports.data_last, word.last.into());
         }
         rtl.set(ports.answer_valid, answer.is_some().into());
-        if let Some(word) = answer {
+        if let Some(AnswerWord { word, .. }) = answer {
             rtl.set(ports.answer_data, word.data);
             rtl.set(ports.answer_last, word.last.into());
         }
@@ -506,8 +519,12 @@ impl BlockInStep for SegmentationInStep {
             self.data.pop_front();
             self.asked -= 1;
         }
-        if answer.is_some() && rtl.get(ports.answer_ready) != 0 {
+        if let Some(AnswerWord { ends, .. }) = answer
+            && rtl.get(ports.answer_ready) != 0
+        {
             self.answers.pop_front();
+            // Its timers run until then.
+            self.running = self.running.saturating_sub(ends.into());
         }
         if rtl.get(ports.store_answer_valid) != 0 {
             // A descriptor that goes into a channel that is not free.

@@ -12,7 +12,8 @@
 //!
 //! caRVnet's engine is the same with [contexts](SourceContexts) in place of the channels of pages, and
 //! without the agent on the way of a descriptor: hardware cuts the transfer as it allocates the context. Its
-//! agent, in hardware as well, deals with acknowledgements and repetitions.
+//! agent, in hardware as well, deals with acknowledgements and repetitions. It notifies of transfers, and
+//! ExaNet's of each of their blocks.
 //!
 //! # Source
 //! TR-488 §4.5 and Fig. 9; of caRVnet RED-SEA D1.4 §8.
@@ -557,6 +558,12 @@ impl Rdma {
     ) -> CellOutcome {
         let receipt =
             self.receive.cell(arrival, &context.parameters.send.cut, &context.parameters.receive, path);
+        // A block that does not end its transfer is notified as well (§4.5): the process waits for the last.
+        if let (Receipt::Block { notified: None, .. }, Some(write)) = (receipt, self.receive.write)
+            && context.parameters.send.contexts.is_none()
+        {
+            path.notify(context.parameters.receive.notification, write.issued);
+        }
         if self.receive.postpones() {
             self.keep_contexts(arrival, context);
         }

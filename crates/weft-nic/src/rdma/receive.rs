@@ -410,9 +410,10 @@ impl ReceiveUnit {
         change(context, &mut self.changes, (arrival, ContextEvent::LastCell));
         self.contexts.remove(place);
         let finished = self.block_done(source, channel, transaction, written);
-        // Behind the data on the same way, and not before it.
-        let told = path.notify(parameters.notification, issued).max(written);
-        let notified = finished.then_some(told);
+        let notified = finished.then(|| {
+            // Behind the data on the same way, and not before it.
+            path.notify(parameters.notification, issued).max(written)
+        });
         Receipt::Block { written, notified }
     }
 
