@@ -141,6 +141,15 @@
 // The same of the buffer at the target.
 #define WEFT_TARGET_SHIFT 11
 
+// Of weft_kernel_time: the kernel computes, and reads and writes words.
+#define WEFT_KERNEL_WORKS 0
+
+// It waits for a word of an empty stream.
+#define WEFT_KERNEL_READS 1
+
+// It waits for room in a full stream.
+#define WEFT_KERNEL_WRITES 2
+
 // A rank: this process's side of the job.
 typedef struct weft_rank weft_rank;
 
@@ -421,6 +430,12 @@ int weft_wait_until(weft_rank *rank, uint64_t until_ps);
 // The program has computed until the clock shows `until_ps`, and looks at nothing that comes meanwhile. Does
 // nothing if it shows more.
 void weft_pass_until(weft_rank *rank, uint64_t until_ps);
+
+// Says that a kernel of this node has spent so many picoseconds on one activity: WEFT_KERNEL_WORKS, or
+// WEFT_KERNEL_READS or WEFT_KERNEL_WRITES with the stream that it waited for. Each call makes a row of the
+// table `kernels`, and `weft explain` shows them. Takes no time. -EINVAL: no such activity, or names of more
+// than 255 bytes.
+int weft_kernel_time(weft_rank *rank, const char *kernel, uint32_t activity, const char *stream, uint64_t time_ps);
 
 // Reads the register of the node's network interface at that address. -ENOTSUP: the machine's interface has
 // no registers. -EFAULT: none there.

@@ -31,6 +31,26 @@ struct Instance {
     std::vector<uint64_t> words;
     virtual ~Instance() = default;
     virtual void cycle() = 0;
+    virtual void save() = 0;
+    virtual void restore() = 0;
+};
+
+// A block that can be put back to a state. All of that is plain data in Root, which library.py checks; pointers in it
+// stay the same for as long as the block lives.
+template <typename Model, typename Root> struct Block : Instance {
+    VerilatedContext context;
+    Model model{&context};
+    std::vector<uint8_t> saved = std::vector<uint8_t>(sizeof(Root));
+    std::vector<uint64_t> saved_words;
+    ~Block() override { model.final(); }
+    void save() override {
+        std::memcpy(saved.data(), static_cast<const void *>(model.rootp), sizeof(Root));
+        saved_words = words;
+    }
+    void restore() override {
+        std::memcpy(static_cast<void *>(model.rootp), saved.data(), sizeof(Root));
+        words = saved_words;
+    }
 };
 
 struct Kind {
@@ -61,7 +81,7 @@ const Kind *kind_of(uint32_t block) { return block < sizeof KINDS / sizeof *KIND
 extern "C" {
 
 // The version of this interface.
-uint32_t weft_rtl_version() { return 1; }
+uint32_t weft_rtl_version() { return 2; }
 
 // A hash of the sources of all blocks, in hexadecimal.
 const char *weft_rtl_sources() { return SOURCES; }
@@ -86,4 +106,7 @@ void *weft_rtl_create(uint32_t block) { return KINDS[block].create(); }
 void weft_rtl_destroy(void *instance) { delete static_cast<Instance *>(instance); }
 uint64_t *weft_rtl_words(void *instance) { return static_cast<Instance *>(instance)->words.data(); }
 void weft_rtl_cycle(void *instance) { static_cast<Instance *>(instance)->cycle(); }
+// Keeps the state of a block, one at a time; puts it back to that.
+void weft_rtl_save(void *instance) { static_cast<Instance *>(instance)->save(); }
+void weft_rtl_restore(void *instance) { static_cast<Instance *>(instance)->restore(); }
 }

@@ -1,84 +1,37 @@
 #!/usr/bin/env python3
-"""Lints the RTL, tests it under Verilator, builds libweft_rtl.so of it, and synthesizes it.
+"""Lints the RTL, proves and tests it, builds libweft_rtl.so of it, and synthesizes it.
 
-Usage: run.py [--cycles N] [--seed N] [--filter REGEX] [--write] check|lint|test|library|synthesis [BLOCK …]
+Usage: run.py [--cycles N] [--pairs N] [--seed N] [--filter REGEX] [--write]
+              check|lint|prove|test|random|library|synthesis [BLOCK …]
 
-check is lint and test, for tools/test.py: where the tools are missing, it is skipped and says so. They are
-installed by `make rtl-tools`.
+check is lint, proofs and test, for tools/test.py: where the tools are missing, it is skipped and says so.
+They are installed by `make rtl-tools`. random runs the library beside the model in Rust.
 """
 
 import argparse
+import json
 import logging
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import library
+import proofs
 import synthesis
+from blocks import BLOCKS, BUILD, ROOT, RTL, Block
 
-ROOT = Path(__file__).resolve().parents[1]
-RTL = ROOT / "rtl"
-BUILD = ROOT / "build/rtl"
-BLOCKS = ["mailbox", "packetizer", "segmentation", "rdma_receive"]
-# Bugs put into a block on purpose, for the tests of weft --rtl: a file, a line of it, and the wrong one.
-WRONG = {
-    "mailbox": (
-        "mailbox_write.sv",
-        "awaddr <= base + 49'({index, 6'd0});",
-        "awaddr <= base + 49'({index, 5'd0});",
-    ),
-    "packetizer": (
-        "packetizer_engine.sv",
-        "localparam int Made = ENGINE - 3;",
-        "localparam int Made = ENGINE - 2;",
-    ),
-    "segmentation": (
-        "segmentation_transmit.sv",
-        "6'(1 + OVERHEAD)",
-        "6'(2 + OVERHEAD)",
-    ),
-    "rdma_receive": (
-        "rdma_receive_registers.sv",
-        "42'({tail[TailBits-2:0], 4'd0})",
-        "42'({tail[TailBits-2:0], 5'd0})",
-    ),
-}
-# Parameters of the tests: a time-out of 4 ms is longer than most of them.
-PARAMETERS = {
-    "segmentation": {"TIMEOUT": 5000, "LONGEST_TIMEOUT": 15_000, "REPETITIONS": 3},
-    "rdma_receive": {"CONTEXTS": 5, "CONTEXT_TIMEOUT": 3000},
-}
-# Warnings that say nothing here: an output that nobody wants, checks of parameters that need no name,
-# constants of a package that a block does not use.
 # Registers without a value begin with random bits.
 UNKNOWN = ["--x-assign", "unique", "--x-initial", "unique"]
+# Warnings that say nothing here: an output that nobody wants, checks of parameters that need no name,
+# constants of a package that a block does not use.
 LINT = ["-Wall", "-Wno-PINCONNECTEMPTY", "-Wno-GENUNNAMED", "-Wno-UNUSEDPARAM"]
 
 
-def sources(block: str) -> list[Path]:
-    """The files of a block, packages first."""
-    common = [RTL / "common" / name for name in ["exanet.sv", "ram.sv", "fifo.sv", "timers.sv"]]
-    return common + sorted((RTL / block).glob("*.sv"))
-
-
-def with_bug(block: str, name: str, right: str, wrong: str) -> list[Path]:
-    """The files of a block, one of them with a bug."""
-    folder = BUILD / f"wrong-{block}"
-    folder.mkdir(parents=True, exist_ok=True)
-    files = sources(block)
-    place = next(place for place, file in enumerate(files) if file.name == name)
-    text = files[place].read_text()
-    if text.count(right) != 1:
-        raise SystemExit(f"{files[place]}: `{right}` is there {text.count(right)} times, not once")
-    files[place] = folder / name
-    files[place].write_text(text.replace(right, wrong))
-    return files
-
-
-def lint(block: str) -> int:
+def lint(block: Block) -> int:
     """Verilator's warnings are errors; the text is as verible has it."""
-    files = list(map(str, sources(block)))
+    files = list(map(str, block.sources))
     shape = [
         "verible-verilog-format",
         "--column_limit=120",
@@ -86,32 +39,63 @@ def lint(block: str) -> int:
         "--inplace",
         "--verify",
     ]
-    if subprocess.run([*shape, *files], cwd=ROOT, check=False).returncode:
+    proven = [
+        str(proof) for folder in ("common", block.name) for proof in (RTL / folder / "proofs").glob("*.sv")
+    ]
+    if subprocess.run([*shape, *files, *proven], cwd=ROOT, check=False).returncode:
         return 1
-    command = ["verilator", "--lint-only", "--quiet", *LINT, "--top-module", block, *map(str, sources(block))]
-    return subprocess.run(command, cwd=ROOT, check=False).returncode
+    command = ["verilator", "--lint-only", "--quiet", *LINT, "--top-module", block.name, *files]
+    failed = 0
+    for parameters in block.variants.values():
+        failed |= subprocess.run([*command, *values(parameters)], cwd=ROOT, check=False).returncode
+    return failed
 
 
-def test(block: str, arguments: argparse.Namespace) -> int:
+def values(parameters: dict[str, int]) -> list[str]:
+    """Parameters of a top module, for Verilator."""
+    return [f"-G{name}={value}" for name, value in parameters.items()]
+
+
+def test_in_cpp(block: Block, program: Path, arguments: argparse.Namespace) -> int:
+    """Runs the test of a block that is a program: one for each variant, of this number of pairs."""
+    failed = 0
+    for name, parameters in block.variants.items():
+        folder = BUILD / f"test-{block.name}-{name}"
+        command = ["verilator", "--cc", "--exe", "--build", "--quiet", "-O3", "--top-module", block.name]
+        command += [*values(parameters), "-CFLAGS", f"-O2 -DWIDTH={name}", "--Mdir", str(folder)]
+        command += ["-o", program.stem, *map(str, block.sources), str(program)]
+        built = subprocess.run(command, cwd=ROOT, check=False, stdout=subprocess.DEVNULL)
+        if built.returncode:
+            return 1
+        run = [str(folder / program.stem), str(arguments.pairs), str(arguments.seed)]
+        failed += subprocess.run(run, check=False).returncode
+    print(f"{block.name}: {len(block.variants)} tests, {failed} failed", flush=True)
+    return failed
+
+
+def test(block: Block, arguments: argparse.Namespace) -> int:
     """Runs the tests of a block."""
+    program = RTL / block.name / f"test_{block.name}.cpp"
+    if program.exists():
+        return test_in_cpp(block, program, arguments)
     from cocotb_tools.runner import get_results, get_runner
 
     logging.getLogger("cocotb").setLevel(logging.WARNING)
     runner = get_runner("verilator")
-    build = BUILD / f"test-{block}"
+    build = BUILD / f"test-{block.name}"
     runner.build(
-        sources=sources(block),
-        hdl_toplevel=block,
+        sources=block.sources,
+        hdl_toplevel=block.name,
         build_dir=build,
-        parameters=PARAMETERS.get(block, {}),
+        parameters=block.test_parameters,
         build_args=["-O3", "--assert", *UNKNOWN, "--output-split", "0", "-Wno-fatal", "-CFLAGS", "-O1"],
     )
     # cocotb hands the path on.
-    sys.path[:0] = [str(RTL / "common"), str(RTL / block)]
+    sys.path[:0] = [str(RTL / "common"), str(RTL / block.name)]
     environment = {"WEFT_RTL_CYCLES": str(arguments.cycles), "WEFT_RTL_SEED": str(arguments.seed)}
     results = runner.test(
-        hdl_toplevel=block,
-        test_module=f"test_{block}",
+        hdl_toplevel=block.name,
+        test_module=f"test_{block.name}",
         build_dir=build,
         extra_env=environment,
         # Memory and registers begin with random bits, but for what an FPGA has at zero.
@@ -119,13 +103,37 @@ def test(block: str, arguments: argparse.Namespace) -> int:
         test_filter=arguments.filter,
     )
     count, failed = get_results(results)
-    print(f"{block}: {count} tests, {failed} failed")
+    print(f"{block.name}: {count} tests, {failed} failed")
     return failed
+
+
+def random(block: Block, arguments: argparse.Namespace) -> int:
+    """Runs a block of the library beside its model under random stimulus, and says how fast."""
+    profile = ["--release"] if arguments.json else ["--profile", "quick"]
+    cargo = [
+        "cargo",
+        "build",
+        "--quiet",
+        "--locked",
+        *profile,
+        "-p",
+        "weft-rtl",
+        "--example",
+        "random_stimulus",
+    ]
+    subprocess.run(cargo, cwd=ROOT, check=True)
+    example = ROOT / "target" / profile[-1].removeprefix("--") / "examples/random_stimulus"
+    began = time.monotonic()
+    command = [str(example), block.name, str(arguments.cycles), str(arguments.seed)]
+    done = subprocess.run(command, cwd=ROOT, check=False, stdout=subprocess.PIPE, text=True)
+    speed = arguments.cycles / (time.monotonic() - began)
+    print(json.dumps({"cycles_per_second": speed}) if arguments.json else done.stdout, end="")
+    return done.returncode
 
 
 def missing(what: str) -> int:
     """Says that the tools are missing, which is no failure of a check."""
-    if what not in ("check", "synthesis"):
+    if what not in ("check", "random", "synthesis"):
         print("the tools for RTL are missing: make rtl-tools", file=sys.stderr)
         return 2
     line = f"skipped: RTL, {what}: its tools are not installed; make rtl-tools\n"
@@ -141,11 +149,13 @@ def main() -> int:
     """Does what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cycles", type=int, default=100_000, help="of the random test of each block")
+    parser.add_argument("--pairs", type=int, default=100_000, help="of numbers, for each floating-point unit")
     parser.add_argument("--seed", type=int, default=10)
     parser.add_argument("--filter", help="names of tests")
     parser.add_argument("--write", action="store_true", help="the table of the page, for synthesis")
-    parser.add_argument("what", choices=["check", "lint", "test", "library", "synthesis"])
-    parser.add_argument("blocks", nargs="*", default=BLOCKS)
+    parser.add_argument("--json", action="store_true", help="the speed, for make bench")
+    parser.add_argument("what", choices=["check", "lint", "prove", "test", "random", "library", "synthesis"])
+    parser.add_argument("blocks", nargs="*", choices=[[], *BLOCKS], metavar="BLOCK")
     arguments = parser.parse_args()
     if not (BUILD / "bin/verilator").exists():
         return missing(arguments.what)
@@ -153,16 +163,24 @@ def main() -> int:
         # cocotb and yosys are there.
         os.execv(BUILD / "venv/bin/python", [str(BUILD / "venv/bin/python"), *sys.argv])
     os.environ["PATH"] = os.pathsep.join([str(BUILD / "bin"), str(BUILD / "venv/bin"), os.environ["PATH"]])
+    blocks = [BLOCKS[name] for name in arguments.blocks or BLOCKS]
     if arguments.what == "library":
-        library.build({block: sources(block) for block in BLOCKS}, ROOT, BUILD / "libweft_rtl.so")
-        for block, wrong in WRONG.items():
-            library.build({block: with_bug(block, *wrong)}, ROOT, BUILD / f"wrong-{block}/libweft_rtl.so")
+        in_step = [block for block in BLOCKS.values() if block.bug]
+        library.build([(block.name, block.sources) for block in in_step], BUILD / "libweft_rtl.so")
+        for block in in_step:
+            wrong = BUILD / f"wrong-{block.name}/libweft_rtl.so"
+            library.build([(block.name, block.sources_with_bug())], wrong)
         return 0
     if arguments.what == "synthesis":
-        of = {block: sources(block) for block in arguments.blocks or BLOCKS}
-        return 1 if synthesis.check(of, ROOT / "docs/src/nic/rtl.md", arguments.write) else 0
+        return 1 if synthesis.check(blocks, ROOT / "docs/src/nic/rtl.md", arguments.write) else 0
+    if arguments.what == "random":
+        if not (BUILD / "libweft_rtl.so").exists():
+            return missing(arguments.what)
+        return 1 if any([random(block, arguments) for block in blocks if block.stimulus]) else 0
     failed = 0
-    for block in arguments.blocks or BLOCKS:
+    if arguments.what in ("check", "prove"):
+        failed += proofs.check(blocks)
+    for block in blocks:
         if arguments.what in ("check", "lint"):
             failed += lint(block)
         if arguments.what in ("check", "test"):

@@ -9,25 +9,26 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-# Registers that a block has, and a fifth more: one memory in flip-flops is more than that.
-MOST_REGISTERS = {"mailbox": 820, "packetizer": 1100, "segmentation": 1500, "rdma_receive": 800}
+from blocks import Block
+
 BEGIN, END = "<!-- make rtl writes this table -->\n", "<!-- end -->\n"
 # TR-488 §4.6, of packetizer and mailbox together.
 PRINTED = "20 K LUTs and 8 BRAMs"
 
 
-def synthesize(block: str, sources: list[Path]) -> dict[str, int]:
+def synthesize(block: Block, parameters: dict[str, int]) -> dict[str, int]:
     """LUTs, registers, block RAMs of 36 Kb in halves, DSPs, and the longest path of LUTs in ps."""
     from pyosys import libyosys
 
     design = libyosys.Design()
     with tempfile.NamedTemporaryFile(suffix=".txt") as log:
         run = lambda command: libyosys.run_pass(command, design)  # noqa: E731
-        run(f"read_slang --top {block} {' '.join(map(str, sources))}")
+        chosen = " ".join(f"-G {name}={value}" for name, value in parameters.items())
+        run(f"read_slang --top {block.name} {chosen} {' '.join(map(str, block.sources))}")
         # What is asserted is for simulation.
         run("proc")
         run("chformal -remove")
-        run(f"synth_xilinx -family xcup -top {block} -abc9 -flatten")
+        run(f"synth_xilinx -family xcup -top {block.name} -abc9 -flatten")
         run(f"tee -q -o {log.name} stat")
         stat = Path(log.name).read_text()
         run(f"tee -q -o {log.name} sta")
@@ -62,14 +63,18 @@ def table(found: dict[str, dict[str, int]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def check(blocks: dict[str, list[Path]], page: Path, write: bool) -> int:
+def check(blocks: list[Block], page: Path, write: bool) -> int:
     """Compares the table of the page with what comes of the blocks, or writes it. Returns what fails."""
-    found = {block: synthesize(block, sources) for block, sources in blocks.items()}
+    found = {}
     failed = 0
-    for block, cells in found.items():
-        if cells["registers"] > MOST_REGISTERS[block]:
-            print(f"{block}: {cells['registers']} registers: is a memory in flip-flops?", file=sys.stderr)
-            failed += 1
+    for block in blocks:
+        for variant, parameters in block.variants.items():
+            name = f"{block.name} of {variant} bits" if variant else block.name
+            found[name] = synthesize(block, parameters)
+            registers = found[name]["registers"]
+            if registers > block.registers:
+                print(f"{name}: {registers} registers: is a memory in flip-flops?", file=sys.stderr)
+                failed += 1
     text = page.read_text()
     before, rest = text.split(BEGIN)
     old, after = rest.split(END)

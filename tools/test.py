@@ -207,7 +207,15 @@ SCENARIOS_IN_FULL = ["cargo", "test", "--locked", "-p", "weft-cli", "shipped_sce
 LONG = [
     *(cargo_tests(number) for number in range(1, 5)),
     Check("10^8 packets", HUNDRED_MILLION),
-    Check("RTL over a million cycles", [sys.executable, "rtl/run.py", "--cycles", "1000000", "check"]),
+    Check(
+        "RTL over a million cycles",
+        [sys.executable, "rtl/run.py", "--cycles", "1000000", "--pairs", "100000000", "check"],
+    ),
+    *(
+        Check(f"RTL from state {seed}", [sys.executable, "rtl/run.py", "--seed", str(seed), "check"])
+        for seed in (11, 12, 13)
+    ),
+    Check("RTL beside the model, 10^7", [sys.executable, "rtl/run.py", "--cycles", "10000000", "random"]),
     Check("synthesis of the RTL", [sys.executable, "rtl/run.py", "synthesis"]),
     Check("scenarios in full", SCENARIOS_IN_FULL),
     *(mpi_tests(machine, "1,3,8,16") for machine in MACHINES),

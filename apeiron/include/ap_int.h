@@ -317,7 +317,16 @@ class ap_int_base {
             odd ^= test(at);
         return odd;
     }
-    ap_uint<W> reverse() const { return bits(0, W - 1); }
+
+    // In place, as in AMD's library.
+    ap_int_base &reverse() { return *this = ap_uint<W>(bits(0, W - 1)); }
+    ap_int_base &lrotate(int places)
+    {
+        const ap_uint<W> own(*this);
+        const int left = (places % W + W) % W;
+        return *this = left == 0 ? own : ap_uint<W>((own << left) | (own >> (W - left)));
+    }
+    ap_int_base &rrotate(int places) { return lrotate(W - places % W); }
 
     // Operators of one number.
     ap_int_base<W + 1, true> operator-() const { return ap_int_base<1, false>() - *this; }

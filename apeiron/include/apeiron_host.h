@@ -14,6 +14,13 @@ enum apeiron_register : uint32_t {
     APEIRON_LOCAL_COORD = 0x04,
     APEIRON_THRESHOLD = 0x08,
     APEIRON_CREDIT = 0x0c,
+    // The packet generator, its consumer and the performance counter (D2.8 §2).
+    APEIRON_TEST_PACKETS = 0x40,
+    APEIRON_TEST_SIZE = 0x44,
+    APEIRON_TEST_DEST_X = 0x48,
+    APEIRON_TEST_START = 0x4c,
+    APEIRON_TEST_STATUS = 0x50,
+    APEIRON_TEST_CYCLES = 0x5c,
 };
 
 // Nodes of the machine, and the number of this one, whose design has been loaded.

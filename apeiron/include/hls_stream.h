@@ -124,4 +124,36 @@ class stream : public stream<T, 0> {
 
 }  // namespace hls
 
+namespace weft_apeiron {
+
+// A stream whose depth is set; of an array, that of each.
+template <typename S>
+struct WithDepth {
+    static void set(S &stream, std::size_t depth) { stream.set_depth(depth); }
+};
+
+template <typename S, std::size_t COUNT>
+struct WithDepth<S[COUNT]> {
+    static void set(S (&streams)[COUNT], std::size_t depth)
+    {
+        for (S &stream : streams)
+            WithDepth<S>::set(stream, depth);
+    }
+};
+
+// Streams that a function is given have the depth that their owner gives them.
+template <typename S>
+struct WithDepth<S *> {
+    static void set(S *, std::size_t) {}
+};
+
+// As `#pragma HLS stream variable=s depth=n` says.
+template <typename S>
+void set_depth(S &streams, std::size_t depth)
+{
+    WithDepth<S>::set(streams, depth);
+}
+
+}  // namespace weft_apeiron
+
 #endif

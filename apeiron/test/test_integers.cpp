@@ -62,7 +62,17 @@ void test_bits()
     const ap_uint<64> high = word.range(127, 64);
     CHECK(high == 3 && word(63, 0) == 12 && (word >> 64) == 3);
     ap_uint<8> byte = (ap_uint<4>(0xa), ap_uint<4>(0x5));
-    CHECK(byte == 0xa5 && byte(7, 4) == 0xa && byte.reverse() == 0xa5);
+    CHECK(byte == 0xa5 && byte(7, 4) == 0xa);
+    ap_uint<12> turned = 0x123;
+    turned.lrotate(4);
+    CHECK(turned == 0x231);
+    turned.rrotate(8);
+    CHECK(turned == 0x312);
+    turned.reverse();
+    CHECK(turned == 0x48c);
+    ap_int<4> odd = -5;
+    odd.rrotate(1);
+    CHECK(odd == -3);
     byte[1] = byte[2];
     CHECK(byte == 0xa7 && byte[0] && !byte[3] && ap_uint<8>(~ap_uint<8>(1)) == 0xfe);
     const int places[20] = {};

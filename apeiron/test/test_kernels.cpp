@@ -182,7 +182,7 @@ void test_rate()
     node.scheduler.run(*receiver);
     CHECK(node.scheduler.now() == Loop::CYCLE * (1 + TIMES * (128 + Loop::ENVELOPE) + Loop::LATENCY + 1));
     // Until the first packet has come, and between packets.
-    const Cycle waited = receiver->waited.at("reads message_data_in[0]");
+    const Cycle waited = receiver->waited.at({Access::Read, "message_data_in[0]"});
     CHECK(waited == 1 + Loop::ENVELOPE + Loop::LATENCY + 1 + (TIMES - 1) * Loop::ENVELOPE);
 }
 

@@ -6,6 +6,7 @@
 
 #include "scheduler.h"
 #include "weft_network.h"
+#include <cxxabi.h>
 #include <dlfcn.h>
 
 namespace weft_apeiron {
@@ -17,10 +18,39 @@ class Card {
         KernelDesign design;
         const KernelTable *table;
         Port *port;
+        // Streams that join it to other kernels, by the places of its parameters.
+        std::vector<void *> joined;
+        // Its run, and the times of those before.
         std::shared_ptr<Task> task;
+        KernelTimes before;
+
+        KernelTimes times(Cycle now) const
+        {
+            KernelTimes times = before;
+            if (task)
+                times.add(task->times(now));
+            return times;
+        }
     };
 
-    Card() : surroundings_(Surroundings::read()), network_(surroundings_) {}
+    Card() : surroundings_(Surroundings::read()), network_(surroundings_)
+    {
+        own() = this;
+        // A program that calls exit does not come to the end of its card.
+        std::atexit([] {
+            if (own() != nullptr)
+                own()->tell_of_kernels();
+        });
+    }
+
+    ~Card()
+    {
+        tell_of_kernels();
+        own() = nullptr;
+    }
+
+    Card(const Card &) = delete;
+    Card &operator=(const Card &) = delete;
 
     // Configures the card with a design.
     void load(const std::string &path)
@@ -34,8 +64,19 @@ class Card {
         for (const KernelDesign &kernel : design_.kernels) {
             network_.open(kernel.port);
             const KernelTable *table = load_code(kernel);
-            units_.push_back({kernel, table, &scheduler_->add(kernel, table->has_headers, design_.payload), nullptr});
+            Port &port = scheduler_->add(kernel, table->has_headers, design_.payload);
+            units_.push_back({kernel, table, &port, std::vector<void *>(table->count), nullptr, {}});
         }
+        for (const StreamDesign &stream : design_.streams)
+            join(stream);
+        check_joined();
+    }
+
+    // The host copies so many bytes to the card or back; kernels run meanwhile.
+    void sync(std::size_t bytes)
+    {
+        Scheduler &own = scheduler();
+        own.run_until(own.now() + surroundings_.sync_time(bytes));
     }
 
     WeftNetwork &network() { return network_; }
@@ -69,33 +110,30 @@ class Card {
     {
         if (unit.task && !unit.task->is_over())
             throw std::runtime_error("kernel " + unit.design.name + " runs already; wait for its run first");
-        if (arguments.size() != unit.table->parameters)
-            throw std::runtime_error("kernel " + unit.design.name + " takes " +
-                                     std::to_string(unit.table->parameters) + " arguments before its streams, and " +
-                                     std::to_string(arguments.size()) + " are given");
-        for (std::size_t at = 0; at < arguments.size(); at++)
-            if (unit.table->takes_buffer[at] != (arguments[at].kind == Argument::Kind::Buffer))
-                throw std::runtime_error("argument " + std::to_string(at) + " of kernel " + unit.design.name +
-                                         (unit.table->takes_buffer[at] ? " is a buffer" : " is a number"));
-        const Channels channels = unit.port->channels();
+        check_arguments(unit, arguments);
+        Channels channels = unit.port->channels();
+        channels.joined = unit.joined.data();
         const auto call = unit.table->call;
+        if (unit.task)
+            unit.before.add(unit.task->times(now()));
         unit.task = scheduler().start(unit.design, [=] { call(arguments.data(), channels); });
     }
 
-    // What each kernel has waited for in its last run: the one that waits least is the limit of all.
-    std::string explain() const
+    // What each kernel has waited for: the one that waits least is the limit of all.
+    std::string explain()
     {
         std::string text;
         for (const Unit &unit : units_) {
-            if (!unit.task)
+            const KernelTimes times = unit.times(now());
+            if (times.all == 0)
                 continue;
-            const Task &task = *unit.task;
-            const double all = static_cast<double>(task.clock - task.began + 1);
-            text += "kernel " + task.name + ": " + std::to_string(task.clock - task.began + 1) + " cycles";
-            for (const auto &waited : task.waited) {
+            text += "kernel " + unit.design.name + ": " + std::to_string(times.all) + " cycles";
+            for (const auto &waited : times.waited) {
                 char share[32];
-                std::snprintf(share, sizeof share, "%.1f %%", 100 * static_cast<double>(waited.second) / all);
-                text += ", " + std::string(share) + " until it " + waited.first;
+                std::snprintf(share, sizeof share, "%.1f %%",
+                              100 * static_cast<double>(waited.second) / static_cast<double>(times.all));
+                text += ", " + std::string(share) + " until it " +
+                        (waited.first.first == Access::Read ? "reads " : "writes ") + waited.first.second;
             }
             text += "\n";
         }
@@ -103,6 +141,105 @@ class Card {
     }
 
   private:
+    // The card of this program: a node has one.
+    static Card *&own()
+    {
+        static Card *card = nullptr;
+        return card;
+    }
+
+    // The node's time in cycles.
+    Cycle now() { return scheduler().design_clock().at_or_after(network_.now()); }
+
+    // The times of all kernels go to weft, for `weft explain`.
+    void tell_of_kernels()
+    {
+        if (!scheduler_)
+            return;
+        const Clock &clock = scheduler_->design_clock();
+        for (Unit &unit : units_) {
+            const KernelTimes times = unit.times(now());
+            unit.before = KernelTimes();
+            unit.task.reset();
+            Cycle works = times.all;
+            for (const auto &waited : times.waited) {
+                works -= std::min(works, waited.second);
+                network_.tell_of_kernel(unit.design.name,
+                                        waited.first.first == Access::Read ? WEFT_KERNEL_READS : WEFT_KERNEL_WRITES,
+                                        waited.first.second, clock.edge(waited.second));
+            }
+            if (times.all > 0)
+                network_.tell_of_kernel(unit.design.name, WEFT_KERNEL_WORKS, "", clock.edge(works));
+        }
+    }
+
+    // The arguments of the host are the parameters before the channels that are no streams.
+    static void check_arguments(const Unit &unit, const std::vector<Argument> &arguments)
+    {
+        std::size_t given = 0;
+        for (unsigned at = 0; at < unit.table->count; at++) {
+            const ParameterTable &parameter = unit.table->parameters[at];
+            if (parameter.words != nullptr)
+                continue;
+            if (given < arguments.size() &&
+                parameter.takes_buffer != (arguments[given].kind == Argument::Kind::Buffer))
+                throw std::runtime_error("argument " + std::to_string(given) + " of kernel " + unit.design.name +
+                                         (parameter.takes_buffer ? " is a buffer" : " is a number"));
+            given++;
+        }
+        if (arguments.size() != given)
+            throw std::runtime_error("kernel " + unit.design.name + " takes " + std::to_string(given) +
+                                     " arguments before its streams, and " + std::to_string(arguments.size()) +
+                                     " are given");
+    }
+
+    // The place of a kernel's parameter that is a stream.
+    static std::size_t place_of(const Unit &unit, const std::string &parameter)
+    {
+        for (unsigned at = 0; at < unit.table->count; at++) {
+            const ParameterTable &own = unit.table->parameters[at];
+            if (own.name != nullptr && own.name == parameter && own.words != nullptr)
+                return at;
+        }
+        throw std::runtime_error("kernel " + unit.design.name + " has no parameter hls::stream<TYPE> &" + parameter +
+                                 ", which `streams` of config.yaml joins");
+    }
+
+    // Makes a stream between two kernels.
+    void join(const StreamDesign &stream)
+    {
+        Unit &writer = find(stream.writer), &reader = find(stream.reader);
+        const std::size_t written = place_of(writer, stream.written), read = place_of(reader, stream.read);
+        const ParameterTable &in = writer.table->parameters[written], &out = reader.table->parameters[read];
+        if (*in.words != *out.words)
+            throw std::runtime_error("stream " + stream.name + " joins two types of words: " + stream.writer + "." +
+                                     stream.written + " has " + plain(*in.words) + ", and " + stream.reader + "." +
+                                     stream.read + " has " + plain(*out.words));
+        JoinedStream joined = in.make();
+        joined.control->set_name(stream.name);
+        joined.control->set_depth(stream.depth);
+        joined.control->join(stream.writer, stream.reader);
+        writer.joined[written] = reader.joined[read] = joined.stream.get();
+        streams_.push_back(std::move(joined));
+    }
+
+    void check_joined() const
+    {
+        for (const Unit &unit : units_)
+            for (unsigned at = 0; at < unit.table->count; at++)
+                if (unit.table->parameters[at].words != nullptr && unit.joined[at] == nullptr)
+                    throw std::runtime_error("nothing is joined to parameter " + std::to_string(at) + " of kernel " +
+                                             unit.design.name + ", a stream; add it to `streams` of config.yaml");
+    }
+
+    static std::string plain(const std::type_info &type)
+    {
+        int status = 0;
+        std::unique_ptr<char, void (*)(void *)> name(abi::__cxa_demangle(type.name(), nullptr, nullptr, &status),
+                                                     &std::free);
+        return status == 0 ? name.get() : type.name();
+    }
+
     static const KernelTable *load_code(const KernelDesign &kernel)
     {
         void *code = dlopen(kernel.code.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -123,6 +260,7 @@ class Card {
     Design design_;
     std::unique_ptr<Scheduler> scheduler_;
     std::vector<Unit> units_;
+    std::vector<JoinedStream> streams_;
 };
 
 }  // namespace weft_apeiron

@@ -5,6 +5,7 @@
 //   payload 4096
 //   switch TextaRossa_switch_1
 //   kernel krnl_sr_1 port 0 inputs 4 outputs 4 cycles 1 code latency.kernels/krnl_sr_1.so
+//   stream samples from krnl_front samples_out to krnl_back samples_in depth 64
 //
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 #ifndef WEFT_APEIRON_DESIGN_H
@@ -28,6 +29,12 @@ struct KernelDesign {
     std::string code;
 };
 
+// A stream that joins two kernels: parameters of their functions.
+struct StreamDesign {
+    std::string name, writer, written, reader, read;
+    std::size_t depth = 0;
+};
+
 struct Design {
     std::uint64_t megahertz = 0;
     // Bytes of the largest packet.
@@ -35,6 +42,7 @@ struct Design {
     // The name of the Communication IP among the kernels.
     std::string switch_name;
     std::vector<KernelDesign> kernels;
+    std::vector<StreamDesign> streams;
 
     // Reads a description. Throws what is wrong with it.
     static Design read(const std::string &path)
@@ -62,6 +70,8 @@ struct Design {
                 words >> design.switch_name;
             else if (key == "kernel")
                 design.kernels.push_back(kernel(words, folder));
+            else if (key == "stream")
+                design.streams.push_back(stream(words));
             if (words.fail())
                 throw std::runtime_error(path + ": `" + line + "` is cut short; make it again with weft apeiron build");
         }
@@ -71,6 +81,15 @@ struct Design {
     }
 
   private:
+    static StreamDesign stream(std::istringstream &words)
+    {
+        StreamDesign stream;
+        std::string key;
+        words >> stream.name >> key >> stream.writer >> stream.written >> key >> stream.reader >> stream.read >> key >>
+            stream.depth;
+        return stream;
+    }
+
     static KernelDesign kernel(std::istringstream &words, const std::string &folder)
     {
         KernelDesign kernel;

@@ -70,6 +70,9 @@ class Executor {
     // The message that the running kernel has received last by that channel without a place of its own for it.
     virtual std::vector<unsigned char> &received(unsigned channel) = 0;
 
+    // The running kernel's name.
+    virtual const std::string &name() const = 0;
+
     // A channel of the running kernel: a message_stream_t for HAPECOM's short forms. NULL: it has no such channel.
     virtual void *channel(Access access, unsigned number) = 0;
 };

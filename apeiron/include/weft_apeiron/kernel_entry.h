@@ -5,8 +5,11 @@
 #define WEFT_APEIRON_KERNEL_ENTRY_H
 
 #include "../hapecom.h"
+#include <initializer_list>
+#include <memory>
 #include <tuple>
 #include <type_traits>
+#include <typeinfo>
 #include <utility>
 
 namespace weft_apeiron {
@@ -20,18 +23,35 @@ struct Argument {
     void *buffer = nullptr;
 };
 
-// The streams of a kernel: arrays.
+// The streams of a kernel: arrays, and those that join it to other kernels, by the places of its parameters.
 struct Channels {
     message_stream_t *data_in, *data_out;
     header_stream_t *header_in, *header_out;
+    void *const *joined;
+};
+
+// A stream that joins two kernels, as both see it.
+struct JoinedStream {
+    std::shared_ptr<void> stream;
+    StreamControl *control;
+};
+
+// A parameter of a kernel before its channels.
+struct ParameterTable {
+    // As its source calls it; NULL: not known.
+    const char *name;
+    // Whether it takes a buffer.
+    bool takes_buffer;
+    // Of a stream, the type of its words, and how one is made; NULL: it is none.
+    const std::type_info *words;
+    JoinedStream (*make)();
 };
 
 // A kernel, as the host calls it.
 struct KernelTable {
-    // Parameters before the streams.
-    unsigned parameters;
-    // Whether each of them takes a buffer.
-    const bool *takes_buffer;
+    // Parameters before the channels.
+    unsigned count;
+    const ParameterTable *parameters;
     // Whether it writes and reads headers itself.
     bool has_headers;
     void (*call)(const Argument *arguments, const Channels &channels);
@@ -57,6 +77,32 @@ struct Parameter<T, false> {
     }
 };
 
+// Whether a parameter is a stream that joins kernels.
+template <typename T>
+struct JoinedParameter : std::false_type {
+    static const std::type_info *words() { return nullptr; }
+    static JoinedStream make() { return {}; }
+};
+
+template <typename W, int DEPTH>
+struct JoinedParameter<hls::stream<W, DEPTH> &> : std::true_type {
+    static const std::type_info *words() { return &typeid(W); }
+    // The depth is the design's, whatever the prototype says: such streams differ in that alone.
+    static JoinedStream make()
+    {
+        auto stream = std::make_shared<hls::stream<W, DEPTH>>();
+        StreamControl &control = stream->control();
+        return {stream, &control};
+    }
+};
+
+template <typename T>
+struct IsStreamArray : std::false_type {
+};
+template <typename W, int DEPTH>
+struct IsStreamArray<hls::stream<W, DEPTH> *> : std::true_type {
+};
+
 template <typename F, F *function>
 struct Kernel;
 
@@ -78,11 +124,42 @@ struct Kernel<void(P...), function> {
                   "message_stream_t message_data_out[N_OUTPUT_CHANNELS], or, with headers, message_hdr_in, "
                   "message_data_in, message_hdr_out and message_data_out (D2.8 section 3, appendix B)");
 
+    // Whether the host gives each parameter: those that are streams it does not.
+    static constexpr bool is_given(std::size_t at)
+    {
+        const bool joined[] = {JoinedParameter<P>::value...};
+        return !joined[at];
+    }
+
+    // Arguments of the host before that parameter.
+    static constexpr std::size_t given_before(std::size_t parameter)
+    {
+        std::size_t given = 0;
+        for (std::size_t at = 0; at < parameter; at++)
+            given += is_given(at);
+        return given;
+    }
+
     template <std::size_t I>
-    static Type<I> value(const Argument *arguments, const Channels &, std::true_type)
+    static Type<I> value(const Argument *arguments, const Channels &channels, std::true_type)
+    {
+        return before_channels<I>(arguments, channels, JoinedParameter<Type<I>>());
+    }
+
+    template <std::size_t I>
+    static Type<I> before_channels(const Argument *arguments, const Channels &, std::false_type)
     {
         using T = typename std::remove_cv<Type<I>>::type;
-        return Parameter<T, std::is_pointer<T>::value>::of(arguments[I]);
+        static_assert(!IsStreamArray<T>::value,
+                      "a stream that joins a kernel to another is a parameter hls::stream<TYPE> &name, of which "
+                      "config.yaml says the other end in `streams`; arrays of them are not there");
+        return Parameter<T, std::is_pointer<T>::value>::of(arguments[given_before(I)]);
+    }
+
+    template <std::size_t I>
+    static Type<I> before_channels(const Argument *, const Channels &channels, std::true_type)
+    {
+        return *static_cast<typename std::remove_reference<Type<I>>::type *>(channels.joined[I]);
     }
 
     template <std::size_t I>
@@ -132,21 +209,28 @@ struct Kernel<void(P...), function> {
 
     static void join(Executor *runs) { executor() = runs; }
 
-    static const KernelTable *table()
+    // `names`: those of the first parameters, as far as they are known.
+    static const KernelTable *table(std::initializer_list<const char *> names)
     {
-        static const bool takes_buffer[] = {std::is_pointer<P>::value...};
-        static const KernelTable own = {PARAMETERS, takes_buffer, HEADERS, &call, &join};
+        static ParameterTable parameters[] = {
+            {nullptr, std::is_pointer<P>::value, JoinedParameter<P>::words(), &JoinedParameter<P>::make}...};
+        std::size_t at = 0;
+        for (const char *name : names)
+            if (at < ALL)
+                parameters[at++].name = name;
+        static const KernelTable own = {PARAMETERS, parameters, HEADERS, &call, &join};
         return &own;
     }
 };
 
 }  // namespace weft_apeiron
 
-// The name by which the host finds the kernel: the only one that is not its own, so that replicas share nothing.
-#define WEFT_APEIRON_KERNEL(function)                                                                                  \
+// The name by which the host finds the kernel: the only one that is not its own, so that replicas share nothing. Behind
+// the function are the names of its parameters.
+#define WEFT_APEIRON_KERNEL(function, ...)                                                                             \
     extern "C" __attribute__((visibility("default"))) const weft_apeiron::KernelTable *weft_apeiron_kernel()           \
     {                                                                                                                  \
-        return weft_apeiron::Kernel<decltype(function), &function>::table();                                           \
+        return weft_apeiron::Kernel<decltype(function), &function>::table({__VA_ARGS__});                              \
     }
 
 #endif

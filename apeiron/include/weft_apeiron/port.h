@@ -49,7 +49,7 @@ class Port {
     unsigned number() const { return kernel_.port; }
     unsigned inputs() const { return kernel_.inputs; }
     unsigned outputs() const { return kernel_.outputs; }
-    Channels channels() { return {data_in_.get(), data_out_.get(), header_in_.get(), header_out_.get()}; }
+    Channels channels() { return {data_in_.get(), data_out_.get(), header_in_.get(), header_out_.get(), nullptr}; }
 
     // The aggregator has written a packet.
     void sent(Cycle at)
@@ -66,7 +66,8 @@ class Port {
         const unsigned channel = packet.header.s.proc_id;
         if (channel >= kernel_.inputs)
             return "a message has come for channel " + std::to_string(channel) + ", and kernel " + kernel_.name +
-                   " has " + std::to_string(kernel_.inputs) + " input channels";
+                   " has " + std::to_string(kernel_.inputs) +
+                   " input channels: raise its input_channels in config.yaml, or send to another";
         const std::size_t size = packet.payload.size(), words = words_of(size);
         const Cycle before = words < last ? last - words : 0;
         if (has_headers_)
@@ -247,7 +248,7 @@ class Port {
             control.set_depth(StreamControl::UNBOUNDED);
             if (at >= count)
                 control.forbid(std::string(does) + " " + control.name() + ", and it has " + std::to_string(count) +
-                               " " + kind + " channels in config.yaml");
+                               " " + kind + " channels in config.yaml: raise " + kind + "_channels, or use another");
         }
         return streams;
     }

@@ -27,6 +27,22 @@ struct DdrCosts {
     Cycle latency = 0;
 };
 
+// Waits of a kernel for a stream.
+using WaitedFor = std::pair<Access, std::string>;
+
+// The time of a kernel, in cycles: all of it, and what it has waited for each stream.
+struct KernelTimes {
+    Cycle all = 0;
+    std::map<WaitedFor, Cycle> waited;
+
+    void add(const KernelTimes &other)
+    {
+        all += other.all;
+        for (const auto &wait : other.waited)
+            waited[wait.first] += wait.second;
+    }
+};
+
 // A kernel that the host has started.
 class Task {
   public:
@@ -42,7 +58,7 @@ class Task {
     // When it was started, and its time.
     Cycle began = 0, clock = 0;
     // Cycles that it has waited for each stream.
-    std::map<std::string, Cycle> waited;
+    std::map<WaitedFor, Cycle> waited;
     // What it waits for: the name of a stream; nothing if it can go on.
     std::string stream;
     Access access = Access::Read;
@@ -52,6 +68,17 @@ class Task {
     std::map<unsigned, std::vector<unsigned char>> received;
 
     bool is_over() const { return coroutine.is_over(); }
+
+    // Its times up to `now`: one that waits has waited until then.
+    KernelTimes times(Cycle now) const
+    {
+        KernelTimes times{clock + 1 - began, waited};
+        if (!is_over() && waits && now > clock + 1) {
+            times.waited[{access, stream}] += now - clock - 1;
+            times.all += now - clock - 1;
+        }
+        return times;
+    }
 };
 
 class Scheduler : public Executor {
@@ -134,7 +161,7 @@ class Scheduler : public Executor {
 
     void waited(const std::string &stream, Access access, Cycle cycles) override
     {
-        running_->waited[(access == Access::Read ? "reads " : "writes ") + stream] += cycles;
+        running_->waited[{access, stream}] += cycles;
     }
 
     void wake(Task *task) override { task->waits = false; }
@@ -163,6 +190,8 @@ class Scheduler : public Executor {
     }
 
     std::vector<unsigned char> &received(unsigned channel) override { return running_->received[channel]; }
+
+    const std::string &name() const override { return running_->name; }
 
     void *channel(Access access, unsigned number) override
     {

@@ -52,13 +52,20 @@ class StreamControl {
     // Words come from a port.
     void come_from_port() { is_at_port_ = true; }
 
+    // It joins two kernels, by their names: one writes it, the other reads it.
+    void join(std::string writer, std::string reader)
+    {
+        of_writer_ = std::move(writer);
+        of_reader_ = std::move(reader);
+    }
+
     // A stream that its kernel does not have: an access is reported with this text.
     void forbid(std::string why) { forbidden_ = std::move(why); }
 
     // Waits for a place, and takes it.
     void write()
     {
-        Executor &kernel = begin();
+        Executor &kernel = begin(Access::Write);
         while (place() == NEVER)
             wait(kernel, writer_, Access::Write);
         finish_write(kernel, place());
@@ -67,7 +74,7 @@ class StreamControl {
     // The same if there is a place now.
     bool try_write()
     {
-        Executor &kernel = begin();
+        Executor &kernel = begin(Access::Write);
         if (!is_there(kernel, &StreamControl::place, next_write_))
             return false;
         finish_write(kernel, place());
@@ -77,7 +84,7 @@ class StreamControl {
     // Waits for a word, and takes it.
     void read()
     {
-        Executor &kernel = begin();
+        Executor &kernel = begin(Access::Read);
         while (visible_.empty())
             wait(kernel, reader_, Access::Read);
         finish_read(kernel);
@@ -86,7 +93,7 @@ class StreamControl {
     // The same if there is one now.
     bool try_read()
     {
-        Executor &kernel = begin();
+        Executor &kernel = begin(Access::Read);
         if (!is_there(kernel, &StreamControl::word, next_read_))
             return false;
         finish_read(kernel);
@@ -96,14 +103,14 @@ class StreamControl {
     // Whether a word can be read now.
     bool has_word()
     {
-        Executor &kernel = begin();
+        Executor &kernel = begin(Access::Read);
         return is_there(kernel, &StreamControl::word, next_read_);
     }
 
     // Whether one can be written now.
     bool has_place()
     {
-        Executor &kernel = begin();
+        Executor &kernel = begin(Access::Write);
         return is_there(kernel, &StreamControl::place, next_write_);
     }
 
@@ -128,11 +135,15 @@ class StreamControl {
     void admit() { wake(writer_); }
 
   private:
-    Executor &begin()
+    Executor &begin(Access access)
     {
         Executor *kernel = executor();
         if (!forbidden_.empty())
             kernel->refuse(forbidden_);
+        const std::string &owner = access == Access::Read ? of_reader_ : of_writer_;
+        if (!owner.empty() && owner != kernel->name())
+            kernel->refuse((access == Access::Read ? "reads stream " : "writes stream ") + name_ + ", and " + owner +
+                           " is the one that does by config.yaml");
         return *kernel;
     }
 
@@ -224,6 +235,8 @@ class StreamControl {
     Outlet *outlet_ = nullptr;
     bool is_at_port_ = false;
     std::string forbidden_;
+    // The kernels that it joins; empty: whoever has it.
+    std::string of_writer_, of_reader_;
 };
 
 }  // namespace weft_apeiron

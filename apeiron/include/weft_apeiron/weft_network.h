@@ -22,6 +22,15 @@ struct Surroundings {
     unsigned nodes[3] = {1, 1, 1};
     // Cycles from a request of a kernel to the first word of DDR.
     std::uint64_t ddr_cycles = 0;
+    // Of a copy between host and card: picoseconds beside its bytes, and bits per second; 0: bytes take no time.
+    std::uint64_t sync_latency = 0, sync_rate = 0;
+
+    // The time of such a copy.
+    Picoseconds sync_time(std::size_t bytes) const
+    {
+        const unsigned __int128 bits = static_cast<unsigned __int128>(bytes) * 8 * 1000000000000;
+        return sync_latency + (sync_rate == 0 ? 0 : static_cast<Picoseconds>((bits + sync_rate - 1) / sync_rate));
+    }
 
     static Surroundings read()
     {
@@ -31,7 +40,7 @@ struct Surroundings {
                                      "weft apeiron run CONFIG -- PROGRAM");
         Surroundings own;
         std::istringstream words(text);
-        words >> own.nodes[0] >> own.nodes[1] >> own.nodes[2] >> own.ddr_cycles;
+        words >> own.nodes[0] >> own.nodes[1] >> own.nodes[2] >> own.ddr_cycles >> own.sync_latency >> own.sync_rate;
         if (!words)
             throw std::runtime_error("WEFT_APEIRON is not that of this weft: build the program again");
         return own;
@@ -135,6 +144,12 @@ class WeftNetwork : public Network {
             return true;
         }
         return false;
+    }
+
+    // Tells weft what a kernel has done with its time, at the end of the program.
+    void tell_of_kernel(const std::string &kernel, std::uint32_t activity, const std::string &stream, Picoseconds time)
+    {
+        weft_kernel_time(rank_, kernel.c_str(), activity, stream.c_str(), time);
     }
 
     std::uint32_t read_register(std::uint32_t address) override

@@ -34,11 +34,11 @@ class bo {
     void read(void *to, std::size_t size, std::size_t skip) { std::memcpy(to, at(size, skip), size); }
     void read(void *to) { read(to, size(), 0); }
 
-    // Copies it to the card, or back. The model has no time for that.
+    // Copies it to the card, or back, which takes the machine's `nic.sync`.
     void sync(xclBOSyncDirection direction, std::size_t size, std::size_t offset)
     {
         unsigned char *host = at(size, offset), *card = memory_->card.data() + offset;
-        memory_->on->scheduler().run_until(memory_->on->scheduler().now());
+        memory_->on->sync(size);
         std::memcpy(direction == XCL_BO_SYNC_BO_TO_DEVICE ? card : host,
                     direction == XCL_BO_SYNC_BO_TO_DEVICE ? host : card, size);
     }

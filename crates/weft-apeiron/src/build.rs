@@ -10,8 +10,10 @@
 //! ```
 
 use crate::config::{Design, DesignKernel};
+use crate::connections::{self, KernelFound};
 use crate::error::DesignError;
 use crate::linker::SWITCH;
+use crate::streams::DesignStream;
 use crate::{headers, source};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -55,7 +57,7 @@ pub struct BuildPlan {
 /// The steps that make a design into `output`.
 ///
 /// # Errors
-/// A kernel without a source, or one that cannot be read.
+/// A kernel without a source, or one that cannot be read; streams that do not fit the kernels' parameters.
 pub fn plan(design: &Design, toolchain: &Toolchain, output: &Path) -> Result<BuildPlan, DesignError> {
     let folder = design.file.parent().unwrap_or(Path::new(""));
     let parts = with_suffix(output, ".d");
@@ -67,12 +69,16 @@ pub fn plan(design: &Design, toolchain: &Toolchain, output: &Path) -> Result<Bui
         "weft-apeiron 1\nfrequency {}\npayload {}\nswitch {SWITCH}\n",
         design.megahertz, toolchain.payload
     );
-    for kernel in &design.kernels {
-        let found = find_source(design, kernel, folder)?;
+    let kernels: Result<Vec<_>, _> =
+        design.kernels.iter().map(|kernel| KernelFound::of(design, kernel)).collect();
+    let kernels = kernels?;
+    connections::check_found(design, &kernels)?;
+    for found in &kernels {
+        let kernel = found.kernel;
         let [generated, object] = ["cpp", "so"].map(|suffix| parts.join(format!("{}.{suffix}", kernel.name)));
-        files.push((generated.clone(), entry(&found)));
-        let folders =
-            [found.path.parent().unwrap_or(folder), folder, &folder.join("include")].map(Path::to_owned);
+        files.push((generated.clone(), entry(found)));
+        let own = found.source.path.parent().unwrap_or(folder);
+        let folders = [own, folder, &folder.join("include")].map(Path::to_owned);
         let channels = [("INPUT", kernel.inputs), ("OUTPUT", kernel.outputs)]
             .map(|(of, count)| format!("-DN_{of}_CHANNELS={count}"));
         let mut words = compile(toolchain, &include, &folders);
@@ -84,6 +90,7 @@ pub fn plan(design: &Design, toolchain: &Toolchain, output: &Path) -> Result<Bui
         let name = parts.file_name().unwrap_or_default().to_string_lossy().into_owned();
         description.push_str(&described(kernel, &name));
     }
+    design.streams.iter().for_each(|stream| description.push_str(&described_stream(stream)));
     for host in sources(&folder.join("host")) {
         let program = output.with_file_name(host.file_stem().unwrap_or_default());
         let mut words = compile(toolchain, &include, &[folder.to_owned(), folder.join("include")]);
@@ -105,7 +112,8 @@ fn option(name: &str, path: &Path) -> OsString {
 
 /// The compiler with what all sources are compiled with. C++14: D2.8's tools.
 fn compile(toolchain: &Toolchain, include: &Path, folders: &[PathBuf]) -> Vec<OsString> {
-    let options = ["-std=c++14", "-O2", "-g", "-Wall", "-Wno-unknown-pragmas"];
+    // Loops of HLS have labels.
+    let options = ["-std=c++14", "-O2", "-g", "-Wall", "-Wno-unknown-pragmas", "-Wno-unused-label"];
     let mut words = vec![toolchain.compiler.clone()];
     words.extend(options.map(OsString::from));
     words.extend_from_slice(&toolchain.options);
@@ -124,14 +132,24 @@ fn described(kernel: &DesignKernel, parts: &str) -> String {
     )
 }
 
-/// The source of a kernel.
-struct KernelSource {
-    path: PathBuf,
-    text: String,
-    function: String,
+/// The line of a stream between kernels.
+fn described_stream(stream: &DesignStream) -> String {
+    let DesignStream { name, from, to, depth, .. } = stream;
+    let (writer, reader) =
+        (format!("{} {}", from.kernel, from.parameter), format!("{} {}", to.kernel, to.parameter));
+    format!("stream {name} from {writer} to {reader} depth {depth}\n")
 }
 
-fn find_source(design: &Design, kernel: &DesignKernel, folder: &Path) -> Result<KernelSource, DesignError> {
+/// The source of a kernel.
+pub(crate) struct KernelSource {
+    pub path: PathBuf,
+    pub text: String,
+    pub function: String,
+}
+
+/// The source of a kernel, beside the design's file.
+pub(crate) fn find_source(design: &Design, kernel: &DesignKernel) -> Result<KernelSource, DesignError> {
+    let folder = design.file.parent().unwrap_or(Path::new(""));
     let mut looked = Vec::new();
     for function in kernel.functions() {
         for inner in KERNEL_FOLDERS {
@@ -154,12 +172,13 @@ fn find_source(design: &Design, kernel: &DesignKernel, folder: &Path) -> Result<
     })
 }
 
-/// A kernel's source, and by which name the host finds it.
-fn entry(found: &KernelSource) -> String {
-    let translated = source::translate(&found.text, &found.path.display().to_string());
+/// A kernel's source, by which name the host finds it, and what its parameters are called.
+fn entry(found: &KernelFound<'_>) -> String {
+    let KernelSource { path, text, function } = &found.source;
+    let translated = source::translate(text, &path.display().to_string());
+    let names: String = found.names().iter().map(|name| format!(", \"{name}\"")).collect();
     format!(
-        "{translated}\n#include \"weft_apeiron/kernel_entry.h\"\nWEFT_APEIRON_KERNEL({})\n",
-        found.function
+        "{translated}\n#include \"weft_apeiron/kernel_entry.h\"\nWEFT_APEIRON_KERNEL({function}{names})\n"
     )
 }
 
@@ -198,9 +217,11 @@ mod tests {
         for inner in ["hw_hls", "host"] {
             std::fs::create_dir(at(inner)).unwrap();
         }
-        std::fs::write(at("hw_hls/krnl_sr.cpp"), "#pragma HLS pipeline II=2\n").unwrap();
+        let kernel = "#pragma HLS pipeline II=2\nvoid krnl_sr(int n, hls::stream<int> &there) {}\n";
+        std::fs::write(at("hw_hls/krnl_sr.cpp"), kernel).unwrap();
         std::fs::write(at("host/latency_test.cpp"), "").unwrap();
-        let design = Design::of_text(&at("config.yaml"), LATENCY).unwrap();
+        let stream = "streams: [{name: s, from: krnl_sr_1.there, to: krnl_sr_2.there, depth: 5}]";
+        let design = Design::of_text(&at("config.yaml"), &format!("{LATENCY}{stream}\n")).unwrap();
         let plan = plan(&design, &toolchain(), &at("out/latency.xclbin")).unwrap();
         let made: Vec<_> =
             plan.steps.iter().map(|step| step.makes.strip_prefix(at("out")).unwrap()).collect();
@@ -215,12 +236,13 @@ mod tests {
             plan.description.1,
             "weft-apeiron 1\nfrequency 100\npayload 4096\nswitch TextaRossa_switch_1\n\
              kernel krnl_sr_1 port 0 inputs 4 outputs 4 cycles 1 code latency.xclbin.d/krnl_sr_1.so\n\
-             kernel krnl_sr_2 port 1 inputs 4 outputs 3 cycles 1 code latency.xclbin.d/krnl_sr_2.so\n"
+             kernel krnl_sr_2 port 1 inputs 4 outputs 3 cycles 1 code latency.xclbin.d/krnl_sr_2.so\n\
+             stream s from krnl_sr_1 there to krnl_sr_2 there depth 5\n"
         );
         let generated = plan.files.iter().find(|(path, _)| path.ends_with("krnl_sr_2.cpp")).unwrap();
         assert!(
             generated.1.contains("begin_iteration(2,")
-                && generated.1.contains("WEFT_APEIRON_KERNEL(krnl_sr)")
+                && generated.1.contains("WEFT_APEIRON_KERNEL(krnl_sr, \"n\", \"there\")")
         );
     }
 

@@ -11,10 +11,13 @@
 //!   freq: 100
 //!   links: 2
 //! ```
+//! `streams` beside them is ours: see `streams`.
+//!
 //! # Source
 //! TEXTAROSSA D2.8 appendix C.
 
 use crate::error::{DesignError, Mistake};
+use crate::streams::DesignStream;
 use crate::yaml::{self, EntryKey, Wrong, YamlNode, YamlValue};
 use std::path::{Path, PathBuf};
 
@@ -67,6 +70,8 @@ pub struct Design {
     pub megahertz: u32,
     /// InterNode ports.
     pub links: u32,
+    /// Streams that join two kernels directly.
+    pub streams: Vec<DesignStream>,
 }
 
 impl Design {
@@ -100,12 +105,12 @@ impl Design {
 }
 
 /// A key with a number: its meaning, the numbers that it takes, and why.
-struct NumberKey {
-    key: &'static str,
-    meaning: &'static str,
-    least: u32,
-    most: u32,
-    why: &'static str,
+pub(crate) struct NumberKey {
+    pub key: &'static str,
+    pub meaning: &'static str,
+    pub least: u32,
+    pub most: u32,
+    pub why: &'static str,
 }
 
 const INPUTS: NumberKey = NumberKey {
@@ -146,13 +151,13 @@ const LINKS: NumberKey = NumberKey {
 };
 
 /// Reads a design, and notes its mistakes.
-struct ConfigReader {
+pub(crate) struct ConfigReader {
     file: String,
     mistakes: Vec<Mistake>,
 }
 
 impl ConfigReader {
-    fn mistake(&mut self, line: usize, what: impl Into<String>, mend: impl Into<String>) {
+    pub(crate) fn mistake(&mut self, line: usize, what: impl Into<String>, mend: impl Into<String>) {
         let (what, mend) = (what.into(), mend.into());
         self.mistakes.push(Mistake { file: self.file.clone(), line, what, mend });
     }
@@ -169,7 +174,7 @@ impl ConfigReader {
                 return None;
             }
         };
-        let entries = self.mapping(&root, "the design", &["kernels", "config"])?;
+        let entries = self.mapping(&root, "the design", &["kernels", "config", "streams"])?;
         let kernels = self.required(&root, entries, "kernels", "the list of kernels");
         let kernels = kernels.map(|node| self.kernels(node));
         let config = self.required(&root, entries, "config", "`freq` and `links`");
@@ -179,8 +184,16 @@ impl ConfigReader {
             let links = self.number(node, entries, &LINKS);
             Some((megahertz?, links?))
         });
+        let streams = find(entries, "streams");
+        let streams = streams.map(|node| self.streams(node, kernels.as_deref().unwrap_or_default()));
         let (kernels, (megahertz, links)) = (kernels?, config?);
-        Some(Design { file: path.to_owned(), kernels, megahertz, links })
+        Some(Design {
+            file: path.to_owned(),
+            kernels,
+            megahertz,
+            links,
+            streams: streams.unwrap_or_default(),
+        })
     }
 
     fn kernels(&mut self, node: &YamlNode) -> Vec<DesignKernel> {
@@ -239,7 +252,7 @@ impl ConfigReader {
         Some(DesignKernel { name, inputs: inputs?, outputs: outputs?, port: port?, cycles: cycles?, line })
     }
 
-    fn name(&mut self, node: &YamlNode) -> Option<(usize, String)> {
+    pub(crate) fn name(&mut self, node: &YamlNode) -> Option<(usize, String)> {
         let YamlValue::Scalar { text, .. } = &node.value else {
             self.mistake(node.line, "`name` is no word", "write one, as in krnl_sr_1");
             return None;
@@ -255,7 +268,7 @@ impl ConfigReader {
     }
 
     /// The entries of a mapping that has no other keys than these, and each once.
-    fn mapping<'n>(
+    pub(crate) fn mapping<'n>(
         &mut self,
         node: &'n YamlNode,
         what: &str,
@@ -277,7 +290,7 @@ impl ConfigReader {
         Some(entries)
     }
 
-    fn required<'n>(
+    pub(crate) fn required<'n>(
         &mut self,
         owner: &YamlNode,
         entries: &'n [(EntryKey, YamlNode)],
@@ -291,7 +304,7 @@ impl ConfigReader {
         found
     }
 
-    fn number(
+    pub(crate) fn number(
         &mut self,
         owner: &YamlNode,
         entries: &[(EntryKey, YamlNode)],
@@ -316,7 +329,7 @@ impl ConfigReader {
     }
 }
 
-fn find<'n>(entries: &'n [(EntryKey, YamlNode)], key: &str) -> Option<&'n YamlNode> {
+pub(crate) fn find<'n>(entries: &'n [(EntryKey, YamlNode)], key: &str) -> Option<&'n YamlNode> {
     entries.iter().find(|(own, _)| own.name == key).map(|(_, node)| node)
 }
 
@@ -345,7 +358,13 @@ config:
         Design::of_text(Path::new("config.yaml"), LATENCY).unwrap()
     }
 
-    fn mistakes(text: &str) -> Vec<String> {
+    /// The same with a stream from the second kernel to the first.
+    pub(crate) fn joined() -> Design {
+        let stream = "streams: [{name: taps, from: krnl_sr_2.taps_out, to: krnl_sr_1.taps_in, depth: 16}]";
+        Design::of_text(Path::new("config.yaml"), &format!("{LATENCY}{stream}\n")).unwrap()
+    }
+
+    pub(crate) fn mistakes(text: &str) -> Vec<String> {
         let mistakes = Design::of_text(Path::new("own.yaml"), text).unwrap_err();
         mistakes.iter().map(Mistake::to_string).collect()
     }
@@ -397,7 +416,7 @@ config:
             assert!(told_all.iter().any(|line| line.contains(told)), "{told}: {told_all:?}");
         }
         assert!(mistakes("")[0].starts_with("own.yaml:1: the design is empty"));
-        assert!(mistakes("- 1")[0].contains("the design has no keys; write kernels, config"));
+        assert!(mistakes("- 1")[0].contains("the design has no keys; write kernels, config, streams"));
         assert!(mistakes("kernels: []\nconfig: 1").len() == 2);
     }
 

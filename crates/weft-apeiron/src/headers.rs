@@ -9,7 +9,8 @@ macro_rules! headers {
 }
 
 /// Each by its path, with its text.
-pub(crate) const ALL: [(&str, &str); 26] = headers! {
+pub(crate) const ALL: [(&str, &str); 27] = headers! {
+    "ap_axi_sdata.h",
     "ap_fixed.h",
     "ap_int.h",
     "apeiron_host.h",

@@ -13,13 +13,17 @@
 
 pub mod build;
 mod config;
+pub mod connections;
 mod error;
 mod headers;
 pub mod linker;
 pub mod machine;
 pub mod picture;
+mod prototype;
 mod source;
+mod streams;
 mod yaml;
 
 pub use config::{Design, DesignKernel};
 pub use error::{DesignError, Mistake};
+pub use streams::{DesignStream, StreamEnd};

@@ -35,13 +35,16 @@ pub fn config(design: &Design) -> String {
         connect(format!("aggregator_{port}.dt_out"), format!("{SWITCH}.dtaxistx{port}"));
         connect(format!("aggregator_{port}.hd_out"), format!("{SWITCH}.hdaxistx{port}"));
     }
+    for stream in &design.streams {
+        connect(stream.from.to_string(), format!("{}:{}", stream.to, stream.depth));
+    }
     text
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::tests::latency;
+    use crate::config::tests::{joined, latency};
 
     /// Catches a connection that is missing, or turned round.
     #[test]
@@ -57,5 +60,7 @@ mod tests {
             assert!(text.lines().any(|own| own == line), "{line}");
         }
         assert_eq!(text.matches("stream_connect").count(), 2 * 4 + 8 + 7);
+        let text = config(&joined());
+        assert!(text.ends_with("stream_connect=krnl_sr_2.taps_out:krnl_sr_1.taps_in:16\n"), "{text}");
     }
 }

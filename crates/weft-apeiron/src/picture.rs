@@ -7,11 +7,14 @@
 //!   link 1 │            │ port 1   …
 //!   ═══════└────────────┘
 //! ```
+//! Streams that join two kernels directly go from one to the other to their right.
+//!
 //! # Source
 //! TEXTAROSSA D2.8 Figures 2.2, 3.1 and 5.7.
 
 use crate::config::{Design, DesignKernel};
 use crate::linker::SWITCH;
+use crate::streams::{DesignStream, StreamEnd};
 use std::fmt::Write as _;
 
 /// Height of a port with its kernel, and of a link.
@@ -22,7 +25,10 @@ const MARGIN: u32 = 24;
 const SWITCH_AT: u32 = 120;
 const ADAPTERS_AT: u32 = 400;
 const KERNELS_AT: u32 = 640;
-const WIDTH: u32 = 860;
+const KERNELS_END: u32 = 820;
+const WIDTH: u32 = KERNELS_END + 40;
+/// Between the lines of two streams.
+const LANE: u32 = 150;
 
 /// A place of the picture.
 #[derive(Clone, Copy)]
@@ -44,6 +50,7 @@ pub fn svg(design: &Design) -> String {
     let rows = design.kernels.len() as u32 * ROW;
     let inner = rows.max(design.links * LINK);
     let height = inner + 3 * MARGIN;
+    let width = WIDTH + LANE * design.streams.len() as u32;
     let mut picture = DesignPicture(String::new());
     let switch = DrawnBox { x: SWITCH_AT, y: MARGIN, width: 180, height: inner };
     picture.block(&switch, SWITCH, "#dce6f2");
@@ -55,11 +62,14 @@ pub fn svg(design: &Design) -> String {
     for kernel in &design.kernels {
         picture.kernel(kernel);
     }
+    for (lane, stream) in (0..).zip(&design.streams) {
+        picture.stream(design, stream, lane);
+    }
     picture.text(WIDTH / 2, height - MARGIN / 2, &format!("{}: {} MHz", design.name(), design.megahertz));
     format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" \
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" \
          height=\"{height}\" font-family=\"sans-serif\" font-size=\"12\" text-anchor=\"middle\">\n\
-         <rect width=\"{WIDTH}\" height=\"{height}\" fill=\"white\"/>\n{}</svg>\n",
+         <rect width=\"{width}\" height=\"{height}\" fill=\"white\"/>\n{}</svg>\n",
         picture.0
     )
 }
@@ -77,7 +87,8 @@ impl DesignPicture {
             let block = DrawnBox { x: ADAPTERS_AT, y: y - 14, width: 120, height: 28 };
             self.block(&block, &format!("{adapter}_{port}"), "#f2ead3");
         }
-        let own = DrawnBox { x: KERNELS_AT, y: out - 14, width: 180, height: back - out + 28 };
+        let own =
+            DrawnBox { x: KERNELS_AT, y: out - 14, width: KERNELS_END - KERNELS_AT, height: back - out + 28 };
         self.block(&own, name, "#dff0d8");
         let switch_end = SWITCH_AT + 180;
         let at = |x, y| PicturePoint { x, y };
@@ -87,6 +98,23 @@ impl DesignPicture {
         self.arrow(at(ADAPTERS_AT + 120, back), at(KERNELS_AT, back));
         self.text(580, out - 6, &format!("{outputs} out"));
         self.text(580, back - 6, &format!("{inputs} in"));
+    }
+
+    /// A stream from kernel to kernel, in a lane of its own.
+    fn stream(&mut self, design: &Design, stream: &DesignStream, lane: u32) {
+        let DesignStream { name, from, to, depth, .. } = stream;
+        // Writers leave at the upper half of their boxes, readers are entered at the lower one.
+        let height = |end: &StreamEnd, within: u32| {
+            let port = design.kernels.iter().find(|kernel| kernel.name == end.kernel)?.port;
+            Some(MARGIN + port * ROW + within + 4 * (lane % 4))
+        };
+        let (Some(begin), Some(end)) = (height(from, 18), height(to, 60)) else { return };
+        let x = KERNELS_END + 30 + lane * LANE;
+        let at = |x, y| PicturePoint { x, y };
+        self.line(at(KERNELS_END, begin), at(x, begin), 1);
+        self.line(at(x, begin), at(x, end), 1);
+        self.arrow(at(x, end), at(KERNELS_END, end));
+        self.text(x + LANE / 2 - 8, (begin + end) / 2, &format!("{name}: {depth} words"));
     }
 
     fn block(&mut self, block: &DrawnBox, name: &str, fill: &str) {
@@ -125,7 +153,7 @@ impl DesignPicture {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::tests::latency;
+    use crate::config::tests::{joined, latency};
 
     /// Catches a kernel, an adapter or a link that is not drawn.
     #[test]
@@ -137,5 +165,6 @@ mod tests {
             assert!(picture.contains(&format!(">{name}</text>")), "{name}");
         }
         assert!(picture.starts_with("<svg ") && picture.ends_with("</svg>\n"));
+        assert!(svg(&joined()).contains(">taps: 16 words</text>"));
     }
 }

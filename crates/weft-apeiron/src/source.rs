@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  #pragma HLS pipeline II=3            ──► a call that begins an iteration
-//!  #pragma HLS stream variable=s depth=4 ─► s.set_depth(4);
+//!  #pragma HLS stream variable=s depth=4 ─► set_depth(s, 4);
 //!  #pragma HLS dataflow                 ──► an error of the compiler
 //! ```
 //! All others are left to the compiler, which does not know them. Lines keep their numbers.
@@ -52,7 +52,7 @@ fn code(line: &str, words: &[String], number: usize) -> String {
             None => line.to_owned(),
         },
         "stream" => match (option(words, "variable"), option(words, "depth")) {
-            (Some(variable), Some(depth)) => format!("({variable}).set_depth({depth});"),
+            (Some(variable), Some(depth)) => format!("::weft_apeiron::set_depth({variable}, {depth});"),
             _ => line.to_owned(),
         },
         "dataflow" => {
@@ -78,7 +78,7 @@ mod tests {
         assert_eq!(lines[0], "#line 1 \"hw_hls/f.cpp\"");
         assert_eq!(lines[1], "void f()");
         assert!(lines[2].ends_with("begin_iteration(3, weft_next_2);"), "{}", lines[2]);
-        assert_eq!(lines[3], "(s).set_depth(8);");
+        assert_eq!(lines[3], "::weft_apeiron::set_depth(s, 8);");
         assert_eq!(lines[4], "#pragma HLS inline");
         assert!(lines[5].starts_with("#error"));
         assert_eq!((lines[6], lines.len()), ("#pragma once", 7));

@@ -74,6 +74,13 @@ pub fn near_square(ranks: u32) -> [u32; 2] {
     [first, ranks / first]
 }
 
+/// The nearest numbers of ranks below and above one that do not work, of those that do.
+pub fn nearest_ranks(ranks: u32, works: impl Fn(&u32) -> bool) -> Vec<u32> {
+    let below = (1..ranks).rev().find(&works);
+    let above = (ranks + 1..=ranks.saturating_mul(2)).find(&works);
+    below.into_iter().chain(above).collect()
+}
+
 /// The 26 directions in which boxes touch, x fastest from the lowest corner on.
 pub fn directions() -> impl Iterator<Item = [i32; 3]> {
     let all = (-1..=1).flat_map(|z| (-1..=1).flat_map(move |y| (-1..=1).map(move |x| [x, y, z])));

@@ -52,6 +52,14 @@ impl Kernel {
     }
 }
 
+/// Makes sure that there is such an application with such options, without looking at their values.
+///
+/// # Errors
+/// There is none.
+pub fn check(name: &KernelName) -> Result<(), AppError> {
+    Options::new(apps::find(&name.app)?, name.ranks, &name.options).map(drop)
+}
+
 /// KernelBody by their kinds. Each phase is gone through once: its later passes have the same kinds.
 fn operations(parts: &[KernelPart], ranks: u32) -> BTreeMap<String, u64> {
     let mut operations: BTreeMap<Kind, u64> = BTreeMap::new();

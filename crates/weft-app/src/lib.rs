@@ -31,5 +31,5 @@ pub mod phase;
 pub mod scale;
 
 pub use app::{App, AppError, MemoryLaw, Verification};
-pub use kernel::Kernel;
+pub use kernel::{Kernel, check};
 pub use name::KernelName;

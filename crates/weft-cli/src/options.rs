@@ -11,7 +11,9 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use weft_results::{Existing, ResultsWriter, Table};
 use weft_sim::experiment::replay::Mapping;
-use weft_sim::experiment::{ExperimentOptions, MachineInput, Output, RtlOptions, Start, machine};
+use weft_sim::experiment::{
+    ExperimentOptions, MachineInput, Output, RtlOptions, Start, WavesOptions, machine,
+};
 use weft_units::Span;
 
 /// The machine.
@@ -320,16 +322,28 @@ pub struct RtlArguments {
     #[arg(long, value_name = "ENDPOINT,…", value_delimiter = ',', requires = "rtl")]
     rtl_at: Vec<String>,
 
-    /// Write the ports of these blocks to a VCD file, as waves: those of the first endpoint where something
-    /// happens, in the first run
-    #[arg(long, value_name = "FILE.vcd", requires = "rtl")]
+    /// The RTL decides in the place of the model's blocks
+    #[arg(long, requires = "rtl")]
+    rtl_drive: bool,
+
+    /// Write the ports of these blocks as waves, to a file .vcd or .fst: those of the first endpoint where
+    /// something happens, in the first run
+    #[arg(long, value_name = "FILE", requires = "rtl")]
     waves: Option<PathBuf>,
+
+    /// Write waves from this virtual time on
+    #[arg(long, value_name = "TIME", requires = "waves")]
+    waves_from: Option<Span>,
+
+    /// Write waves up to this virtual time
+    #[arg(long, value_name = "TIME", requires = "waves")]
+    waves_to: Option<Span>,
 }
 
 impl RtlArguments {
     /// The options of a run, with its RTL.
     pub fn put_into(&self, options: ExperimentOptions) -> Result<ExperimentOptions, Failure> {
-        let RtlArguments { rtl: blocks, rtl_at: at, waves } = self;
+        let RtlArguments { rtl: blocks, rtl_at: at, rtl_drive: drive, waves, waves_from, waves_to } = self;
         if blocks.is_empty() {
             return Ok(options);
         }
@@ -337,11 +351,8 @@ impl RtlArguments {
             let why = "--rtl: what the RTL holds is not saved; leave --save-every out";
             return Err(Failure::input(why.to_owned()));
         }
-        if let Some(waves) = waves.as_deref().filter(|waves| waves.extension() != Some("vcd".as_ref())) {
-            let why = format!("--waves {}: waves are written as VCD; name a file .vcd", waves.display());
-            return Err(Failure::input(why));
-        }
-        let rtl = RtlOptions { blocks: blocks.clone(), at: at.clone(), waves: waves.clone() };
+        let waves = waves.clone().map(|file| WavesOptions { file, from: *waves_from, to: *waves_to });
+        let rtl = RtlOptions { blocks: blocks.clone(), at: at.clone(), drive: *drive, waves };
         Ok(ExperimentOptions { rtl: Some(rtl), ..options })
     }
 }

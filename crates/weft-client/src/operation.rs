@@ -92,6 +92,13 @@ pub mod flag {
     pub const SOURCE_SHIFT: u32 = 9;
     /// The same of the buffer at the target.
     pub const TARGET_SHIFT: u32 = 11;
+
+    /// Of weft_kernel_time: the kernel computes, and reads and writes words.
+    pub const KERNEL_WORKS: u32 = 0;
+    /// It waits for a word of an empty stream.
+    pub const KERNEL_READS: u32 = 1;
+    /// It waits for room in a full stream.
+    pub const KERNEL_WRITES: u32 = 2;
 }
 
 /// The outcome of an operation.

@@ -376,6 +376,7 @@ impl<T: Topology + Routing> NetworkParameters<T> {
             buffers,
             largest,
             largest_space,
+            receive_buffer: None,
             thresholds,
             follows_packets: false,
             has_credits: switch.flow_control == FlowControl::Credits,

@@ -12,6 +12,7 @@ use crate::deadlock::InputBuffer;
 use crate::event::{Entity, Wire};
 use crate::interface::Interface;
 use crate::network::Network;
+use crate::receive_buffer::check_receivers;
 use crate::switch::{Peer, SwitchState};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -134,9 +135,9 @@ pub enum NotConserved {
     Packets(Box<Census>),
 }
 
-/// Checks that on every link between switches and from every endpoint the credits of the sender, those
-/// on their way back, the packets on the wire and those in the buffer add up to the buffer. Under pause and
-/// drop: that what a switch counts as held in a buffer is there, or is leaving it.
+/// Checks that on every link, but for those to endpoints that consume whatever arrives, the credits of the
+/// sender, those on their way back, the packets on the wire and those in the buffer add up to the buffer.
+/// Under pause and drop: that what a switch counts as held in a buffer is there, or is leaving it.
 ///
 /// # Errors
 /// The first link on which they do not.
@@ -149,6 +150,7 @@ where
     if !constants.has_credits {
         return check_fill(simulation);
     }
+    check_receivers(simulation)?;
     let mut accounted = Accounted::default();
     let mut switches: Vec<&SwitchState> = Vec::new();
     for (SiteId(site), state) in simulation.sites() {

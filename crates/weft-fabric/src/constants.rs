@@ -52,6 +52,9 @@ pub(crate) struct Constants {
     /// By virtual channel: space of its input buffer, in units of credit. As many as a port has numbers of
     /// channels; those beyond the virtual channels have none.
     pub(crate) buffers: Vec<u32>,
+    /// Space of the receiving buffer of an endpoint, in units of credit; `None`: endpoints consume whatever
+    /// arrives.
+    pub(crate) receive_buffer: Option<u32>,
     /// Header, footer and payload of the largest packet.
     pub(crate) largest: Bytes,
     /// Space that it takes, in units of credit.

@@ -88,11 +88,18 @@ where
         let switch = state.switch.state();
         for head in state.switch.blocked_heads(network.constants.channels) {
             let buffer = InputBuffer { switch: SwitchId(site), channel: head.buffer };
-            let line = describe(buffer, &head);
+            let mut line = describe(buffer, &head);
             let Channel { port, vc } = head.wants;
-            if let Peer::Switch { site, port } = switch.ports[usize::from(port)].peer {
-                let next = InputBuffer { switch: SwitchId(site), channel: Channel { port, vc } };
-                waits_for.insert(buffer, (next, line.clone()));
+            match switch.ports[usize::from(port)].peer {
+                Peer::Switch { site, port } => {
+                    let next = InputBuffer { switch: SwitchId(site), channel: Channel { port, vc } };
+                    waits_for.insert(buffer, (next, line.clone()));
+                }
+                Peer::Endpoint(index) if network.constants.receive_buffer.is_some() => {
+                    let endpoint = state.endpoints[index as usize].id;
+                    line += &format!(": the receiving buffer of endpoint {endpoint} is full");
+                }
+                Peer::Endpoint(_) | Peer::Nothing => {}
             }
             waiting.push(line);
         }

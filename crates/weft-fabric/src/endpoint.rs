@@ -3,8 +3,8 @@
 //! ```text
 //!   interface ── inject ──► staged, until there are credits ──► link ──► switch
 //! ```
-//! The other direction needs no state here: endpoints consume whatever arrives. So the last link has no
-//! credits and is never the reason for a deadlock.
+//! The other direction needs little state here. Endpoints consume whatever arrives: then the last link has no
+//! credits and is never the reason for a deadlock. Or they have a [receiving buffer](crate::receive_buffer).
 
 use crate::channel::Channel;
 use crate::congestion::FlowTable;
@@ -62,6 +62,8 @@ pub(crate) struct Endpoint<N> {
     pub(crate) received: u64,
     /// Their payload in bytes.
     pub(crate) received_payload: u64,
+    /// Space of its receiving buffer that the interface keeps, in units of credit.
+    pub(crate) held_space: u32,
 }
 
 impl<N: Interface> Endpoint<N> {
@@ -92,6 +94,7 @@ impl<N: Interface> Endpoint<N> {
             paused: None,
             received: 0,
             received_payload: 0,
+            held_space: 0,
         }
     }
 

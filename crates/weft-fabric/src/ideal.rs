@@ -234,6 +234,8 @@ impl<N: Interface> Model for Ideal<N> {
             injection_requested: false,
             admission: Admission::ALL,
             flow_table: None,
+            received_space: None,
+            freed: Vec::new(),
         };
         let IdealEndpoint { interface, next_injection, .. } = endpoint;
         context.hand(&event.payload, interface, next_injection, &self.interface);

@@ -8,6 +8,7 @@ use crate::hop::HopRecord;
 use crate::multicast::{Memberships, MulticastGroup};
 use crate::outlet::{EventOutlet, Relayed};
 use crate::packet::{MessagePart, Packet, PacketLabel};
+use crate::receive_buffer::{Freed, ReceiveSpace};
 use crate::traffic_class::{ClassTag, Purpose, TrafficClasses};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -207,6 +208,10 @@ pub struct InterfaceContext<'a, 'b, N: Interface> {
     pub(crate) admission: Admission<'a>,
     /// Congestion control, while it is asked for packets.
     pub(crate) flow_table: Option<Box<FlowTable>>,
+    /// Space in the receiving buffer, while the interface receives a packet and does not keep it.
+    pub(crate) received_space: Option<ReceiveSpace>,
+    /// Space that the interface gives back.
+    pub(crate) freed: Vec<Freed>,
 }
 
 /// The traffic classes of which an interface may hand over packets.
@@ -379,6 +384,21 @@ impl<N: Interface> InterfaceContext<'_, '_, N> {
         }
     }
 
+    /// Keeps the space of the packet that is being received in the receiving buffer of the endpoint, until it
+    /// is [freed](InterfaceContext::free). Space that nobody keeps is free at once. `None`: there is no such
+    /// buffer.
+    #[inline]
+    pub fn keep_space(&mut self) -> Option<ReceiveSpace> {
+        self.received_space.take()
+    }
+
+    /// Gives space in the receiving buffer back at `at`, which must not lie in the past.
+    #[inline]
+    pub fn free(&mut self, space: ReceiveSpace, at: Time) {
+        debug_assert!(at >= self.now, "space was free before");
+        self.freed.push(Freed { space, at });
+    }
+
     /// Makes the fabric look for a packet to [inject](Interface::inject) as soon as the link can take one.
     #[inline]
     pub fn request_injection(&mut self) {
@@ -415,9 +435,12 @@ impl<N: Interface> InterfaceContext<'_, '_, N> {
             injection_requested: self.injection_requested,
             admission: self.admission,
             flow_table: self.flow_table.take(),
+            received_space: self.received_space.take(),
+            freed: std::mem::take(&mut self.freed),
         };
         let answer = call(&mut inner);
         self.injection_requested = inner.injection_requested;
+        (self.received_space, self.freed) = (inner.received_space, inner.freed);
         self.flow_table = inner.flow_table;
         answer
     }

@@ -64,6 +64,7 @@ mod part_power;
 mod pause;
 mod queue_board;
 mod queue_report;
+mod receive_buffer;
 mod reroute;
 mod retransmission;
 mod switch;
@@ -95,6 +96,7 @@ pub use part_power::{MAX_POWER, PartPower, Passed};
 pub use pause::{Headroom, Pause};
 pub use queue_board::Publishing;
 pub use queue_report::{QueueReport, QueueSide};
+pub use receive_buffer::ReceiveSpace;
 pub use reroute::{InForce, Reroutes};
 pub use traffic_class::{
     ClassTableError, ClassTag, MAX_CLASSES, Minimum, Operations, Purpose, TrafficClass, TrafficClasses,

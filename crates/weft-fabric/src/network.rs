@@ -31,6 +31,7 @@ use crate::packet::{Age, Packet, PacketLabel};
 use crate::parameters::FlowControl;
 use crate::pause::Pause;
 use crate::queue_board::QueueBoard;
+use crate::receive_buffer::{Freed, ReceiveSpace};
 use crate::reroute::Reroutes;
 use crate::switch::{Filled, InputOccupancy, Peer, Sink, Switch, SwitchContext};
 use serde::{Deserialize, Serialize};
@@ -505,12 +506,36 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
             injection_requested: false,
             admission: Admission::of(&self.constants),
             flow_table: None,
+            received_space: None,
+            freed: Vec::new(),
         };
+        let is_limited = self.constants.receive_buffer.is_some();
+        if is_limited && let Wire::Packet(packet) = event {
+            let space = ReceiveSpace::of(packet, &self.constants);
+            endpoint.held_space += space.units();
+            context.received_space = Some(space);
+        }
+        self.serve_endpoint(endpoint, (site.endpoint_ports[index as usize], event), &mut context);
+        if is_limited {
+            let at = context.now();
+            let unwanted = context.received_space.take().map(|space| Freed { space, at });
+            let freed = std::mem::take(&mut context.freed);
+            self.give_back_freed(site, index, freed.into_iter().chain(unwanted));
+        }
+    }
+
+    /// Hands an event to an endpoint, which is joined to a port of the switch, and injects what it then has.
+    #[inline(always)]
+    fn serve_endpoint(
+        &self,
+        endpoint: &mut Endpoint<N>,
+        (port, event): (u16, &Wire<N::Timer, N::Announcement>),
+        context: &mut InterfaceContext<'_, '_, N>,
+    ) {
         if let Wire::Packet(packet) = event {
             endpoint.received += 1;
             if endpoint.has_receive_hook && self.on_receive(endpoint, packet) {
-                let port = site.endpoint_ports[index as usize];
-                return self.receive_under_control(endpoint, (packet, port), &mut context);
+                return self.receive_under_control(endpoint, (packet, port), context);
             }
             endpoint.received_payload += u64::from(packet.bytes);
         }
@@ -525,7 +550,7 @@ impl<T: Topology + Routing + Sync, N: Interface> Network<T, N> {
                     return context.schedule_injection(&mut endpoint.next_injection, ready);
                 }
             }
-            self.inject(endpoint, site.endpoint_ports[index as usize], &mut context);
+            self.inject(endpoint, port, context);
         }
     }
 

@@ -275,6 +275,14 @@ impl Packet {
         Channel { port: self.port, vc: self.vc } = channel;
     }
 
+    /// The virtual channel of the routing by which it came to the switch of its endpoint. Only where
+    /// endpoints have [receiving buffers](crate::ReceiveSpace): its routing is over, so that it lies where
+    /// the routing's state did.
+    #[inline]
+    pub fn last_channel(&self) -> u8 {
+        self.route.0 as u8
+    }
+
     /// The packet is injected: its routing begins with its block, or with nothing.
     #[inline(always)]
     pub(crate) fn start_route(&mut self, block_mask: u32) {

@@ -101,7 +101,7 @@ pub trait LoneMessages: Send + Sync {
     ///
     /// # Errors
     /// The reason for which the interface refuses it.
-    fn of(&self, case: LoneCase) -> Result<LoneMessage, FailureReason>;
+    fn of(&self, case: &LoneCase) -> Result<LoneMessage, FailureReason>;
 
     /// The engine of an interface.
     fn engine(&self) -> SharedEngine;

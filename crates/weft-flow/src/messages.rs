@@ -8,7 +8,7 @@
 use crate::counts::LineCount;
 use crate::event::{FlowEvent, MessageHandle};
 use crate::lone::{LoneCase, LoneMessage};
-use crate::path::FluidPaths;
+use crate::path::{FluidPaths, FoundPaths};
 use crate::shares::{FluidId, LineId, NewShare, Shares, Wish};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -66,6 +66,19 @@ pub(crate) struct Between<T> {
     pub(crate) counted_from: Time,
     /// Header and footer of a packet.
     pub(crate) envelope: Bytes,
+    #[serde(skip)]
+    pub(crate) spare: SpareLists,
+}
+
+/// Empty lists of what has ended, for others: most messages are short, and making them would take longer than
+/// all else.
+#[derive(Default)]
+pub(crate) struct SpareLists {
+    pub(crate) paths: Vec<FluidPaths>,
+    pub(crate) found: FoundPaths,
+    streams: Vec<Vec<FluidStreamId>>,
+    fluids: Vec<Vec<FluidId>>,
+    changed: Vec<FluidStreamId>,
 }
 
 /// A stream, from when it begins until it ends; the number is used again then.
@@ -241,7 +254,8 @@ impl<T> Between<T> {
     pub(crate) fn begin(&mut self, place: u32, now: Time) {
         let message = &mut self.messages[place as usize];
         let UnderWay { lone, bytes, adapts, is_watched, .. } = *message;
-        let paths = std::mem::take(&mut message.paths);
+        let mut paths = std::mem::take(&mut message.paths);
+        message.flowing = self.spare.streams.pop().unwrap_or_default();
         for (parts, lines) in paths.iter() {
             lines.iter().for_each(|line| self.planned[line.index()] -= parts);
         }
@@ -267,7 +281,7 @@ impl<T> Between<T> {
                     share: 0,
                     ends_at: None,
                     queued_at: Time::NEVER,
-                    fluids: Vec::with_capacity(if adapts { paths.count() } else { 1 }),
+                    fluids: self.spare.fluids.pop().unwrap_or_default(),
                     is_watched,
                 });
                 self.messages[place as usize].flowing.push(stream as FluidStreamId);
@@ -287,6 +301,8 @@ impl<T> Between<T> {
             stream.fluids.push(id);
             stream.share += share;
         }
+        paths.clear();
+        self.spare.paths.push(paths);
         for number in 0..self.messages[place as usize].flowing.len() {
             self.await_end(self.messages[place as usize].flowing[number], now);
         }
@@ -339,11 +355,12 @@ impl<T> Between<T> {
                 self.ends.extend(stream.ends_at.map(|end| Reverse((end, id))));
                 continue;
             }
-            let stream = self.streams.remove(id as usize);
+            let mut stream = self.streams.remove(id as usize);
             let message = &mut self.messages[stream.message as usize];
             stream.fluids.iter().for_each(|id| message.stop(self.fluids[id.index()].was_stopped(now)));
             self.count(&stream, now);
-            stream.fluids.iter().for_each(|id| self.shares.end(*id));
+            stream.fluids.drain(..).for_each(|id| self.shares.end(id));
+            self.spare.fluids.push(stream.fluids);
             let message = &mut self.messages[stream.message as usize];
             let took = now - message.begins_at;
             let lasted = message.lone.lasts().max(took);
@@ -351,6 +368,7 @@ impl<T> Between<T> {
             message.came += stream.payload;
             if message.flowing.is_empty() {
                 message.ended_at = now;
+                self.spare.streams.push(std::mem::take(&mut message.flowing));
                 let lately = self.lately.as_ps();
                 self.lately = Span::from_ps(lately - lately / LATELY + took.as_ps() / LATELY);
                 ended.push(stream.message);
@@ -364,7 +382,7 @@ impl<T> Between<T> {
     pub(crate) fn solve(&mut self, now: Time) {
         self.solve_at = Time::NEVER;
         self.solved_at = now;
-        let mut changed = Vec::new();
+        let mut changed = std::mem::take(&mut self.spare.changed);
         for NewShare { fluid, share, stopped_by } in self.shares.solve() {
             let share = share.bits_per_second();
             let fluid = &mut self.fluids[fluid.index()];
@@ -372,7 +390,7 @@ impl<T> Between<T> {
             let stream = &mut self.streams[id as usize];
             if stream.is_watched {
                 self.messages[stream.message as usize].stop(fluid.was_stopped(now));
-                fluid.stopped_by = stopped_by;
+                fluid.stopped_by = *stopped_by;
             }
             let before = fluid.take(share, now);
             stream.left -= parts(stream.share, now - stream.since).min(stream.left);
@@ -382,7 +400,8 @@ impl<T> Between<T> {
         }
         changed.sort_unstable();
         changed.dedup();
-        changed.into_iter().for_each(|id| self.await_end(id, now));
+        changed.drain(..).for_each(|id| self.await_end(id, now));
+        self.spare.changed = changed;
     }
 }
 

@@ -16,7 +16,7 @@
 use crate::counts::LineCount;
 use crate::event::{FlowEvent, MessageHandle};
 use crate::lone::{DataTaken, LoneCase, LoneMessage, LoneMessages, SharedEngine};
-use crate::messages::{Between, FluidInterface, PARTS_OF_A_BIT, UnderWay};
+use crate::messages::{Between, FluidInterface, PARTS_OF_A_BIT, SpareLists, UnderWay};
 use crate::path::{FluidPaths, FoundPaths, LineNumbers, MessageEnds, PathFinder};
 use crate::shares::{LineId, Shares};
 use serde::{Deserialize, Serialize};
@@ -151,6 +151,7 @@ impl<L: Topology + Routing + Sync, H: Host> FlowNetwork<L, H> {
             solve_at: Time::NEVER,
             solved_at: Time::ZERO,
             lately: Span::ZERO,
+            spare: SpareLists::default(),
         };
         let numbers = LineNumbers::new(&layout);
         let model = FlowNetwork { layout, numbers, packet, lone, engine, seed, host };
@@ -174,30 +175,38 @@ impl<L: Topology + Routing + Sync, H: Host> FlowNetwork<L, H> {
     /// The reason for which the interface refuses it; nothing is planned.
     fn find(&self, place: u32, between: &mut Between<H::Header>) -> Result<(), FailureReason> {
         let FlowNetwork { layout, numbers, packet, seed, .. } = self;
-        let Between { shares, planned, messages, .. } = between;
+        let Between { shares, planned, messages, spare, .. } = between;
+        let SpareLists { paths, found, .. } = spare;
         let message = &mut messages[place as usize];
         let planned = Cell::from_mut(planned.as_mut_slice()).as_slice_of_cells();
         let finder = PathFinder { layout, numbers, shares, planned, packet: *packet, seed: *seed };
         let UnderWay { from, to, number, .. } = *message;
         let packets = message.bytes.get().div_ceil(packet.get().max(1));
-        let FoundPaths { paths, longest, shortest, looked } =
-            finder.of(MessageEnds { from, to, number }, packets);
+        found.paths = paths.pop().unwrap_or_default();
+        finder.find(MessageEnds { from, to, number }, packets, found);
+        let FoundPaths { longest, shortest, looked, .. } = found;
         let is_detour = longest.len() > shortest.len();
-        let mut lone = self.lone.of(LoneCase { path: longest, ..message.case.clone() });
+        let mut lone_on = |path: &mut Vec<LinkClass>| {
+            std::mem::swap(path, &mut message.case.path);
+            let lone = self.lone.of(&message.case);
+            std::mem::swap(path, &mut message.case.path);
+            lone
+        };
+        let mut lone = lone_on(longest);
         // An acknowledgement comes back without detours.
         if let (true, Ok(LoneMessage { taken: DataTaken::AfterFluid(after), end, .. })) =
             (is_detour, &mut lone)
-            && let Ok(short) = self.lone.of(LoneCase { path: shortest, ..message.case.clone() })
+            && let Ok(short) = lone_on(shortest)
             && let DataTaken::AfterFluid(after_short) = short.taken
         {
             *after = (*after).min(*end + after_short.saturating_sub(short.end));
         }
         if lone.is_err() {
-            for (parts, lines) in paths.iter() {
+            for (parts, lines) in found.paths.iter() {
                 lines.iter().map(|line| &planned[line.index()]).for_each(|line| line.set(line.get() - parts));
             }
         }
-        (message.paths, message.adapts, message.lone) = (paths, looked, lone?);
+        (message.paths, message.adapts, message.lone) = (std::mem::take(&mut found.paths), *looked, lone?);
         Ok(())
     }
 }

@@ -13,9 +13,10 @@
 use crate::shares::{LineId, Shares};
 use serde::{Deserialize, Serialize};
 use std::cell::Cell;
+use std::ops::Range;
 use weft_engine::Stream;
 use weft_fabric::LinkEnd;
-use weft_topo::{AtSwitch, Attachment, LinkClass, LocalView, RouteState, Routing, Topology};
+use weft_topo::{Address, AtSwitch, Attachment, LinkClass, LocalView, RouteState, Routing, Topology};
 use weft_units::{Bytes, EndpointId, PortId, SwitchId, VcId};
 
 /// The purpose of the random numbers of paths, among those of a run.
@@ -35,7 +36,7 @@ pub(crate) struct MessageEnds {
 /// The numbers of lines: engines of endpoints, injection links, then the ports of switches.
 pub(crate) struct LineNumbers {
     endpoints: u32,
-    /// By switch: its first line.
+    /// By switch: its first line; and the end of all.
     first: Vec<u32>,
 }
 
@@ -51,6 +52,13 @@ pub(crate) struct FluidPaths {
 impl FluidPaths {
     pub fn count(&self) -> usize {
         self.ends.len()
+    }
+
+    /// There are none, and room for as many as there have been.
+    pub fn clear(&mut self) {
+        self.lines.clear();
+        self.ends.clear();
+        self.parts.clear();
     }
 
     /// The paths: the parts of the message that take each, and its lines.
@@ -80,12 +88,15 @@ impl FluidPaths {
     }
 }
 
-/// The paths that a message was given.
+/// The paths that a message was given. It is used again for the next.
+#[derive(Default)]
 pub(crate) struct FoundPaths {
     pub paths: FluidPaths,
     /// The kinds of the links of the longest, and of the shortest.
     pub longest: Vec<LinkClass>,
     pub shortest: Vec<LinkClass>,
+    /// Room for those of another.
+    classes: Vec<LinkClass>,
     /// Whether the routing looked at queues.
     pub looked: bool,
 }
@@ -106,12 +117,13 @@ impl LineNumbers {
     pub fn new(layout: &impl Topology) -> LineNumbers {
         let endpoints = layout.endpoints();
         let mut next = 2 * endpoints;
-        let first_of = |switch: u32| {
-            let first = next;
+        let mut first = Vec::with_capacity(layout.switches() as usize + 1);
+        first.push(next);
+        first.extend((0..layout.switches()).map(|switch| {
             next += layout.ports(SwitchId(switch));
-            first
-        };
-        LineNumbers { endpoints, first: (0..layout.switches()).map(first_of).collect() }
+            next
+        }));
+        LineNumbers { endpoints, first }
     }
 
     /// The engine of an endpoint.
@@ -129,6 +141,11 @@ impl LineNumbers {
         LineId(self.first[switch.index()] + port.0)
     }
 
+    /// The links at all ports of a switch, as indices.
+    fn ports(&self, switch: SwitchId) -> Range<usize> {
+        self.first[switch.index()] as usize..self.first[switch.index() + 1] as usize
+    }
+
     /// The beginning of a line; of an engine that of its injection link.
     pub fn beginning(&self, line: LineId) -> LinkEnd {
         match line.0 < 2 * self.endpoints {
@@ -141,32 +158,40 @@ impl LineNumbers {
     }
 }
 
-/// The view of a routing: the fluids on the lines of a switch.
+/// The fluids on the lines of a switch, by port: those that wait there, and those that have not begun.
+#[derive(Clone, Copy)]
+struct PortFluids<'a> {
+    waiting: &'a [u64],
+    planned: &'a [Cell<u32>],
+}
+
+impl PortFluids<'_> {
+    /// Bytes that wait for a port, if each fluid on its line has a packet there.
+    #[inline]
+    fn queued(&self, port: PortId, packet: Bytes) -> u64 {
+        let port = port.0 as usize;
+        (self.waiting[port] + u64::from(self.planned[port].get())) * packet.get()
+    }
+}
+
+/// The view of a routing: the fluids at a switch.
 struct FluidView<'a, L> {
     paths: &'a PathFinder<'a, L>,
-    switch: SwitchId,
+    fluids: PortFluids<'a>,
     random: Stream,
     looked: Cell<bool>,
 }
 
-impl<L> FluidView<'_, L> {
-    /// Bytes that wait for a port, if each fluid on its line has a packet there.
-    fn queued_at(&self, switch: SwitchId, port: PortId) -> u64 {
-        self.looked.set(true);
-        let PathFinder { numbers, shares, planned, packet, .. } = self.paths;
-        let line = numbers.port(switch, port);
-        let fluids = shares.waiting_on(line) + u64::from(planned[line.index()].get());
-        fluids * packet.get()
-    }
-}
-
 impl<L> LocalView for FluidView<'_, L> {
+    #[inline]
     fn queued(&self, port: PortId) -> u64 {
-        self.queued_at(self.switch, port)
+        self.looked.set(true);
+        self.fluids.queued(port, self.paths.packet)
     }
 
     fn published(&self, switch: SwitchId, port: PortId) -> u64 {
-        self.queued_at(switch, port)
+        self.looked.set(true);
+        self.paths.fluids_at(switch).queued(port, self.paths.packet)
     }
 
     fn turn(&mut self) -> u32 {
@@ -178,58 +203,76 @@ impl<L> LocalView for FluidView<'_, L> {
     }
 }
 
+/// The first hop of all paths of a message.
+#[derive(Clone, Copy)]
+struct FirstHop {
+    switch: SwitchId,
+    port: PortId,
+    class: LinkClass,
+    /// The address of the receiver.
+    target: Address,
+}
+
+impl<L> PathFinder<'_, L> {
+    fn fluids_at(&self, switch: SwitchId) -> PortFluids<'_> {
+        let lines = self.numbers.ports(switch);
+        PortFluids { waiting: self.shares.waiting_on(lines.clone()), planned: &self.planned[lines] }
+    }
+}
+
 impl<L: Topology + Routing> PathFinder<'_, L> {
-    /// The paths of a message of so many packets: one, or several where the routing spreads packets. From now
-    /// on their fluids are planned.
-    pub fn of(&self, pair: MessageEnds, packets: u64) -> FoundPaths {
+    /// Finds the paths of a message of so many packets: one, or several where the routing spreads packets.
+    /// From now on their fluids are planned.
+    pub fn find(&self, pair: MessageEnds, packets: u64, found: &mut FoundPaths) {
         let count = if self.layout.is_deterministic() { 1 } else { SPREAD.min(packets).max(1) };
-        let (longest, shortest) = (Vec::new(), Vec::new());
-        let mut found = FoundPaths { paths: FluidPaths::default(), longest, shortest, looked: false };
-        let mut classes = Vec::new();
+        let (switch, port) = self.layout.attachment(pair.from);
+        let class = self.layout.link_class(switch, port);
+        let first = FirstHop { switch, port, class, target: self.layout.endpoint_address(pair.to) };
+        let FoundPaths { paths, longest, shortest, classes, looked } = found;
+        paths.clear();
+        longest.clear();
+        *looked = false;
         for part in 0..count {
             classes.clear();
-            let from = found.paths.lines.len();
-            found.looked |= self.add(pair, part, (&mut found.paths.lines, &mut classes));
-            found.paths.lines[from..].iter().for_each(|line| {
+            let from = paths.lines.len();
+            paths.lines.extend([self.numbers.engine(pair.from), self.numbers.injection(pair.from)]);
+            let entity = u64::from(pair.from.0) << 32 | u64::from(pair.number);
+            let random = Stream::new(self.seed ^ part, entity, PURPOSE_PATH);
+            *looked |= self.follow(first, random, (&mut paths.lines, classes));
+            paths.lines[from..].iter().for_each(|line| {
                 let planned = &self.planned[line.index()];
                 planned.set(planned.get() + 1);
             });
-            if part == 0 || classes.len() < found.shortest.len() {
-                found.shortest.clone_from(&classes);
+            if part == 0 || classes.len() < shortest.len() {
+                shortest.clone_from(classes);
             }
             // Of several that are longest the last one.
-            if classes.len() >= found.longest.len() {
-                std::mem::swap(&mut found.longest, &mut classes);
+            if classes.len() >= longest.len() {
+                std::mem::swap(longest, classes);
             }
-            found.paths.close();
+            paths.close();
             if part == 0 {
-                let lines = &mut found.paths.lines;
+                let lines = &mut paths.lines;
                 lines.reserve_exact(lines.len() * (count as usize - 1));
             }
         }
-        found
     }
 
-    /// Adds the path of a part of a message: its lines, and the kinds of its links. Returns whether the
-    /// routing looked at queues.
-    fn add(
+    /// Adds the path of a part of a message from its first switch on: its lines, and the kinds of its links.
+    /// Returns whether the routing looked at queues.
+    fn follow(
         &self,
-        pair: MessageEnds,
-        part: u64,
+        first: FirstHop,
+        random: Stream,
         (lines, classes): (&mut Vec<LineId>, &mut Vec<LinkClass>),
     ) -> bool {
-        let MessageEnds { from, to, number } = pair;
-        let (mut switch, mut port) = self.layout.attachment(from);
-        lines.extend([self.numbers.engine(from), self.numbers.injection(from)]);
-        classes.push(self.layout.link_class(switch, port));
-        let entity = u64::from(from.0) << 32 | u64::from(number);
-        let random = Stream::new(self.seed ^ part, entity, PURPOSE_PATH);
-        let mut view = FluidView { paths: self, switch, random, looked: Cell::new(false) };
-        let target = self.layout.endpoint_address(to);
+        let FirstHop { mut switch, mut port, class, target } = first;
+        classes.push(class);
+        let fluids = self.fluids_at(switch);
+        let mut view = FluidView { paths: self, fluids, random, looked: Cell::new(false) };
         let block = if self.layout.spreads_blocks() { view.random() as u32 } else { 0 };
         let (mut state, mut vc) = (RouteState(block), VcId(0));
         loop {
-            view.switch = switch;
             let at = AtSwitch { switch, address: self.layout.switch_address(switch), port, vc };
             let next = self.layout.route(at, target, &mut state, &mut view);
             lines.push(self.numbers.port(switch, next.port));
@@ -238,6 +281,7 @@ impl<L: Topology + Routing> PathFinder<'_, L> {
                 Attachment::Switch(peer, came_by) => (switch, port, vc) = (peer, came_by, next.vc),
                 Attachment::Endpoint(_) | Attachment::Nothing => return view.looked.get(),
             }
+            view.fluids = self.fluids_at(switch);
         }
     }
 }

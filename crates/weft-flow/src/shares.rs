@@ -21,6 +21,8 @@ use serde::{Deserialize, Serialize};
 use slab::Slab;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+use std::ops::Range;
 use weft_units::BitRate;
 
 /// A line that fluids share: a direction of a link, or an engine of an interface.
@@ -64,6 +66,22 @@ pub struct Shares {
     /// Empty lists of fluids that have ended, for others.
     #[serde(skip)]
     spare: Vec<Vec<CrossedLine>>,
+    /// Room for the lists of a solution.
+    #[serde(skip)]
+    room: SolutionRoom,
+}
+
+/// The lists of a solution.
+#[derive(Default)]
+struct SolutionRoom {
+    /// The lines of its fluids, and those of them that could stop some.
+    crossed: Vec<LineId>,
+    could: Vec<LineId>,
+    /// The fluids by the most that they can go, for each of their weight.
+    fastest: Vec<(u64, FluidId)>,
+    /// The lines by the rate at which they stop who is not settled, or a lower one.
+    stops: Vec<Reverse<(u64, LineId)>>,
+    changed: Vec<NewShare>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -173,6 +191,7 @@ impl Shares {
             round: 0,
             filling: 0,
             spare: Vec::new(),
+            room: SolutionRoom::default(),
         }
     }
 
@@ -263,9 +282,10 @@ impl Shares {
         self.fluids[fluid.index()].crosses.iter().map(|crossing| crossing.line)
     }
 
-    /// Fluids on a line, each for so many as it is slower than it could be on this line alone.
-    pub fn waiting_on(&self, line: LineId) -> u64 {
-        self.waiting[line.index()]
+    /// By line, of some that follow each other: its fluids, each for so many as it is slower than it could be
+    /// on this line alone.
+    pub fn waiting_on(&self, lines: Range<usize>) -> &[u64] {
+        &self.waiting[lines]
     }
 
     /// A line whose fluids have more of it together than its rate, or another sum than is counted; `None`:
@@ -280,20 +300,24 @@ impl Shares {
 
     /// Works out the shares anew where fluids have begun or ended, and gives those that have changed, by
     /// fluid.
-    pub fn solve(&mut self) -> Vec<NewShare> {
+    pub fn solve(&mut self) -> &[NewShare] {
         let mut together = std::mem::take(&mut self.touched);
+        let mut room = std::mem::take(&mut self.room);
         together.retain(|fluid| self.fluids.contains(fluid.index()));
         self.round += 1;
         let mut known = 0;
         loop {
             self.add_all_who_meet(&mut together, known);
             known = together.len();
-            let (lines, stops) = self.fill(&together);
-            self.add_who_must_give_way(&mut together, &stops);
+            self.fill(&together, &mut room);
+            self.add_who_must_give_way(&mut together, &room.could);
             if together.len() == known {
-                let changed = self.take(&together, &stops);
-                lines.iter().for_each(|id| self.waiting[id.index()] = self.lines[id.index()].waiting());
-                return changed;
+                self.take(&together, &mut room);
+                let SolutionRoom { crossed, .. } = &room;
+                crossed.iter().for_each(|id| self.waiting[id.index()] = self.lines[id.index()].waiting());
+                together.clear();
+                (self.touched, self.room) = (together, room);
+                return &self.room.changed;
             }
         }
     }
@@ -330,13 +354,13 @@ impl Shares {
         }
     }
 
-    /// Fills what others leave of the lines with these fluids. Returns their lines, and those that could stop
-    /// them.
-    fn fill(&mut self, together: &[FluidId]) -> (Vec<LineId>, Vec<LineId>) {
+    /// Fills what others leave of the lines with these fluids.
+    fn fill(&mut self, together: &[FluidId], room: &mut SolutionRoom) {
         self.filling += 1;
         let Shares { lines, fluids, filling, .. } = self;
-        let mut crossed = Vec::new();
-        let mut fastest = Vec::with_capacity(together.len());
+        let SolutionRoom { crossed, could, fastest, stops, .. } = room;
+        crossed.clear();
+        fastest.clear();
         for id in together {
             let fluid = &mut fluids[id.index()];
             fluid.is_settled = false;
@@ -360,36 +384,42 @@ impl Shares {
             line.is_tight &= line.asked > line.left;
             line.asked > line.left
         };
-        let could: Vec<LineId> = crossed.iter().copied().filter(could_stop).collect();
+        could.clear();
+        could.extend(crossed.iter().copied().filter(could_stop));
         fastest.sort_unstable_by_key(|(most, _)| *most);
         let level = |line: &SharedLine| line.left / line.rising;
-        let stops = could.iter().map(|id| Reverse((level(&lines[id.index()]), *id)));
-        let mut stops: BinaryHeap<_> = stops.collect();
-        let mut fastest = fastest.into_iter().peekable();
+        stops.clear();
+        stops.extend(could.iter().map(|id| Reverse((level(&lines[id.index()]), *id))));
+        let mut levels = BinaryHeap::from(std::mem::take(stops));
+        let mut fastest = fastest.drain(..).peekable();
         loop {
             // Of a line and a fluid at one rate the line comes first.
-            let line = stops.peek().map(|Reverse((rate, _))| *rate);
+            let line = levels.peek().map(|Reverse((rate, _))| *rate);
             let next = fastest.next_if(|(most, _)| line.is_none_or(|rate| *most < rate));
             if let Some((_, id)) = next {
                 self.settle(id, u64::MAX, None);
                 continue;
             }
-            let Some(Reverse((rate, id))) = stops.pop() else { return (crossed, could) };
+            let Some(mut first) = levels.peek_mut() else { break };
+            let Reverse((rate, id)) = *first;
             let line = &mut self.lines[id.index()];
             if line.rising == 0 {
+                PeekMut::pop(first);
                 continue;
             }
             let now = level(line);
             if now > rate {
                 // Some of its fluids have stopped below that elsewhere.
-                stops.push(Reverse((now, id)));
+                first.0.0 = now;
                 continue;
             }
+            PeekMut::pop(first);
             line.stops_at = Some(rate);
             let on_it = std::mem::take(&mut line.fluids);
             on_it.iter().for_each(|fluid| self.settle(*fluid, rate, Some(id)));
             self.lines[id.index()].fluids = on_it;
         }
+        *stops = levels.into_vec();
     }
 
     /// A fluid of this solution has its share at a rate for each of its weight, if it had none yet.
@@ -420,13 +450,14 @@ impl Shares {
         }
     }
 
-    /// The solution holds from now on: the fluids whose shares it changes.
-    fn take(&mut self, together: &[FluidId], lines: &[LineId]) -> Vec<NewShare> {
-        for id in lines {
+    /// The solution holds from now on. It says whose shares it changes.
+    fn take(&mut self, together: &[FluidId], room: &mut SolutionRoom) {
+        let SolutionRoom { could, changed, .. } = room;
+        for id in could.iter() {
             let line = &mut self.lines[id.index()];
             line.is_tight = line.stops_at.is_some();
         }
-        let mut changed = Vec::new();
+        changed.clear();
         for id in together {
             let fluid = &mut self.fluids[id.index()];
             assert!(fluid.is_settled, "progressive filling stops every fluid");
@@ -443,7 +474,6 @@ impl Shares {
             changed.push(NewShare { fluid: *id, share, stopped_by });
         }
         changed.sort_unstable_by_key(|new| new.fluid);
-        changed
     }
 }
 

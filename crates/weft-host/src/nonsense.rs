@@ -114,6 +114,12 @@ pub enum Nonsense {
     /// A state that it cannot be in.
     #[error("a state that it cannot be in")]
     State,
+    /// A kernel's time of no kind.
+    #[error("the time of a kernel that no library tells: activity {0}, or names that are no text")]
+    KernelTime(u64),
+    /// Too many times of kernels.
+    #[error("more than {0} times of kernels")]
+    KernelTimes(usize),
     /// Turns without end.
     #[error("no later clock in {0} turns, so that virtual time cannot go on")]
     Turns(u32),

@@ -107,6 +107,7 @@ impl LiveRun {
             Accounts {
                 seating: seating.clone(),
                 wanted: account.wanted(),
+                ports: account.ports(),
                 recording: Arc::clone(&recording),
             },
         );
@@ -174,7 +175,10 @@ impl LiveRun {
         let mut calls = Vec::new();
         self.network.visit_hosts(&mut |_, host| calls.extend(host.ranks.calls()));
         calls.sort_by_key(|call| (call.rank, call.operation));
-        let at_end = RanksAtEnd { ranks: &ranks, finishes, calls, conclusion };
+        let mut kernels = Vec::new();
+        self.network.visit_hosts(&mut |_, host| kernels.extend(host.ranks.kernels().cloned()));
+        kernels.sort_by_key(|kernel| kernel.rank);
+        let at_end = RanksAtEnd { ranks: &ranks, finishes, calls, kernels, conclusion };
         self.account.finish(machine, layout, &mut *self.network, at_end)
     }
 

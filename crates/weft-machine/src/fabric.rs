@@ -1,6 +1,7 @@
 //! `[fabric]`, `[packet]`, `[links.…]`, `[switch]` and `[ideal]`: what carries the packets.
 
 use super::congestion::ControlledNetwork;
+use super::datapath::{Datapath, MAX_DATAPATH};
 use super::link_layer::LayerSections;
 use super::link_power::{PowerSections, RawLinkPower};
 use super::part_power::RawPartPower;
@@ -129,12 +130,15 @@ section_of_keys! {
 }
 
 weft_keys::keys! {
-    /// The size of a switch.
+    /// The ports of a switch.
     #[derive(Clone, Copy, Debug)]
     pub(super) struct PortKeys {
         /// Ports that a switch has, such as 64: a layout that joins more links and endpoints to one is
         /// refused. Any number where not given.
         ports: Option<u32>, within(1, 65_535);
+        /// Bytes that a port takes and gives in a cycle of `clock`, such as 16: faster links carry no more,
+        /// and links without a protocol and a `rate` of their own carry that. Any number where not given.
+        datapath: Option<Bytes>, within(Bytes::new(1), MAX_DATAPATH);
     }
 }
 
@@ -159,6 +163,26 @@ impl RawSwitch {
     pub(super) fn ports(&self) -> Option<(u32, Location)> {
         Some((self.size?.ports?, self.locations.of("ports")))
     }
+
+    /// The place of `datapath` in the file.
+    pub(super) fn datapath_location(&self) -> Location {
+        self.locations.of("datapath")
+    }
+
+    /// The width of its ports; `None`: any, or a problem was reported.
+    fn datapath(&self, reader: &mut Reader<'_>) -> Option<Datapath> {
+        let (word, clock) = (self.size?.datapath?, self.parameters?.clock);
+        let datapath = Datapath::new(word, clock);
+        if datapath.is_none() {
+            let problem = Problem::new(
+                "a datapath needs a clock of whole hertz",
+                "its rate is not exact",
+                "write a switch.clock such as 100MHz, or remove the datapath",
+            );
+            reader.report(self.locations.of("datapath"), problem);
+        }
+        datapath
+    }
 }
 
 section_of_keys! {
@@ -182,6 +206,9 @@ pub enum Fabric {
         switch: SwitchParameters,
         /// The names of the traffic classes; none, where the file has none.
         classes: Vec<String>,
+        /// Bytes that a port takes and gives in a cycle; `None`: any number.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        datapath: Option<Bytes>,
     },
     /// The ideal network.
     Ideal(IdealParameters),
@@ -215,12 +242,14 @@ pub(super) fn check(
     let RawFabricSections { fabric, packet, links, switch, ideal, routing_channels, location, .. } = raw;
     let format = packet.format;
     let is_packet = fabric.kind != FabricKind::Ideal;
+    let datapath = switch.as_ref().and_then(|switch| switch.datapath(reader));
     let links = match links {
         Some(links) => {
             let clock = switch.as_ref().and_then(|switch| Some(switch.parameters?.clock));
             let of_fluids = fabric.has_flows();
+            let are_needed = is_packet;
             let sections =
-                LinkSections { links, are_needed: is_packet, of_fluids, classes_are_set, clock, format };
+                LinkSections { links, are_needed, of_fluids, classes_are_set, clock, datapath, format };
             Some(sections.check(link_classes, reader))
         }
         None if is_packet => {
@@ -271,7 +300,8 @@ pub(super) fn check(
         let least = switch.space_of(headroom) + takes;
         classes.check_buffers((least, "the head-room and a packet"), reader)?;
     }
-    Some((format, Fabric::Packet { links, switch, classes: classes.names }))
+    let datapath = datapath.map(|datapath| datapath.word);
+    Some((format, Fabric::Packet { links, switch, classes: classes.names, datapath }))
 }
 
 fn at_most(entry: &Entry<Bytes>, path: &str, reader: &mut Reader<'_>) -> Option<Bytes> {
@@ -327,6 +357,8 @@ struct LinkSections {
     classes_are_set: bool,
     /// The clock of the switches, if there are any.
     clock: Option<Clock>,
+    /// The width of their ports; `None`: any.
+    datapath: Option<Datapath>,
     /// The parts of packets; `None`: they are wrong.
     format: Option<PacketFormat>,
 }
@@ -346,7 +378,7 @@ impl LinkSections {
             return None;
         }
         let default = self.links.remove("default");
-        let LinkSections { of_fluids, clock, format, .. } = self;
+        let LinkSections { of_fluids, clock, datapath, format, .. } = self;
         let classes = classes?;
         let mut whole = Some(BTreeMap::new());
         for (class, link) in &self.links {
@@ -373,7 +405,7 @@ impl LinkSections {
             let of_graph = (*rate, *latency);
             let own = self.links.get(class);
             let default = default.as_ref();
-            let link = ClassLink { class, own, default, of_fluids, clock, format, of_graph };
+            let link = ClassLink { class, own, default, of_fluids, clock, datapath, format, of_graph };
             match (link.check(self.are_needed, reader), &mut whole) {
                 (Some(link), Some(map)) => {
                     map.insert(name.clone(), link);
@@ -411,6 +443,8 @@ struct ClassLink<'l> {
     of_fluids: bool,
     /// The clock of the switches, if there are any.
     clock: Option<Clock>,
+    /// The width of their ports; `None`: any.
+    datapath: Option<Datapath>,
     /// The parts of packets; `None`: they are wrong.
     format: Option<PacketFormat>,
     /// Rate and latency that the file of a graph gives the class.
@@ -450,11 +484,14 @@ impl<'l> ClassLink<'l> {
     /// reported only if the network has links.
     fn check(&self, are_needed: bool, reader: &mut Reader<'_>) -> Option<LinkParameters> {
         let class = self.class;
-        let rate = self.pick("rate", |keys| keys.rate);
         let ClassLink { own, default, format, .. } = *self;
         let footer = format.map_or(Bytes::ZERO, |format| format.footer);
         let sections = LayerSections { class, own, default, footer };
         let has_protocol = sections.rules().is_some();
+        let rate = match self.datapath.filter(|_| !has_protocol) {
+            Some(datapath) => Some(self.rate_of(datapath, reader)),
+            None => self.pick("rate", |keys| keys.rate),
+        };
         let latency = self.pick("latency", |keys| keys.latency);
         let (code, framing) = (sections.code(), sections.framing());
         let routing = self.routing(reader)?;
@@ -507,7 +544,21 @@ impl<'l> ClassLink<'l> {
             links.layer.credit = check_credit(&credit, class, least, reader)?;
         }
         links.layer.power = power;
+        if let (Some(datapath), Some(format)) = (self.datapath, format) {
+            datapath.limit(&mut links, &format);
+        }
         Some(links)
+    }
+
+    /// The rate of links without a protocol: their own, or that of the ports, which is then a value in use.
+    fn rate_of(&self, datapath: Datapath, reader: &mut Reader<'_>) -> Entry<BitRate> {
+        if let Some(own) = self.own.and_then(|link| link.entry("rate", |keys| keys.rate)) {
+            return own;
+        }
+        datapath.note(join("links", self.class) + ".rate", reader);
+        let location =
+            self.own.or(self.default).map_or(Location::new(0, 0..0), |link| link.locations.section);
+        Entry { value: datapath.rate, location }
     }
 }
 

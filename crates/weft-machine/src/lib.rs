@@ -17,6 +17,7 @@
 
 mod congestion;
 mod constant;
+mod datapath;
 mod diagnostic;
 mod document;
 mod fabric;
@@ -405,6 +406,7 @@ fn check(raw: RawMachine, reader: &mut Reader<'_>) -> Option<Machine> {
         reader.report(location, problem);
     }
     let power = (part_power::check(of_switch), part_power::check(raw.nic.power.as_ref()));
+    let datapath_at = raw.switch.as_ref().map(|switch| switch.datapath_location());
     let sections = fabric::RawFabricSections {
         has_priority: congestion.flatten().is_some_and(|rule| rule.keys.priority.unwrap_or(true)),
         answers_buffer,
@@ -417,11 +419,17 @@ fn check(raw: RawMachine, reader: &mut Reader<'_>) -> Option<Machine> {
         location: raw.location,
     };
     let fabric = fabric::check(sections, link_classes.as_deref(), shape_is_set, reader);
-    let nic = interface::check_nic(raw.nic, fabric.as_ref().map(|(packet, _)| packet), reader);
+    let mut nic = interface::check_nic(raw.nic, fabric.as_ref().map(|(packet, _)| packet), reader);
     if let (Some(nic), Some(topology)) = (&nic, &topology)
         && let Err(misfit) = nic.model().check_topology(&topology.parameters)
     {
         topology.locations.report(misfit, reader);
+    }
+    if let (Some(Nic::CommunicationIp(ip)), Some((_, Fabric::Packet { datapath: Some(word), .. }))) =
+        (&mut nic, &fabric)
+        && let Err(problem) = ip.take_datapath(*word)
+    {
+        reader.report(datapath_at.unwrap_or(raw.location), problem);
     }
     let groups = multicast::check(raw.multicast.unwrap_or_default(), reader);
     let labels = raw.labels.map_or(Some(Labels::default()), |labels| labels.keys);

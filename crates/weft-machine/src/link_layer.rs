@@ -343,22 +343,26 @@ mod tests {
     /// links inside the card keep theirs.
     #[test]
     fn one_set_swaps_the_link_layer() {
-        let shipped = load("communication-ip", &[] as &[&str]).unwrap();
+        // Ports that no line is faster than.
+        let wide = "switch.datapath=32";
+        let shipped = load("communication-ip", &[wide]).unwrap();
         let [bus, line] = ["endpoint", "x"].map(|class| links(&shipped, class));
-        assert_eq!(bus.layer, LinkLayer::PLAIN);
-        // The file's Link Ctrl above Aurora.
-        assert_eq!((line.layer.word.get(), line.layer.replay), (8, Some(ReplayParameters { buffer: None })));
+        assert_eq!((bus.code, bus.layer.replay), (LineCode::NONE, None));
+        // The file's Link Ctrl above Aurora, on two lanes.
+        assert_eq!((line.layer.word.get(), line.layer.replay), (16, Some(ReplayParameters { buffer: None })));
         assert_eq!(line.rate, BitRate::from_bits_per_second(20_625_000_000));
-        let same = ["links.default.protocol=aurora", "links.default.lanes=2"];
+        let same =
+            [wide, "links.default.protocol=aurora", "links.default.rate=5Gb/s", "links.default.lanes=4"];
         let same = links(&load("communication-ip", &same).unwrap(), "x");
         // The rate is that of a lane. Aurora has no replay of its own.
-        assert_eq!(same.rate, BitRate::from_bits_per_second(41_250_000_000));
-        assert_eq!((same.layer.word.get(), same.layer.replay), (16, None));
+        assert_eq!(same.rate, BitRate::from_gigabits(20));
+        assert_eq!((same.layer.word.get(), same.layer.replay), (32, None));
         for (name, protocol) in ["exanet", "apelink", "aurora", "bxi2", "ethernet", "apenet-bxi2"]
             .into_iter()
             .zip(LinkProtocol::ALL)
         {
-            let machine = load("communication-ip", &[&format!("links.default.protocol={name}")]).unwrap();
+            let protocol_set = format!("links.default.protocol={name}");
+            let machine = load("communication-ip", &[wide, &protocol_set]).unwrap();
             let (link, rules) = (links(&machine, "x"), protocol.rules());
             assert_eq!(
                 (link.code, link.framing, link.layer.gap),
@@ -375,12 +379,12 @@ mod tests {
     #[test]
     fn an_adapter_adds_the_words_that_it_holds() {
         let of = |protocol: &str| {
-            let sets =
-                [format!("links.default.protocol={protocol}"), "links.default.rate=100Gb/s".to_owned()];
+            let protocol = format!("links.default.protocol={protocol}");
+            let sets = [&protocol, "links.default.rate=10Gb/s", "switch.datapath=32"];
             links(&load("communication-ip", &sets).unwrap(), "x")
         };
         let (bare, adapted) = (of("bxi2"), of("apenet-bxi2"));
-        assert_eq!((adapted.latency - bare.latency).as_ps(), 2560, "32 bytes at 100 Gb/s");
+        assert_eq!((adapted.latency - bare.latency).as_ps(), 12_800, "32 bytes at 20 Gb/s");
         assert_eq!(
             (adapted.code, adapted.framing, adapted.layer.replay),
             (bare.code, bare.framing, bare.layer.replay)

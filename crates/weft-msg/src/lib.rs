@@ -54,6 +54,7 @@ mod interface;
 mod matching;
 mod multicast_limit;
 mod post_costs;
+mod posted;
 mod process;
 mod protocol;
 mod rails;

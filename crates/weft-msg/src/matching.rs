@@ -17,6 +17,7 @@
 //! MPI 4.1 §3.5 and §3.2.4; the two queues are those of MPICH and Open MPI.
 
 use crate::envelope::{Envelope, Match, RankEndpoints};
+use crate::posted::PostedReceives;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use weft_trace::op::{CommId, RequestId};
@@ -134,17 +135,17 @@ impl Matching {
 
     /// Keeps a receive that goes on receiving.
     pub fn keep(&mut self, receive: PostedReceive) {
-        self.at(receive.endpoints).posted.push_back(receive);
+        self.at(receive.endpoints).posted.push(receive);
     }
 
     /// The receives that wait for a message, oldest first of each endpoint.
     pub fn posted(&self) -> impl Iterator<Item = &PostedReceive> {
-        self.all().flat_map(|queues| &queues.posted)
+        self.all().flat_map(|queues| queues.posted.iter())
     }
 
     /// Whose receives wait for a message, to be changed. Of a simulated rank.
     pub fn owners_mut(&mut self) -> impl Iterator<Item = &mut Owner> {
-        self.first.posted.iter_mut().map(|posted| &mut posted.owner)
+        self.first.posted.owners_mut()
     }
 
     /// The messages that wait for a receive, oldest first of each endpoint.
@@ -170,16 +171,16 @@ impl Matching {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 struct Queues {
     /// Receives without a message, oldest first.
-    posted: VecDeque<PostedReceive>,
+    posted: PostedReceives,
     /// Messages without a receive, oldest first.
     unexpected: VecDeque<Envelope>,
 }
 
 impl Queues {
     fn arrive(&mut self, envelope: Envelope) -> SearchResult<PostedReceive> {
-        let found = match self.posted.iter().position(|posted| posted.accepts(&envelope)) {
-            Some(index) if self.posted[index].repeats => {
-                SearchResult { entry: Some(self.posted[index]), scanned: 1 }
+        let found = match self.posted.find(&envelope) {
+            Some(index) if self.posted.at(index).repeats => {
+                SearchResult { entry: Some(*self.posted.at(index)), scanned: 1 }
             }
             Some(index) => {
                 SearchResult { scanned: self.looked_at(index + 1), entry: self.posted.remove(index) }
@@ -195,7 +196,7 @@ impl Queues {
     /// The entries that a search through the `oldest` receives counts. Those of a real rank that go on
     /// receiving are a list of their own, in which only the messages that they take are looked for.
     fn looked_at(&self, oldest: usize) -> u64 {
-        let others = match self.posted.front() {
+        let others = match self.posted.iter().next() {
             Some(PostedReceive { owner: Owner::Live(_), .. }) => {
                 self.posted.iter().take(oldest).filter(|posted| !posted.repeats).count()
             }
@@ -207,7 +208,7 @@ impl Queues {
     fn post(&mut self, receive: PostedReceive) -> SearchResult<Envelope> {
         let found = take(&mut self.unexpected, |envelope| receive.accepts(envelope));
         if found.entry.is_none() {
-            self.posted.push_back(receive);
+            self.posted.push(receive);
         }
         found
     }
@@ -220,7 +221,7 @@ impl Queues {
     }
 
     fn withdraw(&mut self, owner: Owner) -> bool {
-        take(&mut self.posted, |posted| posted.owner == owner).entry.is_some()
+        self.posted.withdraw(owner)
     }
 }
 

@@ -303,7 +303,7 @@ impl<'a> NetworkSetup<'a> {
                 AnyParameters::<H>::Exanet(NicParameters { interface: nic.parameters(self.seed), host })
             }
             machine::Nic::CommunicationIp(nic) => {
-                let interface = nic.parameters(&self.machine.topology, &self.machine.fabric);
+                let interface = nic.parameters(&self.machine.topology);
                 AnyParameters::<H>::CommunicationIp(NicParameters { interface, host })
             }
             machine::Nic::Carvnet(nic) => {
@@ -359,6 +359,12 @@ impl<'a> NetworkSetup<'a> {
                 }
                 if let Some(reroutes) = reroutes {
                     initial.model.reroute(reroutes);
+                }
+                if let machine::Nic::CommunicationIp(ip) = &machine.nic
+                    && machine.congestion.is_none()
+                {
+                    let InitialState { model, sites, .. } = &mut initial;
+                    model.limit_receivers(sites, ip.receive_fifos());
                 }
                 if follows_packets {
                     let InitialState { model, sites, .. } = &mut initial;

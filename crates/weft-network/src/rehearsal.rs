@@ -536,13 +536,13 @@ impl Times {
 }
 
 impl LoneMessages for Rehearsals {
-    fn of(&self, case: LoneCase) -> Result<LoneMessage, FailureReason> {
+    fn of(&self, case: &LoneCase) -> Result<LoneMessage, FailureReason> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(lone) = known.get(&case) {
+        if let Some(lone) = known.get(case) {
             return *lone;
         }
-        let lone = self.rehearse(&case).expect("the machine was simulated when the engine was heard");
-        known.insert(case, lone);
+        let lone = self.rehearse(case).expect("the machine was simulated when the engine was heard");
+        known.insert(case.clone(), lone);
         lone
     }
 

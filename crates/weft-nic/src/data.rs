@@ -144,6 +144,15 @@ fn scatter(number: u64) -> u64 {
     mixed ^ mixed >> 31
 }
 
+/// The bytes of a message of `source`, by its number there, in a run with this seed.
+pub fn message_bytes(seed: u64, source: EndpointId, message: u32, count: Bytes) -> impl Iterator<Item = u8> {
+    bytes(stream_of(seed, source, message), 0, count.get())
+}
+
+fn stream_of(seed: u64, source: EndpointId, message: u32) -> u64 {
+    stream(seed, [0, source.0.into(), message.into()])
+}
+
 /// `count` bytes of a stream, from byte `begin` on: any of them without those before.
 fn bytes(stream: u64, begin: u64, count: u64) -> impl Iterator<Item = u8> {
     let mut word = (u64::MAX, [0; 8]);
@@ -168,7 +177,7 @@ impl Memory {
     }
 
     fn of_message(&self, source: EndpointId, message: u32) -> u64 {
-        stream(self.seed, [0, source.0.into(), message.into()])
+        stream_of(self.seed, source, message)
     }
 
     /// A message is going to come.

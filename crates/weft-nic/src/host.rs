@@ -2,6 +2,7 @@
 
 use crate::capability::Capabilities;
 use crate::data::DataError;
+use crate::edge_form::PortUse;
 use crate::failure::Failure;
 use crate::message_options::MessageOptions;
 use crate::observer::Observer;
@@ -337,9 +338,10 @@ pub trait Host: Sized + Send + Serialize + DeserializeOwned + 'static {
         None
     }
 
-    /// Whether what crosses the ports of packetizer and mailbox is [reported](crate::Observer::port).
-    fn watches_ports(_parameters: &Self::Parameters) -> bool {
-        false
+    /// The use of the ports of packetizer and mailbox: whether what crosses them is
+    /// [reported](crate::Observer::port), and what takes the place of these blocks.
+    fn ports(_parameters: &Self::Parameters) -> PortUse {
+        PortUse::default()
     }
 
     /// The bytes of a message to this host are not those that its sender has, or an allreduce of it has

@@ -17,6 +17,7 @@ mod capability;
 pub mod communication_ip;
 pub mod connection;
 pub mod data;
+pub mod edge_form;
 mod exanet;
 mod failure;
 pub mod gvas;

@@ -211,6 +211,39 @@ impl Mailbox {
         Service { came: tail, began: looked.began.max(tail), ended }
     }
 
+    /// The same, where another has found when it is done.
+    pub(crate) fn check_until(&mut self, head: Time, tail: Time, checked: Time, clock: &Clock) -> Service {
+        let Service { began, ended, .. } = self.checks.serve_until(head, checked, clock);
+        Service { came: tail, began: began.max(tail), ended }
+    }
+
+    /// Another has looked at the queue of `interface` at `now`: reports what its process has taken.
+    pub(crate) fn follow_takes(
+        &mut self,
+        now: Time,
+        interface: u16,
+        parameters: &MailboxParameters,
+        report: &mut impl FnMut(QueueChange),
+    ) {
+        self.queue(interface).apply_takes(now, parameters.entries, report);
+    }
+
+    /// Another has put a packet into the queue of `interface` at `now`, and reports that.
+    pub(crate) fn follow_put(
+        &mut self,
+        now: Time,
+        interface: u16,
+        parameters: &MailboxParameters,
+        report: &mut impl FnMut(QueueChange),
+    ) {
+        self.follow_takes(now, interface, parameters, report);
+        let queue = self.queue(interface);
+        if queue.state != QueueState::Full {
+            let put = queue.change(now, QueueInput::Put, parameters.entries, report);
+            put.expect("a queue that is not full has room");
+        }
+    }
+
     /// Puts the packet that arrived at `now` into the queue of its interface.
     ///
     /// # Errors

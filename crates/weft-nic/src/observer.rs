@@ -75,7 +75,7 @@ pub trait Observer {
     fn state(&mut self, _change: &StateChange) {}
 
     /// Something has crossed a port of packetizer or mailbox: of hosts that
-    /// [watch them](crate::Host::watches_ports).
+    /// [watch them](crate::Host::ports).
     fn port(&mut self, _event: &PortEvent) {}
 
     /// A message has failed, and its host did not want to know.

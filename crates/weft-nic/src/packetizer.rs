@@ -320,6 +320,11 @@ impl Packetizer {
         self.engine.serve(came, parameters.engine.into(), &parameters.clock)
     }
 
+    /// The same, where another has found when the packet is made.
+    pub(crate) fn start_until(&mut self, came: Time, made: Time, clock: &Clock) -> Service {
+        self.engine.serve_until(came, made, clock)
+    }
+
     /// The time in which the engine has worked.
     pub(crate) fn worked(&self) -> Span {
         self.engine.worked()
@@ -338,6 +343,10 @@ impl Packetizer {
 
     fn channel(&self, id: ChannelId) -> Option<&Channel> {
         self.interfaces.get(usize::from(id.interface))?.channels.get(usize::from(id.channel))
+    }
+
+    fn channel_mut(&mut self, id: ChannelId) -> Option<&mut Channel> {
+        self.interfaces.get_mut(usize::from(id.interface))?.channels.get_mut(usize::from(id.channel))
     }
 
     /// The packet of a channel has been put on the link. Returns when a timer is to be set.
@@ -378,23 +387,42 @@ impl Packetizer {
         parameters: &PacketizerParameters,
         report: &mut impl FnMut(ChannelChange),
     ) -> (Expiry, Option<Parcel>) {
-        let page = self.interfaces.get_mut(usize::from(id.interface));
-        let Some(channel) = page.and_then(|page| page.channels.get_mut(usize::from(id.channel))) else {
-            return (Expiry::Settled, None);
-        };
-        let expiry = channel.retry.expired(now, &parameters.reliability);
+        let expiry = self.timer_fired(now, id, parameters);
+        (expiry, self.expire(id, expiry, report))
+    }
+
+    /// The timer of a channel has fired: what follows for the channel, which [`Packetizer::expire`] does.
+    pub(crate) fn timer_fired(
+        &mut self,
+        now: Time,
+        id: ChannelId,
+        parameters: &PacketizerParameters,
+    ) -> Expiry {
+        let channel = self.channel_mut(id);
+        channel.map_or(Expiry::Settled, |channel| channel.retry.expired(now, &parameters.reliability))
+    }
+
+    /// Does to a channel what follows. Returns what a channel has held that is given up.
+    pub(crate) fn expire(
+        &mut self,
+        id: ChannelId,
+        expiry: Expiry,
+        report: &mut impl FnMut(ChannelChange),
+    ) -> Option<Parcel> {
+        let channel = self.channel_mut(id)?;
         match expiry {
-            Expiry::Settled | Expiry::NotBefore(_) => (expiry, None),
+            Expiry::Settled | Expiry::NotBefore(_) => None,
             Expiry::Repeat => {
                 channel.take(id, ChannelInput::Repeat, report).expect(WAITS);
-                (expiry, None)
+                None
             }
             Expiry::GiveUp => {
+                channel.retry.settled();
                 channel.take(id, ChannelInput::GiveUp, report).expect(WAITS);
                 channel.take(id, ChannelInput::Clear, report).expect("a packet is given up once");
                 let parcel = channel.parcel.take();
                 self.ongoing.retain(|entry| entry.1 != id);
-                (expiry, parcel)
+                parcel
             }
         }
     }

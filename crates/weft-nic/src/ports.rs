@@ -45,7 +45,12 @@ pub enum Crossing {
         domain: Pdid,
     },
     /// A process stores a parcel.
-    Stored(StoredParcel),
+    Stored {
+        /// The parcel.
+        parcel: StoredParcel,
+        /// The time at which the engine has made its packet.
+        made: Time,
+    },
     /// The time of a packet is up, and the engine makes it again.
     Repeated {
         /// The channel.
@@ -103,6 +108,9 @@ pub enum Crossing {
     },
 }
 
+/// The payload of a small message, filled up with zeros.
+pub type SmallPayload = [u8; 64];
+
 /// A parcel that a process stores into a channel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StoredParcel {
@@ -114,8 +122,8 @@ pub struct StoredParcel {
     pub domain: Pdid,
     /// The time at which the last store is at the packetizer.
     pub came: Time,
-    /// The time at which its engine has made the packet.
-    pub made: Time,
+    /// The bytes, where they are known.
+    pub payload: Option<SmallPayload>,
 }
 
 /// A descriptor that a process stores into a channel of the send unit.
@@ -184,10 +192,10 @@ pub struct CellArrival {
     pub ends: bool,
 }
 
-/// A small message at the mailbox.
+/// A small message whose tail has come to the mailbox.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Arrival {
-    /// The time at which its header has begun to come. The tail comes now.
+pub struct SmallPacket {
+    /// The time at which its header has begun to come.
     pub head: Time,
     /// The endpoint that has sent it.
     pub from: EndpointId,
@@ -200,12 +208,28 @@ pub struct Arrival {
     /// The interface that it is for, and the domain that it carries; `None`: the model has forgotten them, as
     /// it has had the message before or its source has given it up.
     pub target: Option<(u16, Pdid)>,
-    /// Whether it is found to be damaged.
+    /// Whether it is damaged.
     pub damaged: bool,
+    /// The bytes, where they are known.
+    pub payload: Option<SmallPayload>,
+}
+
+/// The answer of the mailbox to a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Verdict {
     /// The time at which the check is done: answer and entry are on their way.
     pub checked: Time,
     /// Why it is refused; `None`: it is acknowledged.
     pub refusal: Option<Refusal>,
     /// Whether it is put into the queue.
     pub put: bool,
+}
+
+/// A small message at the mailbox.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Arrival {
+    /// The packet. Its tail comes now.
+    pub packet: SmallPacket,
+    /// The answer.
+    pub verdict: Verdict,
 }

@@ -41,6 +41,15 @@ impl Server {
         Service { came, began, ended }
     }
 
+    /// Serves what comes at `came` until `ended`, as another has found, after all that it was given before.
+    pub fn serve_until(&mut self, came: Time, ended: Time, clock: &Clock) -> Service {
+        let began = self.free.max(clock.edge_at_or_after(came));
+        let ended = ended.max(began);
+        self.free = ended;
+        self.worked = self.worked.saturating_add(ended - began);
+        Service { came, began, ended }
+    }
+
     /// Keeps it busy until the first edge at or after `time`, and returns that or when it is free, whichever
     /// is later.
     #[inline]

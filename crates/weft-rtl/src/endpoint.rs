@@ -1,28 +1,9 @@
-//! A block in step, and the blocks of one endpoint.
+//! The blocks of one endpoint in step.
 
+use crate::block::BlockInStep;
 use crate::difference::Difference;
-use crate::library::Instance;
 use crate::waves::Waves;
-use weft_nic::ports::PortEvent;
 use weft_units::{Clock, EndpointId};
-
-/// A block of the RTL beside its model.
-pub(crate) trait BlockInStep: Send {
-    /// Takes what has crossed a port of the model's block.
-    fn take(&mut self, event: &PortEvent);
-
-    /// The next cycle in which something may happen; `None`: the block is idle.
-    fn next_cycle(&self) -> Option<u64>;
-
-    /// The next cycle.
-    ///
-    /// # Errors
-    /// An output that differs.
-    fn step(&mut self) -> Result<(), Difference>;
-
-    /// The RTL.
-    fn rtl(&self) -> &Instance;
-}
 
 /// Where a block is, to name a difference.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +11,8 @@ pub(crate) struct BlockPlace {
     pub block: &'static str,
     pub endpoint: EndpointId,
     pub clock: Clock,
+    /// Whether the model's decisions are those of the RTL itself.
+    pub in_place: bool,
 }
 
 impl BlockPlace {
@@ -41,7 +24,7 @@ impl BlockPlace {
 
     #[cold]
     fn difference(&self, edge: u64, signal: &'static str, rtl: u128, model: u128) -> Difference {
-        let BlockPlace { block, endpoint, clock } = *self;
+        let BlockPlace { block, endpoint, clock, .. } = *self;
         Difference { block, endpoint, edge, at: clock.edge(edge), signal, rtl, model }
     }
 }

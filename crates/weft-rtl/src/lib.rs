@@ -15,18 +15,29 @@
 //! # Not modelled
 //! Back-pressure of the RTL against the network: the model takes whatever comes. Words that the RTL does not
 //! take wait, and come later than in the model.
+//!
+//! # In place of the model
+//! [`RtlInPlace`] makes blocks that decide instead of the model's, at the ports of the interface. A second
+//! instance of the RTL stays in step: it finds what a decision does not say, and has the waves.
 
+mod block;
+mod cells;
 mod difference;
 mod endpoint;
+mod in_place;
 mod library;
 mod lock_step;
 mod mailbox;
 mod packetizer;
 mod rdma_receive;
 mod segmentation;
+mod sources;
 mod waves;
 mod words;
 
+pub use block::BlockName;
 pub use difference::Difference;
+pub use in_place::RtlInPlace;
 pub use library::{RtlError, RtlLibrary};
-pub use lock_step::{BlockName, LockStep};
+pub use lock_step::LockStep;
+pub use waves::{WaveWindow, WavesError};

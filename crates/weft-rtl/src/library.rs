@@ -1,6 +1,7 @@
 //! libweft_rtl.so: the blocks under Verilator. `rtl/library.cpp` is the other side.
 #![expect(unsafe_code, reason = "functions and tables of a library that is loaded at run time")]
 
+use crate::sources;
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::os::unix::ffi::OsStrExt;
@@ -8,7 +9,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The version of the interface that this side knows.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
+
+/// The library in a tree, as `make rtl` builds it.
+const BUILT: &str = "build/rtl/libweft_rtl.so";
 
 /// The variable that names the library, if it is not where `make rtl` puts it.
 const VARIABLE: &str = "WEFT_RTL_LIBRARY";
@@ -43,6 +47,13 @@ pub enum RtlError {
         /// The version that it has.
         found: u32,
     },
+    /// It was built of other sources than are beside it.
+    #[error(
+        "{} was built of other sources than rtl/ has now: build it anew with `make rtl`, or name it in \
+         {VARIABLE} to have it as it is",
+        .0.display()
+    )]
+    Stale(PathBuf),
     /// It has no such block, or the block no such port.
     #[error("{} has no {what}: build it anew with `make rtl`", path.display())]
     Lacks {
@@ -51,11 +62,15 @@ pub enum RtlError {
         /// The block, or the port of a block.
         what: String,
     },
-    /// A name that is no block's.
+    /// A name that is no block's, and the names of blocks.
+    #[error("--rtl: there is no RTL of `{0}`; there is RTL of {1}")]
+    UnknownBlock(String, String),
+    /// A block whose model decides at other places than its ports.
     #[error(
-        "--rtl: there is no RTL of `{0}`; there is RTL of mailbox, packetizer, rdma_receive and segmentation"
+        "--rtl-drive: the RTL of the {0} runs in step with the model, and not in its place; leave \
+         --rtl-drive out, or {0} out of --rtl"
     )]
-    UnknownBlock(String),
+    NotInPlace(&'static str),
     /// A machine whose interface has no such blocks.
     #[error("--rtl: this machine has no {0}; use one with nic.model=exanet, such as exanest")]
     NoBlock(&'static str),
@@ -117,6 +132,8 @@ struct Functions {
     destroy: extern "C" fn(*mut c_void),
     words: extern "C" fn(*mut c_void) -> *mut u64,
     cycle: extern "C" fn(*mut c_void),
+    save: extern "C" fn(*mut c_void),
+    restore: extern "C" fn(*mut c_void),
 }
 
 /// A port of a block.
@@ -150,19 +167,37 @@ impl std::fmt::Debug for RtlLibrary {
 }
 
 impl RtlLibrary {
-    /// The place of the library: that of the variable, beside an installed weft, or in the tree of a built
-    /// one.
-    pub fn place() -> PathBuf {
+    /// The library of this run: the one that the variable names, as it is; the one beside an installed weft;
+    /// or that of the tree in which weft was built, which has to be of the sources that are there now.
+    ///
+    /// # Errors
+    /// It is missing, stale, of another version, or no such library.
+    pub fn find() -> Result<Arc<RtlLibrary>, RtlError> {
         if let Some(named) = std::env::var_os(VARIABLE) {
-            return PathBuf::from(named);
+            return RtlLibrary::load(Path::new(&named));
         }
         let command = std::env::current_exe().unwrap_or_default();
         let above = |levels| command.ancestors().nth(levels).unwrap_or(Path::new(""));
         let installed = above(2).join("lib/weft/libweft_rtl.so");
+        if installed.exists() {
+            return RtlLibrary::load(&installed);
+        }
         // A test lies a folder deeper than the command.
-        let built = [3, 4].map(|levels| above(levels).join("build/rtl/libweft_rtl.so"));
-        let [first, second] = built;
-        [installed, second].into_iter().find(|path| path.exists()).unwrap_or(first)
+        let trees = [above(3), above(4)];
+        let has_library = |tree: &&&Path| tree.join(BUILT).exists();
+        let tree = trees.iter().find(has_library).unwrap_or(&trees[0]);
+        RtlLibrary::load_of_tree(tree)
+    }
+
+    /// The library of a tree.
+    fn load_of_tree(tree: &Path) -> Result<Arc<RtlLibrary>, RtlError> {
+        let path = tree.join(BUILT);
+        let library = RtlLibrary::load(&path)?;
+        // A tree that is without sources by now has none that could be others.
+        match sources::digest(tree) {
+            Ok(sources) if sources != library.sources() => Err(RtlError::Stale(path)),
+            _ => Ok(library),
+        }
     }
 
     /// Loads the library at a path.
@@ -213,13 +248,15 @@ impl RtlLibrary {
             destroy: function!(c"weft_rtl_destroy", extern "C" fn(*mut c_void)),
             words: function!(c"weft_rtl_words", extern "C" fn(*mut c_void) -> *mut u64),
             cycle: function!(c"weft_rtl_cycle", extern "C" fn(*mut c_void)),
+            save: function!(c"weft_rtl_save", extern "C" fn(*mut c_void)),
+            restore: function!(c"weft_rtl_restore", extern "C" fn(*mut c_void)),
         };
         let kinds = (0..).map_while(|block| functions.kind(block)).collect();
         Ok(Arc::new(RtlLibrary { path: path.to_path_buf(), functions, kinds }))
     }
 
     /// The hash of the sources that it was built from.
-    pub fn sources(&self) -> String {
+    fn sources(&self) -> String {
         debug_assert_eq!((self.functions.version)(), VERSION);
         // SAFETY: a constant string of the library.
         unsafe { text((self.functions.sources)()) }
@@ -350,6 +387,16 @@ impl Instance {
             let low = u128::from(*self.words.add(port.word as usize));
             if port.bits > 64 { low | u128::from(*self.words.add(port.word as usize + 1)) << 64 } else { low }
         }
+    }
+
+    /// Keeps the state: what was kept before is forgotten.
+    pub fn save(&mut self) {
+        (self.library.functions.save)(self.raw);
+    }
+
+    /// Goes back to the state that was kept, which stays kept.
+    pub fn restore(&mut self) {
+        (self.library.functions.restore)(self.raw);
     }
 
     /// A cycle with the inputs that were put: its outputs can be read then, and its last edge has passed.

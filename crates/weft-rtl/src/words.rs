@@ -4,7 +4,7 @@ use weft_nic::Header;
 use weft_nic::gvas::Pdid;
 use weft_nic::mailbox::Refusal;
 use weft_nic::packetizer::ChannelId;
-use weft_nic::rdma::{Answer, CellId};
+use weft_nic::ports::SmallPayload;
 use weft_nic::wire::{ControlWords, PacketFields, PacketTarget};
 use weft_units::{Address, Bytes, Clock, EndpointId, Span, Time};
 
@@ -29,13 +29,18 @@ pub(crate) struct SmallMessage {
     pub to_interface: u16,
     pub domain: Pdid,
     pub bytes: Bytes,
+    /// The bytes, where they are known.
+    pub payload: Option<SmallPayload>,
 }
 
 impl SmallMessage {
     /// The words of its packet, header to footer.
     pub fn words(&self) -> Vec<u128> {
-        let SmallMessage { source, number, channel, to, to_interface, domain, bytes } = *self;
-        let payload = payload((source, number), 0, bytes);
+        let SmallMessage { source, number, channel, to, to_interface, domain, bytes, payload } = *self;
+        let payload = match payload {
+            Some(payload) => payload.into_iter().take(bytes.get() as usize).collect(),
+            None => made_up(source, number, bytes),
+        };
         let target = PacketTarget::new(domain, to, to_interface, Address::default());
         let header = Header::Small(channel);
         let size = bytes.get() as u32;
@@ -88,94 +93,29 @@ impl AnswerWords {
     }
 }
 
-/// A cell, as it goes over the network.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct CellMessage {
-    pub source: EndpointId,
-    pub to: EndpointId,
-    pub to_interface: u16,
-    pub domain: Pdid,
-    /// The place of its payload at the target.
-    pub address: u64,
-    /// The transfer, and the place of the payload in it.
-    pub message: u32,
-    pub offset: u64,
-    pub bytes: Bytes,
-    pub id: CellId,
-    /// The first transaction of the transfer.
-    pub first: u32,
-    pub ends_transfer: bool,
-}
-
-impl CellMessage {
-    /// The words of its packet, header to footer.
-    pub fn words(&self) -> Vec<u128> {
-        let CellMessage { source, to, to_interface, domain, address, message, offset, bytes, .. } = *self;
-        let CellMessage { id, first: number, ends_transfer, .. } = *self;
-        let payload = payload((source, message), offset, bytes);
-        let target = PacketTarget::new(domain, to, to_interface, Address::new(address));
-        let (header, size) = (Header::Cell(id), bytes.get() as u32);
-        let control = target.and_then(|target| {
-            PacketFields { target, header, size, source, number, ends_transfer }.encode(&payload)
-        });
-        // A machine whose nodes do not fit the header is refused before.
-        packet(&control.expect("nodes, interfaces and addresses fit the header"), &payload)
-    }
-
-    /// The words of memory that have its payload: one at least, and something behind the last byte.
-    pub fn memory_words(&self) -> Vec<u128> {
-        let payload = payload((self.source, self.message), self.offset, self.bytes);
-        let word = |place: u64| {
-            let mut word = [0xA5; 16];
-            let rest = payload.get(place as usize * 16..).unwrap_or_default();
-            let count = rest.len().min(16);
-            word[..count].copy_from_slice(&rest[..count]);
-            u128::from_le_bytes(word)
-        };
-        (0..self.bytes.get().div_ceil(16).max(1)).map(word).collect()
-    }
-
-    /// The descriptor of a transfer of so many bytes at `source`, of which this is the first cell.
-    pub fn descriptor(&self, source: Address, bytes: Bytes) -> [u128; 4] {
-        const ADDED: u128 = 0xFFFF << 112 | 0xFF << 40 | ((1 << 32) - 1);
-        [u128::from(bytes.get()) << 64 | u128::from(source.get()), self.words()[0] & !ADDED, 0, 0]
+/// The refusal in the answer of a mailbox, header and footer; `None`: it acknowledges, or is no answer.
+pub(crate) fn answer_of(header: u128, footer: u128) -> Option<Refusal> {
+    let control = ControlWords { header: header.to_be_bytes(), footer: footer.to_be_bytes() };
+    match PacketFields::decode(&control, &[]).ok()?.header {
+        Header::Refused(_, refusal) => Some(refusal),
+        _ => None,
     }
 }
 
-/// The answer of `from` to a block that `to` has sent.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct BlockAnswerWords {
-    pub from: EndpointId,
-    pub to: EndpointId,
-    pub id: CellId,
-    pub answer: Answer,
+/// The number and the channel of a small message in the footer of its packet.
+pub(crate) fn message_of(footer: u128) -> (u32, ChannelId) {
+    let channel = ChannelId { interface: (footer >> 48) as u16, channel: (footer >> 32) as u16 };
+    ((footer >> 96) as u32, channel)
 }
 
-impl BlockAnswerWords {
-    /// Header and footer.
-    pub fn words(&self) -> [u128; 2] {
-        let BlockAnswerWords { from: source, to, id, answer } = *self;
-        let (header, number) = (Header::BlockAnswer(id, answer), 0);
-        let target = PacketTarget::new(Pdid(0), to, 0, Address::default());
-        let control = target.and_then(|target| {
-            PacketFields { target, header, size: 0, source, number, ends_transfer: false }.encode(&[])
-        });
-        let ControlWords { header, footer } = control.expect("nodes fit the header");
-        [header, footer].map(u128::from_be_bytes)
-    }
-}
-
-/// The bytes of a message from an offset on: by message and offset, so that a word in another's place is
-/// found.
-fn payload((source, number): (EndpointId, u32), offset: u64, bytes: Bytes) -> Vec<u8> {
+/// Bytes of a message that nobody knows: by message and offset, so that a word in another's place is found.
+fn made_up(source: EndpointId, number: u32, bytes: Bytes) -> Vec<u8> {
     let of_message = (source.0.wrapping_mul(0x9E37_79B1) ^ number.wrapping_mul(0x85EB_CA6B)) >> 16;
-    // Cells of one offset within their blocks differ as well.
-    let byte = |place: u64| (of_message as u8).wrapping_add((place ^ place >> 8 ^ place >> 16) as u8);
-    (offset..offset + bytes.get()).map(byte).collect()
+    (0..bytes.get()).map(|offset| (of_message as u8).wrapping_add(offset as u8)).collect()
 }
 
 /// Header, payload in whole words, footer.
-fn packet(control: &ControlWords, payload: &[u8]) -> Vec<u128> {
+pub(crate) fn packet(control: &ControlWords, payload: &[u8]) -> Vec<u128> {
     let mut words = vec![u128::from_be_bytes(control.header)];
     words.extend(payload.chunks(16).map(|chunk| {
         let mut word = [0; 16];

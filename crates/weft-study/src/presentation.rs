@@ -39,7 +39,7 @@ use std::ops::Range;
 use toml::Spanned;
 use weft_analysis::is_case;
 use weft_analysis::picture::PictureKind;
-use weft_results::Table;
+use weft_results::{Table, WrittenBy};
 
 /// A study file, for its mistakes.
 #[derive(Clone, Copy)]
@@ -188,7 +188,14 @@ impl Presentation {
                 (Some(_), None) if presentation.keep.is_empty() => {
                     ("the points keep no tables", "write keep = [\"messages\"], or the tables that it reads")
                 }
-                (Some(_), None) | (None, Some(_)) => continue,
+                (Some(_), None) => {
+                    let Some(table) = presentation.lacks(picture) else { continue };
+                    let name = picture.name.get_ref();
+                    let what = format!("{name} is drawn from a table that the points do not keep");
+                    let mend = format!("add \"{table}\" to keep");
+                    return Err(refuse(picture.name.span(), "pictures", &what, &mend));
+                }
+                (None, Some(_)) => continue,
                 _ => ("it has neither what nor y, or both", "write y, a measured field, or what, a kind"),
             };
             return Err(refuse(picture.name.span(), "pictures", wrong.0, wrong.1));
@@ -204,6 +211,18 @@ impl Presentation {
         study.check_once("derive", columns)?;
         study.check_once("pictures", presentation.pictures.iter().map(|picture| &picture.name))?;
         Ok(presentation)
+    }
+
+    /// A table that a picture is drawn from and that the points do not keep; tables that options of their own
+    /// write are there without being kept.
+    fn lacks(&self, picture: &NamedPicture) -> Option<&'static str> {
+        let tables = picture.kind()?.tables();
+        let is_there = |table: &Table| {
+            let is_kept = self.keep.iter().any(|kept| kept.get_ref() == table.name());
+            is_kept || table.declaration().written_by == WrittenBy::Option
+        };
+        let first = tables.first()?;
+        (!tables.iter().any(is_there)).then_some(first.name())
     }
 
     /// Makes sure that whatever it compares or draws by is a parameter of the points, or tells rows apart.

@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicBool;
 use weft_engine::Simulation;
 use weft_fabric::parameters::*;
 use weft_fabric::{LinkLayer, LinkParameters, Network, NetworkParameters};
+use weft_nic::edge_form::PortUse;
 use weft_nic::{NicParameters, OverheadsNic, OverheadsParameters};
 use weft_topo::{
     Address, AtSwitch, Attachment, Channel, LinkClass, LocalView, NextHop, Ranked, RouteState, Routing,
@@ -195,6 +196,7 @@ where
         report_ways: false,
         report_flows: false,
         flows_have_destinations: false,
+        ports: PortUse::default(),
     };
     let format = PacketFormat { header: nothing, footer: nothing, payload: packet };
     let parameters = NetworkParameters { layout, format, links: vec![link; 2], switch, seed };

@@ -42,8 +42,8 @@ fn plural(count: u64) -> &'static str {
 pub enum MappingError {
     /// More ranks than places.
     #[error(
-        "{ranks} ranks do not fit on {places} cores ({hosts} host{} with {per_host} rank{} each); \
-         take a larger machine with --set{more}",
+        "{ranks} ranks do not fit on {places} cores ({hosts} host{} with {per_host} rank{} each); the \
+         nearest that do are {places}; take as many, or a larger machine with --set{more}",
         plural(u64::from(*.hosts)), plural(u64::from(*.per_host))
     )]
     TooManyRanks {

@@ -13,6 +13,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weft_engine::Stream;
 use weft_fabric::HopRecord;
+use weft_nic::edge_form::PortUse;
+use weft_nic::ports::PortEvent;
 use weft_nic::{Delivered, Failure, Host, HostContext, Message, Observer, Offer, Stage};
 use weft_units::{Bytes, EndpointId, Span, Time};
 
@@ -34,6 +36,8 @@ pub struct TrafficParameters {
     pub report_flows: bool,
     /// Whether a flow is a (source, destination) pair; if not, it is all of a source's messages.
     pub flows_have_destinations: bool,
+    /// The use of the ports of packetizers and mailboxes.
+    pub ports: PortUse,
 }
 
 /// The host of one endpoint under synthetic traffic.
@@ -85,6 +89,8 @@ pub struct TrafficOutput {
     pub hops: Vec<HopRecord>,
     /// The work of blocks on messages, likewise.
     pub stages: Vec<Stage>,
+    /// Crossings of ports of packetizers and mailboxes, likewise: those of each endpoint are in order.
+    pub ports: Vec<PortEvent>,
 }
 
 impl Observer for TrafficOutput {
@@ -98,6 +104,10 @@ impl Observer for TrafficOutput {
 
     fn stage(&mut self, stage: &Stage) {
         self.stages.push(*stage);
+    }
+
+    fn port(&mut self, event: &PortEvent) {
+        self.ports.push(*event);
     }
 }
 
@@ -140,6 +150,10 @@ impl Host for TrafficSource {
 
     fn start(&mut self, _: &TrafficParameters, context: &mut impl HostContext<Self>) {
         context.request_offer();
+    }
+
+    fn ports(parameters: &TrafficParameters) -> PortUse {
+        parameters.ports.clone()
     }
 
     fn timer(&mut self, timer: Never, _: &TrafficParameters, _: &mut impl HostContext<Self>) {

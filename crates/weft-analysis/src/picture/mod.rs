@@ -41,7 +41,7 @@ use serde::Serialize;
 use shown::Shown;
 use std::fmt;
 use std::str::FromStr;
-use weft_results::{ResultsError, StoredResult};
+use weft_results::{ResultsError, StoredResult, Table};
 
 /// The kinds of pictures.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
@@ -143,6 +143,23 @@ impl PictureKind {
             PictureKind::LinkEnergy => "Energy of links",
             PictureKind::Timeline => "Messages over time",
             PictureKind::CommunicationMatrix => "Bytes from each to each",
+        }
+    }
+
+    /// The tables that it is drawn from, one of which is enough; empty: it is drawn from the rows of results.
+    pub const fn tables(self) -> &'static [Table] {
+        match self {
+            PictureKind::LoadCurve => &[],
+            PictureKind::FctCdf | PictureKind::SlowDown | PictureKind::Timeline => &[Table::Messages],
+            PictureKind::CommunicationMatrix => &[Table::Messages, Table::Flows],
+            PictureKind::Queue
+            | PictureKind::QueueHeatMap
+            | PictureKind::SwitchQueues
+            | PictureKind::SwitchQueueHeatMap => &[Table::Queues],
+            PictureKind::CongestionTrees | PictureKind::Rates => &[Table::Rates],
+            PictureKind::FlowRates | PictureKind::Throughput => &[Table::FlowRates],
+            PictureKind::JobRates => &[Table::JobRates],
+            PictureKind::LinkUtilization | PictureKind::LinkEnergy => &[Table::Links],
         }
     }
 

@@ -47,7 +47,12 @@ fn build(options: &Options<'_>) -> Result<Vec<KernelPart>, AppError> {
     let steps = options.count("steps", 1..=1 << 40)?;
     let points: u64 = local.iter().product();
     let numbers = points.checked_mul(variables).filter(|numbers| *numbers <= 1 << 40);
-    let numbers = numbers.ok_or_else(|| options.refuse_value("local", "at most 2^40 numbers".to_owned()))?;
+    let numbers = numbers.ok_or_else(|| {
+        // The largest cube of so many.
+        let is_enough = |length: &u64| length.pow(3) * variables <= 1 << 40;
+        let length = (1..=10_321).rev().find(is_enough).unwrap_or(1);
+        options.refuse_value("local", format!("at most 2^40 numbers, as {length}x{length}x{length} has"))
+    })?;
     let grid = RankGrid { extents: least_surface(options.ranks(), [1; 3]), periodic };
     let halo = GridHalo { grid, local, point: 8 * variables, stencil, tags: HaloTags::Direction };
     let exchange = NeighbourExchange { neighbours: halo, style: SendStyle::Nonblocking };

@@ -8,7 +8,7 @@
 //! with a halo before each smoothing and each product: 11 in all.
 
 use crate::app::{App, AppError, Verification};
-use crate::grid::RankGrid;
+use crate::grid::{RankGrid, nearest_ranks};
 use crate::options::{AppOption, Options};
 use crate::part::KernelPart;
 use crate::phase::{AllRanks, Computation, GridHalo, HaloTags, NeighbourExchange, SendStyle, Stencil};
@@ -42,6 +42,8 @@ pub const APP: App = App {
 
 /// Levels of the multigrid.
 const LEVELS: u32 = 4;
+/// Extents are multiples of it, so that each level has half the points.
+const MULTIPLE: u64 = 1 << (LEVELS - 1);
 /// Nonzeros of a row.
 const NONZEROS: u64 = 27;
 /// The tag of a halo.
@@ -71,11 +73,14 @@ fn build(options: &Options<'_>) -> Result<Vec<KernelPart>, AppError> {
     let grid = RankGrid { extents: shape(options.ranks()), periodic: false };
     let is_global = options.is_replaced("local", "global")?;
     let local = local(options, grid.extents)?;
-    if let Some(odd) = local.iter().find(|points| !points.is_multiple_of(1 << (LEVELS - 1))) {
-        let (below, above) = (odd / 8 * 8, odd.next_multiple_of(8));
+    if let Some(odd) = local.iter().find(|points| !points.is_multiple_of(MULTIPLE)) {
+        if is_global {
+            return Err(refuse_global(options, options.extents("global", 8..=1 << 24)?));
+        }
+        let (below, above) = (odd / MULTIPLE * MULTIPLE, odd.next_multiple_of(MULTIPLE));
         let near = if below == 0 { above.to_string() } else { format!("{below} and {above}") };
         let expected = format!("multiples of 8, which four levels need; nearest to {odd}: {near}");
-        return Err(options.refuse_value(if is_global { "global" } else { "local" }, expected));
+        return Err(options.refuse_value("local", expected));
     }
     let iterations = options.count("iterations", 1..=1 << 20)?;
     let sets = options.count("sets", 1..=1 << 20)?;
@@ -107,9 +112,28 @@ fn parts_of(options: &Options<'_>, global: [u64; 3], shape: [u32; 3]) -> Result<
     if (0..3).all(divides) {
         return Ok([0, 1, 2].map(|dimension| global[dimension] / u64::from(shape[dimension])));
     }
-    let [x, y, z] = shape;
-    let expected = format!("multiples of the grid of ranks, {x}x{y}x{z}");
-    Err(options.refuse_value("global", expected))
+    Err(refuse_global(options, global))
+}
+
+/// The error of a whole grid of which ranks do not all get multiples of 8 points, with the nearest that work.
+fn refuse_global(options: &Options<'_>, global: [u64; 3]) -> AppError {
+    let steps = |ranks: u32| shape(ranks).map(|parts| MULTIPLE * u64::from(parts));
+    let fits =
+        |ranks: &u32| global.iter().zip(steps(*ranks)).all(|(points, step)| points.is_multiple_of(step));
+    let near = [0, 1, 2].map(|dimension: usize| {
+        let (points, step) = (global[dimension], steps(options.ranks())[dimension]);
+        ((points + step / 2) / step * step).max(step).to_string()
+    });
+    let [x, y, z] = shape(options.ranks());
+    let mut nearest = format!("global={}", near.join("x"));
+    let others = nearest_ranks(options.ranks(), fits);
+    if !others.is_empty() {
+        nearest +=
+            &format!(", or {} ranks", others.iter().map(u32::to_string).collect::<Vec<_>>().join(" or "));
+    }
+    let expected =
+        format!("multiples of the grid of ranks, {x}x{y}x{z}, by 8 for four levels; nearest: {nearest}");
+    options.refuse_value("global", expected)
 }
 
 /// A grid of the multigrid.

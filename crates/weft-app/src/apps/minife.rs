@@ -62,9 +62,8 @@ fn build(options: &Options<'_>) -> Result<Vec<KernelPart>, AppError> {
     let ranks = options.ranks();
     let is_global = options.is_replaced("local", "global")?;
     let bisection = MeshBisection { ranks, elements: elements(options)? };
-    if let Some(rank) = (0..ranks).find(|rank| bisection.nodes(*rank).iter().any(Range::is_empty)) {
-        let expected = format!("more elements: rank {rank} of {ranks} has none");
-        return Err(options.refuse_value(if is_global { "global" } else { "local" }, expected));
+    if let Some(rank) = bisection.empty_rank() {
+        return Err(refuse_elements(options, is_global, rank));
     }
     let iterations = options.count("iterations", 1..=1 << 20)?;
     // The ranks with the most nodes set the pace; all are taken to have as many.
@@ -91,6 +90,37 @@ fn build(options: &Options<'_>) -> Result<Vec<KernelPart>, AppError> {
         KernelPart::repeat(1, first),
         KernelPart::repeat(iterations - 1, later),
     ])
+}
+
+/// Most elements that are added to each extent in search of a box of which each rank gets some.
+const MAX_MORE_ELEMENTS: u64 = 4096;
+
+/// The error of a box of which a rank gets no element, with the nearest that works.
+fn refuse_elements(options: &Options<'_>, is_global: bool, rank: u32) -> AppError {
+    let ranks = options.ranks();
+    let name = if is_global { "global" } else { "local" };
+    let all = |ranks: u32, given: [u64; 3]| match is_global {
+        true => given,
+        false => [0, 1, 2].map(|axis| given[axis] * u64::from(shape(ranks)[axis])),
+    };
+    let works = |ranks: u32, given: [u64; 3]| {
+        MeshBisection { ranks, elements: all(ranks, given) }.empty_rank().is_none()
+    };
+    let given = options.extents(name, 1..=1 << 24).unwrap_or([1; 3]);
+    let larger = (1..=MAX_MORE_ELEMENTS).map(|more| given.map(|extent| extent + more));
+    let larger = larger.into_iter().find(|larger| works(ranks, *larger));
+    // There are no more ranks than nodes.
+    let most = all(1, given).iter().map(|extent| extent + 1).product::<u64>().min(u64::from(ranks) - 1);
+    let most = if is_global { most } else { u64::from(ranks) - 1 };
+    let fewer = (1..=most as u32).rev().find(|fewer| works(*fewer, given));
+    let larger = larger.map(|[x, y, z]| format!("{name}={x}x{y}x{z}"));
+    let fewer = fewer.map(|fewer| format!("{fewer} ranks"));
+    let nearest: Vec<String> = larger.into_iter().chain(fewer).collect();
+    let expected = format!(
+        "more elements: rank {rank} of {ranks} has none; nearest that work: {}",
+        nearest.join(" or ")
+    );
+    options.refuse_value(name, expected)
 }
 
 /// The grid that ranks make when they are bisected: the prime factors, large ones first, to z, y, x in turn.
@@ -151,6 +181,11 @@ impl RankShare {
 }
 
 impl MeshBisection {
+    /// The first rank without nodes; `None`: all have some.
+    fn empty_rank(&self) -> Option<u32> {
+        (0..self.ranks).find(|rank| self.nodes(*rank).iter().any(Range::is_empty))
+    }
+
     fn root(&self) -> RankShare {
         RankShare { ranks: 0..self.ranks, elements: self.elements.map(|end| 0..end), axis: 2 }
     }

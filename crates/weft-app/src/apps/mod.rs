@@ -12,6 +12,8 @@ mod som;
 
 use crate::app::{App, AppError};
 
+pub use lammps::ATOMS as LAMMPS_ATOMS;
+
 /// All applications, in the order of lists.
 pub const ALL: &[&App] = &[
     &halo3d::APP,

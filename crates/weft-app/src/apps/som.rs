@@ -27,9 +27,18 @@ pub const APP: App = App {
         AppOption { name: "nodes", default: "256", about: "nodes of the map" },
         AppOption { name: "features", default: "16", about: "numbers in a record" },
     ],
-    memory: None,
+    memory: Some(memory),
     build,
 };
+
+/// A rank's share of a batch, the map and its sums.
+fn memory(options: &Options<'_>) -> Result<Bytes, AppError> {
+    let [records, batches] = [options.count("records", 1..=1 << 40)?, options.count("batches", 1..=1 << 30)?];
+    let features = options.count("features", 1..=1 << 12)?;
+    let share = records.div_ceil(batches).div_ceil(u64::from(options.ranks()));
+    let map = options.count("nodes", 1..=1 << 20)? * features;
+    Ok(Bytes::new(8 * (features * share + 2 * map)))
+}
 
 fn build(options: &Options<'_>) -> Result<Vec<KernelPart>, AppError> {
     let records = options.count("records", 1..=1 << 40)?;

@@ -11,8 +11,8 @@ pub use collective::AllRanks;
 pub use computation::Computation;
 pub use exchange::{NeighbourExchange, NeighbourList, NeighbourMessages, SendStyle};
 pub use halo::{GridHalo, HaloTags, Stencil};
-pub use remap::{GridLayout, GridSplit, Remap, SplitRule};
-pub use swap::{Swap, SwapList, SwapMessage, SwapSequence, SwapStyle};
+pub use remap::{GridLayout, GridSplit, Remap, RemapPhase, SplitRule};
+pub use swap::{Swap, SwapList, SwapMessage, SwapSequence, SwapShape, SwapStyle};
 
 use weft_units::Address;
 

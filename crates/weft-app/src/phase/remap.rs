@@ -64,60 +64,59 @@ pub struct GridLayout {
 }
 
 impl GridLayout {
-    /// The points of a rank.
-    pub fn points(&self, rank: u32) -> [Range<u64>; 3] {
+    /// The part that a rank has along each dimension.
+    fn place(&self, rank: u32) -> [u32; 3] {
         let mut rest = rank;
-        let mut points = [0..0, 0..0, 0..0];
+        let mut place = [0; 3];
         for dimension in self.order {
-            let split = &self.splits[dimension];
-            points[dimension] = split.range(rest % split.parts);
-            rest /= split.parts;
+            let parts = self.splits[dimension].parts;
+            (place[dimension], rest) = (rest % parts, rest / parts);
         }
-        points
+        place
     }
 
-    /// The ranks whose boxes have any of these points.
-    fn owners(&self, points: &[Range<u64>; 3]) -> Owners<'_> {
-        let parts = |dimension: usize| {
-            let (split, points) = (&self.splits[dimension], &points[dimension]);
-            split.owner(points.start)..split.owner(points.end - 1) + 1
-        };
-        Owners { layout: self, parts: [parts(0), parts(1), parts(2)] }
+    /// The rank that has these parts.
+    fn rank(&self, place: [u32; 3]) -> u32 {
+        let of = |rank, dimension: usize| rank * self.splits[dimension].parts + place[dimension];
+        self.order.into_iter().rev().fold(0, of)
+    }
+
+    /// The points of a rank.
+    fn points(&self, rank: u32) -> [Range<u64>; 3] {
+        let place = self.place(rank);
+        [0, 1, 2].map(|dimension| self.splits[dimension].range(place[dimension]))
     }
 }
 
 /// Ranks that are a box of parts of a layout, in the order of their numbers.
 struct Owners<'a> {
     layout: &'a GridLayout,
-    parts: [Range<u32>; 3],
+    parts: [&'a Range<u32>; 3],
 }
 
 impl Owners<'_> {
     fn count(&self) -> u32 {
-        self.parts.iter().map(ExactSizeIterator::len).product::<usize>() as u32
+        let [x, y, z] = self.parts;
+        (x.end - x.start) * (y.end - y.start) * (z.end - z.start)
     }
 
-    /// Rank number `index` of them.
-    fn rank(&self, mut index: u32) -> u32 {
-        let (mut rank, mut stride) = (0, 1);
+    /// The parts of number `index` of them.
+    fn place(&self, mut index: u32) -> [u32; 3] {
+        let mut place = [0; 3];
         for dimension in self.layout.order {
-            let parts = &self.parts[dimension];
+            let parts = self.parts[dimension];
             let length = parts.end - parts.start;
-            rank += stride * (parts.start + index % length);
+            place[dimension] = parts.start + index % length;
             index /= length;
-            stride *= self.layout.splits[dimension].parts;
         }
-        rank
+        place
     }
 
-    /// Number of them below `rank`, and whether it is one of them.
-    fn below(&self, rank: u32) -> (u32, bool) {
+    /// Number of them below the rank at a place of the layout, and whether it is one of them.
+    fn below(&self, place: [u32; 3]) -> (u32, bool) {
         let (mut below, mut alike) = (0, self.count());
-        let mut stride: u32 = self.layout.splits.iter().map(|split| split.parts).product();
         for dimension in self.layout.order.into_iter().rev() {
-            let parts = &self.parts[dimension];
-            stride /= self.layout.splits[dimension].parts;
-            let part = rank / stride % self.layout.splits[dimension].parts;
+            let (parts, part) = (self.parts[dimension], place[dimension]);
             // Those that are alike in the dimensions before, for each part of this one.
             alike /= parts.end - parts.start;
             below += alike * (part.clamp(parts.start, parts.end) - parts.start);
@@ -127,21 +126,34 @@ impl Owners<'_> {
         }
         (below, true)
     }
+}
 
-    /// Number of them besides `rank`.
-    fn others(&self, rank: u32) -> u32 {
-        self.count() - u32::from(self.below(rank).1)
+/// The ranks with which a rank exchanges messages of one direction: all owners of its points but itself, from
+/// the next after it on, the first after the last.
+struct Peers<'a> {
+    owners: Owners<'a>,
+    /// Owners up to the rank, itself included, and whether it is one.
+    before: u32,
+    is_owner: bool,
+}
+
+impl<'a> Peers<'a> {
+    fn new(rank: u32, owners: Owners<'a>) -> Peers<'a> {
+        let (below, is_owner) = owners.below(owners.layout.place(rank));
+        Peers { owners, before: below + u32::from(is_owner), is_owner }
     }
 
-    /// Rank number `index` of those besides `rank`, from the next after it on, the first after the last.
-    fn other(&self, rank: u32, index: u32) -> u32 {
-        let (below, is_one) = self.below(rank);
-        self.rank((below + u32::from(is_one) + index) % self.count())
+    fn count(&self) -> u32 {
+        self.owners.count() - u32::from(self.is_owner)
+    }
+
+    /// The place of number `index` of them.
+    fn place(&self, index: u32) -> [u32; 3] {
+        self.owners.place((self.before + index) % self.owners.count())
     }
 }
 
-/// A redistribution: receives from all, `MPI_Send` to each from the next rank on, then a wait for each
-/// receive.
+/// A redistribution.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Remap {
     /// The layout before.
@@ -156,52 +168,114 @@ impl Remap {
     /// Payload of the message from one rank to another.
     pub(crate) fn bytes(&self, sender: u32, receiver: u32) -> Bytes {
         let (from, to) = (self.from.points(sender), self.to.points(receiver));
-        let common = |(from, to): (&Range<u64>, &Range<u64>)| {
-            from.end.min(to.end).saturating_sub(from.start.max(to.start))
-        };
         Bytes::new(self.point * from.iter().zip(&to).map(common).product::<u64>())
-    }
-
-    fn receive(&self, rank: u32, index: u32) -> Op {
-        let from = self.from.owners(&self.to.points(rank)).other(rank, index);
-        let (bytes, buffer) = (self.bytes(from, rank), Some(RECEIVE_BUFFER));
-        let (from, comm, request) = (Some(RankId(from)), CommId::WORLD, RequestId(index));
-        Op::Irecv { from, tag: Some(0), comm, bytes, matched: None, buffer, request }
-    }
-
-    fn send(&self, rank: u32, index: u32, request: RequestId) -> Op {
-        let to = self.to.owners(&self.from.points(rank)).other(rank, index);
-        let (bytes, mode, buffer) = (self.bytes(rank, to), SendMode::Standard, Some(SEND_BUFFER));
-        Op::Isend { to: RankId(to), tag: 0, comm: CommId::WORLD, bytes, mode, buffer, request }
-    }
-
-    /// Number of messages that a rank receives, and that it sends.
-    fn messages(&self, rank: u32) -> (u32, u32) {
-        let receives = self.from.owners(&self.to.points(rank)).others(rank);
-        (receives, self.to.owners(&self.from.points(rank)).others(rank))
     }
 }
 
-impl KernelPhase for Remap {
+/// Number of points that two parts have in common.
+fn common((one, other): (&Range<u64>, &Range<u64>)) -> u64 {
+    one.end.min(other.end).saturating_sub(one.start.max(other.start))
+}
+
+/// A part of a dimension.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct PartOverlap {
+    points: Range<u64>,
+    /// The parts of the other layout that have any of them.
+    others: Range<u32>,
+}
+
+/// The parts of each dimension of a layout, and their overlaps with those of another.
+fn overlaps(layout: &GridLayout, other: &GridLayout) -> [Vec<PartOverlap>; 3] {
+    [0, 1, 2].map(|dimension| {
+        let (split, other) = (&layout.splits[dimension], &other.splits[dimension]);
+        let overlap = |part| {
+            let points = split.range(part);
+            let others = other.owner(points.start)..other.owner(points.end - 1) + 1;
+            PartOverlap { points, others }
+        };
+        (0..split.parts).map(overlap).collect()
+    })
+}
+
+/// The parts of the other layout that overlap those at a place.
+fn others(of: &[Vec<PartOverlap>; 3], [x, y, z]: [u32; 3]) -> [&Range<u32>; 3] {
+    [&of[0][x as usize].others, &of[1][y as usize].others, &of[2][z as usize].others]
+}
+
+/// The messages of a redistribution: receives from all, `MPI_Send` to each from the next rank on, then a wait
+/// for each receive. What parts have in common is worked out once, and not for each message.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RemapPhase {
+    remap: Remap,
+    /// Parts of the layout before, and of that afterwards.
+    from: [Vec<PartOverlap>; 3],
+    to: [Vec<PartOverlap>; 3],
+}
+
+impl RemapPhase {
+    /// The messages of this redistribution.
+    pub fn new(remap: Remap) -> RemapPhase {
+        let (from, to) = (overlaps(&remap.from, &remap.to), overlaps(&remap.to, &remap.from));
+        RemapPhase { remap, from, to }
+    }
+
+    /// The ranks that send to a rank.
+    fn senders(&self, rank: u32) -> Peers<'_> {
+        let parts = others(&self.to, self.remap.to.place(rank));
+        Peers::new(rank, Owners { layout: &self.remap.from, parts })
+    }
+
+    /// The ranks to which a rank sends.
+    fn receivers(&self, rank: u32) -> Peers<'_> {
+        let parts = others(&self.from, self.remap.from.place(rank));
+        Peers::new(rank, Owners { layout: &self.remap.to, parts })
+    }
+
+    /// Payload of the message from one place to another.
+    fn bytes(&self, sender: [u32; 3], receiver: [u32; 3]) -> Bytes {
+        let points = |dimension: usize| {
+            let from = &self.from[dimension][sender[dimension] as usize];
+            common((&from.points, &self.to[dimension][receiver[dimension] as usize].points))
+        };
+        Bytes::new(self.remap.point * points(0) * points(1) * points(2))
+    }
+
+    fn receive(&self, rank: u32, sender: [u32; 3], request: RequestId) -> Op {
+        let from = Some(RankId(self.remap.from.rank(sender)));
+        let (bytes, buffer) = (self.bytes(sender, self.remap.to.place(rank)), Some(RECEIVE_BUFFER));
+        Op::Irecv { from, tag: Some(0), comm: CommId::WORLD, bytes, matched: None, buffer, request }
+    }
+
+    fn send(&self, rank: u32, receiver: [u32; 3], request: RequestId) -> Op {
+        let to = RankId(self.remap.to.rank(receiver));
+        let (bytes, mode) = (self.bytes(self.remap.from.place(rank), receiver), SendMode::Standard);
+        Op::Isend { to, tag: 0, comm: CommId::WORLD, bytes, mode, buffer: Some(SEND_BUFFER), request }
+    }
+}
+
+impl KernelPhase for RemapPhase {
     fn length(&self, rank: u32) -> u64 {
-        let (receives, sends) = self.messages(rank);
-        2 * (u64::from(receives) + u64::from(sends))
+        2 * (u64::from(self.senders(rank).count()) + u64::from(self.receivers(rank).count()))
     }
 
     fn operation(&self, rank: u32, _: u64, step: u64) -> Op {
         // Two operations for each message, which a u32 counts.
-        let (step, (receives, sends)) = (step as u32, self.messages(rank));
-        let sent = RequestId(receives);
-        match step.checked_sub(receives) {
-            None => self.receive(rank, step),
-            Some(step) if step >= 2 * sends => Op::Wait { request: RequestId(step - 2 * sends) },
-            Some(step) if step.is_multiple_of(2) => self.send(rank, step / 2, sent),
-            Some(_) => Op::Wait { request: sent },
+        let (step, senders) = (step as u32, self.senders(rank));
+        let receives = senders.count();
+        let Some(step) = step.checked_sub(receives) else {
+            return self.receive(rank, senders.place(step), RequestId(step));
+        };
+        let receivers = self.receivers(rank);
+        match step.checked_sub(2 * receivers.count()) {
+            Some(received) => Op::Wait { request: RequestId(received) },
+            None if step.is_multiple_of(2) => self.send(rank, receivers.place(step / 2), RequestId(receives)),
+            None => Op::Wait { request: RequestId(receives) },
         }
     }
 
     fn count(&self, rank: u32, each: &mut dyn FnMut(Kind, u64)) {
-        let (receives, sends) = self.messages(rank);
+        let (receives, sends) = (self.senders(rank).count(), self.receivers(rank).count());
         let (receives, sends) = (u64::from(receives), u64::from(sends));
         [(Kind::Irecv, receives), (Kind::Isend(SendMode::Standard), sends), (Kind::Wait, receives + sends)]
             .into_iter()
@@ -247,12 +321,13 @@ mod tests {
             let from = layout(points, parts[pick], SplitRule::Middle, [2, 1, 0]);
             let to = layout(points, parts[(pick + 1) % 4], SplitRule::Floor, [0, 1, 2]);
             let remap = Remap { from, to, point: 16 };
+            let phase = RemapPhase::new(remap);
             let mut received = BTreeMap::new();
             let mut sent = BTreeMap::new();
             for rank in 0..12u32 {
                 let mut last = 0;
-                for step in 0..remap.length(rank) {
-                    match remap.operation(rank, 0, step) {
+                for step in 0..phase.length(rank) {
+                    match phase.operation(rank, 0, step) {
                         Op::Isend { to, bytes, .. } => {
                             let distance = (to.0 + 12 - rank) % 12;
                             prop_assert!(distance > last);

@@ -3,10 +3,13 @@
 //! | quantity | of one recording | of two |
 //! |---|---|---|
 //! | bytes to a neighbour | the touching area, edge or corner | with a margin: `1/n + h` for `1/n` |
+//! | those that fall faster | | a power of the ranks; faster than the volume, the mean of both areas |
 //! | computation | the volume of the domain | `a + b / ranks` |
 //! | blocks of collectives | the same; all between ranks together | a power of the ranks |
 //!
 //! `n` is the number of ranks along a dimension across the message, and `h` is fitted.
+
+use crate::grid::RankGrid;
 
 /// Whether the whole problem or that of a rank stays the same.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -35,6 +38,38 @@ fn ranks(extents: [u32; 3]) -> f64 {
 }
 
 impl Scales {
+    /// Ranks of the result.
+    pub(super) fn ranks(&self) -> u32 {
+        self.wanted.iter().product()
+    }
+
+    /// The recorded rank that stands for a rank: at the same border or edge, or within as far.
+    pub(super) fn counterpart(&self, rank: u32) -> u32 {
+        let Scales { recorded, wanted, .. } = *self;
+        let place = RankGrid { extents: wanted, periodic: false }.place(rank);
+        let place = [0, 1, 2].map(|dimension: usize| {
+            let (place, wanted, recorded) = (place[dimension], wanted[dimension], recorded[dimension]);
+            match place {
+                0 => 0,
+                last if last + 1 == wanted => recorded - 1,
+                // Places within, if the recording has any.
+                place if recorded > 2 => 1 + (place - 1) * (recorded - 2) / (wanted - 2).max(1),
+                place => place * recorded / wanted,
+            }
+        });
+        RankGrid { extents: recorded, periodic: false }.rank(place)
+    }
+
+    /// The points of a grid on other ranks than recorded ones.
+    pub(super) fn points(&self, points: [u64; 3], extents: [u32; 3]) -> [u64; 3] {
+        match self.mode {
+            ScaleMode::Strong => points,
+            ScaleMode::Weak => [0, 1, 2].map(|dimension: usize| {
+                points[dimension] * u64::from(extents[dimension]) / u64::from(self.recorded[dimension])
+            }),
+        }
+    }
+
     /// The factor of the bytes of messages to a neighbour in this direction, of means in both recordings.
     pub(super) fn between_neighbours(&self, offset: [i32; 3], mean: f64, second: Option<f64>) -> f64 {
         let across: Vec<usize> = (0..3).filter(|dimension| offset[*dimension] == 0).collect();
@@ -52,6 +87,11 @@ impl Scales {
         };
         let recorded = mean / second;
         let (bare, same) = (ratio(other, self.recorded, 0.0), 1.0);
+        if self.is_beyond_geometry(mean, Some(second)) {
+            // The mean of what both recordings give.
+            let from_second = ratio(other, self.wanted, 0.0) / recorded;
+            return (ratio(self.recorded, self.wanted, 0.0) * from_second).sqrt();
+        }
         if !(bare.min(same)..=bare.max(same)).contains(&recorded) || bare == same {
             return self.power(mean, second, other);
         }
@@ -65,6 +105,15 @@ impl Scales {
             if is_below { low = middle } else { high = middle }
         }
         ratio(self.recorded, self.wanted, margin((low + high) / 2.0))
+    }
+
+    /// Whether bytes to a neighbour fall faster with the ranks than the volume of a part, which no geometry
+    /// of parts does.
+    pub(super) fn is_beyond_geometry(&self, mean: f64, second: Option<f64>) -> bool {
+        let (Some(other), Some(second), ScaleMode::Strong) = (self.second, second, self.mode) else {
+            return false;
+        };
+        mean > 0.0 && mean / second < ranks(other) / ranks(self.recorded)
     }
 
     /// The factor of a rank's computation, of means in both recordings.

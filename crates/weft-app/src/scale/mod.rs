@@ -8,9 +8,13 @@
 //! All ranks go through the same steps: operations that all do together, and rounds of messages between. A
 //! round is an exchange with neighbours on a grid of ranks, or redistributes a grid of points; any other is
 //! refused. The largest recording gives the steps; a second one tells how sizes and computation change.
+//! Rounds that go through the dimensions one after the other send ghosts, of a grid of points or of atoms.
 
 mod error;
 mod exchange;
+mod ghost_points;
+mod ghost_shell;
+mod ghosts;
 mod group;
 mod law;
 mod learned;
@@ -19,6 +23,7 @@ mod program;
 mod recording;
 mod redistribution;
 mod scaled;
+mod sweep;
 #[cfg(test)]
 mod tests;
 

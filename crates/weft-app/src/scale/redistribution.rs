@@ -8,7 +8,7 @@ use super::group::PeerMessage;
 use super::program::RoundGroup;
 use crate::grid::{least_edges, near_square};
 use crate::part::KernelPhase as _;
-use crate::phase::{GridLayout, GridSplit, Remap, SplitRule};
+use crate::phase::{GridLayout, GridSplit, Remap, RemapPhase, SplitRule};
 use weft_trace::op::Op;
 
 /// A redistribution at any number of ranks.
@@ -151,8 +151,9 @@ impl<'a> SoughtRound<'a> {
         if first.is_some_and(|(rank, message)| remap.bytes(rank, message.peer).get() != message.bytes) {
             return false;
         }
+        let phase = RemapPhase::new(*remap);
         (0..).zip(self.round).all(|(rank, group)| {
-            let RemapMessages { receives, sends } = messages(remap, rank, self.tag);
+            let RemapMessages { receives, sends } = messages(&phase, rank, self.tag);
             match group {
                 None => receives.is_empty() && sends.is_empty(),
                 Some(group) => group.messages.sends == sends && group.messages.receives == receives,
@@ -203,10 +204,19 @@ impl Redistribution {
         Some(Remap { from, to, point: self.point })
     }
 
+    /// The ways to cut bricks of which one is before or after.
+    pub(super) fn brick_rules(&self) -> impl Iterator<Item = SplitRule> {
+        self.shapes.iter().flatten().filter_map(|shape| match shape {
+            LayoutShape::Bricks(rule) => Some(*rule),
+            LayoutShape::Lines { .. } => None,
+        })
+    }
+
     /// Whether all ways to cut the grid that make the recorded messages also make the same on these ranks.
     pub(super) fn is_told_on(&self, extents: [u32; 3], points: [u64; 3]) -> bool {
-        let mut remaps: Vec<Remap> = Vec::new();
+        let mut remaps: Vec<RemapPhase> = Vec::new();
         for remap in self.shapes.iter().filter_map(|shapes| self.remap(*shapes, extents, points)) {
+            let remap = RemapPhase::new(remap);
             if !remaps.contains(&remap) {
                 remaps.push(remap);
             }
@@ -233,7 +243,7 @@ pub(super) struct RemapMessages {
 }
 
 /// The messages of a rank in a redistribution, in order.
-pub(super) fn messages(remap: &Remap, rank: u32, tag: i32) -> RemapMessages {
+pub(super) fn messages(remap: &RemapPhase, rank: u32, tag: i32) -> RemapMessages {
     let (mut receives, mut sends) = (Vec::new(), Vec::new());
     for step in 0..remap.length(rank) {
         match remap.operation(rank, 0, step) {

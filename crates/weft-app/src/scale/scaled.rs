@@ -2,6 +2,8 @@
 
 use super::error::ScaleError;
 use super::exchange::{NeighbourShift, ShiftHeading};
+use super::ghost_points::PlaceFactors;
+use super::ghosts::{GhostBytes, GhostLaws};
 use super::group::{PeerMessage, StepCost, WrittenGroup};
 use super::law::Scales;
 use super::learned::{LearnedProgram, LearnedRound, RoundKind};
@@ -9,7 +11,7 @@ use super::pairing::StepPairing;
 use super::program::{ProgramStep, RoundGroup};
 use super::redistribution::{Redistribution, RemapMessages, messages};
 use crate::grid::RankGrid;
-use crate::phase::Remap;
+use crate::phase::RemapPhase;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use weft_formats::{FormatReader, TraceError, TraceHeader, TraceMetadata};
@@ -45,7 +47,7 @@ enum ScaledKind {
         inner: [CostFactors; 2],
     },
     Redistribution {
-        remap: Box<Remap>,
+        remap: Box<RemapPhase>,
         tag: i32,
         inner: [CostFactors; 2],
     },
@@ -59,18 +61,31 @@ struct CostFactors {
 }
 
 /// The bytes of messages in a direction.
-struct DirectionBytes {
-    factor: f64,
-    /// For a rank whose counterpart sends none.
-    mean: f64,
-    /// All are multiples of it.
-    unit: u64,
+enum DirectionBytes {
+    /// Those of the rank's counterpart.
+    Counterpart {
+        factor: f64,
+        /// For a rank whose counterpart sends none.
+        mean: f64,
+        /// All are multiples of it.
+        unit: u64,
+    },
+    /// The product of what each dimension gives at the sender's place.
+    Place(PlaceFactors),
 }
 
 impl DirectionBytes {
-    fn of(&self, recorded: Option<u64>) -> u64 {
-        let bytes = self.factor * recorded.map_or(self.mean, |bytes| bytes as f64);
-        (bytes / self.unit as f64).round() as u64 * self.unit
+    /// The bytes of a rank at a place, of those that its counterpart sent.
+    fn of(&self, place: [u32; 3], recorded: Option<u64>) -> u64 {
+        match self {
+            DirectionBytes::Counterpart { factor, mean, unit } => {
+                let bytes = factor * recorded.map_or(*mean, |bytes| bytes as f64);
+                (bytes / *unit as f64).round() as u64 * unit
+            }
+            DirectionBytes::Place(factors) => {
+                factors.iter().zip(place).map(|(factors, place)| factors[place as usize]).product()
+            }
+        }
     }
 }
 
@@ -129,14 +144,18 @@ impl ScaledTrace {
             Some(second) => StepPairing::of(&learned, second)?,
             None => StepPairing::none(learned.program.steps.len()),
         };
+        let mut ghosts = GhostLaws::new(&learned, second, &pairing.partners, &scales);
         let mut steps = Vec::with_capacity(learned.program.steps.len());
         for (number, partner) in pairing.partners.iter().enumerate() {
-            let other = second.zip(*partner);
-            steps.push(scaled_step(&learned, number, other, &scales)?);
+            let step = PairedStep { learned: &learned, number, other: second.zip(*partner) };
+            let bytes = ghosts.bytes.remove(&number);
+            steps.push(scaled_step(step, bytes, &scales)?);
         }
         let mut header = header;
         header.notes.extend(untold(&learned, &scales));
-        let ranks = scales.wanted.iter().product();
+        header.notes.extend(ghosts.notes());
+        header.notes.extend(beyond_geometry(&learned, second, &pairing, &scales));
+        let ranks = scales.ranks();
         let name = format!("{} at {ranks} ranks", learned.program.file);
         let metadata = TraceMetadata {
             format_version: 1,
@@ -162,10 +181,16 @@ impl ScaledTrace {
     }
 }
 
-fn scaled_step(
-    learned: &LearnedProgram,
+/// A step of a program, with its partner of a second recording.
+struct PairedStep<'a> {
+    learned: &'a LearnedProgram,
     number: usize,
-    other: Option<(&LearnedProgram, usize)>,
+    other: Option<(&'a LearnedProgram, usize)>,
+}
+
+fn scaled_step(
+    PairedStep { learned, number, other }: PairedStep<'_>,
+    ghosts: Option<GhostBytes>,
     scales: &Scales,
 ) -> Result<ScaledStep, ScaleError> {
     let leads = |learned: &LearnedProgram, number: usize| -> Vec<Vec<StepCost>> {
@@ -218,7 +243,12 @@ fn scaled_step(
         (ProgramStep::Round(_), Some(LearnedRound { kind: RoundKind::Exchange(exchange), bytes, .. })) => {
             let other = other.and_then(|(other, step)| other.rounds[step].as_ref());
             let direction = |(heading, bytes): (&ShiftHeading, &Vec<Option<u64>>)| {
-                (*heading, direction_bytes(heading, bytes, other, scales))
+                let found = match &ghosts {
+                    Some(GhostBytes::Place(factors)) => DirectionBytes::Place(factors.clone()),
+                    Some(GhostBytes::Factor(factor)) => counterpart_bytes(bytes, *factor),
+                    None => counterpart_bytes(bytes, neighbour_factor(heading, bytes, other, scales)),
+                };
+                (*heading, found)
             };
             ScaledKind::Exchange {
                 sends: exchange.sends.iter().zip(bytes).map(direction).collect(),
@@ -227,17 +257,6 @@ fn scaled_step(
         }
     };
     Ok(ScaledStep { lead, kind })
-}
-
-/// The points of a grid at the wanted scale.
-fn points(found: &Redistribution, scales: &Scales) -> [u64; 3] {
-    match scales.mode {
-        super::ScaleMode::Strong => found.points,
-        super::ScaleMode::Weak => [0, 1, 2].map(|dimension: usize| {
-            let (wanted, recorded) = (scales.wanted[dimension], scales.recorded[dimension]);
-            found.points[dimension] * u64::from(wanted) / u64::from(recorded)
-        }),
-    }
 }
 
 /// Numbers of rounds of which the recording does not tell what they are on more ranks.
@@ -251,7 +270,8 @@ fn untold(learned: &LearnedProgram, scales: &Scales) -> impl Iterator<Item = (St
                 shifts += u64::from((0..3).any(is_untold));
             }
             RoundKind::Redistribution(found) => {
-                redistributions += u64::from(!found.is_told_on(scales.wanted, points(found, scales)));
+                redistributions +=
+                    u64::from(!found.is_told_on(scales.wanted, scales.points(found.points, scales.wanted)));
             }
         }
     }
@@ -269,9 +289,9 @@ fn redistribution(
     found: &Redistribution,
     learned: &LearnedProgram,
     scales: &Scales,
-) -> Result<Remap, ScaleError> {
-    let points = points(found, scales);
-    found.on(scales.wanted, points).ok_or_else(|| ScaleError::Ranks {
+) -> Result<RemapPhase, ScaleError> {
+    let points = scales.points(found.points, scales.wanted);
+    found.on(scales.wanted, points).map(RemapPhase::new).ok_or_else(|| ScaleError::Ranks {
         ranks: scales.wanted.iter().product(),
         reason: format!(
             "{} redistributes a grid of {} x {} x {} points, fewer along a dimension than ranks",
@@ -281,38 +301,71 @@ fn redistribution(
     })
 }
 
-fn direction_bytes(
+/// The mean of the messages in a direction.
+fn mean_bytes(bytes: &[Option<u64>]) -> f64 {
+    let sent = bytes.iter().flatten();
+    let count = sent.clone().count().max(1);
+    sent.map(|bytes| *bytes as f64).sum::<f64>() / count as f64
+}
+
+/// The mean of the messages in a direction in another recording.
+fn mean_in_other(heading: &ShiftHeading, other: &LearnedRound) -> Option<f64> {
+    let RoundKind::Exchange(exchange) = &other.kind else { return None };
+    let alike = |found: &&ShiftHeading| found.offset.map(i32::abs) == heading.offset.map(i32::abs);
+    let exact = exchange.sends.iter().position(|found| found.offset == heading.offset);
+    let index = exact.or_else(|| exchange.sends.iter().position(|found| alike(&found)))?;
+    Some(mean_bytes(&other.bytes[index]))
+}
+
+/// The factor of the bytes in a direction to a neighbour.
+fn neighbour_factor(
     heading: &ShiftHeading,
     bytes: &[Option<u64>],
     other: Option<&LearnedRound>,
     scales: &Scales,
-) -> DirectionBytes {
-    let mean = |bytes: &[Option<u64>]| {
-        let sent = bytes.iter().flatten();
-        let count = sent.clone().count().max(1);
-        sent.map(|bytes| *bytes as f64).sum::<f64>() / count as f64
-    };
-    let second = other.and_then(|other| match &other.kind {
-        RoundKind::Exchange(exchange) => {
-            let alike = |found: &&ShiftHeading| found.offset.map(i32::abs) == heading.offset.map(i32::abs);
-            let exact = exchange.sends.iter().position(|found| found.offset == heading.offset);
-            let index = exact.or_else(|| exchange.sends.iter().position(|found| alike(&found)))?;
-            Some(mean(&other.bytes[index]))
-        }
-        RoundKind::Redistribution(_) => None,
-    });
-    let own = mean(bytes);
+) -> f64 {
+    let second = other.and_then(|other| mean_in_other(heading, other));
     // Numbers stay whole, and what ranks tell each other of sizes stays as it is.
     let is_a_number = bytes.iter().flatten().all(|bytes| *bytes <= 8);
-    let unit = bytes.iter().flatten().fold(8, |unit, bytes| gcd(unit, *bytes));
-    let factor = match (is_a_number, second) {
+    match (is_a_number, second) {
         (true, None) => 1.0,
-        _ => scales.between_neighbours(heading.offset, own, second),
-    };
-    DirectionBytes { factor, mean: own, unit: unit.max(1) }
+        _ => scales.between_neighbours(heading.offset, mean_bytes(bytes), second),
+    }
 }
 
-fn gcd(one: u64, other: u64) -> u64 {
+/// Messages in a direction as those of counterparts, times a factor.
+fn counterpart_bytes(bytes: &[Option<u64>], factor: f64) -> DirectionBytes {
+    let unit = bytes.iter().flatten().fold(8, |unit, bytes| gcd(unit, *bytes));
+    DirectionBytes::Counterpart { factor, mean: mean_bytes(bytes), unit: unit.max(1) }
+}
+
+/// Number of messages whose bytes in two recordings no geometry of parts explains.
+fn beyond_geometry(
+    learned: &LearnedProgram,
+    second: Option<&LearnedProgram>,
+    pairing: &StepPairing,
+    scales: &Scales,
+) -> Option<(String, u64)> {
+    let second = second?;
+    let mut messages = 0;
+    for (round, partner) in learned.rounds.iter().zip(&pairing.partners) {
+        let (Some(round), Some(other)) = (round, partner.and_then(|step| second.rounds[step].as_ref()))
+        else {
+            continue;
+        };
+        let RoundKind::Exchange(exchange) = &round.kind else { continue };
+        for (heading, bytes) in exchange.sends.iter().zip(&round.bytes) {
+            if scales.is_beyond_geometry(mean_bytes(bytes), mean_in_other(heading, other)) {
+                messages += bytes.iter().flatten().count() as u64;
+            }
+        }
+    }
+    let note = "recorded messages that shrink faster from one recording to the other than parts do; the mean \
+                of both is taken";
+    (messages > 0).then(|| (note.to_owned(), messages))
+}
+
+pub(super) fn gcd(one: u64, other: u64) -> u64 {
     if other == 0 { one } else { gcd(other, one % other) }
 }
 
@@ -347,26 +400,9 @@ fn together_factor(op: &Op, mean: f64, second: Option<f64>, scales: &Scales) -> 
 }
 
 impl ScaledBody {
-    /// The recorded rank that stands for a rank: at the same border or edge, or within as far.
-    fn counterpart(&self, rank: u32) -> u32 {
-        let Scales { recorded, wanted, .. } = self.scales;
-        let place = RankGrid { extents: wanted, periodic: false }.place(rank);
-        let place = [0, 1, 2].map(|dimension: usize| {
-            let (place, wanted, recorded) = (place[dimension], wanted[dimension], recorded[dimension]);
-            match place {
-                0 => 0,
-                last if last + 1 == wanted => recorded - 1,
-                // Places within, if the recording has any.
-                place if recorded > 2 => 1 + (place - 1) * (recorded - 2) / (wanted - 2).max(1),
-                place => place * recorded / wanted,
-            }
-        });
-        RankGrid { extents: recorded, periodic: false }.rank(place)
-    }
-
     /// Calls `each` with the operations of a rank in a step.
     fn write(&self, rank: u32, step: usize, each: &mut impl FnMut(Op)) {
-        let counterpart = self.counterpart(rank);
+        let counterpart = self.scales.counterpart(rank);
         let ScaledStep { lead, kind } = &self.steps[step];
         let recorded = &self.learned.program.steps[step];
         let costs: &[StepCost] = match recorded {
@@ -415,7 +451,11 @@ impl ScaledBody {
         let bytes = |sender: u32, heading: ShiftHeading| {
             // A round that is turned has the bytes of the direction that was recorded.
             let index = exchange.sends.iter().position(|other| *other == heading)?;
-            Some(sends[index].1.of(law.bytes[index][self.counterpart(sender) as usize]))
+            Some(
+                sends[index]
+                    .1
+                    .of(grid.place(sender), law.bytes[index][self.scales.counterpart(sender) as usize]),
+            )
         };
         let message = |heading: &ShiftHeading, is_send: bool| {
             let peer = grid.shifted(rank, heading.offset)?;

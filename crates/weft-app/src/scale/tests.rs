@@ -109,7 +109,8 @@ fn transposes_are_found_in_their_messages() {
     );
     for recordings in [vec![lammps(27), lammps(8)], vec![lammps(27)]] {
         let scaled = Trace::from(scaled(&recordings, 64, ScaleMode::Strong).unwrap());
-        assert_eq!(scaled.metadata().header.notes, Default::default());
+        let notes: Vec<&String> = scaled.metadata().header.notes.keys().collect();
+        assert!(notes.iter().all(|note| note.starts_with("sweeps of ghost points")), "{notes:?}");
         let found = count(&scaled);
         let messages =
             |counts: &[(usize, u64)]| counts.iter().map(|(messages, _)| *messages).collect::<Vec<_>>();
@@ -119,6 +120,62 @@ fn transposes_are_found_in_their_messages() {
         println!("{} recordings: {:+.2} % of bytes", recordings.len(), 100.0 * off);
         assert!(recordings.len() == 1 || off.abs() < 0.03, "{off}");
     }
+}
+
+/// The peers and bytes of what each rank sends, in order.
+fn sends(trace: &Trace) -> Vec<Vec<(u64, u64)>> {
+    let of = |ops: &Vec<String>| {
+        let sent = ops.iter().filter_map(|op| op.strip_prefix("send "));
+        let number = |word: Option<&str>| word.and_then(|word| word.parse().ok()).unwrap_or(0);
+        sent.map(|op| (number(op.split(' ').next()), number(op.rsplit(' ').next()))).collect()
+    };
+    operations(trace).iter().map(of).collect()
+}
+
+/// Catches planes of ghost points that go by the area of a part, and cuts that are taken to lie on points.
+/// The kernel's charges and fields are those of the program to the byte.
+#[test]
+fn ghost_points_are_whole_planes() {
+    let lammps = |ranks| kernel(&format!("lammps@{ranks},total=32000,steps=1"));
+    let scaled = Trace::from(scaled(&[lammps(8), lammps(27)], 64, ScaleMode::Strong).unwrap());
+    // One cut of four lies where two planes more or less fit the recordings.
+    let notes: Vec<&String> = scaled.metadata().header.notes.keys().collect();
+    assert!(notes.iter().all(|note| note.starts_with("sweeps of ghost points")), "{notes:?}");
+    for (rank, (own, expected)) in sends(&scaled).into_iter().zip(sends(&lammps(64))).enumerate() {
+        assert_eq!(own.len(), expected.len(), "rank {rank}");
+        let others = own.iter().zip(&expected).filter(|(own, expected)| own != expected).count();
+        // Ghost atoms: positions, forces and those of SHAKE, in six messages each.
+        assert!(others <= 18, "rank {rank}: {others} of {} messages differ", own.len());
+    }
+}
+
+/// Catches ghosts of atoms without those of the dimensions before, and a thickness that goes with the part.
+#[test]
+fn ghost_atoms_are_a_shell() {
+    let melt = |ranks| kernel(&format!("lammps@{ranks},problem=lj,total=32000,steps=2,rebuild=4"));
+    let scaled = Trace::from(scaled(&[melt(8), melt(27)], 64, ScaleMode::Strong).unwrap());
+    let total = |sends: &[Vec<(u64, u64)>], message: usize| {
+        sends.iter().map(|rank| rank[message].1 + rank[message + 1].1).sum::<u64>() as f64
+    };
+    let (own, expected) = (sends(&scaled), sends(&melt(64)));
+    assert!(own[0].len() >= 24 && own[0].len() == expected[0].len());
+    for message in (0..own[0].len()).step_by(2) {
+        let off = total(&own, message) / total(&expected, message) - 1.0;
+        assert!(off.abs() < 0.01, "messages {message} and the next: {:+.2} %", 100.0 * off);
+    }
+}
+
+/// Catches bytes that fall without end where a recording has too few messages to tell a law.
+#[test]
+fn what_shrinks_faster_than_parts_goes_by_the_mean_of_both() {
+    let scales =
+        law::Scales { mode: ScaleMode::Strong, recorded: [3; 3], second: Some([2; 3]), wanted: [4; 3] };
+    // By the area, the first gives 900 x 9/16 and the second 8,000 x 4/16.
+    let factor = scales.between_neighbours([1, 0, 0], 900.0, Some(8000.0));
+    assert!((900.0 * factor - (506.25f64 * 2000.0).sqrt()).abs() < 1e-6, "{factor}");
+    assert!(scales.is_beyond_geometry(900.0, Some(8000.0)));
+    // Faces, and all points of a part.
+    assert!(!scales.is_beyond_geometry(4.0, Some(9.0)) && !scales.is_beyond_geometry(8.0, Some(27.0)));
 }
 
 /// A trace of these operations of each rank.

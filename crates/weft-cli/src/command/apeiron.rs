@@ -11,7 +11,9 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use weft_apeiron::build::{self, BuildPlan, Step, Toolchain};
-use weft_apeiron::{Design, DesignError, linker, machine as design_machine, picture};
+use weft_apeiron::{
+    Design, DesignError, DesignStream, connections, linker, machine as design_machine, picture,
+};
 use weft_sim::experiment::machine::{self, DataflowMachine};
 
 /// The variable by which host programs learn of their machine.
@@ -119,11 +121,15 @@ impl ConfigOptions {
 /// Says what a design is, or what is wrong with it.
 fn check(options: &ConfigOptions) -> Result<Status, Failure> {
     let design = options.design()?;
+    connections::check(&design)?;
     let (megahertz, links) = (design.megahertz, design.links);
     let mut text = format!("{}: {} MHz, {links} InterNode ports\n", design.name(), megahertz);
     for kernel in &design.kernels {
         let (name, port, inputs, outputs) = (&kernel.name, kernel.port, kernel.inputs, kernel.outputs);
         let _ = writeln!(text, "port {port}: {name}, {inputs} input and {outputs} output channels");
+    }
+    for DesignStream { name, from, to, depth, .. } in &design.streams {
+        let _ = writeln!(text, "stream {name}: from {from} to {to}, {depth} words");
     }
     output::text(&text)?;
     Ok(Status::Done)
@@ -231,7 +237,9 @@ impl RunOptions {
             return Err(Failure::input("a node has one host program here; leave --ppn out"));
         }
         execution.places.ppn = Some(1);
-        let surroundings = format!("{x} {y} {z} {}", seen.ddr_latency);
+        let (latency, rate) =
+            seen.sync.map_or((0, 0), |sync| (sync.latency.as_ps(), sync.rate.bits_per_second()));
+        let surroundings = format!("{x} {y} {z} {} {latency} {rate}", seen.ddr_latency);
         let environment = vec![(OsString::from(MACHINE_VARIABLE), OsString::from(surroundings))];
         execution.run(RanksWanted { machine, ranks: nodes.unwrap_or(all), environment }, words)
     }

@@ -98,6 +98,16 @@ impl AppOptions {
 
 impl RunOptions {
     fn run(self, words: &[String]) -> Result<Status, Failure> {
+        if let Some((app, rest)) = self.app.split_once('@') {
+            let with =
+                rest.split_once(',').map_or(String::new(), |(_, options)| format!(" --with {options}"));
+            let ranks = self.ranks;
+            return Err(Failure::input(format!(
+                "`{}` is a kernel with its ranks, as weft replay takes it; write weft app {app} --ranks \
+                 {ranks}{with}",
+                self.app
+            )));
+        }
         let mut name = KernelName { app: self.app, ranks: self.ranks, options: BTreeMap::new() };
         for option in &self.with {
             name.add(option).map_err(|error| Failure::input(error.to_string()))?;

@@ -12,6 +12,7 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 use weft_results::Ending;
 use weft_sim::experiment::explain::{self, DEFAULT_TOP, Diagnosis, Explained};
+use weft_sim::experiment::kernels::{KernelActivity, KernelFigures, KernelLimit};
 use weft_sim::experiment::path::CategoryRow;
 use weft_sim::experiment::replay::Region;
 use weft_sim::experiment::{Control, Request, read_manifest, read_request};
@@ -115,6 +116,8 @@ fn remark(ended: Ending) -> String {
 fn note(request: &Request, runs: &[Explained]) -> Option<&'static str> {
     let computes = |run: &Explained| run.diagnosis.as_ref().is_some_and(|found| found.efficiency.is_some());
     match request {
+        // The kernels of a dataflow design have clocks of their own.
+        Request::Run(_) if runs.iter().any(|run| run.kernels.is_some()) => None,
         Request::Run(request) if request.host == "none" => Some(
             "Computation counts no time (--host none), so that no imbalance shows: run it with --host cpu.",
         ),
@@ -128,12 +131,41 @@ fn note(request: &Request, runs: &[Explained]) -> Option<&'static str> {
 
 /// The sentence that names the pattern, and how much of the run is computation.
 fn verdict(explained: &Explained, note: Option<&str>) -> String {
+    if let Some(limit) = &explained.kernels {
+        return kernels_text(limit);
+    }
     let Some(Diagnosis { sentence, efficiency, .. }) = &explained.diagnosis else { return String::new() };
     let note = note.map_or(String::new(), |note| format!("{note}\n"));
     let efficiency = efficiency.map_or(String::new(), |efficiency| {
         format!("Parallel efficiency {}: the ranks compute for so much of their time.\n", percent(efficiency))
     });
     format!("{sentence}\n{note}{efficiency}\n")
+}
+
+/// The kernels of a dataflow design, and which of them is the limit.
+fn kernels_text(limit: &KernelLimit) -> String {
+    let row = |own: &KernelFigures| {
+        let waits = |activity| own.waits.iter().filter(move |wait| wait.activity == activity);
+        let share = |activity| percent(waits(activity).fold(0.0, |sum, wait| sum + wait.share));
+        let longest = own.waits.first().map_or(String::new(), |wait| {
+            format!("{} {} ({})", wait.activity.name(), wait.stream, percent(wait.share))
+        });
+        [
+            own.rank.to_string(),
+            own.kernel.clone(),
+            us(own.time_us),
+            percent(own.works),
+            share(KernelActivity::Reads),
+            share(KernelActivity::Writes),
+            longest,
+        ]
+    };
+    let table = output::table(
+        ["node", "kernel", "time (us)", "works", "waits to read", "to write", "longest wait"],
+        [true, false, true, true, true, true, false],
+        limit.kernels.iter().map(row),
+    );
+    format!("{}\n\n{table}\n", limit.sentences.join("\n"))
 }
 
 /// The report of `weft explain --json`.

@@ -265,6 +265,9 @@ fn text(summary: &Summary, study: &StoredStudy) -> String {
         text += &format!("{missing}\n");
     }
     let name = directory.display();
+    if *rows == 0 {
+        return text + &format!("{name} has no results to show; mend the study and run it again\n");
+    }
     text + &format!(
         "{name}/study.parquet: {rows} rows\n{name}/intervals.parquet: {intervals} rows, over seeds\n\
          weft plot, report and view show it\n"

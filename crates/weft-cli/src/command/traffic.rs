@@ -4,7 +4,9 @@ use super::breakdown::ListOptions;
 use super::scenario::{self, Ways, parse_congestion};
 use super::simulation::{Shown, run_and_show};
 use crate::exit::{Failure, Status};
-use crate::options::{MachineOptions, SimulationOptions, parse_positive_span, parse_seed, whole_number};
+use crate::options::{
+    MachineOptions, RtlArguments, SimulationOptions, parse_positive_span, parse_seed, whole_number,
+};
 use crate::output::{self, decimal, percent};
 use crate::value::{Loads, Sizes, parse_loads, parse_sizes, suggested};
 use clap::builder::StringValueParser;
@@ -102,6 +104,9 @@ pub struct TrafficOptions {
 
     #[command(flatten)]
     simulation: SimulationOptions,
+
+    #[command(flatten)]
+    rtl: RtlArguments,
 }
 
 /// The rate that loads are shares of.
@@ -126,7 +131,16 @@ impl TrafficOptions {
     /// Runs it.
     pub fn run(self, words: &[String]) -> Result<Status, Failure> {
         let inputs: Vec<_> = self.machine.file().into_iter().collect();
-        let mut options = self.simulation.experiment_options(words, false, &inputs)?;
+        let options = self.simulation.experiment_options(words, false, &inputs)?;
+        let mut options = self.rtl.put_into(options)?;
+        if options.rtl.is_some() && self.scenario.is_some() {
+            let why = "--rtl: the flows of a scenario run without RTL; leave --scenario or --rtl out";
+            return Err(Failure::input(why));
+        }
+        if options.rtl.is_some() && matches!(self.layer, LayerChoice::Fabric) {
+            let why = "--rtl: with --layer fabric messages go past the interface; take --layer nic";
+            return Err(Failure::input(why));
+        }
         let request = match &self.scenario {
             Some(path) => Request::Scenario(self.scenario_request(path)?),
             None => Request::Traffic(self.request()?),

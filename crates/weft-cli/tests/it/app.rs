@@ -69,6 +69,9 @@ fn scenarios_and_studies_take_kernels() {
         said.contains("scenario.toml:9: `applications.trace`") && said.contains("no option `points`"),
         "{said}"
     );
+    // At once, though its operations would take minutes to count.
+    let said = refused(&[&run[..], &[&scenario("hpcg@99999999")]].concat());
+    assert!(said.contains("the trace has 99999999 ranks, and there are 8 places"), "{said}");
     let study = "command = \"app\"\n[fixed]\nmachine = \"exanest\"\napp = \"halo3d\"\nwith = \"steps=1\"\n\
                  [vary]\nranks = [2, 4]\n";
     fs::write(at("study.toml"), study).unwrap();
@@ -98,13 +101,20 @@ fn mistakes_in_kernels_are_named() {
         ("halo3d --with local=0x1x1", "8", "three extents from 1"),
         ("halod", "8", "did you mean `halo3d`?"),
         ("hpcg --with local=10x8x8", "8", "nearest to 10: 8 and 16"),
-        ("hpcg --with global=25x8x8", "8", "multiples of the grid of ranks, 2x2x2"),
+        ("hpcg --with global=25x8x8", "8", "nearest: global=32x16x16"),
+        ("hpcg --with global=104x104x104", "7", "nearest: global=112x104x104, or 1 or 13 ranks"),
+        ("hpcg --with global=100", "8", "nearest: global=96x96x96"),
         ("hpcg --with local=8x8x8,global=16x16x16", "8", "exclude each other"),
-        ("minife --with global=1x1x1", "8", "rank 1 of 8 has none"),
+        ("minife --with global=1x1x1", "8", "rank 1 of 8 has none; nearest that work: global=2x2x2"),
+        ("minife --with global=3x3x3", "100", "nearest that work: global=8x8x8 or 8 ranks"),
+        ("halo3d --with local=20000", "8", "as 10321x10321x10321 has"),
+        ("lammps --with atoms=320000000", "8", "the largest that fits is atoms="),
+        ("som --with records=100000000000", "8", "the largest that fits is records="),
+        ("halo3d@8", "8", "write weft app halo3d --ranks 8"),
         ("som --with records=5,batches=6", "8", "no more batches than records"),
         ("nest --with threads=64", "8", "from 1 to 32"),
         ("lammps --with total=31000", "8", "32000"),
-        ("halo3d", "40000", "do not fit on 512 cores"),
+        ("halo3d", "40000", "the nearest that do are 512"),
         // At once: counting the operations of so many ranks would take minutes.
         ("hpcg", "99999999", "do not fit on 512 cores"),
         ("hpcg --with local=320x320x320", "8", "the largest that fits is local=176x176x176"),

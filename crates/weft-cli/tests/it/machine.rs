@@ -101,6 +101,7 @@ fn a_machine_that_can_deadlock_ends_with_1_and_its_cycle() {
     assert_eq!(check["deadlock_free"], false);
     let endpoints = check["endpoint_proof"][0].as_str().unwrap();
     assert!(endpoints.starts_with("endpoints consume all 3 classes of messages"), "{endpoints}");
+    assert!(check["endpoint_proof"][1].as_str().unwrap().contains("do not read"));
     let data = &check["message_classes"][2];
     // Its interface acknowledges nothing.
     assert_eq!((&data["class"], &data["causes"]), (&"data".into(), &Value::Array(vec![])));

@@ -1,7 +1,11 @@
-//! `--rtl`: the RTL of blocks in step with the model.
+//! `--rtl`: the RTL of blocks in step with the model, and in its place.
 
 use crate::common::rows;
 use crate::skipped::skip;
+use crate::support::{job, texts};
+use fst_reader::{FstFilter, FstHierarchyEntry, FstReader, FstSignalValue};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -98,6 +102,193 @@ fn storms_and_losses_are_the_models_with_rtl_in_step() {
     }
 }
 
+/// The value changes of a VCD file: time in ps, signal and value in binary.
+fn changes_of_vcd(file: &Path) -> BTreeSet<(u64, String, String)> {
+    let (mut names, mut scopes, mut widths) = (BTreeMap::new(), Vec::new(), BTreeMap::new());
+    let (mut time, mut changes) = (0, BTreeSet::new());
+    for line in std::fs::read_to_string(file).unwrap().lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words[..] {
+            ["$scope", _, name, "$end"] => scopes.push(name.to_owned()),
+            ["$upscope", "$end"] => drop(scopes.pop()),
+            ["$var", _, bits, code, name, "$end"] => {
+                names.insert(code.to_owned(), format!("{}.{name}", scopes.join(".")));
+                widths.insert(code.to_owned(), bits.parse::<usize>().unwrap());
+            }
+            [value, code] if value.starts_with('b') => {
+                let value = format!("{:0>1$}", &value[1..], widths[code]);
+                changes.insert((time, names[code].clone(), value));
+            }
+            [word] if word.starts_with('#') => time = word[1..].parse().unwrap(),
+            [word] if !word.starts_with('$') => {
+                changes.insert((time, names[&word[1..]].clone(), word[..1].to_owned()));
+            }
+            _ => {}
+        }
+    }
+    changes
+}
+
+/// The same of an FST file.
+fn changes_of_fst(file: &Path) -> BTreeSet<(u64, String, String)> {
+    let file = std::io::BufReader::new(std::fs::File::open(file).unwrap());
+    let mut reader = FstReader::open_and_read_time_table(file).unwrap();
+    let (mut names, mut scopes) = (BTreeMap::new(), Vec::new());
+    reader
+        .read_hierarchy(|entry| match entry {
+            FstHierarchyEntry::Scope { name, .. } => scopes.push(name),
+            FstHierarchyEntry::UpScope => drop(scopes.pop()),
+            FstHierarchyEntry::Var { name, handle, .. } => {
+                names.insert(handle.get_index(), format!("{}.{name}", scopes.join(".")));
+            }
+            _ => {}
+        })
+        .unwrap();
+    let mut changes = BTreeSet::new();
+    reader
+        .read_signals(&FstFilter::all(), |time, handle, value| {
+            if let FstSignalValue::String(value) = value {
+                let value = String::from_utf8(value.to_vec()).unwrap();
+                // In FST, a signal is x until it has its first value.
+                if !value.contains('x') {
+                    changes.insert((time, names[&handle.get_index()].clone(), value));
+                }
+            }
+            Ok::<(), ()>(())
+        })
+        .unwrap();
+    changes
+}
+
+/// Catches an FST file that has other waves than the VCD file, a window that is not kept to, and one in which
+/// nothing happens that is not told.
+#[test]
+fn waves_are_the_same_in_both_formats_and_end_with_their_window() {
+    let Some(library) = library("") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let waves = |name: &str, more: &[&str]| {
+        let file = folder.path().join(name);
+        let options = ["--sizes", "8", "--rtl", "packetizer,mailbox", "--waves", file.to_str().unwrap()];
+        (latency(&library, &[&options[..], more].concat()), file)
+    };
+    let of = |name: &str, more: &[&str]| {
+        let (output, file) = waves(name, more);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        if name.ends_with("vcd") { changes_of_vcd(&file) } else { changes_of_fst(&file) }
+    };
+    let all = of("all.vcd", &[]);
+    let window = ["--waves-from", "3us", "--waves-to", "6us"];
+    let vcd = of("window.vcd", &window);
+    let fst = of("window.fst", &window);
+    let different: Vec<_> = vcd.symmetric_difference(&fst).take(5).collect();
+    assert!(vcd.len() > 100 && different.is_empty(), "{} {}: {different:?}", vcd.len(), fst.len());
+    let within = |change: &&(u64, String, String)| (3_000_000..6_000_000).contains(&change.0);
+    assert!(vcd.iter().all(|change| within(&change)));
+    // What changes in it, and the values with which it begins.
+    assert!(all.iter().filter(within).all(|change| vcd.contains(change)));
+    let refused = |more: &[&str], says: &str| {
+        let output = waves("none.fst", more).0;
+        let said = text(&output.stderr);
+        assert!(output.status.code() == Some(2) && said.contains(says), "{more:?}: {said}");
+    };
+    refused(&["--waves-from", "1s"], "nothing happens at M1QAF");
+    refused(&["--waves-from", "1s"], "the run is over at");
+    refused(&["--waves-from", "2us", "--waves-to", "1us"], "--waves-from 2us is not before --waves-to 1us");
+}
+
+/// Catches RTL in the model's place that decides otherwise: results are the model's, to the picosecond. The
+/// endpoints are those of one board: its links are as fast as the interface.
+#[test]
+fn results_are_the_models_with_rtl_in_its_place() {
+    let Some(library) = library("") else { return };
+    let same = |words: &[&str]| {
+        let run = |more: &[&str]| {
+            let mut weft = Command::new(env!("CARGO_BIN_EXE_weft"));
+            weft.args(words).args(["-m", "exanest", "--quiet", "--json"]).args(more);
+            let output = weft.env("WEFT_RTL_LIBRARY", &library).output().unwrap();
+            assert!(output.status.success(), "{words:?} {more:?}: {}", text(&output.stderr));
+            rows(&serde_json::from_slice(&output.stdout).unwrap())
+        };
+        assert_eq!(run(&["--rtl", "packetizer,mailbox", "--rtl-drive"]), run(&[]), "{words:?}");
+    };
+    let pair = ["osu", "latency", "--from", "M1QAF1", "--to", "M1QAF2"];
+    same(&[&pair[..], &["--sizes", "0:4K", "--breakdown"]].concat());
+    same(&["osu", "mbw_mr", "--ranks", "8", "--ppn", "4", "--sizes", "8:32", "--iterations", "3"]);
+    same(&["osu", "allreduce", "--ranks", "16", "--ppn", "4", "--sizes", "4:64", "--iterations", "2"]);
+    for faults in ["faults=[{drop=20000}]", "faults=[{corrupt=20000}]"] {
+        same(&[&pair[..], &["--sizes", "8:32", "--iterations", "200", "--set", faults]].concat());
+    }
+}
+
+/// Takes out of a document, however deep, what depends on the computer.
+fn leave_out_computer(document: &mut Value) {
+    const OF_COMPUTER: [&str; 4] =
+        ["packet_hops_per_second", "peak_memory_bytes", "build_time_s", "wall_seconds"];
+    match document {
+        Value::Object(fields) => {
+            fields.retain(|key, _| !OF_COMPUTER.contains(&key.as_str()));
+            fields.values_mut().for_each(leave_out_computer);
+        }
+        Value::Array(values) => values.iter_mut().for_each(leave_out_computer),
+        _ => {}
+    }
+}
+
+/// Catches a real program that runs otherwise with RTL in the place of packetizer and mailbox.
+#[test]
+fn a_real_program_runs_the_same_with_rtl_in_the_models_place() {
+    let (Some(library), Some(program)) = (library(""), job()) else { return };
+    let run = |more: &[&str]| {
+        let mut weft = Command::new(env!("CARGO_BIN_EXE_weft"));
+        weft.args(["run", "-m", "exanest", "-n", "4", "--ppn", "1", "--json"]).args(more);
+        weft.arg("--").arg(&program).args(["ping-pong", "40", "5"]).env("WEFT_RTL_LIBRARY", &library);
+        let output = weft.output().unwrap();
+        let (document, said) = texts(&output);
+        assert!(output.status.success(), "{more:?}: {document}{said}");
+        let mut document: Value = serde_json::from_str(&document).unwrap();
+        leave_out_computer(&mut document);
+        document
+    };
+    assert_eq!(run(&["--rtl", "packetizer,mailbox", "--rtl-drive"]), run(&[]));
+}
+
+/// Catches RTL that traffic runs without, on one thread or two, and where there is none for it.
+#[test]
+fn traffic_runs_with_rtl_in_step() {
+    let Some(library) = library("") else { return };
+    let run = |library: &Path, more: &[&str]| {
+        let words = ["traffic", "-m", "exanest", "--pattern", "uniform", "--size", "48", "--load", "0.02"];
+        let mut weft = Command::new(env!("CARGO_BIN_EXE_weft"));
+        weft.args(words).args(["--time", "2us", "--warm-up", "1us", "--quiet", "--json"]).args(more);
+        weft.args(["--set", "topology.mezzanines=1"]).env("WEFT_RTL_LIBRARY", library).output().unwrap()
+    };
+    let read = |output: Output| {
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        rows(&serde_json::from_slice(&output.stdout).unwrap())
+    };
+    let plain = read(run(&library, &[]));
+    let in_step = ["--rtl", "packetizer,mailbox"];
+    assert_eq!(read(run(&library, &in_step)), plain);
+    assert_eq!(read(run(&library, &[&in_step[..], &["--threads", "2"]].concat())), plain);
+    if let Some(wrong) = self::library("wrong-mailbox") {
+        let output = run(&wrong, &["--rtl", "mailbox"]);
+        assert_eq!(output.status.code(), Some(1), "{}", text(&output.stdout));
+        assert!(text(&output.stderr).contains("rtl-differs"), "{}", text(&output.stderr));
+    }
+    let output = run(&library, &["--rtl", "mailbox", "--layer", "fabric"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("--layer nic"), "{}", text(&output.stderr));
+}
+
+/// Catches a bug in RTL that decides, and which nothing compares.
+#[test]
+fn a_bug_in_the_models_place_is_named() {
+    let Some(library) = library("wrong-mailbox") else { return };
+    let output = latency(&library, &["--sizes", "8", "--rtl", "mailbox", "--rtl-drive"]);
+    let said = format!("{}{}", text(&output.stdout), text(&output.stderr));
+    assert!(output.status.code() == Some(1) && said.contains("m_axi_awaddr"), "{said}");
+}
+
 /// Catches RTL that is compared with nothing: a bug in each block ends the run, and is named.
 #[test]
 fn a_bug_is_named() {
@@ -135,8 +326,10 @@ fn what_has_no_rtl_is_refused() {
     refused(missing, &overheads, &["has no mailbox", "nic.model=exanet"]);
     refused(missing, &["--rtl", "mailbox", "--set", "fabric.kind=ideal"], &["fabric.kind=packet"]);
     refused(missing, &["--rtl", "mailbox", "--rtl-at", "M9QZ"], &["M9QZ"]);
-    refused(missing, &["--rtl", "mailbox", "--waves", "waves.txt"], &["waves.txt", ".vcd"]);
     let Some(library) = library("") else { return };
+    refused(&library, &["--rtl", "mailbox", "--waves", "waves.txt"], &["waves.txt", ".vcd or .fst"]);
+    let saved = ["--rtl", "mailbox", "--rtl-drive", "--save-every", "1us", "-o", "/nowhere"];
+    refused(&library, &saved, &["not saved", "--save-every"]);
     let check = ["--rtl", "mailbox", "--set", "nic.mailbox.check=12 cycles"];
     refused(
         &library,

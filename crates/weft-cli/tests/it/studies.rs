@@ -194,6 +194,11 @@ fn mistakes_of_how_it_is_shown_are_told_first() {
             "keep = []",
             "study.toml:34: `pictures`: the points keep no tables; write keep",
         ),
+        (
+            "keep = [\"messages\"]",
+            "keep = [\"links\"]",
+            "study.toml:34: `pictures`: completion is drawn from a table that the points do not keep; add",
+        ),
         ("\"fct-cdf\"", "\"cdf\"", "study.toml:34: `pictures`: no kind of picture is called so; weft plot"),
         (
             "y = \"efficiency\"\n",

@@ -4,7 +4,11 @@ use super::interface::{InterfaceHandle, behind, with_memory};
 use super::{Handle, of};
 use crate::device::Post;
 use crate::interface::Address;
-use std::ffi::{c_int, c_void};
+use crate::operation::flag;
+use std::ffi::{CStr, c_char, c_int, c_void};
+
+/// Bytes of the name of a kernel or of a stream.
+const KERNEL_NAME: usize = 255;
 
 /// Allocates the virtual interface of that number as a port: the process is the hardware behind it, keeps
 /// its own time, and polls nothing. So are the IntraNode ports of the Communication IP, whose headers carry
@@ -129,6 +133,33 @@ pub unsafe extern "C" fn weft_wait_until(rank: *mut Handle, until_ps: u64) -> c_
 pub unsafe extern "C" fn weft_pass_until(rank: *mut Handle, until_ps: u64) {
     // SAFETY: the header's contract.
     unsafe { of(rank) }.rank.pass_until(until_ps);
+}
+
+/// Says that a kernel of this node has spent so many picoseconds on one activity: WEFT_KERNEL_WORKS, or
+/// WEFT_KERNEL_READS or WEFT_KERNEL_WRITES with the stream that it waited for. Each call makes a row of the
+/// table `kernels`, and `weft explain` shows them. Takes no time. -EINVAL: no such activity, or names of more
+/// than 255 bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn weft_kernel_time(
+    rank: *mut Handle,
+    kernel: *const c_char,
+    activity: u32,
+    stream: *const c_char,
+    time_ps: u64,
+) -> c_int {
+    let known = [flag::KERNEL_WORKS, flag::KERNEL_READS, flag::KERNEL_WRITES];
+    if kernel.is_null() || stream.is_null() || !known.contains(&activity) {
+        return -libc::EINVAL;
+    }
+    // SAFETY: not null; the header says that they are texts.
+    let [kernel, stream] = unsafe { [kernel, stream].map(|text| CStr::from_ptr(text).to_bytes()) };
+    if kernel.len().max(stream.len()) > KERNEL_NAME {
+        return -libc::EINVAL;
+    }
+    let names = [kernel, stream].join(&0);
+    // SAFETY: the header's contract.
+    unsafe { of(rank) }.rank.tell_kernel_time(&names, activity, time_ps);
+    0
 }
 
 /// Reads the register of the node's network interface at that address. -ENOTSUP: the machine's interface has

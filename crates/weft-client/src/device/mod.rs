@@ -37,7 +37,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 /// First word of a device.
 const MAGIC: u64 = u64::from_le_bytes(*b"weft-rnk");
 /// Changes with the layout.
-const VERSION: u32 = 12;
+const VERSION: u32 = 13;
 /// The beginning of the name of a device's memory file, by which the mappings of a process tell its device
 /// from memory.
 pub const NAME: &str = "weft-rank-";

@@ -43,6 +43,9 @@ pub enum PostKind {
     ReadRegister = 16,
     /// `data` is for the register at the address in `key`.
     WriteRegister = 17,
+    /// A kernel of this process has spent `length` ps on the activity that `data` says: as of `weft.h`,
+    /// WEFT_KERNEL_WORKS, …. The bytes are its name, a zero, and the stream that it waited for.
+    KernelTime = 18,
 }
 
 impl PostKind {
@@ -67,6 +70,7 @@ impl PostKind {
             ServicePut,
             ReadRegister,
             WriteRegister,
+            KernelTime,
         ];
         all.into_iter().find(|known| *known as u32 == kind)
     }
@@ -392,7 +396,7 @@ mod tests {
     /// Catches a kind of post that the simulator does not know.
     #[test]
     fn kinds_of_posts_are_their_numbers() {
-        let last = PostKind::WriteRegister as u32;
+        let last = PostKind::KernelTime as u32;
         assert!((1..=last).all(|number| PostKind::of(number).is_some_and(|kind| kind as u32 == number)));
         assert_eq!([0, last + 1, u32::MAX].map(PostKind::of), [None; 3]);
     }

@@ -97,6 +97,14 @@ impl Rank {
         self.port.leave();
     }
 
+    /// Says what a kernel of this process has done with so much time; see `weft_kernel_time`.
+    pub fn tell_kernel_time(&mut self, names: &[u8], activity: u32, ps: u64) {
+        self.enter(Call::None);
+        let post = Post { data: activity.into(), length: ps, ..Post::default() };
+        self.port.post_raw(PostKind::KernelTime, post, names);
+        self.port.leave();
+    }
+
     /// Reads a register of the node's network interface, or writes `value` there; see `weft_register_read`.
     ///
     /// # Errors

@@ -22,6 +22,7 @@ use crate::link_counts::LinkCounts;
 use crate::link_layer::LayerState;
 use crate::packet::Packet;
 use crate::parameters::{FasterLink, Forwarding};
+use crate::receive_buffer::is_endpoint;
 use crate::reroute::{Arrival, RouteChoice};
 use serde::{Deserialize, Serialize};
 use std::hint::select_unpredictable;
@@ -314,6 +315,11 @@ impl SwitchState {
         if constants.mixes_lanes {
             vc = self.lane_with_most_space(port, vc, now, constants);
         }
+        if constants.receive_buffer.is_some() && is_endpoint(self.ports[port.index()].peer) {
+            // All channels of the routing share the buffer.
+            buffered.packet.route.0 = of_routing;
+            vc -= constants.plan.of_routing(vc);
+        }
         let packet = &mut buffered.packet;
         packet.set_channel(Channel { port: port.0 as u16, vc: vc as u8 });
         self.ports[port.index()].waiting += constants.packet_bytes(packet).get() as u32;
@@ -378,7 +384,10 @@ impl SwitchState {
         self.failover.ledger.counts.rerouted += u64::from(begins);
         // Class and lane stay as they are.
         let came = u32::from(from.vc);
-        let vc = came - constants.plan.of_routing(came) + constants.failover_channel();
+        let mut vc = came - constants.plan.of_routing(came);
+        if constants.receive_buffer.is_none() || !is_endpoint(self.ports[port.index()].peer) {
+            vc += constants.failover_channel();
+        }
         let packet = &mut buffered.packet;
         packet.set_channel(Channel { port: port.0 as u16, vc: vc as u8 });
         self.ports[port.index()].waiting += constants.packet_bytes(packet).get() as u32;

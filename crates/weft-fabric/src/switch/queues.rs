@@ -11,6 +11,7 @@ use crate::channel::ChannelNumbers;
 use crate::constants::Constants;
 use crate::credit::{Credits, ReturningCredits};
 use crate::parameters::CreditUnit;
+use crate::receive_buffer::is_endpoint;
 use weft_topo::LocalView;
 use weft_units::{PortId, SwitchId, Time};
 
@@ -19,8 +20,10 @@ pub(super) struct Occupancy<'a> {
     ports: &'a [Port],
     credits: &'a [Credits],
     returning: &'a ReturningCredits,
-    /// Space of the empty buffers behind a link, by virtual channel.
+    /// Space of the empty buffers behind a link between switches, by virtual channel.
     spaces: &'a [u32],
+    /// The same behind the link to an endpoint, for all of them.
+    receive_buffer: u32,
     channels: ChannelNumbers,
     unit: CreditUnit,
 }
@@ -32,7 +35,9 @@ impl<'a> Occupancy<'a> {
         constants: &'a Constants,
     ) -> Occupancy<'a> {
         let Constants { buffers: spaces, channels, .. } = constants;
-        Occupancy { ports, credits, returning, spaces, channels: *channels, unit: constants.switch.credit }
+        let (channels, unit) = (*channels, constants.switch.credit);
+        let receive_buffer = constants.receive_buffer.unwrap_or(0);
+        Occupancy { ports, credits, returning, spaces, receive_buffer, channels, unit }
     }
 
     /// Bytes that wait for or occupy the buffer behind an output, at `now`.
@@ -50,9 +55,10 @@ impl<'a> Occupancy<'a> {
     #[inline]
     fn beyond(&self, output: usize, freed: u32) -> u64 {
         let credits = &self.credits[self.channels.of_port(output)];
+        let to_endpoint = is_endpoint(self.ports[output].peer);
         let mut taken = 0;
         for (vc, credits) in credits.iter().enumerate() {
-            taken += credits.taken_of(self.spaces[vc]);
+            taken += credits.taken_of(if to_endpoint { self.receive_buffer } else { self.spaces[vc] });
         }
         self.unit.bytes(taken - freed).get() + u64::from(self.ports[output].waiting)
     }

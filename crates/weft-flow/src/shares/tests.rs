@@ -150,9 +150,9 @@ fn a_long_fluid_gets_its_tightest_line() {
     let of = |shares: &Shares, fluid| shares.share(fluid).bits_per_second();
     assert_eq!([long, first, second[0], second[1]].map(|fluid| of(&shares, fluid)), [3, 7, 3, 3]);
     shares.end(second[0]);
-    let changed = shares.solve();
+    let changed = shares.solve().len();
     assert_eq!([long, first, second[1]].map(|fluid| of(&shares, fluid)), [4, 6, 4]);
-    assert_eq!(changed.len(), 3);
+    assert_eq!(changed, 3);
     shares.end(long);
     shares.solve();
     assert_eq!([first, second[1]].map(|fluid| of(&shares, fluid)), [10, 9]);
@@ -173,7 +173,7 @@ fn a_fluid_of_weight_is_as_many_as_it_counts_for() {
         let all = |shares: &mut Shares| {
             shares.solve();
             let share = |id: &FluidId| shares.share(*id).bits_per_second();
-            let waiting = [0, 1, 2].map(|line| shares.waiting_on(LineId(line)));
+            let waiting = shares.waiting_on(0..3).to_vec();
             (three.iter().map(share).sum::<u64>(), others.map(|id| share(&id)), waiting)
         };
         all(&mut shares)

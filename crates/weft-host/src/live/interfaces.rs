@@ -458,6 +458,7 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
             ..Message::new(to, bytes, at)
         };
         let number = self.context.send(message, at);
+        self.report_payload(number, payload, bytes);
         if let Some(key) = outgoing {
             self.host.outgoing.set_number(key, number);
         }

@@ -84,7 +84,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use weft_client::device::{Notice, State};
 use weft_machine::MessageBuffers;
 use weft_msg::Protocol;
+use weft_nic::edge_form::PortUse;
 use weft_nic::{Delivered, Failure, Host, HostContext, Incoming, Offer};
+use weft_sim::experiment::kernels::KernelTime;
 use weft_units::{Address, Bytes, EndpointId, RankId, Span, Time};
 use weft_workload::host::RankHost;
 use weft_workload::replay::reorder::{Counters, ReorderBuffer};
@@ -108,6 +110,8 @@ pub struct Accounts {
     pub seating: Seating,
     /// The reports that are wanted besides sums.
     pub wanted: Wanted,
+    /// The use of the ports of packetizers and mailboxes.
+    pub ports: PortUse,
     /// Whether the critical path is recorded.
     pub recording: Arc<Recording>,
 }
@@ -126,6 +130,7 @@ pub struct LiveParameters {
     control: Bytes,
     /// The outputs that are wanted beside sums.
     wanted: Wanted,
+    ports: PortUse,
     /// Whether the critical path is recorded.
     recording: Arc<Recording>,
     payloads: Mutex<Payloads>,
@@ -156,7 +161,7 @@ impl LiveParameters {
         limits: MachineLimits,
         accounts: Accounts,
     ) -> LiveParameters {
-        let Accounts { seating, wanted, recording } = accounts;
+        let Accounts { seating, wanted, ports, recording } = accounts;
         LiveParameters {
             job,
             seating,
@@ -165,6 +170,7 @@ impl LiveParameters {
             overlapping: setup.overlapping,
             control: setup.protocol.control_bytes,
             wanted,
+            ports,
             recording,
             payloads: Mutex::default(),
             exchanges: Mutex::new(Exchanges::new(setup.protocol)),
@@ -313,6 +319,8 @@ struct LiveRank {
     /// Bytes of the inbox's arena in use since the rank last emptied it.
     inbox_used: usize,
     ledger: Ledger,
+    /// Times of the kernels of its node.
+    kernels: Vec<KernelTime>,
     messages_sent: u64,
     messages_received: u64,
     sent: Bytes,
@@ -356,6 +364,7 @@ impl LiveRank {
             in_mailbox: 0,
             inbox_used: 0,
             ledger: Ledger::new(RankId(rank)),
+            kernels: Vec::new(),
             messages_sent: 0,
             messages_received: 0,
             sent: Bytes::ZERO,
@@ -448,6 +457,11 @@ impl LiveHost {
         self.ranks.iter().flat_map(|rank| rank.ledger.calls())
     }
 
+    /// Times of the kernels of its node.
+    pub fn kernels(&self) -> impl Iterator<Item = &KernelTime> {
+        self.ranks.iter().flat_map(|rank| &rank.kernels)
+    }
+
     /// The ends of its ranks.
     pub fn finishes(&self) -> impl Iterator<Item = Finish> {
         self.ranks.iter().map(|rank| rank.ledger.finish())
@@ -500,8 +514,8 @@ impl Host for LiveHost {
         !self.ranks.is_empty()
     }
 
-    fn watches_ports(parameters: &LiveParameters) -> bool {
-        parameters.wanted.ports
+    fn ports(parameters: &LiveParameters) -> PortUse {
+        parameters.ports.clone()
     }
 
     // Ranks join when they first need the network: the run wakes them.

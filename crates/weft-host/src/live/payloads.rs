@@ -75,6 +75,14 @@ impl Payloads {
         data
     }
 
+    /// The bytes of a payload that was posted with its message.
+    pub(super) fn posted_bytes(&self, number: u32) -> Option<&[u8]> {
+        match self.kept.get(&number)? {
+            Data::Posted(bytes) => Some(bytes),
+            Data::Bytes(_) | Data::At { .. } => None,
+        }
+    }
+
     /// Bytes that ranks have posted and nobody has received.
     pub(super) fn posted(&self) -> usize {
         self.posted

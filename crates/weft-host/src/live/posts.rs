@@ -13,8 +13,9 @@ use weft_client::device::{LogEntry, Post, PostKind};
 use weft_machine::MessageBuffers;
 use weft_msg::{Body, Envelope, EnvelopeKind, RankEndpoints};
 use weft_nic::{HostContext, Message, Primitive};
+use weft_sim::experiment::kernels::{KernelActivity, KernelTime};
 use weft_trace::op::CommId;
-use weft_units::{Address, Bytes, EndpointId, RankId, Time};
+use weft_units::{Address, Bytes, EndpointId, RankId, Span, Time};
 use weft_workload::replay::{self, MessageId};
 
 /// Turns in a row without a later clock after which virtual time is taken to stand still.
@@ -22,6 +23,8 @@ const MAX_IDLE_TURNS: u32 = 20_000;
 /// Bytes of posted messages that have not arrived, of all ranks together: bounds the memory that a rank which
 /// posts without end takes.
 const MAX_POSTED_BYTES: usize = 4 << 30;
+/// Times of kernels that a rank may tell.
+const MAX_KERNEL_TIMES: usize = 1 << 16;
 /// Pieces of memory that a rank may register.
 const MAX_REGIONS: usize = 1 << 20;
 
@@ -145,9 +148,27 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
                 self.parameters.job.reach(number).close();
                 self.close_all(seat);
             }
+            PostKind::KernelTime => return self.keep_kernel_time(seat, post, &bytes),
             PostKind::ServiceGet | PostKind::ServicePut => return self.carry_request(seat, post, at),
             _ => return self.carry_interface(seat, post, bytes, at),
         }
+        Ok(())
+    }
+
+    /// Keeps what a kernel of a rank's node has done with its time.
+    fn keep_kernel_time(&mut self, seat: usize, post: &Post, bytes: &[u8]) -> Result<(), Nonsense> {
+        let rank = &mut self.host.ranks[seat];
+        let names = std::str::from_utf8(bytes).ok().and_then(|names| names.split_once('\0'));
+        let (Some((kernel, stream)), Some(activity)) = (names, KernelActivity::of(post.data)) else {
+            return Err(Nonsense::KernelTime(post.data));
+        };
+        if rank.kernels.len() >= MAX_KERNEL_TIMES {
+            return Err(Nonsense::KernelTimes(MAX_KERNEL_TIMES));
+        }
+        // No kernel has run for longer than its rank.
+        let time = Span::from_ps(post.length).min(rank.ledger.clock() - Time::ZERO);
+        let (kernel, stream) = (kernel.to_owned(), stream.to_owned());
+        rank.kernels.push(KernelTime { rank: RankId(rank.rank), kernel, activity, stream, time });
         Ok(())
     }
 

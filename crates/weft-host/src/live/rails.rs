@@ -124,13 +124,33 @@ impl<C: HostContext<LiveHost>> Handler<'_, C> {
         let header = message.header.map(|header| LiveHeader { part, ..header });
         let message = Message { header, ..message };
         if part.rail == 0 {
-            return Some(self.context.send(message, at));
+            let number = self.context.send(message, at);
+            self.report_payload(number, header.and_then(|header| header.payload), message.bytes);
+            return Some(number);
         }
         let (rails, rail) = (self.parameters.rails, u32::from(part.rail));
         let to = rails.endpoint(message.to, rail);
         let by = rails.endpoint(self.context.endpoint(), rail);
         self.hand_over(by, HandedOver::Send(Message { to, watch: false, ..message }, at));
         None
+    }
+
+    /// Reports the bytes of a small message, where what crosses the ports of interfaces is reported. They are
+    /// the last of it, behind the words of messaging.
+    #[inline]
+    pub(super) fn report_payload(&mut self, number: u32, payload: Option<u32>, bytes: Bytes) {
+        let mut words = [0; 64];
+        if !self.parameters.ports.reported || bytes.get() > words.len() as u64 {
+            return;
+        }
+        let payloads = self.parameters.payloads();
+        let Some(carried) = payload.and_then(|payload| payloads.posted_bytes(payload)) else { return };
+        let end = bytes.get() as usize;
+        let count = carried.len().min(end);
+        words[end - count..end].copy_from_slice(&carried[..count]);
+        drop(payloads);
+        let message = (self.context.endpoint(), number);
+        self.context.output().payloads.push((message, words));
     }
 
     /// Hands something to another endpoint of the host.

@@ -1,16 +1,15 @@
 //! The keys of `[nic]` for the INFN Communication IP.
 
 use super::{FromSection, InterfaceModel, InterfacePace, ProcessLimits, RankLimit, RawNic};
-use crate::Fabric;
 use crate::read::Reader;
 use crate::table::names;
 use serde::{Deserialize, Serialize};
 use weft_fabric::parameters::PacketFormat;
-use weft_keys::{Keys, Misfit};
+use weft_keys::{Keys, Misfit, Problem};
 use weft_nic::CommunicationIpParameters;
 use weft_nic::communication_ip::header::{Field, FieldError};
 use weft_nic::communication_ip::{
-    ChosenMemory, IntraNodeParameters, KernelBuffers, KernelMemory, Lattice, WORD,
+    ChosenMemory, HostSync, IntraNodeParameters, KernelBuffers, KernelMemory, Lattice, WORD,
 };
 use weft_topo::{MessageClass, MessageClasses, TopologyParameters};
 use weft_units::{Bytes, Clock};
@@ -24,26 +23,51 @@ pub struct CommunicationIpNic {
     pub intra_node: IntraNodeParameters,
     /// The memory with the buffers of kernels.
     pub memory: KernelMemory,
+    /// Copies between host and card; `None`: the machine does not say what they take.
+    pub sync: Option<HostSync>,
     /// Bytes of a packet's header.
     pub header: Bytes,
     /// Bytes of a packet's footer.
     pub footer: Bytes,
     /// Largest payload of a packet.
     pub payload: Bytes,
+    /// Bytes of a word.
+    #[serde(default = "usual_word")]
+    pub word: Bytes,
+}
+
+/// The word of a datapath that is not given.
+fn usual_word() -> Bytes {
+    WORD
 }
 
 impl CommunicationIpNic {
     /// The parameters of the simulated interface on this network.
-    pub fn parameters(&self, topology: &TopologyParameters, fabric: &Fabric) -> CommunicationIpParameters {
-        let credit = match fabric {
-            Fabric::Packet { switch, .. } => CommunicationIpParameters::words(switch.buffer),
-            Fabric::Ideal(_) => 0,
-        };
+    pub fn parameters(&self, topology: &TopologyParameters) -> CommunicationIpParameters {
         // Checked as the machine was read.
         let node = Lattice { sizes: [1; 3], endpoints_per_node: 1, ports: self.intra_node.ports };
         let lattice = self.lattice(topology).unwrap_or(node);
-        let CommunicationIpNic { clock, intra_node, memory, header, footer, payload } = *self;
-        CommunicationIpParameters { clock, lattice, intra_node, credit, header, footer, payload, memory }
+        let CommunicationIpNic { clock, intra_node, memory, header, footer, payload, word, .. } = *self;
+        CommunicationIpParameters { clock, lattice, intra_node, word, header, footer, payload, memory }
+    }
+
+    /// The switch has ports of this width.
+    ///
+    /// # Errors
+    /// A width that the IP does not have.
+    pub(crate) fn take_datapath(&mut self, word: Bytes) -> Result<(), Problem> {
+        if word != WORD && word != WORD * 2 {
+            let why = format!("the Communication IP has no datapath of {word}");
+            let mend = "write switch.datapath = 16, or the announced 32, or nic.model = \"overheads\"";
+            return Err(Problem::new(why, "D2.8 §2, §7: 128 bits, and 256", mend));
+        }
+        self.word = word;
+        Ok(())
+    }
+
+    /// Bytes that the receiving FIFOs of an endpoint's ports hold together.
+    pub fn receive_fifos(&self) -> Bytes {
+        self.intra_node.receive_fifo * u64::from(self.intra_node.ports)
     }
 
     /// The same without kernels, for the self-test: its generator fills the FIFOs itself.
@@ -80,10 +104,10 @@ impl InterfaceModel for CommunicationIpNic {
     }
 
     fn pace(&self, payload: Bytes) -> InterfacePace {
-        let read = self.memory.read(payload, &self.clock);
-        let envelope = self.header.div_ceil(WORD) + self.footer.div_ceil(WORD);
+        let read = self.memory.read((payload, self.word), &self.clock);
+        let envelope = self.header.div_ceil(self.word) + self.footer.div_ceil(self.word);
         let cycles = u64::from(read.first) + u64::from(self.intra_node.aggregator) + envelope + read.words;
-        let receive = envelope + self.memory.cycles(payload, &self.clock);
+        let receive = envelope + self.memory.cycles((payload, self.word), &self.clock);
         InterfacePace {
             send_packet: self.clock.cycles(cycles),
             receive_packet: self.clock.cycles(receive),
@@ -150,7 +174,7 @@ impl InterfaceModel for CommunicationIpNic {
 
 impl FromSection for CommunicationIpNic {
     fn keys() -> Vec<&'static str> {
-        let tables = ["intra_node", "bram", "ddr"];
+        let tables = ["intra_node", "bram", "ddr", "sync"];
         names(ChosenMemory::KEYS).into_iter().chain(tables).collect()
     }
 
@@ -177,7 +201,10 @@ impl FromSection for CommunicationIpNic {
             // The place is that of the model, which asks for it.
             reader.report(raw.locations.of("model"), problem);
         }
-        let checks = |own: &IntraNodeParameters| [own.check_ports(), own.check_fifo()];
+        let largest = format.map_or(Bytes::ZERO, PacketFormat::largest);
+        let checks = |own: &IntraNodeParameters| {
+            [own.check_ports(), own.check_fifo(), own.check_receive_fifo(largest)]
+        };
         let intra_node = raw.intra_node.and_then(|table| table.check(checks, reader));
         let (memory, other) = match buffers? {
             KernelBuffers::Bram => (raw.bram, "nic.ddr"),
@@ -185,8 +212,10 @@ impl FromSection for CommunicationIpNic {
         };
         reader.forget(other);
         let PacketFormat { header, footer, payload } = *format?;
+        let sync = raw.sync.and_then(|table| table.keys);
         let (clock, intra_node, memory) = (clock?, intra_node?, memory?.keys?);
-        Some(CommunicationIpNic { clock, intra_node, memory, header, footer, payload })
+        let word = usual_word();
+        Some(CommunicationIpNic { clock, intra_node, memory, sync, header, footer, payload, word })
     }
 }
 

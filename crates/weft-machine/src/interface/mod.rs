@@ -35,7 +35,7 @@ use weft_nic::apenetx::{
     CardParameters, CardToHostParameters, ChosenCompletion, GpuParameters, HostToCardParameters,
     PcieHostParameters, SoftwareParameters,
 };
-use weft_nic::communication_ip::{ChosenMemory, IntraNodeParameters, KernelMemory};
+use weft_nic::communication_ip::{ChosenMemory, HostSync, IntraNodeParameters, KernelMemory};
 use weft_nic::connection::ConnectionParameters;
 use weft_nic::host_port::HostPortParameters;
 use weft_nic::iommu::IommuParameters;
@@ -97,6 +97,8 @@ section_of_keys! {
         bram: Option<Table<KernelMemory>>,
         /// Communication IP: DDR of the card.
         ddr: Option<Table<KernelMemory>>,
+        /// Communication IP: copies of buffers between host and card; without the section they take no time.
+        sync: Option<Table<HostSync>>,
         /// Carvnet: contexts of the send unit, which hardware gives to descriptors and takes back.
         contexts: Option<Table<SourceContexts>>,
         /// Portals: end-to-end reliability.

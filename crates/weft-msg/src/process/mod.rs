@@ -100,7 +100,7 @@ const POLLS_BEFORE_WAIT: u8 = 2;
 /// Polls before a rank waits in a synchronization of MPICH's, as of real ranks: a few in a row are no wait.
 const POLLS_ON_WINDOW: u8 = 8;
 
-const _: () = assert!(size_of::<Process>() <= 336, "a hundred thousand ranks must fit");
+const _: () = assert!(size_of::<Process>() <= 368, "a hundred thousand ranks must fit");
 
 impl Process {
     /// Rank `rank` of `ranks`, at the start of its program. As in MPI, there are less than 2^31 ranks.

@@ -113,7 +113,7 @@ impl Aggregator {
     pub fn write(&mut self, now: Time, payload: Bytes, parameters: &CommunicationIpParameters) -> Writing {
         debug_assert_eq!(self.state, AggregatorState::Writing);
         let clock = &parameters.clock;
-        let read = parameters.memory.read(payload, clock);
+        let read = parameters.memory.read((payload, parameters.word), clock);
         let service = self.server.serve(now, parameters.packet_cycles(payload), clock);
         let at = |cycles: u64| clock.later_edge(service.began, cycles);
         let first = u64::from(read.first);

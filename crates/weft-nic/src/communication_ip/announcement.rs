@@ -19,6 +19,8 @@ pub struct MessageHeader<T> {
     pub(super) header: Option<T>,
     /// The IntraNode port of the receiving endpoint.
     pub(super) interface: u16,
+    /// Whether it stays in the receiving FIFO until its kernel takes it.
+    pub(super) stays: bool,
 }
 
 /// An announcement.
@@ -35,6 +37,8 @@ pub enum Announcement<T> {
         header: Option<T>,
         /// The IntraNode port of the receiving endpoint.
         interface: u16,
+        /// Whether it stays in the receiving FIFO until its kernel takes it.
+        stays: bool,
     },
     /// Packets of a packet generator are.
     Test {

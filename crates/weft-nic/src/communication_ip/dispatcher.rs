@@ -134,7 +134,8 @@ impl Dispatcher {
         parameters: &CommunicationIpParameters,
     ) -> Reading {
         let clock = &parameters.clock;
-        let cycles = u64::from(parameters.envelope_words()) + parameters.memory.cycles(payload, clock);
+        let cycles = u64::from(parameters.envelope_words())
+            + parameters.memory.cycles((payload, parameters.word), clock);
         let read = self.server.serve(header, cycles, clock).ended.max(footer);
         let read = clock.edge_at_or_after(read);
         let handed_over = clock.later_edge(read, u64::from(parameters.intra_node.dispatcher));

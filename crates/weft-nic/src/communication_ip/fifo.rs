@@ -15,6 +15,7 @@
 
 use super::aggregator::Writing;
 use super::parameters::CommunicationIpParameters;
+use super::self_test::TestPattern;
 use crate::block::{Block, block};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -49,7 +50,7 @@ pub(super) enum FifoPacketKind {
     /// last.
     Message { is_whole: bool, watch: bool },
     /// From the packet generator.
-    Test,
+    Test(TestPattern),
 }
 
 /// The two FIFOs.
@@ -64,7 +65,7 @@ impl TransmitFifo {
     /// Whether a packet with so many words of data has space. An empty FIFO takes any packet, one that is
     /// longer than it word by word.
     pub fn has_space(&self, words: u32, threshold: u32, parameters: &CommunicationIpParameters) -> bool {
-        let depth = CommunicationIpParameters::words(parameters.intra_node.fifo);
+        let depth = parameters.words(parameters.intra_node.fifo);
         let envelopes = (self.packets.len() as u32 + 1).saturating_mul(parameters.envelope_words());
         let data = self.data.saturating_add(words).saturating_add(threshold);
         self.packets.is_empty() || (envelopes <= depth && data <= depth)

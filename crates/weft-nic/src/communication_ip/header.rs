@@ -8,6 +8,8 @@
 //!       └────┴─────────┴────────┴──────┴──────┴────────┴────┴────┴──────┴────────┴─────────┴──────┴─────┘
 //! ```
 //! `edac` makes the exclusive or of the sixteen bytes of the header zero: any one byte in error is found.
+//! Switches write `virt_chan`, `num_of_hops` and `out_of_lattice`, and `edac` anew; the footer's check is of
+//! the header without them.
 //!
 //! # Source
 //! D2.8 appendix B: names, order and widths of the fields, packed from the lowest bit. The meaning of `edac`,
@@ -170,8 +172,10 @@ pub struct Header {
     pub size: u32,
     /// The place of the payload in its message, in bytes; of a test packet its number.
     pub address: u64,
-    /// Links crossed.
+    /// Links between nodes that it has crossed.
     pub hops: u16,
+    /// Whether its destination lies outside of the lattice.
+    pub out_of_lattice: bool,
 }
 
 /// The kind of packets between kernels.
@@ -192,6 +196,7 @@ impl Header {
             | Field::DestY.put(y.into())?
             | Field::DestZ.put(z.into())?
             | Field::IntraDest.put(self.port.into())?
+            | Field::OutOfLattice.put(self.out_of_lattice.into())?
             | Field::PacketType.put(self.packet_type.into())?
             | Field::PacketSize.put(self.size.into())?
             | Field::DestAddr.put(self.address)?
@@ -221,7 +226,13 @@ impl Header {
             size: Field::PacketSize.get(word) as u32,
             address: Field::DestAddr.get(word),
             hops: Field::NumOfHops.get(word) as u16,
+            out_of_lattice: Field::OutOfLattice.get(word) == 1,
         })
+    }
+
+    /// The header as its aggregator forged it: without what switches write into it.
+    pub fn forged(&self) -> Header {
+        Header { virtual_channel: 0, hops: 0, out_of_lattice: false, ..*self }
     }
 }
 
@@ -290,11 +301,13 @@ mod tests {
             (virtual_channel, process, port, packet_type) in (0u8..32, any::<u16>(), 0u8..16, 0u8..32),
             (x, y, z) in (0u32..64, 0u32..32, 0u32..32),
             (size, address, hops) in (0u32..16384, 0u64..1 << 48, 0u16..1024),
-            (byte, error) in (0usize..16, 1u8..),
+            (byte, error, out_of_lattice) in (0usize..16, 1u8.., any::<bool>()),
         ) {
             let destination = Coordinates { x, y, z };
-            let header =
-                Header { virtual_channel, process, destination, port, packet_type, size, address, hops };
+            let none = Header::default();
+            let forged = Header { process, destination, port, packet_type, size, address, ..none };
+            let header = Header { virtual_channel, hops, out_of_lattice, ..forged };
+            prop_assert_eq!(header.forged(), forged);
             let word = header.pack().unwrap();
             prop_assert_eq!(Header::unpack(word), Ok(header));
             let damaged = word ^ u128::from(error) << (8 * byte);

@@ -11,10 +11,9 @@
 //! # Not modelled
 //! - Several kernels at one channel of DDR: each has its own, of which an Alveo U200 has four.
 //! - Banks, rows and refresh of DDR.
-//! - The copies between host and card before and after a test (`sync`, appendix A): programs of kernels alone
-//!   do not need them.
+//! - The copies between host and card before and after a test (`sync`, appendix A): host programs of
+//!   `weft apeiron` pay them (`HostSync`), and kernels alone have none.
 
-use super::parameters::WORD;
 use serde::{Deserialize, Serialize};
 use weft_units::{BitRate, Bytes, Clock, Time};
 
@@ -40,17 +39,17 @@ pub struct Read {
 
 impl KernelMemory {
     /// Reads `bytes` word by word: at most one per cycle.
-    pub fn read(&self, bytes: Bytes, clock: &Clock) -> Read {
+    pub fn read(&self, (bytes, word): (Bytes, Bytes), clock: &Clock) -> Read {
         if bytes == Bytes::ZERO {
             return Read { first: 0, words: 0 };
         }
-        Read { first: self.latency, words: self.cycles(bytes, clock) }
+        Read { first: self.latency, words: self.cycles((bytes, word), clock) }
     }
 
-    /// Cycles in which it takes or gives `bytes`.
-    pub fn cycles(&self, bytes: Bytes, clock: &Clock) -> u64 {
-        let words = bytes.div_ceil(WORD);
-        let at_rate = clock.edges_before(Time::ZERO + self.rate.span(WORD * words));
+    /// Cycles in which it takes or gives `bytes`, by words of a size.
+    pub fn cycles(&self, (bytes, word): (Bytes, Bytes), clock: &Clock) -> u64 {
+        let words = bytes.div_ceil(word);
+        let at_rate = clock.edges_before(Time::ZERO + self.rate.span(word * words));
         words.max(at_rate)
     }
 }
@@ -65,7 +64,7 @@ mod tests {
     fn the_slower_of_memory_and_fifo_counts() {
         let clock = Clock::from_hertz(100_000_000).unwrap();
         let memory = |gigabits| KernelMemory { latency: 30, rate: BitRate::from_gigabits(gigabits) };
-        let read = |gigabits, bytes| memory(gigabits).read(Bytes::new(bytes), &clock);
+        let read = |gigabits, bytes| memory(gigabits).read((Bytes::new(bytes), Bytes::new(16)), &clock);
         assert_eq!(read(100, 64), Read { first: 30, words: 4 });
         assert_eq!(read(100, 65), Read { first: 30, words: 5 });
         // 80 bytes at 6.4 Gb/s are 100 ns.

@@ -13,7 +13,9 @@
 //!
 //! # Deadlock
 //! The interface sends nothing of its own accord: no packet sets off another one, so that there are neither
-//! acknowledgements nor refusals. An endpoint takes whatever comes.
+//! acknowledgements nor refusals. Dispatchers take what comes into memory. A kernel takes small messages,
+//! which are packets of its own, from the receiving FIFOs itself: while it does not, packets for it wait in
+//! the switch, and kernels that wait for each other so stand still for ever.
 //!
 //! # Source
 //! TEXTAROSSA D2.8 §2, §3, §5, appendices A and B.
@@ -21,10 +23,8 @@
 //! # Not modelled
 //! - IntraNode ports on ways of their own into the switch: those of one endpoint take turns on its link.
 //!   `topology.endpoints_per_switch` gives a node several.
-//! - A receiving FIFO that is full and holds packets up in the switch: the dispatcher takes a word per cycle,
-//!   and kernels have space for what was sent to them.
-//! - `num_of_hops`, `out_of_lattice` and `virt_chan` of headers on their way: the fabric has the same in its
-//!   packets.
+//! - Receiving FIFOs for headers and for data apart: their space counts together. Ports of one endpoint share
+//!   theirs, as they share the link.
 //! - Repetition: where the link layer does not repeat, a message with a lost or damaged packet never is
 //!   whole.
 
@@ -34,6 +34,7 @@ mod dispatcher;
 mod fifo;
 pub mod footer;
 pub mod header;
+mod host_sync;
 mod lattice;
 mod memory;
 mod node;
@@ -46,6 +47,7 @@ pub use aggregator::{AGGREGATOR, Aggregator, AggregatorInput, AggregatorState, W
 pub use announcement::Announcement;
 pub use dispatcher::{DISPATCHER, Dispatcher, Piece, Progress, Reading, Reassembly};
 pub use fifo::TRANSMIT_FIFO;
+pub use host_sync::HostSync;
 pub use lattice::Lattice;
 pub use memory::{KernelMemory, Read};
 pub use parameters::{ChosenMemory, CommunicationIpParameters, IntraNodeParameters, KernelBuffers, WORD};

@@ -6,28 +6,37 @@ use super::aggregator::AGGREGATOR;
 use super::announcement::MessageHeader;
 use super::dispatcher::{DISPATCHER, Reassembly};
 use super::fifo::{FifoPacketKind, Queued, TRANSMIT_FIFO};
-use super::header::{Coordinates, TEST, carried, size_and_address};
+use super::header::{Coordinates, Header, TEST, carried, size_and_address};
 use super::parameters::CommunicationIpParameters;
 use super::port::{FifoMessage, Port};
 use super::registers::{Register, Registers};
-use super::self_test::{SelfTest, TestPacket};
+use super::self_test::{SelfTest, TestPacket, TestPattern};
 use super::{Announcement, CommunicationIpTimer};
 use crate::block::Block;
-use crate::capability::{Capabilities, RegisterAccess, RegisterError};
+use crate::capability::{Capabilities, Mailboxes, RegisterAccess, RegisterError};
 use crate::failure::{Failure, FailureReason};
-use crate::host::{Delivered, Host, Message, Offer};
+use crate::gvas::Pdid;
+use crate::host::{Delivered, Host, Message, Offer, Primitive};
 use crate::message_table::MessageTable;
 use crate::observer::{Observer as _, Stage};
 use crate::shell::{Hosted, NicNode};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use weft_fabric::{Addressing, Announced, ClassTag, Injection, MessagePart, Packet, PacketLabel};
+use weft_fabric::{
+    Addressing, Announced, ClassTag, Injection, MessagePart, Packet, PacketLabel, ReceiveSpace,
+};
 use weft_units::{Bytes, EndpointId, Span, Time};
 
 /// The label of packets between kernels.
 const MESSAGE_LABEL: PacketLabel = PacketLabel::data(super::header::MESSAGE);
-/// The label of packets from generator to consumer.
-const TEST_LABEL: PacketLabel = PacketLabel::data(TEST);
+
+/// The label of packets from generator to consumer, which stands for `proc_id` as well: the pattern.
+const fn test_label(pattern: TestPattern) -> PacketLabel {
+    PacketLabel::data(TEST + pattern as u8)
+}
+
+/// Links that a packet crosses besides those between nodes: to the first switch and from the last.
+const LINKS_OF_PORTS: u8 = 2;
 
 /// A message that is coming in.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -49,6 +58,8 @@ pub struct Hardware<H: Host> {
     pub(super) deliveries: VecDeque<Delivered<H::Header>>,
     /// Messages that failed as they were posted, and when the host learns of it.
     failures: VecDeque<(Time, Failure)>,
+    /// Space of the receiving FIFOs that register `credit` keeps from the switch.
+    withheld: Vec<ReceiveSpace>,
     /// The port whose turn it is.
     turn: u32,
     next_number: u32,
@@ -56,15 +67,15 @@ pub struct Hardware<H: Host> {
 
 impl<H: Host> Hardware<H> {
     pub(super) fn at(endpoint: EndpointId, parameters: &CommunicationIpParameters) -> Hardware<H> {
-        let CommunicationIpParameters { lattice, intra_node, credit, .. } = *parameters;
-        let threshold = CommunicationIpParameters::words(intra_node.threshold);
+        let lattice = &parameters.lattice;
         Hardware {
             ports: (0..lattice.ports).map(|_| Port::default()).collect(),
-            registers: Registers::new(lattice.coordinates(endpoint), threshold, credit),
+            registers: Registers::new(lattice.coordinates(endpoint), parameters),
             test: SelfTest::default(),
             incoming: MessageTable::default(),
             deliveries: VecDeque::new(),
             failures: VecDeque::new(),
+            withheld: Vec::new(),
             turn: 0,
             next_number: 0,
         }
@@ -101,8 +112,25 @@ pub(super) type IpNode<'a, 'b, 'c, H> = NicNode<'a, 'b, 'c, Hardware<H>, H>;
 pub(super) type IpHosted<'a, 'b, 'c, H> = Hosted<'a, 'b, 'c, Hardware<H>, H>;
 
 impl<H: Host> Capabilities for IpNode<'_, '_, '_, H> {
+    fn mailboxes(&mut self) -> Option<&mut dyn Mailboxes> {
+        Some(self)
+    }
+
     fn registers(&mut self) -> Option<&mut dyn RegisterAccess> {
         Some(self)
+    }
+}
+
+/// Small messages wait in the receiving FIFOs of their port, as in a mailbox.
+impl<H: Host> Mailboxes for IpNode<'_, '_, '_, H> {
+    /// Ports know no protection domains.
+    fn open(&mut self, _: u16, _: Pdid) {}
+
+    fn taken(&mut self, interface: u16, at: Time) {
+        let port = self.hardware.ports.get_mut(usize::from(interface));
+        if let Some(space) = port.and_then(|port| port.untaken.pop_front()) {
+            self.give_back(space, at.max(self.fabric.now()));
+        }
     }
 }
 
@@ -116,6 +144,7 @@ impl<H: Host> RegisterAccess for IpNode<'_, '_, '_, H> {
         if registers.write(Register::at(address)?, value, test)? {
             self.start_test();
         }
+        self.apply_credit();
         self.fill_all();
         Ok(())
     }
@@ -127,6 +156,7 @@ impl<H: Host> IpNode<'_, '_, '_, H> {
         let posted = at.max(self.fabric.now());
         let number = self.hardware.take_number();
         let Message { to, bytes, created_at, header, token, interface, to_interface, watch, .. } = message;
+        let stays = message.primitive == Primitive::Small;
         let ports = self.parameters.lattice.ports;
         let reason = if u32::from(interface) >= ports || u32::from(to_interface) >= ports {
             Some(FailureReason::NoInterface)
@@ -138,7 +168,8 @@ impl<H: Host> IpNode<'_, '_, '_, H> {
             self.fabric.set_timer(posted, CommunicationIpTimer::Failed);
             return number;
         }
-        let announcement = Announcement::Message { bytes, created_at, header, interface: to_interface };
+        let announcement =
+            Announcement::Message { bytes, created_at, header, interface: to_interface, stays };
         self.fabric.announce(to, number, announcement);
         let (sent, class) = (Bytes::ZERO, self.fabric.class_of(&message.purpose, bytes));
         let port = usize::from(interface);
@@ -165,18 +196,42 @@ impl<H: Host> IpNode<'_, '_, '_, H> {
         });
     }
 
+    /// Bytes of the receiving FIFOs that register `credit` keeps from the switch.
+    fn to_withhold(&self) -> Bytes {
+        let Hardware { ports, registers, .. } = &*self.hardware;
+        self.parameters.word * u64::from(registers.withheld()) * ports.len() as u64
+    }
+
+    /// Gives space of the receiving FIFOs back to the switch at `at`, but for what it may not have.
+    fn give_back(&mut self, space: ReceiveSpace, at: Time) {
+        let withheld: Bytes = self.hardware.withheld.iter().map(|space| space.bytes()).sum();
+        let [kept, free] = space.split(self.to_withhold().saturating_sub(withheld));
+        self.hardware.withheld.extend(kept);
+        if let Some(free) = free {
+            self.fabric.free(free, at);
+        }
+    }
+
+    /// Register `credit` has been written: the switch gets what it may have now.
+    fn apply_credit(&mut self) {
+        let now = self.fabric.now();
+        for space in std::mem::take(&mut self.hardware.withheld) {
+            self.give_back(space, now);
+        }
+    }
+
     fn fill_all(&mut self) {
         (0..self.hardware.ports.len()).for_each(|port| self.fill(port));
         self.fabric.request_injection();
     }
 
-    /// The endpoint that the packet generator sends to: along X, in the row of this node. `None`: the
-    /// header's destination lies outside of the lattice.
-    fn test_destination(&self) -> Option<(Coordinates, EndpointId)> {
+    /// The node that the packet generator sends to: along X, in the row of this node, and its endpoint.
+    /// `None`: it lies outside of the lattice.
+    fn test_destination(&self) -> (Coordinates, Option<EndpointId>) {
         let lattice = &self.parameters.lattice;
         let here = lattice.coordinates(self.fabric.endpoint());
         let at = Coordinates { x: self.hardware.test.destination(), ..here };
-        lattice.endpoint(at).map(|endpoint| (at, endpoint))
+        (at, lattice.endpoint(at))
     }
 
     /// The packet generator begins.
@@ -189,7 +244,7 @@ impl<H: Host> IpNode<'_, '_, '_, H> {
     fn generate(&mut self) {
         while let Some(number) = self.hardware.test.generator.next() {
             let (now, size) = (self.fabric.now(), self.hardware.test.size());
-            let words = CommunicationIpParameters::words(Bytes::new(u64::from(size)));
+            let words = self.parameters.words(Bytes::new(u64::from(size)));
             let Hardware { ports, registers, test, .. } = &mut *self.hardware;
             let fifo = &mut ports[0].fifo;
             if !fifo.has_space(words, registers.threshold(), self.parameters) {
@@ -198,16 +253,21 @@ impl<H: Host> IpNode<'_, '_, '_, H> {
             let all = words + self.parameters.envelope_words();
             let writing = ports[0].aggregator.generate(now, all, &self.parameters.clock);
             test.generator.written();
-            let packets = test.packets();
+            let (packets, pattern) = (test.packets(), test.pattern());
+            let (destination, to) = self.test_destination();
             // A packet for no node of the lattice is dropped at the first switch.
-            let Some((_, to)) = self.test_destination() else { continue };
+            let Some(to) = to else {
+                let packet = TestPacket { number, size, destination, pattern };
+                self.hardware.test.drop_outside(&packet.header());
+                continue;
+            };
             let message = self.hardware.take_number();
             if number == 0 {
                 let began = writing.ended;
                 self.fabric.announce(to, message, Announcement::Test { packets, began });
             }
             let (ready, offset) = (now, u64::from(number));
-            let (kind, class) = (FifoPacketKind::Test, ClassTag::default());
+            let (kind, class) = (FifoPacketKind::Test(pattern), ClassTag::default());
             let packet = Queued { ready, writing, words, to, message, bytes: size, offset, kind, class };
             self.hardware.ports[0].fifo.push(packet, self.parameters);
         }
@@ -217,8 +277,8 @@ impl<H: Host> IpNode<'_, '_, '_, H> {
     pub(super) fn announced(&mut self, announced: Announced<Announcement<H::Header>>) {
         let Announced { from, message, content } = announced;
         match content {
-            Announcement::Message { bytes, created_at, header, interface } => {
-                let header = MessageHeader { bytes, created_at, header, interface };
+            Announcement::Message { bytes, created_at, header, interface, stays } => {
+                let header = MessageHeader { bytes, created_at, header, interface, stays };
                 let reassembly = Reassembly::default();
                 self.hardware.incoming.insert((from, message), Incoming { header, reassembly });
             }
@@ -233,7 +293,7 @@ impl<H: Host> IpNode<'_, '_, '_, H> {
     /// The footer of a packet has come. Returns the message that is whole with it.
     #[inline]
     pub(super) fn packet(&mut self, packet: &Packet) -> Option<Delivered<H::Header>> {
-        if packet.label == TEST_LABEL {
+        if packet.label != MESSAGE_LABEL {
             self.consume(packet);
             return None;
         }
@@ -245,10 +305,20 @@ impl<H: Host> IpNode<'_, '_, '_, H> {
         let (size, begin) = size_and_address(packet.carried);
         // One that comes again when its message is whole is of no message.
         let incoming = self.hardware.incoming.get_mut((from, number))?;
-        let MessageHeader { bytes, created_at, header, interface } = incoming.header;
+        let MessageHeader { bytes, created_at, header, interface, stays } = incoming.header;
         let is_whole = incoming.reassembly.take(begin, begin.saturating_add(size), bytes);
-        let dispatcher = &mut self.hardware.ports[usize::from(interface)].dispatcher;
-        let reading = dispatcher.take((now - packet.serialization(), now), packet.payload(), self.parameters);
+        let port = &mut self.hardware.ports[usize::from(interface)];
+        let coming = (now - packet.serialization(), now);
+        let reading = port.dispatcher.take(coming, packet.payload(), self.parameters);
+        let space = self.fabric.keep_space();
+        // A kernel has it word by word as it reads it; messages go on into memory as they come.
+        let in_mailbox = stays && !H::PASSIVE && space.is_some() && packet.part() == MessagePart::Whole;
+        if let Some(space) = space {
+            match in_mailbox {
+                true => port.untaken.push_back(space),
+                false => self.give_back(space, reading.read.max(now)),
+            }
+        }
         if packet.is_watched() && is_whole {
             let (endpoint, source, message) = (self.fabric.endpoint(), from, number);
             let mut stage = |block, came, began, ended| {
@@ -263,7 +333,7 @@ impl<H: Host> IpNode<'_, '_, '_, H> {
             return None;
         }
         self.hardware.incoming.remove((from, number));
-        let (noticed, in_mailbox) = (reading.stored, false);
+        let noticed = reading.stored;
         Some(Delivered { from, number, bytes, created_at, noticed, hops, header, interface, in_mailbox })
     }
 
@@ -272,14 +342,20 @@ impl<H: Host> IpNode<'_, '_, '_, H> {
         let now = self.fabric.now();
         let (size, number) = size_and_address(packet.carried);
         let destination = self.parameters.lattice.coordinates(self.fabric.endpoint());
-        let sent = TestPacket { number: number as u32, size: size as u32, destination };
+        // A label that none has is that of no packet.
+        let pattern = TestPattern::of(u32::from(packet.label.bits()) - u32::from(TEST)).unwrap_or_default();
+        let sent = TestPacket { number: number as u32, size: size as u32, destination, pattern };
+        let hops = packet.hops.saturating_sub(LINKS_OF_PORTS).into();
+        let header = Header { virtual_channel: packet.last_channel(), hops, ..sent.header() };
+        let header = header.pack().unwrap_or_default();
         // Damage is a bit of the first word, or of the footer where there is no other.
         let damage = u128::from(packet.is_corrupted()) << 4;
         let payload = sent.payload().enumerate();
         let payload = payload.map(|(place, word)| if place == 0 { word ^ damage } else { word });
         let footer = sent.footer().unwrap_or_default() ^ if size == 0 { damage } else { 0 };
+        self.hardware.test.came(header);
         let SelfTest { consumer, counter, .. } = &mut self.hardware.test;
-        if consumer.take(&sent, payload, footer) {
+        if consumer.take(header, payload, footer) {
             counter.stop(now, &self.parameters.clock);
         }
     }
@@ -315,7 +391,9 @@ impl<H: Host> IpNode<'_, '_, '_, H> {
         }
         match packet.kind {
             FifoPacketKind::Message { .. } => self.fabric.admits_class(packet.class),
-            FifoPacketKind::Test => self.fabric.admits(TEST_LABEL, MessagePart::Whole, packet.bytes),
+            FifoPacketKind::Test(pattern) => {
+                self.fabric.admits(test_label(pattern), MessagePart::Whole, packet.bytes)
+            }
         }
     }
 
@@ -351,7 +429,7 @@ fn label_and_part(kind: FifoPacketKind) -> (PacketLabel, MessagePart) {
     match kind {
         FifoPacketKind::Message { is_whole: true, .. } => (MESSAGE_LABEL, MessagePart::Whole),
         FifoPacketKind::Message { is_whole: false, .. } => (MESSAGE_LABEL, MessagePart::Piece),
-        FifoPacketKind::Test => (TEST_LABEL, MessagePart::Whole),
+        FifoPacketKind::Test(pattern) => (test_label(pattern), MessagePart::Whole),
     }
 }
 

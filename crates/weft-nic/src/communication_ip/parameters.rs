@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use weft_keys::{Misfit, Problem};
 use weft_units::{Bytes, Clock};
 
-/// Bytes of a word: the width of a FIFO, 128 bits (D2.8 §2, §5.2.1).
+/// Bytes of a word of the datapath in use: the width of a FIFO, 128 bits (D2.8 §2, §5.2.1).
 pub const WORD: Bytes = Bytes::new(16);
 
 /// Fewest words of a transmitting FIFO.
@@ -24,6 +24,9 @@ weft_keys::keys! {
         ports: u32;
         /// Bytes of each of a port's two transmitting FIFOs, in whole words.
         fifo: Bytes;
+        /// Bytes that a port's two receiving FIFOs hold together, headers and footers included, in whole
+        /// words: the switch counts them as credits.
+        receive_fifo: Bytes;
         /// From the writing of a word into a FIFO until it can be read, in whole cycles.
         fifo_latency: u32, cycles_of("nic.clock");
         /// Register `threshold`: free bytes of a FIFO of data below which its aggregator stops, in whole
@@ -63,6 +66,20 @@ impl IntraNodeParameters {
         let why = format!("a threshold of {} leaves no room in the FIFO", self.threshold);
         let mend = format!("write less than {}, which is nic.intra_node.fifo", self.fifo);
         Err(Problem::new(why, "", mend).of("threshold"))
+    }
+
+    /// Checks that the receiving FIFOs have whole words, and room for the largest packet.
+    ///
+    /// # Errors
+    /// The key to change, and how.
+    pub fn check_receive_fifo(&self, largest: Bytes) -> Result<(), Misfit> {
+        whole_words("receive_fifo", self.receive_fifo, LEAST_FIFO)?;
+        if largest <= self.receive_fifo {
+            return Ok(());
+        }
+        let why = format!("a receiving FIFO of {} holds no packet of {largest}", self.receive_fifo);
+        let least = WORD * largest.div_ceil(WORD);
+        Err(Problem::new(why, "too small", format!("write {least} or more")).of("receive_fifo"))
     }
 }
 
@@ -106,8 +123,8 @@ pub struct CommunicationIpParameters {
     pub lattice: Lattice,
     /// The ports, with their FIFOs and kernels.
     pub intra_node: IntraNodeParameters,
-    /// Register `credit`: words of the buffer behind a port of the switch.
-    pub credit: u32,
+    /// Bytes of a word.
+    pub word: Bytes,
     /// Bytes of header, in whole words.
     pub header: Bytes,
     /// Bytes of footer, in whole words.
@@ -136,23 +153,23 @@ impl CommunicationIpParameters {
     }
 
     /// Words that carry so many bytes.
-    pub fn words(bytes: Bytes) -> u32 {
-        u32::try_from(bytes.div_ceil(WORD)).unwrap_or(u32::MAX)
-    }
-
-    /// Words of a packet's header.
-    pub fn header_words(&self) -> u32 {
-        CommunicationIpParameters::words(self.header)
+    pub fn words(&self, bytes: Bytes) -> u32 {
+        u32::try_from(bytes.div_ceil(self.word)).unwrap_or(u32::MAX)
     }
 
     /// Words of header and footer.
     pub fn envelope_words(&self) -> u32 {
-        self.header_words() + CommunicationIpParameters::words(self.footer)
+        self.words(self.header) + self.words(self.footer)
+    }
+
+    /// Words of the largest packet.
+    pub fn largest_words(&self) -> u32 {
+        self.envelope_words() + self.words(self.payload)
     }
 
     /// Cycles that a kernel and its aggregator take for a packet of `payload`, one packet after the other.
     pub fn packet_cycles(&self, payload: Bytes) -> u64 {
-        let read = self.memory.read(payload, &self.clock);
+        let read = self.memory.read((payload, self.word), &self.clock);
         u64::from(read.first)
             + u64::from(self.intra_node.aggregator)
             + u64::from(self.envelope_words())
@@ -170,8 +187,17 @@ mod tests {
     fn a_fifo_has_whole_words_and_room() {
         let refused = |fifo, threshold, ports| {
             let [fifo, threshold] = [fifo, threshold].map(Bytes::new);
-            let own =
-                IntraNodeParameters { ports, fifo, fifo_latency: 0, threshold, aggregator: 0, dispatcher: 0 };
+            let receive_fifo = fifo;
+            let (fifo_latency, aggregator, dispatcher) = (0, 0, 0);
+            let own = IntraNodeParameters {
+                ports,
+                fifo,
+                receive_fifo,
+                fifo_latency,
+                threshold,
+                aggregator,
+                dispatcher,
+            };
             [own.check_fifo(), own.check_ports()].map(|check| check.err().map(|misfit| misfit.key))
         };
         assert_eq!(refused(64, 48, 16), [None, None]);
@@ -185,6 +211,26 @@ mod tests {
         ] {
             assert_eq!(refused(fifo, threshold, 1), [Some(key), None], "{fifo} {threshold}");
         }
+    }
+
+    /// Catches receiving FIFOs that would never take a packet, and a limit that is off by one.
+    #[test]
+    fn a_receiving_fifo_holds_a_packet() {
+        let own = |receive_fifo| IntraNodeParameters {
+            ports: 1,
+            fifo: Bytes::new(64),
+            receive_fifo: Bytes::new(receive_fifo),
+            fifo_latency: 0,
+            threshold: Bytes::ZERO,
+            aggregator: 0,
+            dispatcher: 0,
+        };
+        let mend = |receive_fifo, largest| {
+            own(receive_fifo).check_receive_fifo(Bytes::new(largest)).err().map(|misfit| misfit.help)
+        };
+        assert_eq!(mend(128, 128), None);
+        assert_eq!(mend(128, 129).unwrap(), "write 144 or more");
+        assert!(mend(120, 64).unwrap().contains("a multiple of 16"));
     }
 
     /// Catches a payload that the size field of the header cannot tell.

@@ -13,7 +13,7 @@ use super::fifo::{FifoPacketKind, Queued, TransmitFifo};
 use super::parameters::CommunicationIpParameters;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use weft_fabric::ClassTag;
+use weft_fabric::{ClassTag, ReceiveSpace};
 use weft_units::{Bytes, EndpointId, Time};
 
 /// A message on its way out.
@@ -38,6 +38,8 @@ pub(super) struct Port {
     pub aggregator: Aggregator,
     pub fifo: TransmitFifo,
     pub dispatcher: Dispatcher,
+    /// Space in the receiving FIFOs of packets that the kernel has not taken, in the order of their coming.
+    pub untaken: VecDeque<ReceiveSpace>,
 }
 
 impl Port {
@@ -71,7 +73,7 @@ impl Port {
                 self.aggregator.input(AggregatorInput::Message);
             }
             let payload = (outgoing.bytes - outgoing.sent).min(parameters.payload);
-            let words = CommunicationIpParameters::words(payload);
+            let words = parameters.words(payload);
             if !self.fifo.has_space(words, threshold, parameters) {
                 if self.aggregator.state() == AggregatorState::Writing {
                     self.aggregator.input(AggregatorInput::AlmostFull);

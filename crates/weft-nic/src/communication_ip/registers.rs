@@ -5,7 +5,7 @@
 //!       0     0x00  reset               write   clears the self-test, and reads as 0
 //!       1     0x04  local_coord         write   z << 11 | y << 6 | x, as in a header
 //!       2     0x08  threshold           write   free words below which a FIFO of data stops its aggregator
-//!       3     0x0c  credit              read    words of the buffer behind a port of the switch
+//!       3     0x0c  credit              write   words of each port's receiving FIFOs that the switch fills
 //!      16     0x40  test_packets        write   packets that generator and consumer expect
 //!      17     0x44  test_size           write   bytes of payload of each
 //!      18     0x48  test_dest_x         write   their destination along X
@@ -15,6 +15,9 @@
 //!      22     0x58  test_wrong          read    packets among them whose payload was wrong
 //!      23     0x5c  test_cycles_low     read    the performance counter
 //!      24     0x60  test_cycles_high    read
+//!      25     0x64  test_pattern        write   0: counter, 1: alternating, 2: prbs
+//!      26     0x68  test_outside        read    packets of the generator for no node of the lattice
+//!   28-31  0x70-7c  test_header_0 … _3  read    header of the last packet that came, or was for no node
 //!
 //!  test_status   5                     4                      0
 //!               ┌────────────────────┬──────────────────────┬──────────────────────────────────┐
@@ -25,15 +28,16 @@
 //! D2.8 §2: a window of 32-bit registers to set features and read status; §5.1: register 20 is the status of
 //! the self-test, and 00110001 says that generator and consumer are idle and all packets were right; appendix
 //! A: a host writes reset, local coordinates, threshold and credit. Table 2.1 with the addresses did not
-//! survive: all numbers but 20, and which bit of 20 says what, are ours. A host writes `credit` there; here
-//! the switch's buffer decides, which the machine file gives, and the register shows it.
+//! survive: all numbers but 20, and which bit of 20 says what, are ours. So is the meaning of `credit`: what
+//! the switch may have sent to a port that has not been read. A smaller value counts as packets are read.
 
 use super::header::{Coordinates, Field};
-use super::self_test::SelfTest;
+use super::parameters::{CommunicationIpParameters, IntraNodeParameters};
+use super::self_test::{SelfTest, TestPattern};
 use crate::capability::RegisterError;
 
 /// Bytes of the window.
-pub const WINDOW: u32 = 0x64;
+pub const WINDOW: u32 = 0x80;
 
 /// A register.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -44,7 +48,7 @@ pub enum Register {
     LocalCoord,
     /// Free words below which a FIFO of data stops its aggregator.
     Threshold,
-    /// Words of the buffer behind a port of the switch.
+    /// Words of each port's receiving FIFOs that the switch may fill.
     Credit,
     /// Packets of the self-test.
     TestPackets,
@@ -64,6 +68,18 @@ pub enum Register {
     TestCyclesLow,
     /// The performance counter's high half.
     TestCyclesHigh,
+    /// The payload of the packets.
+    TestPattern,
+    /// Packets of the generator for no node of the lattice, which the switch drops.
+    TestOutside,
+    /// The header of the last packet that came, or was for no node: its lowest word.
+    TestHeader0,
+    /// The next.
+    TestHeader1,
+    /// The next.
+    TestHeader2,
+    /// The highest.
+    TestHeader3,
 }
 
 /// Set in [`Register::TestStatus`]: all packets came, with the right payload.
@@ -77,7 +93,7 @@ pub const STATUS_OK: u32 = STATUS_RIGHT | STATUS_GENERATOR_IDLE | STATUS_CONSUME
 
 impl Register {
     /// All of them, by number.
-    pub const ALL: [Register; 13] = [
+    pub const ALL: [Register; 19] = [
         Register::Reset,
         Register::LocalCoord,
         Register::Threshold,
@@ -91,6 +107,12 @@ impl Register {
         Register::TestWrong,
         Register::TestCyclesLow,
         Register::TestCyclesHigh,
+        Register::TestPattern,
+        Register::TestOutside,
+        Register::TestHeader0,
+        Register::TestHeader1,
+        Register::TestHeader2,
+        Register::TestHeader3,
     ];
 
     /// The number: its address divided by four.
@@ -109,6 +131,12 @@ impl Register {
             Register::TestWrong => 22,
             Register::TestCyclesLow => 23,
             Register::TestCyclesHigh => 24,
+            Register::TestPattern => 25,
+            Register::TestOutside => 26,
+            Register::TestHeader0 => 28,
+            Register::TestHeader1 => 29,
+            Register::TestHeader2 => 30,
+            Register::TestHeader3 => 31,
         }
     }
 
@@ -133,13 +161,20 @@ impl Register {
             Register::TestWrong => "test_wrong",
             Register::TestCyclesLow => "test_cycles_low",
             Register::TestCyclesHigh => "test_cycles_high",
+            Register::TestPattern => "test_pattern",
+            Register::TestOutside => "test_outside",
+            Register::TestHeader0 => "test_header_0",
+            Register::TestHeader1 => "test_header_1",
+            Register::TestHeader2 => "test_header_2",
+            Register::TestHeader3 => "test_header_3",
         }
     }
 
     /// Whether a host may write it.
     pub const fn is_written(self) -> bool {
-        use Register::{LocalCoord, Reset, TestDestX, TestPackets, TestSize, TestStart, Threshold};
-        matches!(self, Reset | LocalCoord | Threshold | TestPackets | TestSize | TestDestX | TestStart)
+        use Register::{Credit, LocalCoord, Reset, TestDestX, TestPackets, TestSize, TestStart, Threshold};
+        matches!(self, Reset | LocalCoord | Threshold | Credit | TestPackets | TestSize | TestDestX)
+            || matches!(self, TestStart | Register::TestPattern)
     }
 
     /// The register at an address.
@@ -159,16 +194,26 @@ pub struct Registers {
     local_coord: u32,
     /// Free words below which a FIFO of data stops its aggregator.
     threshold: u32,
-    /// Words of the buffer behind a port of the switch.
+    /// Words of each port's receiving FIFOs that the switch may fill.
     credit: u32,
+    /// Words of the largest packet, and of the FIFOs: its bounds.
+    credit_bounds: (u32, u32),
 }
 
 impl Registers {
     /// As a host sets them at the beginning.
-    pub fn new(at: Coordinates, threshold: u32, credit: u32) -> Registers {
+    pub fn new(at: Coordinates, parameters: &CommunicationIpParameters) -> Registers {
         let y = at.y << Field::DestX.bits();
         let z = at.z << (Field::DestX.bits() + Field::DestY.bits());
-        Registers { local_coord: z | y | at.x, threshold, credit }
+        let IntraNodeParameters { threshold, receive_fifo, .. } = parameters.intra_node;
+        let (threshold, credit) = (parameters.words(threshold), parameters.words(receive_fifo));
+        let credit_bounds = (parameters.largest_words(), credit);
+        Registers { local_coord: z | y | at.x, threshold, credit, credit_bounds }
+    }
+
+    /// Words of each port's receiving FIFOs that register `credit` keeps from the switch.
+    pub fn withheld(&self) -> u32 {
+        self.credit_bounds.1 - self.credit
     }
 
     /// Free words below which a FIFO of data stops its aggregator.
@@ -191,6 +236,12 @@ impl Registers {
             Register::TestWrong => test.consumer.wrong(),
             Register::TestCyclesLow => test.counter.cycles() as u32,
             Register::TestCyclesHigh => (test.counter.cycles() >> 32) as u32,
+            Register::TestPattern => test.pattern() as u32,
+            Register::TestOutside => test.outside(),
+            Register::TestHeader0 => test.header() as u32,
+            Register::TestHeader1 => (test.header() >> 32) as u32,
+            Register::TestHeader2 => (test.header() >> 64) as u32,
+            Register::TestHeader3 => (test.header() >> 96) as u32,
         }
     }
 
@@ -210,6 +261,10 @@ impl Registers {
             Register::LocalCoord if value >> 16 != 0 => return refuse("coordinates of 16 bits"),
             Register::LocalCoord => self.local_coord = value,
             Register::Threshold => self.threshold = value,
+            Register::Credit if !(self.credit_bounds.0..=self.credit_bounds.1).contains(&value) => {
+                return refuse("words from those of the largest packet to those of the receiving FIFOs");
+            }
+            Register::Credit => self.credit = value,
             Register::TestPackets => test.set_packets(value),
             Register::TestSize if u64::from(value) >= Field::PacketSize.values() => {
                 return refuse("a size of 14 bits");
@@ -219,6 +274,10 @@ impl Registers {
                 return refuse("a coordinate of 6 bits");
             }
             Register::TestDestX => test.set_destination(value),
+            Register::TestPattern => match TestPattern::of(value) {
+                Some(pattern) => test.set_pattern(pattern),
+                None => return refuse("0, 1 or 2"),
+            },
             Register::TestStart if value != 1 => return refuse("1"),
             Register::TestStart if !test.can_start() => {
                 return refuse("it when the generator is idle, after test_packets of 1 or more");
@@ -246,7 +305,7 @@ mod tests {
             assert_eq!(Register::at(register.address()), Ok(register));
             assert!(register.address() < WINDOW);
         }
-        for address in [0x10, 0x3, 0x64, u32::MAX] {
+        for address in [0x10, 0x3, 0x6c, 0x80, u32::MAX] {
             assert_eq!(Register::at(address), Err(RegisterError::Unknown { address, window: WINDOW }));
         }
     }
@@ -254,9 +313,9 @@ mod tests {
     /// Catches a write that is lost, one to what is only read, and values beyond their fields.
     #[test]
     fn registers_keep_what_is_written() {
-        let (mut registers, mut test) =
-            (Registers::new(Coordinates { x: 63, y: 1, z: 2 }, 8, 512), SelfTest::default());
-        assert_eq!(registers.read(Register::LocalCoord, &test), 2 << 11 | 1 << 6 | 63);
+        let (local_coord, threshold) = (2 << 11 | 1 << 6 | 63, 8);
+        let mut registers = Registers { local_coord, threshold, credit: 512, credit_bounds: (1, 512) };
+        let mut test = SelfTest::default();
         assert_eq!(registers.read(Register::Credit, &test), 512);
         for register in Register::ALL {
             let written = registers.write(register, 1, &mut test);
@@ -270,11 +329,15 @@ mod tests {
             (Register::LocalCoord, 1 << 16),
             (Register::TestSize, 1 << 14),
             (Register::TestDestX, 64),
+            (Register::TestPattern, 3),
+            (Register::Credit, 0),
+            (Register::Credit, 513),
             (Register::TestStart, 2),
         ] {
             let error = registers.write(register, value, &mut test).unwrap_err();
             assert!(matches!(error, RegisterError::Value { .. }), "{error}");
         }
+        assert_eq!(registers.withheld(), 511);
         registers.write(Register::Reset, 1, &mut test).unwrap();
         assert_eq!(registers.read(Register::TestPackets, &test), 0);
         assert!(registers.write(Register::TestStart, 1, &mut test).is_err(), "no packets to send");

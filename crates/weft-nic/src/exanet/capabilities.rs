@@ -36,18 +36,25 @@ impl<H: Host> HostMemory for ExanetNode<'_, '_, '_, H> {
 
 impl<H: Host> Mailboxes for ExanetNode<'_, '_, '_, H> {
     fn open(&mut self, interface: u16, domain: Pdid) {
+        let now = self.fabric.now();
         self.port(|| Crossing::Opened { interface, domain });
         if u32::from(interface) < self.parameters.packetizer.interfaces {
             self.hardware.packetizer.open(interface, domain);
+            if let Some(packetizer) = self.hardware.packetizer_in_place() {
+                packetizer.open(interface, domain, now);
+            }
         }
         if u32::from(interface) < self.parameters.mailbox.interfaces {
             self.hardware.mailbox.open(interface, domain);
+            if let Some(mailbox) = self.hardware.mailbox_in_place() {
+                mailbox.open(interface, domain, now);
+            }
         }
     }
 
     fn taken(&mut self, interface: u16, at: Time) {
         if u32::from(interface) < self.parameters.mailbox.interfaces {
-            self.hardware.mailbox.take(interface, at);
+            self.hardware.take_entry(interface, at);
         }
     }
 }

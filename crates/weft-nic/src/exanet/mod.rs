@@ -125,9 +125,10 @@ impl<H: Host> NicBoard<H> for Hardware<H> {
     type Timer = ExanetTimer<H::Timer>;
     type Announcement = Announcement<H::Header>;
 
-    fn new(_: EndpointId, parameters: &NicParameters<ExanetParameters, H::Parameters>) -> Hardware<H> {
+    fn new(endpoint: EndpointId, parameters: &NicParameters<ExanetParameters, H::Parameters>) -> Hardware<H> {
         let mut hardware = Hardware::with_data(H::data(&parameters.host));
-        hardware.watched = H::watches_ports(&parameters.host);
+        let ports = H::ports(&parameters.host);
+        (hardware.watched, hardware.in_place) = (ports.reported, ports.blocks(endpoint));
         hardware
     }
 
@@ -262,6 +263,9 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         let parcel = self.hardware.packetizer.parcel(channel).copied();
         let Some(parcel) = parcel.filter(|parcel| parcel.message == message) else {
             // It has been answered before it could be repeated.
+            if let Some(packetizer) = self.hardware.packetizer_in_place() {
+                packetizer.drop_stale(channel, message, now);
+            }
             self.port(|| Crossing::Stale { channel, message });
             return Injection::NotBefore(now);
         };
@@ -277,6 +281,9 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
             self.stage(&Stage { endpoint, source, message, block, came, began, ended });
         }
         let addressing = Addressing { source, destination: parcel.to, message };
+        if let Some(packetizer) = self.hardware.packetizer_in_place() {
+            packetizer.send(channel, message, now);
+        }
         self.port(|| Crossing::Sent { channel, message });
         let packet = Header::Small(channel).packet(addressing, parcel.bytes.get() as u32);
         let mut packet = packet.of_class(parcel.class);

@@ -12,6 +12,7 @@ use super::receive::Notice;
 use super::reduction::Reductions;
 use super::transmit::Transmit;
 use super::{Announcement, ExanetNic, ExanetParameters, ExanetTimer};
+use crate::edge_form::{EdgeBlocks, EdgeMailbox, EdgePacketizer};
 use crate::failure::Failure;
 use crate::host::{Delivered, Host, Incoming, Offer};
 use crate::host_port::HostPort;
@@ -56,6 +57,9 @@ pub struct Hardware<H: Host> {
     pub(super) repairs: Option<Box<CountLedger>>,
     /// Whether what crosses the ports of packetizer and mailbox is reported.
     pub(super) watched: bool,
+    /// Blocks that take the place of the model's. A run that has some is not saved.
+    #[serde(skip)]
+    pub(super) in_place: Option<Box<EdgeBlocks>>,
 }
 
 /// The blocks on the way to the host's memory.
@@ -99,6 +103,29 @@ impl<H: Host> Hardware<H> {
             check: DamageCheck::default(),
             repairs: None,
             watched: false,
+            in_place: None,
+        }
+    }
+
+    /// The mailbox that takes the place of the model's.
+    #[inline]
+    pub(super) fn mailbox_in_place(&mut self) -> Option<&mut dyn EdgeMailbox> {
+        self.in_place.as_mut()?.mailbox.as_deref_mut().map(|mailbox| mailbox as &mut dyn EdgeMailbox)
+    }
+
+    /// The packetizer that takes the place of the model's.
+    #[inline]
+    pub(super) fn packetizer_in_place(&mut self) -> Option<&mut dyn EdgePacketizer> {
+        let packetizer = self.in_place.as_mut()?.packetizer.as_deref_mut();
+        packetizer.map(|packetizer| packetizer as &mut dyn EdgePacketizer)
+    }
+
+    /// A process takes the oldest entry of its queue at `at`.
+    #[inline]
+    pub(super) fn take_entry(&mut self, interface: u16, at: Time) {
+        self.mailbox.take(interface, at);
+        if let Some(mailbox) = self.mailbox_in_place() {
+            mailbox.take(interface, at);
         }
     }
 
@@ -235,7 +262,7 @@ impl<H: Host> ExanetHosted<'_, '_, '_, H> {
     #[inline]
     fn hand_over(&mut self, message: &Delivered<H::Header>) {
         if H::PASSIVE && message.in_mailbox {
-            self.node.hardware.mailbox.take(message.interface, message.noticed);
+            self.node.hardware.take_entry(message.interface, message.noticed);
         }
         self.deliver(message);
     }

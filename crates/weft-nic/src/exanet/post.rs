@@ -214,13 +214,18 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         let now = self.fabric.now();
         let bytes = parcel.bytes + self.parameters.packetizer.descriptor;
         let stored = self.hardware.memory.port.store(now, bytes, &self.parameters.host_port);
-        let made = self.hardware.packetizer.start(stored.ended, &self.parameters.packetizer);
-        self.hardware.transmit.small(made.ended, channel, parcel.message);
-        let domain = self.hardware.packetizer.domain(channel.interface);
-        self.port(|| {
-            let (came, made) = (stored.ended, made.ended);
-            Crossing::Stored(StoredParcel { channel, parcel, domain, came, made })
-        });
+        let (hardware, parameters, came) = (&mut *self.hardware, &self.parameters.packetizer, stored.ended);
+        let domain = hardware.packetizer.domain(channel.interface);
+        let in_channel = || StoredParcel { channel, parcel, domain, came, payload: None };
+        let made = match hardware.packetizer_in_place() {
+            None => hardware.packetizer.start(came, parameters),
+            Some(packetizer) => {
+                let made = packetizer.store(&in_channel(), now);
+                hardware.packetizer.start_until(came, made, &parameters.clock)
+            }
+        };
+        hardware.transmit.small(made.ended, channel, parcel.message);
+        self.port(|| Crossing::Stored { parcel: in_channel(), made: made.ended });
         if let Some(token) = parcel.token.filter(|_| parcel.refused == 0 && !parcel.acknowledged) {
             self.fabric.set_timer(stored.issued, ExanetTimer::Sent(token));
         }

@@ -8,15 +8,17 @@ use super::transmit::Answer;
 use super::wire::{self, PacketFields};
 use super::{Announcement, ExanetNic, ExanetTimer};
 use crate::block::Block;
+use crate::edge_form::ChannelExpiry;
 use crate::failure::{Failure, FailureReason};
 use crate::host::{Delivered, Host};
 use crate::host_port::HOST_PORT;
 use crate::mailbox::{Envelope, MAILBOX, QueueChange, Refusal};
 use crate::observer::{BlockChange, Observer as _, Stage, StateChange};
-use crate::packetizer::{ChannelId, Packetizer, Parcel};
-use crate::ports::{Arrival, BlockReply, Crossing, PortEvent, SmallAnswer};
+use crate::packetizer::{ChannelId, ChannelState, Packetizer, Parcel};
+use crate::ports::{Arrival, BlockReply, Crossing, PortEvent, SmallAnswer, SmallPacket, Verdict};
 use crate::rdma::ReceiveUnit;
 use crate::reliability::Expiry;
+use crate::server::Service;
 use weft_fabric::{Announced, InterfaceContext, Packet};
 use weft_units::{Address, Span, Time};
 
@@ -106,7 +108,16 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
     #[inline(never)]
     fn other_packet(&mut self, packet: &Packet) -> Option<Notice<H::Header>> {
         let header = Header::of(packet)?;
-        self.port_of_answer(packet, header);
+        if (self.hardware.watched || self.hardware.in_place.is_some())
+            && let Header::Acknowledgement(_) | Header::Refused(..) = header
+            && !self.answers_channel(packet, header)
+        {
+            return None;
+        }
+        if let Header::BlockAnswer(id, answer) = header {
+            let (from, damaged) = (packet.source, packet.is_corrupted());
+            self.port(|| Crossing::BlockAnswered(BlockReply { from, id, answer, damaged }));
+        }
         match header {
             Header::Small(channel) => self.small(packet, channel).map(Notice::Message),
             // It is known by its label, and taken before.
@@ -129,64 +140,51 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
         }
     }
 
-    /// Reports an answer to packetizer or send unit, where that is wanted.
-    #[inline]
-    fn port_of_answer(&mut self, packet: &Packet, header: Header) {
-        let Packet { source: from, message, .. } = *packet;
-        let damaged = packet.is_corrupted();
+    /// Whether an answer to the packetizer is one, where another block in its place may find that it is not.
+    /// Reports it, where that is wanted.
+    #[cold]
+    fn answers_channel(&mut self, packet: &Packet, header: Header) -> bool {
         let (channel, refusal) = match header {
             Header::Acknowledgement(channel) => (channel, None),
             Header::Refused(channel, refusal) => (channel, Some(refusal)),
-            Header::BlockAnswer(id, answer) => {
-                return self.port(|| Crossing::BlockAnswered(BlockReply { from, id, answer, damaged }));
-            }
-            _ => return,
+            _ => return false,
         };
-        self.port(|| Crossing::Answered(SmallAnswer { from, message, channel, refusal, damaged }));
+        let Packet { source: from, message, .. } = *packet;
+        let answer = SmallAnswer { from, message, channel, refusal, damaged: packet.is_corrupted() };
+        let now = self.fabric.now();
+        self.port(|| Crossing::Answered(answer));
+        let Some(packetizer) = self.hardware.packetizer_in_place() else { return true };
+        let answered = match refusal {
+            None => ChannelState::Acknowledged,
+            Some(_) => ChannelState::NegativelyAcknowledged,
+        };
+        packetizer.answer(&answer, now) == Some(answered)
     }
 
     /// A packet for the mailbox.
     fn small(&mut self, packet: &Packet, channel: ChannelId) -> Option<Delivered<H::Header>> {
-        let watched = self.hardware.watched;
         let (hardware, parameters, now) = (&mut *self.hardware, self.parameters, self.fabric.now());
         let Packet { source: from, message: number, hops, .. } = *packet;
         let head = now - packet.serialization();
-        let checked = hardware.mailbox.check(head, now, &parameters.mailbox);
         let damaged = hardware.check.finds(packet, self.fabric.endpoint(), parameters.check);
         // Headers are kept until their packet is accepted, so that one without repeats what has been: the
         // hardware sees it by its source and number.
         let expected = hardware.headers.get((from, number)).copied();
         let target = expected.map(|expected| (expected.interface(), expected.transfer.domain));
-        let put = match target {
-            Some((interface, domain)) => {
-                let envelope = Envelope { interface, domain, damaged };
-                let report = &mut queue_report(self.fabric, watched);
-                hardware.mailbox.put(now, &envelope, &parameters.mailbox, report)
-            }
-            None if damaged => Err(Refusal::Damaged),
-            None => {
-                hardware.ledger().counts.duplicates += 1;
-                Ok(())
-            }
-        };
+        let bytes = packet.payload();
+        let small =
+            SmallPacket { head, from, message: number, channel, bytes, target, damaged, payload: None };
+        let in_place = if hardware.in_place.is_some() { self.verdict_in_place(&small) } else { None };
+        let (checked, put) = in_place.unwrap_or_else(|| self.verdict(&small));
+        let hardware = &mut *self.hardware;
         let refusal = put.err();
+        if target.is_none() && refusal.is_none() {
+            hardware.ledger().counts.duplicates += 1;
+        }
         hardware.transmit.answer(checked.ended, Answer { to: from, message: number, channel, refusal });
         self.port(|| {
-            let (bytes, checked) = (packet.payload(), checked.ended);
-            let put = put.is_ok() && target.is_some();
-            let message = number;
-            Crossing::Arrived(Arrival {
-                head,
-                from,
-                message,
-                channel,
-                bytes,
-                target,
-                damaged,
-                checked,
-                refusal,
-                put,
-            })
+            let (checked, put) = (checked.ended, put.is_ok() && target.is_some());
+            Crossing::Arrived(Arrival { packet: small, verdict: Verdict { checked, refusal, put } })
         });
         self.fabric.request_injection();
         let Expected { header, created_at, .. } = expected?;
@@ -214,6 +212,41 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
             Delivered { noticed, from, number, bytes, created_at, hops, header, interface, in_mailbox: true };
         self.compare(&message);
         Some(message)
+    }
+
+    /// The verdict of the model's mailbox on a packet whose tail comes now, and the time for it.
+    #[inline]
+    fn verdict(&mut self, packet: &SmallPacket) -> (Service, Result<(), Refusal>) {
+        let SmallPacket { head, target, damaged, .. } = *packet;
+        let (now, parameters, watched) = (self.fabric.now(), &self.parameters.mailbox, self.hardware.watched);
+        let (hardware, report) = (&mut *self.hardware, &mut queue_report(self.fabric, watched));
+        let checked = hardware.mailbox.check(head, now, parameters);
+        let put = match target {
+            Some((interface, domain)) => {
+                let envelope = Envelope { interface, domain, damaged };
+                hardware.mailbox.put(now, &envelope, parameters, report)
+            }
+            None if damaged => Err(Refusal::Damaged),
+            None => Ok(()),
+        };
+        (checked, put)
+    }
+
+    /// The same of the mailbox in the place of the model's; `None`: there is none.
+    #[cold]
+    fn verdict_in_place(&mut self, packet: &SmallPacket) -> Option<(Service, Result<(), Refusal>)> {
+        let (now, parameters, watched) = (self.fabric.now(), &self.parameters.mailbox, self.hardware.watched);
+        let (hardware, report) = (&mut *self.hardware, &mut queue_report(self.fabric, watched));
+        let Verdict { checked, refusal, put } = hardware.mailbox_in_place()?.arrive(packet, now);
+        let checked = hardware.mailbox.check_until(packet.head, now, checked, &parameters.clock);
+        match packet.target {
+            Some((to, _)) if put => hardware.mailbox.follow_put(now, to, parameters, report),
+            Some((to, _)) if refusal == Some(Refusal::Full) => {
+                hardware.mailbox.follow_takes(now, to, parameters, report);
+            }
+            _ => {}
+        }
+        Some((checked, refusal.map_or(Ok(()), Err)))
     }
 
     /// Compares the bytes of a message that has come whole, where messages carry real ones.
@@ -291,12 +324,23 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
     /// The retransmission timer of a channel has fired.
     pub(super) fn channel_expired(&mut self, channel: ChannelId) -> Option<Failure> {
         let (now, parameters) = (self.fabric.now(), &self.parameters.packetizer);
-        let (expiry, parcel) = self.hardware.packetizer.expired(
-            now,
-            channel,
-            parameters,
-            &mut channel_report(self.fabric, self.hardware.watched),
-        );
+        let hardware = &mut *self.hardware;
+        let mut expiry = hardware.packetizer.timer_fired(now, channel, parameters);
+        let mut made_again = None;
+        if let Expiry::Repeat | Expiry::GiveUp = expiry
+            && let Some(message) = hardware.packetizer.parcel(channel).map(|parcel| parcel.message)
+            && let Some(packetizer) = hardware.packetizer_in_place()
+        {
+            expiry = match packetizer.expire(channel, message, now) {
+                ChannelExpiry::Repeated(made) => {
+                    made_again = Some(made);
+                    Expiry::Repeat
+                }
+                ChannelExpiry::GivenUp => Expiry::GiveUp,
+            };
+        }
+        let watched = hardware.watched;
+        let parcel = hardware.packetizer.expire(channel, expiry, &mut channel_report(self.fabric, watched));
         if matches!(expiry, Expiry::Repeat | Expiry::GiveUp) {
             self.hardware.ledger().counts.timeouts += 1;
         }
@@ -315,7 +359,11 @@ impl<H: Host> ExanetNode<'_, '_, '_, H> {
                     let (source, came, began, ended) = (endpoint, since, since, now);
                     self.stage(&Stage { endpoint, source, message, block, came, began, ended });
                 }
-                let made = self.hardware.packetizer.start(now, parameters);
+                let packetizer = &mut self.hardware.packetizer;
+                let made = match made_again {
+                    None => packetizer.start(now, parameters),
+                    Some(made) => packetizer.start_until(now, made, &parameters.clock),
+                };
                 self.hardware.transmit.small(made.ended, channel, message);
                 self.port(|| Crossing::Repeated { channel, message, made: made.ended });
                 self.fabric.request_injection();

@@ -19,12 +19,12 @@ use crate::block::Block;
 use crate::capability::Capabilities;
 use crate::connection::{ConnectionParameters, Psn, QueuePair};
 use crate::host::{BlockWork, Delivered, Host, Message, NicParameters, Offer, Primitive, Side};
+use crate::message_table::MessageTable;
 use crate::observer::{Observer as _, Stage};
 use crate::shell::{Hosted, NicBoard, NicNode, NicShell};
 use reliable::Reliable;
 use serde::{Deserialize, Serialize};
-use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use watched::Watched;
 use weft_engine::Payload;
 use weft_fabric::{
@@ -185,7 +185,7 @@ pub type OverheadsNic<H> = NicShell<OverheadsBoard<H>, H>;
 pub struct OverheadsBoard<H: Host> {
     transmit: Transmit,
     /// Messages announced to this interface that have not arrived whole.
-    incoming: BTreeMap<(EndpointId, u32), Incoming<H::Header>>,
+    incoming: MessageTable<Incoming<H::Header>>,
     /// Messages that have arrived, in the order in which the host notices them.
     due: VecDeque<Delivered<H::Header>>,
     /// The time at which the receiving side is done with all packets that have arrived.
@@ -264,8 +264,8 @@ impl Transmit {
         if first.posted > now {
             return Some(Supplied::NotBefore(first.posted));
         }
-        let window = transmit.queue.iter().take(parameters.channels as usize);
-        let channels = window.take_while(|outgoing| outgoing.posted <= now).count();
+        let posted = transmit.queue.partition_point(|outgoing| outgoing.posted <= now);
+        let channels = posted.min(parameters.channels as usize);
         let mut index = transmit.turn as usize % channels;
         if let Some(admits) = admits {
             match transmit.next_admitted(now, channels, |outgoing| {
@@ -352,7 +352,7 @@ impl<H: Host> Default for OverheadsBoard<H> {
                 worked: Span::ZERO,
                 watched: Watched::default(),
             },
-            incoming: BTreeMap::new(),
+            incoming: MessageTable::default(),
             due: VecDeque::new(),
             receiver_free: Time::ZERO,
             received: Span::ZERO,
@@ -545,7 +545,7 @@ impl<H: Host> OverheadsHosted<'_, '_, '_, H> {
         let bytes = packet.payload();
         let key = (from, number);
         // A host whose messages carry no header does not announce those of one packet.
-        let Entry::Occupied(mut announced) = board.incoming.entry(key) else {
+        let Some(incoming) = board.incoming.get_mut(key) else {
             if board.reliable.is_some() {
                 return; // a copy, by a link, of a packet for a group: its message has come
             }
@@ -555,10 +555,11 @@ impl<H: Host> OverheadsHosted<'_, '_, '_, H> {
                 Delivered { from, number, bytes, created_at, noticed, hops, header, interface, in_mailbox };
             return self.arrived(message);
         };
-        let incoming = announced.get_mut();
         incoming.missing -= bytes.min(incoming.missing);
-        if incoming.missing == Bytes::ZERO {
-            let Incoming { bytes, created_at, header, watch, interface, .. } = announced.remove();
+        if incoming.missing == Bytes::ZERO
+            && let Some(whole) = board.incoming.remove(key)
+        {
+            let Incoming { bytes, created_at, header, watch, interface, .. } = whole;
             if watch {
                 let (endpoint, block, came) = (fabric.endpoint(), Block::INTERFACE, fabric.now());
                 // Nothing holds it up from then on.
@@ -721,7 +722,7 @@ impl<H: Host> NicBoard<H> for OverheadsBoard<H> {
     fn visit_arriving(&self, visit: &mut dyn FnMut(&H::Header, Bytes)) {
         let of_incoming = |message: &Incoming<H::Header>| (message.header, message.bytes - message.missing);
         let of_due = |message: &Delivered<H::Header>| (message.header, message.bytes);
-        for (header, came) in self.incoming.values().map(of_incoming).chain(self.due.iter().map(of_due)) {
+        for (header, came) in self.incoming.messages().map(of_incoming).chain(self.due.iter().map(of_due)) {
             header.iter().for_each(|header| visit(header, came));
         }
     }

@@ -245,7 +245,7 @@ impl<H: Host> OverheadsHosted<'_, '_, '_, H> {
         }
         // A message that was withdrawn, while its packets were on their way, is not announced any more.
         let name = (packet.source, packet.message);
-        if verdict == Verdict::Take && self.node.hardware.incoming.contains_key(&name) {
+        if verdict == Verdict::Take && self.node.hardware.incoming.get(name).is_some() {
             self.take(packet, done);
         }
     }
@@ -285,7 +285,7 @@ impl<H: Host> OverheadsHosted<'_, '_, '_, H> {
     #[cold]
     pub(super) fn withdrawn(&mut self, (from, message): (EndpointId, u32), withdrawal: Withdrawal) {
         let Withdrawal { pair, next } = withdrawal;
-        self.node.hardware.incoming.remove(&(from, message));
+        self.node.hardware.incoming.remove((from, message));
         if let Some(reliable) = self.node.hardware.reliable.as_deref_mut() {
             reliable.receiver.skip_to(Connection { peer: from, pair }, next);
         }

@@ -80,6 +80,7 @@ tables! {
     links: Links(LinkRow),
     ranks: Ranks(RankRow),
     calls: Calls(CallRow),
+    kernels: Kernels(KernelRow),
     parts: Parts(PartRow),
     pieces: Pieces(MessagePieceRow),
     packets: Packets(PacketRow),

@@ -29,6 +29,7 @@ mod waits;
 
 pub use diagnosis::{Diagnosis, Fact, Pattern};
 
+use super::kernels::KernelLimit;
 use super::path::{
     CategoryRow, Names, PieceRow, PlaceRow, RankTimeRow, category_rows, longest, mean_rows, place_rows,
     rank_time_row,
@@ -96,6 +97,9 @@ pub struct Explained {
     pub longest: Vec<PieceRow>,
     /// The own time of every rank.
     pub ranks: Vec<RankTimeRow>,
+    /// The kernels of a dataflow design, and which is the limit; `None`: the program has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernels: Option<KernelLimit>,
 }
 
 /// Runs a run again and explains it, as far as it came; `None`: interrupted.
@@ -389,6 +393,7 @@ fn views(recorded: RecordedRun<'_>, rank: RankId, region: Option<Region>, views:
         places: place_rows(&path, top, names, |piece| traffic.charged_to(piece)),
         longest: longest(&path, top, names, |piece| traffic.place(piece)),
         ranks,
+        kernels: None,
     }
 }
 

@@ -10,6 +10,7 @@
 
 use super::explain::{DEFAULT_TOP, Explained, RecordedRun, explained, explained_region, last_to_finish};
 use super::findings::Findings;
+use super::kernels::{KernelLimit, KernelTime};
 use super::path::{Names, pace};
 use super::ranks::{Account, Breakdown, Busiest, Drawing, Shared, Tally, call_figures, figures};
 use super::replay::{Figures, Mapping};
@@ -22,6 +23,7 @@ use std::sync::atomic::AtomicBool;
 use weft_engine::Progress;
 use weft_machine::Machine;
 use weft_network::{LinkUse, SimulatedNetwork};
+use weft_nic::edge_form::PortUse;
 use weft_results::{Beginning, Conclusion, Ending, ResultsWriter, Table, Totals};
 use weft_topo::Layout;
 use weft_trace::Region;
@@ -93,6 +95,8 @@ pub struct RanksAtEnd<'a> {
     pub finishes: Vec<Finish>,
     /// The calls of the ranks, in order.
     pub calls: Vec<CallReport>,
+    /// Times of the kernels of dataflow designs, by rank.
+    pub kernels: Vec<KernelTime>,
     /// How the run ended.
     pub conclusion: Conclusion,
 }
@@ -136,7 +140,8 @@ impl LiveAccount {
         }
         let recorded_from = (writer.is_some() || request.breakdown).then_some(Time::ZERO);
         let mut account = Account::new(RUN, names, seating, Tally::default());
-        account.put_rtl(options.rtl.as_ref().map(|rtl| rtl.begin(machine, layout, RUN)).transpose()?);
+        let rtl = options.rtl.as_ref().map(|rtl| rtl.begin(machine, layout, RUN, None));
+        account.put_rtl(rtl.transpose()?);
         if writer.is_some() {
             account.record_path();
         }
@@ -174,8 +179,12 @@ impl LiveAccount {
             flows: wants(Table::Flows),
             timeline: self.drawing.is_some(),
             regions: self.request.region.is_some(),
-            ports: self.options.rtl.is_some(),
         }
+    }
+
+    /// The use of the ports of packetizers and mailboxes.
+    pub fn ports(&self) -> PortUse {
+        self.account.ports()
     }
 
     /// Whether the critical path is to be recorded.
@@ -281,7 +290,7 @@ impl LiveAccount {
         network: &mut dyn SimulatedNetwork<SharedHost<R>>,
         at_end: RanksAtEnd<'_>,
     ) -> Result<RunReport, ExperimentError> {
-        let RanksAtEnd { ranks, finishes, calls, conclusion } = at_end;
+        let RanksAtEnd { ranks, finishes, calls, kernels, conclusion } = at_end;
         self.take(network)?;
         if let Some(mut drawing) = self.drawing.take() {
             drawing.close_regions(&ranks.iter().map(|rank| rank.end).collect::<Vec<_>>())?;
@@ -328,6 +337,7 @@ impl LiveAccount {
         if let Some(writer) = &mut writer {
             account.write_tables(network, ranks, writer)?;
             account.write_calls(&calls, writer)?;
+            kernels.iter().try_for_each(|kernel| writer.push(kernel.row(RUN, account.seating())))?;
             if let Some(from) = self.recorded_from {
                 let mut trace = trace.unwrap_or_else(|| account.take_path().finish(pace(machine)));
                 trace.add_finishes(finishes);
@@ -341,7 +351,9 @@ impl LiveAccount {
                 };
                 let inside =
                     region.and_then(|region| explained_region(recorded(), &region, trace.finishes()));
-                explained.extend(explain(recorded(), from).into_iter().chain(inside));
+                let whole = explain(recorded(), from);
+                let whole = whole.map(|whole| Explained { kernels: KernelLimit::of(&kernels), ..whole });
+                explained.extend(whole.into_iter().chain(inside));
             }
         }
         let measured = Measured {

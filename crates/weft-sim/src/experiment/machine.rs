@@ -14,6 +14,7 @@ pub use diff::{FigureDifference, KeyDifference, MachineDifferences, diff};
 pub use draw::draw;
 pub use map::{MachineDrawing, MachineMap, MachinePath, PathError};
 pub use self_test::{SelfTestReport, SelfTestRow, SelfTestWanted, self_test, self_test_of};
+pub use weft_nic::communication_ip::self_test::TestPattern;
 pub use weft_topo::SourcesCounted;
 
 use super::{ExperimentError, MachineInput, ProgressListener};
@@ -22,8 +23,8 @@ use weft_assembly as assembly;
 use weft_fabric::parameters::FlowControl;
 pub use weft_machine::TemplateKeys;
 use weft_machine::{
-    Constant, Diagnostics, Fabric, FaultRule, Files, Machine, Outage, SHIPPED, check_text, check_with_files,
-    list as shipped_machines,
+    Constant, Diagnostics, Fabric, FaultRule, Files, Machine, Nic, Outage, SHIPPED, check_text,
+    check_with_files, list as shipped_machines,
 };
 use weft_results::{AssumedConstant, Stopwatch};
 use weft_topo::{
@@ -630,15 +631,23 @@ pub fn check(input: &MachineInput) -> Result<MachineCheck, ExperimentError> {
     let said = |proof: Result<String, String>| lines(proof.unwrap_or_else(|cycle| cycle));
     Ok(MachineCheck {
         headroom: headroom(&machine, &layout),
-        machine: machine.name,
         deadlock_free,
         proof: said(channels).into_iter().chain(groups).collect(),
-        endpoint_proof: said(endpoints),
+        endpoint_proof: said(endpoints).into_iter().chain(kept_by_programs(&machine.nic)).collect(),
         message_classes: classes.0.iter().map(|known| class_line(known, &classes)).collect(),
         failures,
         assumed,
         build_time_s,
         proof_time_s: proving.seconds(),
+        machine: machine.name,
+    })
+}
+
+/// The warning that no proof covers programs, which decide when their ports take packets.
+fn kept_by_programs(nic: &Nic) -> Option<String> {
+    matches!(nic, Nic::CommunicationIp(_)).then(|| {
+        "ports keep what their programs do not read: kernels that only send to each other stand still"
+            .to_owned()
     })
 }
 

@@ -17,6 +17,7 @@ mod energy;
 mod error;
 pub mod explain;
 mod findings;
+pub mod kernels;
 mod link_table;
 pub mod live;
 pub mod load;
@@ -47,7 +48,7 @@ pub use output::{Manifest, Output, Start, read_manifest, read_request};
 pub use ranks::Placement;
 pub use report::{Measured, Report};
 pub use request::{MachineInput, Request};
-pub use rtl::RtlOptions;
+pub use rtl::{RtlOptions, WavesOptions};
 
 use serde::Serialize;
 use weft_fabric::Stuck;

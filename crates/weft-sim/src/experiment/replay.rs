@@ -129,6 +129,19 @@ pub enum Mapping {
     File(String),
 }
 
+impl Mapping {
+    /// The name in options.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Mapping::Linear => "linear",
+            Mapping::Random => "random",
+            Mapping::Switch => "switch",
+            Mapping::Node => "node",
+            Mapping::File(_) => "file",
+        }
+    }
+}
+
 /// Which message a wildcard receive takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -1,13 +1,19 @@
-//! RTL of the interface in step with a run.
+//! RTL of the interface in step with a run, or in the place of the model's blocks.
 
 use super::ExperimentError;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
+use std::sync::Arc;
 use weft_machine::{Fabric, Machine, Nic};
-use weft_nic::ports::PortEvent;
-use weft_rtl::{BlockName, LockStep, RtlError, RtlLibrary};
+use weft_nic::data;
+use weft_nic::edge_form::{EdgeBlockSource, PortUse};
+use weft_nic::ports::{Crossing, PortEvent, SmallPayload};
+use weft_rtl::{BlockName, LockStep, RtlError, RtlInPlace, RtlLibrary, WaveWindow};
 use weft_topo::{Layout, Topology};
-use weft_units::{EndpointId, Time};
+use weft_units::{Bytes, EndpointId, Span, Time};
+
+/// Payloads that are kept, for packets that come again.
+const MOST_PAYLOADS: usize = 1 << 14;
 
 /// The RTL that runs in step with the model.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -16,24 +22,53 @@ pub struct RtlOptions {
     pub blocks: Vec<String>,
     /// Names of the endpoints whose blocks they are; empty: all.
     pub at: Vec<String>,
-    /// The file for waves of the first run.
-    pub waves: Option<PathBuf>,
+    /// Whether the RTL decides in the place of the model's blocks.
+    pub drive: bool,
+    /// The waves of the first run; `None`: none are written.
+    pub waves: Option<WavesOptions>,
+}
+
+/// The waves of a run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WavesOptions {
+    /// The file.
+    pub file: PathBuf,
+    /// Virtual time from which on they are written; `None`: from the beginning.
+    pub from: Option<Span>,
+    /// Virtual time up to which they are written; `None`: to the end.
+    pub to: Option<Span>,
 }
 
 /// The RTL of a run, and the names of its endpoints.
 pub(crate) struct RtlOfRun {
     lock_step: LockStep,
+    in_place: Option<Arc<dyn EdgeBlockSource>>,
+    payloads: CarriedBytes,
     layout: Layout,
     difference: Option<String>,
 }
 
+/// Bytes of small messages, for the RTL.
+enum CarriedBytes {
+    /// Those of a run with real bytes from this seed on.
+    OfSeed(u64),
+    /// Those that hosts have reported, by source and number, and these in their order.
+    Reported(BTreeMap<(EndpointId, u32), SmallPayload>, VecDeque<(EndpointId, u32)>),
+}
+
+/// RTL was asked for of a run that goes on from where it was saved.
+#[derive(Debug, thiserror::Error)]
+#[error("--rtl: what the RTL holds is not saved; run from the beginning, without --save-every and --resume")]
+pub(crate) struct NoRtlOfSaved;
+
 impl RtlOptions {
-    /// The RTL of a run of this number.
+    /// The RTL of a run of this number, whose messages carry real bytes from a seed on, if they do.
     pub(crate) fn begin(
         &self,
         machine: &Machine,
         layout: &Layout,
         run: u32,
+        data: Option<u64>,
     ) -> Result<RtlOfRun, ExperimentError> {
         let blocks = self.blocks.iter().map(|name| name.parse::<BlockName>());
         let blocks = blocks.collect::<Result<BTreeSet<_>, _>>().map_err(ExperimentError::input)?;
@@ -54,42 +89,110 @@ impl RtlOptions {
         let at = self.at.iter().map(|name| layout.endpoint(name)).collect::<Result<BTreeSet<_>, _>>();
         let at = at.map_err(ExperimentError::input)?;
         let at = Some(at).filter(|at| !at.is_empty());
-        let library = RtlLibrary::load(&RtlLibrary::place()).map_err(ExperimentError::input)?;
-        let lock_step = LockStep::new(&library, &blocks, &parameters, at);
+        let library = RtlLibrary::find().map_err(ExperimentError::input)?;
+        let lock_step = LockStep::new(&library, &blocks, &parameters, at.clone());
         let mut lock_step = lock_step.map_err(ExperimentError::input)?;
-        if let (0, Some(path)) = (run, &self.waves) {
-            lock_step.write_waves(path).map_err(|error| file_error(path, &error))?;
+        let in_place: Option<Arc<dyn EdgeBlockSource>> = match self.drive {
+            true => {
+                lock_step = lock_step.beside_rtl_in_place();
+                let in_place = RtlInPlace::new(&library, &blocks, &parameters, at);
+                Some(Arc::new(in_place.map_err(ExperimentError::input)?))
+            }
+            false => None,
+        };
+        if let (0, Some(WavesOptions { file, from, to })) = (run, &self.waves) {
+            let time = |span: &Option<Span>, otherwise| span.map_or(otherwise, |span| Time::ZERO + span);
+            let window = WaveWindow { from: time(from, Time::ZERO), to: time(to, Time::NEVER) };
+            lock_step.write_waves(file, window).map_err(ExperimentError::input)?;
         }
-        Ok(RtlOfRun { lock_step, layout: layout.clone(), difference: None })
+        let payloads = CarriedBytes::new(data);
+        Ok(RtlOfRun { lock_step, in_place, payloads, layout: layout.clone(), difference: None })
     }
 }
 
-fn file_error(path: &std::path::Path, error: &std::io::Error) -> ExperimentError {
-    ExperimentError::input(format!("--waves {}: {error}; name a file that can be written", path.display()))
-}
-
 impl RtlOfRun {
+    /// The use of the ports of its blocks.
+    pub(crate) fn ports(&self) -> PortUse {
+        PortUse { reported: true, in_place: self.in_place.clone() }
+    }
+
+    /// Takes the bytes of a small message that a host sends, or is about to.
+    pub(crate) fn take_payload(&mut self, message: (EndpointId, u32), payload: SmallPayload) {
+        self.payloads.keep(message, payload);
+    }
+
     /// Takes what has crossed ports up to `now`, and steps the RTL.
-    pub(crate) fn take(&mut self, events: &[PortEvent], now: Time) -> Result<(), ExperimentError> {
+    pub(crate) fn take(&mut self, events: Vec<PortEvent>, now: Time) -> Result<(), ExperimentError> {
         let name = |endpoint: EndpointId| self.layout.endpoint_name(endpoint);
-        for event in events {
-            self.lock_step.take(event, name).map_err(ExperimentError::input)?;
+        for mut event in events {
+            self.payloads.fill(&mut event);
+            self.lock_step.take(&event, name).map_err(ExperimentError::input)?;
         }
         let difference = self.lock_step.advance(now);
         self.difference = difference.map(|difference| difference.tell(&name(difference.endpoint)));
         Ok(())
     }
 
-    /// Steps the RTL to the end of a run that is over at `now`.
+    /// Steps the RTL to the end of a run in which nothing is under way any more at `now`.
     pub(crate) fn finish(&mut self, now: Time) -> Result<(), ExperimentError> {
         let name = |endpoint: EndpointId| self.layout.endpoint_name(endpoint);
         let difference = self.lock_step.finish(now);
         self.difference = difference.map(|difference| difference.tell(&name(difference.endpoint)));
-        self.lock_step.close().map_err(|(path, error)| file_error(&path, &error))
+        self.close(now)
+    }
+
+    /// Ends the waves of a run that is over at `now`. Those that end with a difference have it in them.
+    pub(crate) fn close(&mut self, now: Time) -> Result<(), ExperimentError> {
+        let closed = self.lock_step.close(now);
+        if self.difference.is_some() { Ok(()) } else { closed.map_err(ExperimentError::input) }
     }
 
     /// The first difference, in words.
     pub(crate) fn difference(&self) -> Option<&str> {
         self.difference.as_deref()
+    }
+}
+
+impl CarriedBytes {
+    fn new(data: Option<u64>) -> CarriedBytes {
+        data.map_or_else(|| CarriedBytes::Reported(BTreeMap::new(), VecDeque::new()), CarriedBytes::OfSeed)
+    }
+
+    fn keep(&mut self, message: (EndpointId, u32), payload: SmallPayload) {
+        let CarriedBytes::Reported(payloads, order) = self else { return };
+        if payloads.insert(message, payload).is_none() {
+            order.push_back(message);
+        }
+        if order.len() > MOST_PAYLOADS
+            && let Some(oldest) = order.pop_front()
+        {
+            payloads.remove(&oldest);
+        }
+    }
+
+    fn of(&self, message: (EndpointId, u32), bytes: Bytes) -> Option<SmallPayload> {
+        match self {
+            CarriedBytes::OfSeed(seed) => {
+                let mut payload = [0; 64];
+                let carried = data::message_bytes(*seed, message.0, message.1, bytes);
+                payload.iter_mut().zip(carried).for_each(|(byte, carried)| *byte = carried);
+                Some(payload)
+            }
+            CarriedBytes::Reported(payloads, _) => payloads.get(&message).copied(),
+        }
+    }
+
+    /// Gives a message its bytes.
+    fn fill(&self, event: &mut PortEvent) {
+        match &mut event.what {
+            Crossing::Stored { parcel, .. } => {
+                parcel.payload = self.of((event.endpoint, parcel.parcel.message), parcel.parcel.bytes);
+            }
+            Crossing::Arrived(arrival) => {
+                let packet = &mut arrival.packet;
+                packet.payload = self.of((packet.from, packet.message), packet.bytes);
+            }
+            _ => {}
+        }
     }
 }

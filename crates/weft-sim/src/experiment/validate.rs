@@ -12,6 +12,7 @@
 //! | `vary` | how each row moves with each constant |
 
 mod applications;
+mod point;
 mod publication;
 mod queues;
 mod vary;
@@ -42,6 +43,9 @@ const QUEUES: &str = "queues";
 
 /// An application kernel.
 const APP: &str = "app";
+
+/// A point of a load curve.
+const TRAFFIC: &str = "traffic";
 
 /// The scenarios of rows.
 const SCENARIOS: [(&str, &str); 9] = [
@@ -484,6 +488,9 @@ impl Subject<'_> {
         }
         if measure.benchmark == SCENARIO {
             return scenario(input, measure, control);
+        }
+        if measure.benchmark == TRAFFIC {
+            return point::figure(input, measure, control);
         }
         if measure.benchmark == QUEUES {
             return queues::deepest(scenario_request(input, measure)?, measure, control);

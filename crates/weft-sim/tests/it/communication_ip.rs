@@ -7,18 +7,42 @@ use weft_engine::Payload;
 use weft_fabric::HopRecord;
 use weft_machine::{Machine, Nic, load};
 use weft_network::{NetworkSetup, SimulatedNetwork};
+use weft_nic::communication_ip::header::Header;
+use weft_nic::communication_ip::registers::Register;
 use weft_nic::communication_ip::{AGGREGATOR, DISPATCHER, TRANSMIT_FIFO};
 use weft_nic::{
     Block, CommunicationIpNic, Delivered, Failure, FailureReason, Host, HostContext, Message, NicParameters,
-    Observer, Offer, Stage,
+    Observer, Offer, Primitive, Stage,
 };
 use weft_topo::Topology as _;
-use weft_units::{Bytes, EndpointId, Time};
+use weft_units::{Bytes, EndpointId, Span, Time};
 
 /// Messages of one endpoint: all at once.
 #[derive(Clone, Default)]
 struct Plan {
     messages: Vec<(EndpointId, Order)>,
+    /// Kernels send packets of their own, each of which its kernel takes when it reads.
+    is_read: bool,
+    /// The time from which kernels read; [`Time::NEVER`]: they do not.
+    reads_from: Time,
+    /// Registers that endpoint 0 writes first, and those that it then reads.
+    written: Vec<(Register, u32)>,
+    read: Vec<Register>,
+    /// The same of endpoint 1.
+    written_at_1: Vec<(Register, u32)>,
+}
+
+impl Plan {
+    /// These messages, which dispatchers take as they come.
+    fn of(messages: Vec<(EndpointId, Order)>) -> Plan {
+        Plan { messages, ..Plan::default() }
+    }
+
+    /// The same as packets that kernels read from `us` on.
+    fn read_from(messages: Vec<(EndpointId, Order)>, us: u64) -> Plan {
+        let reads_from = if us == u64::MAX { Time::NEVER } else { Time::ZERO + Span::from_us(us) };
+        Plan { is_read: true, reads_from, ..Plan::of(messages) }
+    }
 }
 
 /// A message.
@@ -36,6 +60,7 @@ struct Sender {
     arrived: Vec<(Time, EndpointId, u32, Bytes)>,
     failed: Vec<FailureReason>,
     taken: Vec<(Time, u32)>,
+    registers: Vec<u32>,
 }
 
 #[derive(Default)]
@@ -73,6 +98,15 @@ impl Host for Sender {
 
     fn start(&mut self, plan: &Plan, context: &mut impl HostContext<Self>) {
         let (here, at) = (context.endpoint(), context.now());
+        let written = [&plan.written, &plan.written_at_1].into_iter().zip(0..);
+        let written: Vec<_> = written.filter(|(_, of)| *of == here.0).flat_map(|(all, _)| all).collect();
+        if let Some(registers) = context.capabilities().registers() {
+            for (register, value) in written {
+                registers.write_register(register.address(), *value).unwrap();
+            }
+            let read = plan.read.iter().map(|register| registers.read_register(register.address()).unwrap());
+            self.registers = read.collect();
+        }
         let own = plan.messages.iter().filter(|(from, _)| *from == here);
         for (token, (_, order)) in (0..).zip(own) {
             let message = Message {
@@ -80,6 +114,7 @@ impl Host for Sender {
                 token: Some(token),
                 interface: order.from_port,
                 to_interface: order.to_port,
+                primitive: if plan.is_read { Primitive::Small } else { Primitive::Automatic },
                 watch: true,
                 ..Message::new(order.to, Bytes::new(order.bytes), at)
             };
@@ -95,8 +130,13 @@ impl Host for Sender {
         self.taken.push((context.now(), token));
     }
 
-    fn delivered(&mut self, message: &Delivered<()>, _: &Plan, context: &mut impl HostContext<Self>) {
-        self.arrived.push((context.now(), message.from, message.number, message.bytes));
+    fn delivered(&mut self, message: &Delivered<()>, plan: &Plan, context: &mut impl HostContext<Self>) {
+        let now = context.now();
+        self.arrived.push((now, message.from, message.number, message.bytes));
+        assert_eq!(message.in_mailbox, plan.is_read);
+        if message.in_mailbox && plan.reads_from < Time::NEVER {
+            context.capabilities().take(message.interface, plan.reads_from.max(now));
+        }
     }
 
     fn failed(&mut self, failure: &Failure, _: &Plan, _: &mut impl HostContext<Self>) {
@@ -121,10 +161,10 @@ fn network(sets: &[&str], plan: Plan, threads: usize) -> Box<dyn SimulatedNetwor
 }
 
 fn build(setup: NetworkSetup<'_>, plan: Plan) -> Box<dyn SimulatedNetwork<Sender>> {
-    let Machine { nic: Nic::CommunicationIp(nic), topology, fabric, .. } = setup.machine else {
+    let Machine { nic: Nic::CommunicationIp(nic), topology, .. } = setup.machine else {
         panic!("the Communication IP")
     };
-    let interface = NicParameters { interface: nic.parameters(topology, fabric), host: plan };
+    let interface = NicParameters { interface: nic.parameters(topology), host: plan };
     setup.build_over::<Sender, CommunicationIpNic<Sender>>(interface, |_| Sender::default()).unwrap()
 }
 
@@ -142,7 +182,7 @@ fn order(to: u32, bytes: u64) -> Order {
 }
 
 fn one(from: u32, order: Order) -> Plan {
-    Plan { messages: vec![(EndpointId(from), order)] }
+    Plan::of(vec![(EndpointId(from), order)])
 }
 
 /// When a message of `bytes` from endpoint 0 to `to` is there, in ns.
@@ -194,7 +234,7 @@ fn the_fifo_stops_its_kernel() {
     let slow = ["links.endpoint.rate=1.28Gb/s", "nic.intra_node.fifo=1K", "nic.intra_node.threshold=0"];
     let messages: Vec<_> = (0..20).map(|_| (EndpointId(0), order(1, 256))).collect();
     let taken_at = |sets: &[&str]| {
-        let mut network = network(sets, Plan { messages: messages.clone() }, 1);
+        let mut network = network(sets, Plan::of(messages.clone()), 1);
         noted(&mut *network);
         let mut taken = Vec::new();
         network.visit_hosts(&mut |endpoint, host| {
@@ -211,9 +251,169 @@ fn the_fifo_stops_its_kernel() {
     let gaps: Vec<u64> = stopped.windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert_eq!(gaps[..3], [24, 24, 24]);
     assert_eq!(gaps[5..], [180; 14]);
-    // A register stops it earlier.
+    // A threshold stops it earlier, the file's or that of the register.
     let threshold = [&slow[..2], &["nic.intra_node.threshold=512"]].concat();
     assert_eq!((stopped[3], taken_at(&threshold)[3]), (96, 216));
+    let written = vec![(Register::Threshold, 32)];
+    let mut network = network(&slow, Plan { written, ..Plan::of(messages.clone()) }, 1);
+    noted(&mut *network);
+    assert_eq!(taken_by(&mut *network)[3], Time::ZERO + Span::from_ns(2160));
+}
+
+/// The times at which the aggregator of endpoint 0 had written each message.
+fn taken_by(network: &mut dyn SimulatedNetwork<Sender>) -> Vec<Time> {
+    let mut taken = Vec::new();
+    network.visit_hosts(&mut |endpoint, host| {
+        if endpoint == EndpointId(0) {
+            taken = host.taken.iter().map(|(time, _)| *time).collect();
+        }
+    });
+    taken
+}
+
+/// One port of an endpoint, whose receiving FIFOs hold two packets of the largest size.
+const ONE_PORT: &str = "nic.intra_node.ports=1";
+
+/// A kernel that does not read for 100 us: its FIFOs hold two packets, each of both switches on the way two,
+/// and the sender the one that it wants to send and the one in its FIFO. All others wait as long as the
+/// kernel does. Catches FIFOs without an end, and space that comes back early, late or twice.
+#[test]
+fn a_kernel_that_does_not_read_holds_its_sender_up() {
+    let messages = vec![(EndpointId(0), order(1, 4096)); 20];
+    let mut network = network(&[ONE_PORT], Plan::read_from(messages, 100), 1);
+    network.run_until(Time::ZERO + Span::from_us(99), &AtomicBool::new(false));
+    network.check().unwrap();
+    let arrived = noted(&mut *network).swap_remove(1);
+    network.check().unwrap();
+    let ns: Vec<u64> = arrived.iter().map(|(time, ..)| time.as_ps() / 1000).collect();
+    assert_eq!(ns.len(), 20);
+    // Alone: 92 cycles with its 3 words, and 255 words more.
+    assert_eq!(ns[0], 10 * (92 + 255));
+    // The credit comes back over a link of a cycle; the switch's pipeline has 20, the packet 258 words, the
+    // link to the port 1, and the dispatcher 13.
+    assert_eq!(ns[2], 100_000 + 10 * (1 + 20 + 258 + 1 + 13));
+    assert_eq!(ns[3], ns[2] + 2580, "there is space for two");
+    let taken = taken_by(&mut *network);
+    let before = taken.iter().filter(|time| **time < Time::ZERO + Span::from_us(100)).count();
+    assert_eq!(before, 2 + 2 + 2 + 1 + 1);
+}
+
+/// The head of a line holds up what waits behind it: on a chain of four, packets to endpoint 2, which does
+/// not read, keep back those to endpoint 3 that pass its switch from the same side, and no others.
+#[test]
+fn packets_behind_a_full_port_wait_in_the_network() {
+    let sets = ["topology.kind=mesh", "topology.dims=[4]", ONE_PORT];
+    let mut messages = vec![(EndpointId(0), order(2, 4096)); 4];
+    messages.extend([(EndpointId(2), order(3, 4096)), (EndpointId(3), order(1, 4096))]);
+    messages.push((EndpointId(1), order(3, 16)));
+    let mut network = network(&sets, Plan::read_from(messages, 200), 1);
+    let arrived = noted(&mut *network);
+    network.check().unwrap();
+    let times = |to: usize, from: u32| -> Vec<u64> {
+        let of = arrived[to].iter().filter(|(_, sender, ..)| sender.0 == from);
+        of.map(|(time, ..)| time.as_ps() / 1_000_000).collect()
+    };
+    assert_eq!(times(2, 0)[..2].iter().filter(|us| **us < 100).count(), 2);
+    assert!(times(2, 0)[2..].iter().all(|us| *us >= 200), "{:?}", times(2, 0));
+    assert!(times(3, 2)[0] < 100 && times(1, 3)[0] < 100);
+    // It may have passed before those packets; the next one does not.
+    let late = vec![(EndpointId(0), order(2, 4096)); 8];
+    let late = [late, vec![(EndpointId(0), order(3, 16))]].concat();
+    let mut network = self::network(&sets, Plan::read_from(late, 200), 1);
+    let arrived = noted(&mut *network);
+    assert!(arrived[3][0].0 > Time::ZERO + Span::from_us(200));
+}
+
+/// Two kernels that send to each other and do not read: the run ends, and says whose FIFOs are full.
+#[test]
+fn kernels_that_wait_for_each_other_stand_still() {
+    let both = [(EndpointId(0), order(1, 4096)), (EndpointId(1), order(0, 4096))];
+    let messages = both.iter().copied().cycle().take(60).collect();
+    let mut network = network(&[ONE_PORT], Plan::read_from(messages, u64::MAX), 1);
+    let arrived = noted(&mut *network);
+    network.check().unwrap();
+    assert_eq!(arrived.iter().map(Vec::len).collect::<Vec<_>>(), [2, 2]);
+    let told = network.stuck().unwrap().to_string();
+    for endpoint in 0..2 {
+        let line = format!("the receiving buffer of endpoint {endpoint} is full");
+        assert!(told.contains(&line), "{told}");
+    }
+}
+
+/// Register `credit` of one packet: the switch sends the next when the kernel has read the one before.
+/// Catches a register that does nothing, and space that it loses for ever.
+#[test]
+fn register_credit_bounds_what_the_switch_sends() {
+    let gaps = |written_at_1: Vec<(Register, u32)>| {
+        let messages = vec![(EndpointId(0), order(1, 4096)); 12];
+        let plan = Plan { written_at_1, ..Plan::read_from(messages, 0) };
+        let mut network = network(&[ONE_PORT, "switch.buffer=32K"], plan, 1);
+        let arrived = noted(&mut *network).swap_remove(1);
+        network.check().unwrap();
+        let ns: Vec<u64> = arrived.iter().map(|(time, ..)| time.as_ps() / 1000).collect();
+        ns.windows(2).map(|pair| pair[1] - pair[0]).collect::<Vec<u64>>()
+    };
+    let free = gaps(Vec::new());
+    assert_eq!(free[4..], [2640; 7], "a packet of 258 words and six cycles of the aggregator");
+    // Pipeline, words, link, dispatcher, and the credit's way back.
+    let one = gaps(vec![(Register::Credit, 258)]);
+    assert_eq!(one[4..], [10 * (20 + 258 + 1 + 13 + 1); 7]);
+    assert_eq!(gaps(vec![(Register::Credit, 258), (Register::Credit, 516)]), free);
+}
+
+/// Headers at their receiver: catches hops that are not counted, a virtual channel that is not that of the
+/// last link between nodes, and packets for no node that are sent, or leave no trace.
+#[test]
+fn switches_write_into_headers() {
+    let start = |x| {
+        let values = [(Register::TestPackets, 3), (Register::TestSize, 16), (Register::TestDestX, x)];
+        [&values[..], &[(Register::TestStart, 1)]].concat()
+    };
+    let headers =
+        [Register::TestHeader3, Register::TestHeader2, Register::TestHeader1, Register::TestHeader0];
+    let read = [&[Register::TestOutside][..], &headers].concat();
+    let outside = Plan { written: start(9), read, ..Plan::default() };
+    let mut network = network(&["topology.dims=[4]"], outside, 1);
+    noted(&mut *network);
+    let mut registers = Vec::new();
+    network.visit_hosts(&mut |endpoint, host| {
+        if endpoint == EndpointId(0) {
+            registers = host.registers.clone();
+        }
+    });
+    let header = registers[1..].iter().fold(0u128, |word, part| word << 32 | u128::from(*part));
+    let header = Header::unpack(header).unwrap();
+    assert_eq!((registers[0], header.out_of_lattice, header.destination.x, header.hops), (3, true, 9, 0));
+}
+
+/// Network_IP: one, two and four lanes under a datapath of 128 and of 256 bits, between two FPGAs. By hand:
+/// a kernel has a packet of 2 KB each 6 cycles and its words, or as often as lanes of 10 Gb/s carry it in
+/// blocks of 8 B per lane; 16 B take 92 cycles, and what the link takes longer than a port. The page has the
+/// same.
+#[test]
+fn lanes_and_datapath_by_hand() {
+    let page = include_str!("../../../../docs/src/nic/communication-ip.md");
+    for (datapath, lanes, packet_ns, latency_ns) in [
+        // 2,080 B and one more in blocks of 8 B at 10 Gb/s; 56 B of it for 48.
+        (16u64, 1u64, 2088.0 * 0.8, 940),
+        (16, 2, 10.0 * (6.0 + 130.0), 920),
+        (16, 4, 10.0 * (6.0 + 130.0), 920),
+        (32, 1, 2088.0 * 0.8, 940),
+        (32, 2, 2096.0 * 0.4, 920),
+        (32, 4, 10.0 * (6.0 + 66.0), 920),
+    ] {
+        let sets = [format!("switch.datapath={datapath}"), format!("links.default.lanes={lanes}")];
+        let memory = "nic.bram.rate=25.6Gb/s";
+        let sets: Vec<&str> = sets.iter().map(String::as_str).chain([memory]).collect();
+        assert_eq!(arrival(&sets, 1, 16), latency_ns, "{sets:?}");
+        let messages = vec![(EndpointId(0), order(1, 2048)); 60];
+        let arrived = noted(&mut *network(&sets, Plan::of(messages), 1)).swap_remove(1);
+        let span = (arrived[59].0 - arrived[19].0).as_ns_f64() / 40.0;
+        assert!((span - packet_ns).abs() < 0.3, "{sets:?}: {span} {packet_ns}");
+        let (bits, gigabits) = (8 * datapath, 2048.0 * 8.0 / packet_ns);
+        let row = format!("| {bits} | {lanes} | {gigabits:.2} Gb/s | {latency_ns} ns |");
+        assert!(page.contains(&row), "{row}");
+    }
 }
 
 /// Two ports of an endpoint take turns: catches one that starves, and FIFOs that are shared.
@@ -221,7 +421,7 @@ fn the_fifo_stops_its_kernel() {
 fn ports_take_turns() {
     let from_port = |from_port| (EndpointId(0), Order { from_port, ..order(1, 4096) });
     let messages = [0, 0, 0, 0, 1].map(from_port).to_vec();
-    let arrived = noted(&mut *network(&[], Plan { messages }, 1));
+    let arrived = noted(&mut *network(&[], Plan::of(messages), 1));
     let numbers: Vec<u32> = arrived[1].iter().map(|(_, _, number, _)| *number).collect();
     assert_eq!(numbers, [0, 4, 1, 2, 3], "the fifth message is of the other port");
 }
@@ -235,7 +435,7 @@ fn what_cannot_be_sent_fails_at_its_sender() {
         (EndpointId(0), Order { to_port: u16::MAX, ..order(1, 16) }),
         (EndpointId(0), order(1, 16)),
     ];
-    let mut network = network(&[], Plan { messages }, 1);
+    let mut network = network(&[], Plan::of(messages), 1);
     let arrived = noted(&mut *network);
     assert_eq!(arrived[1].len(), 1);
     let mut failed = Vec::new();
@@ -255,7 +455,7 @@ fn crowd(endpoints: u32, messages: u32) -> Plan {
         let to = EndpointId(pick(number, 2) % endpoints);
         (EndpointId(number % endpoints), Order { to, bytes, from_port, to_port })
     });
-    Plan { messages: messages.collect() }
+    Plan::of(messages.collect())
 }
 
 /// Nothing is lost or repeated where links repeat packets and bring them out of order; where they lose or

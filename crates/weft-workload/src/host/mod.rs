@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 use weft_engine::Payload;
 use weft_fabric::HopRecord;
 use weft_nic::data::DataError;
+use weft_nic::edge_form::PortUse;
 use weft_nic::ports::PortEvent;
 use weft_nic::{Delivered, Failure, Host, HostContext, Incoming, Observer, Offer, Stage, StateChange};
 use weft_units::{Address, Bytes, Time};
@@ -305,8 +306,8 @@ macro_rules! shared_host {
                 R::data(&parameters.ranks)
             }
 
-            fn watches_ports(parameters: &Self::Parameters) -> bool {
-                R::watches_ports(&parameters.ranks)
+            fn ports(parameters: &Self::Parameters) -> PortUse {
+                R::ports(&parameters.ranks)
             }
 
             fn damaged(

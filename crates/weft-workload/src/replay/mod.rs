@@ -60,6 +60,7 @@ use weft_engine::Payload;
 use weft_fabric::MulticastGroup;
 use weft_msg::{Blocked, Envelope, EnvelopeKind, MulticastLimit, Protocol};
 use weft_nic::data::DataError;
+use weft_nic::edge_form::PortUse;
 use weft_nic::gvas::Pdid;
 use weft_nic::{Delivered, Failure, Host, HostContext, Incoming, Offer};
 use weft_topo::Topology;
@@ -86,6 +87,8 @@ pub struct ReplayParameters {
     pub progress: ProgressRule,
     /// The reports that are wanted beside sums.
     pub wanted: Wanted,
+    /// The use of the ports of packetizers and mailboxes.
+    pub ports: PortUse,
     /// From when on all is [recorded](Record) of which the critical path is made; `None`: nothing.
     pub record_from: Option<Time>,
     /// Whether a rank reports its clock at every marker of its program.
@@ -121,6 +124,7 @@ impl ReplayParameters {
             protocol,
             progress,
             wanted: Wanted::default(),
+            ports: PortUse::default(),
             record_from: None,
             report_clocks: false,
             data: None,
@@ -506,8 +510,8 @@ impl Host for ReplayHost {
         }
     }
 
-    fn watches_ports(parameters: &ReplayParameters) -> bool {
-        parameters.wanted.ports
+    fn ports(parameters: &ReplayParameters) -> PortUse {
+        parameters.ports.clone()
     }
 
     fn data(parameters: &ReplayParameters) -> Option<u64> {

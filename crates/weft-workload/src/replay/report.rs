@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weft_fabric::HopRecord;
 use weft_nic::data::DataError;
-use weft_nic::ports::PortEvent;
+use weft_nic::ports::{PortEvent, SmallPayload};
 use weft_nic::{Observer, Stage};
 use weft_trace::op::StreamId;
 use weft_units::{Bytes, EndpointId, RankId, Span, Time};
@@ -42,6 +42,8 @@ pub struct ReplayOutput {
     pub damages: Vec<Damage>,
     /// Crossings of ports of packetizers and mailboxes, if asked for: those of each endpoint are in order.
     pub ports: Vec<PortEvent>,
+    /// The bytes of small messages, by source and number, where they are real and ports are reported.
+    pub payloads: Vec<((EndpointId, u32), SmallPayload)>,
 }
 
 /// The reports that are wanted beside sums.
@@ -55,8 +57,6 @@ pub struct Wanted {
     pub timeline: bool,
     /// Readings where programs mark regions of interest.
     pub regions: bool,
-    /// Crossings of ports of packetizers and mailboxes.
-    pub ports: bool,
 }
 
 impl ReplayOutput {

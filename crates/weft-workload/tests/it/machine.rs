@@ -7,6 +7,7 @@ use weft_fabric::parameters::{
     ArbiterKind, BufferPer, CreditUnit, FasterLink, Forwarding, PacketFormat, SwitchKind, SwitchParameters,
 };
 use weft_fabric::{LinkEnd, LinkLayer, LinkParameters, LinkReport, Network, NetworkParameters};
+use weft_nic::edge_form::PortUse;
 use weft_nic::{NicParameters, OverheadsNic, OverheadsParameters};
 use weft_topo::{Attachment, Dimension, DimensionOrder, Layout, Routing, Star, StarRouting, Topology, Torus};
 use weft_units::{BitRate, Bytes, Clock, EndpointId, LineCode, Span};
@@ -88,6 +89,7 @@ impl<T: Topology + Routing + Sync> Machine<T> {
             report_ways: false,
             report_flows: false,
             flows_have_destinations: false,
+            ports: PortUse::default(),
         };
         let format = PacketFormat { header, footer, payload };
         let parameters = NetworkParameters { layout, format, links, switch, seed };

@@ -2,7 +2,7 @@
 //! (`comm_brick.cpp`).
 
 use super::domain::{Direction, Domain};
-use crate::phase::{Swap, SwapList, SwapMessage, SwapStyle};
+use crate::phase::{Swap, SwapList, SwapMessage, SwapShape, SwapStyle};
 use std::cmp::Ordering;
 use weft_units::Bytes;
 
@@ -84,6 +84,15 @@ struct Slab {
     layer: u32,
 }
 
+/// A message of the exchange.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct ExchangeStep {
+    dimension: usize,
+    direction: Direction,
+    /// Whether it is the number of the atoms that follow.
+    is_size: bool,
+}
+
 impl AtomSwaps {
     /// Dimensions along which there are other ranks.
     fn dimensions(&self) -> impl Iterator<Item = usize> + '_ {
@@ -134,32 +143,42 @@ impl AtomSwaps {
         }
     }
 
-    /// The messages of the exchange along a dimension, down and up: first the sizes, then the atoms. The same
-    /// atoms go to both sides; where the rank is the same on both, once.
-    fn exchange(&self, rank: u32, list: u64, mut index: u32) -> Swap {
+    /// A message of the exchange along a dimension, down and up: first the sizes, then the atoms.
+    fn exchange_step(&self, mut index: u32) -> ExchangeStep {
         for dimension in self.dimensions() {
             let sides = self.domain.procs[dimension].min(3) - 1;
-            if index >= 2 * sides {
-                index -= 2 * sides;
-                continue;
+            if index < 2 * sides {
+                let direction = if index.is_multiple_of(sides) { Direction::Down } else { Direction::Up };
+                return ExchangeStep { dimension, direction, is_size: index < sides };
             }
-            let direction = if index.is_multiple_of(sides) { Direction::Down } else { Direction::Up };
-            let to = self.domain.next(rank, dimension, direction);
-            let from = self.domain.next(rank, dimension, direction.back());
-            if index < sides {
-                return announcement(to, from);
-            }
-            let message = |other, sender| {
-                let bytes = Bytes::new(self.leaving(sender, list, dimension));
-                Some(SwapMessage { rank: other, bytes })
-            };
-            return Swap {
-                send: message(to, rank),
-                receive: message(from, from),
-                style: SwapStyle::Blocking,
-            };
+            index -= 2 * sides;
         }
         unreachable!("an index is below the count")
+    }
+
+    /// The messages of the exchange. The same atoms go to both sides; where the rank is the same on both,
+    /// once.
+    fn exchange(&self, rank: u32, list: u64, index: u32) -> Swap {
+        let ExchangeStep { dimension, direction, is_size } = self.exchange_step(index);
+        let to = self.domain.next(rank, dimension, direction);
+        let from = self.domain.next(rank, dimension, direction.back());
+        if is_size {
+            return announcement(to, from);
+        }
+        let message = |other, sender| {
+            let bytes = Bytes::new(self.leaving(sender, list, dimension));
+            Some(SwapMessage { rank: other, bytes })
+        };
+        Swap { send: message(to, rank), receive: message(from, from), style: SwapStyle::Blocking }
+    }
+
+    /// Whether a swap is one of numbers.
+    fn is_announcement(&self, index: u32) -> bool {
+        match self.payload {
+            SwapPayload::Forward(_) | SwapPayload::Reverse(_) => false,
+            SwapPayload::Borders(_) => index.is_multiple_of(2),
+            SwapPayload::Exchange => self.exchange_step(index).is_size,
+        }
     }
 
     /// Bytes of the atoms that leave a rank along a dimension.
@@ -193,6 +212,13 @@ impl SwapList for AtomSwaps {
         }
     }
 
+    fn shape(&self, _: u32, index: u32) -> SwapShape {
+        SwapShape::both(match self.is_announcement(index) {
+            true => SwapStyle::Sendrecv,
+            false => SwapStyle::Blocking,
+        })
+    }
+
     fn swap(&self, rank: u32, pass: u64, index: u32) -> Swap {
         let list = self.first_list + pass / self.passes;
         match self.payload {
@@ -204,8 +230,8 @@ impl SwapList for AtomSwaps {
             SwapPayload::Borders(atom) => {
                 let slab = self.slab(index / 2);
                 let swap = self.ghosts(rank, list, slab, atom);
-                match (index % 2, swap.send, swap.receive) {
-                    (0, Some(send), Some(receive)) => announcement(send.rank, receive.rank),
+                match (self.is_announcement(index), swap.send, swap.receive) {
+                    (true, Some(send), Some(receive)) => announcement(send.rank, receive.rank),
                     _ => swap,
                 }
             }

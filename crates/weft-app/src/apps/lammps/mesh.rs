@@ -3,7 +3,9 @@
 
 use super::domain::{Direction, Domain};
 use crate::grid::{least_edges, near_square};
-use crate::phase::{GridLayout, GridSplit, Remap, SplitRule, Swap, SwapList, SwapMessage, SwapStyle};
+use crate::phase::{
+    GridLayout, GridSplit, Remap, SplitRule, Swap, SwapList, SwapMessage, SwapShape, SwapStyle,
+};
 use weft_units::Bytes;
 
 /// Charges that a grid is for. Lengths are in Å.
@@ -153,6 +155,17 @@ struct GhostPlanes {
     swaps: Vec<(Direction, Vec<u64>)>,
 }
 
+/// A swap of ghost planes of a rank.
+struct PlaneSwap {
+    dimension: usize,
+    to: u32,
+    /// Planes that it sends there.
+    sent: u64,
+    from: u32,
+    /// Planes that it receives from there.
+    received: u64,
+}
+
 /// Points around that of an atom to which its charge is spread, on each side.
 const STENCIL: i128 = 2;
 
@@ -228,6 +241,17 @@ impl MeshGhosts {
         dimensions.flat_map(|(dimension, planes)| planes.swaps.iter().map(move |swap| (dimension, swap)))
     }
 
+    /// The ranks and planes of a swap, as fields go: charges come back the same way.
+    fn planes(&self, rank: u32, index: u32) -> PlaneSwap {
+        let index = index as usize;
+        let found = if self.to_owners { self.swaps().rev().nth(index) } else { self.swaps().nth(index) };
+        let Some((dimension, (direction, sent))) = found else { unreachable!("{index} is below the count") };
+        let to = self.domain.next(rank, dimension, *direction);
+        let from = self.domain.next(rank, dimension, direction.back());
+        let of = |rank| sent[self.domain.place(rank)[dimension] as usize];
+        PlaneSwap { dimension, to, sent: of(rank), from, received: of(from) }
+    }
+
     fn message(&self, other: u32, planes: u64, dimension: usize, rank: u32) -> Option<SwapMessage> {
         let place = self.domain.place(rank);
         let length = |along: usize| {
@@ -246,15 +270,19 @@ impl SwapList for MeshGhosts {
         self.swaps().count() as u32
     }
 
+    fn shape(&self, rank: u32, index: u32) -> SwapShape {
+        let PlaneSwap { sent, received, .. } = self.planes(rank, index);
+        let (sends, receives, style) = (sent > 0, received > 0, SwapStyle::Blocking);
+        match self.to_owners {
+            true => SwapShape { sends: receives, receives: sends, style },
+            false => SwapShape { sends, receives, style },
+        }
+    }
+
     fn swap(&self, rank: u32, _: u64, index: u32) -> Swap {
-        let index = index as usize;
-        let found = if self.to_owners { self.swaps().rev().nth(index) } else { self.swaps().nth(index) };
-        let Some((dimension, (direction, sent))) = found else { unreachable!("{index} is below the count") };
-        let to = self.domain.next(rank, dimension, *direction);
-        let from = self.domain.next(rank, dimension, direction.back());
-        let place = |rank| self.domain.place(rank)[dimension] as usize;
-        let send = self.message(to, sent[place(rank)], dimension, rank);
-        let receive = self.message(from, sent[place(from)], dimension, rank);
+        let PlaneSwap { dimension, to, sent, from, received } = self.planes(rank, index);
+        let send = self.message(to, sent, dimension, rank);
+        let receive = self.message(from, received, dimension, rank);
         match self.to_owners {
             true => Swap { send: receive, receive: send, style: SwapStyle::Blocking },
             false => Swap { send, receive, style: SwapStyle::Blocking },

@@ -18,11 +18,12 @@ use crate::app::{App, AppError, Verification};
 use crate::grid::factorings;
 use crate::options::{AppOption, Options};
 use crate::part::KernelPart;
-use crate::phase::{AllRanks, Computation, SwapSequence};
+use crate::phase::{AllRanks, Computation, Remap, RemapPhase, SwapSequence};
 use atoms::{AtomSwaps, LAYERS, LeavingAtoms, Positions, SwapPayload};
 use domain::Domain;
 use mesh::{Charges, Mesh, MeshGhosts};
 use weft_trace::ReductionOperation;
+use weft_units::Bytes;
 
 /// The application.
 pub const APP: App = App {
@@ -64,12 +65,24 @@ pub const APP: App = App {
             about: "points of PPPM's grid, such as 25x32x32; 0: by its accuracy",
         },
     ],
-    memory: None,
+    memory: Some(memory),
     build,
 };
 
+/// Of an atom: its neighbour list, position, velocity and force, charge, tag, type, mask, image and molecule
+/// (`atom_vec.cpp`). Ghost atoms and grids are left out.
+fn memory(options: &Options<'_>) -> Result<Bytes, AppError> {
+    let limit = 0..=1 << 40;
+    let atoms = match options.count("total", limit.clone())? {
+        0 => options.count("atoms", limit)?,
+        total => total.div_ceil(options.ranks().into()),
+    };
+    let work = [work::RHODOPSIN, work::MELT][options.word("problem", &["rhodopsin", "lj"])?];
+    Ok(Bytes::new(atoms * work.atom_memory()))
+}
+
 /// Atoms of both benchmarks before they are replicated.
-const ATOMS: u64 = 32_000;
+pub const ATOMS: u64 = 32_000;
 
 /// The box of rhodopsin (`data.rhodo`), in 10^-4 Å.
 const RHODOPSIN_BOX: [u64; 3] = [550_000, 770_000, 727_261];
@@ -359,9 +372,9 @@ impl Rhodopsin {
     }
 
     /// A transform: each direction after its points have come.
-    fn transform(&self, remaps: [crate::phase::Remap; 3]) -> impl Iterator<Item = KernelPart> {
+    fn transform(&self, remaps: [Remap; 3]) -> impl Iterator<Item = KernelPart> {
         let direction = work::transform(self.points, self.domain.ranks());
-        remaps.into_iter().flat_map(move |remap| [direction.into(), remap.into()])
+        remaps.into_iter().flat_map(move |remap| [direction.into(), RemapPhase::new(remap).into()])
     }
 
     fn own_points(&self) -> u64 {
@@ -406,7 +419,7 @@ impl LammpsProblem for Rhodopsin {
         let mut parts = vec![
             (near + work::spread(own, self.own_points())).into(),
             SwapSequence(self.charges.clone()).into(),
-            self.mesh.lines_remap().into(),
+            RemapPhase::new(self.mesh.lines_remap()).into(),
         ];
         parts.extend(self.transform(self.mesh.transform(self.mesh.lines)));
         parts.push(work::poisson(self.points, self.domain.ranks()).into());

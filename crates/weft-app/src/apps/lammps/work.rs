@@ -53,6 +53,11 @@ pub const MELT: PairWork =
     PairWork { listed: 38_800, near: 27_600, candidates: 145_000, operations: 20, properties: INDEX };
 
 impl PairWork {
+    /// Bytes that are kept for an atom, of its pairs half a list.
+    pub fn atom_memory(&self) -> u64 {
+        self.listed / 1000 * INDEX + 3 * VECTOR + REAL + 5 * INDEX
+    }
+
     /// The forces of `own` atoms that have `ghosts` around them: lists, positions and properties are read,
     /// forces read and written.
     pub fn forces(&self, own: u64, ghosts: u64) -> Computation {

@@ -5,7 +5,7 @@ use crate::exit::{Failure, Status};
 use crate::options::whole_number;
 use crate::output;
 use clap::Args;
-use weft_sim::experiment::machine::{self, SelfTestReport, SelfTestRow, SelfTestWanted};
+use weft_sim::experiment::machine::{self, SelfTestReport, SelfTestRow, SelfTestWanted, TestPattern};
 use weft_units::{Bytes, EndpointId};
 
 /// The size of a packet where only its number or destination is asked for: that of D2.8 §2.1.
@@ -28,6 +28,11 @@ pub struct SelftestOptions {
     /// The endpoint that they go to, from endpoint 0 along X; by default it sends to itself
     #[arg(long, value_name = "E", value_parser = whole_number(0..=u32::MAX), allow_negative_numbers = true)]
     to: Option<u32>,
+
+    /// Payload of its packets: counter, the places of words; alternating, ones and zeros in turns; prbs, a
+    /// random sequence; counter by default
+    #[arg(long, value_name = "NAME", value_parser = TestPattern::ALL.map(TestPattern::name))]
+    pattern: Option<String>,
 }
 
 impl SelftestOptions {
@@ -49,10 +54,13 @@ impl SelftestOptions {
     /// The test that is asked for, if one is.
     fn wanted(&self) -> Option<SelfTestWanted> {
         let SelftestOptions { packets, size, to, .. } = *self;
-        (packets.is_some() || size.is_some() || to.is_some()).then(|| SelfTestWanted {
+        let named = |pattern: &TestPattern| self.pattern.as_deref() == Some(pattern.name());
+        let pattern = TestPattern::ALL.into_iter().find(named);
+        (packets.is_some() || size.is_some() || to.is_some() || pattern.is_some()).then(|| SelfTestWanted {
             packets: packets.unwrap_or(1),
             size: size.unwrap_or(SIZE),
             to: EndpointId(to.unwrap_or(0)),
+            pattern: pattern.unwrap_or_default(),
         })
     }
 }
@@ -63,17 +71,33 @@ fn text(report: &SelfTestReport) -> String {
             row.test.to_owned(),
             row.packets.to_string(),
             row.size_bytes.to_string(),
+            row.pattern.to_owned(),
             row.cycles.to_string(),
             format!("{:.0}", row.time_ns),
             row.bandwidth_gbps.map_or("-".to_owned(), |bandwidth| format!("{bandwidth:.3}")),
             row.received.to_string(),
             row.wrong.to_string(),
+            row.num_of_hops.to_string(),
+            row.virt_chan.to_string(),
             format!("{:#04x}", row.status),
             if row.passed { "passed" } else { "FAILED" }.to_owned(),
         ]
     };
-    let heads =
-        ["test", "packets", "size (B)", "cycles", "time (ns)", "Gb/s", "received", "wrong", "status", ""];
-    let right = [false, true, true, true, true, true, true, true, true, false];
+    let heads = [
+        "test",
+        "packets",
+        "size (B)",
+        "pattern",
+        "cycles",
+        "time (ns)",
+        "Gb/s",
+        "received",
+        "wrong",
+        "hops",
+        "virt_chan",
+        "status",
+        "",
+    ];
+    let right = [false, true, true, false, true, true, true, true, true, true, true, true, false];
     output::table(heads, right, report.rows.iter().map(row))
 }

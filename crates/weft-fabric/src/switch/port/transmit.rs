@@ -415,6 +415,7 @@ mod tests {
             vcs: 1,
             channels: ChannelNumbers::new(1),
             buffers: vec![64],
+            receive_buffer: None,
             largest: Bytes::new(64),
             largest_space: 64,
             thresholds: Vec::new(),

@@ -18,12 +18,15 @@
 
 mod consumer;
 mod packet_generator;
+mod pattern;
 mod performance_counter;
 
 pub use consumer::{Consumer, ConsumerInput, ConsumerState};
 pub use packet_generator::{GeneratorInput, GeneratorState, PacketGenerator, TestPacket};
+pub use pattern::TestPattern;
 pub use performance_counter::PerformanceCounter;
 
+use super::header::Header;
 use super::registers::{STATUS_CONSUMER_IDLE, STATUS_GENERATOR_IDLE, STATUS_RIGHT};
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +36,11 @@ pub struct SelfTest {
     packets: u32,
     size: u32,
     destination: u32,
+    pattern: TestPattern,
+    /// Packets for no node of the lattice.
+    outside: u32,
+    /// The header of the last packet that came, or was for no node.
+    header: u128,
     /// Fills the TX FIFO.
     pub generator: PacketGenerator,
     /// Empties the RX FIFO.
@@ -64,6 +72,35 @@ impl SelfTest {
 
     pub(super) fn set_destination(&mut self, x: u32) {
         self.destination = x;
+    }
+
+    pub(super) fn pattern(&self) -> TestPattern {
+        self.pattern
+    }
+
+    pub(super) fn set_pattern(&mut self, pattern: TestPattern) {
+        self.pattern = pattern;
+    }
+
+    /// Packets of the generator for no node of the lattice.
+    pub fn outside(&self) -> u32 {
+        self.outside
+    }
+
+    /// The header of the last packet that came, or was for no node of the lattice.
+    pub fn header(&self) -> u128 {
+        self.header
+    }
+
+    /// A packet has come with this header.
+    pub(super) fn came(&mut self, header: u128) {
+        self.header = header;
+    }
+
+    /// The switch drops a packet for no node of the lattice, and marks its header.
+    pub(super) fn drop_outside(&mut self, header: &Header) {
+        self.outside = self.outside.saturating_add(1);
+        self.header = Header { out_of_lattice: true, ..*header }.pack().unwrap_or_default();
     }
 
     /// Whether the generator has something to do, and does nothing else.

@@ -7,12 +7,13 @@
 //!                   └────┘
 //! ```
 //! # Source
-//! D2.8 §2: number of packets, size and destination are registers. The payload is ours: a word says its
-//! place.
+//! D2.8 §2: number of packets, size and destination are registers. The payload is ours, and a register says
+//! which: see [`TestPattern`].
 
 use super::super::footer::Footer;
 use super::super::header::{Coordinates, FieldError, Header, TEST};
 use super::super::parameters::WORD;
+use super::TestPattern;
 use crate::transition::InvalidTransition;
 use serde::{Deserialize, Serialize};
 use weft_units::Bytes;
@@ -65,34 +66,30 @@ pub struct TestPacket {
     pub size: u32,
     /// The node that it is for.
     pub destination: Coordinates,
+    /// The payload.
+    pub pattern: TestPattern,
 }
 
 impl TestPacket {
-    /// The header.
-    ///
-    /// # Errors
-    /// A size or destination beyond its field.
-    pub fn header(&self) -> Result<u128, FieldError> {
-        let TestPacket { number, size, destination } = *self;
-        let address = u64::from(number);
-        Header { destination, packet_type: TEST, size, address, ..Header::default() }.pack()
+    /// The header as it is forged. `proc_id` says the pattern.
+    pub fn header(&self) -> Header {
+        let TestPacket { number, size, destination, pattern } = *self;
+        let (process, address) = (pattern as u16, u64::from(number));
+        Header { process, destination, packet_type: TEST, size, address, ..Header::default() }
     }
 
-    /// The words of the payload: the packet's number and the word's place, and their complements.
+    /// The words of the payload.
     pub fn payload(&self) -> impl Iterator<Item = u128> + use<> {
-        let number = self.number;
-        (0..Bytes::new(u64::from(self.size)).div_ceil(WORD)).map(move |place| {
-            let half = u64::from(number) << 32 | place & 0xFFFF_FFFF;
-            u128::from(!half) << 64 | u128::from(half)
-        })
+        let words = Bytes::new(u64::from(self.size)).div_ceil(WORD);
+        self.pattern.words(self.number).take(words as usize)
     }
 
     /// The footer.
     ///
     /// # Errors
-    /// As [`TestPacket::header`].
+    /// A size or destination beyond its field of the header.
     pub fn footer(&self) -> Result<u128, FieldError> {
-        Ok(Footer::of(self.header()?, self.payload()).pack())
+        Ok(Footer::of(self.header().pack()?, self.payload()).pack())
     }
 }
 
@@ -173,11 +170,12 @@ mod tests {
     /// Catches packets that cannot be told apart, and words that are equal.
     #[test]
     fn payloads_differ() {
-        let packet = |number| TestPacket { number, size: 40, destination: Coordinates::default() };
+        let destination = Coordinates::default();
+        let packet = |number| TestPacket { number, size: 40, destination, pattern: TestPattern::default() };
         let words: Vec<u128> = packet(1).payload().chain(packet(2).payload()).collect();
         let distinct: std::collections::BTreeSet<u128> = words.iter().copied().collect();
         assert_eq!((words.len(), distinct.len()), (6, 6));
         assert_ne!(packet(1).footer(), packet(2).footer());
-        assert!(TestPacket { size: 1 << 14, ..packet(0) }.header().is_err());
+        assert!(TestPacket { size: 1 << 14, ..packet(0) }.footer().is_err());
     }
 }

@@ -261,5 +261,6 @@ fn a_write_needs_a_page_of_its_initiator_alone() {
 #[test]
 fn an_idle_interface_is_small() {
     let idle = size_of::<weft_nic::ExanetNic<machine::Scripted>>();
-    assert!(idle <= 1024, "{idle} bytes");
+    // 1 KiB, and the pointer to blocks of RTL that take the place of the model's.
+    assert!(idle <= 1024 + size_of::<usize>(), "{idle} bytes");
 }

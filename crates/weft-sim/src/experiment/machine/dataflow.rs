@@ -4,6 +4,7 @@ use super::super::{ExperimentError, MachineInput};
 use super::checked;
 use weft_machine::{Machine, Nic};
 use weft_nic::CommunicationIpParameters;
+use weft_nic::communication_ip::HostSync;
 use weft_units::Bytes;
 
 /// The machine, as its kernels see it.
@@ -17,6 +18,8 @@ pub struct DataflowMachine {
     pub ddr_latency: u32,
     /// Payload of the largest packet.
     pub payload: Bytes,
+    /// Copies of buffers between host and card; `None`: they take no time.
+    pub sync: Option<HostSync>,
 }
 
 /// The Communication IP of a machine.
@@ -24,7 +27,12 @@ pub struct DataflowMachine {
 /// # Errors
 /// Everything that is wrong with the machine, and one with another interface.
 pub fn dataflow(input: &MachineInput) -> Result<DataflowMachine, ExperimentError> {
-    let ip = communication_ip(&checked(input)?)?;
+    let machine = checked(input)?;
+    let ip = communication_ip(&machine)?;
+    let sync = match &machine.nic {
+        Nic::CommunicationIp(ip) => ip.sync,
+        _ => None,
+    };
     let mut in_ddr = input.clone();
     in_ddr.sets.push("nic.buffers=ddr".to_owned());
     let ddr = communication_ip(&checked(&in_ddr)?)?;
@@ -33,12 +41,13 @@ pub fn dataflow(input: &MachineInput) -> Result<DataflowMachine, ExperimentError
         dispatcher: ip.intra_node.dispatcher,
         ddr_latency: ddr.memory.latency,
         payload: ip.payload,
+        sync,
     })
 }
 
 fn communication_ip(machine: &Machine) -> Result<CommunicationIpParameters, ExperimentError> {
     match &machine.nic {
-        Nic::CommunicationIp(ip) => Ok(ip.parameters(&machine.topology, &machine.fabric)),
+        Nic::CommunicationIp(ip) => Ok(ip.parameters(&machine.topology)),
         _ => Err(ExperimentError::input(
             "kernels need the Communication IP: leave nic.model = \"communication-ip\" as it is",
         )),
@@ -49,14 +58,17 @@ fn communication_ip(machine: &Machine) -> Result<CommunicationIpParameters, Expe
 mod tests {
     use super::*;
     use crate::experiment::machine::input;
+    use weft_units::{BitRate, Span};
 
     /// Catches constants of the memory that is not in use, and coordinates that are exchanged.
     #[test]
     fn kernels_see_their_machine() {
         let sets = ["topology.dims=[4,3]", "nic.ddr.latency=7 cycles"].map(str::to_owned);
         let seen = dataflow(&input("communication-ip", &sets).unwrap()).unwrap();
+        let sync = HostSync { latency: Span::from_us(8), rate: BitRate::from_gigabits(96) };
+        let payload = Bytes::new(4096);
         let expected =
-            DataflowMachine { nodes: [4, 3, 1], dispatcher: 13, ddr_latency: 7, payload: Bytes::new(4096) };
+            DataflowMachine { nodes: [4, 3, 1], dispatcher: 13, ddr_latency: 7, payload, sync: Some(sync) };
         assert_eq!(seen, expected);
         let error = dataflow(&input("exanest", &[]).unwrap()).unwrap_err().to_string();
         assert!(error.contains("nic.buffers") || error.contains("Communication IP"), "{error}");

@@ -15,10 +15,11 @@ use weft_assembly as assembly;
 use weft_engine::Payload;
 use weft_machine::{Machine, Nic, SHIPPED, load};
 use weft_network::{NetworkError, NetworkSetup};
-use weft_nic::communication_ip::header::Coordinates;
+use weft_nic::communication_ip::header::{Coordinates, Header};
 use weft_nic::communication_ip::registers::{
     Register, STATUS_CONSUMER_IDLE, STATUS_GENERATOR_IDLE, STATUS_OK,
 };
+use weft_nic::communication_ip::self_test::TestPattern;
 use weft_nic::{
     CommunicationIpNic, CommunicationIpParameters, Delivered, Host, HostContext, NicParameters, Offer,
     RegisterError,
@@ -27,6 +28,9 @@ use weft_units::{Bytes, EndpointId, Span, Time};
 
 /// Packets of a test of bandwidth.
 const MANY: u32 = 1000;
+
+/// Bytes of the packet of a test of latency: D2.8 §5.1.
+const SMALL: u32 = 16;
 
 /// Looks at the status of a test before it counts as failed.
 const MAX_POLLS: u32 = 1000;
@@ -44,6 +48,8 @@ pub struct SelfTestRow {
     pub packets: u32,
     /// Payload of each, in bytes.
     pub size_bytes: u32,
+    /// The name of the payload's pattern.
+    pub pattern: &'static str,
     /// The performance counter: cycles from the first footer written to the last one read.
     pub cycles: u64,
     /// The same in ns.
@@ -56,6 +62,13 @@ pub struct SelfTestRow {
     pub wrong: u32,
     /// The test status register at the consumer.
     pub status: u32,
+    /// `virt_chan` of the header of the last packet that came: the virtual channel of its last link between
+    /// nodes.
+    pub virt_chan: u8,
+    /// `num_of_hops` of it: links between nodes.
+    pub num_of_hops: u16,
+    /// `out_of_lattice` of it.
+    pub out_of_lattice: bool,
     /// Whether generator and consumer are idle again and every payload was right.
     pub passed: bool,
 }
@@ -103,6 +116,8 @@ pub struct SelfTestWanted {
     pub size: Bytes,
     /// The endpoint with the consumer.
     pub to: EndpointId,
+    /// The payload's pattern.
+    pub pattern: TestPattern,
 }
 
 /// Runs the self-test of a machine's interface.
@@ -115,14 +130,13 @@ pub fn self_test(input: &MachineInput) -> Result<SelfTestReport, ExperimentError
     let here = EndpointId(0);
     let neighbour = parameters.lattice.endpoint(Coordinates { x: 1, y: 0, z: 0 });
     let ways = [("loop", Some((0, here))), ("neighbour along x", neighbour.map(|to| (1, to)))];
-    let small = CommunicationIpParameters::words(Bytes::new(16)) * 16;
     let large = parameters.payload.get() as u32;
     let mut rows = Vec::new();
     for (test, way) in ways {
         let Some((x, consumer)) = way else { continue };
-        for (packets, size) in [(1, small.min(large)), (MANY, large)] {
-            let plan =
-                Plan { generator: here, consumer, x, packets, size, poll: poll(&parameters, packets, size) };
+        for (packets, size) in [(1, SMALL.min(large)), (MANY, large)] {
+            let (generator, pattern, poll) = (here, TestPattern::default(), poll(&parameters, packets, size));
+            let plan = Plan { generator, consumer, x, packets, size, pattern, poll };
             let outcome = run(&machine, &parameters, plan).map_err(ExperimentError::input)?;
             rows.push(row(test, &plan, &outcome, &parameters));
         }
@@ -138,7 +152,7 @@ pub fn self_test(input: &MachineInput) -> Result<SelfTestReport, ExperimentError
 pub fn self_test_of(input: &MachineInput, wanted: SelfTestWanted) -> Result<SelfTestReport, ExperimentError> {
     let machine = checked(input)?;
     let parameters = parameters(&machine).map_err(ExperimentError::input)?;
-    let SelfTestWanted { packets, size, to } = wanted;
+    let SelfTestWanted { packets, size, to, pattern } = wanted;
     let most = parameters.payload;
     if size > most {
         return Err(ExperimentError::input(SelfTestError::Size { size, most }));
@@ -153,7 +167,7 @@ pub fn self_test_of(input: &MachineInput, wanted: SelfTestWanted) -> Result<Self
     };
     let size = size.get() as u32;
     let poll = poll(&parameters, packets, size);
-    let plan = Plan { generator: EndpointId(0), consumer, x, packets, size, poll };
+    let plan = Plan { generator: EndpointId(0), consumer, x, packets, size, pattern, poll };
     let outcome = run(&machine, &parameters, plan).map_err(ExperimentError::input)?;
     let row = row(if x == 0 { "loop" } else { "along x" }, &plan, &outcome, &parameters);
     Ok(SelfTestReport {
@@ -167,7 +181,7 @@ pub fn self_test_of(input: &MachineInput, wanted: SelfTestWanted) -> Result<Self
 /// The interface of a machine, without kernels.
 fn parameters(machine: &Machine) -> Result<CommunicationIpParameters, SelfTestError> {
     if let Nic::CommunicationIp(nic) = machine.nic {
-        return Ok(nic.without_kernels().parameters(&machine.topology, &machine.fabric));
+        return Ok(nic.without_kernels().parameters(&machine.topology));
     }
     let able = SHIPPED.iter().filter(|shipped| {
         load(shipped.name, &[] as &[&str]).is_ok_and(|ships| matches!(ships.nic, Nic::CommunicationIp(_)))
@@ -179,7 +193,7 @@ fn parameters(machine: &Machine) -> Result<CommunicationIpParameters, SelfTestEr
 /// The time between two looks at the status: many times fewer looks than packets, and the first after the
 /// words of the test.
 fn poll(parameters: &CommunicationIpParameters, packets: u32, size: u32) -> Span {
-    let words = CommunicationIpParameters::words(Bytes::new(u64::from(size))) + parameters.envelope_words();
+    let words = parameters.words(Bytes::new(u64::from(size))) + parameters.envelope_words();
     parameters.clock.cycles(u64::from(packets) * u64::from(words)).max(Span::from_us(1))
 }
 
@@ -189,7 +203,9 @@ fn row(
     outcome: &Outcome,
     parameters: &CommunicationIpParameters,
 ) -> SelfTestRow {
-    let Outcome { status, generator_status, received, wrong, cycles } = *outcome;
+    let Outcome { status, generator_status, received, wrong, cycles, header } = *outcome;
+    // Nothing has come where it is none.
+    let Header { virtual_channel, hops, out_of_lattice, .. } = Header::unpack(header).unwrap_or_default();
     let time = parameters.clock.cycles(cycles);
     let bits = f64::from(plan.packets - 1) * f64::from(plan.size) * 8.0;
     SelfTestRow {
@@ -198,12 +214,16 @@ fn row(
         to: plan.consumer.0,
         packets: plan.packets,
         size_bytes: plan.size,
+        pattern: plan.pattern.name(),
         cycles,
         time_ns: time.as_ns_f64(),
         bandwidth_gbps: (plan.packets > 1 && cycles > 0).then(|| bits / time.as_ns_f64()),
         received,
         wrong,
         status,
+        virt_chan: virtual_channel,
+        num_of_hops: hops,
+        out_of_lattice,
         passed: status == STATUS_OK && generator_status & STATUS_GENERATOR_IDLE != 0,
     }
 }
@@ -217,6 +237,7 @@ struct Plan {
     x: u32,
     packets: u32,
     size: u32,
+    pattern: TestPattern,
     poll: Span,
 }
 
@@ -228,6 +249,7 @@ struct Outcome {
     received: u32,
     wrong: u32,
     cycles: u64,
+    header: u128,
 }
 
 /// The host of a node: writes and reads registers.
@@ -257,6 +279,7 @@ impl Driver {
             (Register::TestPackets, plan.packets),
             (Register::TestSize, plan.size),
             (Register::TestDestX, plan.x),
+            (Register::TestPattern, plan.pattern as u32),
             (Register::TestStart, 1),
         ] {
             registers.write_register(register.address(), value)?;
@@ -269,12 +292,16 @@ impl Driver {
         let registers = context.capabilities().registers().ok_or(RegisterError::NoRegisters)?;
         let read = |register: Register| registers.read_register(register.address());
         let cycles = [read(Register::TestCyclesHigh)?, read(Register::TestCyclesLow)?].map(u64::from);
+        use Register::{TestHeader0, TestHeader1, TestHeader2, TestHeader3};
+        let header = [TestHeader3, TestHeader2, TestHeader1, TestHeader0];
+        let header = header.into_iter().try_fold(0, |word, part| Ok(word << 32 | u128::from(read(part)?)))?;
         self.outcome = Outcome {
             status: read(Register::TestStatus)?,
             generator_status: 0,
             received: read(Register::TestReceived)?,
             wrong: read(Register::TestWrong)?,
             cycles: cycles[0] << 32 | cycles[1],
+            header,
         };
         Ok(())
     }
@@ -406,14 +433,25 @@ mod tests {
     fn a_user_chooses_packets_size_and_destination() {
         let machine = input("communication-ip", &["topology.dims=[4,2]".to_owned()]).unwrap();
         let test = |packets, size, to| {
-            let wanted = SelfTestWanted { packets, size: Bytes::new(size), to: EndpointId(to) };
+            let pattern = TestPattern::default();
+            let wanted = SelfTestWanted { packets, size: Bytes::new(size), to: EndpointId(to), pattern };
             self_test_of(&machine, wanted)
         };
         let row = &test(10, 48, 2).unwrap().rows[0];
         // Two links and three switches, then five words for each packet.
         assert_eq!((row.test, row.received, row.cycles), ("along x", 10, 28 + 2 * 42 + 9 * 5));
         assert!(row.passed);
-        assert_eq!(test(1, 16, 0).unwrap().rows[0].cycles, 28);
+        let of = |row: &SelfTestRow| (row.num_of_hops, row.virt_chan, row.out_of_lattice);
+        assert_eq!(of(row), (2, 0, false));
+        // Down over the dateline, from which on packets are on the second channel.
+        assert_eq!(of(&test(1, 16, 3).unwrap().rows[0]), (1, 1, false));
+        let own = test(1, 16, 0).unwrap();
+        assert_eq!((own.rows[0].cycles, of(&own.rows[0])), (28, (0, 0, false)));
+        for pattern in TestPattern::ALL {
+            let wanted = SelfTestWanted { packets: 20, size: Bytes::new(100), to: EndpointId(1), pattern };
+            let row = self_test_of(&machine, wanted).unwrap().rows.swap_remove(0);
+            assert_eq!((row.pattern, row.received, row.passed), (pattern.name(), 20, true));
+        }
         for (size, to, told) in [(16, 4, "write one of 0, 1, 2, 3"), (4097, 1, "at most 4K")] {
             let error = test(1, size, to).unwrap_err().to_string();
             assert!(error.contains(told), "{error}");

@@ -130,7 +130,7 @@ impl Series<'_> {
             let operations = point.operations();
             let memory = ranks::memory(self.machine, std::slice::from_ref(&operations));
             estimate.memory_bytes = estimate.memory_bytes.max(memory);
-            let seconds = ranks::seconds(self.machine, &operations)?;
+            let seconds = ranks::seconds(self.machine, self.layout, &operations)?;
             estimate.wall_seconds = estimate.wall_seconds.map(|sum| sum + seconds);
         }
         Ok(estimate)

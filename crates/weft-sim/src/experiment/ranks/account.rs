@@ -24,6 +24,7 @@ use std::sync::atomic::AtomicBool;
 use weft_engine::Progress;
 use weft_network::SimulatedNetwork;
 use weft_nic::Host;
+use weft_nic::edge_form::PortUse;
 use weft_nic::ports::PortEvent;
 use weft_results::{ResultsError, ResultsWriter, Table};
 use weft_trace::Region;
@@ -280,6 +281,11 @@ impl Account {
         self.rtl = rtl;
     }
 
+    /// The use of the ports of packetizers and mailboxes.
+    pub fn ports(&self) -> PortUse {
+        self.rtl.as_ref().map(RtlOfRun::ports).unwrap_or_default()
+    }
+
     /// The first difference between RTL and model.
     pub fn rtl_difference(&self) -> Option<String> {
         self.rtl.as_ref()?.difference().map(str::to_owned)
@@ -341,6 +347,7 @@ impl Account {
     ) -> Result<Option<String>, ExperimentError> {
         let (mut messages, mut events, mut faults) = (Vec::new(), Vec::new(), Vec::new());
         let (mut damage, mut crossed): (Option<Damage>, Vec<PortEvent>) = (None, Vec::new());
+        let mut payloads = Vec::new();
         let (tally, ranks) = (&mut self.tally, self.seating.ranks());
         let (path, now, mut taken) = (&mut self.path, network.now(), Ok(()));
         let keeps_packets = writer.as_ref().is_some_and(|writer| writer.wants(Table::Packets));
@@ -371,6 +378,7 @@ impl Account {
                 compared,
                 damages,
                 ports,
+                payloads: carried,
                 ..
             } = std::mem::take(output);
             tally.compared += compared;
@@ -399,10 +407,12 @@ impl Account {
             events.extend(timeline);
             faults.extend(wrong);
             crossed.extend(ports);
+            payloads.extend(carried);
         });
         taken?;
         if let Some(rtl) = &mut self.rtl {
-            rtl.take(&crossed, now)?;
+            payloads.into_iter().for_each(|(message, payload)| rtl.take_payload(message, payload));
+            rtl.take(crossed, now)?;
         }
         // Which fault is found first may depend on the threads; which is reported must not.
         let lost = match faults.into_iter().min() {

@@ -34,7 +34,7 @@ pub(crate) use breakdown::Breakdown;
 pub use breakdown::{MeanPiece, SizeClass};
 pub(crate) use cores::core_speed;
 pub(crate) use drawing::Drawing;
-pub(crate) use estimate::{memory, seconds};
+pub(crate) use estimate::{memory, packet_hops_per_second, seconds};
 pub use region::{RankRegionRow, RegionFigures};
 pub(crate) use region::{RankWindows, RegionAtEnd};
 pub(crate) use run::{ByJob, RankRun, RunStep, Setup, Surroundings, next_multiple, progress_rule};

@@ -6,7 +6,7 @@ use super::cores::core_speed;
 use super::drawing::Drawing;
 use super::region::RegionAtEnd;
 use crate::experiment::path::PathRecorder;
-use crate::experiment::rtl::RtlOptions;
+use crate::experiment::rtl::{NoRtlOfSaved, RtlOfRun, RtlOptions};
 use crate::experiment::scenario::{BesideRanks, GroupRow};
 use crate::experiment::{Control, ExperimentError, Interrupt};
 use crate::job_sites::JobSites;
@@ -94,11 +94,6 @@ struct NoData;
 )]
 struct NoDataOfFluids;
 
-/// RTL was asked for of a run that goes on from where it was saved.
-#[derive(Debug, thiserror::Error)]
-#[error("--rtl: what the RTL holds is not saved; run from the beginning, without --save-every and --resume")]
-struct NoRtlOfSaved;
-
 /// The surroundings of a run at its epochs.
 pub(crate) struct Surroundings<'a> {
     pub interrupt: &'a Interrupt,
@@ -176,7 +171,8 @@ impl RankRun {
         let Setup { data, breakdown, compute_scale, region, telemetry, follows_packets, .. } = setup;
         let ByJob { rates, links } = setup.by_job;
         let beside = setup.beside;
-        let rtl = setup.rtl.map(|rtl| rtl.begin(machine, layout, run)).transpose()?;
+        let rtl = setup.rtl.map(|rtl| rtl.begin(machine, layout, run, data.then_some(seed)));
+        let rtl = rtl.transpose()?;
         if rtl.is_some() && saved.is_some() {
             return Err(ExperimentError::input(NoRtlOfSaved));
         }
@@ -202,7 +198,7 @@ impl RankRun {
         parameters.rails = assembly::rails(machine, layout).map_err(ExperimentError::input)?;
         parameters.cores = core_speed(machine, layout, &programs)?;
         parameters.follow_topology(layout);
-        parameters.wanted.ports = rtl.is_some();
+        parameters.ports = rtl.as_ref().map(RtlOfRun::ports).unwrap_or_default();
         adjust(&mut parameters);
         if parameters.rails > 1 {
             check_rails(&parameters)?;

@@ -5,7 +5,7 @@ use crate::experiment::ExperimentError;
 use crate::experiment::ranks::{Placement, hosts};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use weft_app::memory::{largest_box, rank_memory};
+use weft_app::memory::{largest_problem, rank_memory};
 use weft_app::{Kernel, KernelName};
 use weft_formats::{Trace, TraceError, TraceOptions};
 use weft_machine::Machine;
@@ -191,7 +191,7 @@ fn check_memory(
     let full = hosts.values().find(|host| host.needed > memory.get());
     let Some(HostRanks { ranks, largest: Some((needed, kernel)), .. }) = full else { return Ok(()) };
     let share = Bytes::new(memory.get() / ranks);
-    let mend = match largest_box(kernel, share) {
+    let mend = match largest_problem(kernel, share) {
         Some(option) => {
             format!("the largest that fits is {option}; or take fewer ranks of a host with --ppn")
         }

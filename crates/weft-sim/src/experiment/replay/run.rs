@@ -48,14 +48,14 @@ impl Experiment for ReplayRequest {
         check_starts(self)?;
         check_beside(self, options)?;
         let programs = programs::open(self, machine)?;
-        let mut estimate = estimate(machine, &programs)?;
+        let memory = Bytes::new(ranks::memory(machine, &programs));
+        assembly::check_memory(machine, memory).map_err(ExperimentError::input)?;
+        let layout = assembly::layout(machine).map_err(ExperimentError::input)?;
+        let mut estimate = estimate(machine, &layout, &programs)?;
         if self.isolated {
             // All of it once more, job by job.
             estimate.wall_seconds = estimate.wall_seconds.map(|seconds| 2.0 * seconds);
         }
-        let memory = Bytes::new(estimate.memory_bytes);
-        assembly::check_memory(machine, memory).map_err(ExperimentError::input)?;
-        let layout = assembly::layout(machine).map_err(ExperimentError::input)?;
         let (follows_packets, links) = (options.follows_packets(machine)?, options.counts_links_by_job());
         let setup = setup(self, machine, &layout, programs)?;
         let by_job = ByJob { links, ..setup.by_job };
@@ -71,9 +71,9 @@ impl Experiment for ReplayRequest {
         let (messages, flows) = (wants(Table::Messages), wants(Table::Flows));
         let names = setup.names.clone();
         let mut run = RankRun::new(setup, saved, |parameters| {
-            let Wanted { messages: needed, regions, ports, .. } = parameters.wanted;
+            let Wanted { messages: needed, regions, .. } = parameters.wanted;
             let (messages, timeline) = (messages || needed, options.timeline.is_some());
-            parameters.wanted = Wanted { messages, flows, timeline, regions, ports };
+            parameters.wanted = Wanted { messages, flows, timeline, regions };
         })?;
         let mut drawing = options.timeline.as_deref().map(Drawing::create).transpose()?;
         if let Some(drawing) = &mut drawing {
@@ -220,8 +220,12 @@ fn starts(request: &ReplayRequest) -> Vec<Time> {
 }
 
 /// The time and memory that the run will take.
-fn estimate(machine: &Machine, operations: &[Operations]) -> Result<Estimate, ExperimentError> {
-    let seconds = operations.iter().map(|program| ranks::seconds(machine, program));
+fn estimate(
+    machine: &Machine,
+    layout: &Layout,
+    operations: &[Operations],
+) -> Result<Estimate, ExperimentError> {
+    let seconds = operations.iter().map(|program| ranks::seconds(machine, layout, program));
     // Nobody knows the length of a program that is stepped.
     let stepped = operations.iter().any(|program| matches!(program, Operations::Stepped(_)));
     let wall_seconds = Some(seconds.sum::<Result<f64, _>>()?).filter(|_| !stepped);

@@ -146,6 +146,13 @@ impl ScenarioRequest {
         machine: &weft_machine::Machine,
         layout: &weft_topo::Layout,
     ) -> Result<Vec<Program>, ExperimentError> {
+        for (application, trace) in scenario.applications.iter().zip(&self.traces) {
+            let per_host = application.ranks_per_host.unwrap_or(machine.host.cores) as usize;
+            let seats = application.on.len() * per_host;
+            if let Some(kernel) = trace.kernel.as_ref().filter(|kernel| kernel.ranks as usize > seats) {
+                return Err(application.places.too_few(seats, kernel.ranks));
+            }
+        }
         let traces = replay::open_traces(&self.traces)?;
         let program = |(application, trace): (&file::Application, Trace)| {
             let per_host = application.ranks_per_host.unwrap_or(machine.host.cores) as usize;

@@ -259,6 +259,9 @@ fn parse(name: &str, text: &str) -> Result<RawFile, ExperimentError> {
     toml::from_str(text).map_err(|error| Text { name, text }.refuse_toml(&error))
 }
 
+/// Ranks of a kernel that is built to see whether its options are right, which takes milliseconds.
+const MAX_RANKS_BUILT_EARLY: u32 = 4096;
+
 /// A trace that a scenario names.
 pub(super) struct NamedTrace {
     /// As written: from the scenario's folder.
@@ -286,7 +289,14 @@ pub(super) fn traces(name: &str, text: &str) -> Result<Vec<NamedTrace>, Experime
         let what = format!("\"{}\" is no regular file", trace.get_ref());
         let no_file = text.refuse(&trace.span(), "applications.trace", &what, "name a trace");
         let kernel = kernel_named(trace.get_ref()).map(|name| {
-            let known = name.and_then(|name| Kernel::new(&name).map(|_| name));
+            let known = name.and_then(|name| {
+                match name.ranks {
+                    // Whether there is room for more is known with the machine, and so they are built later.
+                    ranks if ranks > MAX_RANKS_BUILT_EARLY => weft_app::check(&name)?,
+                    _ => drop(Kernel::new(&name)?),
+                }
+                Ok(name)
+            });
             known.map_err(|error| {
                 let mend = "weft app list has the applications";
                 text.refuse(&trace.span(), "applications.trace", &error.to_string(), mend)

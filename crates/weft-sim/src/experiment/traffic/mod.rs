@@ -14,6 +14,8 @@ mod ways;
 use super::load::Load;
 use super::machine::{check_length, cuts_endpoints_off};
 use super::path::LatencySplit;
+use super::ranks::packet_hops_per_second;
+use super::rtl::{NoRtlOfSaved, RtlOfRun};
 use super::saved::SavedReport;
 use super::{
     Control, EnergyFigures, Estimate, Experiment, ExperimentError, ExperimentOptions, ExperimentRun,
@@ -195,13 +197,6 @@ pub struct TrafficRow {
 /// The report of `weft traffic`.
 pub type TrafficReport = Report<TrafficRow>;
 
-/// Packet-hops per second of wall time that estimates count on, of one thread on a machine of ten thousand
-/// endpoints. Interfaces by their blocks do more for each packet, and answer most of them: messages of 256 B
-/// measured on `bxi3-megafly` (`portals`), below saturation.
-fn estimated_speed(machine: &Machine) -> f64 {
-    if matches!(machine.nic, Nic::Overheads(_)) { 5e6 } else { 1.5e6 }
-}
-
 /// The time that a packet of short messages is under way on the machines that ship, about.
 const UNDER_WAY: Span = Span::from_us(2);
 
@@ -289,7 +284,7 @@ impl Experiment for TrafficRequest {
             let directions = count_links(&layout).iter().map(|class| 2 * class.links).sum();
             run.options.looks(every).seconds(time, directions) * runs
         });
-        let wall_seconds = Some(hops / estimated_speed(machine) + looking);
+        let wall_seconds = Some(hops / packet_hops_per_second(machine) + looking);
         let memory_bytes =
             memory.get().saturating_add(memory_under_way(machine, &points, (&pattern, &layout)));
         let is_least = cuts_endpoints_off(machine, &layout, &self.seeds)?;
@@ -419,6 +414,8 @@ struct Simulated {
     network: Box<Traffic>,
     /// Endpoints that send.
     senders: u32,
+    /// The RTL that runs in step with the model.
+    rtl: Option<RtlOfRun>,
 }
 
 impl Simulated {
@@ -492,6 +489,11 @@ impl Curve<'_> {
     ) -> Result<Simulated, ExperimentError> {
         let (index, seed) = (point.first_run + number as u32, self.request.seeds[number]);
         let pattern = offered::pattern(self.request, (self.machine, self.layout), seed)?;
+        let rtl = self.options.rtl.as_ref().filter(|_| self.request.layer == Layer::Nic);
+        let rtl = rtl.map(|rtl| rtl.begin(self.machine, self.layout, index, None)).transpose()?;
+        if rtl.is_some() && resumed.is_some() {
+            return Err(ExperimentError::input(NoRtlOfSaved));
+        }
         let parameters = TrafficParameters {
             pattern: pattern.clone(),
             bytes: point.offered.bytes,
@@ -501,6 +503,7 @@ impl Curve<'_> {
             report_ways: self.request.breakdown,
             report_flows: reports.flows,
             flows_have_destinations: !pattern.draws_destinations(),
+            ports: rtl.as_ref().map(RtlOfRun::ports).unwrap_or_default(),
         };
         let (run, state) = resumed.unzip();
         let arrival = point.offered.arrival();
@@ -530,7 +533,7 @@ impl Curve<'_> {
         });
         let run = if self.request.breakdown { run.with_ways() } else { run };
         run.refuse_too_much_telemetry(&*network)?;
-        Ok(Simulated { run, network, senders })
+        Ok(Simulated { run, network, senders, rtl })
     }
 
     /// Takes a run to its end: its result, or why there is none.
@@ -548,14 +551,15 @@ impl Curve<'_> {
         };
         loop {
             let before = simulated.network.now();
+            let Simulated { run, network, senders, rtl } = &mut *simulated;
             let mut around = Surroundings {
                 interrupt: self.control.interrupt,
                 results: results.as_deref_mut(),
                 timeline: self.timeline.as_mut(),
                 check: self.options.check,
+                rtl: rtl.as_mut(),
                 of: (self.machine, self.layout),
             };
-            let Simulated { run, network, senders } = &mut *simulated;
             match run.step(&mut **network, &point.offered, *senders, &mut around)? {
                 TrafficStep::Epoch => {}
                 TrafficStep::Done(result) => return Ok(Ok(*result)),

@@ -22,6 +22,7 @@ use super::ways::Ways;
 use crate::experiment::link_table::write_links;
 use crate::experiment::message_table::{FlowEnds, PendingMessages, flow_row};
 use crate::experiment::packet_table::PacketTable;
+use crate::experiment::rtl::RtlOfRun;
 use crate::experiment::{ExperimentError, Interrupt};
 use crate::telemetry::{Telemetry, TelemetryLooks};
 use crate::timeline::TimelineWriter;
@@ -186,6 +187,8 @@ pub(super) struct Surroundings<'a> {
     pub results: Option<&'a mut ResultsWriter>,
     pub timeline: Option<&'a mut TimelineWriter>,
     pub check: bool,
+    /// The RTL that runs in step with the model.
+    pub rtl: Option<&'a mut RtlOfRun>,
     /// The machine, and its layout for the names of links.
     pub of: (&'a Machine, &'a Layout),
 }
@@ -320,6 +323,9 @@ impl Run {
             return Ok(TrafficStep::Interrupted);
         }
         let delivered = self.collect(network, until, around)?;
+        if let Some(difference) = around.rtl.as_ref().and_then(|rtl| rtl.difference()) {
+            return Ok(TrafficStep::Ended(Conclusion::new(Ending::RtlDiffers, difference.to_owned())));
+        }
         self.epoch += 1;
         if let Some(timeline) = &mut around.timeline {
             let counter = |name: &str| format!("run {}: {name}", self.index);
@@ -345,6 +351,9 @@ impl Run {
             None => self.phase == Phase::Measure && self.epoch == self.epochs(),
         };
         if ended {
+            if let Some(rtl) = &mut around.rtl {
+                rtl.close(network.now())?;
+            }
             return Ok(TrafficStep::Done(Box::new(self.finish(network, offered, senders, around)?)));
         }
         Ok(TrafficStep::Epoch)
@@ -390,6 +399,7 @@ impl Run {
         let mut latency = Histogram::<10>::default();
         let mut bytes = Bytes::ZERO;
         let mut messages: Vec<MessageReport> = Vec::new();
+        let mut crossed = Vec::new();
         let keeps_packets = around.results.as_ref().is_some_and(|results| results.wants(Table::Packets));
         network.visit_outputs(&mut |output| {
             if keeps_packets {
@@ -404,7 +414,11 @@ impl Run {
                 ways.take(output);
             }
             output.hops.clear();
+            crossed.append(&mut output.ports);
         });
+        if let Some(rtl) = &mut around.rtl {
+            rtl.take(crossed, network.now())?;
+        }
         if let Some(ways) = &mut self.ways {
             ways.deliver(&messages, self.phase == Phase::Measure, around.of)?;
         }

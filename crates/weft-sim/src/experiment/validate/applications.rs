@@ -11,14 +11,16 @@ pub(super) fn figures(
     measure: &Measure,
     control: Control<'_>,
 ) -> Result<Vec<(Figure, f64)>, ExperimentError> {
-    let kernel: KernelName = measure.size.parse().map_err(ExperimentError::input)?;
+    let kernels = [Some(&measure.size), measure.beside.as_ref()].into_iter().flatten();
+    let kernels: Vec<KernelName> =
+        kernels.map(|kernel| kernel.parse()).collect::<Result<_, _>>().map_err(ExperimentError::input)?;
     let scale = measure.compute_scale.as_deref().map(str::parse).transpose();
     let request = ReplayRequest {
         machine,
-        traces: vec![TraceInput::kernel(kernel)],
+        traces: kernels.into_iter().map(TraceInput::kernel).collect(),
         starts: Vec::new(),
-        isolated: false,
-        map: Mapping::Linear,
+        isolated: measure.beside.is_some(),
+        map: measure.map.clone().unwrap_or(Mapping::Linear),
         ranks_per_host: measure.ranks_per_host,
         wildcards: Wildcards::Recorded,
         seed: 1,
@@ -30,8 +32,9 @@ pub(super) fn figures(
         scenario: None,
     };
     let report = request.run(&ExperimentOptions::default(), control)?;
-    let figures = report.rows.first().map(|measured| &measured.row.figures);
-    let figures = figures.ok_or_else(|| {
+    let row = report.rows.first().map(|measured| &measured.row);
+    let slowdown = row.and_then(|row| row.job.as_ref()?.slowdown);
+    let figures = row.map(|row| &row.figures).ok_or_else(|| {
         let why = report.detail.as_deref().unwrap_or("it has no figures");
         ExperimentError::input(format!("app {}: {why}", measure.size))
     })?;
@@ -40,6 +43,7 @@ pub(super) fn figures(
         (Figure::Communication, Some(figures.communication_share)),
         (Figure::CompletionMean, figures.completion_time_mean_us),
         (Figure::CompletionMax, figures.completion_time_max_us),
+        (Figure::Slowdown, slowdown),
     ];
     Ok(all.into_iter().filter_map(|(figure, value)| Some((figure, value?))).collect())
 }

@@ -1,6 +1,8 @@
 //! A file under `validation/`: what a publication measured, and the experiments that give the same.
 
 use super::super::ExperimentError;
+use super::super::load::Load;
+use super::super::replay::Mapping;
 use super::Layer;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -95,6 +97,8 @@ pub(super) enum Figure {
     CompletionMean,
     /// Of an application: the longest of them.
     CompletionMax,
+    /// Of an application beside another one: its run time by that alone, on the same places.
+    Slowdown,
 }
 
 /// An OSU run that gives a quantity: a latency in µs, a bandwidth in Gb/s, of `expected-bcast` expected over
@@ -122,6 +126,12 @@ pub(super) struct Measure {
     pub figure: Option<Figure>,
     /// Of `app`, whose `size` names the kernel: a factor on its computations.
     pub compute_scale: Option<String>,
+    /// Of `app`: the kernel that runs beside it, and which rank sits where.
+    pub beside: Option<String>,
+    pub map: Option<Mapping>,
+    /// Of `traffic`, whose `size` is that of messages and whose `group` is the pattern: the share that
+    /// endpoints offer. `from` is the length of the warm-up, `to` the measured time.
+    pub load: Option<Load>,
     /// Another machine than the publication's.
     pub machine: Option<String>,
     /// Changes to the machine for this run alone, as by `--set`.
@@ -181,7 +191,24 @@ impl Measure {
         let machine = self.machine.as_deref().unwrap_or(machine);
         let mut words = match self.benchmark.as_str() {
             // A kernel is called by its name wherever a trace is.
-            "app" => format!("weft replay -m {machine} {}", self.size),
+            "app" => match (&self.beside, &self.map) {
+                (Some(beside), map) => {
+                    let map = map.as_ref().map_or("linear", Mapping::name);
+                    format!("weft replay -m {machine} {} {beside} --isolated --map {map}", self.size)
+                }
+                (None, _) => format!("weft replay -m {machine} {}", self.size),
+            },
+            "traffic" => {
+                let words =
+                    [("size", Some(&self.size)), ("warm-up", self.from.as_ref()), ("time", self.to.as_ref())];
+                let load = self.load.map(|load| load.to_string());
+                let words =
+                    words.into_iter().chain([("pattern", self.group.as_ref()), ("load", load.as_ref())]);
+                words.fold(format!("weft traffic -m {machine}"), |all, (option, value)| match value {
+                    Some(value) => format!("{all} --{option} {value}"),
+                    None => all,
+                })
+            }
             "selftest" => format!("weft machine selftest {machine}"),
             "scenario" => format!("weft traffic -m {machine} --scenario scenarios/{}", self.size),
             "queues" => {
@@ -191,7 +218,7 @@ impl Measure {
         };
         words +=
             &self.compute_scale.as_ref().map_or(String::new(), |scale| format!(" --compute-scale {scale}"));
-        if !matches!(self.benchmark.as_str(), "selftest" | "scenario" | "queues") {
+        if !matches!(self.benchmark.as_str(), "selftest" | "scenario" | "queues" | "traffic") {
             for (option, value) in [("from", &self.from), ("to", &self.to), ("algorithm", &self.algorithm)] {
                 words += &value.as_ref().map_or(String::new(), |value| format!(" --{option} {value}"));
             }

@@ -3,7 +3,7 @@
 //! Constants are those that no source fixes: calibrated and assumed values that are a number with a unit.
 
 use super::publication::{Measure, Row};
-use super::{APP, QUEUES, SCENARIO, Subject, machines};
+use super::{APP, QUEUES, SCENARIO, Subject, TRAFFIC, machines};
 use crate::experiment::ExperimentError;
 use serde::Serialize;
 use std::sync::Mutex;
@@ -134,7 +134,7 @@ fn take<'a, T>(all: &[&'a T], next: &AtomicUsize) -> Option<(usize, &'a T)> {
 
 /// The row with shorter messages; `None`: its own are short, or a scenario says how long they are.
 fn trial(row: &Row) -> Result<Option<Row>, ExperimentError> {
-    if [SCENARIO, QUEUES, APP].contains(&row.measure.benchmark.as_str()) {
+    if [SCENARIO, QUEUES, APP, TRAFFIC].contains(&row.measure.benchmark.as_str()) {
         return Ok(None);
     }
     let size: Bytes = row.measure.size.parse().map_err(ExperimentError::input)?;

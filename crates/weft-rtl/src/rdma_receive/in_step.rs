@@ -8,21 +8,20 @@
 //! # Not modelled
 //! Addresses that are not those of whole words: they are rounded down, in what the RTL gets.
 
+use super::ports::ReceivePorts;
+use super::{CUT, NAME, WORD, check};
+use crate::block::BlockInStep;
+use crate::cells::{BlockAnswerWords, CellMessage};
 use crate::difference::Difference;
-use crate::endpoint::{BlockInStep, BlockPlace};
-use crate::library::{Instance, RtlError, RtlLibrary, RtlPort};
-use crate::words::{BlockAnswerWords, BusWord, CellMessage, cycles, edge};
+use crate::endpoint::BlockPlace;
+use crate::library::{Instance, RtlError, RtlLibrary};
+use crate::words::{BusWord, edge};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use weft_nic::ExanetParameters;
-use weft_nic::iommu::FaultModel;
 use weft_nic::ports::{CellArrival, Crossing, PortEvent};
 use weft_nic::rdma::TransferHeader;
-use weft_nic::segmentation::Cut;
 use weft_units::EndpointId;
-
-/// The name of the block.
-pub(crate) const NAME: &str = "rdma_receive";
 
 /// Cycles of the RTL from the answer of memory to that of the unit.
 const ANSWERED: u64 = 2;
@@ -34,41 +33,10 @@ const REST: u64 = 64;
 const NOTIFIED: u64 = 64;
 /// Transfers whose header is remembered, for cells that come again.
 const REMEMBERED: usize = 1 << 12;
-/// Bytes that a burst does not cross, and of a word.
+/// Bytes that a burst does not cross.
 const BORDER: u64 = 4096;
-const WORD: u64 = 16;
 /// The queues of notifications: their place in the memory of each rank.
 const QUEUES: u64 = 1 << 38;
-
-struct ReceivePorts {
-    reset: RtlPort,
-    node: RtlPort,
-    net_valid: RtlPort,
-    net_ready: RtlPort,
-    net_data: RtlPort,
-    net_last: RtlPort,
-    answer_valid: RtlPort,
-    answer_ready: RtlPort,
-    answer_data: RtlPort,
-    answer_last: RtlPort,
-    aw_valid: RtlPort,
-    aw_ready: RtlPort,
-    aw_address: RtlPort,
-    aw_length: RtlPort,
-    w_valid: RtlPort,
-    w_ready: RtlPort,
-    w_data: RtlPort,
-    w_strobe: RtlPort,
-    w_last: RtlPort,
-    b_valid: RtlPort,
-    b_ready: RtlPort,
-    register_address: RtlPort,
-    register_data: RtlPort,
-    register_strobe: RtlPort,
-    register_valid: [RtlPort; 2],
-    register_ready: RtlPort,
-    register_answer_ready: RtlPort,
-}
 
 /// A word that memory takes in a cycle, or later.
 #[derive(Clone, Copy)]
@@ -104,7 +72,6 @@ pub(crate) struct RdmaReceiveInStep {
     place: BlockPlace,
     rtl: Instance,
     ports: ReceivePorts,
-    cut: Cut,
     notifications_of_queue: u64,
     /// The next cycle.
     cycle: u64,
@@ -126,123 +93,7 @@ pub(crate) struct RdmaReceiveInStep {
     remembered: VecDeque<(EndpointId, u32)>,
 }
 
-/// Checks that the RTL was built for the receive unit of a machine.
-pub(crate) fn check(library: &RtlLibrary, parameters: &ExanetParameters) -> Result<(), RtlError> {
-    let (receive, send) = (&parameters.rdma.receive, &parameters.rdma.send);
-    let unfit = |why: String, mend: &str| RtlError::Unfit { block: NAME, why, mend: mend.to_owned() };
-    let same = |key, machine: u64, parameter| {
-        let rtl = library.parameter(NAME, parameter)?;
-        let differs =
-            RtlError::Parameter { block: NAME, key, machine, rtl, mend: rtl.to_string(), parameter };
-        if machine == rtl { Ok(()) } else { Err(differs) }
-    };
-    if send.contexts.is_some() {
-        let why = "the receive unit of this machine is another".to_owned();
-        return Err(unfit(why, "use a machine with nic.model=exanet, such as exanest"));
-    }
-    same("nic.packetizer.interfaces", parameters.packetizer.interfaces.into(), "INTERFACES")?;
-    same("nic.rdma.contexts", receive.contexts.into(), "CONTEXTS")?;
-    let timeout = library.parameter(NAME, "CONTEXT_TIMEOUT")?;
-    if cycles(&send.clock, receive.context_timeout) != Some(timeout) {
-        let mend = send.clock.cycles(timeout);
-        let why = format!("nic.rdma.context_timeout is {}, and {mend} in the RTL", receive.context_timeout);
-        return Err(unfit(why, &format!("add --set 'nic.rdma.context_timeout={mend}'")));
-    }
-    for (key, machine, rtl) in [
-        ("nic.rdma.notification", receive.notification.get(), WORD),
-        ("nic.host_port.word", parameters.host_port.word.get(), WORD),
-        ("nic.rdma.outstanding_blocks", send.outstanding_blocks.into(), 2),
-    ] {
-        if machine != rtl {
-            let why = format!("{key} is {machine}, and {rtl} in the RTL");
-            return Err(unfit(why, &format!("add --set {key}={rtl}")));
-        }
-    }
-    if parameters.iommu.faults != FaultModel::Off {
-        let why = "the RTL is not told which pages are mapped".to_owned();
-        return Err(unfit(why, "add --set nic.iommu.faults=off"));
-    }
-    Ok(())
-}
-
 impl RdmaReceiveInStep {
-    /// The receive unit of an endpoint, after its reset.
-    pub fn new(
-        library: &Arc<RtlLibrary>,
-        place: BlockPlace,
-        cut: Cut,
-    ) -> Result<RdmaReceiveInStep, RtlError> {
-        let rtl = library.create(NAME)?;
-        let port = |name: &str, bits| rtl.port(name, bits);
-        let ports = ReceivePorts {
-            reset: port("reset", 1)?,
-            node: port("node", 22)?,
-            net_valid: port("s_axis_net_tvalid", 1)?,
-            net_ready: port("s_axis_net_tready", 1)?,
-            net_data: port("s_axis_net_tdata", 128)?,
-            net_last: port("s_axis_net_tlast", 1)?,
-            answer_valid: port("m_axis_net_tvalid", 1)?,
-            answer_ready: port("m_axis_net_tready", 1)?,
-            answer_data: port("m_axis_net_tdata", 128)?,
-            answer_last: port("m_axis_net_tlast", 1)?,
-            aw_valid: port("m_axi_awvalid", 1)?,
-            aw_ready: port("m_axi_awready", 1)?,
-            aw_address: port("m_axi_awaddr", 42)?,
-            aw_length: port("m_axi_awlen", 8)?,
-            w_valid: port("m_axi_wvalid", 1)?,
-            w_ready: port("m_axi_wready", 1)?,
-            w_data: port("m_axi_wdata", 128)?,
-            w_strobe: port("m_axi_wstrb", 16)?,
-            w_last: port("m_axi_wlast", 1)?,
-            b_valid: port("m_axi_bvalid", 1)?,
-            b_ready: port("m_axi_bready", 1)?,
-            register_address: port("s_axil_awaddr", 18)?,
-            register_data: port("s_axil_wdata", 64)?,
-            register_strobe: port("s_axil_wstrb", 8)?,
-            register_valid: [port("s_axil_awvalid", 1)?, port("s_axil_wvalid", 1)?],
-            register_ready: port("s_axil_awready", 1)?,
-            register_answer_ready: port("s_axil_bready", 1)?,
-        };
-        let clearing = library.parameter(NAME, "CHANNELS")? + 2;
-        let mut block = RdmaReceiveInStep {
-            place,
-            rtl,
-            ports,
-            cut,
-            notifications_of_queue: library.parameter(NAME, "NOTIFICATIONS")?,
-            cycle: 0,
-            rests_from: 0,
-            words: VecDeque::new(),
-            registers: VecDeque::new(),
-            bursts: VecDeque::new(),
-            memory_words: VecDeque::new(),
-            memory_answers: VecDeque::new(),
-            written: 0,
-            notifications: VecDeque::new(),
-            tails: BTreeMap::new(),
-            due: VecDeque::new(),
-            sending: VecDeque::new(),
-            transfers: BTreeMap::new(),
-            remembered: VecDeque::new(),
-        };
-        block.reset(clearing);
-        Ok(block)
-    }
-
-    /// Resets the RTL, before the run's first cycle.
-    fn reset(&mut self, clearing: u64) {
-        let (rtl, ports) = (&mut self.rtl, &self.ports);
-        rtl.set(ports.node, self.place.endpoint.0.into());
-        rtl.set(ports.register_strobe, 0xFF);
-        rtl.set(ports.register_answer_ready, 1);
-        rtl.set(ports.aw_ready, 1);
-        rtl.set(ports.reset, 1);
-        rtl.cycle();
-        rtl.cycle();
-        rtl.set(ports.reset, 0);
-        (0..clearing).for_each(|_| rtl.cycle());
-    }
-
     /// The header of the transfer of a cell, if the model knows it or has known it lately.
     fn transfer(&mut self, arrival: &CellArrival) -> Option<TransferHeader> {
         let key = (arrival.from, arrival.message);
@@ -264,7 +115,7 @@ impl RdmaReceiveInStep {
         let CellArrival { head, from, message, id, bytes, damaged, write, block, ends, .. } = *arrival;
         let Some(transfer) = self.transfer(arrival) else { return };
         let index = id.transaction.wrapping_sub(transfer.first);
-        let offset = self.cut.offset(index, id.index).get();
+        let offset = CUT.offset(index, id.index).get();
         let interface = transfer.destination.space as u16;
         let address = (transfer.destination.address.get() & !(WORD - 1)) + offset;
         let cell = CellMessage {
@@ -278,7 +129,7 @@ impl RdmaReceiveInStep {
             bytes,
             id,
             first: transfer.first,
-            ends_transfer: self.cut.ends_transfer(transfer.bytes, index),
+            ends_transfer: CUT.ends_transfer(transfer.bytes, index),
         };
         let mut words = cell.words();
         if damaged && let Some(footer) = words.last_mut() {
@@ -427,6 +278,37 @@ fn notification(cell: &CellMessage, ends: bool, phase: u128) -> u128 {
 }
 
 impl BlockInStep for RdmaReceiveInStep {
+    fn check(library: &RtlLibrary, parameters: &ExanetParameters) -> Result<(), RtlError> {
+        check(library, parameters)
+    }
+
+    fn begin(library: &Arc<RtlLibrary>, place: BlockPlace) -> Result<RdmaReceiveInStep, RtlError> {
+        let mut rtl = library.create(NAME)?;
+        let ports = ReceivePorts::new(&rtl)?;
+        let channels = library.parameter(NAME, "CHANNELS")?;
+        ports.reset(&mut rtl, place.endpoint, channels + 2);
+        Ok(RdmaReceiveInStep {
+            place,
+            rtl,
+            ports,
+            notifications_of_queue: library.parameter(NAME, "NOTIFICATIONS")?,
+            cycle: 0,
+            rests_from: 0,
+            words: VecDeque::new(),
+            registers: VecDeque::new(),
+            bursts: VecDeque::new(),
+            memory_words: VecDeque::new(),
+            memory_answers: VecDeque::new(),
+            written: 0,
+            notifications: VecDeque::new(),
+            tails: BTreeMap::new(),
+            due: VecDeque::new(),
+            sending: VecDeque::new(),
+            transfers: BTreeMap::new(),
+            remembered: VecDeque::new(),
+        })
+    }
+
     fn take(&mut self, event: &PortEvent) {
         match event.what {
             Crossing::Opened { interface, domain } => {

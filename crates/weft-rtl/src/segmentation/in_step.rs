@@ -9,28 +9,24 @@
 //! # Not modelled
 //! Destination addresses: the model's descriptors have none, and here a transfer goes to the address 0.
 
+use super::ports::SegmentationPorts;
+use super::{DESCRIPTOR, NAME, PAGE_CHANNELS, WORD, check, cut};
+use crate::block::BlockInStep;
+use crate::cells::{BlockAnswerWords, CellMessage};
 use crate::difference::Difference;
-use crate::endpoint::{BlockInStep, BlockPlace};
-use crate::library::{Instance, RtlError, RtlLibrary, RtlPort};
-use crate::words::{BlockAnswerWords, BusWord, CellMessage, cycles, edge};
+use crate::endpoint::BlockPlace;
+use crate::library::{Instance, RtlError, RtlLibrary};
+use crate::words::{BusWord, edge};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use weft_nic::ExanetParameters;
-use weft_nic::iommu::FaultModel;
 use weft_nic::ports::{BlockReply, Crossing, PortEvent, StoredDescriptor};
 use weft_nic::rdma::{Answer, Cell, CellId, Refusal};
-use weft_nic::segmentation::{Cut, SegmentationParameters};
-use weft_units::{Address, Bytes, Span, Time};
-
-/// The name of the block.
-pub(crate) const NAME: &str = "segmentation";
+use weft_nic::segmentation::Cut;
+use weft_units::{Address, Bytes, Time};
 
 /// Registers of the system behind the pages of processes.
 const SYSTEM: u32 = 1 << 16;
-/// Channels of a page.
-const PAGE_CHANNELS: u64 = 64;
-/// Words of a descriptor.
-const DESCRIPTOR: u64 = 4;
 /// Cycles after which the block is at rest, where nothing comes and no answer is awaited.
 const REST: u64 = 64;
 /// Cycles of the RTL from the model's read to its address on the bus, at most: those of the agent, and of the
@@ -40,37 +36,6 @@ const READ_LATE: u64 = 40;
 const FREED_AFTER: u64 = 4;
 /// Bytes that a burst does not cross.
 const BORDER: u64 = 4096;
-/// Bytes of a word.
-const WORD: u64 = 16;
-
-struct SegmentationPorts {
-    reset: RtlPort,
-    node: RtlPort,
-    store_valid: [RtlPort; 2],
-    store_ready: RtlPort,
-    store_address: RtlPort,
-    store_data: RtlPort,
-    store_strobe: RtlPort,
-    store_last: RtlPort,
-    store_answer_ready: RtlPort,
-    store_answer_valid: RtlPort,
-    store_answer: RtlPort,
-    read_valid: RtlPort,
-    read_ready: RtlPort,
-    read_address: RtlPort,
-    read_length: RtlPort,
-    data_valid: RtlPort,
-    data: RtlPort,
-    data_last: RtlPort,
-    net_valid: RtlPort,
-    net_ready: RtlPort,
-    net_data: RtlPort,
-    net_last: RtlPort,
-    answer_valid: RtlPort,
-    answer_ready: RtlPort,
-    answer_data: RtlPort,
-    answer_last: RtlPort,
-}
 
 /// A word that is stored in a cycle, or later.
 #[derive(Clone, Copy)]
@@ -141,149 +106,7 @@ pub(crate) struct SegmentationInStep {
     running: u32,
 }
 
-/// Checks that the RTL was built for the send unit of a machine.
-pub(crate) fn check(library: &RtlLibrary, parameters: &ExanetParameters) -> Result<(), RtlError> {
-    let (rdma, port) = (&parameters.rdma, &parameters.host_port);
-    let send = &rdma.send;
-    let unfit = |why: String, mend: &str| RtlError::Unfit { block: NAME, why, mend: mend.to_owned() };
-    let invocation = match rdma.segmentation {
-        SegmentationParameters::Hardware { cycles, .. } => cycles,
-        SegmentationParameters::Firmware { .. } => {
-            let why = "nic.segmentation.agent is firmware, and in the RTL it is logic".to_owned();
-            return Err(unfit(why, "add --set nic.segmentation.agent=hardware"));
-        }
-    };
-    if send.contexts.is_some() {
-        let why = "the send unit of this machine has contexts, and the RTL channels of pages".to_owned();
-        return Err(unfit(why, "use a machine with nic.model=exanet, such as exanest"));
-    }
-    let same = |key, machine: u64, parameter, unit: &str| {
-        let rtl = library.parameter(NAME, parameter)?;
-        let mend = format!("{rtl}{unit}");
-        let differs = RtlError::Parameter { block: NAME, key, machine, rtl, mend, parameter };
-        if machine == rtl { Ok(()) } else { Err(differs) }
-    };
-    same("nic.rdma.pages", send.pages.into(), "PAGES", "")?;
-    same("nic.rdma.cell_buffers", send.cell_buffers.into(), "CELL_BUFFERS", "")?;
-    same("nic.host_port.outstanding_bursts", port.outstanding.into(), "OUTSTANDING", "")?;
-    same("nic.rdma.cell_overhead", send.cell_overhead_cycles.into(), "OVERHEAD", " cycles")?;
-    same("nic.rdma.repetitions", rdma.reliability.repetitions.into(), "REPETITIONS", "")?;
-    let (block, cell) =
-        (send.cut.block_bytes(Bytes::new(u64::MAX), 0), send.cut.cell_bytes(Bytes::new(u64::MAX), 0));
-    same("nic.rdma.block", block.get(), "BLOCK", "")?;
-    same("packet.payload", cell.get(), "CELL_BYTES", "")?;
-    let same_time = |key, span: Span, parameter| {
-        let why = format!("{key} of {span} is no whole number of cycles of nic.clock");
-        let machine = cycles(&send.clock, span).ok_or_else(|| unfit(why, "take a time such as 4ms"))?;
-        let rtl = library.parameter(NAME, parameter)?;
-        let mend = send.clock.cycles(rtl).to_string();
-        let differs = RtlError::Parameter { block: NAME, key, machine, rtl, mend, parameter };
-        if machine == rtl { Ok(()) } else { Err(differs) }
-    };
-    same_time("nic.rdma.timeout", rdma.reliability.timeout, "TIMEOUT")?;
-    same_time("nic.rdma.longest_timeout", rdma.reliability.longest, "LONGEST_TIMEOUT")?;
-    for (key, machine, rtl) in [
-        ("nic.rdma.write_channels", u64::from(send.write_channels), 32),
-        ("nic.rdma.read_channels", send.read_channels.into(), 32),
-        ("nic.rdma.descriptor", send.descriptor.get(), DESCRIPTOR * WORD),
-        ("nic.rdma.outstanding_blocks", send.outstanding_blocks.into(), 2),
-        ("nic.rdma.backoff", rdma.reliability.backoff.into(), 2),
-        ("nic.segmentation.hardware_invocation", invocation.into(), 1),
-        ("nic.host_port.word", port.word.get(), WORD),
-        ("nic.host_port.burst_words", port.burst_words.into(), 16),
-    ] {
-        if machine != rtl {
-            let cycles = if key.ends_with("invocation") { " cycles" } else { "" };
-            let why = format!("{key} is {machine}, and {rtl} in the RTL");
-            return Err(unfit(why, &format!("add --set '{key}={rtl}{cycles}'")));
-        }
-    }
-    if parameters.iommu.faults != FaultModel::Off {
-        let why = "the RTL has the addresses of pages that are not mapped from nobody".to_owned();
-        return Err(unfit(why, "add --set nic.iommu.faults=off"));
-    }
-    if port.stores.is_some() {
-        let why = "its pages are stored to by words of 16 bytes".to_owned();
-        return Err(unfit(why, "use a machine whose port is so, such as exanest"));
-    }
-    Ok(())
-}
-
 impl SegmentationInStep {
-    /// The send unit of an endpoint, after its reset.
-    pub fn new(
-        library: &Arc<RtlLibrary>,
-        place: BlockPlace,
-        cut: Cut,
-    ) -> Result<SegmentationInStep, RtlError> {
-        let rtl = library.create(NAME)?;
-        let channels = library.parameter(NAME, "PAGES")? * PAGE_CHANNELS;
-        let port = |name: &str, bits| rtl.port(name, bits);
-        let ports = SegmentationPorts {
-            reset: port("reset", 1)?,
-            node: port("node", 22)?,
-            store_valid: [port("s_axi_awvalid", 1)?, port("s_axi_wvalid", 1)?],
-            store_ready: port("s_axi_awready", 1)?,
-            store_address: port("s_axi_awaddr", 17)?,
-            store_data: port("s_axi_wdata", 128)?,
-            store_strobe: port("s_axi_wstrb", 16)?,
-            store_last: port("s_axi_wlast", 1)?,
-            store_answer_ready: port("s_axi_bready", 1)?,
-            store_answer_valid: port("s_axi_bvalid", 1)?,
-            store_answer: port("s_axi_bresp", 2)?,
-            read_valid: port("m_axi_arvalid", 1)?,
-            read_ready: port("m_axi_arready", 1)?,
-            read_address: port("m_axi_araddr", 42)?,
-            read_length: port("m_axi_arlen", 8)?,
-            data_valid: port("m_axi_rvalid", 1)?,
-            data: port("m_axi_rdata", 128)?,
-            data_last: port("m_axi_rlast", 1)?,
-            net_valid: port("m_axis_net_tvalid", 1)?,
-            net_ready: port("m_axis_net_tready", 1)?,
-            net_data: port("m_axis_net_tdata", 128)?,
-            net_last: port("m_axis_net_tlast", 1)?,
-            answer_valid: port("s_axis_net_tvalid", 1)?,
-            answer_ready: port("s_axis_net_tready", 1)?,
-            answer_data: port("s_axis_net_tdata", 128)?,
-            answer_last: port("s_axis_net_tlast", 1)?,
-        };
-        let mut block = SegmentationInStep {
-            place,
-            rtl,
-            ports,
-            cut,
-            cycle: 0,
-            rests_from: 0,
-            stores: VecDeque::new(),
-            patient_stores: VecDeque::new(),
-            reads: VecDeque::new(),
-            data: VecDeque::new(),
-            asked: 0,
-            read: VecDeque::new(),
-            sending: VecDeque::new(),
-            answers: VecDeque::new(),
-            transfers: BTreeMap::new(),
-            running: 0,
-        };
-        block.reset(channels + 2);
-        Ok(block)
-    }
-
-    /// Resets the RTL, before the run's first cycle.
-    fn reset(&mut self, clearing: u64) {
-        let (rtl, ports) = (&mut self.rtl, &self.ports);
-        rtl.set(ports.node, self.place.endpoint.0.into());
-        rtl.set(ports.store_strobe, 0xFFFF);
-        rtl.set(ports.store_last, 1);
-        rtl.set(ports.store_answer_ready, 1);
-        rtl.set(ports.read_ready, 1);
-        rtl.set(ports.reset, 1);
-        rtl.cycle();
-        rtl.cycle();
-        rtl.set(ports.reset, 0);
-        (0..clearing).for_each(|_| rtl.cycle());
-    }
-
     /// A process stores a descriptor.
     fn described(&mut self, stored: &StoredDescriptor) {
         let StoredDescriptor { channel, descriptor, came, .. } = *stored;
@@ -440,6 +263,35 @@ fn first_cell(stored: &StoredDescriptor) -> Cell {
 }
 
 impl BlockInStep for SegmentationInStep {
+    fn check(library: &RtlLibrary, parameters: &ExanetParameters) -> Result<(), RtlError> {
+        check(library, parameters)
+    }
+
+    fn begin(library: &Arc<RtlLibrary>, place: BlockPlace) -> Result<SegmentationInStep, RtlError> {
+        let mut rtl = library.create(NAME)?;
+        let ports = SegmentationPorts::new(&rtl)?;
+        let channels = library.parameter(NAME, "PAGES")? * PAGE_CHANNELS;
+        ports.reset(&mut rtl, place.endpoint, channels + 2);
+        Ok(SegmentationInStep {
+            place,
+            rtl,
+            ports,
+            cut: cut(library)?,
+            cycle: 0,
+            rests_from: 0,
+            stores: VecDeque::new(),
+            patient_stores: VecDeque::new(),
+            reads: VecDeque::new(),
+            data: VecDeque::new(),
+            asked: 0,
+            read: VecDeque::new(),
+            sending: VecDeque::new(),
+            answers: VecDeque::new(),
+            transfers: BTreeMap::new(),
+            running: 0,
+        })
+    }
+
     fn take(&mut self, event: &PortEvent) {
         let at = event.at;
         match event.what {

@@ -1,0 +1,389 @@
+//! The inputs of the RTL of the packetizer, cycle by cycle.
+//!
+//! The last store of a parcel, its descriptor, is on the bus in the cycle that ends with the edge at which
+//! the model has it in the block. The network takes a packet in the cycle in which the model's does, and not
+//! before. The library's answer to a refused or given up packet, a store that clears the channel, comes a few
+//! cycles later.
+
+use super::NAME;
+use crate::library::{Instance, RtlError, RtlLibrary, RtlPort};
+use crate::words::{AnswerWords, BusWord, SmallMessage, edge};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use weft_nic::gvas::Pdid;
+use weft_nic::packetizer::ChannelId;
+use weft_nic::ports::{SmallAnswer, StoredParcel};
+use weft_units::{Clock, EndpointId, Time};
+
+/// Registers of the system behind the pages of processes.
+const SYSTEM: u32 = 1 << 18;
+/// The places of a page: descriptor of a channel, and of the stores that clear one.
+const DESCRIPTOR: u32 = 0x40;
+const CLEAR: u32 = 0x900;
+/// Cycles after which the block is at rest, where nothing comes and no answer is awaited.
+const REST: u64 = 40;
+/// Cycles from a failure to the store that clears the channel.
+const CLEARED_AFTER: u64 = 6;
+/// The states of channels that are answered, as the RTL numbers them: acknowledged, refused, timed out.
+const ANSWERED: std::ops::RangeInclusive<u128> = 2..=4;
+
+/// The ports.
+pub(super) struct PacketizerPorts {
+    reset: RtlPort,
+    node: RtlPort,
+    number: RtlPort,
+    store_valid: [RtlPort; 2],
+    store_ready: RtlPort,
+    store_address: RtlPort,
+    store_data: RtlPort,
+    store_strobe: RtlPort,
+    store_last: RtlPort,
+    store_answer_ready: RtlPort,
+    net_valid: RtlPort,
+    net_ready: RtlPort,
+    net_data: RtlPort,
+    net_last: RtlPort,
+    answer_valid: RtlPort,
+    answer_ready: RtlPort,
+    answer_data: RtlPort,
+    answer_last: RtlPort,
+    change_valid: RtlPort,
+    change_channel: RtlPort,
+    change_state: RtlPort,
+}
+
+/// A word that is stored in a cycle, or later.
+#[derive(Clone, Copy)]
+struct PageStore {
+    cycle: u64,
+    address: u32,
+    data: u128,
+    /// The number of the message, of a descriptor.
+    number: u32,
+}
+
+/// A packet that the engine has made, and that the network has not taken.
+#[derive(Clone)]
+struct MadePacket {
+    cycle: u64,
+    channel: ChannelId,
+    message: u32,
+    words: VecDeque<u128>,
+}
+
+/// A packet that the network takes from a cycle on.
+#[derive(Clone)]
+struct Sending {
+    /// The cycle in which the engine has made it.
+    made: u64,
+    from: u64,
+    words: VecDeque<u128>,
+    use_of_it: PacketUse,
+}
+
+/// The use of a packet whose turn has come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum PacketUse {
+    /// The network takes it.
+    Sent,
+    /// The model has not sent it. The RTL has seen the answer too, or offers the packet already.
+    Stale,
+    /// The RTL offers it: it is taken and dropped.
+    Dropped,
+}
+
+/// The rule by which the network takes words.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum NetworkTakes {
+    /// Those whose turn has come.
+    InTurn,
+    /// Whatever is offered: of a look ahead.
+    All,
+}
+
+/// The outputs of a cycle.
+pub(super) struct PacketizerOutputs {
+    /// Whether the network takes a word.
+    pub taken: bool,
+    pub valid: u128,
+    pub data: u128,
+    pub last: u128,
+    /// The word that it takes in the model, and whether it is the last; `None`: it takes none, or drops it.
+    pub expected: Option<(u128, bool)>,
+    /// Whether a packet may be offered that the network does not take yet.
+    pub may_be_offered: bool,
+    /// The number of a channel that changes, and that of its state.
+    pub change: Option<(usize, u128)>,
+}
+
+/// The inputs that are to come, and what the RTL has not done.
+#[derive(Clone)]
+pub(super) struct PacketizerInputs {
+    channels: u32,
+    /// The next cycle.
+    pub cycle: u64,
+    rests_from: u64,
+    stores: VecDeque<PageStore>,
+    /// Stores that may come later than they are due: they give way to those above.
+    patient_stores: VecDeque<PageStore>,
+    answers: VecDeque<BusWord>,
+    made: VecDeque<MadePacket>,
+    sending: VecDeque<Sending>,
+    /// By channel: the message in it.
+    held: Vec<Option<SmallMessage>>,
+    /// Channels of the RTL that are ongoing.
+    unanswered: u32,
+}
+
+/// The RTL of the packetizer of an endpoint, after its reset.
+pub(super) fn begin(
+    library: &Arc<RtlLibrary>,
+    endpoint: EndpointId,
+) -> Result<(Instance, PacketizerPorts, PacketizerInputs), RtlError> {
+    let mut rtl = library.create(NAME)?;
+    let channels = library.parameter(NAME, "CHANNELS")? as u32;
+    let all = library.parameter(NAME, "INTERFACES")? as u32 * channels;
+    let ports = PacketizerPorts::new(&rtl, all)?;
+    ports.reset(&mut rtl, endpoint, u64::from(all) + 2);
+    Ok((rtl, ports, PacketizerInputs::new(channels, all)))
+}
+
+impl PacketizerPorts {
+    fn new(rtl: &Instance, channels: u32) -> Result<PacketizerPorts, RtlError> {
+        let port = |name: &str, bits| rtl.port(name, bits);
+        Ok(PacketizerPorts {
+            reset: port("reset", 1)?,
+            node: port("node", 22)?,
+            number: port("number", 32)?,
+            store_valid: [port("s_axi_awvalid", 1)?, port("s_axi_wvalid", 1)?],
+            store_ready: port("s_axi_awready", 1)?,
+            store_address: port("s_axi_awaddr", 19)?,
+            store_data: port("s_axi_wdata", 128)?,
+            store_strobe: port("s_axi_wstrb", 16)?,
+            store_last: port("s_axi_wlast", 1)?,
+            store_answer_ready: port("s_axi_bready", 1)?,
+            net_valid: port("m_axis_net_tvalid", 1)?,
+            net_ready: port("m_axis_net_tready", 1)?,
+            net_data: port("m_axis_net_tdata", 128)?,
+            net_last: port("m_axis_net_tlast", 1)?,
+            answer_valid: port("s_axis_net_tvalid", 1)?,
+            answer_ready: port("s_axis_net_tready", 1)?,
+            answer_data: port("s_axis_net_tdata", 128)?,
+            answer_last: port("s_axis_net_tlast", 1)?,
+            change_valid: port("change_valid", 1)?,
+            change_channel: port("change_channel", channels.trailing_zeros())?,
+            change_state: port("change_state", 3)?,
+        })
+    }
+
+    /// Resets the RTL, before the run's first cycle.
+    fn reset(&self, rtl: &mut Instance, node: EndpointId, clearing: u64) {
+        rtl.set(self.node, node.0.into());
+        rtl.set(self.store_strobe, 0xFFFF);
+        rtl.set(self.store_last, 1);
+        rtl.set(self.store_answer_ready, 1);
+        rtl.set(self.reset, 1);
+        rtl.cycle();
+        rtl.cycle();
+        rtl.set(self.reset, 0);
+        (0..clearing).for_each(|_| rtl.cycle());
+    }
+}
+
+impl PacketizerInputs {
+    fn new(channels: u32, all: u32) -> PacketizerInputs {
+        PacketizerInputs {
+            channels,
+            cycle: 0,
+            rests_from: 0,
+            stores: VecDeque::new(),
+            patient_stores: VecDeque::new(),
+            answers: VecDeque::new(),
+            made: VecDeque::new(),
+            sending: VecDeque::new(),
+            held: vec![None; all as usize],
+            unanswered: 0,
+        }
+    }
+
+    /// The number of a channel among those of all interfaces.
+    pub fn index(&self, channel: ChannelId) -> usize {
+        usize::from(channel.interface) * self.channels as usize + usize::from(channel.channel)
+    }
+
+    /// Channels of all interfaces.
+    pub fn all(&self) -> usize {
+        self.held.len()
+    }
+
+    /// System software gives an interface to a domain.
+    pub fn open(&mut self, interface: u16, domain: Pdid, cycle: u64) {
+        let address = SYSTEM | u32::from(interface) << 12;
+        self.patient_stores.push_back(PageStore { cycle, address, data: domain.0.into(), number: 0 });
+    }
+
+    /// A process of the endpoint stores a parcel: its payload, and then its descriptor in the cycle that ends
+    /// when it came.
+    pub fn stored(&mut self, stored: &StoredParcel, endpoint: EndpointId, clock: &Clock) {
+        let StoredParcel { channel, parcel, domain, came, payload } = *stored;
+        let small = SmallMessage {
+            source: endpoint,
+            number: parcel.message,
+            channel,
+            to: parcel.to,
+            to_interface: parcel.to_interface,
+            domain,
+            bytes: parcel.bytes,
+            payload,
+        };
+        let behind = edge(clock, came);
+        let (payload, descriptor) = small.stored();
+        let place = u32::from(channel.interface) << 12 | u32::from(channel.channel) << 8;
+        let count = payload.len() as u64;
+        for (word, data) in payload.into_iter().enumerate() {
+            let cycle = (behind + word as u64).saturating_sub(1 + count);
+            self.stores.push_back(PageStore { cycle, address: place + 16 * word as u32, data, number: 0 });
+        }
+        let (cycle, address) = (behind.saturating_sub(1), place + DESCRIPTOR);
+        self.stores.push_back(PageStore { cycle, address, data: descriptor, number: parcel.message });
+        let index = self.index(channel);
+        self.held[index] = Some(small);
+    }
+
+    /// A channel is cleared, after it has failed at `at`.
+    pub fn clear(&mut self, channel: ChannelId, at: Time, clock: &Clock) {
+        let cycle = edge(clock, at) + CLEARED_AFTER;
+        let address = u32::from(channel.interface) << 12 | CLEAR | u32::from(channel.channel) << 4;
+        self.patient_stores.push_back(PageStore { cycle, address, data: 0, number: 0 });
+    }
+
+    /// The engine has made a packet by this cycle.
+    pub fn made(&mut self, channel: ChannelId, message: u32, cycle: u64) {
+        let held = self.held[self.index(channel)].filter(|held| held.number == message);
+        if let Some(held) = held {
+            self.made.push_back(MadePacket { cycle, channel, message, words: held.words().into() });
+        }
+    }
+
+    /// The network takes a packet from a cycle on, or its turn has come and it is stale.
+    pub fn turn(&mut self, channel: ChannelId, message: u32, from: u64, stale: bool) {
+        let is_it = |made: &MadePacket| (made.channel, made.message) == (channel, message);
+        let Some(place) = self.made.iter().position(is_it) else { return };
+        if let Some(made) = self.made.remove(place) {
+            let use_of_it = if stale { PacketUse::Stale } else { PacketUse::Sent };
+            self.sending.push_back(Sending { made: made.cycle, from, words: made.words, use_of_it });
+        }
+    }
+
+    /// The tail of an answer to the endpoint has come at `at`.
+    pub fn answered(&mut self, answer: &SmallAnswer, endpoint: EndpointId, at: Time, clock: &Clock) {
+        let SmallAnswer { from, message: number, channel, refusal, damaged } = *answer;
+        let answer = AnswerWords { from, to: endpoint, number, channel, refusal };
+        let behind = edge(clock, at);
+        let [header, footer] = answer.words();
+        let footer = footer ^ u128::from(damaged);
+        self.answers.push_back(BusWord { cycle: behind.saturating_sub(2), data: header, last: false });
+        self.answers.push_back(BusWord { cycle: behind.saturating_sub(1), data: footer, last: true });
+    }
+
+    /// The next cycle in which something comes or is awaited; `None`: the block is idle.
+    pub fn next_cycle(&self) -> Option<u64> {
+        if self.unanswered > 0 || self.cycle < self.rests_from {
+            return Some(self.cycle);
+        }
+        let stores = [&self.stores, &self.patient_stores];
+        let stores = stores.into_iter().filter_map(|stores| stores.front().map(|store| store.cycle));
+        let answer = self.answers.front().map(|word| word.cycle);
+        let sending = self.sending.front().map(|sending| sending.from);
+        Some(stores.chain(answer).chain(sending).min()?.max(self.cycle))
+    }
+
+    /// A cycle of the RTL.
+    pub fn step(
+        &mut self,
+        rtl: &mut Instance,
+        ports: &PacketizerPorts,
+        cycle: u64,
+        takes: NetworkTakes,
+    ) -> PacketizerOutputs {
+        let due = |stores: &VecDeque<PageStore>| stores.front().copied().filter(|store| store.cycle <= cycle);
+        let (urgent, patient) = (due(&self.stores), due(&self.patient_stores));
+        let store = urgent.or(patient);
+        let answer = self.answers.front().copied().filter(|word| word.cycle <= cycle);
+        let in_turn = |sending: &Sending| sending.from <= cycle && sending.use_of_it != PacketUse::Stale;
+        let ready = takes == NetworkTakes::All || self.sending.front().is_some_and(in_turn);
+        if let Some(store) = store {
+            rtl.set(ports.store_address, store.address.into());
+            rtl.set(ports.store_data, store.data);
+            rtl.set(ports.number, store.number.into());
+        }
+        for port in ports.store_valid {
+            rtl.set(port, store.is_some().into());
+        }
+        rtl.set(ports.answer_valid, answer.is_some().into());
+        if let Some(word) = answer {
+            rtl.set(ports.answer_data, word.data);
+            rtl.set(ports.answer_last, word.last.into());
+        }
+        rtl.set(ports.net_ready, ready.into());
+        rtl.cycle();
+        self.cycle = cycle + 1;
+        if store.is_some() || answer.is_some() || ready {
+            self.rests_from = cycle + REST;
+        }
+        if let Some(store) = store
+            && rtl.get(ports.store_ready) != 0
+        {
+            if urgent.is_some() {
+                self.stores.pop_front()
+            } else {
+                self.patient_stores.pop_front()
+            };
+            self.unanswered += u32::from(store.address & (SYSTEM | 0xFF) == DESCRIPTOR && urgent.is_some());
+        }
+        if answer.is_some() && rtl.get(ports.answer_ready) != 0 {
+            self.answers.pop_front();
+        }
+        let change = (rtl.get(ports.change_valid) != 0)
+            .then(|| (rtl.get(ports.change_channel) as usize, rtl.get(ports.change_state)));
+        if let Some((_, state)) = change
+            && ANSWERED.contains(&state)
+        {
+            self.unanswered = self.unanswered.saturating_sub(1);
+        }
+        let mut outputs = PacketizerOutputs {
+            taken: ready,
+            valid: rtl.get(ports.net_valid),
+            data: rtl.get(ports.net_data),
+            last: rtl.get(ports.net_last),
+            expected: None,
+            may_be_offered: self.made.front().is_some_and(|made| made.cycle <= cycle)
+                || self.sending.iter().any(|sending| sending.made <= cycle),
+            change,
+        };
+        if takes == NetworkTakes::InTurn {
+            self.take_word(cycle, &mut outputs);
+        }
+        outputs
+    }
+
+    /// The network takes a word, or a packet turns out to be stale.
+    fn take_word(&mut self, cycle: u64, outputs: &mut PacketizerOutputs) {
+        let Some(sending) = self.sending.front_mut() else { return };
+        if outputs.taken {
+            let word = sending.words.pop_front().unwrap_or_default();
+            if sending.use_of_it == PacketUse::Sent {
+                outputs.expected = Some((word, sending.words.is_empty()));
+            }
+            if sending.words.is_empty() {
+                self.sending.pop_front();
+            }
+        } else if sending.use_of_it == PacketUse::Stale && sending.from <= cycle + 1 {
+            if outputs.valid != 0 && sending.words.front() == Some(&outputs.data) {
+                sending.use_of_it = PacketUse::Dropped;
+            } else {
+                self.sending.pop_front();
+            }
+        }
+    }
+}
