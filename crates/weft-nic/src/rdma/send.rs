@@ -336,7 +336,6 @@ impl SendUnit {
         if busy.transfer.descriptor.watch {
             busy.transfer.stalls(now, parameters);
         }
-        let pending = std::mem::replace(&mut busy.channel.armed, true);
-        (!pending).then_some(deadline)
+        busy.channel.arm(deadline)
     }
 }

@@ -10,7 +10,7 @@ use crate::memory::{MemoryChannel, MemoryParameters};
 use crate::segmentation::Cut;
 use proptest::prelude::*;
 use weft_units::{Address, BitRate, Bytes, Span};
-use world::{DOMAIN, Happening, LATENCY, MEMORY, Trouble, World, Write, iommu, parameters};
+use world::{Asked, DOMAIN, Happening, LATENCY, MEMORY, Trouble, World, Write, iommu, parameters};
 
 /// The engine's cadence: 16 words, header, footer and 5 cycles for each 256 bytes, whatever the firmware
 /// does meanwhile, with two blocks outstanding; with one the firmware is seen.
@@ -200,6 +200,88 @@ fn the_sender_is_told_of_a_dead_peer() {
     // Two blocks of 64 cells, four times each.
     assert_eq!(world.cells, 4 * 128);
     assert_eq!(world.nodes[0].rdma.under_way(), 0, "the channel is free again");
+}
+
+/// A sender whose cells nobody answers, but for what a test does.
+#[derive(Default)]
+struct Sender {
+    rdma: Rdma,
+    port: HostPort,
+    memory: MemoryChannel,
+    iommu: Iommu,
+    asked: Asked,
+    /// The times at which cells have gone.
+    gone: Vec<Time>,
+}
+
+impl Sender {
+    fn call<R>(
+        &mut self,
+        now: Time,
+        call: impl FnOnce(&mut Rdma, &mut MemoryPath<'_>, &mut EngineContext<'_, Asked>) -> R,
+    ) -> R {
+        let (parameters, port, iommu) = (parameters(), world::port(), iommu(FaultModel::Off));
+        let mut path = MemoryPath {
+            port: &mut self.port,
+            port_parameters: &port,
+            memory: &mut self.memory,
+            memory_parameters: &MemoryParameters::new(BitRate::from_gigabits(130)).unwrap(),
+            iommu: &mut self.iommu,
+            iommu_parameters: &iommu,
+        };
+        let mut context = EngineContext { now, parameters: &parameters, callbacks: &mut self.asked };
+        call(&mut self.rdma, &mut path, &mut context)
+    }
+
+    fn post(&mut self, at: Time) {
+        let write = Write { at, page: 0, from: 0, to: 1, bytes: 256, place: (0, 0) };
+        self.call(at, |rdma, _, context| rdma.post(0, ChannelKind::Write, world::descriptor(write), context));
+    }
+
+    /// Goes on up to a time.
+    fn run(&mut self, until: Time) {
+        loop {
+            let wakes = self.asked.wakes.iter().enumerate();
+            let wake = wakes.min_by_key(|(_, (at, _))| *at).map(|(place, (at, _))| (place, *at));
+            let cell = self.rdma.next_outgoing();
+            match wake {
+                Some((place, at)) if at < cell && at <= until => {
+                    let (_, task) = self.asked.wakes.swap_remove(place);
+                    self.call(at, |rdma, path, context| rdma.wake(task, path, context));
+                }
+                _ if cell <= until => {
+                    self.call(cell, |rdma, path, context| {
+                        rdma.take_outgoing(context);
+                        rdma.fetch(path, context);
+                    });
+                    self.gone.push(cell);
+                }
+                _ => return,
+            }
+        }
+    }
+}
+
+/// Catches a block that is sent again only when the timer of an earlier one fires: that had waited longer.
+#[test]
+fn a_block_is_sent_again_when_its_own_time_is_up() {
+    let us = |us| Time::ZERO + Span::from_us(us);
+    let mut sender = Sender::default();
+    sender.post(us(0));
+    sender.run(us(60));
+    // It was sent again after 50 us, and its second wait is of 100 us; but now it is acknowledged.
+    assert_eq!(sender.gone.len(), 2);
+    let id = CellId { channel: ChannelId(0), transaction: 0, index: 0, last: true, attempt: 1 };
+    sender.call(us(60), |rdma, _, context| rdma.answer(id, Answer::Ack, context));
+    sender.run(us(70));
+    sender.post(us(70));
+    sender.run(us(140));
+    assert_eq!(sender.gone.len(), 4);
+    let waited = sender.gone[3] - sender.gone[2];
+    assert!((Span::from_us(52)..Span::from_us(53)).contains(&waited), "{waited}");
+    // The earlier one's timer fires in vain.
+    sender.run(us(170));
+    assert_eq!((sender.gone.len(), sender.asked.wakes.len()), (4, 1));
 }
 
 /// Catches memory that is changed for a foreign domain or beyond all addresses, and a sender that is not told
